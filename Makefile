@@ -1,0 +1,185 @@
+# evalboard: trainer, evaluator, eventlog. `make` builds, `make test` tests, `make demo` shows.
+# V=1 shows commands; SAN=address,undefined or SAN=thread builds apart with sanitizers; ONEDNN=0 leaves oneDNN out;
+# PEERS=all adds TensorFlow, PyTorch and safetensors to the tests. CC, CFLAGS, LDFLAGS, PREFIX, DESTDIR are yours.
+
+CC      ?= cc
+CFLAGS  ?= -O2 -g
+PREFIX  ?= /usr/local
+PEERS   ?=
+comma   := ,
+B       := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+Q       := $(if $(V),,@)
+
+# ---- what this machine has -----------------------------------------------------------------------------------------
+PACKAGES = build-essential pkg-config protobuf-c-compiler protobuf-compiler libprotobuf-c-dev zlib1g-dev libsnappy-dev \
+           libjansson-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin libcmocka-dev \
+           python3 python3-venv dataset-fashion-mnist chromium chromium-driver
+CONFIG   = pkg-config
+MODULES  = libprotobuf-c zlib jansson openblas
+NEEDS_BUILD := $(filter-out deps clean help,$(or $(MAKECMDGOALS),all))
+BOOTSTRAP   := $(filter test demo bench,$(MAKECMDGOALS))
+HAVE_ALL    := $(shell $(CONFIG) --exists $(MODULES) ompi-c cmocka 2>/dev/null && command -v protoc-c mpirun >/dev/null && echo yes)
+
+ONEDNN ?= $(shell printf '\#include <dnnl.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
+
+WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wconversion -Wno-sign-conversion \
+           -Wpointer-arith -Wcast-qual -Wwrite-strings $(if $(or $(WERROR),$(CI)),-Werror)
+OURS     = -std=c11 -D_GNU_SOURCE -I. -I$(B)/generated $(WARNINGS) -ffp-contract=off -pthread \
+           $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+LINK     = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(if $(SAN),-fsanitize=$(SAN))
+
+# ---- sources: a folder is a library; main.c and tool/ are programs -------------------------------------------------
+folder    = $(sort $(wildcard $(addsuffix /*.c,$1)))
+objects   = $(patsubst %.c,$(B)/%.o,$1)
+BASE_C    := $(call folder,base)
+EVENTLOG_C := $(call folder,eventlog)
+TOOL_C    := $(call folder,eventlog/tool)
+CHECKPOINT_C := $(call folder,checkpoint)
+DATASET_C := $(call folder,dataset)
+MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model model/kernels model/models))
+TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer trainer/strategies))
+EVALUATOR_C := $(filter-out evaluator/main.c,$(call folder,evaluator))
+PROTO     := $(sort $(wildcard proto/*.proto))
+GENERATED := $(patsubst %.proto,$(B)/generated/%.pb-c.c,$(PROTO))
+
+lib       = $(B)/lib/lib$1.a
+PROGRAMS  := $(addprefix $(B)/bin/,$(if $(wildcard trainer/main.c),trainer) $(if $(wildcard evaluator/main.c),evaluator) \
+             $(if $(TOOL_C),eventlog))
+
+all: $(PROGRAMS)
+
+$(call lib,base):       $(call objects,$(BASE_C))
+$(call lib,proto):      $(GENERATED:.c=.o)
+$(call lib,eventlog):   $(call objects,$(EVENTLOG_C))
+$(call lib,checkpoint): $(call objects,$(CHECKPOINT_C))
+$(call lib,dataset):    $(call objects,$(DATASET_C))
+$(call lib,model):      $(call objects,$(MODEL_C))
+$(call lib,trainer):    $(call objects,$(TRAINER_C))
+$(call lib,evaluator):  $(call objects,$(EVALUATOR_C))
+# The same model code with real = double and plain loops for what the libraries do: gradients are checked on it.
+DOUBLE_C  := $(filter-out %_onednn.c,$(MODEL_C))
+$(call lib,model-double): $(patsubst %.c,$(B)/double/%.o,$(DOUBLE_C))
+
+MATH_LIBS = $(shell $(CONFIG) --libs openblas) $(if $(filter 1,$(ONEDNN)),-ldnnl) -lm
+MPI_LIBS  = $(shell $(CONFIG) --libs ompi-c)
+# What each part links, itself first: the include table of docs/architecture.md in the linker's words.
+NEEDS_base       = $(call lib,base)
+NEEDS_eventlog   = $(call lib,eventlog) $(call lib,proto) $(NEEDS_base)
+NEEDS_checkpoint = $(call lib,checkpoint) $(call lib,proto) $(NEEDS_base)
+NEEDS_dataset    = $(call lib,dataset) $(NEEDS_base)
+NEEDS_model      = $(call lib,model) $(NEEDS_base)
+NEEDS_trainer    = $(call lib,trainer) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,proto) $(call lib,dataset) $(NEEDS_model)
+NEEDS_evaluator  = $(call lib,evaluator) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,proto) $(call lib,dataset) $(NEEDS_model)
+SYSTEM_base       = -lm
+SYSTEM_eventlog   = $(shell $(CONFIG) --libs libprotobuf-c zlib) -lm
+SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
+SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib) -lm
+SYSTEM_model      = $(MATH_LIBS)
+SYSTEM_trainer    = $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) $(MPI_LIBS)
+SYSTEM_evaluator  = $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) -linotifytools
+
+$(B)/bin/trainer:   $(B)/trainer/main.o $(NEEDS_trainer)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_trainer)
+$(B)/bin/evaluator: $(B)/evaluator/main.o $(NEEDS_evaluator)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_evaluator)
+$(B)/bin/eventlog:  $(call objects,$(TOOL_C)) $(NEEDS_eventlog)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog)
+
+# ---- tests: tests/<folder>/test_<module>.c is one program of that folder -------------------------------------------
+TEST_FOLDERS = base eventlog checkpoint dataset model trainer evaluator
+TEST_C    := $(sort $(foreach f,$(TEST_FOLDERS),$(wildcard tests/$f/test_*.c)))
+TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_C))
+FUZZ_C    := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(FUZZ_C))
+HELPERS   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/peers/*.c tests/faults/*.c tests/mpi/*.c bench/*.c)))
+
+define test_rule
+$$(B)/tests/$1/%: $$(B)/tests/$1/%.o $$(if $$(filter model,$1),$$(call lib,model-double)) $$(NEEDS_$1)
+	$$(call say,LINK)
+	$$(Q)$$(LINK) -o $$@ $$(filter-out $$(call lib,model-double),$$^) $$(SYSTEM_$1) -lcmocka
+endef
+$(foreach f,$(TEST_FOLDERS),$(eval $(call test_rule,$f)))
+# Gradient checks run on the double build of the model.
+$(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call lib,model-double) $(NEEDS_base)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_model) -lcmocka
+# Helper programs of the peer, fault, MPI tests and benchmarks link everything.
+$(HELPERS): $(B)/%: $(B)/%.o $(NEEDS_trainer) $(call lib,evaluator)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(call lib,evaluator) $(NEEDS_trainer) $(SYSTEM_trainer) -linotifytools
+
+# ---- rules ---------------------------------------------------------------------------------------------------------
+say = @$(if $(V),:,echo "  $1   $@"); mkdir -p $(@D)
+
+MPI_CFLAGS = $(shell $(CONFIG) --cflags ompi-c)
+$(call objects,$(wildcard trainer/strategies/*.c) trainer/main.c): EXTRA = $(MPI_CFLAGS)
+$(B)/tests/mpi/%.o $(B)/bench/%.o: EXTRA = $(MPI_CFLAGS)
+$(B)/model/%.o $(B)/double/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(MODEL_FLAGS)
+$(B)/evaluator/%.o: EXTRA =
+
+$(B)/%.o: %.c Makefile
+	$(call say,CC  )
+	$(Q)$(CC) $(OURS) $(EXTRA) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/double/%.o: %.c Makefile
+	$(call say,CC  )
+	$(Q)$(CC) $(OURS) -DREAL_DOUBLE $(EXTRA) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/generated/proto/%.pb-c.c: proto/%.proto
+	$(call say,PROTO)
+	$(Q)protoc-c --c_out=$(B)/generated $<
+$(B)/generated/%.o: $(B)/generated/%.c
+	$(call say,CC  )
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I$(B)/generated $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c -o $@ $<
+# Generated headers first: the objects that include them cannot say so before they have been compiled once.
+$(call objects,$(EVENTLOG_C) $(TOOL_C) $(CHECKPOINT_C)): | $(GENERATED)
+$(B)/lib/%.a:
+	$(call say,AR  )
+	$(Q)rm -f $@; $(AR) rcs $@ $^
+.SECONDARY:
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+# ---- targets -------------------------------------------------------------------------------------------------------
+deps:
+	@sh tests/install_packages.sh $(PACKAGES)
+
+# `make test` and `make demo` work on a bare machine: what is missing is installed, then make starts again and sees it.
+ifneq ($(HAVE_ALL),yes)
+ifneq ($(BOOTSTRAP),)
+$(BOOTSTRAP): deps
+	$(Q)$(MAKE) --no-print-directory $@ HAVE_ALL=yes
+BOOTSTRAPPING = yes
+endif
+endif
+
+ifndef BOOTSTRAPPING
+programs-for-tests: all $(TESTS) $(HELPERS)
+test: deps programs-for-tests
+	$(Q)python3 tests/run.py --build $(B) $(if $(PEERS),--peers $(PEERS)) $(if $(SAN),--sanitizer $(SAN)) $(TEST_ARGS) $(TESTS)
+demo: deps all
+	$(Q)sh demo/run.sh --build $(B) $(DEMO_ARGS)
+bench: deps all $(HELPERS)
+	$(Q)python3 bench/run.py --build $(B) $(BENCH_ARGS)
+endif
+
+lint:
+	$(Q)python3 tests/lint.py --cc '$(CC)'
+
+SECONDS_FUZZ = $(or $(SECONDS),60)
+fuzz:
+	$(Q)python3 tests/fuzz/run.py --seconds $(SECONDS_FUZZ)
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+
+clean:
+	rm -rf build/bin build/lib build/tests build/generated build/double build/fuzz build-*
+	rm -rf $(addprefix build/,base eventlog checkpoint dataset model trainer evaluator bench)
+
+help:
+	@sed -n 's/^# \(.*\)/\1/p' Makefile | head -3
+	@echo "targets: all test demo bench lint fuzz install clean deps"
+
+.PHONY: all deps test demo bench lint fuzz install clean help programs-for-tests

@@ -1,0 +1,21 @@
+#include "base/clock.h"
+
+#include <time.h>
+
+static double seconds(clockid_t id)
+{
+    struct timespec t;
+
+    clock_gettime(id, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double clock_wall(void)
+{
+    return seconds(CLOCK_REALTIME);
+}
+
+double clock_monotonic(void)
+{
+    return seconds(CLOCK_MONOTONIC);
+}

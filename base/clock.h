@@ -1,0 +1,8 @@
+/* clock.h - time. Seconds as double keep microseconds until the year 2106 and beyond. Thread-safe. */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+double clock_wall(void);      /* seconds since 1970 UTC; can be set back by the administrator */
+double clock_monotonic(void); /* seconds since some start; never goes back: for durations and deadlines */
+
+#endif

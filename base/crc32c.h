@@ -1,0 +1,31 @@
+/*
+ * crc32c.h - CRC-32C (Castagnoli) and TensorFlow's masking of it, for TFRecord framing and tensor bundles.
+ * Polynomial 0x1EDC6F41 (reflected 0x82F63B78), initial and final xor 0xffffffff; check value of "123456789" is
+ * 0xe3069283. Uses SSE4.2 or ARMv8 instructions where the processor has them, a table otherwise. Thread-safe.
+ */
+#ifndef BASE_CRC32C_H
+#define BASE_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* CRC of n bytes. crc32c_extend(crc32c(a), b) is the CRC of a followed by b. */
+uint32_t crc32c(const void *bytes, size_t n);
+uint32_t crc32c_extend(uint32_t crc, const void *bytes, size_t n);
+
+/* The same by table only: what processors without the instruction run, and what tests compare against. */
+uint32_t crc32c_extend_portable(uint32_t crc, const void *bytes, size_t n);
+
+/* A CRC stored beside the data it covers is rotated and offset, so that a CRC over both is no special value. */
+static inline uint32_t crc32c_mask(uint32_t crc)
+{
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+static inline uint32_t crc32c_unmask(uint32_t masked)
+{
+    uint32_t rotated = masked - 0xa282ead8u;
+    return rotated << 15 | rotated >> 17;
+}
+
+#endif

@@ -1,0 +1,56 @@
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int error_set(struct error *e, int code, const char *format, ...)
+{
+    va_list args;
+
+    if (!e)
+        return code;
+    e->code = code;
+    e->system = 0;
+    va_start(args, format);
+    vsnprintf(e->message, sizeof e->message, format, args);
+    va_end(args);
+    return code;
+}
+
+int error_system(struct error *e, const char *format, ...)
+{
+    int system = errno, code = system == ENOMEM ? ERR_NOMEM : ERR_IO;
+    char text[128];
+    va_list args;
+    size_t used;
+
+    if (!e)
+        return code;
+    e->code = code;
+    e->system = system;
+    va_start(args, format);
+    vsnprintf(e->message, sizeof e->message, format, args);
+    va_end(args);
+    used = strlen(e->message);
+    snprintf(e->message + used, sizeof e->message - used, ": %s", strerror_r(system, text, sizeof text));
+    return code;
+}
+
+int error_prefix(struct error *e, const char *format, ...)
+{
+    char rest[sizeof e->message];
+    va_list args;
+    size_t used;
+
+    if (!e)
+        return OK;
+    memcpy(rest, e->message, sizeof rest);
+    va_start(args, format);
+    vsnprintf(e->message, sizeof e->message, format, args);
+    va_end(args);
+    used = strlen(e->message);
+    snprintf(e->message + used, sizeof e->message - used, ": %s", rest);
+    return e->code;
+}

@@ -1,0 +1,35 @@
+/*
+ * error.h - how every part of the house reports what went wrong.
+ *
+ * A function returns OK (0) or a negative ERR_* for the program, and puts a full sentence for the person into a
+ * struct error that the caller owns. Every function takes NULL for it. The first error set is the one to keep:
+ * clean-up code passes NULL.
+ */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+enum error_code {
+    OK = 0,
+    ERR_IO = -1,      /* the operating system said no: missing, unreadable, full */
+    ERR_CORRUPT = -2, /* bytes from outside break their format */
+    ERR_NOMEM = -3,   /* out of memory, or a limit on it */
+    ERR_ARG = -4,     /* the caller or the user asked for something that cannot be */
+    ERR_PEER = -5,    /* another rank failed, left, or did not answer in time */
+};
+
+struct error {
+    int code;          /* an enum error_code, OK while nothing happened */
+    int system;        /* errno where the operating system was the cause, else 0 */
+    char message[480]; /* one line without a newline; "" while nothing happened */
+};
+
+/* Sets e (unless NULL) to code and the formatted sentence; returns code, so that `return error_set(...)` works. */
+int error_set(struct error *e, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The same with ERR_IO (ERR_NOMEM for ENOMEM), keeping errno and adding ": " and its text. */
+int error_system(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Puts "context: " before the sentence that is there. Returns e->code (OK when e is NULL). */
+int error_prefix(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,190 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int file_read(const char *path, size_t limit, struct buffer *out, struct error *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC), rc = OK;
+
+    if (fd < 0)
+        return error_system(e, "%s: cannot open", path);
+    for (;;) {
+        struct stat st;
+        size_t ask = 65536;
+        char *room;
+        ssize_t n;
+
+        if (out->length == 0 && fstat(fd, &st) == 0 && st.st_size > 0 && (uintmax_t)st.st_size <= limit)
+            ask = (size_t)st.st_size + 1;
+        if (!(room = buffer_reserve(out, ask))) {
+            rc = error_set(e, ERR_NOMEM, "%s: out of memory while reading", path);
+            break;
+        }
+        n = read(fd, room, ask);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            rc = error_system(e, "%s: cannot read", path);
+            break;
+        }
+        if ((size_t)n > limit || out->length > limit - (size_t)n) {
+            rc = error_set(e, ERR_NOMEM, "%s: larger than the limit of %zu bytes", path, limit);
+            break;
+        }
+        room[n] = '\0';
+        out->length += (size_t)n;
+        if (n == 0)
+            break;
+    }
+    close(fd);
+    return rc;
+}
+
+int file_sync_parent(const struct io *io, const char *path, struct error *e)
+{
+    const char *slash = strrchr(path, '/');
+    char directory[PATH_MAX] = ".";
+    int fd, rc = OK;
+
+    if (!io)
+        io = &io_real;
+    if (slash && (size_t)(slash - path) >= sizeof directory)
+        return error_set(e, ERR_ARG, "%s: path too long", path);
+    if (slash) {
+        size_t n = slash == path ? 1 : (size_t)(slash - path);
+
+        memcpy(directory, path, n);
+        directory[n] = '\0';
+    }
+    if ((fd = io->open(io->context, directory, O_RDONLY | O_DIRECTORY, 0)) < 0)
+        return error_system(e, "%s: cannot open the directory", directory);
+    /* Some file systems cannot sync a directory and say EINVAL; there is nothing more to be done on those. */
+    if (io->fsync(io->context, fd) < 0 && errno != EINVAL)
+        rc = error_system(e, "%s: cannot sync the directory", directory);
+    io->close(io->context, fd);
+    return rc;
+}
+
+int file_replace(const struct io *io, const char *path, const void *bytes, size_t n, struct error *e)
+{
+    char temporary[PATH_MAX];
+    int fd, rc;
+
+    if (!io)
+        io = &io_real;
+    if (snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid()) >= (int)sizeof temporary)
+        return error_set(e, ERR_ARG, "%s: path too long", path);
+    /* A leftover of a killed process with our number would make O_EXCL fail for ever. */
+    unlink(temporary);
+    if ((fd = io->open(io->context, temporary, O_WRONLY | O_CREAT | O_EXCL, 0666)) < 0)
+        return error_system(e, "%s: cannot create", temporary);
+    if (io_write_full(io, fd, bytes, n) < 0) {
+        rc = error_system(e, "%s: cannot write", temporary);
+        goto fail;
+    }
+    if (io->fsync(io->context, fd) < 0) {
+        rc = error_system(e, "%s: cannot sync", temporary);
+        goto fail;
+    }
+    if (io->close(io->context, fd) < 0) {
+        fd = -1;
+        rc = error_system(e, "%s: cannot close", temporary);
+        goto fail;
+    }
+    fd = -1;
+    if (io->rename(io->context, temporary, path) < 0) {
+        rc = error_system(e, "%s: cannot rename to %s", temporary, path);
+        goto fail;
+    }
+    return file_sync_parent(io, path, e);
+fail:
+    if (fd >= 0)
+        io->close(io->context, fd);
+    unlink(temporary);
+    return rc;
+}
+
+int file_make_directories(const char *path, struct error *e)
+{
+    char partial[PATH_MAX];
+    size_t n = strlen(path);
+    struct stat st;
+
+    if (n >= sizeof partial)
+        return error_set(e, ERR_ARG, "%s: path too long", path);
+    memcpy(partial, path, n + 1);
+    for (size_t i = 1; i <= n; i++) {
+        if (partial[i] != '/' && partial[i] != '\0')
+            continue;
+        partial[i] = '\0';
+        if (mkdir(partial, 0777) < 0 && errno != EEXIST) {
+            int system = errno;
+
+            /* mkdir of an existing directory on a read-only file system says EROFS, not EEXIST. */
+            if (stat(partial, &st) < 0 || !S_ISDIR(st.st_mode)) {
+                errno = system;
+                return error_system(e, "%s: cannot make the directory", partial);
+            }
+        }
+        if (i < n)
+            partial[i] = '/';
+    }
+    if (stat(path, &st) < 0)
+        return error_system(e, "%s: cannot make the directory", path);
+    if (!S_ISDIR(st.st_mode))
+        return error_set(e, ERR_IO, "%s: is there, but is not a directory", path);
+    return OK;
+}
+
+int file_join(char *out, size_t size, const char *directory, const char *name, struct error *e)
+{
+    size_t n = strlen(directory);
+    const char *slash = n && directory[n - 1] == '/' ? "" : "/";
+
+    if ((size_t)snprintf(out, size, "%s%s%s", directory, slash, name) >= size)
+        return error_set(e, ERR_ARG, "%s/%s: path too long", directory, name);
+    return OK;
+}
+
+const char *file_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+int file_lock(const char *path, int *fd, struct error *e)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    char text[HOST_NAME_MAX + 32], host[HOST_NAME_MAX + 1] = "localhost";
+    int n, f = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+
+    if (f < 0)
+        return error_system(e, "%s: cannot open the lock file", path);
+    if (fcntl(f, F_SETLK, &lock) < 0) {
+        if (errno != EACCES && errno != EAGAIN) {
+            close(f);
+            return error_system(e, "%s: cannot lock", path);
+        }
+        n = (int)pread(f, text, sizeof text - 1, 0);
+        text[n > 0 ? n : 0] = '\0';
+        text[strcspn(text, "\n")] = '\0';
+        close(f);
+        return error_set(e, ERR_PEER, "%s: locked by another process (host and pid: %s)", path,
+                         *text ? text : "unknown");
+    }
+    gethostname(host, sizeof host - 1);
+    n = snprintf(text, sizeof text, "%s %ld\n", host, (long)getpid());
+    if (ftruncate(f, 0) < 0 || pwrite(f, text, (size_t)n, 0) != n) {
+        close(f);
+        return error_system(e, "%s: cannot write the lock file", path);
+    }
+    *fd = f;
+    return OK;
+}

@@ -1,0 +1,35 @@
+/*
+ * file.h - whole files and directories: read, replace atomically, make, lock. Paths are NUL-terminated byte strings.
+ */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/io.h"
+
+/* Appends the whole file to `out`; ERR_IO when it cannot be read, ERR_NOMEM when it is over `limit` bytes. */
+int file_read(const char *path, size_t limit, struct buffer *out, struct error *e);
+
+/* Makes `path` hold exactly these bytes: temporary file beside it, fsync, rename, fsync of the directory. After any
+ * crash path holds the old bytes or the new ones, never a mix. io may be NULL for io_real. */
+int file_replace(const struct io *io, const char *path, const void *bytes, size_t n, struct error *e);
+
+/* fsync of the directory that holds `path`, without which a power cut can undo a rename in it. */
+int file_sync_parent(const struct io *io, const char *path, struct error *e);
+
+/* mkdir -p. OK when it is there already. */
+int file_make_directories(const char *path, struct error *e);
+
+/* Puts "directory/name" into out (size bytes); ERR_ARG when it does not fit. */
+int file_join(char *out, size_t size, const char *directory, const char *name, struct error *e);
+
+/* The part after the last '/'. Borrowed from path. */
+const char *file_base_name(const char *path);
+
+/* Takes an exclusive lock (fcntl, so it is given up when the process dies) on the file `path`, made if missing, and
+ * writes "host pid\n" into it. OK: *fd is yours, closing it gives the lock up. ERR_PEER: another process holds it;
+ * the sentence names what stands in the file. */
+int file_lock(const char *path, int *fd, struct error *e);
+
+#endif

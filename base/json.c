@@ -1,0 +1,55 @@
+#include "base/json.h"
+
+#include "base/bytes.h"
+#include "base/number.h"
+
+#include <math.h>
+
+void json_string(struct buffer *b, const char *text, size_t n, int ascii)
+{
+    static const char escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* byte, letter after the backslash */
+    const unsigned char *p = (const unsigned char *)text;
+
+    buffer_append_byte(b, '"');
+    while (n) {
+        uint32_t c = 0;
+        int length = utf8_character(p, n, &c);
+        const char *escape = NULL;
+
+        if (length == 1)
+            for (int i = 0; i < 14 && !escape; i += 2)
+                if ((unsigned char)escapes[i] == c)
+                    escape = escapes + i + 1;
+        if (!length)
+            buffer_append_text(b, ascii ? "\\ufffd" : "\xef\xbf\xbd");
+        else if (escape)
+            buffer_format(b, "\\%c", *escape);
+        else if (c < 0x20 || (ascii && c > 0x7e && c < 0x10000))
+            buffer_format(b, "\\u%04x", (unsigned)c);
+        else if (ascii && c >= 0x10000)
+            buffer_format(b, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
+                          (unsigned)(0xdc00 + (c & 0x3ff)));
+        else
+            buffer_append(b, p, (size_t)length);
+        p += length ? length : 1;
+        n -= length ? (size_t)length : 1;
+    }
+    buffer_append_byte(b, '"');
+}
+
+void json_text(struct buffer *b, const char *text)
+{
+    json_string(b, text, strlen(text), 0);
+}
+
+void json_double(struct buffer *b, double x)
+{
+    char text[NUMBER_TEXT_MAX];
+
+    if (isnan(x))
+        buffer_append_text(b, "\"NaN\"");
+    else if (isinf(x))
+        buffer_append_text(b, x > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+    else
+        buffer_append(b, text, (size_t)number_text(x, text));
+}

@@ -1,0 +1,76 @@
+#include "base/log.h"
+
+#include "base/clock.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_MAX_BYTES = 2048 };
+
+static void emit(struct log *l, const char *bytes, size_t n)
+{
+    ssize_t ignored = write(l->fd, bytes, n); /* nowhere left to complain */
+
+    (void)ignored;
+}
+
+void log_init(struct log *l, const char *program, int fd)
+{
+    memset(l, 0, sizeof *l);
+    l->program = program;
+    l->fd = fd;
+    l->terminal = isatty(fd);
+    l->status_next = l->terminal ? 0 : clock_monotonic() + 60;
+}
+
+static void line(struct log *l, const char *before, const char *after, const char *format, va_list args)
+{
+    char text[LINE_MAX_BYTES];
+    size_t room = sizeof text - strlen(after) - 1, used;
+
+    used = (size_t)snprintf(text, room, "%s%s%s", before, l->program ? l->program : "", l->program ? ": " : "");
+    if (used < room) {
+        int n = vsnprintf(text + used, room - used, format, args);
+
+        if (n > 0)
+            used += (size_t)n < room - used ? (size_t)n : room - used - 1;
+    }
+    memcpy(text + used, after, strlen(after));
+    emit(l, text, used + strlen(after));
+}
+
+void log_line(struct log *l, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    line(l, l->drawn ? "\r\033[K" : "", "\n", format, args);
+    va_end(args);
+    l->drawn = 0;
+}
+
+void log_progress(struct log *l, const char *format, ...)
+{
+    double now = clock_monotonic();
+    va_list args;
+
+    if (now < l->status_next)
+        return;
+    va_start(args, format);
+    if (l->terminal)
+        line(l, "\r\033[K", "", format, args);
+    else
+        line(l, "", "\n", format, args);
+    va_end(args);
+    l->drawn = l->terminal;
+    l->status_next = now + (l->terminal ? 0.1 : 60);
+}
+
+void log_progress_end(struct log *l)
+{
+    if (l->drawn)
+        emit(l, "\r\033[K", 4);
+    l->drawn = 0;
+}

@@ -1,0 +1,27 @@
+/*
+ * log.h - what a program says to people: whole lines on standard error, and one progress line that is rewritten in
+ * place on a terminal. Only main.c files and what they hand a struct log to talk; libraries return errors instead.
+ * Each line is one write(2), so lines of several processes do not mix. One struct is for one thread at a time.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+struct log {
+    const char *program; /* borrowed; put before each line as "program: ", NULL for none */
+    int fd;              /* where lines go, 2 as a rule */
+    int terminal;        /* 1: fd is a terminal, so progress may be drawn */
+    int drawn;           /* 1: a progress line stands on the terminal */
+    double status_next;  /* monotonic seconds before which log_progress stays silent */
+};
+
+void log_init(struct log *l, const char *program, int fd);
+
+/* One line; the newline is added. */
+void log_line(struct log *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Progress: on a terminal redraws one line, at most ten times a second; elsewhere writes it as a line, at most once a
+ * minute. log_progress_end takes the drawn line away. */
+void log_progress(struct log *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void log_progress_end(struct log *l);
+
+#endif

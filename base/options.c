@@ -1,0 +1,271 @@
+#include "base/options.h"
+
+#include "base/number.h"
+#include "base/version.h"
+
+#include <math.h>
+#include <string.h>
+
+static size_t minimum_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t edit_distance(const char *a, const char *b)
+{
+    enum { LIMIT = 63 };
+    size_t row[LIMIT + 1], n = strlen(a), m = strlen(b);
+
+    if (n > LIMIT || m > LIMIT)
+        return LIMIT;
+    for (size_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t above = row[j];
+
+            row[j] = minimum_of(minimum_of(above, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = above;
+        }
+    }
+    return row[m];
+}
+
+const char *options_nearest(const char *word, const char *const *names, size_t count)
+{
+    const char *best = NULL;
+    size_t distance = strlen(word) / 2 + 2;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t d = names[i] ? edit_distance(word, names[i]) : (size_t)-1;
+
+        if (d < distance) {
+            distance = d;
+            best = names[i];
+        }
+    }
+    return best;
+}
+
+static struct option *find(const struct options *o, const char *name, size_t n)
+{
+    for (size_t i = 0; i < o->count; i++)
+        if (o->table[i].name && strlen(o->table[i].name) == n && !memcmp(o->table[i].name, name, n))
+            return &o->table[i];
+    return NULL;
+}
+
+int options_given(const struct options *o, const char *name)
+{
+    const struct option *row = find(o, name, strlen(name));
+
+    return row && row->given;
+}
+
+static int in_choices(const char *choices, const char *word)
+{
+    size_t n = strlen(word);
+
+    while (*choices) {
+        size_t length = strcspn(choices, "|");
+
+        if (length == n && !memcmp(choices, word, n))
+            return 1;
+        choices += length + (choices[length] == '|');
+    }
+    return 0;
+}
+
+static int set_value(const struct options *o, struct option *row, const char *text, struct error *e)
+{
+    int bounded = row->minimum != 0 || row->maximum != 0;
+    struct option_list *list = row->value;
+    int64_t integer;
+    double number;
+
+    (void)o;
+    switch (row->kind) {
+    case OPTION_TEXT:
+        *(const char **)row->value = text;
+        return OK;
+    case OPTION_CHOICE:
+        if (!in_choices(row->choices, text))
+            return error_set(e, ERR_ARG, "--%s: '%s' is not one of %s", row->name, text, row->choices);
+        *(const char **)row->value = text;
+        return OK;
+    case OPTION_INT:
+        if (!number_parse_int(text, &integer))
+            return error_set(e, ERR_ARG, "--%s: '%s' is not a whole number", row->name, text);
+        if (bounded && ((double)integer < row->minimum || (double)integer > row->maximum))
+            return error_set(e, ERR_ARG, "--%s: %s is not within %.0f and %.0f", row->name, text, row->minimum,
+                             row->maximum);
+        *(int64_t *)row->value = integer;
+        return OK;
+    case OPTION_DOUBLE:
+        if (!number_parse_double(text, &number) || isnan(number))
+            return error_set(e, ERR_ARG, "--%s: '%s' is not a number", row->name, text);
+        if (bounded && (number < row->minimum || number > row->maximum))
+            return error_set(e, ERR_ARG, "--%s: %s is not within %g and %g", row->name, text, row->minimum,
+                             row->maximum);
+        *(double *)row->value = number;
+        return OK;
+    case OPTION_LIST:
+        if (list->count == sizeof list->items / sizeof *list->items)
+            return error_set(e, ERR_ARG, "--%s: given more than %zu times", row->name, list->count);
+        list->items[list->count++] = text;
+        return OK;
+    default:
+        return error_set(e, ERR_ARG, "--%s takes no value", row->name);
+    }
+}
+
+static int unknown(const struct options *o, const char *name, size_t n, struct error *e)
+{
+    const char *names[130], *near;
+    char word[64];
+    size_t count = 0;
+
+    names[count++] = "help";
+    names[count++] = "version";
+    for (size_t i = 0; i < o->count && count < 130; i++)
+        if (o->table[i].name)
+            names[count++] = o->table[i].name;
+    snprintf(word, sizeof word, "%.*s", (int)minimum_of(n, 60), name);
+    near = options_nearest(word, names, count);
+    return error_set(e, ERR_ARG, "unknown option --%s%s%s%s; '%s --help' lists them", word,
+                     near ? " (did you mean --" : "", near ? near : "", near ? "?)" : "", o->program);
+}
+
+static int parse_long(const struct options *o, const char *name, int argc, char **argv, int *i, struct error *e)
+{
+    size_t n = strcspn(name, "=");
+    const char *value = name[n] == '=' ? name + n + 1 : NULL;
+    struct option *row = find(o, name, n);
+    int on = 1;
+
+    if (!row && n > 3 && !strncmp(name, "no-", 3)) {
+        row = find(o, name + 3, n - 3);
+        if (row && row->kind != OPTION_FLAG)
+            row = NULL;
+        on = 0;
+    }
+    if (!row)
+        return unknown(o, name, n, e);
+    row->given++;
+    if (row->kind == OPTION_FLAG) {
+        if (value)
+            return error_set(e, ERR_ARG, "--%s takes no value", row->name);
+        *(int *)row->value = on;
+        return OK;
+    }
+    if (!value) {
+        if (*i + 1 >= argc)
+            return error_set(e, ERR_ARG, "--%s needs a value (%s)", row->name, row->argument);
+        value = argv[++*i];
+    }
+    return set_value(o, row, value, e);
+}
+
+static int parse_letter(const struct options *o, const char *argument, int argc, char **argv, int *i, struct error *e)
+{
+    for (size_t k = 0; k < o->count; k++) {
+        struct option *row = &o->table[k];
+
+        if (row->letter != argument[1] || !row->letter)
+            continue;
+        row->given++;
+        if (row->kind == OPTION_FLAG) {
+            *(int *)row->value = 1;
+            return argument[2] ? error_set(e, ERR_ARG, "-%c takes no value", row->letter) : OK;
+        }
+        if (argument[2])
+            return set_value(o, row, argument + 2, e);
+        if (*i + 1 >= argc)
+            return error_set(e, ERR_ARG, "-%c needs a value (%s)", row->letter, row->argument);
+        return set_value(o, row, argv[++*i], e);
+    }
+    return error_set(e, ERR_ARG, "unknown option -%c; '%s --help' lists them", argument[1], o->program);
+}
+
+int options_parse(const struct options *o, int argc, char **argv, int *positional, struct error *e)
+{
+    int kept = 0, ended = 0, rc = OK;
+
+    for (int i = 1; i < argc; i++) {
+        const char *argument = argv[i];
+
+        if (ended || argument[0] != '-' || !argument[1]) {
+            argv[++kept] = argv[i];
+        } else if (!strcmp(argument, "--")) {
+            ended = 1;
+        } else if (!strcmp(argument, "--help") || (!strcmp(argument, "-h"))) {
+            options_print_help(o, stdout);
+            return OPTIONS_DONE;
+        } else if (!strcmp(argument, "--version")) {
+            printf("%s (evalboard) %s\n", o->program, EVALBOARD_VERSION);
+            return OPTIONS_DONE;
+        } else {
+            rc = argument[1] == '-' ? parse_long(o, argument + 2, argc, argv, &i, e)
+                                    : parse_letter(o, argument, argc, argv, &i, e);
+        }
+        if (rc != OK)
+            return rc;
+    }
+    *positional = kept;
+    return OPTIONS_RUN;
+}
+
+/* Writes text in lines of at most 100 columns, each after `indent` blanks; the first is at column `at` already. */
+static void wrap(FILE *out, const char *text, size_t at, size_t indent)
+{
+    while (*text) {
+        size_t word = strcspn(text, " ");
+
+        if (at > indent && at + 1 + word > 100) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            at = indent;
+        } else if (at > indent) {
+            putc(' ', out);
+            at++;
+        }
+        fwrite(text, 1, word, out);
+        at += word;
+        text += word;
+        text += strspn(text, " ");
+    }
+    putc('\n', out);
+}
+
+void options_print_help(const struct options *o, FILE *out)
+{
+    enum { COLUMN = 34 };
+
+    fprintf(out, "usage: %s %s\n\n", o->program, o->usage);
+    wrap(out, o->summary, 0, 0);
+    for (size_t i = 0; i < o->count; i++) {
+        const struct option *row = &o->table[i];
+        char head[128];
+        int n;
+
+        if (row->kind == OPTION_HEADING) {
+            fprintf(out, "\n%s\n", row->help);
+            continue;
+        }
+        n = snprintf(head, sizeof head, "  %c%c%s--%s%s%s", row->letter ? '-' : ' ', row->letter ? row->letter : ' ',
+                     row->letter ? ", " : "  ", row->name, row->kind == OPTION_FLAG ? "" : " ",
+                     row->kind == OPTION_FLAG ? "" : row->choices ? row->choices : row->argument);
+        fputs(head, out);
+        if (n >= COLUMN - 1) {
+            putc('\n', out);
+            n = 0;
+        }
+        fprintf(out, "%*s", COLUMN - n, "");
+        wrap(out, row->help, COLUMN, COLUMN);
+    }
+    fprintf(out, "\n  -h, --help%*sthis text\n      --version%*sname and version\n", COLUMN - 12, "", COLUMN - 15, "");
+    if (o->examples)
+        fprintf(out, "\nexamples:\n%s", o->examples);
+}

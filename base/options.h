@@ -1,0 +1,65 @@
+/*
+ * options.h - command lines from one table: parser, --help and completion read the same rows.
+ * Long options as --name value and --name=value; flags take no value, and --no-name turns a flag off; one-letter
+ * forms where a row has one; "--" ends options; the rest are positional arguments, in order.
+ */
+#ifndef BASE_OPTIONS_H
+#define BASE_OPTIONS_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum option_kind {
+    OPTION_HEADING, /* a line of --help: `help` is its text */
+    OPTION_FLAG,    /* value: int *, set to 1, or 0 by --no-name */
+    OPTION_TEXT,    /* value: const char **, borrowed from argv */
+    OPTION_INT,     /* value: int64_t *, within [minimum, maximum] */
+    OPTION_DOUBLE,  /* value: double *, within [minimum, maximum], never NaN */
+    OPTION_CHOICE,  /* value: const char **, one of `choices`, words separated by '|' */
+    OPTION_LIST,    /* value: struct option_list *, may be given several times */
+};
+
+struct option_list {
+    const char *items[64]; /* borrowed from argv */
+    size_t count;
+};
+
+struct option {
+    enum option_kind kind;
+    char letter;          /* 'o' for -o, or 0 */
+    const char *name;     /* without the dashes */
+    void *value;          /* as the kind says; holds the default before parsing */
+    const char *argument; /* what --help calls the value: "DIR", "N"; NULL for flags */
+    const char *help;     /* one or more sentences; the default in it */
+    const char *choices;  /* OPTION_CHOICE */
+    double minimum, maximum; /* OPTION_INT, OPTION_DOUBLE; both 0: no bounds */
+    int given;            /* out: how often it was given */
+};
+
+struct options {
+    const char *program;  /* "trainer", "eventlog export" */
+    const char *usage;    /* after the program's name: "[OPTION...] PATH..." */
+    const char *summary;  /* what it does, a paragraph */
+    const char *examples; /* lines, each ending in a newline */
+    struct option *table;
+    size_t count;
+};
+
+enum { OPTIONS_RUN = 0, OPTIONS_DONE = 1 }; /* DONE: --help or --version was printed on stdout, exit 0 */
+
+/* Parses argv[1..]. Positional arguments are moved to argv[1..*positional], in order. Returns OPTIONS_RUN,
+ * OPTIONS_DONE, or ERR_ARG with a sentence that names the option and suggests the nearest known one. */
+int options_parse(const struct options *o, int argc, char **argv, int *positional, struct error *e);
+
+void options_print_help(const struct options *o, FILE *out);
+
+/* The item of names (count) nearest to `word` by edit distance, NULL when none is near. Borrowed from names. */
+const char *options_nearest(const char *word, const char *const *names, size_t count);
+
+/* 1 if the option of that name was given on the command line. */
+int options_given(const struct options *o, const char *name);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * checkpoint_directory.h - the checkpoints of one directory: which there are, which is newest, which are whole, which
+ * are kept. The state file `checkpoint` is a hint that may be missing, stale or odd; the index files are the facts.
+ */
+#ifndef CHECKPOINT_CHECKPOINT_DIRECTORY_H
+#define CHECKPOINT_CHECKPOINT_DIRECTORY_H
+
+#include "base/error.h"
+#include "base/io.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct checkpoint_name {
+    char *name;   /* base name of the prefix: "model.ckpt-700" */
+    int64_t step; /* the number after the last '-', or -1 */
+};
+
+struct checkpoint_list {
+    struct checkpoint_name *items; /* ascending by step, then name */
+    size_t count;
+};
+
+/* Every NAME with a NAME.index in the directory, merged with what the state file lists and has an index; temporary
+ * names are left out. A missing directory is ERR_IO with e->system ENOENT. The list is yours:
+ * checkpoint_list_release(). */
+int checkpoint_directory_list(const char *directory, struct checkpoint_list *out, struct error *e);
+void checkpoint_list_release(struct checkpoint_list *list);
+
+/* 1 and the base name of the newest whole checkpoint (the state file's choice if it is whole, else the highest step
+ * that is); 0: there is none; < 0: an error. */
+int checkpoint_directory_newest(const char *directory, char *name, size_t size, struct error *e);
+
+/* 1: PREFIX is whole (footer, all block CRCs, every shard there and long enough). 0: not (yet), and e says why. */
+int checkpoint_complete(const char *prefix, struct error *e);
+
+/* After a checkpoint NAME was written whole into the directory: puts it last in the state file (relative paths,
+ * replaced by rename), then deletes the oldest listed ones beyond `keep` (0: keep all; index first, then data). */
+int checkpoint_directory_commit(const struct io *io, const char *directory, const char *name, size_t keep,
+                                struct error *e);
+
+/* The step at the end of a name ("model.ckpt-700" -> 700), -1 without one. */
+int64_t checkpoint_name_step(const char *name);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * tensor_bundle.h - TensorFlow V2 checkpoints: PREFIX.index (a table: name -> dtype, shape, shard, offset, size, CRC)
+ * and PREFIX.data-SSSSS-of-NNNNN (the tensors' bytes). PREFIX is a path such as "ckpt/model.ckpt-700".
+ * The format stands on top of tensor_bundle_reader.c. One object is for one thread at a time.
+ */
+#ifndef CHECKPOINT_TENSOR_BUNDLE_H
+#define CHECKPOINT_TENSOR_BUNDLE_H
+
+#include "base/error.h"
+#include "base/io.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum tensor_type { /* DataType numbers of TensorFlow; more of them pass through by number */
+    TENSOR_FLOAT = 1,
+    TENSOR_DOUBLE = 2,
+    TENSOR_INT32 = 3,
+    TENSOR_UINT8 = 4,
+    TENSOR_STRING = 7,
+    TENSOR_INT64 = 9,
+    TENSOR_BOOL = 10,
+    TENSOR_BFLOAT16 = 14,
+    TENSOR_HALF = 19,
+};
+
+enum { TENSOR_RANK_MAX = 254 };
+
+struct tensor_slice { /* per dimension of the full tensor: start, and length (-1: the whole dimension) */
+    const int64_t *start, *length;
+};
+
+struct tensor_entry {
+    const char *name;     /* borrowed from the bundle; NUL-terminated, name_length bytes (a name may hold a NUL) */
+    size_t name_length;
+    int type;             /* enum tensor_type or another DataType */
+    int rank;
+    const int64_t *shape; /* rank sizes, row-major */
+    uint64_t elements;    /* product of shape */
+    int32_t shard;
+    int64_t offset, size; /* bytes in the shard's data file */
+    uint32_t crc;         /* masked CRC-32C of those bytes */
+    size_t slices;        /* > 0: a partitioned variable; its parts are listed, and it has no bytes of its own */
+    const struct tensor_slice *slice;
+};
+
+struct tensor_bundle;
+
+/* Opens index and all shards (keeping the descriptors: deletion afterwards does no harm), checks footer, every block's
+ * CRC, every entry, and that each shard is long enough. ERR_IO: a file is missing (e->system is ENOENT). ERR_CORRUPT:
+ * the sentence names file, offset and what was found. On OK *out is yours until tensor_bundle_close(). */
+int tensor_bundle_open(struct tensor_bundle **out, const char *prefix, struct error *e);
+void tensor_bundle_close(struct tensor_bundle *b); /* NULL is fine */
+
+/* Entries in order of their names; slices of partitioned variables are not counted, only the whole variables. */
+size_t tensor_bundle_count(const struct tensor_bundle *b);
+const struct tensor_entry *tensor_bundle_entry(const struct tensor_bundle *b, size_t i);
+const struct tensor_entry *tensor_bundle_find(const struct tensor_bundle *b, const char *name); /* NULL: not there */
+
+/* A digest of the index file's bytes. The index holds every tensor's CRC, so the same digest means the same values. */
+uint64_t tensor_bundle_digest(const struct tensor_bundle *b);
+
+/* The tensor's bytes (fixed-size types: elements x size of the type, little-endian, row-major) into out, of exactly
+ * that size; slices are put together. Checks the CRC; ERR_CORRUPT names tensor, shard file and offset. */
+int tensor_bundle_read(struct tensor_bundle *b, const struct tensor_entry *entry, void *out, size_t bytes,
+                       struct error *e);
+
+/* The same, converted to float32 from FLOAT, DOUBLE, HALF, BFLOAT16; ERR_ARG for other types. */
+int tensor_bundle_read_float(struct tensor_bundle *b, const struct tensor_entry *entry, float *out, size_t count,
+                             struct error *e);
+
+/* An integer scalar (INT64, INT32, or a whole FLOAT): `global_step`. */
+int tensor_bundle_read_integer(struct tensor_bundle *b, const struct tensor_entry *entry, int64_t *out,
+                               struct error *e);
+
+/* Bytes of one element, 0 for types without a fixed size (STRING, VARIANT) or unknown ones. */
+size_t tensor_type_size(int type);
+const char *tensor_type_name(int type); /* "float32"; "dtype 77" is never NULL but "unknown" for unknown ones */
+
+/*
+ * Writing: one shard. Tensors may be added in any order; names must differ. Nothing is visible under PREFIX until
+ * finish: data to a temporary name, fsync, rename; then the index the same way; then fsync of the directory.
+ */
+struct tensor_bundle_writer;
+
+/* io may be NULL for io_real; it is borrowed until finish or abandon. prefix is copied. */
+int tensor_bundle_writer_open(struct tensor_bundle_writer **out, const struct io *io, const char *prefix,
+                              struct error *e);
+/* bytes: the tensor's little-endian, row-major bytes, written at once, not kept; n must fit type and shape. */
+int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, int type, int rank,
+                             const int64_t *shape, const void *bytes, size_t n, struct error *e);
+/* Makes the checkpoint visible and frees w, also when it fails. */
+int tensor_bundle_writer_finish(struct tensor_bundle_writer *w, struct error *e);
+/* Removes what was written and frees w. NULL is fine. */
+void tensor_bundle_writer_abandon(struct tensor_bundle_writer *w);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * training_state.h - CKPT/training.json: what the trainer says of itself to whoever watches. Replaced by rename.
+ * {"state":"running"|"finished"|"failed","host","pid","global_step","max_steps","run_option","world_size",
+ *  "started","updated"}; times in seconds since 1970. "finished" is written after the last checkpoint.
+ */
+#ifndef CHECKPOINT_TRAINING_STATE_H
+#define CHECKPOINT_TRAINING_STATE_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+struct training_state {
+    char state[16], host[65], run_option[16];
+    int64_t pid, global_step, max_steps, world_size;
+    double started, updated;
+};
+
+/* 1 read, 0 the file is not there, < 0 unreadable or not such a file (a watcher takes that as "not known"). */
+int training_state_read(const char *checkpoint_directory, struct training_state *out, struct error *e);
+int training_state_write(const char *checkpoint_directory, const struct training_state *state, struct error *e);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * batch_source.h - one worker's training batches, prepared ahead by a thread of its own. Which samples a batch holds,
+ * and how they are augmented, is a pure function of (data, seed, shard, batch sizes, step): resuming at a step gives
+ * what an uninterrupted run would have had.
+ */
+#ifndef DATASET_BATCH_SOURCE_H
+#define DATASET_BATCH_SOURCE_H
+
+#include "dataset/dataset.h"
+#include "dataset/transform.h"
+
+struct batch {
+    int64_t step;             /* the step this batch is for */
+    int count;                /* samples in it: always batch_size */
+    const float *images;      /* (count, height, width, channels) of the transform */
+    const int32_t *labels;    /* (count) */
+    const int64_t *samples;   /* (count) global sample index: the sample's place in the endless shuffled order of all
+                                 workers; the counter for dropout and augmentation */
+};
+
+struct batch_source_options {
+    const struct transform *transform;
+    struct shard shard;
+    int batch_size;     /* samples of this worker a step, > 0 */
+    uint64_t seed;      /* the same for all workers */
+    int64_t first_step; /* the first call of next gives this step, counted from 0 */
+    int ahead;          /* batches prepared in advance; 0: 3 */
+};
+
+struct batch_source;
+
+/* With SHARD_RECORDS and n workers, step t of all workers together takes places [t n B, (t+1) n B) of the endless
+ * order: epoch after epoch, each a permutation of all records by (seed, epoch). d is borrowed until free. */
+int batch_source_new(struct batch_source **out, const struct dataset *d, const struct batch_source_options *options,
+                     struct error *e);
+/* The next batch, borrowed until the next call. Blocks only if the thread is behind. Steps ascend by one. */
+int batch_source_next(struct batch_source *s, const struct batch **out, struct error *e);
+/* Seconds spent waiting in batch_source_next so far. */
+double batch_source_waited(const struct batch_source *s);
+void batch_source_free(struct batch_source *s); /* NULL is fine */
+
+#endif

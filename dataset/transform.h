@@ -1,0 +1,28 @@
+/*
+ * transform.h - from a stored image (bytes) to what a model is fed (floats): scaling, crop, flip, standardisation.
+ * A random transform draws from (seed, step, sample), so who computes it and when does not matter.
+ */
+#ifndef DATASET_TRANSFORM_H
+#define DATASET_TRANSFORM_H
+
+#include "base/error.h"
+#include "dataset/dataset.h"
+
+struct transform {
+    const char *name;
+    const char *summary;
+    int height, width, channels; /* of the image given out; 0: as the data set's */
+    int random;                  /* 1: the result depends on seed, step and sample */
+    /* image (d->height, d->width, d->channels) -> out (height, width, channels) floats. */
+    void (*apply)(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step, int64_t sample,
+                  float *out);
+};
+
+/* Known: "unit" (x / 255), "cifar-tutorial-train", "cifar-tutorial-eval" (24x24, seed-models 1.4),
+ * "cifar-resnet-train", "cifar-resnet-eval" (32x32, seed-models 2.1). NULL: unknown. */
+const struct transform *transform_find(const char *name);
+
+/* ERR_ARG with a sentence if the transform cannot take this data set's images. */
+int transform_check(const struct transform *t, const struct dataset *d, struct error *e);
+
+#endif

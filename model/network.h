@@ -1,0 +1,93 @@
+/*
+ * network.h - a built model: variables with names and shapes, forward, backward, scoring.
+ *
+ * All weights are one array of `parameters` reals; variable v owns [v.offset, v.offset + v.count) of it, in the layout
+ * of its checkpoint tensor (HWIO kernels, [in, out] dense, row-major). Moving statistics of batch norm are a second
+ * array, `statistics`. The exchange vector is what data-parallel training adds up over workers:
+ *   [0, parameters)                        gradients, each the SUM over the batch of d(cross entropy)/d(weight)
+ *   [parameters, parameters + statistics)  batch statistics (mean, biased variance) times the batch's sample count
+ * so that after adding over workers and dividing by the global batch it holds means. Weight decay is not in it: it
+ * depends on the weights alone and is added where the optimizer applies the update.
+ *
+ * One network is for one thread at a time, and starts no threads. Calls after network_new cannot fail.
+ */
+#ifndef MODEL_NETWORK_H
+#define MODEL_NETWORK_H
+
+#include "base/error.h"
+#include "model/model.h"
+#include "model/real.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum variable_kind { VARIABLE_WEIGHT, VARIABLE_STATISTIC };
+enum initial_kind { INITIAL_CONSTANT, INITIAL_NORMAL, INITIAL_TRUNCATED_NORMAL, INITIAL_UNIFORM };
+
+struct variable {
+    char name[128];          /* as in the checkpoint: "unit_1_0/sub1/conv1/DW" */
+    enum variable_kind kind; /* which array it lives in */
+    int rank;
+    int64_t shape[4];
+    size_t offset, count;
+    double decay;            /* weight decay d: the loss has d * 1/2 * |w|^2, the gradient d * w */
+    enum initial_kind initial;
+    double initial_value;    /* constant; standard deviation; or bound of the uniform */
+    char debias_scope[128];  /* STATISTIC with zero-debiased moving average: its scope S, else "" */
+};
+
+struct network;
+
+/* max_batch: the largest batch the calls below get; 0 builds the table of variables only (a parameter server).
+ * ERR_NOMEM, ERR_ARG. On OK *out is yours until network_free(). */
+int network_new(struct network **out, const struct model *model, int max_batch, struct error *e);
+void network_free(struct network *n); /* NULL is fine */
+
+const struct model *network_model(const struct network *n);
+const struct variable *network_variables(const struct network *n, size_t *count); /* in order of construction */
+size_t network_parameter_count(const struct network *n);
+size_t network_statistic_count(const struct network *n);
+
+real *network_parameters(struct network *n); /* (parameters); write to it freely between calls */
+real *network_statistics(struct network *n); /* (statistics); the moving ones, used by inference */
+real *network_exchange(struct network *n);   /* (parameters + statistics); overwritten by each training call */
+
+/* Uses the caller's memory (at least parameters + statistics reals, aligned to 64 bytes) for the exchange vector, for
+ * example a window that other ranks read. Borrowed until free or the next call. */
+void network_set_exchange(struct network *n, real *memory);
+
+/* Fills parameters and statistics with the model's initial values: a pure function of seed. */
+void network_initialize(struct network *n, uint64_t seed);
+
+struct network_batch {
+    const real *images;     /* (count, height, width, channels) */
+    const int32_t *labels;  /* (count) */
+    const int64_t *samples; /* (count) global sample indices, for dropout; NULL: 0, 1, 2, ... */
+    int count;
+};
+
+struct network_result {
+    double cross_entropy; /* sum over the batch, in double, in sample order */
+    int64_t correct;      /* by the model's rule */
+};
+
+/* Called during the backward pass, from the training thread: everything in the exchange vector at or above `low` is
+ * final. low falls from parameters (statistics are final after the forward pass) to 0. */
+typedef void network_ready(void *context, size_t low);
+
+/* Forward with batch statistics and dropout, then backward. Fills the exchange vector. ready may be NULL. */
+void network_train(struct network *n, const struct network_batch *batch, uint64_t seed, int64_t step,
+                   network_ready *ready, void *context, struct network_result *result);
+
+/* Forward with moving statistics, no dropout. Logits (count, classes) into `logits`. */
+void network_infer(struct network *n, const real *images, int count, real *logits);
+/* The same, scored against labels. */
+void network_score(struct network *n, const struct network_batch *batch, struct network_result *result);
+
+/* Weight decay's part of the loss at the present weights: sum over variables of decay * 1/2 * |w|^2. */
+double network_decay_loss(const struct network *n);
+
+/* Which convolution code is used: "oneDNN 2.6" or "OpenBLAS". Static. */
+const char *network_backend(void);
+
+#endif

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Holds the sources to the house rules: who may include whom, headers that compile alone, lines and files in bounds.
+
+usage: lint.py [--cc CC]      run from the root of the checkout; prints one line a finding, exit 1 if there is one
+"""
+import argparse
+import concurrent.futures
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+# Which of our folders each folder may include; docs/architecture.md shows the same table.
+OURS = {
+    "base": {"base"},
+    "proto": set(),
+    "eventlog": {"base", "proto", "eventlog"},
+    "checkpoint": {"base", "proto", "checkpoint"},
+    "dataset": {"base", "dataset"},
+    "model": {"base", "model"},
+    "trainer": {"base", "dataset", "model", "checkpoint", "trainer"},
+    "evaluator": {"base", "dataset", "model", "checkpoint", "evaluator"},
+}
+# The event log is used from outside through its public header only.
+PUBLIC = {"eventlog/eventlog.h": {"trainer", "evaluator"}}
+# System headers of libraries, and the only files that may see them (path prefixes).
+LIBRARIES = {
+    "mpi.h": ["trainer/strategies/", "trainer/main.c"],
+    "cblas.h": ["model/kernels/"],
+    "dnnl": ["model/kernels/"],
+    "inotifytools/": ["evaluator/watch_inotify.c"],
+    "zlib.h": ["dataset/", "eventlog/"],
+    "snappy-c.h": ["checkpoint/"],
+    "jansson.h": ["checkpoint/", "evaluator/"],
+    "protobuf-c": ["proto/"],
+    "png.h": ["eventlog/"],
+}
+LINE, FILE_LINES = 120, 900
+
+
+def includes(path):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if match := re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line):
+            yield number, match.group(1), match.group(2)
+
+
+def check_includes(path, findings):
+    folder = path.parts[0]
+    for number, mark, name in includes(path):
+        where = f"{path}:{number}"
+        if mark == '"':
+            target = name.split("/")[0]
+            if "/" not in name:
+                findings.append(f'{where}: include "{name}" by its path from the root')
+            elif target not in OURS[folder] and folder not in PUBLIC.get(name, ()):
+                findings.append(f"{where}: {folder}/ may not include {name}")
+            elif target == "proto" and path.suffix == ".h":
+                findings.append(f"{where}: generated headers are for .c files only")
+        else:
+            for library, allowed in LIBRARIES.items():
+                if name.startswith(library) and not any(str(path).startswith(a) for a in allowed):
+                    findings.append(f"{where}: <{name}> belongs to {', '.join(allowed)} only")
+    if path.suffix == ".c":
+        own = path.with_suffix(".h")
+        first = next((name for _, _, name in includes(path)), None)
+        if own.exists() and first != str(own):
+            findings.append(f"{path}: includes its own header first")
+
+
+def check_text(path, findings):
+    lines = path.read_text().splitlines()
+    if len(lines) > FILE_LINES:
+        findings.append(f"{path}: {len(lines)} lines; is there a seam?")
+    for number, line in enumerate(lines, 1):
+        if len(line) > LINE:
+            findings.append(f"{path}:{number}: line of {len(line)} columns")
+        if "\t" in line or line != line.rstrip():
+            findings.append(f"{path}:{number}: tab or blank at the end")
+
+
+def header_alone(cc, path):
+    run = subprocess.run([*cc, "-std=c11", "-D_GNU_SOURCE", "-I.", "-Ibuild/generated", "-Wall", "-Wextra", "-Werror",
+                          "-fsyntax-only", "-x", "c", str(path)], capture_output=True, text=True)
+    return [f"{path}: does not compile alone\n{run.stderr}"] if run.returncode else []
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cc", default="cc")
+    cc = shlex.split(parser.parse_args().cc)
+    sources = sorted(p for folder in OURS for p in pathlib.Path(folder).rglob("*.[ch]"))
+    findings = []
+    for path in sources:
+        check_includes(path, findings)
+        check_text(path, findings)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for found in pool.map(lambda p: header_alone(cc, p), [p for p in sources if p.suffix == ".h"]):
+            findings += found
+    for finding in findings:
+        print(f"lint: {finding}", file=sys.stderr)
+    print(f"lint: {len(sources)} files, {len(findings)} findings")
+    sys.exit(1 if findings else 0)
+
+
+main()
