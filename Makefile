@@ -158,7 +158,7 @@ programs-for-tests: all $(TESTS) $(HELPERS)
 test: deps programs-for-tests
 	$(Q)python3 tests/run.py --build $(B) $(if $(PEERS),--peers $(PEERS)) $(if $(SAN),--sanitizer $(SAN)) $(TEST_ARGS) $(TESTS)
 demo: deps all
-	$(Q)sh demo/run.sh --build $(B) $(DEMO_ARGS)
+	$(Q)python3 demo/run.py --build $(B) $(DEMO_ARGS)
 bench: deps all $(HELPERS)
 	$(Q)python3 bench/run.py --build $(B) $(BENCH_ARGS)
 endif
@@ -166,9 +166,16 @@ endif
 lint:
 	$(Q)python3 tests/lint.py --cc '$(CC)'
 
-SECONDS_FUZZ = $(or $(SECONDS),60)
+# Every parser under libFuzzer (clang), SECONDS each, with objects of its own. A crash leaves its input in build/.
+$(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(NEEDS_eventlog) $(call lib,checkpoint) $(call lib,dataset)
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< $(call lib,eventlog) $(call lib,checkpoint) \
+	    $(call lib,dataset) $(call lib,proto) $(NEEDS_base) $(SYSTEM_eventlog) $(SYSTEM_checkpoint)
+fuzzers: $(FUZZ)
 fuzz:
-	$(Q)python3 tests/fuzz/run.py --seconds $(SECONDS_FUZZ)
+	@sh tests/install_packages.sh clang libclang-rt-14-dev
+	$(Q)$(MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined fuzzers
+	$(Q)python3 tests/fuzz/run.py --seconds $(or $(SECONDS),60) build-fuzzer-no-link-address-undefined/fuzz
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin
@@ -182,4 +189,4 @@ help:
 	@sed -n 's/^# \(.*\)/\1/p' Makefile | head -3
 	@echo "targets: all test demo bench lint fuzz install clean deps"
 
-.PHONY: all deps test demo bench lint fuzz install clean help programs-for-tests
+.PHONY: all deps test demo bench lint fuzz fuzzers install clean help programs-for-tests

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""Makes a virtual environment with the packages of some requirement files; does nothing where it is made already.
+
+usage: environment.py DIRECTORY REQUIREMENTS...      prints the environment's python
+
+The demo asks for TensorBoard only; the tests for more; PEERS=all for TensorFlow, PyTorch and safetensors as well.
+What is installed already stays, so asking for less later costs nothing.
+"""
+import hashlib
+import pathlib
+import subprocess
+import sys
+import venv
+
+
+def ensure(directory, requirements, say=lambda text: print(text, file=sys.stderr)):
+    """Returns the path of the environment's python. Raises CalledProcessError where pip fails."""
+    directory = pathlib.Path(directory)
+    python = directory / "bin" / "python"
+    wanted = []
+    for path in map(pathlib.Path, requirements):
+        stamp = directory / f".{path.stem}-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
+        if not stamp.exists():
+            wanted.append((path, stamp))
+    if not python.exists():
+        say(f"making the virtual environment {directory}")
+        venv.create(directory, with_pip=True)
+    for path, stamp in wanted:
+        lines = [line.strip() for line in path.read_text().splitlines()]
+        names = " ".join(line for line in lines if line and not line.startswith("#"))
+        say(f"installing into {directory} (from PyPI): {names}")
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", path],
+                       check=True, stdout=sys.stderr)
+        stamp.touch()
+    return python
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    print(ensure(sys.argv[1], sys.argv[2:]))
