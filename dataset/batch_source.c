@@ -1,0 +1,244 @@
+#include "dataset/batch_source.h"
+
+#include "base/clock.h"
+#include "dataset/permutation.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AHEAD_DEFAULT = 3 };
+
+struct slot {
+    struct batch batch; /* points into the three arrays */
+    float *images;
+    int32_t *labels;
+    int64_t *samples;
+};
+
+/*
+ * A ring of slots between one producer (the thread) and one consumer (the caller of next). Batch number k, counted
+ * from 0 at first_step, lives in slot k mod slot_count. Three counters say whose it is:
+ *   released <= k < made   prepared, or borrowed by the caller
+ *   made <= k              the producer may fill it once k < released + slot_count
+ * The producer touches a slot without the lock while it is its own, so the lock is held for moments only.
+ */
+struct batch_source {
+    const struct dataset *data;
+    struct transform transform;
+    struct shard shard;
+    int batch_size;
+    uint64_t seed;
+    int64_t first_step;
+    size_t pixels; /* floats an image */
+
+    /* the producer's own */
+    uint32_t *order; /* the permutation of epoch order_epoch */
+    int64_t order_epoch;
+
+    int slot_count;
+    struct slot *slots;
+    float *images;
+    int32_t *labels;
+    int64_t *samples;
+
+    pthread_t thread;
+    int running;
+    pthread_mutex_t lock;
+    pthread_cond_t filled, freed;
+    int64_t made, released; /* under lock */
+    int64_t taken;          /* the caller's own: batches given out */
+    double waited;          /* the caller's own */
+    atomic_int stop;
+};
+
+/* The record at this place of the endless order: epoch after epoch, each a permutation. */
+static size_t record_at(struct batch_source *s, int64_t place)
+{
+    int64_t count = (int64_t)s->data->count, epoch = place / count;
+
+    if (epoch != s->order_epoch) {
+        uint32_t worker = s->shard.kind == SHARD_FILES ? (uint32_t)s->shard.index : 0;
+
+        permutation_fill(s->order, s->data->count, s->seed, worker, epoch);
+        s->order_epoch = epoch;
+    }
+    return s->order[place % count];
+}
+
+/* Places of step t: with shared records, worker i of n takes every n-th place of [t n B, (t + 1) n B), from i on. With
+ * files of its own it takes [t B, (t + 1) B) of its own order; the sample index is the same in both, so it is unique
+ * over workers and steps. */
+static void prepare(struct batch_source *s, struct slot *slot, int64_t step)
+{
+    int64_t n = s->shard.count, size = s->batch_size;
+    size_t bytes = (size_t)s->data->height * (size_t)s->data->width * (size_t)s->data->channels;
+
+    slot->batch = (struct batch){ step, s->batch_size, slot->images, slot->labels, slot->samples };
+    for (int64_t j = 0; j < size && !atomic_load_explicit(&s->stop, memory_order_relaxed); j++) {
+        int64_t sample = (step * size + j) * n + s->shard.index;
+        size_t record = record_at(s, s->shard.kind == SHARD_FILES ? step * size + j : sample);
+
+        slot->samples[j] = sample;
+        slot->labels[j] = s->data->labels[record];
+        s->transform.apply(s->data, s->data->images + record * bytes, s->seed, step, sample,
+                           slot->images + (size_t)j * s->pixels);
+    }
+}
+
+static void *produce(void *context)
+{
+    struct batch_source *s = context;
+
+    for (int64_t k = 0;; k++) {
+        pthread_mutex_lock(&s->lock);
+        while (k >= s->released + s->slot_count && !atomic_load(&s->stop))
+            pthread_cond_wait(&s->freed, &s->lock);
+        pthread_mutex_unlock(&s->lock);
+        if (!atomic_load(&s->stop))
+            prepare(s, &s->slots[k % s->slot_count], s->first_step + k);
+        if (atomic_load(&s->stop))
+            return NULL;
+        pthread_mutex_lock(&s->lock);
+        s->made = k + 1;
+        pthread_cond_signal(&s->filled);
+        pthread_mutex_unlock(&s->lock);
+    }
+}
+
+static int check_options(const struct dataset *d, const struct batch_source_options *o, struct error *e)
+{
+    if (o->batch_size < 1)
+        return error_set(e, ERR_ARG, "a batch of %d images cannot be; at least 1", o->batch_size);
+    if (o->shard.count < 1 || o->shard.index < 0 || o->shard.index >= o->shard.count)
+        return error_set(e, ERR_ARG, "worker %d of %d cannot be: numbers go from 0 to the count less one",
+                         o->shard.index, o->shard.count);
+    if (o->first_step < 0 || o->first_step > INT64_MAX / 4 / o->batch_size / o->shard.count)
+        return error_set(e, ERR_ARG, "training cannot go on at step %lld with batches of %d on %d workers",
+                         (long long)o->first_step, o->batch_size, o->shard.count);
+    if (d->count == 0 || d->count > UINT32_MAX)
+        return error_set(e, ERR_ARG, "%s has %zu images, which cannot be put into batches", d->name, d->count);
+    return transform_check(o->transform, d, e);
+}
+
+static int start_thread(struct batch_source *s)
+{
+    sigset_t all, before;
+    int rc;
+
+    /* Signals are for the program's own threads: a handler must not run here, nor a wait there be missed. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = pthread_create(&s->thread, NULL, produce, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    s->running = rc == 0;
+    return rc;
+}
+
+/* The arrays of all slots: one allocation a kind. 0 where memory or size_t does not reach. */
+static int allocate_slots(struct batch_source *s)
+{
+    size_t batch = (size_t)s->batch_size, count = (size_t)s->slot_count;
+
+    if (s->pixels == 0 || batch > SIZE_MAX / sizeof(float) / s->pixels / count || batch > SIZE_MAX / 8 / count)
+        return 0;
+    s->images = malloc(count * batch * s->pixels * sizeof *s->images);
+    s->labels = malloc(count * batch * sizeof *s->labels);
+    s->samples = malloc(count * batch * sizeof *s->samples);
+    s->slots = calloc(count, sizeof *s->slots);
+    s->order = malloc(s->data->count * sizeof *s->order);
+    if (!s->images || !s->labels || !s->samples || !s->slots || !s->order)
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        s->slots[i].images = s->images + i * batch * s->pixels;
+        s->slots[i].labels = s->labels + i * batch;
+        s->slots[i].samples = s->samples + i * batch;
+    }
+    return 1;
+}
+
+int batch_source_new(struct batch_source **out, const struct dataset *d, const struct batch_source_options *options,
+                     struct error *e)
+{
+    const struct transform *t = options->transform;
+    struct batch_source *s;
+    int rc = check_options(d, options, e);
+
+    *out = NULL;
+    if (rc < 0)
+        return rc;
+    if (!(s = calloc(1, sizeof *s)))
+        return error_set(e, ERR_NOMEM, "out of memory for the input batches");
+    s->data = d;
+    s->transform = *t;
+    s->shard = options->shard;
+    s->batch_size = options->batch_size;
+    s->seed = options->seed;
+    s->first_step = options->first_step;
+    s->slot_count = (options->ahead > 0 ? options->ahead : AHEAD_DEFAULT) + 1; /* one more: the borrowed one */
+    s->pixels = t->height ? (size_t)t->height * (size_t)t->width * (size_t)t->channels
+                          : (size_t)d->height * (size_t)d->width * (size_t)d->channels;
+    s->order_epoch = -1;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->filled, NULL);
+    pthread_cond_init(&s->freed, NULL);
+    if (!allocate_slots(s))
+        rc = error_set(e, ERR_NOMEM, "no memory for %d input batches of %d images", s->slot_count, s->batch_size);
+    else if (start_thread(s) != 0)
+        rc = error_set(e, ERR_NOMEM, "the system gives no thread for preparing input");
+    if (rc < 0) {
+        batch_source_free(s);
+        return rc;
+    }
+    *out = s;
+    return OK;
+}
+
+int batch_source_next(struct batch_source *s, const struct batch **out, struct error *e)
+{
+    (void)e; /* preparing cannot fail today; callers check all the same, so that a source that reads files may */
+    pthread_mutex_lock(&s->lock);
+    if (s->taken > 0) { /* the batch given out last is free now */
+        s->released = s->taken;
+        pthread_cond_signal(&s->freed);
+    }
+    if (s->made <= s->taken) {
+        double start = clock_monotonic();
+
+        while (s->made <= s->taken)
+            pthread_cond_wait(&s->filled, &s->lock);
+        s->waited += clock_monotonic() - start;
+    }
+    pthread_mutex_unlock(&s->lock);
+    *out = &s->slots[s->taken++ % s->slot_count].batch;
+    return OK;
+}
+
+double batch_source_waited(const struct batch_source *s)
+{
+    return s->waited;
+}
+
+void batch_source_free(struct batch_source *s)
+{
+    if (!s)
+        return;
+    if (s->running) {
+        pthread_mutex_lock(&s->lock);
+        atomic_store(&s->stop, 1);
+        pthread_cond_signal(&s->freed);
+        pthread_mutex_unlock(&s->lock);
+        pthread_join(s->thread, NULL);
+    }
+    pthread_cond_destroy(&s->freed);
+    pthread_cond_destroy(&s->filled);
+    pthread_mutex_destroy(&s->lock);
+    free(s->order);
+    free(s->slots);
+    free(s->samples);
+    free(s->labels);
+    free(s->images);
+    free(s);
+}

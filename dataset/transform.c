@@ -1,0 +1,151 @@
+#include "dataset/transform.h"
+
+#include "base/random.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { TUTORIAL_SIDE = 24, RESNET_SIDE = 32, RESNET_PAD = 2, CIFAR_SIDE = 32, COLOURS = 3 };
+
+/*
+ * A window of side x side pixels whose top left is pixel (top, left) of the stored image, which may lie outside of it:
+ * pixels there are 0. flip: mirrored left to right.
+ */
+static void take_window(const struct dataset *d, const uint8_t *image, int top, int left, int side, int flip,
+                        float *out)
+{
+    for (int y = 0; y < side; y++) {
+        for (int x = 0; x < side; x++) {
+            int row = top + y, column = left + (flip ? side - 1 - x : x);
+            int inside = row >= 0 && row < d->height && column >= 0 && column < d->width;
+            const uint8_t *from = inside ? image + ((size_t)row * (size_t)d->width + (size_t)column) * COLOURS : NULL;
+
+            for (int c = 0; c < COLOURS; c++)
+                *out++ = from ? (float)from[c] : 0.0f;
+        }
+    }
+}
+
+/* (x - mean) / max(deviation, 1/sqrt(n)) over all n values; the deviation divides by n. (TensorFlow,
+ * per_image_standardization: a constant image becomes zeros.) */
+static void standardise(float *x, size_t n)
+{
+    double sum = 0, squares = 0, mean, deviation, least = 1 / sqrt((double)n);
+
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
+    deviation = sqrt(squares / (double)n);
+    if (deviation < least)
+        deviation = least;
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)((x[i] - mean) / deviation);
+}
+
+/* Brightness: x + shift. Contrast: (x - m) * factor + m, m the mean of the channel after the shift. Neither clips. */
+static void adjust_brightness_contrast(float *x, size_t pixels, double shift, double factor)
+{
+    for (size_t c = 0; c < COLOURS; c++) {
+        double sum = 0, mean;
+
+        for (size_t p = 0; p < pixels; p++)
+            sum += x[p * COLOURS + c];
+        mean = sum / (double)pixels + shift;
+        for (size_t p = 0; p < pixels; p++)
+            x[p * COLOURS + c] = (float)((x[p * COLOURS + c] + shift - mean) * factor + mean);
+    }
+}
+
+static void apply_unit(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step, int64_t sample,
+                       float *out)
+{
+    size_t n = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
+
+    (void)seed, (void)step, (void)sample;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (float)image[i] / 255.0f;
+}
+
+/* Draws in this order: row and column of the crop (0..8), flip, brightness, contrast. */
+static void apply_tutorial_train(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step,
+                                 int64_t sample, float *out)
+{
+    struct random r;
+    int top, left, flip;
+    double shift, factor;
+
+    random_init(&r, seed, RANDOM_AUGMENT, (uint64_t)step, (uint64_t)sample);
+    top = (int)random_below(&r, CIFAR_SIDE - TUTORIAL_SIDE + 1);
+    left = (int)random_below(&r, CIFAR_SIDE - TUTORIAL_SIDE + 1);
+    flip = (int)random_below(&r, 2);
+    shift = -63 + 126 * random_uniform(&r);
+    factor = 0.2 + 1.6 * random_uniform(&r);
+    take_window(d, image, top, left, TUTORIAL_SIDE, flip, out);
+    adjust_brightness_contrast(out, TUTORIAL_SIDE * TUTORIAL_SIDE, shift, factor);
+    standardise(out, TUTORIAL_SIDE * TUTORIAL_SIDE * COLOURS);
+}
+
+static void apply_tutorial_eval(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step,
+                                int64_t sample, float *out)
+{
+    int offset = (CIFAR_SIDE - TUTORIAL_SIDE) / 2;
+
+    (void)seed, (void)step, (void)sample;
+    take_window(d, image, offset, offset, TUTORIAL_SIDE, 0, out);
+    standardise(out, TUTORIAL_SIDE * TUTORIAL_SIDE * COLOURS);
+}
+
+/* Draws in this order: row and column of the crop out of the padded 36x36 (0..4), flip. */
+static void apply_resnet_train(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step,
+                               int64_t sample, float *out)
+{
+    struct random r;
+    int top, left, flip;
+
+    random_init(&r, seed, RANDOM_AUGMENT, (uint64_t)step, (uint64_t)sample);
+    top = (int)random_below(&r, 2 * RESNET_PAD + 1);
+    left = (int)random_below(&r, 2 * RESNET_PAD + 1);
+    flip = (int)random_below(&r, 2);
+    take_window(d, image, top - RESNET_PAD, left - RESNET_PAD, RESNET_SIDE, flip, out);
+    standardise(out, RESNET_SIDE * RESNET_SIDE * COLOURS);
+}
+
+static void apply_resnet_eval(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step,
+                              int64_t sample, float *out)
+{
+    (void)seed, (void)step, (void)sample;
+    take_window(d, image, 0, 0, RESNET_SIDE, 0, out);
+    standardise(out, RESNET_SIDE * RESNET_SIDE * COLOURS);
+}
+
+static const struct transform transforms[] = {
+    { "unit", "values divided by 255", 0, 0, 0, 0, apply_unit },
+    { "cifar-tutorial-train", "random 24x24 crop, flip, brightness, contrast; standardised",
+      TUTORIAL_SIDE, TUTORIAL_SIDE, COLOURS, 1, apply_tutorial_train },
+    { "cifar-tutorial-eval", "central 24x24 crop, standardised",
+      TUTORIAL_SIDE, TUTORIAL_SIDE, COLOURS, 0, apply_tutorial_eval },
+    { "cifar-resnet-train", "padded to 36x36, random 32x32 crop, flip; standardised",
+      RESNET_SIDE, RESNET_SIDE, COLOURS, 1, apply_resnet_train },
+    { "cifar-resnet-eval", "standardised", RESNET_SIDE, RESNET_SIDE, COLOURS, 0, apply_resnet_eval },
+};
+
+const struct transform *transform_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof transforms / sizeof *transforms; i++)
+        if (name && !strcmp(transforms[i].name, name))
+            return &transforms[i];
+    return NULL;
+}
+
+int transform_check(const struct transform *t, const struct dataset *d, struct error *e)
+{
+    if (t->height == 0) /* takes any image */
+        return OK;
+    if (d->height == CIFAR_SIDE && d->width == CIFAR_SIDE && d->channels == COLOURS)
+        return OK;
+    return error_set(e, ERR_ARG, "the input transform \"%s\" takes images of 32x32x3, but those of %s are %dx%dx%d;"
+                     " choose other data or another model", t->name, d->name, d->height, d->width, d->channels);
+}

@@ -1,0 +1,279 @@
+/* batch_source.h: which samples a step holds for any number of workers, resuming, both kinds of shards, freeing. */
+#include "dataset/batch_source.h"
+
+#include "base/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { COUNT = 37, HEIGHT = 2, WIDTH = 3, PIXELS = HEIGHT * WIDTH };
+
+/* Image i is filled with i, its label is i mod 10: a batch tells which records it is made of. */
+static uint8_t images[COUNT * PIXELS], labels[COUNT];
+static struct dataset data = { .name = "mnist", .count = COUNT, .height = HEIGHT, .width = WIDTH, .channels = 1,
+                               .classes = 10, .images = images, .labels = labels };
+
+static void fill_data(void)
+{
+    for (size_t i = 0; i < COUNT; i++) {
+        memset(images + i * PIXELS, (int)i, PIXELS);
+        labels[i] = (uint8_t)(i % 10);
+    }
+}
+
+/* Shows what it was called with: step, sample, seed, and draws from them. */
+static void apply_numbers(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step, int64_t sample,
+                          float *out)
+{
+    struct random r;
+
+    (void)d;
+    random_init(&r, seed, RANDOM_AUGMENT, (uint64_t)step, (uint64_t)sample);
+    out[0] = image[0];
+    out[1] = (float)step;
+    out[2] = (float)sample;
+    for (int i = 3; i < PIXELS; i++)
+        out[i] = (float)random_uniform(&r);
+}
+
+/* As wide as the data (height 0), so that transform_check lets it pass. */
+static const struct transform numbers = { "numbers", "", 0, 0, 0, 1, apply_numbers };
+
+static struct batch_source_options options(int workers, int worker, int batch_size, int64_t first_step)
+{
+    struct batch_source_options o = { .transform = transform_find("unit"), .shard = { SHARD_RECORDS, workers, worker },
+                                      .batch_size = batch_size, .seed = 77, .first_step = first_step };
+    return o;
+}
+
+static struct batch_source *open_source(const struct batch_source_options *o)
+{
+    struct batch_source *s;
+    struct error e;
+
+    if (batch_source_new(&s, &data, o, &e) != OK)
+        fail_msg("%s", e.message);
+    return s;
+}
+
+static const struct batch *next(struct batch_source *s)
+{
+    const struct batch *b;
+
+    assert_int_equal(batch_source_next(s, &b, NULL), OK);
+    return b;
+}
+
+static int record_of(const struct batch *b, int i)
+{
+    int record = (int)(b->images[i * PIXELS] * 255.0f + 0.5f);
+
+    for (int p = 1; p < PIXELS; p++)
+        assert_true(b->images[i * PIXELS + p] == b->images[i * PIXELS]);
+    assert_int_equal(b->labels[i], record % 10);
+    return record;
+}
+
+/* One worker with batch 12 tells which record each sample is; 2, 3, 4, 6 workers must agree step by step. */
+static void test_workers_share_one_order(void **state)
+{
+    enum { GLOBAL = 12, STEPS = 20 };
+    int record[STEPS * GLOBAL], seen[COUNT];
+    struct batch_source_options o = options(1, 0, GLOBAL, 0);
+    struct batch_source *s = open_source(&o);
+
+    (void)state;
+    for (int t = 0; t < STEPS; t++) {
+        const struct batch *b = next(s);
+
+        assert_int_equal(b->step, t);
+        assert_int_equal(b->count, GLOBAL);
+        for (int i = 0; i < GLOBAL; i++) {
+            assert_int_equal(b->samples[i], t * GLOBAL + i);
+            record[t * GLOBAL + i] = record_of(b, i);
+        }
+    }
+    batch_source_free(s);
+    for (int epoch = 0; epoch < STEPS * GLOBAL / COUNT; epoch++) { /* each epoch holds each record once */
+        memset(seen, 0, sizeof seen);
+        for (int i = 0; i < COUNT; i++)
+            assert_int_equal(seen[record[epoch * COUNT + i]]++, 0);
+        assert_true(epoch == 0 || memcmp(record, record + epoch * COUNT, sizeof seen) != 0);
+    }
+    for (int workers = 2; workers <= 6; workers += workers == 4 ? 2 : 1) {
+        int given[STEPS * GLOBAL] = { 0 };
+
+        for (int worker = 0; worker < workers; worker++) {
+            o = options(workers, worker, GLOBAL / workers, 0);
+            s = open_source(&o);
+            for (int t = 0; t < STEPS; t++) {
+                const struct batch *b = next(s);
+
+                for (int i = 0; i < b->count; i++) {
+                    int64_t sample = b->samples[i];
+
+                    assert_true(sample >= t * GLOBAL && sample < (t + 1) * GLOBAL);
+                    assert_int_equal(sample % workers, worker);
+                    assert_int_equal(given[sample]++, 0);
+                    assert_int_equal(record_of(b, i), record[sample]);
+                }
+            }
+            batch_source_free(s);
+        }
+    }
+}
+
+/* Starting at step t gives bit for bit what a run from 0 has there; the transform gets step, sample and seed. */
+static void test_resume(void **state)
+{
+    enum { BATCH = 7, STEPS = 30 };
+    float want[STEPS][BATCH * PIXELS];
+    struct batch_source_options o = options(3, 1, BATCH, 0);
+    struct batch_source *s;
+
+    (void)state;
+    o.transform = &numbers;
+    o.ahead = 1;
+    s = open_source(&o);
+    for (int t = 0; t < STEPS; t++) {
+        const struct batch *b = next(s);
+
+        memcpy(want[t], b->images, sizeof want[t]);
+        for (int i = 0; i < BATCH; i++) {
+            assert_int_equal((int)want[t][PIXELS * i + 1], t);
+            assert_int_equal((int)want[t][PIXELS * i + 2], (t * BATCH + i) * 3 + 1);
+            assert_int_equal(b->samples[i], (t * BATCH + i) * 3 + 1);
+        }
+    }
+    batch_source_free(s);
+    for (int first = 0; first < STEPS; first += 5) {
+        o.first_step = first;
+        o.ahead = first % 4;
+        s = open_source(&o);
+        for (int t = first; t < STEPS; t++) {
+            const struct batch *b = next(s);
+
+            assert_int_equal(b->step, t);
+            assert_memory_equal(b->images, want[t], sizeof want[t]);
+        }
+        assert_true(batch_source_waited(s) >= 0);
+        batch_source_free(s);
+    }
+    o.seed++;
+    s = open_source(&o);
+    assert_true(memcmp(next(s)->images, want[o.first_step], sizeof want[0]) != 0);
+    batch_source_free(s);
+}
+
+/* With files of its own a worker goes through all its records each epoch, in an order of its own, and sample indices
+ * are unique over workers. */
+static void test_shards_of_files(void **state)
+{
+    enum { BATCH = 5, STEPS = 15, WORKERS = 3 };
+    int given[WORKERS * BATCH * STEPS] = { 0 }, order[WORKERS][BATCH * STEPS];
+
+    (void)state;
+    for (int worker = 0; worker < WORKERS; worker++) {
+        struct batch_source_options o = options(WORKERS, worker, BATCH, 0);
+        struct batch_source *s;
+        int seen[COUNT] = { 0 };
+
+        o.shard.kind = SHARD_FILES;
+        s = open_source(&o);
+        for (int t = 0; t < STEPS; t++) {
+            const struct batch *b = next(s);
+
+            for (int i = 0; i < BATCH; i++) {
+                assert_in_range(b->samples[i], t * BATCH * WORKERS, (t + 1) * BATCH * WORKERS - 1);
+                assert_int_equal(given[b->samples[i]]++, 0);
+                order[worker][t * BATCH + i] = record_of(b, i);
+            }
+        }
+        batch_source_free(s);
+        for (int i = 0; i < COUNT; i++)
+            assert_int_equal(seen[order[worker][i]]++, 0);
+        for (int other = 0; other < worker; other++)
+            assert_true(memcmp(order[worker], order[other], sizeof order[0]) != 0);
+    }
+}
+
+static void test_free_any_time(void **state)
+{
+    (void)state;
+    for (int taken = 0; taken < 60; taken++) {
+        struct batch_source_options o = options(1, 0, 1 + taken * 37, 0);
+        struct batch_source *s = open_source(&o);
+
+        for (int t = 0; t < taken % 6; t++)
+            next(s);
+        batch_source_free(s);
+    }
+    batch_source_free(NULL);
+}
+
+/* The batch given out stays as it is until the next call, however far the thread is ahead. */
+static void test_borrowed(void **state)
+{
+    struct batch_source_options o = options(1, 0, 4, 0);
+    struct batch_source *fast = open_source(&o), *other;
+    const struct batch *b = next(fast);
+    float copy[4 * PIXELS];
+
+    (void)state;
+    memcpy(copy, b->images, sizeof copy);
+    for (int i = 0; i < 50; i++) { /* others come and go meanwhile: time for the thread, and reused memory */
+        other = open_source(&o);
+        next(other);
+        batch_source_free(other);
+    }
+    assert_int_equal(b->step, 0);
+    assert_memory_equal(copy, b->images, sizeof copy);
+    batch_source_free(fast);
+}
+
+static void test_errors(void **state)
+{
+    static const struct { int workers, worker, batch; int64_t first; const char *transform, *sentence; } wrong[] = {
+        { 1, 0, 0, 0, "unit", "a batch of 0 images" },
+        { 1, 0, -1, 0, "unit", "a batch of -1 images" },
+        { 0, 0, 1, 0, "unit", "worker 0 of 0 cannot be" },
+        { 2, 2, 1, 0, "unit", "worker 2 of 2 cannot be" },
+        { 2, -1, 1, 0, "unit", "worker -1 of 2 cannot be" },
+        { 1, 0, 1, -1, "unit", "cannot go on at step -1" },
+        { 1000, 0, 1000, INT64_MAX / 1000, "unit", "cannot go on at step" },
+        { 1, 0, 1, 0, "cifar-resnet-train", "takes images of 32x32x3, but those of mnist are 2x3x1" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct batch_source_options o = options(wrong[i].workers, wrong[i].worker, wrong[i].batch, wrong[i].first);
+        struct batch_source *s;
+        struct error e;
+
+        o.transform = transform_find(wrong[i].transform);
+        assert_int_equal(batch_source_new(&s, &data, &o, &e), ERR_ARG);
+        assert_null(s);
+        if (!strstr(e.message, wrong[i].sentence))
+            fail_msg("%s", e.message);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_workers_share_one_order),
+        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_shards_of_files),
+        cmocka_unit_test(test_free_any_time),
+        cmocka_unit_test(test_borrowed),
+        cmocka_unit_test(test_errors),
+    };
+
+    fill_data();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
