@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-void json_string(struct buffer *b, const char *text, size_t n, int ascii)
+void json_span(struct buffer *b, const char *text, size_t n, int ascii)
 {
     static const char escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* byte, letter after the backslash */
     const unsigned char *p = (const unsigned char *)text;
@@ -39,7 +39,7 @@ void json_string(struct buffer *b, const char *text, size_t n, int ascii)
 
 void json_text(struct buffer *b, const char *text)
 {
-    json_string(b, text, strlen(text), 0);
+    json_span(b, text, strlen(text), 0);
 }
 
 void json_double(struct buffer *b, double x)

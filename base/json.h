@@ -7,8 +7,9 @@
 
 #include "base/buffer.h"
 
-/* A string with its quotes. Bytes that are not UTF-8 become U+FFFD each. ascii: everything above 0x7e as \uxxxx. */
-void json_string(struct buffer *b, const char *text, size_t n, int ascii);
+/* A string with its quotes. Bytes that are not UTF-8 become U+FFFD each. ascii: everything above 0x7e as \uxxxx.
+ * (Not json_string: jansson has a function of that name, and would call ours instead of its own.) */
+void json_span(struct buffer *b, const char *text, size_t n, int ascii);
 void json_text(struct buffer *b, const char *text); /* the same for a NUL-terminated string, not ascii */
 
 /* A double by number_text(); "NaN", "Infinity", "-Infinity" as strings, since JSON has no such numbers. */
