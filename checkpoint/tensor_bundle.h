@@ -22,6 +22,7 @@ enum tensor_type { /* DataType numbers of TensorFlow; more of them pass through 
     TENSOR_BOOL = 10,
     TENSOR_BFLOAT16 = 14,
     TENSOR_HALF = 19,
+    TENSOR_VARIANT = 21,
 };
 
 enum { TENSOR_RANK_MAX = 254 };
@@ -45,6 +46,7 @@ struct tensor_entry {
 };
 
 struct tensor_bundle;
+struct tensor_string; /* string_tensor.h */
 
 /* Opens index and all shards (keeping the descriptors: deletion afterwards does no harm), checks footer, every block's
  * CRC, every entry, and that each shard is long enough. ERR_IO: a file is missing (e->system is ENOENT). ERR_CORRUPT:
@@ -60,8 +62,12 @@ const struct tensor_entry *tensor_bundle_find(const struct tensor_bundle *b, con
 /* A digest of the index file's bytes. The index holds every tensor's CRC, so the same digest means the same values. */
 uint64_t tensor_bundle_digest(const struct tensor_bundle *b);
 
-/* The tensor's bytes (fixed-size types: elements x size of the type, little-endian, row-major) into out, of exactly
- * that size; slices are put together. Checks the CRC; ERR_CORRUPT names tensor, shard file and offset. */
+/* How many bytes tensor_bundle_read gives: elements x size of the type; for other types what is stored. */
+uint64_t tensor_entry_bytes(const struct tensor_entry *entry);
+
+/* The tensor's bytes (little-endian, row-major) into out, of exactly tensor_entry_bytes(); slices are put together.
+ * STRING gives the stored bytes, for string_tensor_split(). Checks the CRC; ERR_CORRUPT names tensor, shard file and
+ * offset. ERR_ARG: wrong size, a VARIANT, or slices of strings. */
 int tensor_bundle_read(struct tensor_bundle *b, const struct tensor_entry *entry, void *out, size_t bytes,
                        struct error *e);
 
@@ -75,7 +81,7 @@ int tensor_bundle_read_integer(struct tensor_bundle *b, const struct tensor_entr
 
 /* Bytes of one element, 0 for types without a fixed size (STRING, VARIANT) or unknown ones. */
 size_t tensor_type_size(int type);
-const char *tensor_type_name(int type); /* "float32"; "dtype 77" is never NULL but "unknown" for unknown ones */
+const char *tensor_type_name(int type); /* "float32"; "unknown" for unknown ones, never NULL */
 
 /*
  * Writing: one shard. Tensors may be added in any order; names must differ. Nothing is visible under PREFIX until
@@ -89,7 +95,17 @@ int tensor_bundle_writer_open(struct tensor_bundle_writer **out, const struct io
 /* bytes: the tensor's little-endian, row-major bytes, written at once, not kept; n must fit type and shape. */
 int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, int type, int rank,
                              const int64_t *shape, const void *bytes, size_t n, struct error *e);
-/* Makes the checkpoint visible and frees w, also when it fails. */
+/* A tensor of strings, in row-major order; copied. */
+int tensor_bundle_writer_add_strings(struct tensor_bundle_writer *w, const char *name, int rank, const int64_t *shape,
+                                     const struct tensor_string *strings, size_t count, struct error *e);
+/* One slice of a partitioned variable: shape is the full tensor's, the same in each call for the name; start and
+ * length say which part of it the bytes are (length -1: the whole dimension, start 0). finish() checks that the slices
+ * are disjoint and cover the variable. */
+int tensor_bundle_writer_add_slice(struct tensor_bundle_writer *w, const char *name, int type, int rank,
+                                   const int64_t *shape, const int64_t *start, const int64_t *length,
+                                   const void *bytes, size_t n, struct error *e);
+/* Makes the checkpoint visible and frees w, also when it fails. If a checkpoint of that prefix and other contents is
+ * there already, its index is removed before its data is replaced: a crash in between leaves none, not a mixed one. */
 int tensor_bundle_writer_finish(struct tensor_bundle_writer *w, struct error *e);
 /* Removes what was written and frees w. NULL is fine. */
 void tensor_bundle_writer_abandon(struct tensor_bundle_writer *w);

@@ -1,0 +1,34 @@
+/*
+ * string_tensor.h - how a tensor of strings is stored in a checkpoint's data file, and its CRC. Pure.
+ *
+ *   lengths   varint64 each, row-major
+ *   check     4 bytes: masked CRC-32C of the lengths, each as uint32 (uint64 above 0xffffffff), not of the varints
+ *   strings   one after another
+ *
+ * The tensor's CRC starts from the unmasked CRC of the lengths and goes on over the 4 bytes and the strings.
+ */
+#ifndef CHECKPOINT_STRING_TENSOR_H
+#define CHECKPOINT_STRING_TENSOR_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tensor_string {
+    const char *bytes;
+    size_t length;
+};
+
+/* Checks n stored bytes of `elements` strings: the lengths against n, and their check. *crc becomes the unmasked CRC
+ * the tensor's entry must have. ERR_CORRUPT says what does not fit. */
+int string_tensor_check(const void *stored, size_t n, uint64_t elements, uint32_t *crc, struct error *e);
+
+/* The strings of checked bytes: out gets `elements` items, borrowed from stored. */
+void string_tensor_split(const void *stored, size_t n, uint64_t elements, struct tensor_string *out);
+
+/* Appends the stored form; returns its unmasked CRC. */
+uint32_t string_tensor_encode(struct buffer *out, const struct tensor_string *strings, size_t count);
+
+#endif

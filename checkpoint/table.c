@@ -1,0 +1,486 @@
+/*
+ * The table format (LevelDB's, as TensorFlow uses it); integers are little-endian, varints are LEB128.
+ *
+ *   [data block][trailer] ... [metaindex block][trailer] [index block][trailer] [footer, 48 bytes]
+ *
+ *   block    entries, then uint32 restart offsets, then uint32 their number
+ *   entry    varint32 shared, varint32 unshared, varint32 value length, unshared key bytes, value; the key is the
+ *            first `shared` bytes of the key before and the bytes given. At a restart `shared` is 0.
+ *   trailer  type (0 as is, 1 snappy), uint32 masked CRC-32C of the stored bytes and the type
+ *   index    one entry a data block: a key >= all keys of the block and < all of the next; value: its handle
+ *   handle   varint64 offset, varint64 size without the trailer
+ *   footer   handle of the metaindex (always empty here), handle of the index, zeros to byte 40, magic
+ *
+ * The CRCs cover every byte but the footer's. The footer is held to be exactly what its two handles encode to, and
+ * the handles to chain without gaps, so that changing any byte of a table is noticed.
+ */
+#include "checkpoint/table.h"
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+
+#include <limits.h>
+#include <snappy-c.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TRAILER = 5,
+    RESTART_INTERVAL = 16,      /* data blocks; the index block restarts at each entry */
+    BLOCK_SIZE = 262144,        /* TensorFlow's bundle writer sets this */
+    SNAPPY_EXPANSION = 22,      /* no snappy element makes more than 64 bytes of 3 */
+    HANDLE_MAX = 2 * VARINT_MAX,
+};
+
+static const uint8_t magic[8] = { 0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb };
+
+struct handle {
+    uint64_t offset, size;
+};
+
+/* A block's bytes without its trailer, decompressed where it was stored so. */
+struct block {
+    const uint8_t *bytes;
+    size_t size;       /* all of it */
+    size_t limit;      /* of the entries: where the restart array begins */
+    uint64_t offset;   /* in the file, for sentences */
+    void *memory;      /* to free; NULL while the bytes are the file's own */
+};
+
+/* Walks the entries of one block. The key is put together in a buffer that may outlive the block. */
+struct cursor {
+    const struct block *block;
+    size_t at;
+    const uint8_t *value;
+    size_t value_length;
+};
+
+struct reader {
+    const char *name;
+    const uint8_t *bytes;
+    size_t n;
+    table_visit *visit;
+    void *context;
+};
+
+int table_footer_valid(const void *footer)
+{
+    return memcmp((const uint8_t *)footer + TABLE_FOOTER - sizeof magic, magic, sizeof magic) == 0;
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------------- */
+
+/* Returns the bytes a handle takes, 0 when there is none. */
+static size_t get_handle(const uint8_t *p, size_t n, struct handle *h)
+{
+    int first = get_varint(p, n, &h->offset), second;
+
+    if (first <= 0)
+        return 0;
+    second = get_varint(p + first, n - (size_t)first, &h->size);
+    return second <= 0 ? 0 : (size_t)first + (size_t)second;
+}
+
+static size_t put_handle(uint8_t *p, uint64_t offset, uint64_t size)
+{
+    int first = put_varint(p, offset);
+
+    return (size_t)first + (size_t)put_varint(p + first, size);
+}
+
+static int uncompress(const struct reader *r, struct block *b, struct error *e)
+{
+    size_t size;
+
+    if (snappy_uncompressed_length((const char *)b->bytes, b->size, &size) != SNAPPY_OK)
+        return error_set(e, ERR_CORRUPT, "%s: bad compressed data in the block at byte %llu (no length)", r->name,
+                         (unsigned long long)b->offset);
+    /* What comes is allocated only if the bytes that are there could make it. */
+    if (size / SNAPPY_EXPANSION > b->size)
+        return error_set(e, ERR_CORRUPT, "%s: bad compressed data in the block at byte %llu (%zu bytes cannot become "
+                         "%zu)", r->name, (unsigned long long)b->offset, b->size, size);
+    if (!(b->memory = malloc(size ? size : 1)))
+        return error_set(e, ERR_NOMEM, "%s: no memory for a block of %zu bytes", r->name, size);
+    if (snappy_uncompress((const char *)b->bytes, b->size, b->memory, &size) != SNAPPY_OK)
+        return error_set(e, ERR_CORRUPT, "%s: bad compressed data in the block at byte %llu", r->name,
+                         (unsigned long long)b->offset);
+    b->bytes = b->memory;
+    b->size = size;
+    return OK;
+}
+
+/* Finds the restart array and checks it. */
+static int check_restarts(const struct reader *r, struct block *b, struct error *e)
+{
+    uint32_t restarts, before = 0;
+
+    if (b->size < 4)
+        return error_set(e, ERR_CORRUPT, "%s: block at byte %llu has %zu bytes, too few for its restart count", r->name,
+                         (unsigned long long)b->offset, b->size);
+    restarts = get_le32(b->bytes + b->size - 4);
+    if (restarts > (b->size - 4) / 4)
+        return error_set(e, ERR_CORRUPT, "%s: block at byte %llu claims %u restarts in %zu bytes", r->name,
+                         (unsigned long long)b->offset, restarts, b->size);
+    b->limit = restarts ? b->size - 4 - 4 * (size_t)restarts : 0; /* none: no entries, whatever stands before */
+    for (uint32_t i = 0; i < restarts; i++) {
+        uint32_t restart = get_le32(b->bytes + b->limit + 4 * (size_t)i);
+
+        if (i ? restart <= before || restart >= b->limit : restart != 0)
+            return error_set(e, ERR_CORRUPT, "%s: block at byte %llu: restart %u is %u, which is not an entry", r->name,
+                             (unsigned long long)b->offset, i, restart);
+        before = restart;
+    }
+    return OK;
+}
+
+/* Opens the block of handle h, which must lie in [0, n - footer). Release with free(b->memory), also after errors. */
+static int block_open(const struct reader *r, struct handle h, const char *what, struct block *b, struct error *e)
+{
+    uint64_t room = r->n - TABLE_FOOTER;
+    const uint8_t *trailer;
+    int rc;
+
+    *b = (struct block){ .offset = h.offset };
+    if (room < TRAILER || h.size > room - TRAILER || h.offset > room - TRAILER - h.size)
+        return error_set(e, ERR_CORRUPT, "%s: bad handle of the %s block: offset %llu, size %llu, but the file has %zu "
+                         "bytes", r->name, what, (unsigned long long)h.offset, (unsigned long long)h.size, r->n);
+    b->bytes = r->bytes + h.offset;
+    b->size = (size_t)h.size;
+    trailer = b->bytes + b->size;
+    if (crc32c_mask(crc32c(b->bytes, b->size + 1)) != get_le32(trailer + 1))
+        return error_set(e, ERR_CORRUPT, "%s: CRC mismatch in the %s block, bytes %llu to %llu", r->name, what,
+                         (unsigned long long)h.offset, (unsigned long long)(h.offset + h.size));
+    if (*trailer > 1)
+        return error_set(e, ERR_CORRUPT, "%s: unknown block type %d at byte %llu", r->name, *trailer,
+                         (unsigned long long)(h.offset + h.size));
+    if (*trailer == 1 && (rc = uncompress(r, b, e)) != OK)
+        return rc;
+    return check_restarts(r, b, e);
+}
+
+static int malformed(const struct reader *r, const struct cursor *c, size_t at, const char *why, struct error *e)
+{
+    return error_set(e, ERR_CORRUPT, "%s: malformed entry at byte %zu of the block at byte %llu: %s", r->name, at,
+                     (unsigned long long)c->block->offset, why);
+}
+
+/* 1: key and c->value are the next entry. 0: the block is at its end. `key` holds the key before, also that of the
+ * block before, which the first entry must follow (unless first, when there is none). */
+static int cursor_next(const struct reader *r, struct cursor *c, struct buffer *key, int first, struct error *e)
+{
+    const struct block *b = c->block;
+    size_t at = c->at, start = at, order;
+    uint64_t field[3]; /* shared, unshared, value length */
+    int compared;
+
+    if (at >= b->limit)
+        return 0;
+    for (int i = 0; i < 3; i++) {
+        size_t left = b->limit - at;
+        int n = get_varint(b->bytes + at, left, &field[i]);
+
+        if (n <= 0 || n > 5 || field[i] > UINT32_MAX)
+            return malformed(r, c, start, "its lengths are not whole", e);
+        at += (size_t)n;
+    }
+    if (field[1] > b->limit - at || field[2] > b->limit - at - field[1])
+        return malformed(r, c, start, "it is longer than its block", e);
+    if (field[0] > (start ? key->length : 0))
+        return malformed(r, c, start, "it shares more than the key before has", e);
+    /* The key before begins with the shared bytes, so only what follows them decides the order. */
+    order = start ? (size_t)field[0] : 0;
+    if (!first) {
+        size_t old = key->length - order, new = (size_t)field[1], both = old < new ? old : new;
+
+        compared = both ? memcmp(b->bytes + at, key->data + order, both) : 0;
+        if (compared < 0 || (compared == 0 && new <= old))
+            return malformed(r, c, start, "its key does not come after the key before", e);
+    }
+    key->length = order;
+    buffer_append(key, b->bytes + at, (size_t)field[1]);
+    if (!buffer_ok(key))
+        return error_set(e, ERR_NOMEM, "%s: no memory for a key", r->name);
+    c->value = b->bytes + at + field[1];
+    c->value_length = (size_t)field[2];
+    c->at = at + (size_t)field[1] + (size_t)field[2];
+    return 1;
+}
+
+static int compare_keys(const struct buffer *a, const struct buffer *b)
+{
+    size_t both = a->length < b->length ? a->length : b->length;
+    int compared = both ? memcmp(a->data, b->data, both) : 0;
+
+    return compared ? compared : (a->length > b->length) - (a->length < b->length);
+}
+
+/* Visits the entries of one data block. key: the last key before it, becomes the last of it; separator: the index key
+ * of the block before (have_separator) that this block's first key must be above. */
+static int read_data_block(const struct reader *r, struct handle h, struct buffer *key, int *any,
+                           const struct buffer *separator, struct error *e)
+{
+    struct block b;
+    struct cursor c = { .block = &b };
+    int rc = block_open(r, h, "data", &b, e), have_separator = *any;
+
+    while (rc == OK && (rc = cursor_next(r, &c, key, !*any, e)) == 1) {
+        *any = 1;
+        if (have_separator && compare_keys(key, separator) <= 0) {
+            rc = error_set(e, ERR_CORRUPT, "%s: the index key before the block at byte %llu is not below its first key",
+                           r->name, (unsigned long long)h.offset);
+            break;
+        }
+        have_separator = 0;
+        rc = r->visit(r->context, key->data, key->length, c.value, c.value_length, e);
+    }
+    free(b.memory);
+    return rc;
+}
+
+/* Reads the index block and with it all data blocks; *end becomes the byte after the last one. */
+static int read_index(const struct reader *r, const struct block *index, uint64_t *end, struct error *e)
+{
+    struct cursor c = { .block = index };
+    struct buffer separator = BUFFER_EMPTY, before = BUFFER_EMPTY, key = BUFFER_EMPTY;
+    int rc, first = 1, any = 0;
+
+    while ((rc = cursor_next(r, &c, &separator, first, e)) == 1) {
+        struct handle h;
+
+        first = 0;
+        if (!get_handle(c.value, c.value_length, &h)) {
+            rc = error_set(e, ERR_CORRUPT, "%s: bad handle of a data block in the index block at byte %llu", r->name,
+                           (unsigned long long)index->offset);
+            break;
+        }
+        if (h.offset != *end) {
+            rc = error_set(e, ERR_CORRUPT, "%s: bad handle of a data block: it begins at byte %llu, but the one before "
+                           "ends at byte %llu", r->name, (unsigned long long)h.offset, (unsigned long long)*end);
+            break;
+        }
+        if ((rc = read_data_block(r, h, &key, &any, &before, e)) != OK)
+            break;
+        if (any && compare_keys(&key, &separator) > 0) {
+            rc = error_set(e, ERR_CORRUPT, "%s: the index key of the block at byte %llu is below its last key", r->name,
+                           (unsigned long long)h.offset);
+            break;
+        }
+        *end = h.offset + h.size + TRAILER; /* within the file: block_open has checked it */
+        before.length = 0;
+        buffer_append(&before, separator.data, separator.length);
+        if (!buffer_ok(&before)) {
+            rc = error_set(e, ERR_NOMEM, "%s: no memory for a key", r->name);
+            break;
+        }
+    }
+    buffer_release(&separator);
+    buffer_release(&before);
+    buffer_release(&key);
+    return rc;
+}
+
+/* The footer's two handles, which must be encoded in one way only and be followed by zeros. */
+static int read_footer(const struct reader *r, struct handle *metaindex, struct handle *index, struct error *e)
+{
+    const uint8_t *footer = r->bytes + r->n - TABLE_FOOTER;
+    uint8_t wanted[TABLE_FOOTER] = { 0 };
+    size_t first, second;
+
+    if (!table_footer_valid(footer))
+        return error_set(e, ERR_CORRUPT, "%s: bad magic number at byte %zu: not a checkpoint index, or not whole", r->name,
+                         r->n - sizeof magic);
+    first = get_handle(footer, TABLE_FOOTER - sizeof magic, metaindex);
+    second = first ? get_handle(footer + first, TABLE_FOOTER - sizeof magic - first, index) : 0;
+    if (!second)
+        return error_set(e, ERR_CORRUPT, "%s: bad handle in the footer at byte %zu", r->name, r->n - TABLE_FOOTER);
+    first = put_handle(wanted, metaindex->offset, metaindex->size);
+    put_handle(wanted + first, index->offset, index->size);
+    for (size_t i = 0; i < TABLE_FOOTER - sizeof magic; i++)
+        if (footer[i] != wanted[i])
+            return error_set(e, ERR_CORRUPT, "%s: damaged footer: byte %zu is 0x%02x where 0x%02x belongs", r->name,
+                             r->n - TABLE_FOOTER + i, footer[i], wanted[i]);
+    return OK;
+}
+
+int table_read(const char *name, const void *bytes, size_t n, table_visit *visit, void *context, struct error *e)
+{
+    struct reader r = { name, bytes, n, visit, context };
+    struct handle metaindex, index;
+    struct block meta = { .memory = NULL }, b = { .memory = NULL };
+    uint64_t end = 0;
+    int rc;
+
+    if (n < TABLE_FOOTER)
+        return error_set(e, ERR_CORRUPT, "%s: too short: %zu bytes, and an index has at least %d", name, n, TABLE_FOOTER);
+    if ((rc = read_footer(&r, &metaindex, &index, e)) != OK)
+        return rc;
+    if ((rc = block_open(&r, metaindex, "metaindex", &meta, e)) != OK ||
+        (rc = block_open(&r, index, "index", &b, e)) != OK)
+        goto out;
+    if (meta.limit)
+        rc = error_set(e, ERR_CORRUPT, "%s: bad handle of the metaindex block: the block at byte %llu is not empty", name,
+                       (unsigned long long)metaindex.offset);
+    else if (index.offset != metaindex.offset + metaindex.size + TRAILER ||
+             index.offset + index.size + TRAILER != n - TABLE_FOOTER)
+        rc = error_set(e, ERR_CORRUPT, "%s: bad handle: metaindex, index and footer do not follow each other", name);
+    else if ((rc = read_index(&r, &b, &end, e)) == OK && end != metaindex.offset)
+        rc = error_set(e, ERR_CORRUPT, "%s: bytes %llu to %llu belong to no block", name, (unsigned long long)end,
+                       (unsigned long long)metaindex.offset);
+out:
+    free(meta.memory);
+    free(b.memory);
+    return rc;
+}
+
+/* ---- building ------------------------------------------------------------------------------------------------- */
+
+void table_builder_init(struct table_builder *t, struct buffer *out)
+{
+    *t = (struct table_builder){ .out = out, .start = out->length };
+}
+
+void table_builder_release(struct table_builder *t)
+{
+    buffer_release(&t->block);
+    buffer_release(&t->restarts);
+    buffer_release(&t->index);
+    buffer_release(&t->index_restarts);
+    buffer_release(&t->last_key);
+}
+
+static void append_varint(struct buffer *b, uint64_t v)
+{
+    uint8_t bytes[VARINT_MAX];
+
+    buffer_append(b, bytes, (size_t)put_varint(bytes, v));
+}
+
+static void append_le32(struct buffer *b, size_t v)
+{
+    uint8_t bytes[4];
+
+    put_le32(bytes, (uint32_t)v);
+    buffer_append(b, bytes, sizeof bytes);
+}
+
+static void append_entry(struct buffer *b, size_t shared, const uint8_t *key, size_t key_length, const void *value,
+                         size_t value_length)
+{
+    append_varint(b, shared);
+    append_varint(b, key_length - shared);
+    append_varint(b, value_length);
+    buffer_append(b, key + shared, key_length - shared);
+    buffer_append(b, value, value_length);
+}
+
+/* Appends the block and its trailer to the table; both buffers are empty afterwards. */
+static void write_block(struct table_builder *t, struct buffer *entries, struct buffer *restarts, size_t *offset,
+                        size_t *size)
+{
+    size_t begin = t->out->length;
+    const char *stored;
+
+    if (!restarts->length)
+        append_le32(restarts, 0); /* the first entry is a restart, even where there is none */
+    buffer_append(t->out, entries->data, entries->length);
+    buffer_append(t->out, restarts->data, restarts->length);
+    append_le32(t->out, restarts->length / 4);
+    *offset = begin - t->start;
+    *size = t->out->length - begin;
+    buffer_append_byte(t->out, 0);
+    stored = buffer_text(t->out) + begin;
+    append_le32(t->out, buffer_ok(t->out) ? crc32c_mask(crc32c(stored, *size + 1)) : 0);
+    if (!buffer_ok(entries) || !buffer_ok(restarts))
+        t->out->failed = 1;
+    buffer_clear(entries);
+    buffer_clear(restarts);
+}
+
+static void close_data_block(struct table_builder *t)
+{
+    if (!t->block.length)
+        return;
+    write_block(t, &t->block, &t->restarts, &t->pending_offset, &t->pending_size);
+    t->in_block = 0;
+    t->pending = 1;
+}
+
+/* Writes the index entry of the closed block under a key between its last key and `next` (NULL: none follows). */
+static void write_index_entry(struct table_builder *t, const uint8_t *next, size_t next_length)
+{
+    const uint8_t *last = (const uint8_t *)buffer_text(&t->last_key);
+    size_t length = t->last_key.length, i = 0;
+    struct buffer key = BUFFER_EMPTY;
+    uint8_t handle[HANDLE_MAX];
+
+    buffer_append(&key, last, length);
+    if (next) {
+        while (i < length && i < next_length && last[i] == next[i])
+            i++;
+        if (i < length && i < next_length && last[i] < 0xff && last[i] + 1 < next[i] && buffer_ok(&key)) {
+            key.length = i + 1;
+            key.data[i]++;
+        }
+    } else {
+        while (i < length && last[i] == 0xff)
+            i++;
+        if (i < length && buffer_ok(&key)) {
+            key.length = i + 1;
+            key.data[i]++;
+        }
+    }
+    append_le32(&t->index_restarts, t->index.length);
+    append_entry(&t->index, 0, (const uint8_t *)buffer_text(&key), key.length, handle,
+                 put_handle(handle, t->pending_offset, t->pending_size));
+    if (!buffer_ok(&key))
+        t->out->failed = 1;
+    buffer_release(&key);
+    t->pending = 0;
+}
+
+void table_builder_add(struct table_builder *t, const void *key, size_t key_length, const void *value,
+                       size_t value_length)
+{
+    const uint8_t *k = key, *last;
+    size_t shared = 0;
+
+    /* An entry too large to share a block gets one to itself. */
+    if (key_length + value_length >= 2 * (size_t)BLOCK_SIZE)
+        close_data_block(t);
+    if (t->pending)
+        write_index_entry(t, k, key_length);
+    last = (const uint8_t *)buffer_text(&t->last_key);
+    if (t->in_block % RESTART_INTERVAL == 0)
+        append_le32(&t->restarts, t->block.length);
+    else
+        while (shared < key_length && shared < t->last_key.length && k[shared] == last[shared])
+            shared++;
+    append_entry(&t->block, shared, k, key_length, value, value_length);
+    t->in_block++;
+    t->last_key.length = t->last_key.length < shared ? t->last_key.length : shared;
+    buffer_append(&t->last_key, k + shared, key_length - shared);
+    if (!buffer_ok(&t->last_key))
+        t->out->failed = 1;
+    if (t->block.length + t->restarts.length + 4 >= BLOCK_SIZE)
+        close_data_block(t);
+}
+
+int table_builder_finish(struct table_builder *t, struct error *e)
+{
+    struct buffer none = BUFFER_EMPTY, no_restarts = BUFFER_EMPTY;
+    size_t offset[2], size[2], n;
+    uint8_t footer[TABLE_FOOTER] = { 0 };
+
+    close_data_block(t);
+    write_block(t, &none, &no_restarts, &offset[0], &size[0]);
+    if (t->pending)
+        write_index_entry(t, NULL, 0);
+    write_block(t, &t->index, &t->index_restarts, &offset[1], &size[1]);
+    buffer_release(&none);
+    buffer_release(&no_restarts);
+    n = put_handle(footer, offset[0], size[0]);
+    put_handle(footer + n, offset[1], size[1]);
+    memcpy(footer + TABLE_FOOTER - sizeof magic, magic, sizeof magic);
+    buffer_append(t->out, footer, sizeof footer);
+    return buffer_ok(t->out) ? OK : error_set(e, ERR_NOMEM, "no memory for the index of a checkpoint");
+}

@@ -1,0 +1,593 @@
+/*
+ * Reading a TensorFlow V2 checkpoint.
+ *
+ *   PREFIX.index                 a table (table.c): "" -> header; tensor name -> entry; 00... -> entry of one slice
+ *   PREFIX.data-SSSSS-of-NNNNN   bytes of tensors where the entries say; nothing else, no header
+ *
+ * An entry gives type, shape, shard, offset, size and masked CRC. A partitioned variable's entry lists slices instead;
+ * each is found under its own key (slice_key.h) and may lie in any shard. All checks that need no tensor bytes are made
+ * when the bundle is opened; the CRC of a tensor is checked when it is read.
+ */
+#include "checkpoint/tensor_bundle.h"
+
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "checkpoint/bundle_entry.h"
+#include "checkpoint/slice_key.h"
+#include "checkpoint/string_tensor.h"
+#include "checkpoint/table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    PIECE = 1 << 18,               /* tensors are read and their CRC is taken in pieces that stay in the cache */
+    NAMES_FREE = 64 << 20,         /* names may take this, and */
+    NAMES_PER_BYTE = 64,           /* this many bytes a byte of the index: shared prefixes make long names of few bytes */
+};
+static const uint64_t INDEX_MAX = (uint64_t)4 << 30;
+
+struct shard {
+    int32_t number;
+    int fd;
+    uint64_t size;
+};
+
+struct entries { /* ascending by name */
+    struct tensor_entry **items;
+    size_t count, room;
+};
+
+struct tensor_bundle {
+    char *prefix, *index_path;
+    int32_t shards;              /* the header's number, part of the file names */
+    int have_header;
+    struct entries whole, slices;
+    struct shard *shard;         /* those that entries refer to, ascending by number */
+    size_t shard_count;
+    uint64_t digest, names, names_limit;
+};
+
+/* ---- opening --------------------------------------------------------------------------------------------------- */
+
+static int entries_add(struct entries *list, struct tensor_entry *entry)
+{
+    if (list->count == list->room) {
+        size_t room = list->room ? 2 * list->room : 64;
+        struct tensor_entry **items = realloc(list->items, room * sizeof *items);
+
+        if (!items)
+            return ERR_NOMEM;
+        list->items = items;
+        list->room = room;
+    }
+    list->items[list->count++] = entry;
+    return OK;
+}
+
+static void entries_release(struct entries *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i]);
+    free(list->items);
+}
+
+static int take_entry(void *context, const void *key, size_t key_length, const void *value, size_t value_length,
+                      struct error *e)
+{
+    struct tensor_bundle *b = context;
+    int rc, slice = key_length && *(const char *)key == '\0';
+    struct tensor_entry *entry;
+
+    if (!b->have_header) {
+        if (key_length)
+            return error_set(e, ERR_CORRUPT, "%s: no header: the first key is not the empty one", b->index_path);
+        b->have_header = 1;
+        return bundle_header_decode(b->index_path, value, value_length, &b->shards, e);
+    }
+    b->names += key_length;
+    if (b->names > b->names_limit)
+        return error_set(e, ERR_CORRUPT, "%s: its names take more than %llu bytes", b->index_path,
+                         (unsigned long long)b->names_limit);
+    rc = bundle_entry_decode(b->index_path, key, key_length, value, value_length, b->shards, &entry, e);
+    if (rc != OK)
+        return rc;
+    if (entries_add(slice ? &b->slices : &b->whole, entry) != OK) {
+        free(entry);
+        return error_set(e, ERR_NOMEM, "%s: no memory for its entries", b->index_path);
+    }
+    return OK;
+}
+
+/* FNV-1a, 64 bits: what it covers holds every tensor's CRC, and nobody gains from a collision. */
+static uint64_t digest_bytes(const void *bytes, size_t n)
+{
+    const uint8_t *p = bytes;
+    uint64_t h = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001b3u;
+    return h;
+}
+
+static ssize_t read_at(int fd, void *out, size_t n, uint64_t offset)
+{
+    size_t done = 0;
+
+    while (done < n) {
+        ssize_t got = pread(fd, (char *)out + done, n - done, (off_t)(offset + done));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+/* A regular file for reading; O_NONBLOCK so that a pipe of that name does not wait for a writer. */
+static int open_file(const char *path, int *fd, uint64_t *size, struct error *e)
+{
+    struct stat st;
+
+    if ((*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+        return error_system(e, "%s: cannot open", path);
+    if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *size = (uint64_t)st.st_size;
+        return OK;
+    }
+    close(*fd);
+    *fd = -1;
+    return error_set(e, ERR_IO, "%s: not a regular file", path);
+}
+
+/* 1 if the file ends as a table does: a V1 checkpoint is one table without a suffix. */
+static int ends_as_table(const char *path)
+{
+    uint8_t footer[TABLE_FOOTER];
+    uint64_t size;
+    int fd, yes;
+
+    if (open_file(path, &fd, &size, NULL) != OK)
+        return 0;
+    yes = size >= TABLE_FOOTER && read_at(fd, footer, sizeof footer, size - TABLE_FOOTER) == TABLE_FOOTER &&
+          table_footer_valid(footer);
+    close(fd);
+    return yes;
+}
+
+/* Is the prefix a V1 checkpoint: the file itself, or its first shard (P-00000-of-NNNNN for P-*-of-NNNNN with five question marks)? */
+static int is_version_1(const char *prefix)
+{
+    const char *wild = strstr(prefix, "-\?\?\?\?\?-of-");
+    char path[PATH_MAX];
+
+    if (!wild)
+        return ends_as_table(prefix);
+    if (strlen(prefix) >= sizeof path)
+        return 0;
+    strcpy(path, prefix);
+    memcpy(path + (wild - prefix) + 1, "00000", 5);
+    return ends_as_table(path);
+}
+
+static int read_index(struct tensor_bundle *b, struct error *e)
+{
+    struct buffer bytes = BUFFER_EMPTY;
+    uint8_t footer[TABLE_FOOTER];
+    uint64_t size;
+    ssize_t got;
+    int fd, rc = open_file(b->index_path, &fd, &size, e);
+
+    if (rc == ERR_IO && access(b->index_path, F_OK) < 0 && errno == ENOENT && is_version_1(b->prefix))
+        return error_set(e, ERR_ARG, "%s: V1 checkpoint, not supported (saved before TensorFlow 0.12 or with V1 chosen)",
+                         b->prefix);
+    if (rc != OK)
+        return rc;
+    /* The end first: nothing is allocated for a huge file that is no index. */
+    if (size > INDEX_MAX) {
+        rc = error_set(e, ERR_NOMEM, "%s: %llu bytes, more than an index may have", b->index_path, (unsigned long long)size);
+        goto out;
+    }
+    if (size >= TABLE_FOOTER && read_at(fd, footer, sizeof footer, size - TABLE_FOOTER) == TABLE_FOOTER &&
+        !table_footer_valid(footer)) {
+        rc = error_set(e, ERR_CORRUPT, "%s: bad magic number at byte %llu: not a checkpoint index, or not whole",
+                       b->index_path, (unsigned long long)(size - 8));
+        goto out;
+    }
+    if (!buffer_reserve(&bytes, (size_t)size)) {
+        rc = error_set(e, ERR_NOMEM, "%s: no memory for %llu bytes", b->index_path, (unsigned long long)size);
+        goto out;
+    }
+    if ((got = read_at(fd, bytes.data, (size_t)size, 0)) < 0) {
+        rc = error_system(e, "%s: cannot read", b->index_path);
+        goto out;
+    }
+    b->digest = digest_bytes(bytes.data, (size_t)got);
+    b->names_limit = NAMES_FREE + NAMES_PER_BYTE * (uint64_t)got;
+    rc = table_read(b->index_path, bytes.data, (size_t)got, take_entry, b, e);
+    if (rc == OK && !b->have_header)
+        rc = error_set(e, ERR_CORRUPT, "%s: no header: the table is empty", b->index_path);
+out:
+    buffer_release(&bytes);
+    close(fd);
+    return rc;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int shard_path(const struct tensor_bundle *b, int32_t number, char *out, size_t size, struct error *e)
+{
+    if ((size_t)snprintf(out, size, "%s.data-%05d-of-%05d", b->prefix, number, b->shards) >= size)
+        return error_set(e, ERR_ARG, "%s: path too long", b->prefix);
+    return OK;
+}
+
+/* Opens each shard that an entry with bytes refers to. */
+static int open_shards(struct tensor_bundle *b, struct error *e)
+{
+    size_t count = 0, all = b->whole.count + b->slices.count;
+    int32_t *numbers = malloc((all + 1) * sizeof *numbers);
+    char path[PATH_MAX];
+    int rc = OK;
+
+    if (!numbers || !(b->shard = malloc((all + 1) * sizeof *b->shard))) {
+        free(numbers);
+        return error_set(e, ERR_NOMEM, "%s: no memory for its shards", b->index_path);
+    }
+    for (size_t i = 0; i < b->whole.count; i++)
+        if (!b->whole.items[i]->slices)
+            numbers[count++] = b->whole.items[i]->shard;
+    for (size_t i = 0; i < b->slices.count; i++)
+        numbers[count++] = b->slices.items[i]->shard;
+    if (count)
+        qsort(numbers, count, sizeof *numbers, compare_numbers);
+    for (size_t i = 0; i < count && rc == OK; i++) {
+        struct shard *shard = &b->shard[b->shard_count];
+
+        if (i && numbers[i] == numbers[i - 1])
+            continue;
+        shard->number = numbers[i];
+        if ((rc = shard_path(b, shard->number, path, sizeof path, e)) == OK &&
+            (rc = open_file(path, &shard->fd, &shard->size, e)) == OK)
+            b->shard_count++;
+    }
+    free(numbers);
+    return rc;
+}
+
+static struct shard *find_shard(const struct tensor_bundle *b, int32_t number)
+{
+    size_t low = 0, high = b->shard_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (b->shard[middle].number == number)
+            return &b->shard[middle];
+        if (b->shard[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static int check_length(const struct tensor_bundle *b, const struct tensor_entry *entry, struct error *e)
+{
+    const struct shard *shard = find_shard(b, entry->shard);
+    uint64_t end = (uint64_t)(entry->offset + entry->size);
+
+    if (end <= shard->size)
+        return OK;
+    return error_set(e, ERR_CORRUPT, "%s.data-%05d-of-%05d: not complete: %llu bytes, but tensor %s ends at byte %llu",
+                     b->prefix, shard->number, b->shards, (unsigned long long)shard->size, bundle_entry_label(entry),
+                     (unsigned long long)end);
+}
+
+static const struct tensor_entry *entries_find(const struct entries *list, const void *name, size_t length)
+{
+    size_t low = 0, high = list->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct tensor_entry *entry = list->items[middle];
+        size_t both = entry->name_length < length ? entry->name_length : length;
+        int compared = memcmp(entry->name, name, both);
+
+        if (!compared)
+            compared = (entry->name_length > length) - (entry->name_length < length);
+        if (!compared)
+            return entry;
+        if (compared < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* The entry of one slice of a partitioned variable, which must have its type and the slice's shape. */
+static int find_slice(const struct tensor_bundle *b, const struct tensor_entry *full, size_t i,
+                      const struct tensor_entry **out, struct error *e)
+{
+    struct buffer key = BUFFER_EMPTY;
+    const struct tensor_entry *found;
+
+    slice_key_append(&key, full->name, full->name_length, full->rank, full->slice[i].start, full->slice[i].length);
+    if (!buffer_ok(&key)) {
+        buffer_release(&key);
+        return error_set(e, ERR_NOMEM, "%s: no memory for a key", b->index_path);
+    }
+    found = entries_find(&b->slices, key.data, key.length);
+    buffer_release(&key);
+    *out = found;
+    if (!found)
+        return error_set(e, ERR_CORRUPT, "%s: tensor %s: slice %zu is listed but has no entry", b->index_path, full->name, i);
+    if (found->type != full->type || found->rank != full->rank || found->slices)
+        return error_set(e, ERR_CORRUPT, "%s: tensor %s: slice %zu is %s of rank %d, the tensor %s of rank %d",
+                         b->index_path, full->name, i, tensor_type_name(found->type), found->rank,
+                         tensor_type_name(full->type), full->rank);
+    for (int d = 0; d < full->rank; d++)
+        if (found->shape[d] != bundle_slice_length(full, i, d))
+            return error_set(e, ERR_CORRUPT, "%s: tensor %s: slice %zu has %lld in dimension %d where %lld are listed",
+                             b->index_path, full->name, i, (long long)found->shape[d], d,
+                             (long long)bundle_slice_length(full, i, d));
+    return OK;
+}
+
+static int check_entries(const struct tensor_bundle *b, struct error *e)
+{
+    const struct tensor_entry *part;
+    int rc;
+
+    for (size_t i = 0; i < b->slices.count; i++)
+        if (!b->slices.items[i]->slices && (rc = check_length(b, b->slices.items[i], e)) != OK)
+            return rc;
+    for (size_t i = 0; i < b->whole.count; i++) {
+        const struct tensor_entry *entry = b->whole.items[i];
+
+        if (!entry->slices && (rc = check_length(b, entry, e)) != OK)
+            return rc;
+        for (size_t k = 0; k < entry->slices; k++)
+            if ((rc = find_slice(b, entry, k, &part, e)) != OK)
+                return rc;
+        if (entry->slices && (rc = bundle_slices_check(b->index_path, entry, e)) != OK)
+            return rc;
+    }
+    return OK;
+}
+
+int tensor_bundle_open(struct tensor_bundle **out, const char *prefix, struct error *e)
+{
+    struct tensor_bundle *b = calloc(1, sizeof *b);
+    size_t n = strlen(prefix);
+    int rc;
+
+    *out = NULL;
+    if (!b || !(b->prefix = strdup(prefix)) || !(b->index_path = malloc(n + sizeof ".index"))) {
+        tensor_bundle_close(b);
+        return error_set(e, ERR_NOMEM, "%s: no memory to open it", prefix);
+    }
+    memcpy(b->index_path, prefix, n);
+    memcpy(b->index_path + n, ".index", sizeof ".index");
+    if ((rc = read_index(b, e)) != OK || (rc = open_shards(b, e)) != OK || (rc = check_entries(b, e)) != OK) {
+        tensor_bundle_close(b);
+        return rc;
+    }
+    *out = b;
+    return OK;
+}
+
+void tensor_bundle_close(struct tensor_bundle *b)
+{
+    if (!b)
+        return;
+    for (size_t i = 0; i < b->shard_count; i++)
+        close(b->shard[i].fd);
+    free(b->shard);
+    entries_release(&b->whole);
+    entries_release(&b->slices);
+    free(b->index_path);
+    free(b->prefix);
+    free(b);
+}
+
+size_t tensor_bundle_count(const struct tensor_bundle *b)
+{
+    return b->whole.count;
+}
+
+const struct tensor_entry *tensor_bundle_entry(const struct tensor_bundle *b, size_t i)
+{
+    return i < b->whole.count ? b->whole.items[i] : NULL;
+}
+
+const struct tensor_entry *tensor_bundle_find(const struct tensor_bundle *b, const char *name)
+{
+    return entries_find(&b->whole, name, strlen(name));
+}
+
+uint64_t tensor_bundle_digest(const struct tensor_bundle *b)
+{
+    return b->digest;
+}
+
+/* ---- reading tensors ------------------------------------------------------------------------------------------- */
+
+static int bad_tensor(const struct tensor_bundle *b, const struct tensor_entry *entry, const char *why, struct error *e)
+{
+    return error_set(e, ERR_CORRUPT, "%s.data-%05d-of-%05d: tensor %s, %lld bytes at byte %lld: %s", b->prefix,
+                     entry->shard, b->shards, bundle_entry_label(entry), (long long)entry->size, (long long)entry->offset,
+                     why);
+}
+
+/* The stored bytes of an entry without slices, and their CRC; out holds entry->size. */
+static int read_stored(const struct tensor_bundle *b, const struct tensor_entry *entry, void *out, struct error *e)
+{
+    const struct shard *shard = find_shard(b, entry->shard);
+    size_t size = (size_t)entry->size;
+    struct error why = { .code = OK };
+    uint32_t crc = 0;
+
+    for (size_t at = 0; at < size;) {
+        size_t piece = size - at < PIECE ? size - at : PIECE;
+        ssize_t got = read_at(shard->fd, (char *)out + at, piece, (uint64_t)entry->offset + at);
+
+        if (got < 0)
+            return error_system(e, "%s.data-%05d-of-%05d: cannot read", b->prefix, shard->number, b->shards);
+        if ((size_t)got < piece)
+            return bad_tensor(b, entry, "the file ends before (it was cut since it was opened)", e);
+        crc = crc32c_extend(crc, (char *)out + at, piece);
+        at += piece;
+    }
+    if (entry->type == TENSOR_STRING && string_tensor_check(out, size, entry->elements, &crc, &why) != OK)
+        return bad_tensor(b, entry, why.message, e);
+    if (crc32c_mask(crc) != entry->crc)
+        return bad_tensor(b, entry, "CRC mismatch", e);
+    return OK;
+}
+
+/* Copies a slice into the full tensor, or reads it there at once where it is one run of bytes. */
+static int read_slice(const struct tensor_bundle *b, const struct tensor_entry *full, size_t i, char *out,
+                      struct error *e)
+{
+    const int64_t *start = full->slice[i].start;
+    const struct tensor_entry *part;
+    int64_t index[TENSOR_RANK_MAX] = { 0 };
+    size_t run = tensor_type_size(full->type), runs = 1, to = 0;
+    int cut = full->rank - 1, rc;
+    char *bytes = NULL;
+
+    if ((rc = find_slice(b, full, i, &part, e)) != OK || !part->elements)
+        return rc;
+    /* Dimensions behind `cut` are whole, so a run of bytes is all of them times the slice's length in `cut`. */
+    while (cut >= 0 && part->shape[cut] == full->shape[cut])
+        run *= (size_t)part->shape[cut--];
+    if (cut >= 0)
+        run *= (size_t)part->shape[cut];
+    for (int d = 0; d < cut; d++)
+        runs *= (size_t)part->shape[d];
+    if (runs > 1 && !(bytes = malloc((size_t)part->size)))
+        return error_set(e, ERR_NOMEM, "%s: no memory for a slice of tensor %s", b->index_path, full->name);
+    for (size_t r = 0; r < runs; r++) {
+        to = 0;
+        for (int d = 0; d < full->rank; d++)
+            to = to * (size_t)full->shape[d] + (size_t)(start[d] + index[d]);
+        to *= tensor_type_size(full->type);
+        if (r == 0 && (rc = read_stored(b, part, bytes ? bytes : out + to, e)) != OK)
+            break;
+        if (bytes)
+            memcpy(out + to, bytes + r * run, run);
+        for (int d = cut - 1; d >= 0 && ++index[d] == part->shape[d]; d--)
+            index[d] = 0;
+    }
+    free(bytes);
+    return rc;
+}
+
+uint64_t tensor_entry_bytes(const struct tensor_entry *entry)
+{
+    return entry->slices ? entry->elements * tensor_type_size(entry->type) : (uint64_t)entry->size;
+}
+
+int tensor_bundle_read(struct tensor_bundle *b, const struct tensor_entry *entry, void *out, size_t bytes,
+                       struct error *e)
+{
+    int rc = OK;
+
+    if (entry->type == TENSOR_VARIANT || (entry->slices && !tensor_type_size(entry->type)))
+        return error_set(e, ERR_ARG, "%s: tensor %s: reading %s is not supported", b->prefix, entry->name,
+                         entry->slices ? "slices of strings" : "variants");
+    if (bytes != tensor_entry_bytes(entry))
+        return error_set(e, ERR_ARG, "%s: tensor %s has %llu bytes, not %zu", b->prefix, entry->name,
+                         (unsigned long long)tensor_entry_bytes(entry), bytes);
+    if (!entry->slices)
+        return read_stored(b, entry, out, e);
+    for (size_t i = 0; i < entry->slices && rc == OK; i++)
+        rc = read_slice(b, entry, i, out, e);
+    return rc;
+}
+
+static float half_float(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 0x1f, fraction = h & 0x3ff;
+    float v;
+
+    if (exponent == 31)
+        return bits_float(sign | 0x7f800000 | fraction << 13);
+    if (exponent)
+        return bits_float(sign | (exponent + 112) << 23 | fraction << 13);
+    v = (float)fraction * 0x1p-24f;
+    return sign ? -v : v;
+}
+
+int tensor_bundle_read_float(struct tensor_bundle *b, const struct tensor_entry *entry, float *out, size_t count,
+                             struct error *e)
+{
+    size_t each = tensor_type_size(entry->type);
+    char *bytes;
+    int rc;
+
+    if (entry->type != TENSOR_FLOAT && entry->type != TENSOR_DOUBLE && entry->type != TENSOR_HALF &&
+        entry->type != TENSOR_BFLOAT16)
+        return error_set(e, ERR_ARG, "%s: tensor %s is %s, not a floating-point type", b->prefix, entry->name,
+                         tensor_type_name(entry->type));
+    if (count != entry->elements)
+        return error_set(e, ERR_ARG, "%s: tensor %s has %llu elements, not %zu", b->prefix, entry->name,
+                         (unsigned long long)entry->elements, count);
+    if (entry->type == TENSOR_FLOAT)
+        return tensor_bundle_read(b, entry, out, count * each, e);
+    if (!(bytes = malloc(count * each + 1)))
+        return error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", b->prefix, entry->name);
+    rc = tensor_bundle_read(b, entry, bytes, count * each, e);
+    for (size_t i = 0; i < count && rc == OK; i++) {
+        const char *p = bytes + i * each;
+
+        out[i] = entry->type == TENSOR_DOUBLE ? (float)bits_double(get_le64(p))
+                 : entry->type == TENSOR_HALF ? half_float(get_le16(p))
+                                              : bits_float((uint32_t)get_le16(p) << 16);
+    }
+    free(bytes);
+    return rc;
+}
+
+int tensor_bundle_read_integer(struct tensor_bundle *b, const struct tensor_entry *entry, int64_t *out,
+                               struct error *e)
+{
+    uint8_t bytes[8];
+    double v;
+    int rc;
+
+    if (entry->elements != 1 || (entry->type != TENSOR_INT64 && entry->type != TENSOR_INT32 &&
+                                 entry->type != TENSOR_FLOAT && entry->type != TENSOR_DOUBLE))
+        return error_set(e, ERR_ARG, "%s: tensor %s (%s, %llu elements) is not an integer scalar", b->prefix, entry->name,
+                         tensor_type_name(entry->type), (unsigned long long)entry->elements);
+    if ((rc = tensor_bundle_read(b, entry, bytes, tensor_type_size(entry->type), e)) != OK)
+        return rc;
+    if (entry->type == TENSOR_INT64 || entry->type == TENSOR_INT32) {
+        *out = entry->type == TENSOR_INT64 ? (int64_t)get_le64(bytes) : (int64_t)(int32_t)get_le32(bytes);
+        return OK;
+    }
+    v = entry->type == TENSOR_FLOAT ? (double)bits_float(get_le32(bytes)) : bits_double(get_le64(bytes));
+    if (!(fabs(v) < 0x1p63) || v != floor(v))
+        return error_set(e, ERR_ARG, "%s: tensor %s holds %g, which is not an integer", b->prefix, entry->name, v);
+    *out = (int64_t)v;
+    return OK;
+}

@@ -1,0 +1,471 @@
+/*
+ * Writing a TensorFlow V2 checkpoint of one shard, with the bytes TensorFlow's own writer gives for the same tensors in
+ * the same order. Order of writes: data and index to temporary names, fsync of both; data renamed, index renamed, fsync
+ * of the directory. So an index that can be seen has its data, whenever the process or the machine stops.
+ *
+ * Temporary names are fixed, not random: what a killed process left is taken over by the run that saves the step again.
+ */
+#include "checkpoint/tensor_bundle.h"
+
+#include "base/buffer.h"
+#include "base/crc32c.h"
+#include "base/file.h"
+#include "checkpoint/bundle_entry.h"
+#include "checkpoint/slice_key.h"
+#include "checkpoint/string_tensor.h"
+#include "checkpoint/table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GATHER = 1 << 18 }; /* small tensors are gathered into writes of this size */
+
+struct item { /* one entry of the index to be */
+    struct buffer key;      /* as it stands in the index */
+    char *name;
+    struct tensor_entry entry;
+    int64_t *shape;         /* rank numbers, or NULL */
+    struct buffer extents;  /* partitioned: per slice rank starts, then rank lengths, as int64_t */
+};
+
+struct tensor_bundle_writer {
+    const struct io *io;
+    char *prefix;
+    char data_path[PATH_MAX], data_temporary[PATH_MAX], index_path[PATH_MAX], index_temporary[PATH_MAX];
+    int fd;                 /* of the data file */
+    int64_t offset;         /* where the next tensor goes */
+    struct buffer gather;
+    struct item **items;
+    size_t count, room;
+    struct item *partitioned; /* the one a slice was added to last */
+    int failed;             /* a write failed: finish will not make it visible */
+    struct error first;     /* and why */
+};
+
+static void item_free(struct item *item)
+{
+    if (!item)
+        return;
+    buffer_release(&item->key);
+    buffer_release(&item->extents);
+    free(item->name);
+    free(item->shape);
+    free(item);
+}
+
+static void writer_free(struct tensor_bundle_writer *w)
+{
+    for (size_t i = 0; i < w->count; i++)
+        item_free(w->items[i]);
+    free(w->items);
+    buffer_release(&w->gather);
+    free(w->prefix);
+    free(w);
+}
+
+int tensor_bundle_writer_open(struct tensor_bundle_writer **out, const struct io *io, const char *prefix,
+                              struct error *e)
+{
+    struct tensor_bundle_writer *w = calloc(1, sizeof *w);
+    int n = INT_MAX;
+
+    *out = NULL;
+    if (!w || !(w->prefix = strdup(prefix))) {
+        free(w);
+        return error_set(e, ERR_NOMEM, "%s: no memory to write it", prefix);
+    }
+    w->io = io ? io : &io_real;
+    /* The longest name last: if it fits, all do. */
+    snprintf(w->index_path, PATH_MAX, "%s.index", prefix);
+    snprintf(w->index_temporary, PATH_MAX, "%s.index.tempstate0", prefix);
+    snprintf(w->data_path, PATH_MAX, "%s.data-00000-of-00001", prefix);
+    n = snprintf(w->data_temporary, PATH_MAX, "%s.data-00000-of-00001.tempstate0", prefix);
+    if (n >= PATH_MAX) {
+        writer_free(w);
+        return error_set(e, ERR_ARG, "%s: path too long", prefix);
+    }
+    unlink(w->data_temporary);
+    w->fd = w->io->open(w->io->context, w->data_temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (w->fd < 0) {
+        int rc = error_system(e, "%s: cannot create", w->data_temporary);
+
+        writer_free(w);
+        return rc;
+    }
+    *out = w;
+    return OK;
+}
+
+/* ---- adding ---------------------------------------------------------------------------------------------------- */
+
+static int flush(struct tensor_bundle_writer *w, const void *bytes, size_t n, struct error *e)
+{
+    if (n && io_write_full(w->io, w->fd, bytes, n) < 0) {
+        w->failed = 1;
+        error_system(&w->first, "%s: cannot write", w->data_temporary);
+        return error_set(e, w->first.code, "%s", w->first.message);
+    }
+    return OK;
+}
+
+static int write_bytes(struct tensor_bundle_writer *w, const void *bytes, size_t n, struct error *e)
+{
+    int rc;
+
+    if (n > GATHER - w->gather.length) {
+        if ((rc = flush(w, w->gather.data, w->gather.length, e)) != OK)
+            return rc;
+        buffer_clear(&w->gather);
+        if (n >= GATHER)
+            return flush(w, bytes, n, e);
+    }
+    buffer_append(&w->gather, bytes, n);
+    if (buffer_ok(&w->gather))
+        return OK;
+    w->failed = 1;
+    error_set(&w->first, ERR_NOMEM, "%s: no memory for a buffer", w->prefix);
+    return error_set(e, ERR_NOMEM, "%s", w->first.message);
+}
+
+/* A new item without a key, held by nobody yet. */
+static struct item *item_new(const char *name, int type, int rank, const int64_t *shape)
+{
+    struct item *item = calloc(1, sizeof *item);
+
+    if (!item || !(item->name = strdup(name)) ||
+        !(item->shape = malloc(((size_t)rank + 1) * sizeof *item->shape))) {
+        item_free(item);
+        return NULL;
+    }
+    if (rank)
+        memcpy(item->shape, shape, (size_t)rank * sizeof *shape);
+    item->entry = (struct tensor_entry){ .name = item->name, .name_length = strlen(name), .type = type, .rank = rank,
+                                         .shape = item->shape };
+    return item;
+}
+
+static int keep_item(struct tensor_bundle_writer *w, struct item *item, struct error *e)
+{
+    if (item && buffer_ok(&item->key) && w->count == w->room) {
+        size_t room = w->room ? 2 * w->room : 64;
+        struct item **items = realloc(w->items, room * sizeof *items);
+
+        if (items) {
+            w->items = items;
+            w->room = room;
+        }
+    }
+    if (!item || !buffer_ok(&item->key) || w->count == w->room) {
+        item_free(item);
+        return error_set(e, ERR_NOMEM, "%s: no memory for one more tensor", w->prefix);
+    }
+    w->items[w->count++] = item;
+    return OK;
+}
+
+static int check_arguments(const char *name, int rank, const int64_t *shape, uint64_t *elements, struct error *e)
+{
+    if (!*name)
+        return error_set(e, ERR_ARG, "a tensor needs a name");
+    if (rank < 0 || rank > TENSOR_RANK_MAX)
+        return error_set(e, ERR_ARG, "tensor %s: rank %d", name, rank);
+    if (bundle_shape_elements(rank, shape, elements) != OK)
+        return error_set(e, ERR_ARG, "tensor %s: its shape has a negative or too large dimension", name);
+    return OK;
+}
+
+/* Writes the bytes and puts place, size and CRC into the entry. */
+static int place(struct tensor_bundle_writer *w, struct item *item, const void *bytes, size_t n, uint32_t crc,
+                 struct error *e)
+{
+    int rc;
+
+    if (w->failed)
+        return error_set(e, w->first.code, "%s", w->first.message);
+    item->entry.elements = 0;
+    bundle_shape_elements(item->entry.rank, item->shape, &item->entry.elements);
+    item->entry.offset = w->offset;
+    item->entry.size = (int64_t)n;
+    item->entry.crc = crc32c_mask(crc);
+    if ((rc = write_bytes(w, bytes, n, e)) == OK)
+        w->offset += (int64_t)n;
+    return rc;
+}
+
+int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, int type, int rank,
+                             const int64_t *shape, const void *bytes, size_t n, struct error *e)
+{
+    struct item *item;
+    uint64_t elements;
+    int rc;
+
+    if ((rc = check_arguments(name, rank, shape, &elements, e)) != OK)
+        return rc;
+    if (!tensor_type_size(type))
+        return error_set(e, ERR_ARG, "tensor %s: type %d (%s) has no fixed size", name, type, tensor_type_name(type));
+    if (n / tensor_type_size(type) != elements || n % tensor_type_size(type))
+        return error_set(e, ERR_ARG, "tensor %s: %zu bytes do not match its shape of %llu elements of %zu", name, n,
+                         (unsigned long long)elements, tensor_type_size(type));
+    if ((item = item_new(name, type, rank, shape))) {
+        buffer_append_text(&item->key, name);
+        if ((rc = place(w, item, bytes, n, crc32c(bytes, n), e)) != OK) {
+            item_free(item);
+            return rc;
+        }
+    }
+    return keep_item(w, item, e);
+}
+
+int tensor_bundle_writer_add_strings(struct tensor_bundle_writer *w, const char *name, int rank, const int64_t *shape,
+                                     const struct tensor_string *strings, size_t count, struct error *e)
+{
+    struct buffer stored = BUFFER_EMPTY;
+    struct item *item;
+    uint64_t elements;
+    uint32_t crc;
+    int rc;
+
+    if ((rc = check_arguments(name, rank, shape, &elements, e)) != OK)
+        return rc;
+    if (elements != count)
+        return error_set(e, ERR_ARG, "tensor %s: %zu strings do not match its shape of %llu elements", name, count,
+                         (unsigned long long)elements);
+    item = item_new(name, TENSOR_STRING, rank, shape);
+    crc = string_tensor_encode(&stored, strings, count);
+    if (item && buffer_ok(&stored)) {
+        buffer_append_text(&item->key, name);
+        if ((rc = place(w, item, stored.data, stored.length, crc, e)) == OK)
+            rc = keep_item(w, item, e);
+        else
+            item_free(item);
+    } else {
+        item_free(item);
+        rc = error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", w->prefix, name);
+    }
+    buffer_release(&stored);
+    return rc;
+}
+
+/* The item of the whole variable, made at its first slice. */
+static int find_partitioned(struct tensor_bundle_writer *w, const char *name, int type, int rank, const int64_t *shape,
+                            struct item **out, struct error *e)
+{
+    struct item *item = w->partitioned && strcmp(w->partitioned->name, name) == 0 ? w->partitioned : NULL;
+    int rc;
+
+    for (size_t i = 0; i < w->count && !item; i++)
+        if (w->items[i]->entry.slices && strcmp(w->items[i]->name, name) == 0)
+            item = w->items[i];
+    if (item && (item->entry.type != type || item->entry.rank != rank ||
+                 (rank && memcmp(item->shape, shape, (size_t)rank * sizeof *shape) != 0)))
+        return error_set(e, ERR_ARG, "tensor %s: its slices were given with another type or shape before", name);
+    if (!item) {
+        if ((item = item_new(name, type, rank, shape)))
+            buffer_append_text(&item->key, name);
+        if ((rc = keep_item(w, item, e)) != OK)
+            return rc;
+        bundle_shape_elements(rank, shape, &item->entry.elements);
+    }
+    *out = w->partitioned = item;
+    return OK;
+}
+
+static int check_slice(const char *name, int type, int rank, const int64_t *shape, const int64_t *start,
+                       const int64_t *length, int64_t *part, size_t n, struct error *e)
+{
+    uint64_t elements;
+
+    for (int d = 0; d < rank; d++) {
+        part[d] = length[d] < 0 ? shape[d] : length[d];
+        if (start[d] < 0 || (length[d] < 0 && start[d]) || part[d] > shape[d] - start[d])
+            return error_set(e, ERR_ARG, "tensor %s: a slice does not lie within dimension %d of size %lld", name, d,
+                             (long long)shape[d]);
+    }
+    if (!tensor_type_size(type))
+        return error_set(e, ERR_ARG, "tensor %s: type %d (%s) has no fixed size", name, type, tensor_type_name(type));
+    if (bundle_shape_elements(rank, part, &elements) != OK || n / tensor_type_size(type) != elements ||
+        n % tensor_type_size(type))
+        return error_set(e, ERR_ARG, "tensor %s: %zu bytes do not match the shape of the slice", name, n);
+    return OK;
+}
+
+int tensor_bundle_writer_add_slice(struct tensor_bundle_writer *w, const char *name, int type, int rank,
+                                   const int64_t *shape, const int64_t *start, const int64_t *length,
+                                   const void *bytes, size_t n, struct error *e)
+{
+    int64_t part[TENSOR_RANK_MAX];
+    struct item *item, *whole = NULL;
+    uint64_t elements;
+    int rc;
+
+    if ((rc = check_arguments(name, rank, shape, &elements, e)) != OK ||
+        (rc = check_slice(name, type, rank, shape, start, length, part, n, e)) != OK ||
+        (rc = find_partitioned(w, name, type, rank, shape, &whole, e)) != OK)
+        return rc;
+    buffer_append(&whole->extents, start, (size_t)rank * sizeof *start);
+    buffer_append(&whole->extents, length, (size_t)rank * sizeof *length);
+    whole->entry.slices++;
+    if ((item = item_new(name, type, rank, part))) {
+        slice_key_append(&item->key, name, strlen(name), rank, start, length);
+        if ((rc = place(w, item, bytes, n, crc32c(bytes, n), e)) != OK) {
+            item_free(item);
+            return rc;
+        }
+    }
+    return keep_item(w, item, e);
+}
+
+/* ---- finishing ------------------------------------------------------------------------------------------------- */
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct buffer *x = &(*(struct item *const *)a)->key, *y = &(*(struct item *const *)b)->key;
+    size_t both = x->length < y->length ? x->length : y->length;
+    int compared = memcmp(x->data, y->data, both);
+
+    return compared ? compared : (x->length > y->length) - (x->length < y->length);
+}
+
+/* Appends the entry's bytes; a partitioned variable gets its slices from what was gathered. */
+static int encode_item(const struct tensor_bundle_writer *w, struct item *item, struct buffer *value, struct error *e)
+{
+    size_t slices = item->entry.slices, rank = (size_t)item->entry.rank;
+    const int64_t *numbers = (const int64_t *)(const void *)item->extents.data;
+    struct tensor_slice *slice;
+    int rc;
+
+    if (!slices)
+        return bundle_entry_encode(value, &item->entry, e);
+    if (!(slice = malloc(slices * sizeof *slice)) || !buffer_ok(&item->extents)) {
+        free(slice);
+        return error_set(e, ERR_NOMEM, "%s: no memory for the slices of tensor %s", w->prefix, item->name);
+    }
+    for (size_t i = 0; i < slices; i++) {
+        slice[i].start = rank ? numbers + 2 * rank * i : item->shape;
+        slice[i].length = slice[i].start + rank;
+    }
+    item->entry.slice = slice;
+    if ((rc = bundle_slices_check(w->index_path, &item->entry, e)) == OK)
+        rc = bundle_entry_encode(value, &item->entry, e);
+    item->entry.slice = NULL;
+    free(slice);
+    return rc;
+}
+
+static int build_index(struct tensor_bundle_writer *w, struct buffer *out, struct error *e)
+{
+    struct buffer value = BUFFER_EMPTY;
+    struct table_builder table;
+    int rc = OK;
+
+    if (w->count)
+        qsort(w->items, w->count, sizeof *w->items, compare_items);
+    table_builder_init(&table, out);
+    bundle_header_encode(&value, 1);
+    table_builder_add(&table, "", 0, buffer_text(&value), value.length);
+    for (size_t i = 0; i < w->count && rc == OK; i++) {
+        struct item *item = w->items[i];
+
+        if (i && compare_items(&w->items[i - 1], &w->items[i]) == 0) {
+            rc = error_set(e, ERR_ARG, "%s: tensor %s was added twice", w->prefix, item->name);
+            break;
+        }
+        buffer_clear(&value);
+        if ((rc = encode_item(w, item, &value, e)) == OK)
+            table_builder_add(&table, item->key.data, item->key.length, buffer_text(&value), value.length);
+    }
+    if (rc == OK)
+        rc = table_builder_finish(&table, e);
+    table_builder_release(&table);
+    buffer_release(&value);
+    return rc;
+}
+
+/* Down to the disk and closed. */
+static int settle(struct tensor_bundle_writer *w, int *fd, const char *path, struct error *e)
+{
+    int f = *fd;
+
+    if (w->io->fsync(w->io->context, f) < 0)
+        return error_system(e, "%s: cannot sync", path);
+    *fd = -1;
+    return w->io->close(w->io->context, f) < 0 ? error_system(e, "%s: cannot close", path) : OK;
+}
+
+static int write_index(struct tensor_bundle_writer *w, const struct buffer *index, struct error *e)
+{
+    int fd, rc;
+
+    unlink(w->index_temporary);
+    fd = w->io->open(w->io->context, w->index_temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (fd < 0)
+        return error_system(e, "%s: cannot create", w->index_temporary);
+    if (io_write_full(w->io, fd, index->data, index->length) < 0)
+        rc = error_system(e, "%s: cannot write", w->index_temporary);
+    else
+        rc = settle(w, &fd, w->index_temporary, e);
+    if (fd >= 0)
+        w->io->close(w->io->context, fd);
+    return rc;
+}
+
+/* Renames data and index to their names. An index that was there and says something else is removed first. */
+static int make_visible(struct tensor_bundle_writer *w, const struct buffer *index, struct error *e)
+{
+    struct buffer old = BUFFER_EMPTY;
+    int rc = OK, there = access(w->index_path, F_OK) == 0, same;
+
+    same = there && file_read(w->index_path, index->length, &old, NULL) == OK && old.length == index->length &&
+           memcmp(old.data, index->data, old.length) == 0;
+    buffer_release(&old);
+    if (there && !same) {
+        if (w->io->unlink(w->io->context, w->index_path) < 0 && errno != ENOENT)
+            return error_system(e, "%s: cannot remove the old one", w->index_path);
+        if ((rc = file_sync_parent(w->io, w->index_path, e)) != OK)
+            return rc;
+    }
+    if (w->io->rename(w->io->context, w->data_temporary, w->data_path) < 0)
+        return error_system(e, "%s: cannot rename to %s", w->data_temporary, w->data_path);
+    if (w->io->rename(w->io->context, w->index_temporary, w->index_path) < 0) {
+        rc = error_system(e, "%s: cannot rename to %s", w->index_temporary, w->index_path);
+        if (!same)
+            unlink(w->data_path); /* without an index it is nobody's */
+        return rc;
+    }
+    return file_sync_parent(w->io, w->index_path, e);
+}
+
+int tensor_bundle_writer_finish(struct tensor_bundle_writer *w, struct error *e)
+{
+    struct buffer index = BUFFER_EMPTY;
+    int rc;
+
+    if (w->failed)
+        rc = error_set(e, w->first.code, "%s", w->first.message);
+    else if ((rc = build_index(w, &index, e)) == OK && (rc = flush(w, w->gather.data, w->gather.length, e)) == OK &&
+             (rc = settle(w, &w->fd, w->data_temporary, e)) == OK && (rc = write_index(w, &index, e)) == OK)
+        rc = make_visible(w, &index, e);
+    buffer_release(&index);
+    if (rc != OK) {
+        tensor_bundle_writer_abandon(w);
+        return rc;
+    }
+    writer_free(w);
+    return OK;
+}
+
+void tensor_bundle_writer_abandon(struct tensor_bundle_writer *w)
+{
+    if (!w)
+        return;
+    if (w->fd >= 0)
+        w->io->close(w->io->context, w->fd);
+    unlink(w->data_temporary);
+    unlink(w->index_temporary);
+    writer_free(w);
+}

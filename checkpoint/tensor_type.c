@@ -1,0 +1,53 @@
+/* Sizes and names of element types; the numbers are TensorFlow's DataType. */
+#include "checkpoint/tensor_bundle.h"
+
+static const struct {
+    const char *name;
+    unsigned char size; /* bytes of an element; 0: not fixed */
+} types[] = {
+    [1] = { "float32", 4 },
+    [2] = { "float64", 8 },
+    [3] = { "int32", 4 },
+    [4] = { "uint8", 1 },
+    [5] = { "int16", 2 },
+    [6] = { "int8", 1 },
+    [7] = { "string", 0 },
+    [8] = { "complex64", 8 },
+    [9] = { "int64", 8 },
+    [10] = { "bool", 1 },
+    [11] = { "qint8", 1 },
+    [12] = { "quint8", 1 },
+    [13] = { "qint32", 4 },
+    [14] = { "bfloat16", 2 },
+    [15] = { "qint16", 2 },
+    [16] = { "quint16", 2 },
+    [17] = { "uint16", 2 },
+    [18] = { "complex128", 16 },
+    [19] = { "float16", 2 },
+    [20] = { "resource", 0 },
+    [21] = { "variant", 0 },
+    [22] = { "uint32", 4 },
+    [23] = { "uint64", 8 },
+    [24] = { "float8_e5m2", 1 },
+    [25] = { "float8_e4m3fn", 1 },
+    [26] = { "float8_e4m3fnuz", 1 },
+    [27] = { "float8_e4m3b11fnuz", 1 },
+    [28] = { "float8_e5m2fnuz", 1 },
+    [29] = { "int4", 1 },
+    [30] = { "uint4", 1 },
+    [31] = { "int2", 0 },
+    [32] = { "uint2", 0 },
+    [33] = { "float4_e2m1fn", 0 },
+};
+
+enum { TYPES = sizeof types / sizeof *types };
+
+size_t tensor_type_size(int type)
+{
+    return type > 0 && type < TYPES ? types[type].size : 0;
+}
+
+const char *tensor_type_name(int type)
+{
+    return type > 0 && type < TYPES ? types[type].name : "unknown";
+}
