@@ -1,0 +1,79 @@
+#include "model/kernels/activation.h"
+
+#include "model/kernels/vector.h"
+
+VECTOR_BODY void bias_body(size_t pixels, size_t block, size_t width, const real *restrict bias, int relu,
+                           real *restrict x)
+{
+    for (size_t p = 0; p < pixels; p++)
+        for (size_t c = 0; c < width; c++) {
+            const real v = x[p * block + c] + bias[c];
+            x[p * block + c] = relu && v < 0 ? 0 : v; /* not v > 0: that would lose a NaN */
+        }
+}
+
+VECTOR_CLONES void activation_bias_forward(size_t pixels, size_t block, const real *bias, int relu, real *x)
+{
+    size_t c = 0;
+
+    for (; c + VECTOR_CHANNELS <= block; c += VECTOR_CHANNELS)
+        if (relu)
+            bias_body(pixels, block, VECTOR_CHANNELS, bias + c, 1, x + c);
+        else
+            bias_body(pixels, block, VECTOR_CHANNELS, bias + c, 0, x + c);
+    if (c < block)
+        bias_body(pixels, block, block - c, bias + c, relu, x + c);
+}
+
+VECTOR_BODY void bias_backward_body(size_t pixels, size_t block, size_t width, int relu, const real *restrict y,
+                                    real *restrict gradient, double *restrict sum)
+{
+    real s[VECTOR_CHANNELS] = { 0 };
+
+    for (size_t p = 0; p < pixels; p++)
+        for (size_t c = 0; c < width; c++) {
+            const real g = !relu || y[p * block + c] > 0 ? gradient[p * block + c] : 0;
+            gradient[p * block + c] = g;
+            s[c] += g;
+        }
+    for (size_t c = 0; c < width; c++)
+        sum[c] += s[c];
+}
+
+VECTOR_CLONES void activation_bias_backward(size_t pixels, size_t block, int relu, const real *y, real *gradient,
+                                            double *sum)
+{
+    size_t c = 0;
+
+    for (; c + VECTOR_CHANNELS <= block; c += VECTOR_CHANNELS)
+        if (relu)
+            bias_backward_body(pixels, block, VECTOR_CHANNELS, 1, y + c, gradient + c, sum + c);
+        else
+            bias_backward_body(pixels, block, VECTOR_CHANNELS, 0, y + c, gradient + c, sum + c);
+    if (c < block)
+        bias_backward_body(pixels, block, block - c, relu, y + c, gradient + c, sum + c);
+}
+
+VECTOR_CLONES void activation_leaky_forward(size_t n, const real *x, real slope, real *z)
+{
+#pragma GCC ivdep
+    for (size_t i = 0; i < n; i++)
+        z[i] = x[i] < 0 ? slope * x[i] : x[i];
+}
+
+VECTOR_CLONES void activation_leaky_backward(size_t n, const real *restrict x, real slope, enum leaky_rule rule,
+                                             real *restrict gradient)
+{
+    if (rule == LEAKY_ONE_AT_ZERO)
+        for (size_t i = 0; i < n; i++)
+            gradient[i] = x[i] < 0 ? slope * gradient[i] : gradient[i];
+    else
+        for (size_t i = 0; i < n; i++)
+            gradient[i] = x[i] > 0 ? gradient[i] : slope * gradient[i];
+}
+
+VECTOR_CLONES void activation_add(size_t n, const real *restrict x, real *restrict y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += x[i];
+}

@@ -1,0 +1,53 @@
+/*
+ * convolution.h - two-dimensional convolution of a few images at a time, behind one interface with two makers:
+ * convolution_blas (im2col and matrix products, any shape, also in the double build) and convolution_onednn (oneDNN's
+ * compiled kernels; only where the build found oneDNN).
+ *
+ *   y(n,i,j,o) = sum over r, s, c of x(n, i stride + r - before_height, j stride + s - before_width, c) w(r,s,c,o)
+ * with zeros outside. Images are laid out (count, channels / block, height width, block): block = channels is NHWC.
+ * Kernels w are HWIO.
+ *
+ * A plan belongs to one thread at a time. Only _new can fail.
+ */
+#ifndef MODEL_KERNELS_CONVOLUTION_H
+#define MODEL_KERNELS_CONVOLUTION_H
+
+#include "base/error.h"
+#include "model/real.h"
+
+/* 1 where the build has convolution_onednn. */
+#define CONVOLUTION_ONEDNN 0
+
+struct convolution_shape {
+    int images;                                  /* the most that one call gets */
+    int height, width, channels, block;          /* of x */
+    int out_height, out_width, out_channels, out_block;
+    int kernel, stride, before_height, before_width;
+    int need_data_gradient;                      /* 0: backward_data is never called */
+};
+
+struct convolution; /* begins with a pointer to its backend */
+
+struct convolution_backend {
+    const char *name;
+    /* The block this backend wants for images of so many channels; 0: it does not compute such convolutions.
+     * `input`: these are the network's input, whose block is always `channels`. */
+    int (*block)(int channels, int input);
+    int (*make)(struct convolution **out, const struct convolution_shape *s, struct error *e);
+    void (*release)(struct convolution *c);
+    /* Takes the kernel of this step; w is borrowed until the next prepare. */
+    void (*prepare)(struct convolution *c, const real *w, int backward);
+    void (*forward)(struct convolution *c, int images, const real *x, real *y);         /* y is overwritten */
+    void (*backward_data)(struct convolution *c, int images, const real *dy, real *dx); /* dx is overwritten */
+    /* Adds the images' weight gradient to the plan's own sum, which prepare cleared. */
+    void (*backward_weights)(struct convolution *c, int images, const real *x, const real *dy);
+    /* dw = that sum. */
+    void (*weights_gradient)(struct convolution *c, real *dw);
+};
+
+extern const struct convolution_backend convolution_blas;
+#if CONVOLUTION_ONEDNN
+extern const struct convolution_backend convolution_onednn;
+#endif
+
+#endif

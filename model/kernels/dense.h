@@ -1,0 +1,24 @@
+/*
+ * dense.h - the dense layer as matrix products. Row-major, no padding; no two arguments overlap.
+ *   x (rows, inputs)  w (inputs, outputs)  y, dy (rows, outputs)
+ */
+#ifndef MODEL_KERNELS_DENSE_H
+#define MODEL_KERNELS_DENSE_H
+
+#include "model/real.h"
+
+#include <stddef.h>
+
+/* The BLAS library computes in the calling thread from here on. Harmless to repeat. */
+void dense_single_thread(void);
+
+void dense_forward(int rows, int inputs, int outputs, const real *x, const real *w, real *y);          /* y = x w */
+void dense_backward_data(int rows, int inputs, int outputs, const real *dy, const real *w, real *dx);  /* dx = dy w^T */
+void dense_backward_weights(int rows, int inputs, int outputs, const real *x, const real *dy, real *dw); /* dw += x^T dy */
+
+/* One image between its layers' layout (channels / block, pixels, block) and the flat (pixels, channels) of a dense
+ * layer's input. block divides channels. */
+void dense_flatten(size_t pixels, size_t channels, size_t block, const real *image, real *flat);
+void dense_unflatten(size_t pixels, size_t channels, size_t block, const real *flat, real *image);
+
+#endif

@@ -1,0 +1,140 @@
+#include "model/kernels/pool.h"
+
+#include "model/kernels/vector.h"
+
+#include <float.h>
+#include <string.h>
+
+enum { POOL_NOBODY = 255 };
+
+#ifdef REAL_DOUBLE
+static const real lowest = -DBL_MAX;
+#else
+static const real lowest = -FLT_MAX;
+#endif
+
+/* The part of a window that lies inside: rows [first, last) of the window's own counting. */
+static inline int window_first(int start)
+{
+    return start < 0 ? -start : 0;
+}
+
+static inline int window_last(int start, int kernel, int size)
+{
+    return start + kernel > size ? size - start : kernel;
+}
+
+VECTOR_BODY void max_body(const struct pool_shape *s, size_t width, const real *restrict x, real *restrict y,
+                          uint8_t *restrict winner)
+{
+    const size_t block = (size_t)s->block;
+
+    for (int i = 0; i < s->out_height; i++)
+        for (int j = 0; j < s->out_width; j++) {
+            const int top = i * s->stride - s->before_height, left = j * s->stride - s->before_width;
+            const int r0 = window_first(top), r1 = window_last(top, s->kernel, s->height);
+            const int c0 = window_first(left), c1 = window_last(left, s->kernel, s->width);
+            const size_t out = (size_t)(i * s->out_width + j) * block;
+            real best[VECTOR_CHANNELS];
+            uint8_t place[VECTOR_CHANNELS];
+
+            for (size_t k = 0; k < width; k++) {
+                best[k] = lowest;
+                place[k] = POOL_NOBODY;
+            }
+            for (int r = r0; r < r1; r++)
+                for (int c = c0; c < c1; c++) {
+                    const real *in = x + (size_t)((top + r) * s->width + left + c) * block;
+                    const uint8_t here = (uint8_t)(r * s->kernel + c);
+                    for (size_t k = 0; k < width; k++) {
+                        place[k] = in[k] > best[k] ? here : place[k];
+                        best[k] = in[k] > best[k] ? in[k] : best[k];
+                    }
+                }
+            for (size_t k = 0; k < width; k++) {
+                y[out + k] = best[k];
+                winner[out + k] = place[k];
+            }
+        }
+}
+
+VECTOR_CLONES void pool_max_forward(const struct pool_shape *s, const real *x, real *y, uint8_t *winner)
+{
+    const size_t block = (size_t)s->block;
+    size_t c = 0;
+
+    for (; c + VECTOR_CHANNELS <= block; c += VECTOR_CHANNELS)
+        max_body(s, VECTOR_CHANNELS, x + c, y + c, winner + c);
+    if (c < block)
+        max_body(s, block - c, x + c, y + c, winner + c);
+}
+
+VECTOR_CLONES void pool_max_backward(const struct pool_shape *s, const real *dy, const uint8_t *winner, real *dx)
+{
+    const size_t block = (size_t)s->block;
+
+    memset(dx, 0, (size_t)s->height * (size_t)s->width * block * sizeof *dx);
+    for (int i = 0; i < s->out_height; i++)
+        for (int j = 0; j < s->out_width; j++) {
+            const int top = i * s->stride - s->before_height, left = j * s->stride - s->before_width;
+            const size_t out = (size_t)(i * s->out_width + j) * block;
+
+            for (size_t k = 0; k < block; k++) {
+                const int place = winner[out + k];
+                if (place != POOL_NOBODY) {
+                    const int row = top + place / s->kernel, column = left + place % s->kernel;
+                    dx[(size_t)(row * s->width + column) * block + k] += dy[out + k];
+                }
+            }
+        }
+}
+
+/* Number of pixels of the window of (i, j) inside the plane, and its bounds in the plane. */
+static inline int window_pixels(const struct pool_shape *s, int i, int j, int bounds[4])
+{
+    const int top = i * s->stride - s->before_height, left = j * s->stride - s->before_width;
+
+    bounds[0] = top + window_first(top);
+    bounds[1] = top + window_last(top, s->kernel, s->height);
+    bounds[2] = left + window_first(left);
+    bounds[3] = left + window_last(left, s->kernel, s->width);
+    return (bounds[1] - bounds[0]) * (bounds[3] - bounds[2]);
+}
+
+VECTOR_CLONES void pool_average_forward(const struct pool_shape *s, const real *restrict x, real *restrict y)
+{
+    const size_t block = (size_t)s->block;
+
+    for (int i = 0; i < s->out_height; i++)
+        for (int j = 0; j < s->out_width; j++) {
+            real *out = y + (size_t)(i * s->out_width + j) * block;
+            int b[4];
+            const real share = 1 / (real)window_pixels(s, i, j, b);
+
+            memset(out, 0, block * sizeof *out);
+            for (int r = b[0]; r < b[1]; r++)
+                for (int c = b[2]; c < b[3]; c++)
+                    for (size_t k = 0; k < block; k++)
+                        out[k] += x[(size_t)(r * s->width + c) * block + k];
+            for (size_t k = 0; k < block; k++)
+                out[k] *= share;
+        }
+}
+
+VECTOR_CLONES void pool_average_backward(const struct pool_shape *s, const real *restrict dy, real *restrict dx)
+{
+    const size_t block = (size_t)s->block;
+
+    memset(dx, 0, (size_t)s->height * (size_t)s->width * block * sizeof *dx);
+    for (int i = 0; i < s->out_height; i++)
+        for (int j = 0; j < s->out_width; j++) {
+            const real *out = dy + (size_t)(i * s->out_width + j) * block;
+            int b[4];
+            const real share = 1 / (real)window_pixels(s, i, j, b);
+
+            for (int r = b[0]; r < b[1]; r++)
+                for (int c = b[2]; c < b[3]; c++)
+                    for (size_t k = 0; k < block; k++)
+                        dx[(size_t)(r * s->width + c) * block + k] += out[k] * share;
+        }
+}

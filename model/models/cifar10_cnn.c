@@ -1,0 +1,63 @@
+/*
+ * The CNN of TensorFlow's CIFAR-10 tutorial: two 5x5 convolutions with local response normalisation, three dense
+ * layers, 1,068,298 parameters. The first pool comes before its normalisation, the second after. Evaluation uses moving
+ * averages of the variables.
+ */
+#include "model/models/models.h"
+
+#include "model/network_builder.h"
+
+#include <math.h>
+
+static struct kernel_options kernel(double deviation, double decay)
+{
+    return (struct kernel_options){ INITIAL_TRUNCATED_NORMAL, deviation, decay };
+}
+
+static int normalize(struct network_builder *b, int x)
+{
+    return network_builder_lrn(b, x, 4, 1.0, 0.001 / 9, 0.75);
+}
+
+static int build(struct network_builder *b, struct error *e)
+{
+    const struct kernel_options convolution = kernel(5e-2, 0), local = kernel(0.04, 0.004), last = kernel(1 / 192.0, 0);
+    int x = network_builder_images(b);
+
+    (void)e;
+    x = network_builder_convolution(b, x, "conv1/weights", 64, 5, 1, PADDING_SAME, &convolution);
+    x = network_builder_bias(b, x, "conv1/biases", 0.0, RELU);
+    x = network_builder_max_pool(b, x, 3, 2, PADDING_SAME);
+    x = normalize(b, x);
+    x = network_builder_convolution(b, x, "conv2/weights", 64, 5, 1, PADDING_SAME, &convolution);
+    x = network_builder_bias(b, x, "conv2/biases", 0.1, RELU);
+    x = normalize(b, x);
+    x = network_builder_max_pool(b, x, 3, 2, PADDING_SAME);
+    x = network_builder_dense(b, x, "local3/weights", 384, &local);
+    x = network_builder_bias(b, x, "local3/biases", 0.1, RELU);
+    x = network_builder_dense(b, x, "local4/weights", 192, &local);
+    x = network_builder_bias(b, x, "local4/biases", 0.1, RELU);
+    x = network_builder_dense(b, x, "softmax_linear/weights", 10, &last);
+    x = network_builder_bias(b, x, "softmax_linear/biases", 0.0, RELU_NONE);
+    network_builder_cross_entropy(b, x);
+    return OK;
+}
+
+/* A tenth every int(50000 / 128 * 350) steps. */
+static double schedule(double base, int64_t step)
+{
+    return base * pow(0.1, (double)(step / 136718));
+}
+
+const struct model model_cifar10_cnn = {
+    .name = "cifar10_cnn",
+    .summary = "CNN of TensorFlow's CIFAR-10 tutorial, 24x24 crops: 2 convolutions, 3 dense layers, 1,068,298 parameters",
+    .height = 24, .width = 24, .channels = 3, .classes = 10,
+    .train_transform = "cifar-tutorial-train", .evaluation_transform = "cifar-tutorial-eval",
+    .optimizer = "sgd", .learning_rate = 0.1, .momentum = 0.9,
+    .schedule = schedule,
+    .batch_size = 128,
+    .moving_average = 0.9999,
+    .ties_are_correct = 1,
+    .build = build,
+};

@@ -1,0 +1,54 @@
+/*
+ * The LeNet of the course skeleton: two convolutions with max pools, two dense layers, 21,840 parameters.
+ * Weight decay 1e-4 on all weights, Glorot uniform initial values, biases 0, dropout keeps half of fc3.
+ */
+#include "model/models/models.h"
+
+#include "model/network_builder.h"
+
+#include <math.h>
+
+/* Glorot: uniform within sqrt(6 / (fan in + fan out)). */
+static struct kernel_options kernel(int fan_in, int fan_out)
+{
+    return (struct kernel_options){ INITIAL_UNIFORM, sqrt(6.0 / (fan_in + fan_out)), 1e-4 };
+}
+
+static int build(struct network_builder *b, struct error *e)
+{
+    const struct kernel_options conv1 = kernel(25 * 1, 25 * 10), conv2 = kernel(25 * 10, 25 * 20);
+    const struct kernel_options fc3 = kernel(320, 50), fc4 = kernel(50, 10);
+    int x = network_builder_images(b);
+
+    (void)e;
+    x = network_builder_convolution(b, x, "conv1/weights", 10, 5, 1, PADDING_VALID, &conv1);
+    x = network_builder_bias(b, x, "conv1/biases", 0, RELU);
+    x = network_builder_max_pool(b, x, 2, 2, PADDING_VALID);
+    x = network_builder_convolution(b, x, "conv2/weights", 20, 5, 1, PADDING_VALID, &conv2);
+    x = network_builder_bias(b, x, "conv2/biases", 0, RELU);
+    x = network_builder_max_pool(b, x, 2, 2, PADDING_VALID);
+    x = network_builder_dense(b, x, "fc3/weights", 50, &fc3);
+    x = network_builder_bias(b, x, "fc3/biases", 0, RELU);
+    x = network_builder_dropout(b, x, 0.5);
+    x = network_builder_dense(b, x, "fc4/weights", 10, &fc4);
+    x = network_builder_bias(b, x, "fc4/biases", 0, RELU_NONE);
+    network_builder_cross_entropy(b, x);
+    return OK;
+}
+
+static double schedule(double base, int64_t step)
+{
+    (void)step;
+    return base;
+}
+
+const struct model model_lenet = {
+    .name = "lenet",
+    .summary = "LeNet for 28x28 grey images: 2 convolutions, 2 dense layers, 21,840 parameters",
+    .height = 28, .width = 28, .channels = 1, .classes = 10,
+    .train_transform = "unit", .evaluation_transform = "unit",
+    .optimizer = "adam", .learning_rate = 0.002, .momentum = 0.9,
+    .schedule = schedule,
+    .batch_size = 128,
+    .build = build,
+};

@@ -1,0 +1,87 @@
+/*
+ * ResNet-32 of tensorflow/models research/resnet: pre-activation residual units with 16, 32 and 64 channels, 464,154
+ * parameters and 2,272 moving statistics. Leaky ReLU of slope 0.1 as where(x < 0, 0.1 x, x), shortcuts by average pool
+ * and channels of zeros, zero-debiased moving statistics of the biased variance.
+ */
+#include "model/models/models.h"
+
+#include "model/network_builder.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { UNITS = 5, STAGES = 3 };
+static const double epsilon = 0.001, slope = 0.1, decay = 0.0002;
+
+static int convolution(struct network_builder *b, int x, const char *scope, const char *name, int channels, int stride)
+{
+    const struct kernel_options kernel = { INITIAL_NORMAL, sqrt(2.0 / (3 * 3 * channels)), decay };
+    char full[128];
+
+    snprintf(full, sizeof full, "%s/%s/DW", scope, name);
+    return network_builder_convolution(b, x, full, channels, 3, stride, PADDING_SAME, &kernel);
+}
+
+static int activation(struct network_builder *b, int x, const char *scope, const char *name)
+{
+    char full[128];
+
+    snprintf(full, sizeof full, "%s/%s", scope, name);
+    return network_builder_batch_norm(b, x, full, epsilon, slope, 1);
+}
+
+static int unit(struct network_builder *b, int x, int stage, int number, int channels)
+{
+    const int shared = stage == 1 && number == 0, wider = stage > 1 && number == 0, stride = wider ? 2 : 1;
+    char scope[32];
+    int shortcut, y;
+
+    snprintf(scope, sizeof scope, "unit_%d_%d", stage, number);
+    y = activation(b, x, scope, shared ? "shared_activation/init_bn" : "residual_only_activation/init_bn");
+    shortcut = shared ? y : x;
+    y = convolution(b, y, scope, "sub1/conv1", channels, stride);
+    y = activation(b, y, scope, "sub2/bn2");
+    y = convolution(b, y, scope, "sub2/conv2", channels, 1);
+    if (wider) {
+        shortcut = network_builder_average_pool(b, shortcut, 2, 2, PADDING_VALID);
+        shortcut = network_builder_widen(b, shortcut, channels);
+    }
+    return network_builder_add(b, y, shortcut);
+}
+
+static int build(struct network_builder *b, struct error *e)
+{
+    /* uniform_unit_scaling, factor 1: within sqrt(3 / inputs). */
+    const struct kernel_options logit = { INITIAL_UNIFORM, sqrt(3.0 / 64), decay };
+    int x = network_builder_images(b);
+
+    (void)e;
+    x = convolution(b, x, "init", "init_conv", 16, 1);
+    for (int stage = 1; stage <= STAGES; stage++)
+        for (int number = 0; number < UNITS; number++)
+            x = unit(b, x, stage, number, 8 << stage);
+    x = activation(b, x, "unit_last", "final_bn");
+    x = network_builder_average_pool(b, x, 8, 8, PADDING_VALID);
+    x = network_builder_dense(b, x, "logit/DW", 10, &logit);
+    x = network_builder_bias(b, x, "logit/biases", 0, RELU_NONE);
+    network_builder_cross_entropy(b, x);
+    return OK;
+}
+
+/* The hook of the original: a tenth below 40k, 60k and 80k updates, and after. */
+static double schedule(double base, int64_t step)
+{
+    return step < 40000 ? base : step < 60000 ? base * 0.1 : step < 80000 ? base * 0.01 : base * 0.001;
+}
+
+const struct model model_resnet32 = {
+    .name = "resnet32",
+    .summary = "ResNet-32 for 32x32 colour images, pre-activation, 464,154 parameters",
+    .height = 32, .width = 32, .channels = 3, .classes = 10,
+    .train_transform = "cifar-resnet-train", .evaluation_transform = "cifar-resnet-eval",
+    .optimizer = "momentum", .learning_rate = 0.1, .momentum = 0.9,
+    .schedule = schedule,
+    .batch_size = 128,
+    .statistics_decay = 0.9,
+    .build = build,
+};

@@ -1,0 +1,244 @@
+#include "model/network.h"
+
+#include "base/random.h"
+#include "model/kernels/dense.h"
+#include "model/kernels/softmax.h"
+#include "model/network_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct network {
+    struct network_builder built; /* variables and plan */
+    int max_batch, chunk;         /* chunk: images that inference takes at a time */
+    real *parameters, *statistics, *exchange, *own_exchange;
+};
+
+static real *new_reals(size_t n)
+{
+    void *memory;
+
+    if (posix_memalign(&memory, 64, (n ? n : 1) * sizeof(real)))
+        return NULL;
+    return memset(memory, 0, (n ? n : 1) * sizeof(real));
+}
+
+int network_new(struct network **out, const struct model *model, int max_batch, struct error *e)
+{
+    struct network *n;
+    struct network_builder *b;
+    int rc;
+
+    if (max_batch < 0)
+        return error_set(e, ERR_ARG, "model %s: a batch cannot have %d images", model->name, max_batch);
+    if (!(n = calloc(1, sizeof *n)))
+        return error_set(e, ERR_NOMEM, "no memory for model %s", model->name);
+    dense_single_thread();
+    b = &n->built;
+    network_builder_init(b, model);
+    rc = b->error.code ? b->error.code : model->build(b, &b->error);
+    if (b->error.code || rc < 0) {
+        rc = b->error.code ? error_set(e, b->error.code, "%s", b->error.message)
+                           : error_set(e, rc, "model %s cannot be built", model->name);
+        goto fail;
+    }
+    if (b->plan.logits == VALUE_NONE) {
+        rc = error_set(e, ERR_ARG, "model %s has no cross entropy at its end", model->name);
+        goto fail;
+    }
+    n->parameters = new_reals(b->parameters);
+    n->statistics = new_reals(b->statistics);
+    n->exchange = n->own_exchange = new_reals(b->parameters + b->statistics);
+    if (!n->parameters || !n->statistics || !n->exchange) {
+        rc = error_set(e, ERR_NOMEM, "no memory for the %zu parameters of model %s", b->parameters, model->name);
+        goto fail;
+    }
+    n->max_batch = max_batch;
+    n->chunk = max_batch < NETWORK_PLAN_INFERENCE ? max_batch : NETWORK_PLAN_INFERENCE;
+    if (max_batch > 0 && (rc = network_plan_finish(&b->plan, max_batch, e)) < 0)
+        goto fail;
+    *out = n;
+    return OK;
+fail:
+    network_free(n);
+    return rc;
+}
+
+void network_free(struct network *n)
+{
+    if (!n)
+        return;
+    network_builder_release(&n->built);
+    free(n->parameters);
+    free(n->statistics);
+    free(n->own_exchange);
+    free(n);
+}
+
+const struct model *network_model(const struct network *n)
+{
+    return n->built.model;
+}
+
+const struct variable *network_variables(const struct network *n, size_t *count)
+{
+    *count = n->built.variable_count;
+    return n->built.variables;
+}
+
+size_t network_parameter_count(const struct network *n)
+{
+    return n->built.parameters;
+}
+
+size_t network_statistic_count(const struct network *n)
+{
+    return n->built.statistics;
+}
+
+real *network_parameters(struct network *n)
+{
+    return n->parameters;
+}
+
+real *network_statistics(struct network *n)
+{
+    return n->statistics;
+}
+
+real *network_exchange(struct network *n)
+{
+    return n->exchange;
+}
+
+void network_set_exchange(struct network *n, real *memory)
+{
+    n->exchange = memory;
+}
+
+/* ---- initial values ----------------------------------------------------------------------------------------------- */
+
+static double draw(const struct variable *v, struct random *r)
+{
+    double z;
+
+    switch (v->initial) {
+    case INITIAL_NORMAL:
+        return v->initial_value * random_normal(r);
+    case INITIAL_TRUNCATED_NORMAL:
+        do
+            z = random_normal(r);
+        while (fabs(z) > 2);
+        return v->initial_value * z;
+    case INITIAL_UNIFORM:
+        return v->initial_value * (2 * random_uniform(r) - 1);
+    case INITIAL_CONSTANT:
+    default:
+        return v->initial_value;
+    }
+}
+
+void network_initialize(struct network *n, uint64_t seed)
+{
+    for (size_t i = 0; i < n->built.variable_count; i++) {
+        const struct variable *v = &n->built.variables[i];
+        real *values = (v->kind == VARIABLE_WEIGHT ? n->parameters : n->statistics) + v->offset;
+
+        for (size_t k = 0; k < v->count; k++) {
+            struct random r;
+            if (v->initial != INITIAL_CONSTANT)
+                random_init(&r, seed, RANDOM_INITIAL, i, k);
+            values[k] = (real)draw(v, &r);
+        }
+    }
+}
+
+/* ---- training and inference --------------------------------------------------------------------------------------- */
+
+static struct run make_run(const struct network *n, int training, const struct network_batch *batch,
+                           struct network_result *result)
+{
+    return (struct run){
+        .parameters = n->parameters,
+        .statistics = n->statistics,
+        .exchange = n->exchange,
+        .parameter_count = n->built.parameters,
+        .training = training,
+        .batch = batch,
+        .ties_are_correct = n->built.model->ties_are_correct,
+        .result = result,
+    };
+}
+
+void network_train(struct network *n, const struct network_batch *batch, uint64_t seed, int64_t step,
+                   network_ready *ready, void *context, struct network_result *result)
+{
+    struct run r = make_run(n, 1, batch, result);
+
+    r.count = batch->count;
+    r.seed = seed;
+    r.step = step;
+    *result = (struct network_result){ 0, 0 };
+    memset(n->exchange, 0, (n->built.parameters + n->built.statistics) * sizeof(real));
+    network_plan_begin(&n->built.plan, &r);
+    network_plan_forward(&n->built.plan, &r, batch->images);
+    network_plan_backward(&n->built.plan, &r, batch->images, ready, context);
+}
+
+/* Some images at a time, so that what they need stays near the processor whatever the caller's batch. */
+static void infer(struct network *n, const real *images, int count, const struct network_batch *batch, real *logits,
+                  struct network_result *result)
+{
+    struct run r = make_run(n, 0, batch, result);
+    const struct model *m = n->built.model;
+    const size_t image = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
+
+    network_plan_begin(&n->built.plan, &r);
+    for (int first = 0; first < count; first += n->chunk) {
+        r.first_sample = first;
+        r.count = count - first < n->chunk ? count - first : n->chunk;
+        network_plan_forward(&n->built.plan, &r, images + (size_t)first * image);
+        if (logits)
+            memcpy(logits + (size_t)first * (size_t)m->classes, network_plan_logits(&n->built.plan),
+                   (size_t)r.count * (size_t)m->classes * sizeof *logits);
+    }
+}
+
+void network_infer(struct network *n, const real *images, int count, real *logits)
+{
+    infer(n, images, count, NULL, logits, NULL);
+}
+
+void network_score(struct network *n, const struct network_batch *batch, struct network_result *result)
+{
+    *result = (struct network_result){ 0, 0 };
+    infer(n, batch->images, batch->count, batch, NULL, result);
+}
+
+double network_decay_loss(const struct network *n)
+{
+    double loss = 0;
+
+    for (size_t i = 0; i < n->built.variable_count; i++) {
+        const struct variable *v = &n->built.variables[i];
+        const real *w = n->parameters + v->offset;
+        double sum = 0;
+
+        if (v->kind != VARIABLE_WEIGHT || v->decay == 0)
+            continue;
+        for (size_t k = 0; k < v->count; k++)
+            sum += (double)w[k] * (double)w[k];
+        loss += v->decay * 0.5 * sum;
+    }
+    return loss;
+}
+
+const char *network_backend(void)
+{
+#if CONVOLUTION_ONEDNN
+    return convolution_onednn.name;
+#else
+    return convolution_blas.name;
+#endif
+}

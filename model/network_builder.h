@@ -1,0 +1,52 @@
+/*
+ * network_builder.h - what a model's build() calls, layer by layer, from the images to the cross entropy.
+ *
+ * Each call takes values and gives the next one. Variables are numbered and laid out in the order of these calls; their
+ * names are the checkpoint's. The first mistake (a shape that cannot be, a value used after a layer changed it in place,
+ * no memory) is kept, later calls do nothing, and network_new reports it: a build() need not look at each result.
+ * Padding is TensorFlow's: SAME gives ceil(n / stride), half the zeros (rounded down) before; VALID has none.
+ */
+#ifndef MODEL_NETWORK_BUILDER_H
+#define MODEL_NETWORK_BUILDER_H
+
+#include "model/network.h"
+
+enum padding { PADDING_VALID, PADDING_SAME };
+enum relu { RELU_NONE, RELU };
+enum leaky_gradient { LEAKY_GRADIENT_ONE, LEAKY_GRADIENT_SLOPE }; /* at 0: of where(x < 0, ...), of tf.nn.leaky_relu */
+
+struct network_builder;
+
+/* How a kernel begins, and its weight decay. */
+struct kernel_options {
+    enum initial_kind initial;
+    double initial_value; /* deviation, or bound of the uniform */
+    double decay;
+};
+
+int network_builder_images(struct network_builder *b); /* the value that the network is fed */
+
+/* Kernel variable `name` (size, size, channels of in, channels). Add the bias with network_builder_bias. */
+int network_builder_convolution(struct network_builder *b, int in, const char *name, int channels, int size, int stride,
+                                enum padding padding, const struct kernel_options *options);
+/* in times variable `name` (height width channels of in, outputs), flattened in (height, width, channel) order. */
+int network_builder_dense(struct network_builder *b, int in, const char *name, int outputs,
+                          const struct kernel_options *options);
+/* Adds variable `name` (channels), and ReLU if wanted. In place. */
+int network_builder_bias(struct network_builder *b, int in, const char *name, double initial, enum relu relu);
+/* Variables scope/beta, scope/gamma, statistics scope/moving_mean, scope/moving_variance, and leaky ReLU of that slope
+ * behind it with gradient 1 at 0 (slope 1: none). debias: the moving averages are zero-debiased. */
+int network_builder_batch_norm(struct network_builder *b, int in, const char *scope, double epsilon, double slope,
+                               int debias);
+int network_builder_leaky(struct network_builder *b, int in, double slope, enum leaky_gradient gradient); /* in place */
+int network_builder_max_pool(struct network_builder *b, int in, int size, int stride, enum padding padding);
+int network_builder_average_pool(struct network_builder *b, int in, int size, int stride, enum padding padding);
+/* Zero channels around in's, half of them (rounded down) before. */
+int network_builder_widen(struct network_builder *b, int in, int channels);
+int network_builder_add(struct network_builder *b, int changed, int other); /* changed += other, in place */
+int network_builder_lrn(struct network_builder *b, int in, int radius, double bias, double alpha, double beta);
+int network_builder_dropout(struct network_builder *b, int in, double keep); /* in training only; in place */
+/* The last call. logits (1, 1, classes). */
+void network_builder_cross_entropy(struct network_builder *b, int logits);
+
+#endif

@@ -1,0 +1,471 @@
+#include "model/network_plan.h"
+
+#include "base/clock.h"
+#include "model/kernels/activation.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    SLICE_BYTES = 128 << 10, /* aim for the largest value of a slice: several of them share the second-level cache */
+    SLICE_MAX = 32,
+    PLACE = 64 / sizeof(real),   /* places are multiples of a cache line */
+    HUGE_PAGE = 2 << 20,
+};
+
+static size_t align_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+void network_plan_release(struct network_plan *p)
+{
+    for (int i = 0; i < p->layer_count; i++)
+        if (p->layers[i].kind && p->layers[i].kind->release)
+            p->layers[i].kind->release(&p->layers[i]);
+    free(p->layers);
+    free(p->values);
+    free(p->segments);
+    free(p->memory);
+    free(p->seconds);
+    memset(p, 0, sizeof *p);
+}
+
+static void *add_one(void *array, int *count, int *room, size_t size)
+{
+    void **base = array;
+
+    if (*count == *room) {
+        const int more = *room ? *room * 2 : 64;
+        void *grown = realloc(*base, (size_t)more * size);
+        if (!grown)
+            return NULL;
+        *base = grown;
+        *room = more;
+    }
+    return memset((char *)*base + (size_t)(*count)++ * size, 0, size);
+}
+
+struct layer *network_plan_add_layer(struct network_plan *p)
+{
+    void *array = p->layers;
+    struct layer *l = add_one(&array, &p->layer_count, &p->layer_room, sizeof *l);
+
+    p->layers = array;
+    if (l)
+        l->low = SIZE_MAX;
+    return l;
+}
+
+struct value *network_plan_add_value(struct network_plan *p)
+{
+    void *array = p->values;
+    struct value *v = add_one(&array, &p->value_count, &p->value_room, sizeof *v);
+
+    p->values = array;
+    if (v)
+        v->data = v->gradient = p->value_count - 1;
+    return v;
+}
+
+/* ---- which layers run together ------------------------------------------------------------------------------------ */
+
+static int starts_segment(const struct network_plan *p, int i)
+{
+    return i == 0 || (p->layers[i].kind->flags & LAYER_BARRIER) || p->layers[i].whole != p->layers[i - 1].whole;
+}
+
+static int slice_of_segment(const struct network_plan *p, const struct segment *g, int max_batch)
+{
+    size_t largest = 1;
+
+    if (p->layers[g->first].whole)
+        return max_batch;
+    for (int i = g->first; i < g->last; i++) {
+        const struct layer *l = &p->layers[i];
+        const size_t in = shape_size(&l->in_shape), out = l->out >= 0 ? shape_size(&l->out_shape) : 0;
+        largest = in > largest ? in : largest;
+        largest = out > largest ? out : largest;
+    }
+    const size_t fit = SLICE_BYTES / (largest * sizeof(float));
+    return fit < 1 ? 1 : fit > SLICE_MAX ? SLICE_MAX : (int)fit;
+}
+
+static int make_segments(struct network_plan *p, int max_batch, struct error *e)
+{
+    int n = 0;
+
+    p->segments = calloc((size_t)p->layer_count + 1, sizeof *p->segments);
+    if (!p->segments)
+        return error_set(e, ERR_NOMEM, "no memory for the plan of a network");
+    for (int i = 0; i < p->layer_count; i++) {
+        if (starts_segment(p, i)) {
+            p->segments[n].first = i;
+            p->segments[n++].low = SIZE_MAX;
+        }
+        struct segment *g = &p->segments[n - 1];
+        g->last = i + 1;
+        g->low = p->layers[i].low < g->low ? p->layers[i].low : g->low;
+        p->layers[i].segment = n - 1;
+    }
+    for (int i = 0; i < n; i++)
+        p->segments[i].slice = slice_of_segment(p, &p->segments[i], max_batch);
+    p->segment_count = n;
+    return OK;
+}
+
+/* ---- what is kept ------------------------------------------------------------------------------------------------- */
+
+/* The segments in which a value's own memory is touched, first and last, and how many values share it. */
+struct use {
+    int data_first, data_last, gradient_first, gradient_last, sharers, kept;
+};
+
+static void touch(int *first, int *last, int segment)
+{
+    if (*first < 0 || segment < *first)
+        *first = segment;
+    if (segment > *last)
+        *last = segment;
+}
+
+static void touch_data(const struct network_plan *p, struct use *uses, int value, int segment, int kept)
+{
+    if (value > VALUE_IMAGES) {
+        struct use *u = &uses[p->values[value].data];
+        touch(&u->data_first, &u->data_last, segment);
+        u->kept |= kept;
+    }
+}
+
+static void touch_gradient(const struct network_plan *p, struct use *uses, int value, int segment)
+{
+    if (value > VALUE_IMAGES) {
+        struct use *u = &uses[p->values[value].gradient];
+        touch(&u->gradient_first, &u->gradient_last, segment);
+    }
+}
+
+static void find_uses(const struct network_plan *p, struct use *uses)
+{
+    for (int i = 0; i < p->value_count; i++)
+        uses[i] = (struct use){ -1, -1, -1, -1, 0, 0 };
+    for (int i = 0; i < p->value_count; i++)
+        uses[p->values[i].data].sharers++;
+    for (int i = 0; i < p->layer_count; i++) {
+        const struct layer *l = &p->layers[i];
+        const unsigned flags = l->kind->flags;
+
+        touch_data(p, uses, l->in, l->segment, (flags & LAYER_KEEPS_IN) != 0);
+        touch_data(p, uses, l->out, l->segment, (flags & LAYER_KEEPS_OUT) != 0);
+        if (!(flags & LAYER_OTHER_GRADIENT))
+            touch_data(p, uses, l->other, l->segment, 0);
+        if (!(flags & LAYER_NO_GRADIENT_IN))
+            touch_gradient(p, uses, l->in, l->segment);
+        touch_gradient(p, uses, l->out, l->segment);
+        touch_gradient(p, uses, l->other, l->segment);
+    }
+}
+
+/* Who writes a gradient first in the backward pass, and who adds to it. */
+static int plan_gradients(struct network_plan *p, struct error *e)
+{
+    char *written = calloc((size_t)p->value_count, 1), *wanted = calloc((size_t)p->value_count, 1);
+
+    if (!written || !wanted) {
+        free(written);
+        free(wanted);
+        return error_set(e, ERR_NOMEM, "no memory for the plan of a network");
+    }
+    for (int i = 0; i < p->layer_count; i++) { /* a value learns if anything before it does */
+        struct layer *l = &p->layers[i];
+        l->wants_gradient = wanted[l->in];
+        if (l->out >= 0)
+            wanted[l->out] = (char)(wanted[l->out] || wanted[l->in] || l->low != SIZE_MAX ||
+                                    (l->other >= 0 && wanted[l->other]));
+    }
+    for (int i = p->layer_count - 1; i >= 0; i--) {
+        struct layer *l = &p->layers[i];
+        const unsigned flags = l->kind->flags;
+
+        if (!(flags & (LAYER_IN_PLACE | LAYER_NO_GRADIENT_IN))) {
+            l->accumulate = written[p->values[l->in].gradient];
+            written[p->values[l->in].gradient] = 1;
+        }
+        if (l->other >= 0 && !(flags & LAYER_OTHER_GRADIENT)) {
+            l->shares_other = p->values[l->other].gradient == p->values[l->out].gradient;
+            l->accumulate_other = written[p->values[l->other].gradient];
+            written[p->values[l->other].gradient] = 1;
+        }
+    }
+    free(written);
+    free(wanted);
+    return OK;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------- */
+
+/* Memory of whole-batch gradients is used again once the layer that made the value has run backward. */
+struct slot {
+    size_t place, size;
+    int busy_until; /* segment at which it is free again: the backward pass comes from above */
+};
+
+static int place_whole_gradients(struct network_plan *p, const struct use *uses, size_t batch, size_t *top,
+                                 struct error *e)
+{
+    struct slot *slots = calloc((size_t)p->value_count, sizeof *slots);
+    int count = 0;
+
+    if (!slots)
+        return error_set(e, ERR_NOMEM, "no memory for the plan of a network");
+    for (int g = p->segment_count - 1; g >= 0; g--)
+        for (int i = 1; i < p->value_count; i++) {
+            struct value *v = &p->values[i];
+            const size_t size = align_up(shape_size(&v->shape) * batch, PLACE);
+            struct slot *best = NULL;
+
+            if (!v->gradient_whole || uses[i].gradient_last != g)
+                continue;
+            for (int k = 0; k < count; k++)
+                if (slots[k].busy_until > g && slots[k].size >= size && (!best || slots[k].size < best->size))
+                    best = &slots[k];
+            if (!best) {
+                best = &slots[count++];
+                best->place = *top;
+                best->size = size;
+                *top += size;
+            }
+            best->busy_until = uses[i].gradient_first;
+            v->gradient_place = best->place;
+        }
+    free(slots);
+    return OK;
+}
+
+/* Room for one slice of each value that does not outlive its segment. Returns what the largest segment takes. */
+static size_t place_local(struct network_plan *p, const struct use *uses)
+{
+    size_t largest = 0;
+
+    for (int g = 0; g < p->segment_count; g++) {
+        size_t top = 0;
+
+        for (int i = 1; i < p->value_count; i++) {
+            struct value *v = &p->values[i];
+            const size_t size = align_up(shape_size(&v->shape) * (size_t)p->segments[g].slice, PLACE);
+
+            if (v->data == i && !v->data_whole && uses[i].data_first == g) {
+                v->data_place = top;
+                top += size;
+            }
+            if (v->gradient == i && !v->gradient_whole && uses[i].gradient_first == g) {
+                v->gradient_place = top;
+                top += size;
+            }
+        }
+        largest = top > largest ? top : largest;
+    }
+    return largest;
+}
+
+static size_t largest_slice(const struct network_plan *p)
+{
+    size_t largest = 0;
+
+    for (int i = 0; i < p->layer_count; i++) {
+        const size_t n = shape_size(&p->layers[i].in_shape) * (size_t)p->segments[p->layers[i].segment].slice;
+        largest = p->layers[i].accumulate && n > largest ? n : largest;
+    }
+    return align_up(largest, PLACE);
+}
+
+static int place_values(struct network_plan *p, int max_batch, struct error *e)
+{
+    struct use *uses = calloc((size_t)p->value_count, sizeof *uses);
+    const size_t batch = (size_t)max_batch;
+    size_t top = 0, local, temporary, bytes;
+    int rc;
+
+    if (!uses)
+        return error_set(e, ERR_NOMEM, "no memory for the plan of a network");
+    find_uses(p, uses);
+    for (int i = 1; i < p->value_count; i++) {
+        struct value *v = &p->values[i];
+        const int again = v->producer >= 0 && (p->layers[v->producer].kind->flags & LAYER_AGAIN) && uses[i].sharers == 1;
+
+        v->data_whole = v->data == i && (uses[i].data_first != uses[i].data_last || (uses[i].kept && !again));
+        v->gradient_whole = v->gradient == i && uses[i].gradient_first != uses[i].gradient_last;
+        if (v->data_whole) {
+            v->data_place = top;
+            top += align_up(shape_size(&v->shape) * batch, PLACE);
+        }
+    }
+    rc = place_whole_gradients(p, uses, batch, &top, e);
+    local = place_local(p, uses);
+    temporary = largest_slice(p);
+    free(uses);
+    if (rc < 0)
+        return rc;
+    bytes = align_up((top + local + temporary) * sizeof(real), HUGE_PAGE);
+    if (posix_memalign(&p->memory, HUGE_PAGE, bytes)) {
+        p->memory = NULL;
+        return error_set(e, ERR_NOMEM, "a batch of %d images needs %zu MiB of memory", max_batch, bytes >> 20);
+    }
+    madvise(p->memory, bytes, MADV_HUGEPAGE); /* only a wish: fewer page-table look-ups */
+    p->whole = p->memory;
+    p->local = p->whole + top;
+    p->temporary = p->local + local;
+    return OK;
+}
+
+int network_plan_finish(struct network_plan *p, int max_batch, struct error *e)
+{
+    int rc;
+
+    if ((rc = make_segments(p, max_batch, e)) < 0 || (rc = plan_gradients(p, e)) < 0 ||
+        (rc = place_values(p, max_batch, e)) < 0)
+        return rc;
+    for (int i = 0; i < p->layer_count; i++) {
+        struct layer *l = &p->layers[i];
+        if (l->kind->make && (rc = l->kind->make(l, p->segments[l->segment].slice, max_batch, e)) < 0)
+            return rc;
+    }
+    return OK;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------------ */
+
+static real *value_data(const struct network_plan *p, int value, int first)
+{
+    const struct value *own = &p->values[p->values[value].data];
+
+    return own->data_whole ? p->whole + own->data_place + (size_t)first * shape_size(&own->shape)
+                           : p->local + own->data_place;
+}
+
+static real *value_gradient(const struct network_plan *p, int value, int first)
+{
+    const struct value *own = &p->values[p->values[value].gradient];
+
+    return own->gradient_whole ? p->whole + own->gradient_place + (size_t)first * shape_size(&own->shape)
+                               : p->local + own->gradient_place;
+}
+
+static struct slice make_slice(const struct network_plan *p, const struct layer *l, const real *images, int first,
+                               int count)
+{
+    struct slice s = { .first = first, .count = count };
+
+    s.in = l->in == VALUE_IMAGES ? images + (size_t)first * shape_size(&p->values[0].shape)
+                                 : value_data(p, l->in, first);
+    if (l->other >= 0 && !(l->kind->flags & LAYER_OTHER_GRADIENT))
+        s.other = l->other == VALUE_IMAGES ? images + (size_t)first * shape_size(&p->values[0].shape)
+                                           : value_data(p, l->other, first);
+    if (l->out >= 0)
+        s.out = value_data(p, l->out, first);
+    return s;
+}
+
+static int skips(const struct layer *l, const struct run *r)
+{
+    return (!r->training && (l->kind->flags & LAYER_TRAINING_ONLY)) || (!r->batch && (l->kind->flags & LAYER_SCORES));
+}
+
+static void layer_forward(struct network_plan *p, struct layer *l, const struct run *r, const real *images, int first,
+                          int count)
+{
+    const struct slice s = make_slice(p, l, images, first, count);
+
+    if (p->seconds) {
+        const double start = clock_monotonic();
+        l->kind->forward(l, r, &s);
+        p->seconds[2 * (l - p->layers)] += clock_monotonic() - start;
+    } else
+        l->kind->forward(l, r, &s);
+}
+
+void network_plan_begin(struct network_plan *p, const struct run *r)
+{
+    for (int i = 0; i < p->layer_count; i++)
+        if (p->layers[i].kind->forward_begin && !skips(&p->layers[i], r))
+            p->layers[i].kind->forward_begin(&p->layers[i], r);
+}
+
+void network_plan_forward(struct network_plan *p, const struct run *r, const real *images)
+{
+    for (const struct segment *g = p->segments; g < p->segments + p->segment_count; g++) {
+        for (int first = 0; first < r->count; first += g->slice)
+            for (int i = g->first; i < g->last; i++)
+                if (!skips(&p->layers[i], r))
+                    layer_forward(p, &p->layers[i], r, images, first,
+                                  r->count - first < g->slice ? r->count - first : g->slice);
+        for (int i = g->first; i < g->last; i++)
+            if (p->layers[i].kind->forward_end && !skips(&p->layers[i], r))
+                p->layers[i].kind->forward_end(&p->layers[i], r);
+    }
+}
+
+static int runs_again(const struct network_plan *p, const struct layer *l)
+{
+    return (l->kind->flags & LAYER_AGAIN) && !p->values[p->values[l->out].data].data_whole;
+}
+
+static void layer_backward(struct network_plan *p, struct layer *l, const struct run *r, const real *images, int first,
+                           int count)
+{
+    struct slice s = make_slice(p, l, images, first, count);
+    real *target = NULL;
+    const double start = p->seconds ? clock_monotonic() : 0;
+
+    if (l->out >= 0)
+        s.gradient_out = value_gradient(p, l->out, first);
+    if (l->other > VALUE_IMAGES)
+        s.gradient_other = value_gradient(p, l->other, first);
+    if (l->wants_gradient && !(l->kind->flags & LAYER_NO_GRADIENT_IN)) {
+        target = value_gradient(p, l->in, first);
+        s.gradient_in = l->accumulate && !(l->kind->flags & LAYER_ADDS) ? p->temporary : target;
+    }
+    l->kind->backward(l, r, &s);
+    if (s.gradient_in != target)
+        activation_add((size_t)count * shape_size(&l->in_shape), p->temporary, target);
+    if (p->seconds)
+        p->seconds[2 * (l - p->layers) + 1] += clock_monotonic() - start;
+}
+
+void network_plan_backward(struct network_plan *p, const struct run *r, const real *images, network_ready *ready,
+                           void *context)
+{
+    size_t low = r->parameter_count;
+
+    if (ready)
+        ready(context, low);
+    for (const struct segment *g = p->segments + p->segment_count - 1; g >= p->segments; g--) {
+        for (int i = g->first; i < g->last; i++)
+            if (p->layers[i].kind->backward_begin)
+                p->layers[i].kind->backward_begin(&p->layers[i], r);
+        for (int first = 0; first < r->count; first += g->slice) {
+            const int count = r->count - first < g->slice ? r->count - first : g->slice;
+            for (int i = g->first; i < g->last; i++)
+                if (runs_again(p, &p->layers[i]))
+                    layer_forward(p, &p->layers[i], r, images, first, count);
+            for (int i = g->last - 1; i >= g->first; i--)
+                if (p->layers[i].kind->backward)
+                    layer_backward(p, &p->layers[i], r, images, first, count);
+        }
+        for (int i = g->first; i < g->last; i++)
+            if (p->layers[i].kind->backward_end)
+                p->layers[i].kind->backward_end(&p->layers[i], r);
+        if (g->low < low) {
+            low = g->low;
+            if (ready)
+                ready(context, low);
+        }
+    }
+}
+
+const real *network_plan_logits(const struct network_plan *p)
+{
+    return value_data(p, p->logits, 0);
+}

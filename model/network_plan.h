@@ -1,0 +1,56 @@
+/*
+ * network_plan.h - the layers of a network in order, where their values live, and running them.
+ *
+ * Layers are cut into segments: a new one begins at a layer that needs the whole batch finished (batch norm's second
+ * half) and where layers change between working on slices and on the whole batch (dense ones). Within a segment a
+ * slice of a few images goes through all layers before the next slice starts, so what passes between them stays in the
+ * cache. Values that cross segments, or that the backward pass reads and cannot cheaply make again, are kept for the
+ * whole batch; the others have room for one slice, used anew by each segment. Slices are of a size that depends on
+ * the shapes alone, so results depend neither on max_batch nor on the machine's cache.
+ */
+#ifndef MODEL_NETWORK_PLAN_H
+#define MODEL_NETWORK_PLAN_H
+
+#include "model/layer.h"
+
+struct segment {
+    int first, last; /* layers [first, last) */
+    int slice;       /* images at a time */
+    size_t low;      /* lowest parameter offset of its layers; SIZE_MAX without parameters */
+};
+
+struct network_plan {
+    struct layer *layers;
+    int layer_count, layer_room;
+    struct value *values;
+    int value_count, value_room;
+    struct segment *segments;
+    int segment_count;
+    int logits;            /* value */
+    int dropouts;
+    real *whole, *local, *temporary;
+    void *memory;
+    double *seconds;       /* NULL, or per layer: forward, backward (bench) */
+};
+
+void network_plan_release(struct network_plan *p);
+
+/* A new layer or value, cleared; NULL without memory. Pointers into the arrays are good until the next call. */
+struct layer *network_plan_add_layer(struct network_plan *p);
+struct value *network_plan_add_value(struct network_plan *p);
+
+/* After the last layer: segments, places, memory for batches of up to max_batch images. */
+int network_plan_finish(struct network_plan *p, int max_batch, struct error *e);
+
+/* Inference goes through the layers with at most so many images at a time. */
+enum { NETWORK_PLAN_INFERENCE = 32 };
+
+/* Takes the parameters (and for inference the moving statistics): once before any number of forward passes. */
+void network_plan_begin(struct network_plan *p, const struct run *r);
+/* images (r->count, ...). With r->batch the batch is scored. */
+void network_plan_forward(struct network_plan *p, const struct run *r, const real *images);
+void network_plan_backward(struct network_plan *p, const struct run *r, const real *images, network_ready *ready,
+                           void *context);
+const real *network_plan_logits(const struct network_plan *p); /* of the last forward pass */
+
+#endif
