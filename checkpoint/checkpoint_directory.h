@@ -21,6 +21,9 @@ struct checkpoint_list {
     size_t count;
 };
 
+/* Paths in the state file are tried as given, then by their base name beside it, so that moved directories work; only
+ * what lies in the directory itself is a checkpoint of it. */
+
 /* Every NAME with a NAME.index in the directory, merged with what the state file lists and has an index; temporary
  * names are left out. A missing directory is ERR_IO with e->system ENOENT. The list is yours:
  * checkpoint_list_release(). */
@@ -35,9 +38,16 @@ int checkpoint_directory_newest(const char *directory, char *name, size_t size, 
 int checkpoint_complete(const char *prefix, struct error *e);
 
 /* After a checkpoint NAME was written whole into the directory: puts it last in the state file (relative paths,
- * replaced by rename), then deletes the oldest listed ones beyond `keep` (0: keep all; index first, then data). */
+ * replaced by rename), then deletes the oldest listed ones beyond `keep` (0: keep all; index first, then data, then
+ * the .meta that TensorFlow adds). What an earlier run listed counts; what is listed but lies outside the directory or
+ * is gone leaves the list and is not touched. An unreadable state file is replaced. ERR_IO after the state file was
+ * replaced (the sentence begins with "delete"): the checkpoint is committed, an old one could not be removed. */
 int checkpoint_directory_commit(const struct io *io, const char *directory, const char *name, size_t keep,
                                 struct error *e);
+
+/* 1: the name is that of something being written (.tempstate, .tmp, .part, _temp), for watchers to pass over. "_temp"
+ * and ".part" count only at the end of a word, so that "my_template.ckpt-5" is a checkpoint. */
+int checkpoint_name_temporary(const char *name);
 
 /* The step at the end of a name ("model.ckpt-700" -> 700), -1 without one. */
 int64_t checkpoint_name_step(const char *name);

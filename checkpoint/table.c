@@ -115,8 +115,8 @@ static int check_restarts(const struct reader *r, struct block *b, struct error 
     uint32_t restarts, before = 0;
 
     if (b->size < 4)
-        return error_set(e, ERR_CORRUPT, "%s: block at byte %llu has %zu bytes, too few for its restart count", r->name,
-                         (unsigned long long)b->offset, b->size);
+        return error_set(e, ERR_CORRUPT, "%s: block at byte %llu has %zu bytes, too few for its restart count",
+                         r->name, (unsigned long long)b->offset, b->size);
     restarts = get_le32(b->bytes + b->size - 4);
     if (restarts > (b->size - 4) / 4)
         return error_set(e, ERR_CORRUPT, "%s: block at byte %llu claims %u restarts in %zu bytes", r->name,
@@ -126,8 +126,8 @@ static int check_restarts(const struct reader *r, struct block *b, struct error 
         uint32_t restart = get_le32(b->bytes + b->limit + 4 * (size_t)i);
 
         if (i ? restart <= before || restart >= b->limit : restart != 0)
-            return error_set(e, ERR_CORRUPT, "%s: block at byte %llu: restart %u is %u, which is not an entry", r->name,
-                             (unsigned long long)b->offset, i, restart);
+            return error_set(e, ERR_CORRUPT, "%s: block at byte %llu: restart %u is %u, which is not an entry",
+                             r->name, (unsigned long long)b->offset, i, restart);
         before = restart;
     }
     return OK;
@@ -142,7 +142,8 @@ static int block_open(const struct reader *r, struct handle h, const char *what,
 
     *b = (struct block){ .offset = h.offset };
     if (room < TRAILER || h.size > room - TRAILER || h.offset > room - TRAILER - h.size)
-        return error_set(e, ERR_CORRUPT, "%s: bad handle of the %s block: offset %llu, size %llu, but the file has %zu "
+        return error_set(e, ERR_CORRUPT,
+                         "%s: bad handle of the %s block: offset %llu, size %llu, but the file has %zu "
                          "bytes", r->name, what, (unsigned long long)h.offset, (unsigned long long)h.size, r->n);
     b->bytes = r->bytes + h.offset;
     b->size = (size_t)h.size;
@@ -226,7 +227,8 @@ static int read_data_block(const struct reader *r, struct handle h, struct buffe
     while (rc == OK && (rc = cursor_next(r, &c, key, !*any, e)) == 1) {
         *any = 1;
         if (have_separator && compare_keys(key, separator) <= 0) {
-            rc = error_set(e, ERR_CORRUPT, "%s: the index key before the block at byte %llu is not below its first key",
+            rc = error_set(e, ERR_CORRUPT,
+                           "%s: the index key before the block at byte %llu is not below its first key",
                            r->name, (unsigned long long)h.offset);
             break;
         }
@@ -254,15 +256,16 @@ static int read_index(const struct reader *r, const struct block *index, uint64_
             break;
         }
         if (h.offset != *end) {
-            rc = error_set(e, ERR_CORRUPT, "%s: bad handle of a data block: it begins at byte %llu, but the one before "
+            rc = error_set(e, ERR_CORRUPT,
+                           "%s: bad handle of a data block: it begins at byte %llu, but the one before "
                            "ends at byte %llu", r->name, (unsigned long long)h.offset, (unsigned long long)*end);
             break;
         }
         if ((rc = read_data_block(r, h, &key, &any, &before, e)) != OK)
             break;
         if (any && compare_keys(&key, &separator) > 0) {
-            rc = error_set(e, ERR_CORRUPT, "%s: the index key of the block at byte %llu is below its last key", r->name,
-                           (unsigned long long)h.offset);
+            rc = error_set(e, ERR_CORRUPT, "%s: the index key of the block at byte %llu is below its last key",
+                           r->name, (unsigned long long)h.offset);
             break;
         }
         *end = h.offset + h.size + TRAILER; /* within the file: block_open has checked it */
@@ -287,8 +290,8 @@ static int read_footer(const struct reader *r, struct handle *metaindex, struct 
     size_t first, second;
 
     if (!table_footer_valid(footer))
-        return error_set(e, ERR_CORRUPT, "%s: bad magic number at byte %zu: not a checkpoint index, or not whole", r->name,
-                         r->n - sizeof magic);
+        return error_set(e, ERR_CORRUPT, "%s: bad magic number at byte %zu: not a checkpoint index, or not whole",
+                         r->name, r->n - sizeof magic);
     first = get_handle(footer, TABLE_FOOTER - sizeof magic, metaindex);
     second = first ? get_handle(footer + first, TABLE_FOOTER - sizeof magic - first, index) : 0;
     if (!second)
@@ -311,15 +314,16 @@ int table_read(const char *name, const void *bytes, size_t n, table_visit *visit
     int rc;
 
     if (n < TABLE_FOOTER)
-        return error_set(e, ERR_CORRUPT, "%s: too short: %zu bytes, and an index has at least %d", name, n, TABLE_FOOTER);
+        return error_set(e, ERR_CORRUPT, "%s: too short: %zu bytes, and an index has at least %d", name, n,
+                         TABLE_FOOTER);
     if ((rc = read_footer(&r, &metaindex, &index, e)) != OK)
         return rc;
     if ((rc = block_open(&r, metaindex, "metaindex", &meta, e)) != OK ||
         (rc = block_open(&r, index, "index", &b, e)) != OK)
         goto out;
     if (meta.limit)
-        rc = error_set(e, ERR_CORRUPT, "%s: bad handle of the metaindex block: the block at byte %llu is not empty", name,
-                       (unsigned long long)metaindex.offset);
+        rc = error_set(e, ERR_CORRUPT, "%s: bad handle of the metaindex block: the block at byte %llu is not empty",
+                       name, (unsigned long long)metaindex.offset);
     else if (index.offset != metaindex.offset + metaindex.size + TRAILER ||
              index.offset + index.size + TRAILER != n - TABLE_FOOTER)
         rc = error_set(e, ERR_CORRUPT, "%s: bad handle: metaindex, index and footer do not follow each other", name);

@@ -31,7 +31,8 @@
 enum {
     PIECE = 1 << 18,               /* tensors are read and their CRC is taken in pieces that stay in the cache */
     NAMES_FREE = 64 << 20,         /* names may take this, and */
-    NAMES_PER_BYTE = 64,           /* this many bytes a byte of the index: shared prefixes make long names of few bytes */
+    NAMES_PER_BYTE = 64,
+              /* this many bytes a byte of the index: shared prefixes make long names of few bytes */
 };
 static const uint64_t INDEX_MAX = (uint64_t)4 << 30;
 
@@ -167,7 +168,8 @@ static int ends_as_table(const char *path)
     return yes;
 }
 
-/* Is the prefix a V1 checkpoint: the file itself, or its first shard (P-00000-of-NNNNN for P-*-of-NNNNN with five question marks)? */
+/* Is the prefix a V1 checkpoint: the file itself, or the first of its shards, which have names P-00000-of-NNNNN and
+ * stand in state files as P-, five question marks, -of-NNNNN? */
 static int is_version_1(const char *prefix)
 {
     const char *wild = strstr(prefix, "-\?\?\?\?\?-of-");
@@ -191,13 +193,15 @@ static int read_index(struct tensor_bundle *b, struct error *e)
     int fd, rc = open_file(b->index_path, &fd, &size, e);
 
     if (rc == ERR_IO && access(b->index_path, F_OK) < 0 && errno == ENOENT && is_version_1(b->prefix))
-        return error_set(e, ERR_ARG, "%s: V1 checkpoint, not supported (saved before TensorFlow 0.12 or with V1 chosen)",
+        return error_set(e, ERR_ARG,
+                         "%s: V1 checkpoint, not supported (saved before TensorFlow 0.12 or with V1 chosen)",
                          b->prefix);
     if (rc != OK)
         return rc;
     /* The end first: nothing is allocated for a huge file that is no index. */
     if (size > INDEX_MAX) {
-        rc = error_set(e, ERR_NOMEM, "%s: %llu bytes, more than an index may have", b->index_path, (unsigned long long)size);
+        rc = error_set(e, ERR_NOMEM, "%s: %llu bytes, more than an index may have", b->index_path,
+                       (unsigned long long)size);
         goto out;
     }
     if (size >= TABLE_FOOTER && read_at(fd, footer, sizeof footer, size - TABLE_FOOTER) == TABLE_FOOTER &&
@@ -296,7 +300,8 @@ static int check_length(const struct tensor_bundle *b, const struct tensor_entry
 
     if (end <= shard->size)
         return OK;
-    return error_set(e, ERR_CORRUPT, "%s.data-%05d-of-%05d: not complete: %llu bytes, but tensor %s ends at byte %llu",
+    return error_set(e, ERR_CORRUPT,
+                     "%s.data-%05d-of-%05d: not complete: %llu bytes, but tensor %s ends at byte %llu",
                      b->prefix, shard->number, b->shards, (unsigned long long)shard->size, bundle_entry_label(entry),
                      (unsigned long long)end);
 }
@@ -339,14 +344,16 @@ static int find_slice(const struct tensor_bundle *b, const struct tensor_entry *
     buffer_release(&key);
     *out = found;
     if (!found)
-        return error_set(e, ERR_CORRUPT, "%s: tensor %s: slice %zu is listed but has no entry", b->index_path, full->name, i);
+        return error_set(e, ERR_CORRUPT, "%s: tensor %s: slice %zu is listed but has no entry", b->index_path,
+                         full->name, i);
     if (found->type != full->type || found->rank != full->rank || found->slices)
         return error_set(e, ERR_CORRUPT, "%s: tensor %s: slice %zu is %s of rank %d, the tensor %s of rank %d",
                          b->index_path, full->name, i, tensor_type_name(found->type), found->rank,
                          tensor_type_name(full->type), full->rank);
     for (int d = 0; d < full->rank; d++)
         if (found->shape[d] != bundle_slice_length(full, i, d))
-            return error_set(e, ERR_CORRUPT, "%s: tensor %s: slice %zu has %lld in dimension %d where %lld are listed",
+            return error_set(e, ERR_CORRUPT,
+                             "%s: tensor %s: slice %zu has %lld in dimension %d where %lld are listed",
                              b->index_path, full->name, i, (long long)found->shape[d], d,
                              (long long)bundle_slice_length(full, i, d));
     return OK;
@@ -431,11 +438,12 @@ uint64_t tensor_bundle_digest(const struct tensor_bundle *b)
 
 /* ---- reading tensors ------------------------------------------------------------------------------------------- */
 
-static int bad_tensor(const struct tensor_bundle *b, const struct tensor_entry *entry, const char *why, struct error *e)
+static int bad_tensor(const struct tensor_bundle *b, const struct tensor_entry *entry, const char *why,
+                      struct error *e)
 {
     return error_set(e, ERR_CORRUPT, "%s.data-%05d-of-%05d: tensor %s, %lld bytes at byte %lld: %s", b->prefix,
-                     entry->shard, b->shards, bundle_entry_label(entry), (long long)entry->size, (long long)entry->offset,
-                     why);
+                     entry->shard, b->shards, bundle_entry_label(entry), (long long)entry->size,
+                     (long long)entry->offset, why);
 }
 
 /* The stored bytes of an entry without slices, and their CRC; out holds entry->size. */
@@ -577,8 +585,8 @@ int tensor_bundle_read_integer(struct tensor_bundle *b, const struct tensor_entr
 
     if (entry->elements != 1 || (entry->type != TENSOR_INT64 && entry->type != TENSOR_INT32 &&
                                  entry->type != TENSOR_FLOAT && entry->type != TENSOR_DOUBLE))
-        return error_set(e, ERR_ARG, "%s: tensor %s (%s, %llu elements) is not an integer scalar", b->prefix, entry->name,
-                         tensor_type_name(entry->type), (unsigned long long)entry->elements);
+        return error_set(e, ERR_ARG, "%s: tensor %s (%s, %llu elements) is not an integer scalar", b->prefix,
+                         entry->name, tensor_type_name(entry->type), (unsigned long long)entry->elements);
     if ((rc = tensor_bundle_read(b, entry, bytes, tensor_type_size(entry->type), e)) != OK)
         return rc;
     if (entry->type == TENSOR_INT64 || entry->type == TENSOR_INT32) {

@@ -252,7 +252,8 @@ int tensor_bundle_writer_add_strings(struct tensor_bundle_writer *w, const char 
 }
 
 /* The item of the whole variable, made at its first slice. */
-static int find_partitioned(struct tensor_bundle_writer *w, const char *name, int type, int rank, const int64_t *shape,
+static int find_partitioned(struct tensor_bundle_writer *w, const char *name, int type, int rank,
+                            const int64_t *shape,
                             struct item **out, struct error *e)
 {
     struct item *item = w->partitioned && strcmp(w->partitioned->name, name) == 0 ? w->partitioned : NULL;

@@ -1,0 +1,361 @@
+#include "checkpoint/checkpoint_directory.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "checkpoint/state_file.h"
+#include "checkpoint/tensor_bundle.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STATE_FILE_MAX = 64 << 20 }; /* 10,000 checkpoints with long absolute paths are some 5 MB */
+
+/* ---- names ----------------------------------------------------------------------------------------------------- */
+
+int64_t checkpoint_name_step(const char *name)
+{
+    const char *dash = strrchr(name, '-');
+    int64_t step;
+
+    /* Digits only: number_parse_int would take a sign. */
+    if (!dash || !isdigit((unsigned char)dash[1]) || !number_parse_int(dash + 1, &step))
+        return -1;
+    return step;
+}
+
+int checkpoint_name_temporary(const char *name)
+{
+    static const char *const word_ends[] = { "_temp", ".part" };
+
+    if (strstr(name, ".tempstate") || strstr(name, ".tmp"))
+        return 1;
+    for (size_t i = 0; i < sizeof word_ends / sizeof *word_ends; i++)
+        for (const char *at = name; (at = strstr(at, word_ends[i])); at++)
+            if (!isalpha((unsigned char)at[strlen(word_ends[i])]))
+                return 1;
+    return 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct checkpoint_name *x = a, *y = b;
+
+    return x->step != y->step ? (x->step > y->step) - (x->step < y->step) : strcmp(x->name, y->name);
+}
+
+void checkpoint_list_release(struct checkpoint_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i].name);
+    free(list->items);
+    list->items = NULL;
+    list->count = 0;
+}
+
+static int list_add(struct checkpoint_list *list, size_t *room, const char *name, size_t length)
+{
+    char *copy;
+
+    if (list->count == *room) {
+        size_t wanted = *room ? 2 * *room : 64;
+        struct checkpoint_name *items = realloc(list->items, wanted * sizeof *items);
+
+        if (!items)
+            return ERR_NOMEM;
+        list->items = items;
+        *room = wanted;
+    }
+    if (!(copy = strndup(name, length)))
+        return ERR_NOMEM;
+    list->items[list->count++] = (struct checkpoint_name){ copy, checkpoint_name_step(copy) };
+    return OK;
+}
+
+/* ---- the state file -------------------------------------------------------------------------------------------- */
+
+/* OK with an empty state when the file is missing or cannot be understood: it is a hint. */
+static int read_state(const char *directory, struct state_file *state, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    char path[PATH_MAX];
+    int rc;
+
+    memset(state, 0, sizeof *state);
+    if ((rc = file_join(path, sizeof path, directory, "checkpoint", e)) != OK)
+        return rc;
+    if (file_read(path, STATE_FILE_MAX, &text, NULL) == OK)
+        rc = state_file_parse(buffer_text(&text), text.length, state, NULL);
+    buffer_release(&text);
+    return rc == ERR_NOMEM ? error_set(e, rc, "%s: no memory to read it", path) : OK;
+}
+
+/* The base name under which a listed path has an index in the directory; NULL: it has none. */
+static const char *listed_here(const char *directory, const char *path)
+{
+    const char *name = file_base_name(path);
+    char index[PATH_MAX];
+
+    if (!*name || snprintf(index, sizeof index, "%s/%s.index", directory, name) >= (int)sizeof index)
+        return NULL;
+    return access(index, F_OK) == 0 ? name : NULL;
+}
+
+/* ---- listing --------------------------------------------------------------------------------------------------- */
+
+static int list_files(const char *directory, struct checkpoint_list *out, size_t *room, struct error *e)
+{
+    static const char suffix[] = ".index";
+    DIR *d = opendir(directory);
+    struct dirent *entry;
+    int rc = OK;
+
+    if (!d)
+        return error_system(e, "%s: cannot open the directory", directory);
+    while (rc == OK && (errno = 0, entry = readdir(d))) {
+        size_t length = strlen(entry->d_name), name = length - (sizeof suffix - 1);
+
+        if (length < sizeof suffix || strcmp(entry->d_name + name, suffix) != 0)
+            continue;
+        if (!checkpoint_name_temporary(entry->d_name) && list_add(out, room, entry->d_name, name) != OK)
+            rc = error_set(e, ERR_NOMEM, "%s: no memory to list it", directory);
+    }
+    if (rc == OK && errno)
+        rc = error_system(e, "%s: cannot read the directory", directory);
+    closedir(d);
+    return rc;
+}
+
+/* Adds what the state file names, has an index here, and was passed over because of its name. */
+static int list_state(const char *directory, struct checkpoint_list *out, size_t *room, struct error *e)
+{
+    struct state_file state;
+    int rc = read_state(directory, &state, e);
+
+    for (size_t i = 0; rc == OK && i < state.count + 1; i++) {
+        const char *path = i < state.count ? state.paths[i] : state.newest;
+        const char *name = path ? file_base_name(path) : "";
+        int known = 0;
+
+        /* Only a temporary-looking name can be missing from the directory's listing. */
+        if (!checkpoint_name_temporary(name) || !listed_here(directory, path))
+            continue;
+        for (size_t k = 0; k < out->count && !known; k++)
+            known = strcmp(out->items[k].name, name) == 0;
+        if (!known && list_add(out, room, name, strlen(name)) != OK)
+            rc = error_set(e, ERR_NOMEM, "%s: no memory to list it", directory);
+    }
+    state_file_release(&state);
+    return rc;
+}
+
+int checkpoint_directory_list(const char *directory, struct checkpoint_list *out, struct error *e)
+{
+    size_t room = 0;
+    int rc;
+
+    *out = (struct checkpoint_list){ NULL, 0 };
+    if ((rc = list_files(directory, out, &room, e)) != OK || (rc = list_state(directory, out, &room, e)) != OK) {
+        checkpoint_list_release(out);
+        return rc;
+    }
+    if (out->count)
+        qsort(out->items, out->count, sizeof *out->items, compare_names);
+    return OK;
+}
+
+int checkpoint_complete(const char *prefix, struct error *e)
+{
+    struct tensor_bundle *b;
+
+    if (tensor_bundle_open(&b, prefix, e) != OK)
+        return 0;
+    tensor_bundle_close(b);
+    return 1;
+}
+
+static int complete_here(const char *directory, const char *name)
+{
+    char prefix[PATH_MAX];
+
+    return file_join(prefix, sizeof prefix, directory, name, NULL) == OK && checkpoint_complete(prefix, NULL);
+}
+
+static int copy_name(char *out, size_t size, const char *name, struct error *e)
+{
+    if ((size_t)snprintf(out, size, "%s", name) >= size)
+        return error_set(e, ERR_ARG, "%s: name too long", name);
+    return 1;
+}
+
+int checkpoint_directory_newest(const char *directory, char *name, size_t size, struct error *e)
+{
+    struct checkpoint_list list;
+    struct state_file state;
+    const char *chosen;
+    int rc = read_state(directory, &state, e);
+
+    if (rc != OK)
+        return rc;
+    chosen = state.newest ? listed_here(directory, state.newest) : NULL;
+    if (chosen && complete_here(directory, chosen)) {
+        rc = copy_name(name, size, chosen, e);
+        state_file_release(&state);
+        return rc;
+    }
+    state_file_release(&state);
+    if ((rc = checkpoint_directory_list(directory, &list, e)) != OK)
+        return rc;
+    for (size_t i = list.count; i-- > 0 && rc == OK;)
+        if (complete_here(directory, list.items[i].name))
+            rc = copy_name(name, size, list.items[i].name, e);
+    checkpoint_list_release(&list);
+    return rc;
+}
+
+/* ---- committing ------------------------------------------------------------------------------------------------ */
+
+/* 1: the file is a shard of checkpoint `name`: NAME.data-DIGITS-of-DIGITS. */
+static int is_shard(const char *file, const char *name)
+{
+    size_t length = strlen(name), digits = 0;
+    const char *rest = file + length;
+
+    if (strncmp(file, name, length) != 0 || strncmp(rest, ".data-", 6) != 0)
+        return 0;
+    while (isdigit((unsigned char)rest[6 + digits]))
+        digits++;
+    if (!digits || strncmp(rest + 6 + digits, "-of-", 4) != 0)
+        return 0;
+    rest += 6 + digits + 4;
+    return rest[0] && strspn(rest, "0123456789") == strlen(rest);
+}
+
+static int remove_file(const struct io *io, const char *directory, const char *name, const char *suffix,
+                       struct error *e)
+{
+    char path[PATH_MAX];
+
+    if (snprintf(path, sizeof path, "%s/%s%s", directory, name, suffix) >= (int)sizeof path)
+        return error_set(e, ERR_ARG, "delete %s/%s%s: path too long", directory, name, suffix);
+    if (io->unlink(io->context, path) < 0 && errno != ENOENT)
+        return error_system(e, "delete %s", path);
+    return OK;
+}
+
+/* Removes the files of the checkpoints names[0..count): all indexes first, then one pass over the directory for their
+ * shards. Goes on after a failure; the first one is returned. */
+static int remove_checkpoints(const struct io *io, const char *directory, char *const *names, size_t count,
+                              struct error *e)
+{
+    struct dirent *entry;
+    int rc = OK;
+    DIR *d;
+
+    for (size_t i = 0; i < count; i++)
+        if (remove_file(io, directory, names[i], ".index", rc == OK ? e : NULL) != OK)
+            rc = ERR_IO;
+    if (!(d = opendir(directory)))
+        return rc == OK ? error_system(e, "delete in %s: cannot open the directory", directory) : rc;
+    while ((entry = readdir(d)))
+        for (size_t i = 0; i < count; i++)
+            if (is_shard(entry->d_name, names[i]) &&
+                remove_file(io, directory, entry->d_name, "", rc == OK ? e : NULL) != OK)
+                rc = ERR_IO;
+    closedir(d);
+    for (size_t i = 0; i < count; i++)
+        if (remove_file(io, directory, names[i], ".meta", rc == OK ? e : NULL) != OK)
+            rc = ERR_IO;
+    return rc;
+}
+
+struct listed {
+    const char *name; /* borrowed from the state, or the new one */
+    size_t place;     /* in the list */
+};
+
+static int compare_listed(const void *a, const void *b)
+{
+    const struct listed *x = a, *y = b;
+    int compared = strcmp(x->name, y->name);
+
+    return compared ? compared : (x->place > y->place) - (x->place < y->place);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct listed *x = a, *y = b;
+
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* Puts into names (room for state->count + 1) what is listed and here, then `name`; each once, where it stands last. */
+static int merge_names(const char *directory, const struct state_file *state, const char *name, char **names,
+                       size_t *out)
+{
+    struct listed *all = malloc((state->count + 1) * sizeof *all);
+    size_t count = 0, once = 0;
+
+    if (!all)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < state->count; i++) {
+        const char *here = listed_here(directory, state->paths[i]);
+
+        if (here)
+            all[count++] = (struct listed){ here, i };
+    }
+    all[count++] = (struct listed){ name, state->count };
+    qsort(all, count, sizeof *all, compare_listed);
+    for (size_t i = 0; i < count; i++)
+        if (i + 1 == count || strcmp(all[i].name, all[i + 1].name) != 0)
+            all[once++] = all[i];
+    qsort(all, once, sizeof *all, compare_places);
+    for (size_t i = 0; i < once; i++)
+        names[i] = (char *)(uintptr_t)all[i].name;
+    free(all);
+    *out = once;
+    return OK;
+}
+
+int checkpoint_directory_commit(const struct io *io, const char *directory, const char *name, size_t keep,
+                                struct error *e)
+{
+    struct state_file state, next = { 0 };
+    struct buffer text = BUFFER_EMPTY;
+    char path[PATH_MAX], **names = NULL;
+    size_t count = 0, old;
+    int rc;
+
+    if (!io)
+        io = &io_real;
+    if (!*name || strchr(name, '/'))
+        return error_set(e, ERR_ARG, "\"%s\" is not the name of a checkpoint in %s", name, directory);
+    if ((rc = file_join(path, sizeof path, directory, "checkpoint", e)) != OK ||
+        (rc = read_state(directory, &state, e)) != OK)
+        return rc;
+    names = malloc((state.count + 1) * sizeof *names);
+    if (!names || merge_names(directory, &state, name, names, &count) != OK) {
+        rc = error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+        goto out;
+    }
+    old = keep && count > keep ? count - keep : 0;
+    next.newest = names[count - 1];
+    next.paths = names + old;
+    next.count = count - old;
+    state_file_encode(&next, &text);
+    if (!buffer_ok(&text))
+        rc = error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+    else if ((rc = file_replace(io, path, text.data, text.length, e)) == OK && old)
+        rc = remove_checkpoints(io, directory, names, old, e);
+out:
+    buffer_release(&text);
+    state_file_release(&state);
+    free(names);
+    return rc;
+}

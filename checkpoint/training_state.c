@@ -1,0 +1,127 @@
+#include "checkpoint/training_state.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/json.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FILE_MAX = 1 << 20 };
+
+static const char file_name[] = "training.json";
+
+/* Members may be missing, but what is there must have its type. 1: it was there, 0: not, -1: of another type. */
+static int get_text(const json_t *object, const char *name, char *out, size_t size)
+{
+    const json_t *v = json_object_get(object, name);
+
+    *out = '\0';
+    if (!v)
+        return 0;
+    if (!json_is_string(v))
+        return -1;
+    snprintf(out, size, "%s", json_string_value(v));
+    return 1;
+}
+
+static int get_integer(const json_t *object, const char *name, int64_t *out)
+{
+    const json_t *v = json_object_get(object, name);
+
+    *out = 0;
+    if (!v)
+        return 0;
+    if (!json_is_integer(v))
+        return -1;
+    *out = json_integer_value(v);
+    return 1;
+}
+
+static int get_seconds(const json_t *object, const char *name, double *out)
+{
+    const json_t *v = json_object_get(object, name);
+
+    *out = 0;
+    if (!v)
+        return 0;
+    if (!json_is_number(v))
+        return -1;
+    *out = json_number_value(v);
+    return 1;
+}
+
+static int decode(const char *path, const json_t *root, struct training_state *out, struct error *e)
+{
+    if (get_text(root, "state", out->state, sizeof out->state) != 1 ||
+        (strcmp(out->state, "running") != 0 && strcmp(out->state, "finished") != 0 &&
+         strcmp(out->state, "failed") != 0))
+        return error_set(e, ERR_CORRUPT, "%s: \"state\" is not one of running, finished, failed", path);
+    if (get_text(root, "host", out->host, sizeof out->host) < 0 ||
+        get_text(root, "run_option", out->run_option, sizeof out->run_option) < 0 ||
+        get_integer(root, "pid", &out->pid) < 0 || get_integer(root, "global_step", &out->global_step) < 0 ||
+        get_integer(root, "max_steps", &out->max_steps) < 0 ||
+        get_integer(root, "world_size", &out->world_size) < 0 || get_seconds(root, "started", &out->started) < 0 ||
+        get_seconds(root, "updated", &out->updated) < 0)
+        return error_set(e, ERR_CORRUPT, "%s: a member has another type than a training state has", path);
+    return 1;
+}
+
+int training_state_read(const char *checkpoint_directory, struct training_state *out, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    struct error why = { .code = OK };
+    char path[PATH_MAX];
+    json_error_t where;
+    json_t *root;
+    int rc;
+
+    memset(out, 0, sizeof *out);
+    if ((rc = file_join(path, sizeof path, checkpoint_directory, file_name, e)) != OK)
+        return rc;
+    if ((rc = file_read(path, FILE_MAX, &text, &why)) != OK) {
+        buffer_release(&text);
+        return why.system == ENOENT ? 0 : error_set(e, rc, "%s", why.message);
+    }
+    root = json_loadb(buffer_text(&text), text.length, JSON_REJECT_DUPLICATES, &where);
+    buffer_release(&text);
+    if (!root)
+        return error_set(e, ERR_CORRUPT, "%s: line %d, column %d: %s", path, where.line, where.column, where.text);
+    rc = decode(path, root, out, e);
+    json_decref(root);
+    return rc;
+}
+
+static void put_text(struct buffer *b, const char *name, const char *text)
+{
+    buffer_format(b, ", \"%s\": ", name);
+    json_text(b, text);
+}
+
+int training_state_write(const char *checkpoint_directory, const struct training_state *s, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    char path[PATH_MAX];
+    int rc;
+
+    if ((rc = file_join(path, sizeof path, checkpoint_directory, file_name, e)) != OK)
+        return rc;
+    buffer_append_text(&text, "{\"state\": ");
+    json_text(&text, s->state);
+    put_text(&text, "host", s->host);
+    buffer_format(&text, ", \"pid\": %lld, \"global_step\": %lld, \"max_steps\": %lld", (long long)s->pid,
+                  (long long)s->global_step, (long long)s->max_steps);
+    put_text(&text, "run_option", s->run_option);
+    buffer_format(&text, ", \"world_size\": %lld, \"started\": ", (long long)s->world_size);
+    json_double(&text, s->started);
+    buffer_append_text(&text, ", \"updated\": ");
+    json_double(&text, s->updated);
+    buffer_append_text(&text, "}\n");
+    rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
+                          : error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+    buffer_release(&text);
+    return rc;
+}

@@ -1,0 +1,211 @@
+/* The directory's view: names, listing, newest, committing. */
+#include "tests/checkpoint/checkpoint_fixture.h"
+
+#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/training_state.h"
+
+#include <errno.h>
+
+static void put_checkpoint(struct fixture *f, const char *name)
+{
+    char file[300];
+
+    snprintf(file, sizeof file, "%s.data-00000-of-00001", name);
+    fixture_write(f, file, small_data, SMALL_DATA);
+    snprintf(file, sizeof file, "%s.index", name);
+    fixture_write(f, file, small_index, SMALL_INDEX);
+}
+
+static void assert_file_is(struct fixture *f, const char *name, const char *text)
+{
+    struct buffer got;
+
+    fixture_read(f, name, &got);
+    assert_string_equal(buffer_text(&got), text);
+    buffer_release(&got);
+}
+
+static void test_names(void **state)
+{
+    static const struct { const char *name; int64_t step; int temporary; } cases[] = {
+        { "model.ckpt-700", 700, 0 },
+        { "model.ckpt-00000700", 700, 0 },
+        { "a-b-3", 3, 0 },
+        { "model.ckpt", -1, 0 },
+        { "model.ckpt-", -1, 0 },
+        { "model.ckpt-7x", -1, 0 },
+        { "model.ckpt--7", 7, 0 },
+        { "model.ckpt-+7", -1, 0 },
+        { "model.ckpt-99999999999999999999", -1, 0 },
+        { "model.ckpt-700.data-00000-of-00001.tempstate123", -1, 1 },
+        { "model.ckpt-3_temp", -1, 1 },
+        { "model.ckpt-3_temp_0123abcd", -1, 1 },
+        { "model.ckpt-3_temp/part-00000-of-00002", -1, 1 },
+        { "model.ckpt-3.part-00000-of-00002", -1, 1 },
+        { "checkpoint.tmp0123456789abcdef", -1, 1 },
+        { "my_template.ckpt-5", 5, 0 },
+        { "model.partial-5", 5, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int temporary = checkpoint_name_temporary(cases[i].name);
+
+        if (temporary != cases[i].temporary || (!temporary && checkpoint_name_step(cases[i].name) != cases[i].step))
+            fail_msg("%s: step %lld, temporary %d", cases[i].name, (long long)checkpoint_name_step(cases[i].name),
+                     temporary);
+    }
+}
+
+static void test_commit_and_newest(void **state)
+{
+    struct fixture *f = *state;
+    struct error e = { 0 };
+    struct checkpoint_list list;
+    char name[64];
+
+    assert_int_equal(checkpoint_directory_newest(f->directory, name, sizeof name, &e), 0);
+    for (int step = 100; step <= 400; step += 100) {
+        snprintf(name, sizeof name, "model.ckpt-%d", step);
+        put_checkpoint(f, name);
+        if (checkpoint_directory_commit(NULL, f->directory, name, 3, &e) != OK)
+            fail_msg("%s", e.message);
+    }
+    assert_file_is(f, "checkpoint", "model_checkpoint_path: \"model.ckpt-400\"\n"
+                                    "all_model_checkpoint_paths: \"model.ckpt-200\"\n"
+                                    "all_model_checkpoint_paths: \"model.ckpt-300\"\n"
+                                    "all_model_checkpoint_paths: \"model.ckpt-400\"\n");
+    assert_false(fixture_exists(f, "model.ckpt-100.index"));
+    assert_false(fixture_exists(f, "model.ckpt-100.data-00000-of-00001"));
+    assert_int_equal(checkpoint_directory_list(f->directory, &list, &e), OK);
+    assert_int_equal(list.count, 3);
+    assert_string_equal(list.items[0].name, "model.ckpt-200");
+    assert_int_equal(list.items[2].step, 400);
+    checkpoint_list_release(&list);
+    assert_int_equal(checkpoint_directory_newest(f->directory, name, sizeof name, &e), 1);
+    assert_string_equal(name, "model.ckpt-400");
+    /* Saved again: it moves to the end. */
+    assert_int_equal(checkpoint_directory_commit(NULL, f->directory, "model.ckpt-200", 3, &e), OK);
+    assert_file_is(f, "checkpoint", "model_checkpoint_path: \"model.ckpt-200\"\n"
+                                    "all_model_checkpoint_paths: \"model.ckpt-300\"\n"
+                                    "all_model_checkpoint_paths: \"model.ckpt-400\"\n"
+                                    "all_model_checkpoint_paths: \"model.ckpt-200\"\n");
+    assert_int_equal(checkpoint_directory_newest(f->directory, name, sizeof name, &e), 1);
+    assert_string_equal(name, "model.ckpt-200");
+    /* The state's choice is damaged: the highest whole one. */
+    fixture_write(f, "model.ckpt-200.index", small_index, SMALL_INDEX - 1);
+    fixture_write(f, "model.ckpt-400.data-00000-of-00001", small_data, SMALL_DATA - 1);
+    assert_int_equal(checkpoint_directory_newest(f->directory, name, sizeof name, &e), 1);
+    assert_string_equal(name, "model.ckpt-300");
+    assert_int_equal(checkpoint_directory_newest(f->directory, name, 5, &e), ERR_ARG);
+}
+
+static void test_moved_directory(void **state)
+{
+    static const char text[] = "model_checkpoint_path: \"/gone/elsewhere/model.ckpt-2\"\n"
+                               "all_model_checkpoint_paths: \"/gone/elsewhere/model.ckpt-1\"\n"
+                               "all_model_checkpoint_paths: \"/gone/elsewhere/model.ckpt-2\"\n"
+                               "all_model_checkpoint_paths: \"/gone/elsewhere/model.ckpt-3\"\n"
+                               "unknown_field { a: 1 }\n";
+    struct fixture *f = *state;
+    struct error e = { 0 };
+    char name[64];
+
+    put_checkpoint(f, "model.ckpt-1");
+    put_checkpoint(f, "model.ckpt-2");
+    put_checkpoint(f, "model.ckpt-9"); /* not listed: never deleted */
+    put_checkpoint(f, "model.ckpt-11"); /* its files begin like model.ckpt-1's */
+    fixture_write(f, "model.ckpt-1.meta", "x", 1);
+    fixture_write(f, "model.ckpt-1.data-00001-of-00002", "x", 1);
+    fixture_write(f, "model.ckpt-1.data-00001-of-00002.note", "x", 1);
+    fixture_write(f, "checkpoint", text, sizeof text - 1);
+    assert_int_equal(checkpoint_directory_newest(f->directory, name, sizeof name, &e), 1);
+    assert_string_equal(name, "model.ckpt-2");
+    put_checkpoint(f, "model.ckpt-10");
+    assert_int_equal(checkpoint_directory_commit(NULL, f->directory, "model.ckpt-10", 2, &e), OK);
+    assert_file_is(f, "checkpoint", "model_checkpoint_path: \"model.ckpt-10\"\n"
+                                    "all_model_checkpoint_paths: \"model.ckpt-2\"\n"
+                                    "all_model_checkpoint_paths: \"model.ckpt-10\"\n");
+    assert_false(fixture_exists(f, "model.ckpt-1.index"));
+    assert_false(fixture_exists(f, "model.ckpt-1.meta"));
+    assert_false(fixture_exists(f, "model.ckpt-1.data-00001-of-00002"));
+    assert_true(fixture_exists(f, "model.ckpt-1.data-00001-of-00002.note"));
+    assert_true(fixture_exists(f, "model.ckpt-9.index"));
+    assert_true(fixture_exists(f, "model.ckpt-11.index"));
+    assert_true(fixture_exists(f, "model.ckpt-11.data-00000-of-00001"));
+}
+
+static void test_broken_state_file(void **state)
+{
+    static const char *const texts[] = { "", "\xff\xfe", "model_checkpoint_path: \"cut", "model_checkpoint_path: \"\"",
+                                         "model_checkpoint_path: \"../../etc/passwd\"", "a: [[[[" };
+    struct fixture *f = *state;
+    struct checkpoint_list list;
+    struct error e = { 0 };
+    char name[64];
+
+    put_checkpoint(f, "model.ckpt-5");
+    fixture_write(f, "model.ckpt-7.index.tempstate99", small_index, SMALL_INDEX);
+    fixture_write(f, "odd_temp.ckpt-6.index", small_index, SMALL_INDEX);
+    fixture_write(f, ".index", small_index, SMALL_INDEX);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fixture_write(f, "checkpoint", texts[i], strlen(texts[i]));
+        assert_int_equal(checkpoint_directory_list(f->directory, &list, &e), OK);
+        assert_int_equal(list.count, 1);
+        checkpoint_list_release(&list);
+        assert_int_equal(checkpoint_directory_newest(f->directory, name, sizeof name, &e), 1);
+        assert_string_equal(name, "model.ckpt-5");
+    }
+    /* The state file's word lets in a name that looks temporary. */
+    fixture_write(f, "checkpoint", "all_model_checkpoint_paths: \"odd_temp.ckpt-6\"", 45);
+    assert_int_equal(checkpoint_directory_list(f->directory, &list, &e), OK);
+    assert_int_equal(list.count, 2);
+    checkpoint_list_release(&list);
+    assert_int_equal(checkpoint_directory_list(fixture_path(f, "missing"), &list, &e), ERR_IO);
+    assert_int_equal(e.system, ENOENT);
+}
+
+static void test_training_state(void **state)
+{
+    static const struct { const char *text; int rc; const char *says; } cases[] = {
+        { "{\"state\":\"finished\",\"global_step\":12,\"new\":[1]}", 1, "" },
+        { "{\"state\":\"paused\"}", ERR_CORRUPT, "running, finished, failed" },
+        { "{}", ERR_CORRUPT, "running, finished, failed" },
+        { "{\"state\":\"running\",\"pid\":\"7\"}", ERR_CORRUPT, "another type" },
+        { "{\"state\":\"running\"", ERR_CORRUPT, "line 1" },
+        { "[]", ERR_CORRUPT, "running" },
+        { "", ERR_CORRUPT, "line" },
+    };
+    struct fixture *f = *state;
+    struct training_state s = { "running", "h\"ost", "mpi", 7, 123456789012, 5, 4, 1700000000.25, 1700000001.5 }, got;
+    struct error e = { 0 };
+
+    assert_int_equal(training_state_read(f->directory, &got, &e), 0);
+    assert_int_equal(training_state_write(f->directory, &s, &e), OK);
+    assert_int_equal(training_state_read(f->directory, &got, &e), 1);
+    assert_string_equal(got.state, "running");
+    assert_string_equal(got.host, "h\"ost");
+    assert_string_equal(got.run_option, "mpi");
+    assert_true(got.pid == 7 && got.global_step == 123456789012 && got.max_steps == 5 && got.world_size == 4);
+    assert_true(got.started == 1700000000.25 && got.updated == 1700000001.5);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture_write(f, "training.json", cases[i].text, strlen(cases[i].text));
+        assert_int_equal(training_state_read(f->directory, &got, &e), cases[i].rc);
+        if (cases[i].rc < 0)
+            assert_says(e, cases[i].says);
+    }
+    assert_int_equal(training_state_write(fixture_path(f, "missing"), &s, &e), ERR_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test_setup_teardown(test_commit_and_newest, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_moved_directory, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_broken_state_file, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_training_state, fixture_setup, fixture_teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
