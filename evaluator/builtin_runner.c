@@ -1,0 +1,257 @@
+#include "evaluator/builtin_runner.h"
+
+#include "base/buffer.h"
+#include "dataset/dataset.h"
+#include "dataset/transform.h"
+#include "model/network.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct builtin_runner {
+    const struct model *model;
+    struct network *network;
+    struct dataset *data;
+    const struct transform *transform;
+    int moving_averages, batch_size;
+    size_t examples, width;               /* floats of one image */
+    float *images;                        /* (examples or batch_size, width) */
+    int32_t *labels;                      /* (examples) */
+    int resident;                         /* 1: images holds all examples */
+    const struct tensor_entry **entries;  /* (variables); valid while a checkpoint is loaded */
+};
+
+/* ---- set up ------------------------------------------------------------------------------------------------------ */
+
+static void transform_images(struct builtin_runner *r, size_t first, size_t count)
+{
+    size_t bytes = (size_t)r->data->height * (size_t)r->data->width * (size_t)r->data->channels;
+
+    for (size_t i = 0; i < count; i++)
+        r->transform->apply(r->data, r->data->images + (first + i) * bytes, 0, 0, (int64_t)(first + i),
+                            r->images + i * r->width);
+}
+
+static int unknown(const char *what, const char *name, const char *const *names, struct error *e)
+{
+    struct buffer list = BUFFER_EMPTY;
+    int rc;
+
+    for (size_t i = 0; names[i]; i++)
+        buffer_format(&list, "%s%s", i ? ", " : "", names[i]);
+    rc = error_set(e, ERR_ARG, "unknown %s '%s'; known: %s", what, name, buffer_text(&list));
+    buffer_release(&list);
+    return rc;
+}
+
+static int open_data(struct builtin_runner *r, const struct builtin_runner_options *o, struct error *e)
+{
+    const struct model *m = r->model;
+    struct dataset *d;
+    int rc;
+
+    if ((rc = dataset_open(&r->data, o->data, o->data_directory, DATASET_TEST, NULL, e)) != OK)
+        return rc;
+    d = r->data;
+    if (!(r->transform = transform_find(m->evaluation_transform)))
+        return error_set(e, ERR_ARG, "model %s: its transform '%s' is unknown", m->name, m->evaluation_transform);
+    if ((rc = transform_check(r->transform, d, e)) != OK)
+        return error_prefix(e, "model %s with data %s", m->name, d->name);
+    if (d->classes > m->classes)
+        return error_set(e, ERR_ARG, "data %s has %d classes, model %s tells only %d apart", d->name, d->classes,
+                         m->name, m->classes);
+    if ((r->transform->height ? r->transform->height : d->height) != m->height ||
+        (r->transform->width ? r->transform->width : d->width) != m->width ||
+        (r->transform->channels ? r->transform->channels : d->channels) != m->channels)
+        return error_set(e, ERR_ARG, "model %s takes images of %dx%dx%d, data %s has %dx%dx%d", m->name, m->height,
+                         m->width, m->channels, d->name, d->height, d->width, d->channels);
+    if (o->num_examples < 0 || (uint64_t)o->num_examples > d->count)
+        return error_set(e, ERR_ARG, "--num-examples %lld: the test data of %s has %zu", (long long)o->num_examples,
+                         d->name, d->count);
+    r->examples = o->num_examples ? (size_t)o->num_examples : d->count;
+    if (!r->examples)
+        return error_set(e, ERR_ARG, "the test data of %s has no images", d->name);
+    r->width = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
+    return OK;
+}
+
+static int prepare_images(struct builtin_runner *r, size_t limit, struct error *e)
+{
+    size_t rows;
+
+    r->resident = r->examples <= limit / sizeof(float) / r->width;
+    rows = r->resident ? r->examples : (size_t)r->batch_size;
+    r->images = aligned_alloc(64, (rows * r->width * sizeof(float) + 63) / 64 * 64);
+    r->labels = malloc(r->examples * sizeof *r->labels);
+    if (!r->images || !r->labels)
+        return error_set(e, ERR_NOMEM, "no memory for %zu images of %zu floats", rows, r->width);
+    for (size_t i = 0; i < r->examples; i++)
+        r->labels[i] = r->data->labels[i];
+    if (r->resident) {
+        transform_images(r, 0, r->examples);
+        dataset_free(r->data); /* the bytes have done their work */
+        r->data = NULL;
+    }
+    return OK;
+}
+
+static void runner_free(void *context)
+{
+    struct builtin_runner *r = context;
+
+    if (!r)
+        return;
+    network_free(r->network);
+    dataset_free(r->data);
+    free(r->images);
+    free(r->labels);
+    free(r->entries);
+    free(r);
+}
+
+/* ---- one checkpoint ---------------------------------------------------------------------------------------------- */
+
+static int is_float(int type)
+{
+    return type == TENSOR_FLOAT || type == TENSOR_DOUBLE || type == TENSOR_HALF || type == TENSOR_BFLOAT16;
+}
+
+static void append_shape(struct buffer *b, int rank, const int64_t *shape)
+{
+    buffer_append_text(b, "[");
+    for (int i = 0; i < rank && i < 8; i++)
+        buffer_format(b, "%s%lld", i ? "," : "", (long long)shape[i]);
+    buffer_append_text(b, rank > 8 ? ",...]" : "]");
+}
+
+/* 1 if the entry can be the variable's value; else 0, and what is wrong is added to `complaints`. */
+static int fits(const struct variable *v, const struct tensor_entry *entry, struct buffer *complaints)
+{
+    const char *separator = complaints->length ? "; " : "";
+    int same = entry && entry->rank == v->rank;
+
+    for (int i = 0; same && i < v->rank; i++)
+        same = entry->shape[i] == v->shape[i];
+    if (same && is_float(entry->type))
+        return 1;
+    if (!entry) {
+        buffer_format(complaints, "%s%s is missing", separator, v->name);
+    } else if (same) {
+        buffer_format(complaints, "%s%s has type %s", separator, v->name, tensor_type_name(entry->type));
+    } else {
+        buffer_format(complaints, "%s%s has shape ", separator, v->name);
+        append_shape(complaints, entry->rank, entry->shape);
+        buffer_append_text(complaints, ", wanted ");
+        append_shape(complaints, v->rank, v->shape);
+    }
+    return 0;
+}
+
+static const struct tensor_entry *find_average(const struct builtin_runner *r, const struct tensor_bundle *b,
+                                               const struct variable *v)
+{
+    char name[sizeof v->name + sizeof BUILTIN_RUNNER_AVERAGE];
+
+    if (!r->moving_averages || r->model->moving_average <= 0 || v->kind != VARIABLE_WEIGHT)
+        return NULL;
+    strcpy(name, v->name);
+    strcat(name, BUILTIN_RUNNER_AVERAGE);
+    return tensor_bundle_find(b, name);
+}
+
+static int match(struct builtin_runner *r, const struct runner_checkpoint *c, const char **weights, struct error *e)
+{
+    struct buffer complaints = BUFFER_EMPTY;
+    size_t count, wrong = 0, averages = 0, trainable = 0;
+    const struct variable *v = network_variables(r->network, &count);
+    int rc = OK;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct tensor_entry *average = find_average(r, c->bundle, &v[i]);
+
+        r->entries[i] = average ? average : tensor_bundle_find(c->bundle, v[i].name);
+        averages += average != NULL;
+        trainable += v[i].kind == VARIABLE_WEIGHT;
+        wrong += !fits(&v[i], r->entries[i], &complaints);
+    }
+    /* All of them in one sentence; the sentence's struct has room for about a dozen. */
+    if (wrong && complaints.length > 340)
+        memcpy(complaints.data + 337, "...", 4);
+    if (wrong)
+        rc = error_set(e, ERR_ARG, "%s is no checkpoint of model %s: %zu of %zu variables do not fit: %s", c->name,
+                       r->model->name, wrong, count, buffer_text(&complaints));
+    buffer_release(&complaints);
+    *weights = !averages ? "variables" : averages == trainable ? "moving averages" : "mixed";
+    return rc;
+}
+
+static int runner_load(void *context, const struct runner_checkpoint *c, const char **weights, struct error *e)
+{
+    struct builtin_runner *r = context;
+    size_t count;
+    const struct variable *v = network_variables(r->network, &count);
+    int rc = match(r, c, weights, e);
+
+    for (size_t i = 0; rc == OK && i < count; i++) {
+        real *array = v[i].kind == VARIABLE_WEIGHT ? network_parameters(r->network) : network_statistics(r->network);
+
+        rc = tensor_bundle_read_float(c->bundle, r->entries[i], array + v[i].offset, v[i].count, e);
+    }
+    return rc;
+}
+
+static int runner_evaluate(void *context, runner_tick *tick, void *tick_context, struct metrics *out,
+                           struct error *e)
+{
+    struct builtin_runner *r = context;
+
+    (void)e;
+    metrics_init(out, network_decay_loss(r->network));
+    for (size_t first = 0; first < r->examples; first += (size_t)r->batch_size) {
+        size_t left = r->examples - first, count = left < (size_t)r->batch_size ? left : (size_t)r->batch_size;
+        struct network_batch batch = { .labels = r->labels + first, .count = (int)count };
+        struct network_result result;
+
+        if (tick && tick(tick_context, (double)first / (double)r->examples))
+            return RUNNER_STOPPED;
+        if (!r->resident)
+            transform_images(r, first, count);
+        batch.images = r->resident ? r->images + first * r->width : r->images;
+        network_score(r->network, &batch, &result);
+        metrics_add(out, (int64_t)count, result.correct, result.cross_entropy);
+    }
+    return OK;
+}
+
+int builtin_runner_new(struct runner *out, const struct builtin_runner_options *o, struct error *e)
+{
+    struct builtin_runner *r = calloc(1, sizeof *r);
+    size_t variables;
+    int rc;
+
+    if (!r)
+        return error_set(e, ERR_NOMEM, "no memory for the runner");
+    if (!(r->model = model_find(o->model))) {
+        rc = unknown("model", o->model, model_names(), e);
+        goto fail;
+    }
+    r->moving_averages = o->moving_averages;
+    r->batch_size = o->batch_size ? o->batch_size : r->model->batch_size;
+    if ((rc = open_data(r, o, e)) != OK)
+        goto fail;
+    if ((size_t)r->batch_size > r->examples)
+        r->batch_size = (int)r->examples;
+    if ((rc = prepare_images(r, o->image_bytes ? o->image_bytes : (size_t)512 << 20, e)) != OK ||
+        (rc = network_new(&r->network, r->model, r->batch_size, e)) != OK)
+        goto fail;
+    network_variables(r->network, &variables);
+    if (!(r->entries = calloc(variables + 1, sizeof *r->entries))) {
+        rc = error_set(e, ERR_NOMEM, "no memory for %zu variables", variables);
+        goto fail;
+    }
+    *out = (struct runner){ "built-in", runner_load, runner_evaluate, runner_free, r };
+    return OK;
+fail:
+    runner_free(r);
+    return rc;
+}

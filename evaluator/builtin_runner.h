@@ -1,0 +1,28 @@
+/*
+ * builtin_runner.h - evaluates checkpoints of the built-in models on the test split of a data set. The net is built
+ * and the images are transformed once; memory stays the same from the first checkpoint on. One thread.
+ */
+#ifndef EVALUATOR_BUILTIN_RUNNER_H
+#define EVALUATOR_BUILTIN_RUNNER_H
+
+#include "evaluator/runner.h"
+
+#include <stddef.h>
+
+struct builtin_runner_options {
+    const char *model, *data;   /* names in the tables of model/ and dataset/ */
+    const char *data_directory; /* NULL: the usual place */
+    int64_t num_examples;       /* the first so many, each once; 0: all */
+    int batch_size;             /* 0: the model's */
+    int moving_averages;        /* 1: <name>/ExponentialMovingAverage where model and checkpoint have them */
+    size_t image_bytes;         /* transformed images are kept if they need no more than this, else made per batch;
+                                   0: 512 MiB */
+};
+
+/* ERR_ARG, ERR_IO, ERR_CORRUPT: a sentence for the user. On OK call out->free(out->context) in the end. */
+int builtin_runner_new(struct runner *out, const struct builtin_runner_options *options, struct error *e);
+
+/* What stands behind a variable's name in the checkpoint for its moving average. */
+#define BUILTIN_RUNNER_AVERAGE "/ExponentialMovingAverage"
+
+#endif

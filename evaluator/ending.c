@@ -1,0 +1,47 @@
+#include "evaluator/ending.h"
+
+#include <stddef.h>
+#include <string.h>
+
+const char *ending_reason(const struct ending_rules *rules, const struct ending_facts *facts)
+{
+    if (rules->max_evaluations && facts->evaluations >= rules->max_evaluations)
+        return "as many evaluations as --max-evaluations allows are done";
+    if (rules->once)
+        return "all checkpoints that were there are done (--once)";
+    if (rules->until_step >= 0 && facts->highest_step >= rules->until_step)
+        return "the step of --until-step is evaluated";
+    if (facts->done_file_there)
+        return "the file of --done-file is there";
+    if (facts->process_gone)
+        return "the process of --pid is gone";
+    if (rules->idle_timeout > 0 && facts->idle_seconds >= rules->idle_timeout)
+        return "nothing new for the time of --idle-timeout";
+    if (!rules->forever && facts->finished)
+        return "training.json says finished";
+    return NULL;
+}
+
+static int same(const struct training_state *a, const struct training_state *b)
+{
+    return !strcmp(a->state, b->state) && !strcmp(a->host, b->host) && a->pid == b->pid &&
+           a->updated == b->updated && a->started == b->started && a->global_step == b->global_step;
+}
+
+int ending_training_finished(struct ending_training *t, const struct training_state *state, double now)
+{
+    int finished = state && !strcmp(state->state, "finished");
+
+    if (!t->looked) {
+        t->looked = 1;
+        t->there = state != NULL;
+        t->first_seen = now;
+        if (state)
+            t->first = *state;
+        if (!finished)
+            t->changed = 1;
+    }
+    if (t->there != (state != NULL) || (state && t->there && !same(&t->first, state)))
+        t->changed = 1;
+    return finished && (t->changed || now - t->first_seen >= ENDING_SETTLE_SECONDS);
+}

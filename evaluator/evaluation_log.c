@@ -1,0 +1,240 @@
+#include "evaluator/evaluation_log.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "eventlog/eventlog.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct evaluation_log {
+    char *directory;
+    const struct evaluation_tags *tags;
+    int64_t run, step; /* of the last point; step -1: none in this run */
+    int64_t opened;    /* wall second in which an event file was last opened */
+    int points_fd;     /* EVAL/.points; -1: not open yet */
+    struct eventlog_writer *writer;
+    int64_t writer_run;
+    int pending;       /* 1: the point's events are with the writer, the sync is still to come */
+};
+
+static const struct evaluation_tags presets[] = {
+    { NULL, { { "precision", EVALUATION_PRECISION },
+              { "best_precision", EVALUATION_BEST_PRECISION },
+              { "loss", EVALUATION_LOSS } } },
+    { "homework", { { "precision", EVALUATION_PRECISION }, { "best_precision", EVALUATION_BEST_PRECISION } } },
+    { "tutorial", { { "Precision @ 1", EVALUATION_PRECISION } } },
+    { "resnet", { { "Precision", EVALUATION_PRECISION }, { "Best Precision", EVALUATION_BEST_PRECISION } } },
+    { "im2txt", { { "Perplexity", EVALUATION_PERPLEXITY } } },
+    { "keras", { { "evaluation_loss_vs_iterations", EVALUATION_LOSS },
+                 { "evaluation_accuracy_vs_iterations", EVALUATION_PRECISION } } },
+    { "estimator", { { "accuracy", EVALUATION_PRECISION }, { "loss", EVALUATION_LOSS } } },
+};
+
+const struct evaluation_tags *evaluation_tags_find(const char *preset)
+{
+    if (!preset)
+        return &presets[0];
+    for (size_t i = 1; i < sizeof presets / sizeof *presets; i++)
+        if (!strcmp(presets[i].preset, preset))
+            return &presets[i];
+    return NULL;
+}
+
+/* "run step second", each 20 columns wide, so that one short write always replaces all of it. */
+static void read_points(struct evaluation_log *l, const char *path)
+{
+    long long run, step, opened;
+    char text[80] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (read(fd, text, sizeof text - 1) > 0 && sscanf(text, "%20lld %20lld %20lld", &run, &step, &opened) == 3 &&
+        run >= 0 && step >= -1) {
+        if (run > l->run) {
+            l->run = run;
+            l->step = step;
+        } else if (run == l->run && step > l->step) {
+            l->step = step;
+        }
+        l->opened = opened;
+    }
+    close(fd);
+}
+
+int evaluation_log_open(struct evaluation_log **out, const char *directory, const struct evaluation_tags *tags,
+                        int64_t last_run, int64_t last_step, struct error *e)
+{
+    struct evaluation_log *l = calloc(1, sizeof *l);
+    char path[PATH_MAX];
+    size_t n = strlen(directory);
+    int rc;
+
+    *out = NULL;
+    if (!l || !(l->directory = strdup(directory))) {
+        free(l);
+        return error_set(e, ERR_NOMEM, "%s: no memory for the event log", directory);
+    }
+    while (n > 1 && l->directory[n - 1] == '/') /* EVAL_1 is beside EVAL, also when it was given as EVAL/ */
+        l->directory[--n] = '\0';
+    l->tags = tags;
+    l->run = last_run > 0 ? last_run : 0;
+    l->step = last_step;
+    l->points_fd = -1;
+    if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK) {
+        evaluation_log_close(l, NULL);
+        return rc;
+    }
+    read_points(l, path);
+    *out = l;
+    return OK;
+}
+
+int64_t evaluation_log_run(const struct evaluation_log *l, int64_t step)
+{
+    return step < l->step ? l->run + 1 : l->run;
+}
+
+int evaluation_log_directory(const struct evaluation_log *l, int64_t run, char *out, size_t size, struct error *e)
+{
+    int n = run ? snprintf(out, size, "%s_%lld", l->directory, (long long)run)
+                : snprintf(out, size, "%s", l->directory);
+
+    return n >= 0 && (size_t)n < size ? OK : error_set(e, ERR_ARG, "%s: path too long", l->directory);
+}
+
+static int note(struct evaluation_log *l, struct error *e)
+{
+    char path[PATH_MAX], text[80];
+    int rc, n = snprintf(text, sizeof text, "%20lld %20lld %20lld\n", (long long)l->run, (long long)l->step,
+                         (long long)l->opened);
+
+    if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK)
+        return rc;
+    if (l->points_fd < 0 && (l->points_fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666)) < 0)
+        return error_system(e, "%s: cannot open", path);
+    if (pwrite(l->points_fd, text, (size_t)n, 0) != n)
+        return error_system(e, "%s: cannot write", path);
+    if (fdatasync(l->points_fd) < 0)
+        return error_system(e, "%s: cannot sync", path);
+    return OK;
+}
+
+static int from_eventlog(const struct eventlog_error *why, struct error *e)
+{
+    int code = why->code == EVENTLOG_ERROR_IO ? ERR_IO : why->code == EVENTLOG_ERROR_MEMORY ? ERR_NOMEM : ERR_ARG;
+
+    error_set(e, code, "%s", why->message);
+    if (e)
+        e->system = why->system;
+    return code;
+}
+
+/* Readers take the files of a run in the order of their names, which begin with the second they were opened in: two in
+ * one second, as after a quick restart, would be ordered by process number. So the second file waits for its own. */
+static void wait_for_next_second(int64_t opened)
+{
+    double now = clock_wall(), left = (double)opened + 1 - now;
+
+    if (left > 0 && left <= 1) {
+        struct timespec t = { 0, (long)(left * 1e9) };
+
+        if (t.tv_nsec > 999999999)
+            t.tv_nsec = 999999999;
+        nanosleep(&t, NULL);
+    }
+}
+
+static int open_writer(struct evaluation_log *l, struct error *e)
+{
+    /* Events leave at the sync and only there, so that what fails is the sync, and can be tried again. */
+    struct eventlog_writer_options options = { .flush_seconds = 1e9 };
+    struct eventlog_error why = { 0 };
+    char directory[PATH_MAX];
+    int rc;
+
+    if (l->writer && l->writer_run == l->run)
+        return OK;
+    eventlog_writer_close(l->writer, NULL);
+    l->writer = NULL;
+    if ((rc = evaluation_log_directory(l, l->run, directory, sizeof directory, e)) != OK)
+        return rc;
+    wait_for_next_second(l->opened);
+    l->opened = (int64_t)clock_wall();
+    if ((rc = note(l, e)) != OK)
+        return rc;
+    if (eventlog_writer_open(&l->writer, directory, &options, &why) != EVENTLOG_OK)
+        return from_eventlog(&why, e);
+    l->writer_run = l->run;
+    return OK;
+}
+
+static double quantity(const struct evaluation_point *p, enum evaluation_quantity q)
+{
+    switch (q) {
+    case EVALUATION_PRECISION:
+        return p->precision;
+    case EVALUATION_BEST_PRECISION:
+        return p->best_precision;
+    case EVALUATION_PERPLEXITY:
+        return exp(p->cross_entropy);
+    case EVALUATION_LOSS:
+        break;
+    }
+    return p->loss;
+}
+
+static int hand_over(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
+{
+    struct eventlog_error why = { 0 };
+
+    for (const struct evaluation_tag *t = l->tags->tags; t->tag; t++) {
+        if (t->quantity == EVALUATION_BEST_PRECISION && isnan(p->best_precision))
+            continue;
+        if (eventlog_writer_scalar(l->writer, t->tag, p->step, p->wall_time, (float)quantity(p, t->quantity), &why) !=
+            EVENTLOG_OK)
+            return from_eventlog(&why, e);
+    }
+    l->pending = 1;
+    return OK;
+}
+
+int evaluation_log_point(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
+{
+    struct eventlog_error why = { 0 };
+    int rc;
+
+    if (!l->pending) {
+        l->run = evaluation_log_run(l, p->step);
+        l->step = p->step;
+        if ((rc = open_writer(l, e)) != OK || (rc = note(l, e)) != OK || (rc = hand_over(l, p, e)) != OK)
+            return rc;
+    }
+    if (eventlog_writer_sync(l->writer, &why) != EVENTLOG_OK)
+        return from_eventlog(&why, e);
+    l->pending = 0;
+    return OK;
+}
+
+int evaluation_log_close(struct evaluation_log *l, struct error *e)
+{
+    struct eventlog_error why = { 0 };
+    int rc = OK;
+
+    if (!l)
+        return OK;
+    if (eventlog_writer_close(l->writer, &why) != EVENTLOG_OK)
+        rc = from_eventlog(&why, e);
+    if (l->points_fd >= 0)
+        close(l->points_fd);
+    free(l->directory);
+    free(l);
+    return rc;
+}

@@ -1,0 +1,60 @@
+/*
+ * evaluation_log.h - the points of the evaluations in event files, for TensorBoard: tags by preset, step = global step.
+ *
+ * TensorBoard drops all points of a run that stand at or after a step that arrives later, so steps never go down
+ * within a run directory. A lower step that comes late (training restarted from an earlier step, a repaired file) goes
+ * to a new run directory beside: EVAL_1, then EVAL_2; what follows stays there. Which run and step came last is kept
+ * in EVAL/.points, written before the points themselves: after a crash between points and ledger it is still known.
+ * One thread.
+ */
+#ifndef EVALUATOR_EVALUATION_LOG_H
+#define EVALUATOR_EVALUATION_LOG_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { EVALUATION_TAGS_MAX = 4 };
+enum evaluation_quantity { EVALUATION_PRECISION, EVALUATION_BEST_PRECISION, EVALUATION_LOSS, EVALUATION_PERPLEXITY };
+
+struct evaluation_tag {
+    const char *tag; /* NULL ends the list */
+    enum evaluation_quantity quantity;
+};
+
+struct evaluation_tags {
+    const char *preset; /* as --tags names it; NULL: without --tags */
+    struct evaluation_tag tags[EVALUATION_TAGS_MAX + 1];
+};
+
+/* NULL: the default, precision, best_precision and loss. Unknown: NULL is returned. */
+const struct evaluation_tags *evaluation_tags_find(const char *preset);
+
+struct evaluation_point {
+    int64_t step;     /* >= 0 */
+    double wall_time; /* seconds since 1970 */
+    double precision, best_precision, loss, cross_entropy; /* best_precision NaN: none yet, and no point of it */
+};
+
+struct evaluation_log;
+
+/* last_run and last_step: what the ledger says (-1: no point yet). tags is borrowed, directory copied; nothing is
+ * written before the first point. On OK *out is yours until evaluation_log_close(). */
+int evaluation_log_open(struct evaluation_log **out, const char *directory, const struct evaluation_tags *tags,
+                        int64_t last_run, int64_t last_step, struct error *e);
+
+/* The run this step will go to, and whether it is a new one. */
+int64_t evaluation_log_run(const struct evaluation_log *l, int64_t step);
+
+/* Down to the disk when it returns OK. ERR_IO: call it again with the same point until it is, or give up; nothing is
+ * written twice by that. */
+int evaluation_log_point(struct evaluation_log *l, const struct evaluation_point *p, struct error *e);
+
+/* The directory of a run: EVAL or EVAL_k, into out. */
+int evaluation_log_directory(const struct evaluation_log *l, int64_t run, char *out, size_t size, struct error *e);
+
+/* Frees l, also when the last write fails. NULL is fine. */
+int evaluation_log_close(struct evaluation_log *l, struct error *e);
+
+#endif

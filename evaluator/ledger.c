@@ -1,0 +1,298 @@
+#include "evaluator/ledger.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEDGER_LIMIT = 1 << 30 }; /* bytes of a ledger we are ready to read */
+
+struct ledger {
+    const struct io *io;
+    char *path;
+    int fd;
+    off_t length; /* of whole lines; what stands behind it is to be cut off */
+    int cut;      /* 1: something does stand behind it */
+    struct buffer line;
+    struct ledger_summary summary;
+};
+
+static const char *const status_names[] = { "done", "failed", "gone" };
+
+/* ---- one line ---------------------------------------------------------------------------------------------------- */
+
+static void number(struct buffer *out, const char *name, double x)
+{
+    buffer_format(out, ",\"%s\":", name);
+    json_double(out, x);
+}
+
+void ledger_format(const struct ledger_record *r, struct buffer *out)
+{
+    buffer_format(out, "{\"step\":%lld,\"checkpoint\":", (long long)r->step);
+    json_text(out, r->checkpoint);
+    if (r->has_digest)
+        buffer_format(out, ",\"digest\":\"%016llx\"", (unsigned long long)r->digest);
+    buffer_format(out, ",\"status\":\"%s\"", status_names[r->status]);
+    if (r->has_metrics) {
+        buffer_append_text(out, ",\"metrics\":{\"precision\":");
+        json_double(out, r->precision);
+        if (!isnan(r->best_precision))
+            number(out, "best_precision", r->best_precision);
+        number(out, "loss", r->loss);
+        number(out, "cross_entropy", r->cross_entropy);
+        buffer_format(out, "},\"correct\":%lld,\"examples\":%lld", (long long)r->correct, (long long)r->examples);
+    }
+    if (*r->weights) {
+        buffer_append_text(out, ",\"weights\":");
+        json_text(out, r->weights);
+    }
+    if (*r->reason) {
+        buffer_append_text(out, ",\"reason\":");
+        json_text(out, r->reason);
+    }
+    number(out, "seconds", r->seconds);
+    number(out, "started", r->started);
+    number(out, "lag", r->lag);
+    number(out, "wall_time", r->wall_time);
+    if (r->has_metrics)
+        buffer_format(out, ",\"run\":%lld", (long long)r->run);
+    buffer_append_text(out, "}\n");
+}
+
+static int take_text(const json_t *object, const char *name, char *out, size_t size)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    if (!text || strlen(text) >= size)
+        return 0;
+    strcpy(out, text);
+    return 1;
+}
+
+/* A number, or the names json_double() writes for those JSON lacks; `missing` where there is nothing. */
+static double take_number(const json_t *object, const char *name, double missing)
+{
+    const json_t *value = json_object_get(object, name);
+    const char *text = json_string_value(value);
+
+    if (text && !strcmp(text, "NaN"))
+        return NAN;
+    if (text && !strcmp(text, "Infinity"))
+        return INFINITY;
+    if (text && !strcmp(text, "-Infinity"))
+        return -INFINITY;
+    return json_is_number(value) ? json_number_value(value) : missing;
+}
+
+static int take_digest(const json_t *object, uint64_t *out)
+{
+    const char *text = json_string_value(json_object_get(object, "digest"));
+
+    if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
+        return 0;
+    *out = strtoull(text, NULL, 16);
+    return 1;
+}
+
+static int take_record(const json_t *object, struct ledger_record *r, struct error *e)
+{
+    const json_t *step = json_object_get(object, "step"), *metrics = json_object_get(object, "metrics");
+    char status[16] = "";
+    size_t k = 0, count = sizeof status_names / sizeof *status_names;
+
+    if (!json_is_object(object))
+        return error_set(e, ERR_CORRUPT, "not a JSON object");
+    if (!json_is_integer(step))
+        return error_set(e, ERR_CORRUPT, "no whole number as \"step\"");
+    if (!take_text(object, "checkpoint", r->checkpoint, sizeof r->checkpoint) || !*r->checkpoint)
+        return error_set(e, ERR_CORRUPT, "no name (of up to %d bytes) as \"checkpoint\"", LEDGER_NAME_MAX - 1);
+    take_text(object, "status", status, sizeof status);
+    while (k < count && strcmp(status, status_names[k]))
+        k++;
+    if (k == count)
+        return error_set(e, ERR_CORRUPT, "no \"status\" of done, failed or gone");
+    r->step = json_integer_value(step);
+    r->status = (enum ledger_status)k;
+    r->has_digest = take_digest(object, &r->digest);
+    if (r->status == LEDGER_DONE && !r->has_digest)
+        return error_set(e, ERR_CORRUPT, "no \"digest\" of 16 hex digits");
+    r->has_metrics = json_is_object(metrics);
+    r->precision = take_number(metrics, "precision", NAN);
+    r->best_precision = take_number(metrics, "best_precision", NAN);
+    r->loss = take_number(metrics, "loss", NAN);
+    r->cross_entropy = take_number(metrics, "cross_entropy", NAN);
+    r->correct = json_integer_value(json_object_get(object, "correct"));
+    r->examples = json_integer_value(json_object_get(object, "examples"));
+    r->run = json_integer_value(json_object_get(object, "run"));
+    r->seconds = take_number(object, "seconds", 0);
+    r->started = take_number(object, "started", 0);
+    r->lag = take_number(object, "lag", 0);
+    r->wall_time = take_number(object, "wall_time", 0);
+    take_text(object, "weights", r->weights, sizeof r->weights);
+    take_text(object, "reason", r->reason, sizeof r->reason);
+    return OK;
+}
+
+int ledger_parse(const char *line, size_t n, struct ledger_record *out, struct error *e)
+{
+    json_error_t why;
+    json_t *object = json_loadb(line, n, JSON_REJECT_DUPLICATES, &why);
+    int rc;
+
+    memset(out, 0, sizeof *out);
+    if (!object)
+        return error_set(e, ERR_CORRUPT, "not JSON at byte %d: %s", why.position, why.text);
+    rc = take_record(object, out, e);
+    json_decref(object);
+    return rc;
+}
+
+/* ---- what they add up to ----------------------------------------------------------------------------------------- */
+
+int ledger_improves(const struct ledger_summary *s, double precision)
+{
+    return !isnan(precision) && (!s->has_best || precision > s->best_precision);
+}
+
+static void add_up(struct ledger_summary *s, const struct ledger_record *r)
+{
+    if (r->status == LEDGER_FAILED)
+        s->failed++;
+    else if (r->status == LEDGER_GONE)
+        s->gone++;
+    else
+        s->done++;
+    if (r->status == LEDGER_DONE && ledger_improves(s, r->precision)) {
+        s->has_best = 1;
+        s->best_precision = r->precision;
+        s->best_step = r->step;
+        strcpy(s->best_checkpoint, r->checkpoint);
+    }
+    if (!r->has_metrics)
+        return;
+    if (r->step > s->highest_step)
+        s->highest_step = r->step;
+    if (r->run > s->last_run) {
+        s->last_run = r->run;
+        s->last_step = -1;
+    }
+    if (r->run == s->last_run && r->step > s->last_step)
+        s->last_step = r->step;
+}
+
+static int read_lines(struct ledger *l, const struct buffer *text, ledger_visit *visit, void *context,
+                      struct error *e)
+{
+    const char *line = buffer_text(text), *end = line + text->length, *newline;
+
+    while (line < end && (newline = memchr(line, '\n', (size_t)(end - line)))) {
+        struct ledger_record record;
+        int rc;
+
+        if (ledger_parse(line, (size_t)(newline - line), &record, NULL) == OK) {
+            add_up(&l->summary, &record);
+            if (visit && (rc = visit(context, &record, e)) != OK)
+                return rc;
+        } else if (newline > line) {
+            l->summary.odd_lines++;
+        }
+        line = newline + 1;
+    }
+    l->length = (off_t)(line - buffer_text(text));
+    l->summary.cut_bytes = (size_t)(end - line);
+    l->cut = end > line;
+    return OK;
+}
+
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
+
+static int cut_back(struct ledger *l, struct error *e)
+{
+    if (!l->cut)
+        return OK;
+    if (l->io->ftruncate(l->io->context, l->fd, l->length) < 0)
+        return error_system(e, "%s: cannot cut off the unfinished line at byte %lld", l->path, (long long)l->length);
+    l->cut = 0;
+    return OK;
+}
+
+int ledger_open(struct ledger **out, const struct io *io, const char *path, ledger_visit *visit, void *context,
+                struct error *e)
+{
+    struct ledger *l = calloc(1, sizeof *l);
+    struct buffer text = BUFFER_EMPTY;
+    int rc;
+
+    *out = NULL;
+    if (!l || !(l->path = strdup(path))) {
+        free(l);
+        return error_set(e, ERR_NOMEM, "%s: no memory for the ledger", path);
+    }
+    l->io = io ? io : &io_real;
+    l->summary.last_step = l->summary.highest_step = -1;
+    buffer_init(&l->line);
+    /* O_APPEND: a write always goes to the end of what is there, also after the file was cut back. */
+    if ((l->fd = l->io->open(l->io->context, path, O_RDWR | O_APPEND | O_CREAT, 0666)) < 0) {
+        rc = error_system(e, "%s: cannot open the ledger", path);
+        goto fail;
+    }
+    if ((rc = file_read(path, LEDGER_LIMIT, &text, e)) != OK || (rc = read_lines(l, &text, visit, context, e)) != OK ||
+        (rc = cut_back(l, e)) != OK)
+        goto fail;
+    if (!text.length && (rc = file_sync_parent(l->io, path, e)) != OK)
+        goto fail;
+    buffer_release(&text);
+    *out = l;
+    return OK;
+fail:
+    buffer_release(&text);
+    ledger_close(l);
+    return rc;
+}
+
+void ledger_close(struct ledger *l)
+{
+    if (!l)
+        return;
+    if (l->fd >= 0)
+        l->io->close(l->io->context, l->fd);
+    buffer_release(&l->line);
+    free(l->path);
+    free(l);
+}
+
+int ledger_append(struct ledger *l, const struct ledger_record *record, struct error *e)
+{
+    int rc;
+
+    buffer_clear(&l->line);
+    ledger_format(record, &l->line);
+    if (!buffer_ok(&l->line))
+        return error_set(e, ERR_NOMEM, "%s: no memory for a line", l->path);
+    if ((rc = cut_back(l, e)) != OK)
+        return rc;
+    l->cut = 1; /* until all of it is down */
+    if (io_write_full(l->io, l->fd, l->line.data, l->line.length) < 0)
+        rc = error_system(e, "%s: cannot append at byte %lld", l->path, (long long)l->length);
+    else if (l->io->fsync(l->io->context, l->fd) < 0)
+        rc = error_system(e, "%s: cannot sync", l->path);
+    if (rc != OK) {
+        cut_back(l, NULL); /* now if it goes, else before the next append */
+        return rc;
+    }
+    l->cut = 0;
+    l->length += (off_t)l->line.length;
+    add_up(&l->summary, record);
+    return OK;
+}
+
+const struct ledger_summary *ledger_summary(const struct ledger *l)
+{
+    return &l->summary;
+}

@@ -1,0 +1,82 @@
+/*
+ * ledger.h - EVAL/evaluations.jsonl: what became of every checkpoint, one JSON object a line, appended and fsynced.
+ * All that must survive a restart is computed from it: what is done, and which was best.
+ *
+ * {"step":700,"checkpoint":"model.ckpt-700","digest":"00f1...","status":"done",
+ *  "metrics":{"precision":0.657,"best_precision":0.661,"loss":1.012,"cross_entropy":0.98},"correct":6570,
+ *  "examples":10000,"weights":"variables","seconds":1.5,"started":1.7e9,"lag":0.002,"wall_time":1.7e9,"run":0}
+ *
+ *   status      "done"; "failed": could not be evaluated, or the loss is NaN; "gone": deleted before it was opened
+ *   reason      a sentence, with "failed" and "gone"; the metrics may be missing then
+ *   digest      16 hex digits: the index file's; name and digest together are the checkpoint. Missing with "gone"
+ *   seconds     the evaluation took; started: wall time of its start; lag: from the index's last change to it
+ *   run         where the points are: 0 the event files in EVAL, k those in EVAL_k
+ *
+ * A crash leaves at worst a cut last line: it is dropped, and cut off before the next append. An append that fails is
+ * cut off again, so it can be repeated. One ledger is for one thread at a time.
+ */
+#ifndef EVALUATOR_LEDGER_H
+#define EVALUATOR_LEDGER_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/io.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum ledger_status { LEDGER_DONE, LEDGER_FAILED, LEDGER_GONE };
+enum { LEDGER_NAME_MAX = 256 };
+
+struct ledger_record {
+    int64_t step;
+    char checkpoint[LEDGER_NAME_MAX];
+    uint64_t digest;
+    int has_digest;
+    enum ledger_status status;
+    int has_metrics;
+    double precision, best_precision, loss, cross_entropy; /* best_precision NaN: there is none yet */
+    int64_t correct, examples;
+    char weights[32]; /* "variables", "moving averages", "mixed" */
+    double seconds, started, lag, wall_time;
+    int64_t run;
+    char reason[480];
+};
+
+/* What stands in the ledger, appended lines included. */
+struct ledger_summary {
+    size_t done, failed, gone, odd_lines; /* odd lines: passed over, kept in the file */
+    size_t cut_bytes;                     /* of a cut last line, dropped at the start */
+    int has_best;
+    double best_precision;                /* the earliest of the highest; NaN is never best */
+    int64_t best_step;
+    char best_checkpoint[LEDGER_NAME_MAX];
+    int64_t last_run, last_step;          /* the newest run, and the highest step with a point in it; -1: none */
+    int64_t highest_step;                 /* of all evaluated; -1: none */
+};
+
+struct ledger;
+
+/* Called for each record that is there already, in order; the record is borrowed. Not OK ends the reading. */
+typedef int ledger_visit(void *context, const struct ledger_record *record, struct error *e);
+
+/* Opens or makes the file, reads it and cuts a cut last line off. io may be NULL for io_real; borrowed until close.
+ * visit may be NULL. On OK *out is yours until ledger_close(). */
+int ledger_open(struct ledger **out, const struct io *io, const char *path, ledger_visit *visit, void *context,
+                struct error *e);
+void ledger_close(struct ledger *l); /* NULL is fine */
+
+/* Down to the disk when it returns OK. ERR_IO: the record is not in the ledger; the same call may be tried again. */
+int ledger_append(struct ledger *l, const struct ledger_record *record, struct error *e);
+
+const struct ledger_summary *ledger_summary(const struct ledger *l); /* borrowed */
+
+/* 1 if the precision of this record would be a new best. */
+int ledger_improves(const struct ledger_summary *s, double precision);
+
+/* One record as a line, with its newline. */
+void ledger_format(const struct ledger_record *record, struct buffer *out);
+/* And back: n bytes without the newline. ERR_CORRUPT: not such a record. Unknown fields are passed over. */
+int ledger_parse(const char *line, size_t n, struct ledger_record *out, struct error *e);
+
+#endif

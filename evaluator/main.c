@@ -1,0 +1,317 @@
+/*
+ * evaluator - scores every checkpoint of a running training, once each, and leaves a curve for TensorBoard.
+ */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/options.h"
+#include "dataset/dataset.h"
+#include "evaluator/builtin_runner.h"
+#include "evaluator/evaluation_loop.h"
+#include "model/model.h"
+
+#include <limits.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EXIT_DONE = 0, EXIT_SOME_FAILED = 1, EXIT_USAGE = 2 };
+
+struct command { /* as given on the command line */
+    const char *checkpoint_directory, *eval_directory, *model, *data, *data_directory;
+    int64_t batch_size, num_examples, every, from, until_step, max_evaluations, pid;
+    double poll, quiet, idle_timeout, min_interval;
+    const char *done_file, *tags, *wall_time;
+    int once, latest_only, forever, strict, retry_failed, json, moving_averages, inotify;
+};
+
+static const char examples[] =
+    "  evaluator --checkpoint-dir ckpt --eval-dir logs/run/eval --model resnet32 --data cifar10 --data-dir data\n"
+    "  evaluator --checkpoint-dir ckpt --eval-dir eval --model lenet --data fashion-mnist --once --json\n";
+
+static const struct option table_template[] = {
+    { OPTION_HEADING, .help = "What is evaluated:" },
+    { OPTION_TEXT, .name = "checkpoint-dir", .argument = "DIR",
+      .help = "Watch this directory; it need not exist yet. Required." },
+    { OPTION_TEXT, .name = "eval-dir", .argument = "DIR",
+      .help = "Write the ledger evaluations.jsonl and the event files here; made if missing. Required." },
+    { OPTION_TEXT, .name = "model", .argument = "NAME", .help = "The model the checkpoints are of. Required." },
+    { OPTION_TEXT, .name = "data", .argument = "NAME", .help = "Evaluate on the test images of this data set. "
+      "Required." },
+    { OPTION_TEXT, .name = "data-dir", .argument = "DIR",
+      .help = "Where the data set's files are. Default: the usual place, where there is one." },
+    { OPTION_INT, .name = "batch-size", .argument = "B", .help = "Images at a time; results do not depend on it. "
+      "Default: the model's.", .minimum = 1, .maximum = 65536 },
+    { OPTION_INT, .name = "num-examples", .argument = "N", .help = "The first N test images, each once. Default: all.",
+      .minimum = 1, .maximum = 1e9 },
+    { OPTION_FLAG, .name = "ema", .help = "Moving averages of the variables where the model's reference evaluates "
+      "them and the checkpoint has them. On; --no-ema takes the variables themselves." },
+    { OPTION_HEADING, .help = "Which checkpoints, all in order of their steps by default:" },
+    { OPTION_FLAG, .name = "latest-only", .help = "Of those that wait, only the newest." },
+    { OPTION_INT, .name = "every", .argument = "N", .help = "The first, and then every N-th that is found.",
+      .minimum = 1, .maximum = 1e9 },
+    { OPTION_INT, .name = "from", .argument = "STEP", .help = "None below this step.", .minimum = 0, .maximum = 1e15 },
+    { OPTION_DOUBLE, .name = "min-interval", .argument = "SECONDS",
+      .help = "At least so long from the start of one evaluation to the next.", .minimum = 0, .maximum = 1e9 },
+    { OPTION_FLAG, .name = "retry-failed", .help = "Also those that the ledger has as failed." },
+    { OPTION_HEADING, .help = "When it ends; what waits then is evaluated first. Default: when training.json beside "
+      "the checkpoints says finished:" },
+    { OPTION_FLAG, .name = "once", .help = "When all that are there are done." },
+    { OPTION_INT, .name = "until-step", .argument = "N", .help = "When this step or a higher one is evaluated.",
+      .minimum = 0, .maximum = 1e15 },
+    { OPTION_DOUBLE, .name = "idle-timeout", .argument = "SECONDS", .help = "When nothing new came for so long.",
+      .minimum = 0, .maximum = 1e9 },
+    { OPTION_TEXT, .name = "done-file", .argument = "FILE", .help = "When this file is there." },
+    { OPTION_INT, .name = "pid", .argument = "P", .help = "When this process is gone.", .minimum = 1,
+      .maximum = INT_MAX },
+    { OPTION_INT, .name = "max-evaluations", .argument = "N", .help = "After so many, whatever waits.", .minimum = 1,
+      .maximum = 1e15 },
+    { OPTION_FLAG, .name = "forever", .help = "Whatever training.json says." },
+    { OPTION_FLAG, .name = "strict", .help = "At the first checkpoint that fails, with exit status 1." },
+    { OPTION_HEADING, .help = "How it watches:" },
+    { OPTION_DOUBLE, .name = "poll-interval", .argument = "SECONDS", .help = "List the directory at least so often, "
+      "for file systems without notification. Default: 1.", .minimum = 0.01, .maximum = 86400 },
+    { OPTION_DOUBLE, .name = "quiet-time", .argument = "SECONDS", .help = "What is not whole and has not changed for "
+      "so long has failed. Default: 30.", .minimum = 0, .maximum = 1e9 },
+    { OPTION_FLAG, .name = "inotify", .help = "Be notified of changes. On; --no-inotify only polls." },
+    { OPTION_HEADING, .help = "What it writes:" },
+    { OPTION_CHOICE, .name = "tags", .argument = "NAME", .help = "Tags of another evaluator: homework, tutorial, "
+      "resnet, im2txt, keras, estimator. Default: precision, best_precision, loss.",
+      .choices = "homework|tutorial|resnet|im2txt|keras|estimator" },
+    { OPTION_CHOICE, .name = "wall-time", .argument = "WHAT", .help = "Time of a point: evaluation (default), or "
+      "checkpoint: when its index was written.", .choices = "evaluation|checkpoint" },
+    { OPTION_FLAG, .name = "json", .help = "Each line of the ledger on standard output, too." },
+};
+enum { OPTIONS = sizeof table_template / sizeof *table_template };
+
+static void bind_values(struct option *table, struct command *c)
+{
+    const struct { const char *name; void *value; } values[] = {
+        { "checkpoint-dir", &c->checkpoint_directory }, { "eval-dir", &c->eval_directory }, { "model", &c->model },
+        { "data", &c->data }, { "data-dir", &c->data_directory }, { "batch-size", &c->batch_size },
+        { "num-examples", &c->num_examples }, { "ema", &c->moving_averages }, { "latest-only", &c->latest_only },
+        { "every", &c->every }, { "from", &c->from }, { "min-interval", &c->min_interval },
+        { "retry-failed", &c->retry_failed }, { "once", &c->once }, { "until-step", &c->until_step },
+        { "idle-timeout", &c->idle_timeout }, { "done-file", &c->done_file }, { "pid", &c->pid },
+        { "max-evaluations", &c->max_evaluations }, { "forever", &c->forever }, { "strict", &c->strict },
+        { "poll-interval", &c->poll }, { "quiet-time", &c->quiet }, { "inotify", &c->inotify }, { "tags", &c->tags },
+        { "wall-time", &c->wall_time }, { "json", &c->json },
+    };
+
+    for (size_t i = 0; i < OPTIONS; i++)
+        for (size_t k = 0; table[i].name && k < sizeof values / sizeof *values; k++)
+            if (!strcmp(table[i].name, values[k].name))
+                table[i].value = values[k].value;
+}
+
+static int check_name(const char *what, const char *given, const char *const *names, struct error *e)
+{
+    char known[256] = "";
+    size_t count = 0, used = 0;
+    const char *near;
+
+    for (; names[count]; count++) {
+        if (given && !strcmp(given, names[count]))
+            return OK;
+        if (used < sizeof known)
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", count ? ", " : "", names[count]);
+    }
+    if (!given)
+        return error_set(e, ERR_ARG, "--%s is missing; it is one of %s", what, known);
+    near = options_nearest(given, names, count);
+    return error_set(e, ERR_ARG, "unknown --%s '%s'; %s%s%sit is one of %s", what, given, near ? "did you mean '" : "",
+                     near ? near : "", near ? "'? " : "", known);
+}
+
+static int check_command(const struct command *c, int positional, char **argv, struct error *e)
+{
+    struct stat st;
+    int rc;
+
+    if (positional)
+        return error_set(e, ERR_ARG, "'%s': only options are taken; see --help", argv[1]);
+    if (!c->checkpoint_directory || !c->eval_directory)
+        return error_set(e, ERR_ARG, "--%s is missing; see --help",
+                         c->checkpoint_directory ? "eval-dir" : "checkpoint-dir");
+    if ((rc = check_name("model", c->model, model_names(), e)) != OK ||
+        (rc = check_name("data", c->data, dataset_names(), e)) != OK)
+        return rc;
+    if (stat(c->checkpoint_directory, &st) == 0 && !S_ISDIR(st.st_mode))
+        return error_set(e, ERR_ARG, "%s: is not a directory", c->checkpoint_directory);
+    if (c->once && stat(c->checkpoint_directory, &st) < 0)
+        return error_system(e, "%s: no checkpoints to evaluate --once", c->checkpoint_directory);
+    return OK;
+}
+
+/* How many checkpoints may wait with open files: a fourth of the descriptors we can get, since each has its index and
+ * at least one data file. */
+static size_t queue_limit(void)
+{
+    struct rlimit limit;
+    rlim_t count;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 64;
+    limit.rlim_cur = limit.rlim_max != RLIM_INFINITY && limit.rlim_max < 4096 ? limit.rlim_max : 4096;
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+        getrlimit(RLIMIT_NOFILE, &limit);
+    count = limit.rlim_cur / 4;
+    return count < 8 ? 8 : count > 1024 ? 1024 : (size_t)count;
+}
+
+static int open_signals(struct error *e)
+{
+    sigset_t set;
+    int fd;
+
+    /* Blocked before the first thread starts, so that all threads leave them to the descriptor. */
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    if ((fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC)) < 0)
+        error_system(e, "no descriptor for signals");
+    return fd;
+}
+
+struct recall {
+    struct queue *queue;
+    int retry_failed;
+};
+
+static int recall(void *context, const struct ledger_record *r, struct error *e)
+{
+    struct recall *to = context;
+
+    if (!r->has_digest || r->status == LEDGER_GONE || (r->status == LEDGER_FAILED && to->retry_failed))
+        return OK;
+    return queue_remember(to->queue, r->checkpoint, r->digest, e);
+}
+
+static int open_records(const struct command *c, struct evaluation_loop *l, struct error *e)
+{
+    struct recall to = { l->queue, c->retry_failed };
+    const struct ledger_summary *s;
+    char path[PATH_MAX];
+    int rc;
+
+    if ((rc = file_join(path, sizeof path, c->eval_directory, "evaluations.jsonl", e)) != OK ||
+        (rc = ledger_open(&l->ledger, NULL, path, recall, &to, e)) != OK)
+        return rc;
+    s = ledger_summary(l->ledger);
+    if (s->cut_bytes)
+        log_line(l->log, "%s: dropped a cut last line of %zu bytes", path, s->cut_bytes);
+    if (s->odd_lines)
+        log_line(l->log, "%s: passed over %zu lines that are not of a ledger", path, s->odd_lines);
+    return evaluation_log_open(&l->events, c->eval_directory, evaluation_tags_find(c->tags), s->last_run,
+                               s->last_step, e);
+}
+
+static struct evaluation_loop_settings settings(const struct command *c)
+{
+    return (struct evaluation_loop_settings){
+        .checkpoint_directory = c->checkpoint_directory,
+        .ending = { .once = c->once, .forever = c->forever, .until_step = c->until_step,
+                    .max_evaluations = c->max_evaluations, .idle_timeout = c->idle_timeout,
+                    .done_file = c->done_file, .pid = c->pid },
+        .latest_only = c->latest_only, .every = c->every, .from = c->from, .min_interval = c->min_interval,
+        .strict = c->strict, .json = c->json, .retry_seconds = 1,
+        .checkpoint_time = c->wall_time && !strcmp(c->wall_time, "checkpoint"),
+    };
+}
+
+static int finish(struct evaluation_loop *l, int rc, const struct error *e)
+{
+    const struct ledger_summary *s = ledger_summary(l->ledger);
+
+    if (*e->message)
+        log_line(l->log, "%s", e->message);
+    if (rc < 0)
+        return EXIT_USAGE;
+    log_line(l->log, "%lld evaluated, %lld skipped; in all %zu done, %zu failed, %zu gone; best precision %.3f (%s)",
+             (long long)l->evaluations, (long long)l->skipped, s->done, s->failed, s->gone,
+             s->has_best ? s->best_precision : 0, s->has_best ? s->best_checkpoint : "none");
+    if (!s->done && !s->failed && !s->gone && l->settings.ending.once)
+        log_line(l->log, "%s: no checkpoint found; looked for files named NAME-STEP.index",
+                 l->settings.checkpoint_directory);
+    return rc == OK && !s->failed && !s->gone ? EXIT_DONE : EXIT_SOME_FAILED;
+}
+
+/* Lock, ledger and watch first, the data and the net after: what comes and goes meanwhile is not missed. */
+static int work(const struct command *c, struct log *log)
+{
+    struct queue queue;
+    struct evaluation_loop l = { .settings = settings(c), .log = log, .queue = &queue };
+    struct watcher_events events = evaluation_loop_events(&l);
+    struct watcher_options watch = { c->poll, c->quiet, c->inotify };
+    struct builtin_runner_options built_in = { .model = c->model, .data = c->data,
+                                               .data_directory = c->data_directory, .num_examples = c->num_examples,
+                                               .batch_size = (int)c->batch_size,
+                                               .moving_averages = c->moving_averages };
+    struct runner runner = { 0 };
+    struct error e = { 0 };
+    char path[PATH_MAX];
+    int lock = -1, status = EXIT_USAGE, rc;
+
+    if (queue_init(&queue, queue_limit(), &e) != OK || (l.signal_fd = open_signals(&e)) < 0)
+        goto out;
+    if (file_make_directories(c->eval_directory, &e) != OK ||
+        file_join(path, sizeof path, c->eval_directory, "evaluator.lock", &e) != OK || file_lock(path, &lock, &e) != OK)
+        goto out;
+    if (open_records(c, &l, &e) != OK || watcher_open(&l.watcher, c->checkpoint_directory, &watch, &queue, &events,
+                                                     &e) != OK || watcher_look(l.watcher, &e) != OK)
+        goto out;
+    l.first_look = clock_wall();
+    if (builtin_runner_new(&runner, &built_in, &e) != OK)
+        goto out;
+    l.runner = &runner;
+    malloc_trim(0);
+    rc = evaluation_loop_run(&l, &e);
+    status = finish(&l, rc, &e);
+    e.message[0] = '\0';
+out:
+    if (*e.message)
+        log_line(log, "%s", e.message);
+    if (runner.free)
+        runner.free(runner.context);
+    watcher_close(l.watcher);
+    evaluation_log_close(l.events, NULL);
+    ledger_close(l.ledger);
+    queue_release(&queue);
+    if (lock >= 0)
+        close(lock);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct command c = { .until_step = -1, .poll = 1, .quiet = 30, .moving_averages = 1, .inotify = 1 };
+    struct option table[OPTIONS];
+    struct options options = {
+        .program = "evaluator", .usage = "--checkpoint-dir DIR --eval-dir DIR --model NAME --data NAME [OPTION...]",
+        .summary = "Watches a directory of checkpoints beside a running training and scores every one of them, once "
+                   "each, lowest step first; writes scalars for TensorBoard and one line of JSON for each. Started "
+                   "again, it goes on where it stopped. Exit status: 0 all evaluated, 1 some failed, 2 wrong usage or "
+                   "input.",
+        .examples = examples, .table = table, .count = OPTIONS,
+    };
+    struct error e = { 0 };
+    struct log log;
+    int positional = 0, rc;
+
+    memcpy(table, table_template, sizeof table);
+    bind_values(table, &c);
+    log_init(&log, "evaluator", STDERR_FILENO);
+    if ((rc = options_parse(&options, argc, argv, &positional, &e)) == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc != OPTIONS_RUN || (rc = check_command(&c, positional, argv, &e)) != OK) {
+        log_line(&log, "%s", e.message);
+        return EXIT_USAGE;
+    }
+    return work(&c, &log);
+}

@@ -1,0 +1,120 @@
+#include "evaluator/queue.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+int queue_init(struct queue *q, size_t limit, struct error *e)
+{
+    memset(q, 0, sizeof *q);
+    q->limit = limit;
+    if (!(q->items = calloc(limit, sizeof *q->items)))
+        return error_set(e, ERR_NOMEM, "no memory for a queue of %zu checkpoints", limit);
+    return OK;
+}
+
+void queue_item_release(struct queue_item *item)
+{
+    free(item->name);
+    tensor_bundle_close(item->bundle);
+    memset(item, 0, sizeof *item);
+}
+
+void queue_release(struct queue *q)
+{
+    for (size_t i = 0; i < q->count; i++)
+        queue_item_release(&q->items[i]);
+    for (size_t i = 0; i < q->known_count; i++)
+        free(q->known[i].name);
+    free(q->items);
+    free(q->known);
+    memset(q, 0, sizeof *q);
+}
+
+/* The place of (name, digest) among the known ones, or where it would go. */
+static size_t place(const struct queue *q, const char *name, uint64_t digest)
+{
+    size_t low = 0, high = q->known_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(q->known[middle].name, name);
+
+        if (order < 0 || (order == 0 && q->known[middle].digest < digest))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int queue_knows(const struct queue *q, const char *name, uint64_t digest)
+{
+    size_t i = place(q, name, digest);
+
+    return i < q->known_count && q->known[i].digest == digest && !strcmp(q->known[i].name, name);
+}
+
+int queue_knows_name(const struct queue *q, const char *name)
+{
+    size_t i = place(q, name, 0);
+
+    return i < q->known_count && !strcmp(q->known[i].name, name);
+}
+
+int queue_remember(struct queue *q, const char *name, uint64_t digest, struct error *e)
+{
+    size_t i = place(q, name, digest);
+    char *copy;
+
+    if (queue_knows(q, name, digest))
+        return OK;
+    if (q->known_count == q->known_capacity) {
+        size_t capacity = q->known_capacity ? q->known_capacity * 2 : 256;
+        struct queue_identity *grown = realloc(q->known, capacity * sizeof *grown);
+
+        if (!grown)
+            return error_set(e, ERR_NOMEM, "no memory to remember %zu checkpoints", capacity);
+        q->known = grown;
+        q->known_capacity = capacity;
+    }
+    if (!(copy = strdup(name)))
+        return error_set(e, ERR_NOMEM, "no memory to remember %s", name);
+    memmove(q->known + i + 1, q->known + i, (q->known_count - i) * sizeof *q->known);
+    q->known[i] = (struct queue_identity){ copy, digest };
+    q->known_count++;
+    return OK;
+}
+
+int queue_full(const struct queue *q)
+{
+    return q->count >= q->limit;
+}
+
+int queue_offer(struct queue *q, const struct queue_item *item, struct error *e)
+{
+    size_t i = q->count;
+    int rc;
+
+    assert(!queue_full(q));
+    if (queue_knows(q, item->name, item->digest))
+        return QUEUE_KNOWN;
+    if ((rc = queue_remember(q, item->name, item->digest, e)) < 0)
+        return rc;
+    while (i > 0 && q->items[i - 1].step > item->step)
+        i--;
+    memmove(q->items + i + 1, q->items + i, (q->count - i) * sizeof *q->items);
+    q->items[i] = *item;
+    q->count++;
+    return QUEUE_ADDED;
+}
+
+int queue_take(struct queue *q, struct queue_item *out)
+{
+    if (!q->count)
+        return 0;
+    *out = q->items[0];
+    q->count--;
+    memmove(q->items, q->items + 1, q->count * sizeof *q->items);
+    return 1;
+}

@@ -1,0 +1,59 @@
+/*
+ * queue.h - checkpoints that are whole and wait for their evaluation, lowest step first, each with its files held
+ * open; and the memory of which ones were seen before. A checkpoint is its base name together with the digest of its
+ * index: a moved directory changes neither, an overwritten checkpoint changes the digest. One thread at a time.
+ */
+#ifndef EVALUATOR_QUEUE_H
+#define EVALUATOR_QUEUE_H
+
+#include "base/error.h"
+#include "checkpoint/tensor_bundle.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct queue_item {
+    char *name;                   /* owned */
+    int64_t step;
+    uint64_t digest;
+    struct tensor_bundle *bundle; /* owned; holds the descriptors. May be NULL */
+    double found;                 /* wall seconds when it was found whole */
+    double written;               /* wall seconds of the index file's last change */
+    double modified;              /* wall seconds of the index file's content */
+};
+
+struct queue_identity {
+    char *name;
+    uint64_t digest;
+};
+
+struct queue {
+    struct queue_item *items; /* ascending by step; equal steps in order of arrival */
+    size_t count, limit;      /* limit: how many may wait with open files */
+    struct queue_identity *known; /* ascending by name, then digest */
+    size_t known_count, known_capacity;
+};
+
+enum { QUEUE_KNOWN = 0, QUEUE_ADDED = 1 };
+
+/* limit > 0. ERR_NOMEM. */
+int queue_init(struct queue *q, size_t limit, struct error *e);
+void queue_release(struct queue *q); /* closes what still waits */
+
+/* Remembers that this checkpoint needs no evaluation (any more). Remembering twice is fine. */
+int queue_remember(struct queue *q, const char *name, uint64_t digest, struct error *e);
+int queue_knows(const struct queue *q, const char *name, uint64_t digest);
+/* 1 if any version of that name is known. */
+int queue_knows_name(const struct queue *q, const char *name);
+
+int queue_full(const struct queue *q);
+
+/* QUEUE_ADDED: item is the queue's now, and known. QUEUE_KNOWN: seen before; item stays the caller's, as it does with
+ * ERR_NOMEM. The queue must not be full. */
+int queue_offer(struct queue *q, const struct queue_item *item, struct error *e);
+
+/* 1 and the item with the lowest step, yours to queue_item_release(); 0: nothing waits. */
+int queue_take(struct queue *q, struct queue_item *out);
+void queue_item_release(struct queue_item *item);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * sightings.h - what is known of the checkpoints of a directory, and what to do about each: the deciding half of the
+ * watcher, without files or clock, so that a test can feed it listings and times.
+ *
+ *              listed                opened whole
+ *   (unknown) --------> NEW ---------------------------------------> OPENED
+ *                        |  not whole      quiet time over              |
+ *                        `----------> WAITING ------------> FAILED      | index changed
+ *                        ^               | files changed: the quiet     |
+ *                        |               | time begins again            |
+ *                        `---------------+------ files changed ---------'
+ * One that is no longer listed is forgotten; if nobody had opened it before (NEW, WAITING), it is gone, and reported.
+ * One thread at a time.
+ */
+#ifndef EVALUATOR_SIGHTINGS_H
+#define EVALUATOR_SIGHTINGS_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum sighting_state { SIGHTING_NEW, SIGHTING_WAITING, SIGHTING_OPENED, SIGHTING_FAILED };
+
+struct sighting {
+    char *name;               /* base name of the prefix; owned */
+    int64_t step;             /* of the name, -1 without one */
+    uint64_t stamp;           /* of the index file: differs when the file was written anew */
+    uint64_t data_stamp;      /* the same of the data files; kept up to date while not whole only */
+    double changed;           /* monotonic seconds: the last change of its files */
+    enum sighting_state state;
+};
+
+struct sighting_seen { /* one line of a listing */
+    const char *name;  /* borrowed */
+    int64_t step;
+    uint64_t stamp;
+    double age;        /* seconds since the index file changed, as the file system says; < 0 counts as 0 */
+};
+
+struct sightings {
+    struct sighting *items; /* ascending by step, then name */
+    size_t count;
+    double quiet_seconds;
+    int closed;             /* 1: names that are not known yet are ignored (draining before the end) */
+};
+
+struct sighting_list {
+    struct sighting *items;
+    size_t count;
+};
+
+void sightings_init(struct sightings *s, double quiet_seconds);
+void sightings_release(struct sightings *s);
+
+/* Takes in a listing, ascending by step, then name. *gone gets those that vanished unopened: yours, release it with
+ * sighting_list_release(). ERR_NOMEM: nothing has changed. */
+int sightings_update(struct sightings *s, const struct sighting_seen *seen, size_t count, double now,
+                     struct sighting_list *gone, struct error *e);
+void sighting_list_release(struct sighting_list *list);
+
+/* 1: somebody should try to open it now. */
+int sighting_due(const struct sighting *item);
+/* 1: its data files are to be looked at, because they decide about it. */
+int sighting_incomplete(const struct sighting *item);
+
+/* What its data files look like now. A change makes a failed one due again and restarts the quiet time. */
+void sighting_data(struct sighting *item, uint64_t data_stamp, double age, double now);
+void sighting_opened(struct sighting *item);
+/* It could not be opened. 1: it has not changed for the quiet time, and counts as failed from now on. 0: wait. */
+int sighting_not_whole(const struct sightings *s, struct sighting *item, double now);
+
+/* How many are NEW or WAITING. */
+size_t sightings_undecided(const struct sightings *s);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * watch_inotify.h - says that something changed in one directory, by libinotifytools in a thread of its own. It never
+ * says what: whoever listens lists the directory again, so a lost or doubled message does no harm. A directory that
+ * is not there (yet, or any more) is tried again every `retry_seconds`.
+ *
+ * The library keeps its state in globals: one watch_inotify a process at a time, and this is the only file that sees
+ * it. start and stop are for one thread; descriptor and take for the same one.
+ */
+#ifndef EVALUATOR_WATCH_INOTIFY_H
+#define EVALUATOR_WATCH_INOTIFY_H
+
+#include "base/error.h"
+
+enum watch_news {           /* bits of what watch_inotify_take() returns */
+    WATCH_CHANGED = 1,      /* a file that may matter came, changed, moved or went */
+    WATCH_OVERFLOW = 2,     /* the kernel dropped messages */
+    WATCH_STANDS = 4,       /* the directory is there and is watched from now on */
+    WATCH_GONE = 8,         /* the directory was deleted, moved or replaced */
+};
+
+struct watch_inotify;
+
+/* Tries to watch at once, in the caller's thread: *standing is 1 if the watch stands when this returns, 0 if the
+ * directory is not there. ERR_IO: inotify cannot be used here (limits, no kernel support); poll instead. directory is
+ * copied. On OK *out is yours until watch_inotify_stop(). */
+int watch_inotify_start(struct watch_inotify **out, const char *directory, double retry_seconds, int *standing,
+                        struct error *e);
+void watch_inotify_stop(struct watch_inotify *w); /* NULL is fine */
+
+/* A descriptor that is readable while there is news. Borrowed. */
+int watch_inotify_descriptor(const struct watch_inotify *w);
+/* The news since the last call, 0 for none. Never blocks. */
+unsigned watch_inotify_take(struct watch_inotify *w);
+
+#endif

@@ -1,0 +1,373 @@
+#include "evaluator/watcher.h"
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "base/file.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "evaluator/sightings.h"
+#include "evaluator/watch_inotify.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { INDEX_LIMIT = 256 << 20, TROUBLE_MAX = 480 };
+
+struct watcher {
+    char *directory;
+    struct watcher_options options;
+    struct queue *queue;
+    const struct watcher_events *events;
+    struct watch_inotify *inotify; /* NULL: poll only */
+    struct sightings sightings;
+    int there;                     /* -1: not looked yet */
+    double next_poll;              /* monotonic */
+    char trouble[TROUBLE_MAX];     /* said last */
+};
+
+static void say_trouble(struct watcher *w, const char *sentence)
+{
+    if (!strcmp(w->trouble, sentence))
+        return;
+    snprintf(w->trouble, sizeof w->trouble, "%s", sentence);
+    if (*sentence)
+        w->events->trouble(w->events->context, sentence);
+}
+
+int watcher_open(struct watcher **out, const char *directory, const struct watcher_options *options,
+                 struct queue *queue, const struct watcher_events *events, struct error *e)
+{
+    struct watcher *w = calloc(1, sizeof *w);
+    struct error why = { 0 };
+    int standing = 0;
+
+    *out = NULL;
+    if (!w || !(w->directory = strdup(directory))) {
+        free(w);
+        return error_set(e, ERR_NOMEM, "%s: no memory to watch it", directory);
+    }
+    w->options = *options;
+    w->queue = queue;
+    w->events = events;
+    w->there = -1;
+    sightings_init(&w->sightings, options->quiet_seconds);
+    if (options->inotify &&
+        watch_inotify_start(&w->inotify, directory, options->poll_seconds, &standing, &why) != OK) {
+        char sentence[TROUBLE_MAX];
+
+        snprintf(sentence, sizeof sentence, "%.300s; looking every %g s instead", why.message, options->poll_seconds);
+        say_trouble(w, sentence);
+    }
+    *out = w;
+    return OK;
+}
+
+void watcher_close(struct watcher *w)
+{
+    if (!w)
+        return;
+    watch_inotify_stop(w->inotify);
+    sightings_release(&w->sightings);
+    free(w->directory);
+    free(w);
+}
+
+int watcher_descriptor(const struct watcher *w)
+{
+    return w->inotify ? watch_inotify_descriptor(w->inotify) : -1;
+}
+
+double watcher_due(const struct watcher *w)
+{
+    double left = w->next_poll - clock_monotonic();
+
+    return left > 0 ? left : 0;
+}
+
+int watcher_should_look(struct watcher *w)
+{
+    if (w->inotify && watch_inotify_take(w->inotify))
+        return 1;
+    return watcher_due(w) <= 0;
+}
+
+/* ---- what the file system says ----------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h ^= x + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
+    return h * 0xff51afd7ed558ccdu;
+}
+
+static uint64_t stamp(const struct stat *st)
+{
+    uint64_t h = mix((uint64_t)st->st_dev, (uint64_t)st->st_ino);
+
+    h = mix(h, (uint64_t)st->st_size);
+    h = mix(mix(h, (uint64_t)st->st_mtim.tv_sec), (uint64_t)st->st_mtim.tv_nsec);
+    return mix(mix(h, (uint64_t)st->st_ctim.tv_sec), (uint64_t)st->st_ctim.tv_nsec);
+}
+
+/* ctime, since it also moves when a file with an old content is renamed into place. */
+static double changed_at(const struct stat *st)
+{
+    return (double)st->st_ctim.tv_sec + (double)st->st_ctim.tv_nsec * 1e-9;
+}
+
+static int by_step(const void *a, const void *b)
+{
+    const struct sighting_seen *x = a, *y = b;
+
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static int see(int directory_fd, const struct checkpoint_list *list, struct sighting_seen *seen, size_t *count)
+{
+    double wall = clock_wall();
+
+    *count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        char name[NAME_MAX + 8];
+        struct stat st;
+
+        snprintf(name, sizeof name, "%s.index", list->items[i].name);
+        if (fstatat(directory_fd, name, &st, 0) < 0 || !S_ISREG(st.st_mode))
+            continue; /* deleted since it was listed, or a FIFO nobody should open */
+        seen[(*count)++] = (struct sighting_seen){ list->items[i].name, list->items[i].step, stamp(&st),
+                                                   wall - changed_at(&st) };
+    }
+    qsort(seen, *count, sizeof *seen, by_step);
+    return OK;
+}
+
+/* What the data files of those that are not whole look like now: they decide whether the quiet time goes on. */
+static void look_at_data(struct watcher *w, int directory_fd, double now)
+{
+    double wall = clock_wall();
+
+    for (size_t i = 0; i < w->sightings.count; i++) {
+        struct sighting *item = &w->sightings.items[i];
+        size_t n = strlen(item->name);
+        uint64_t sum = 1; /* never 0, which stands for "not looked yet" */
+        double newest = 0;
+        struct dirent *entry;
+        DIR *d;
+        int fd;
+
+        if (!sighting_incomplete(item))
+            continue;
+        if ((fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || !(d = fdopendir(fd))) {
+            if (fd >= 0)
+                close(fd);
+            return;
+        }
+        while ((entry = readdir(d))) {
+            struct stat st;
+
+            if (strncmp(entry->d_name, item->name, n) || strncmp(entry->d_name + n, ".data-", 6) ||
+                fstatat(directory_fd, entry->d_name, &st, 0) < 0)
+                continue;
+            sum += stamp(&st);
+            if (changed_at(&st) > newest)
+                newest = changed_at(&st);
+        }
+        closedir(d);
+        sighting_data(item, sum ? sum : 1, newest > 0 ? wall - newest : wall, now);
+    }
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+int64_t watcher_step(struct tensor_bundle *bundle, const char *name)
+{
+    const struct tensor_entry *entry = tensor_bundle_find(bundle, "global_step");
+    int64_t step;
+
+    if (entry && tensor_bundle_read_integer(bundle, entry, &step, NULL) == OK && step >= 0)
+        return step;
+    return checkpoint_name_step(name);
+}
+
+/* Of an index that cannot be opened: enough to know on the next start that this one was recorded already. */
+static int raw_digest(const char *prefix, uint64_t *digest)
+{
+    struct buffer bytes = BUFFER_EMPTY;
+    char path[PATH_MAX];
+    int rc = snprintf(path, sizeof path, "%s.index", prefix) < (int)sizeof path &&
+             file_read(path, INDEX_LIMIT, &bytes, NULL) == OK;
+
+    if (rc)
+        *digest = (uint64_t)crc32c(buffer_text(&bytes), bytes.length) << 32 | (uint32_t)bytes.length;
+    buffer_release(&bytes);
+    return rc;
+}
+
+static int not_whole(struct watcher *w, struct sighting *item, const char *prefix, double now,
+                     const struct error *why, struct error *e)
+{
+    struct watcher_failure failure = { .name = item->name, .step = item->step, .reason = why->message };
+
+    if (why->system == EMFILE || why->system == ENFILE || why->code == ERR_NOMEM) {
+        say_trouble(w, why->message);
+        item->state = SIGHTING_WAITING; /* our own lack, which says nothing of the checkpoint */
+        return OK;
+    }
+    if (!sighting_not_whole(&w->sightings, item, now))
+        return OK;
+    failure.has_digest = raw_digest(prefix, &failure.digest);
+    if (failure.has_digest) {
+        int rc;
+
+        if (queue_knows(w->queue, item->name, failure.digest))
+            return OK;
+        if ((rc = queue_remember(w->queue, item->name, failure.digest, e)) != OK)
+            return rc;
+    }
+    w->events->failed(w->events->context, &failure);
+    return OK;
+}
+
+static int whole(struct watcher *w, struct sighting *item, const char *prefix, struct tensor_bundle *bundle,
+                 struct error *e)
+{
+    struct queue_item offer = { .bundle = bundle, .digest = tensor_bundle_digest(bundle), .found = clock_wall() };
+    char path[PATH_MAX];
+    struct stat st;
+    int rc;
+
+    sighting_opened(item);
+    if (queue_knows(w->queue, item->name, offer.digest)) {
+        tensor_bundle_close(bundle);
+        return OK;
+    }
+    offer.step = watcher_step(bundle, item->name);
+    offer.written = offer.modified = offer.found;
+    if (snprintf(path, sizeof path, "%s.index", prefix) < (int)sizeof path && stat(path, &st) == 0) {
+        offer.written = changed_at(&st);
+        offer.modified = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
+    }
+    if (!(offer.name = strdup(item->name))) {
+        tensor_bundle_close(bundle);
+        return error_set(e, ERR_NOMEM, "no memory for the name %s", item->name);
+    }
+    if ((rc = queue_offer(w->queue, &offer, e)) == QUEUE_ADDED) {
+        w->events->found(w->events->context, &offer);
+        return OK;
+    }
+    queue_item_release(&offer);
+    return rc < 0 ? rc : OK;
+}
+
+static int open_due(struct watcher *w, double now, struct error *e)
+{
+    for (size_t i = 0; i < w->sightings.count && !queue_full(w->queue); i++) {
+        struct sighting *item = &w->sightings.items[i];
+        struct error why = { 0 };
+        struct tensor_bundle *bundle;
+        char prefix[PATH_MAX];
+        int rc;
+
+        if (!sighting_due(item))
+            continue;
+        if ((rc = file_join(prefix, sizeof prefix, w->directory, item->name, &why)) == OK)
+            rc = tensor_bundle_open(&bundle, prefix, &why);
+        rc = rc == OK ? whole(w, item, prefix, bundle, e) : not_whole(w, item, prefix, now, &why, e);
+        if (rc != OK)
+            return rc;
+    }
+    return OK;
+}
+
+/* ---- a look ------------------------------------------------------------------------------------------------------ */
+
+static void tell_directory(struct watcher *w, int there)
+{
+    if (w->there == there)
+        return;
+    w->there = there;
+    w->events->directory(w->events->context, there);
+}
+
+static int take_in(struct watcher *w, int directory_fd, const struct checkpoint_list *list, double now,
+                   struct error *e)
+{
+    struct sighting_seen *seen = calloc(list->count + 1, sizeof *seen);
+    struct sighting_list gone;
+    size_t count = 0;
+    int rc;
+
+    if (!seen)
+        return error_set(e, ERR_NOMEM, "no memory for a list of %zu checkpoints", list->count);
+    if (directory_fd >= 0)
+        see(directory_fd, list, seen, &count);
+    if ((rc = sightings_update(&w->sightings, seen, count, now, &gone, e)) == OK) {
+        for (size_t i = 0; i < gone.count; i++)
+            if (!queue_knows_name(w->queue, gone.items[i].name))
+                w->events->gone(w->events->context, gone.items[i].name, gone.items[i].step);
+        sighting_list_release(&gone);
+    }
+    free(seen);
+    return rc;
+}
+
+int watcher_look(struct watcher *w, struct error *e)
+{
+    struct checkpoint_list list = { 0 };
+    struct error why = { 0 };
+    double now = clock_monotonic();
+    int rc, fd = open(w->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    w->next_poll = now + w->options.poll_seconds;
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        tell_directory(w, 0);
+    } else if (fd < 0) {
+        error_system(&why, "%s: cannot be listed", w->directory);
+        say_trouble(w, why.message);
+        return OK; /* what is known stays known */
+    } else if (checkpoint_directory_list(w->directory, &list, &why) != OK) {
+        close(fd);
+        if (why.system == ENOENT) {
+            fd = -1;
+            tell_directory(w, 0);
+        } else {
+            say_trouble(w, why.message);
+            return OK;
+        }
+    } else {
+        tell_directory(w, 1);
+        say_trouble(w, "");
+    }
+    rc = take_in(w, fd, &list, now, e);
+    checkpoint_list_release(&list);
+    if (rc == OK && fd >= 0) {
+        look_at_data(w, fd, now);
+        rc = open_due(w, now, e);
+    }
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+void watcher_set_closed(struct watcher *w, int closed)
+{
+    w->sightings.closed = closed;
+}
+
+size_t watcher_undecided(const struct watcher *w)
+{
+    return sightings_undecided(&w->sightings);
+}
+
+int watcher_directory_there(const struct watcher *w)
+{
+    return w->there == 1;
+}

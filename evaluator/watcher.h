@@ -1,0 +1,66 @@
+/*
+ * watcher.h - finds the checkpoints of one directory and brings those that are whole into the queue, files open, so
+ * that deleting them does no harm any more. Three sources: what the directory lists, what the state file names, and
+ * inotify, which only says when to look again; beside it a poll, since inotify sees nothing on network file systems.
+ * One thread (inotify has one of its own inside).
+ */
+#ifndef EVALUATOR_WATCHER_H
+#define EVALUATOR_WATCHER_H
+
+#include "base/error.h"
+#include "evaluator/queue.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct watcher_options {
+    double poll_seconds;  /* > 0: look at least so often */
+    double quiet_seconds; /* what is not whole and has not changed for so long has failed */
+    int inotify;          /* 0: poll only */
+};
+
+struct watcher_failure { /* a checkpoint that never became whole */
+    const char *name;
+    int64_t step;
+    int has_digest;
+    uint64_t digest;     /* of the index file, where it could be read; not the one of a whole checkpoint */
+    const char *reason;
+};
+
+/* What a look brings to light; called inside watcher_look(), all strings borrowed. None may be NULL. */
+struct watcher_events {
+    void *context;
+    void (*found)(void *context, const struct queue_item *item);
+    void (*failed)(void *context, const struct watcher_failure *failure);
+    void (*gone)(void *context, const char *name, int64_t step); /* deleted before it was opened */
+    void (*directory)(void *context, int there);                 /* when it comes or goes, and once at the start */
+    void (*trouble)(void *context, const char *sentence);        /* worth a line; not said twice in a row */
+};
+
+struct watcher;
+
+/* Watches from when this returns. queue and events are borrowed, directory is copied; it need not exist.
+ * ERR_NOMEM. Where inotify cannot be had, events->trouble says so, and the poll must do. */
+int watcher_open(struct watcher **out, const char *directory, const struct watcher_options *options,
+                 struct queue *queue, const struct watcher_events *events, struct error *e);
+void watcher_close(struct watcher *w); /* NULL is fine */
+
+/* Readable when something changed; -1 without inotify. Seconds until the next look is due anyway, 0: now. */
+int watcher_descriptor(const struct watcher *w);
+double watcher_due(const struct watcher *w);
+/* 1 if something changed or the poll is due. Never blocks. */
+int watcher_should_look(struct watcher *w);
+
+/* Lists the directory, opens what is new. ERR_NOMEM only; trouble with the directory is told, and tried again. */
+int watcher_look(struct watcher *w, struct error *e);
+
+/* 1: new names do not count any more; 0: they do again. */
+void watcher_set_closed(struct watcher *w, int closed);
+/* Checkpoints that were seen but are neither in the queue nor failed: not whole yet, or no place in the queue. */
+size_t watcher_undecided(const struct watcher *w);
+int watcher_directory_there(const struct watcher *w);
+
+/* The global step: the tensor's, where the checkpoint has one, else the number in the name; -1 without either. */
+int64_t watcher_step(struct tensor_bundle *bundle, const char *name);
+
+#endif

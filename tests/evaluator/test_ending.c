@@ -1,0 +1,93 @@
+/* When it ends, and when `finished` counts. */
+#include "evaluator/ending.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_reasons(void **state)
+{
+    static const struct { const char *name; struct ending_rules rules; struct ending_facts facts; const char *want; }
+    cases[] = {
+        { "nothing", { .until_step = -1 }, { .highest_step = 900 }, NULL },
+        { "once", { .once = 1, .until_step = -1 }, { .highest_step = -1 }, "--once" },
+        { "below the step", { .until_step = 700 }, { .highest_step = 699 }, NULL },
+        { "the step", { .until_step = 700 }, { .highest_step = 700 }, "--until-step" },
+        { "beyond the step", { .until_step = 700 }, { .highest_step = 800 }, "--until-step" },
+        { "step 0", { .until_step = 0 }, { .highest_step = -1 }, NULL },
+        { "step 0 evaluated", { .until_step = 0 }, { .highest_step = 0 }, "--until-step" },
+        { "not idle long enough", { .until_step = -1, .idle_timeout = 5 }, { .idle_seconds = 4.9 }, NULL },
+        { "idle", { .until_step = -1, .idle_timeout = 5 }, { .idle_seconds = 5 }, "--idle-timeout" },
+        { "done file", { .until_step = -1, .done_file = "x" }, { .done_file_there = 1 }, "--done-file" },
+        { "process gone", { .until_step = -1, .pid = 7 }, { .process_gone = 1 }, "--pid" },
+        { "count", { .until_step = -1, .max_evaluations = 3 }, { .evaluations = 3 }, "--max-evaluations" },
+        { "not the count", { .until_step = -1, .max_evaluations = 3 }, { .evaluations = 2 }, NULL },
+        { "finished", { .until_step = -1 }, { .finished = 1 }, "training.json" },
+        { "finished, but for ever", { .until_step = -1, .forever = 1 }, { .finished = 1 }, NULL },
+        { "for ever, but idle", { .until_step = -1, .forever = 1, .idle_timeout = 1 }, { .idle_seconds = 2 },
+          "--idle-timeout" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *reason = ending_reason(&cases[i].rules, &cases[i].facts);
+
+        if (!reason != !cases[i].want || (reason && !strstr(reason, cases[i].want)))
+            fail_msg("%s: %s", cases[i].name, reason ? reason : "none");
+    }
+}
+
+static struct training_state says(const char *state, int64_t pid, double updated)
+{
+    struct training_state s = { .pid = pid, .updated = updated };
+
+    snprintf(s.state, sizeof s.state, "%s", state);
+    return s;
+}
+
+static void test_finished_seen_coming(void **state)
+{
+    struct training_state running = says("running", 1, 10), finished = says("finished", 1, 20);
+    struct ending_training t = { 0 }, from_nothing = { 0 };
+
+    (void)state;
+    assert_int_equal(ending_training_finished(&t, &running, 0), 0);
+    assert_int_equal(ending_training_finished(&t, &finished, 0.1), 1);
+    assert_int_equal(ending_training_finished(&from_nothing, NULL, 0), 0);
+    assert_int_equal(ending_training_finished(&from_nothing, &finished, 0.1), 1);
+    assert_int_equal(ending_training_finished(&from_nothing, NULL, 0.2), 0); /* not readable for a moment */
+    assert_int_equal(ending_training_finished(&from_nothing, &finished, 0.3), 1);
+}
+
+static void test_finished_from_the_start(void **state)
+{
+    struct training_state old = says("finished", 1, 20), running = says("running", 2, 30), new = says("finished", 2, 40);
+    struct training_state quick = says("finished", 3, 50), failed = says("failed", 2, 35);
+    struct ending_training t = { 0 }, restarted = { 0 }, unseen = { 0 };
+
+    (void)state;
+    assert_int_equal(ending_training_finished(&t, &old, 100), 0);
+    assert_int_equal(ending_training_finished(&t, &old, 100 + ENDING_SETTLE_SECONDS - 0.1), 0);
+    assert_int_equal(ending_training_finished(&t, &old, 100 + ENDING_SETTLE_SECONDS), 1);
+    assert_int_equal(ending_training_finished(&restarted, &old, 100), 0);
+    assert_int_equal(ending_training_finished(&restarted, &running, 101), 0);
+    assert_int_equal(ending_training_finished(&restarted, &failed, 101.5), 0);
+    assert_int_equal(ending_training_finished(&restarted, &new, 102), 1);
+    assert_int_equal(ending_training_finished(&unseen, &old, 100), 0); /* so short a training that we never saw it run */
+    assert_int_equal(ending_training_finished(&unseen, &quick, 101), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_finished_seen_coming),
+        cmocka_unit_test(test_finished_from_the_start),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+/* Order, identity and the limit of the queue. Items without open files: closing NULL is fine. */
+#include "evaluator/queue.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int offer(struct queue *q, const char *name, int64_t step, uint64_t digest)
+{
+    struct queue_item item = { .name = strdup(name), .step = step, .digest = digest };
+    int rc = queue_offer(q, &item, NULL);
+
+    if (rc != QUEUE_ADDED)
+        queue_item_release(&item);
+    return rc;
+}
+
+static void takes(struct queue *q, const char *name, uint64_t digest)
+{
+    struct queue_item item;
+
+    assert_int_equal(queue_take(q, &item), 1);
+    assert_string_equal(item.name, name);
+    assert_int_equal(item.digest, digest);
+    queue_item_release(&item);
+}
+
+static void test_order(void **state)
+{
+    struct queue_item none;
+    struct queue q;
+
+    (void)state;
+    assert_int_equal(queue_init(&q, 8, NULL), OK);
+    assert_int_equal(offer(&q, "c-300", 300, 3), QUEUE_ADDED);
+    assert_int_equal(offer(&q, "c-100", 100, 1), QUEUE_ADDED);
+    assert_int_equal(offer(&q, "c-200", 200, 2), QUEUE_ADDED);
+    assert_int_equal(offer(&q, "c-200", 200, 22), QUEUE_ADDED); /* overwritten: another checkpoint, after the first */
+    assert_int_equal(offer(&q, "c-0", 0, 9), QUEUE_ADDED);
+    takes(&q, "c-0", 9);
+    takes(&q, "c-100", 1);
+    assert_int_equal(offer(&q, "c-50", 50, 5), QUEUE_ADDED);
+    takes(&q, "c-50", 5);
+    takes(&q, "c-200", 2);
+    takes(&q, "c-200", 22);
+    takes(&q, "c-300", 3);
+    assert_int_equal(queue_take(&q, &none), 0);
+    queue_release(&q);
+}
+
+static void test_known(void **state)
+{
+    struct queue q;
+
+    (void)state;
+    assert_int_equal(queue_init(&q, 4, NULL), OK);
+    assert_int_equal(queue_remember(&q, "c-100", 1, NULL), OK);
+    assert_int_equal(queue_remember(&q, "c-100", 1, NULL), OK);
+    assert_int_equal(q.known_count, 1);
+    assert_int_equal(offer(&q, "c-100", 100, 1), QUEUE_KNOWN);
+    assert_int_equal(offer(&q, "c-100", 100, 2), QUEUE_ADDED); /* the name alone is not the checkpoint */
+    assert_int_equal(offer(&q, "d-100", 100, 1), QUEUE_ADDED); /* nor is the digest */
+    assert_int_equal(offer(&q, "c-100", 100, 2), QUEUE_KNOWN); /* while it waits */
+    takes(&q, "c-100", 2);
+    assert_int_equal(offer(&q, "c-100", 100, 2), QUEUE_KNOWN); /* and ever after */
+    assert_int_equal(queue_knows_name(&q, "c-100"), 1);
+    assert_int_equal(queue_knows_name(&q, "c-10"), 0);
+    assert_int_equal(queue_knows_name(&q, "c-1000"), 0);
+    queue_release(&q); /* closes what still waits */
+}
+
+static void test_many(void **state)
+{
+    enum { COUNT = 3000 };
+    struct queue q;
+    int known = 0;
+
+    (void)state;
+    assert_int_equal(queue_init(&q, COUNT, NULL), OK);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "model.ckpt-%d", (int)(i * 7919 % COUNT));
+        assert_int_equal(queue_full(&q), 0);
+        assert_int_equal(offer(&q, name, (int64_t)(i * 7919 % COUNT), i % 3), QUEUE_ADDED);
+    }
+    assert_int_equal(queue_full(&q), 1);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "model.ckpt-%d", (int)(i * 7919 % COUNT));
+        known += queue_knows(&q, name, i % 3) && !queue_knows(&q, name, i % 3 + 1);
+    }
+    assert_int_equal(known, COUNT);
+    for (int64_t step = 0; step < COUNT; step++) {
+        struct queue_item item;
+
+        assert_int_equal(queue_take(&q, &item), 1);
+        assert_int_equal(item.step, step);
+        queue_item_release(&item);
+    }
+    queue_release(&q);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_known),
+        cmocka_unit_test(test_many),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

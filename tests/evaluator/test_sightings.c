@@ -1,0 +1,170 @@
+/* The deciding half of the watcher: listings and times in, what to open, what has failed and what is gone out. */
+#include "evaluator/sightings.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { QUIET = 30 };
+
+static void see(struct sightings *s, double now, const char *names, uint64_t stamp, const char *want_gone)
+{
+    struct sighting_seen seen[16];
+    char text[256], gone_names[256] = "";
+    struct sighting_list gone;
+    size_t n = 0;
+
+    snprintf(text, sizeof text, "%s", names);
+    for (char *rest = text, *name; (name = strtok_r(rest, " ", &rest));) /* names are "c-1" to "c-9" */
+        seen[n++] = (struct sighting_seen){ name, name[2] - '0', stamp, 0 };
+    assert_int_equal(sightings_update(s, seen, n, now, &gone, NULL), OK);
+    for (size_t i = 0; i < gone.count; i++) {
+        strcat(gone_names, i ? " " : "");
+        strcat(gone_names, gone.items[i].name);
+    }
+    sighting_list_release(&gone);
+    assert_string_equal(gone_names, want_gone);
+}
+
+static const char *due(const struct sightings *s)
+{
+    static char out[256];
+
+    *out = '\0';
+    for (size_t i = 0; i < s->count; i++)
+        if (sighting_due(&s->items[i])) {
+            strcat(out, *out ? " " : "");
+            strcat(out, s->items[i].name);
+        }
+    return out;
+}
+
+static void test_life(void **state)
+{
+    struct sightings s;
+
+    (void)state;
+    sightings_init(&s, QUIET);
+    see(&s, 0, "c-1 c-3", 7, "");
+    assert_string_equal(due(&s), "c-1 c-3");
+    sighting_opened(&s.items[0]);
+    assert_int_equal(sighting_not_whole(&s, &s.items[1], 1), 0);
+    see(&s, 2, "c-1 c-2 c-3", 7, "");
+    assert_string_equal(due(&s), "c-2 c-3"); /* in order, though c-2 came later */
+    see(&s, 3, "c-2", 7, "c-3");             /* c-1 was opened, so it is not gone; c-3 never was */
+    sighting_opened(&s.items[0]);
+    assert_string_equal(due(&s), "");
+    see(&s, 4, "c-2", 8, ""); /* written anew */
+    assert_string_equal(due(&s), "c-2");
+    see(&s, 5, "", 8, "c-2");
+    assert_int_equal(s.count, 0);
+    see(&s, 6, "c-2", 8, ""); /* the directory was made again */
+    assert_string_equal(due(&s), "c-2");
+    sightings_release(&s);
+}
+
+static void test_quiet_time(void **state)
+{
+    struct sightings s;
+    struct sighting *item;
+
+    (void)state;
+    sightings_init(&s, QUIET);
+    see(&s, 100, "c-1", 7, "");
+    item = &s.items[0];
+    sighting_data(item, 1, 1e9, 100); /* no data file yet */
+    assert_int_equal(sighting_not_whole(&s, item, 100 + QUIET - 1), 0);
+    sighting_data(item, 2, 0, 125);   /* it grows: the quiet time begins again */
+    assert_int_equal(sighting_not_whole(&s, item, 125 + QUIET - 1), 0);
+    assert_int_equal(sighting_not_whole(&s, item, 125 + QUIET), 1);
+    assert_string_equal(due(&s), "");
+    assert_int_equal(sightings_undecided(&s), 0);
+    see(&s, 200, "c-1", 7, "");       /* nothing new */
+    item = &s.items[0];
+    sighting_data(item, 2, 0, 200);
+    assert_string_equal(due(&s), "");
+    sighting_data(item, 3, 0, 210);   /* the missing data came after all */
+    assert_string_equal(due(&s), "c-1");
+    assert_int_equal(sighting_not_whole(&s, item, 211), 0);
+    sighting_opened(item);
+    assert_string_equal(due(&s), "");
+    see(&s, 220, "", 0, "");
+    sightings_release(&s);
+}
+
+/* What has stood broken for a day need not be waited for; a time in the future (another machine's clock) counts as now. */
+static void test_old_files(void **state)
+{
+    const struct sighting_seen old[] = { { "c-1", 1, 7, 86400 }, { "c-2", 2, 7, -3600 }, { "c-3", 3, 7, 10 } };
+    struct sighting_list gone;
+    struct sightings s;
+
+    (void)state;
+    sightings_init(&s, QUIET);
+    assert_int_equal(sightings_update(&s, old, 3, 5, &gone, NULL), OK);
+    sighting_list_release(&gone);
+    assert_int_equal(sighting_not_whole(&s, &s.items[0], 5), 1);
+    assert_int_equal(sighting_not_whole(&s, &s.items[1], 5), 0);
+    assert_int_equal(sighting_not_whole(&s, &s.items[1], 5 + QUIET), 1);
+    assert_int_equal(sighting_not_whole(&s, &s.items[2], 5 + QUIET - 11), 0);
+    assert_int_equal(sighting_not_whole(&s, &s.items[2], 5 + QUIET - 10), 1);
+    sightings_release(&s);
+}
+
+static void test_closed(void **state)
+{
+    struct sightings s;
+
+    (void)state;
+    sightings_init(&s, QUIET);
+    see(&s, 0, "c-2 c-4", 7, "");
+    s.closed = 1;
+    see(&s, 1, "c-1 c-2 c-3 c-4 c-5", 7, "");
+    assert_string_equal(due(&s), "c-2 c-4");
+    s.closed = 0;
+    see(&s, 2, "c-1 c-2 c-3 c-4 c-5", 7, "");
+    assert_string_equal(due(&s), "c-1 c-2 c-3 c-4 c-5");
+    sightings_release(&s);
+}
+
+/* Every pair of listings over four names: what is kept, new and gone is what sets say. */
+static void test_all_pairs(void **state)
+{
+    (void)state;
+    for (int a = 0; a < 16; a++)
+        for (int b = 0; b < 16; b++) {
+            char first[32] = "", second[32] = "", gone[32] = "";
+            struct sightings s;
+
+            for (int i = 0; i < 4; i++) {
+                char name[8];
+
+                snprintf(name, sizeof name, "c-%d ", i + 1);
+                strcat(first, a >> i & 1 ? name : "");
+                strcat(second, b >> i & 1 ? name : "");
+                strcat(gone, (a & ~b) >> i & 1 ? name : "");
+            }
+            if (*gone)
+                gone[strlen(gone) - 1] = '\0';
+            sightings_init(&s, QUIET);
+            see(&s, 0, first, 7, "");
+            see(&s, 1, second, 7, gone);
+            if (*second)
+                second[strlen(second) - 1] = '\0';
+            assert_string_equal(due(&s), second);
+            sightings_release(&s);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_life),     cmocka_unit_test(test_quiet_time), cmocka_unit_test(test_old_files),
+        cmocka_unit_test(test_closed),   cmocka_unit_test(test_all_pairs),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

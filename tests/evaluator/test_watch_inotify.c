@@ -1,0 +1,144 @@
+/* The watching thread on a real directory: it says that something changed, and gets over the directory's absence. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "evaluator/watch_inotify.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { DEADLINE = 20 };
+
+static char top[PATH_MAX], directory[PATH_MAX];
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(top, sizeof top, "%s/watch.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    return mkdtemp(top) ? file_join(directory, sizeof directory, top, "ckpt", NULL) : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return rmdir(top);
+}
+
+/* Waits until all of `wanted` was said; what else is said does not matter. */
+static void expect(struct watch_inotify *w, unsigned wanted)
+{
+    double until = clock_monotonic() + DEADLINE;
+    unsigned heard = 0;
+
+    while ((heard & wanted) != wanted) {
+        struct pollfd fd = { .fd = watch_inotify_descriptor(w), .events = POLLIN };
+
+        assert_true(clock_monotonic() < until);
+        poll(&fd, 1, 1000);
+        heard |= watch_inotify_take(w);
+    }
+}
+
+static void touch(const char *name, int there)
+{
+    char path[PATH_MAX];
+    FILE *f;
+
+    assert_int_equal(file_join(path, sizeof path, directory, name, NULL), OK);
+    if (!there) {
+        assert_int_equal(unlink(path), 0);
+        return;
+    }
+    assert_non_null(f = fopen(path, "w"));
+    fclose(f);
+}
+
+static void test_changes(void **state)
+{
+    struct watch_inotify *w;
+    char from[PATH_MAX], to[PATH_MAX];
+    int standing;
+
+    (void)state;
+    assert_int_equal(mkdir(directory, 0777), 0);
+    assert_int_equal(watch_inotify_start(&w, directory, 0.02, &standing, NULL), OK);
+    assert_int_equal(standing, 1);
+    assert_int_equal(watch_inotify_take(w), 0);
+    touch("a.tmp", 1); /* a temporary name: nothing is said, which the next expectation cannot tell; it costs a look */
+    file_join(from, sizeof from, directory, "a.tmp", NULL);
+    file_join(to, sizeof to, directory, "a.index", NULL);
+    assert_int_equal(rename(from, to), 0);
+    expect(w, WATCH_CHANGED);
+    touch("a.index", 0);
+    expect(w, WATCH_CHANGED);
+    assert_int_equal(rmdir(directory), 0);
+    expect(w, WATCH_GONE | WATCH_CHANGED);
+    assert_int_equal(mkdir(directory, 0777), 0);
+    expect(w, WATCH_STANDS | WATCH_CHANGED);
+    touch("b.index", 1);
+    expect(w, WATCH_CHANGED);
+    touch("b.index", 0);
+    watch_inotify_stop(w);
+    assert_int_equal(rmdir(directory), 0);
+}
+
+static void test_not_there_yet(void **state)
+{
+    struct watch_inotify *w;
+    int standing;
+
+    (void)state;
+    assert_int_equal(watch_inotify_start(&w, directory, 0.02, &standing, NULL), OK);
+    assert_int_equal(standing, 0);
+    assert_int_equal(mkdir(directory, 0777), 0);
+    expect(w, WATCH_STANDS);
+    watch_inotify_stop(w);
+    assert_int_equal(rmdir(directory), 0);
+    for (int i = 0; i < 20; i++) { /* stopping at any moment; and none is left behind for the next */
+        assert_int_equal(watch_inotify_start(&w, directory, 0.001, &standing, NULL), OK);
+        watch_inotify_stop(w);
+    }
+    watch_inotify_stop(NULL);
+}
+
+/* The parent is moved away and another directory stands at the path: of that inotify itself says nothing. */
+static void test_parent_moved(void **state)
+{
+    char parent[PATH_MAX], inner[PATH_MAX], moved[PATH_MAX], moved_inner[PATH_MAX];
+    struct watch_inotify *w;
+    int standing;
+
+    (void)state;
+    file_join(parent, sizeof parent, top, "run", NULL);
+    file_join(inner, sizeof inner, parent, "ckpt", NULL);
+    file_join(moved, sizeof moved, top, "old", NULL);
+    file_join(moved_inner, sizeof moved_inner, moved, "ckpt", NULL);
+    assert_int_equal(file_make_directories(inner, NULL), OK);
+    assert_int_equal(watch_inotify_start(&w, inner, 0.02, &standing, NULL), OK);
+    assert_int_equal(rename(parent, moved), 0);
+    expect(w, WATCH_GONE);
+    assert_int_equal(file_make_directories(inner, NULL), OK);
+    expect(w, WATCH_STANDS);
+    watch_inotify_stop(w);
+    assert_int_equal(rmdir(inner) | rmdir(parent) | rmdir(moved_inner) | rmdir(moved), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_not_there_yet),
+        cmocka_unit_test(test_parent_moved),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

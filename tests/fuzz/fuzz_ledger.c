@@ -1,0 +1,24 @@
+/* One line of a ledger: what parses must be written and read back as the same record. */
+#include "evaluator/ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct ledger_record r, back;
+    struct buffer line = BUFFER_EMPTY;
+
+    if (ledger_parse((const char *)data, size, &r, NULL) != OK)
+        return 0;
+    ledger_format(&r, &line);
+    if (!buffer_ok(&line) || ledger_parse(line.data, line.length - 1, &back, NULL) != OK)
+        abort();
+    if (r.step != back.step || r.digest != back.digest || r.status != back.status ||
+        strcmp(r.checkpoint, back.checkpoint) || strcmp(r.reason, back.reason))
+        abort();
+    buffer_release(&line);
+    return 0;
+}
