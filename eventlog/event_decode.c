@@ -1,0 +1,471 @@
+#include "eventlog/event_decode.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#include <string.h>
+
+enum { VARINT = 0, FIXED64 = 1, BYTES = 2, GROUP = 3, GROUP_END = 4, FIXED32 = 5, GROUP_DEPTH = 100 };
+
+struct field {
+    uint64_t number, integer; /* integer: of VARINT, FIXED32, FIXED64 */
+    int type;
+    const uint8_t *bytes;     /* of BYTES */
+    size_t length;
+};
+
+static int skip_group(const uint8_t **p, const uint8_t *end, uint64_t number);
+
+/* Takes the field at *p and moves *p behind it, or behind its whole group. 1: done, 0: not protobuf, *p is the place. */
+static int take(const uint8_t **p, const uint8_t *end, struct field *f)
+{
+    uint64_t key;
+    int n;
+
+    if (**p < 0x80) {
+        key = **p;
+        n = 1;
+    } else if ((n = get_varint(*p, (size_t)(end - *p), &key)) <= 0) {
+        return 0;
+    }
+    f->number = key >> 3;
+    f->type = (int)(key & 7);
+    if (!f->number || f->number > 0x1fffffff)
+        return 0;
+    *p += n;
+    switch (f->type) {
+    case VARINT:
+        if ((n = get_varint(*p, (size_t)(end - *p), &f->integer)) <= 0)
+            return 0;
+        *p += n;
+        return 1;
+    case FIXED64:
+        if (end - *p < 8)
+            return 0;
+        f->integer = get_le64(*p);
+        *p += 8;
+        return 1;
+    case FIXED32:
+        if (end - *p < 4)
+            return 0;
+        f->integer = get_le32(*p);
+        *p += 4;
+        return 1;
+    case BYTES: {
+        uint64_t length;
+
+        if ((n = get_varint(*p, (size_t)(end - *p), &length)) <= 0 || length > (uint64_t)(end - *p - n))
+            return 0;
+        *p += n;
+        f->bytes = *p;
+        f->length = (size_t)length;
+        *p += length;
+        return 1;
+    }
+    case GROUP:
+        return skip_group(p, end, f->number);
+    default:
+        return 0;
+    }
+}
+
+static int skip_group(const uint8_t **p, const uint8_t *end, uint64_t number)
+{
+    uint64_t open[GROUP_DEPTH], key;
+    int depth = 1;
+
+    open[0] = number;
+    while (depth) {
+        const uint8_t *at = *p;
+        struct field f;
+        int n = get_varint(at, (size_t)(end - at), &key);
+
+        if (n <= 0)
+            return 0;
+        if ((key & 7) == GROUP_END) {
+            if (key >> 3 != open[--depth])
+                return 0;
+            *p += n;
+        } else if ((key & 7) == GROUP) {
+            if (depth == GROUP_DEPTH || !(key >> 3))
+                return 0;
+            open[depth++] = key >> 3;
+            *p += n;
+        } else if (!take(p, end, &f)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* ---- tensors ------------------------------------------------------------------------------------------------------- */
+
+struct tensor {
+    int dtype, rank, one_element;
+    const uint8_t *content;
+    size_t content_length;
+    uint64_t floats, doubles, ints, longs; /* how many elements each list has */
+    uint64_t last_float, last_double, last_int, last_long;
+};
+
+static int scan_shape(const uint8_t *p, size_t n, struct tensor *t)
+{
+    const uint8_t *end = p + n;
+    struct field f, inner;
+
+    while (p < end) {
+        uint64_t size = 0;
+
+        if (!take(&p, end, &f))
+            return 0;
+        if (f.number != 2 || f.type != BYTES)
+            continue;
+        for (const uint8_t *q = f.bytes, *stop = q + f.length; q < stop;) {
+            if (!take(&q, stop, &inner))
+                return 0;
+            if (inner.number == 1 && inner.type == VARINT)
+                size = inner.integer;
+        }
+        t->rank += t->rank < 1000;
+        t->one_element &= size == 1;
+    }
+    return 1;
+}
+
+/* One list of numbers, a single element or a packed run of them. */
+static int scan_list(const struct field *f, int type, uint64_t *count, uint64_t *last)
+{
+    size_t size = type == FIXED32 ? 4 : 8;
+
+    if (f->type == type) {
+        ++*count;
+        *last = f->integer;
+    } else if (f->type == BYTES && type == VARINT) {
+        for (size_t i = 0; i < f->length; ++*count) {
+            int n = get_varint(f->bytes + i, f->length - i, last);
+
+            if (n <= 0)
+                return 0;
+            i += (size_t)n;
+        }
+    } else if (f->type == BYTES) {
+        if (f->length % size)
+            return 0;
+        *count += f->length / size;
+        if (f->length)
+            *last = size == 4 ? get_le32(f->bytes + f->length - 4) : get_le64(f->bytes + f->length - 8);
+    }
+    return 1;
+}
+
+static int scan_tensor(const uint8_t *p, size_t n, struct tensor *t)
+{
+    const uint8_t *end = p + n;
+    struct field f;
+    int good = 1;
+
+    while (p < end && good) {
+        if (!take(&p, end, &f))
+            return 0;
+        if (f.number == 1 && f.type == VARINT) {
+            t->dtype = (int)(int32_t)f.integer;
+        } else if (f.number == 2 && f.type == BYTES) {
+            good = scan_shape(f.bytes, f.length, t);
+        } else if (f.number == 4 && f.type == BYTES) {
+            t->content = f.bytes;
+            t->content_length = f.length;
+        } else if (f.number == 5) {
+            good = scan_list(&f, FIXED32, &t->floats, &t->last_float);
+        } else if (f.number == 6) {
+            good = scan_list(&f, FIXED64, &t->doubles, &t->last_double);
+        } else if (f.number == 7) {
+            good = scan_list(&f, VARINT, &t->ints, &t->last_int);
+        } else if (f.number == 10) {
+            good = scan_list(&f, VARINT, &t->longs, &t->last_long);
+        }
+    }
+    return good;
+}
+
+/* The element's bits, from tensor_content if there is any, else from the list of its type. */
+static int tensor_bits(const struct tensor *t, uint64_t count, uint64_t last, size_t size, uint64_t *bits)
+{
+    if (t->content_length) {
+        if (t->content_length != size)
+            return 0;
+        *bits = size == 4 ? get_le32(t->content) : get_le64(t->content);
+        return 1;
+    }
+    *bits = last;
+    return count == 1;
+}
+
+static void tensor_number(const struct tensor *t, struct event_value *v)
+{
+    uint64_t bits = 0;
+
+    v->dtype = t->dtype;
+    v->rank = t->rank;
+    if (!t->one_element)
+        return;
+    switch (t->dtype) {
+    case EVENT_FLOAT:
+        v->is_number = tensor_bits(t, t->floats, t->last_float, 4, &bits);
+        v->number = (double)bits_float((uint32_t)bits);
+        break;
+    case EVENT_DOUBLE:
+        v->is_number = tensor_bits(t, t->doubles, t->last_double, 8, &bits);
+        v->number = bits_double(bits);
+        break;
+    case EVENT_INT32:
+        v->is_number = tensor_bits(t, t->ints, t->last_int, 4, &bits);
+        v->number = (double)(int32_t)(uint32_t)bits;
+        break;
+    case EVENT_INT64:
+        v->is_number = tensor_bits(t, t->longs, t->last_long, 8, &bits);
+        v->number = (double)(int64_t)bits;
+        /* 2^63 does not fit back into an int64, so compare below it first. */
+        v->is_rounded = v->is_number && (v->number >= 9223372036854775808.0 || (int64_t)v->number != (int64_t)bits);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- values -------------------------------------------------------------------------------------------------------- */
+
+static int utf8(const struct field *f)
+{
+    for (size_t i = 0; i < f->length; i++)
+        if (f->bytes[i] >= 0x80)
+            return utf8_valid(f->bytes + i, f->length - i, NULL);
+    return 1;
+}
+
+static int scan_metadata(const uint8_t *p, size_t n, struct event_value *v)
+{
+    const uint8_t *end = p + n;
+    struct field f, inner;
+
+    v->has_metadata = 1;
+    while (p < end) {
+        if (!take(&p, end, &f))
+            return 0;
+        if (f.type != BYTES)
+            continue;
+        if (f.number == 2 || f.number == 3)
+            v->is_utf8 &= utf8(&f);
+        if (f.number != 1)
+            continue;
+        for (const uint8_t *q = f.bytes, *stop = q + f.length; q < stop;) {
+            if (!take(&q, stop, &inner))
+                return 0;
+            if (inner.number == 1 && inner.type == BYTES) {
+                v->plugin = (const char *)inner.bytes;
+                v->plugin_length = inner.length;
+                v->is_utf8 &= utf8(&inner);
+            }
+        }
+    }
+    return 1;
+}
+
+/* Sub-messages that are skipped must still be protobuf, or a reader that parses them gives the event up. */
+static int well_formed(const uint8_t *p, size_t n)
+{
+    const uint8_t *end = p + n;
+    struct field f;
+
+    while (p < end)
+        if (!take(&p, end, &f))
+            return 0;
+    return 1;
+}
+
+static void value_init(struct event_value *v)
+{
+    memset(v, 0, sizeof *v);
+    v->tag = v->plugin = "";
+    v->is_utf8 = 1;
+}
+
+/* 1, or 0 with *bad where the scan gave up. */
+static int scan_value(const uint8_t *p, size_t n, struct event_value *v, const uint8_t **bad)
+{
+    static const struct tensor nothing = { .one_element = 1 };
+    const uint8_t *end = p + n;
+    struct tensor tensor = nothing;
+    struct field f;
+    int good = 1;
+
+    value_init(v);
+    while (p < end && good) {
+        *bad = p;
+        if (!take(&p, end, &f))
+            return 0;
+        if (f.number == 2 && f.type == FIXED32) {
+            v->kind = EVENT_VALUE_SIMPLE;
+            v->number = (double)bits_float((uint32_t)f.integer);
+        } else if (f.type == BYTES) {
+            enum event_kind before = v->kind;
+
+            switch (f.number) {
+            case 1:
+                v->tag = (const char *)f.bytes;
+                v->tag_length = f.length;
+                v->is_utf8 &= utf8(&f);
+                break;
+            case 3: v->kind = EVENT_VALUE_OLD_HISTOGRAM; break;
+            case 4: v->kind = EVENT_VALUE_IMAGE;     good = well_formed(f.bytes, f.length); break;
+            case 5: v->kind = EVENT_VALUE_HISTOGRAM; good = well_formed(f.bytes, f.length); break;
+            case 6: v->kind = EVENT_VALUE_AUDIO;     good = well_formed(f.bytes, f.length); break;
+            case 7: v->is_utf8 &= utf8(&f); break;
+            case 8:
+                v->kind = EVENT_VALUE_TENSOR;
+                if (before != EVENT_VALUE_TENSOR)
+                    tensor = nothing; /* of a oneof the last counts; two tensors in a row merge */
+                good = scan_tensor(f.bytes, f.length, &tensor);
+                break;
+            case 9: good = scan_metadata(f.bytes, f.length, v); break;
+            default: break;
+            }
+        }
+    }
+    if (v->kind == EVENT_VALUE_SIMPLE)
+        v->is_number = 1;
+    else if (v->kind == EVENT_VALUE_TENSOR)
+        tensor_number(&tensor, v);
+    return good;
+}
+
+/* ---- events -------------------------------------------------------------------------------------------------------- */
+
+static int scan_summary(const struct field *summary, struct event *event, const uint8_t **bad)
+{
+    const uint8_t *p = summary->bytes, *end = p + summary->length;
+    struct event_value value;
+    struct field f;
+
+    while (p < end) {
+        *bad = p;
+        if (!take(&p, end, &f))
+            return 0;
+        if (f.number != 1 || f.type != BYTES)
+            continue;
+        if (!scan_value(f.bytes, f.length, event->values ? &value : &event->first, bad))
+            return 0;
+        event->is_utf8 &= event->values ? value.is_utf8 : event->first.is_utf8;
+        event->values++;
+    }
+    return 1;
+}
+
+static int scan_session(const struct field *session, struct event *event)
+{
+    const uint8_t *p = session->bytes, *end = p + session->length;
+    struct field f;
+
+    while (p < end) {
+        if (!take(&p, end, &f))
+            return 0;
+        if (f.number == 1 && f.type == VARINT)
+            event->session = f.integer <= EVENT_SESSION_CHECKPOINT ? (enum event_session)f.integer
+                                                                   : EVENT_SESSION_NONE;
+        else if ((f.number == 2 || f.number == 3) && f.type == BYTES)
+            event->is_utf8 &= utf8(&f);
+    }
+    return 1;
+}
+
+/* f is a member of the oneof `what`. `from` is where it stands: the walk over values begins at the first summary that
+ * no other member follows. */
+static int scan_what(const struct field *f, const uint8_t *from, struct event *event, const uint8_t **bad)
+{
+    static const enum event_what kinds[] = { EVENT_FILE_VERSION, EVENT_GRAPH, EVENT_SUMMARY, EVENT_LOG_MESSAGE,
+                                             EVENT_SESSION_LOG, EVENT_RUN_METADATA, EVENT_META_GRAPH };
+    enum event_what what = kinds[f->number - 3];
+
+    if (event->what != what) {
+        event->what = what;
+        event->values = 0;
+        event->session = EVENT_SESSION_NONE;
+        event->bytes = from;
+    }
+    if (what == EVENT_SUMMARY)
+        return scan_summary(f, event, bad);
+    if (what == EVENT_SESSION_LOG)
+        return scan_session(f, event);
+    if (what == EVENT_FILE_VERSION)
+        event->is_utf8 &= utf8(f);
+    return what != EVENT_LOG_MESSAGE && what != EVENT_RUN_METADATA ? 1 : well_formed(f->bytes, f->length);
+}
+
+int event_decode(const uint8_t *bytes, size_t n, struct event *event, size_t *bad)
+{
+    const uint8_t *p = bytes, *end = bytes + n, *place = bytes;
+    struct field f;
+    int good = 1;
+
+    memset(event, 0, sizeof *event);
+    event->is_utf8 = 1;
+    event->bytes = bytes;
+    event->end = end;
+    value_init(&event->first);
+    while (p < end) {
+        const uint8_t *from = place = p;
+
+        if (!(good = take(&p, end, &f)))
+            break;
+        if (f.number == 1 && f.type == FIXED64)
+            event->wall_time = bits_double(f.integer);
+        else if (f.number == 2 && f.type == VARINT)
+            event->step = (int64_t)f.integer;
+        else if (f.number >= 3 && f.number <= 9 && f.type == BYTES)
+            good = scan_what(&f, from, event, &place);
+        else if (f.number == 10 && f.type == BYTES)
+            good = well_formed(f.bytes, f.length);
+        if (!good)
+            break;
+    }
+    if (!good && bad)
+        *bad = (size_t)(place - bytes);
+    return good ? OK : ERR_CORRUPT;
+}
+
+void event_values_init(struct event_values *v, const struct event *event)
+{
+    memset(v, 0, sizeof *v);
+    v->event = event;
+    v->next = event->bytes;
+    v->inner = v->inner_end = NULL;
+}
+
+int event_values_next(struct event_values *v, struct event_value *value)
+{
+    const uint8_t *bad;
+    struct field f;
+
+    if (v->event->what != EVENT_SUMMARY || v->given == v->event->values)
+        return 0;
+    if (v->event->values == 1) { /* nearly every event: it is there already */
+        *value = v->event->first;
+        v->given++;
+        return 1;
+    }
+    for (;;) {
+        while (v->inner < v->inner_end) {
+            if (!take(&v->inner, v->inner_end, &f))
+                return 0;
+            if (f.number == 1 && f.type == BYTES) {
+                v->given++;
+                return scan_value(f.bytes, f.length, value, &bad);
+            }
+        }
+        if (v->next >= v->event->end || !take(&v->next, v->event->end, &f))
+            return 0;
+        if (f.number == 5 && f.type == BYTES) {
+            v->inner = f.bytes;
+            v->inner_end = f.bytes + f.length;
+        }
+    }
+}

@@ -1,0 +1,79 @@
+/*
+ * event_decode.h - Event messages out of bytes, without building a tree: a scan of protobuf's wire format that looks at
+ * what a series of numbers needs and skips the rest (pixels, buckets, graphs). Pure functions; pointers in the results
+ * are borrowed from the bytes given.
+ *
+ * As in protobuf: fields come in any order, the last of a repeated single field counts, sub-messages merge, unknown
+ * fields and known ones of another wire type are skipped. A message that breaks the format is ERR_CORRUPT as a whole.
+ */
+#ifndef EVENTLOG_EVENT_DECODE_H
+#define EVENTLOG_EVENT_DECODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum event_what {
+    EVENT_NOTHING,
+    EVENT_FILE_VERSION,
+    EVENT_GRAPH,
+    EVENT_SUMMARY,
+    EVENT_LOG_MESSAGE,
+    EVENT_SESSION_LOG,
+    EVENT_RUN_METADATA,
+    EVENT_META_GRAPH,
+};
+
+enum event_session { EVENT_SESSION_NONE, EVENT_SESSION_START, EVENT_SESSION_STOP, EVENT_SESSION_CHECKPOINT };
+
+enum event_kind { /* of a value */
+    EVENT_VALUE_NONE,
+    EVENT_VALUE_SIMPLE,
+    EVENT_VALUE_OLD_HISTOGRAM,
+    EVENT_VALUE_IMAGE,
+    EVENT_VALUE_HISTOGRAM,
+    EVENT_VALUE_AUDIO,
+    EVENT_VALUE_TENSOR,
+};
+
+enum event_dtype { EVENT_FLOAT = 1, EVENT_DOUBLE = 2, EVENT_INT32 = 3, EVENT_STRING = 7, EVENT_INT64 = 9 };
+
+struct event_value {
+    const char *tag;    /* tag_length bytes, no NUL; "" where absent */
+    size_t tag_length;
+    enum event_kind kind;
+    int dtype;          /* of a tensor, enum event_dtype or another of TensorFlow's numbers */
+    int rank;           /* of a tensor: how many dimensions its shape has, 0 without one */
+    int is_number;      /* 1: number holds the value: simple_value, or a tensor of one float, double, int32 or int64 */
+    int is_rounded;     /* 1: an int64 that no double holds exactly */
+    double number;
+    const char *plugin; /* plugin_length bytes of metadata.plugin_data.plugin_name, "" where absent */
+    size_t plugin_length;
+    int has_metadata;
+    int is_utf8;        /* 0: the tag or another string is not */
+};
+
+struct event {
+    double wall_time; /* seconds since 1970; may be NaN or infinite */
+    int64_t step;
+    enum event_what what;
+    enum event_session session; /* of EVENT_SESSION_LOG */
+    int is_utf8;                /* 0: a string of the event or of one of its values is not */
+    size_t values;              /* of EVENT_SUMMARY: how many; event_values_next() walks them */
+    struct event_value first;   /* the first of them */
+    /* private */
+    const uint8_t *bytes, *end;
+};
+
+/* OK, or ERR_CORRUPT with *bad (may be NULL) the place of the byte where the scan gave up. */
+int event_decode(const uint8_t *bytes, size_t n, struct event *event, size_t *bad);
+
+/* Walks the values of an event that event_decode() accepted; the bytes must still be there. */
+struct event_values {
+    const struct event *event;
+    const uint8_t *next, *inner, *inner_end;
+    size_t given;
+};
+void event_values_init(struct event_values *v, const struct event *event);
+int event_values_next(struct event_values *v, struct event_value *value); /* 1: a value, 0: no more */
+
+#endif

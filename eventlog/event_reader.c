@@ -1,0 +1,338 @@
+#include "eventlog/event_reader.h"
+
+#include "eventlog/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WINDOW = 256 * 1024, RECORD_LIMIT = 256 * 1024 * 1024 };
+
+/*
+ * window holds `have` bytes of the file from offset `base` on; the parser's position lies within or at its end.
+ * first and last are header and footer of the first and the last record read: if a file that replaces this one has the
+ * same bytes there, it is a longer copy of it and reading goes on; otherwise it is another file.
+ */
+struct mark {
+    uint64_t offset, length;
+    uint8_t bytes[RECORD_OVERHEAD];
+};
+
+struct event_reader {
+    char *path;
+    struct record_parser parser;
+    struct event_reader_state state;
+    uint8_t *window;
+    size_t have, capacity;
+    uint64_t base;
+    struct mark first, last;
+    struct stat seen; /* as of the last end, so that an unchanged file costs no read */
+    int fd, at_end;
+    int utf8_pending; /* the record with a bad string has been reported and is to be handed out now */
+};
+
+static void begin(struct event_reader *r)
+{
+    uint64_t size = r->state.size;
+
+    record_parser_init(&r->parser, 0, RECORD_LIMIT);
+    memset(&r->state, 0, sizeof r->state);
+    r->state.size = size;
+    r->have = 0;
+    r->base = 0;
+    r->at_end = 0;
+    r->utf8_pending = 0;
+}
+
+int event_reader_open(struct event_reader **out, const char *path, struct error *e)
+{
+    struct event_reader *r = calloc(1, sizeof *r);
+    int rc;
+
+    *out = NULL;
+    if (!r || !(r->path = strdup(path)) || !(r->window = malloc(WINDOW))) {
+        rc = error_set(e, ERR_NOMEM, "%s: out of memory for reading", path);
+        goto fail;
+    }
+    r->capacity = WINDOW;
+    /* Nobody's reading must wait for a writer of a named pipe; and a pipe or a directory is refused below. */
+    if ((r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0) {
+        rc = error_system(e, "%s: cannot open", path);
+        goto fail;
+    }
+    if (fstat(r->fd, &r->seen) < 0 || !S_ISREG(r->seen.st_mode)) {
+        rc = error_set(e, ERR_IO, "%s: not a regular file", path);
+        close(r->fd);
+        goto fail;
+    }
+    begin(r);
+    r->state.size = (uint64_t)r->seen.st_size;
+    *out = r;
+    return OK;
+fail:
+    if (r) {
+        free(r->window);
+        free(r->path);
+    }
+    free(r);
+    return rc;
+}
+
+void event_reader_close(struct event_reader *r)
+{
+    if (!r)
+        return;
+    close(r->fd);
+    free(r->window);
+    free(r->path);
+    free(r);
+}
+
+struct event_reader_state event_reader_state(const struct event_reader *r)
+{
+    struct event_reader_state state = r->state;
+
+    state.offset = r->parser.offset;
+    state.lost = r->parser.lost;
+    return state;
+}
+
+/* ---- the window ---------------------------------------------------------------------------------------------------- */
+
+/* Makes the window begin at the parser's position and hold `need` bytes, which the file has. 1 done, 0: it has not (cut
+ * in this moment), negative: error. */
+static int fill(struct event_reader *r, size_t need, struct error *e)
+{
+    uint64_t position = r->parser.position;
+
+    if (position >= r->base && position <= r->base + r->have) {
+        size_t used = (size_t)(position - r->base);
+
+        memmove(r->window, r->window + used, r->have - used);
+        r->have -= used;
+    } else {
+        r->have = 0;
+    }
+    r->base = position;
+    if (need > r->capacity) {
+        uint8_t *window = realloc(r->window, need);
+
+        if (!window)
+            return error_set(e, ERR_NOMEM, "%s: out of memory for a record of %zu bytes at %llu", r->path, need,
+                             (unsigned long long)position);
+        r->window = window;
+        r->capacity = need;
+    }
+    while (r->have < need) {
+        ssize_t n = pread(r->fd, r->window + r->have, r->capacity - r->have, (off_t)(r->base + r->have));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_system(e, "%s: cannot read at %llu", r->path, (unsigned long long)(r->base + r->have));
+        if (n == 0)
+            return 0;
+        r->have += (size_t)n;
+    }
+    /* What grew between stat and read is not looked at before the next stat. */
+    if (r->base + r->have > r->state.size)
+        r->have = (size_t)(r->state.size - r->base);
+    return 1;
+}
+
+/* ---- growth, cuts and replacement ---------------------------------------------------------------------------------- */
+
+static void keep_mark(struct mark *m, const struct record *record)
+{
+    m->offset = record->offset;
+    m->length = record->length;
+    memcpy(m->bytes, record->data - RECORD_HEADER, RECORD_HEADER);
+    memcpy(m->bytes + RECORD_HEADER, record->data + record->length, RECORD_FOOTER);
+}
+
+static int mark_there(int fd, const struct mark *m)
+{
+    uint8_t bytes[RECORD_OVERHEAD];
+
+    return pread(fd, bytes, RECORD_HEADER, (off_t)m->offset) == RECORD_HEADER &&
+           pread(fd, bytes + RECORD_HEADER, RECORD_FOOTER, (off_t)(m->offset + RECORD_HEADER + m->length)) ==
+               RECORD_FOOTER &&
+           !memcmp(bytes, m->bytes, sizeof bytes);
+}
+
+/* The path leads to another file now. 1: reading has to begin again. Errors keep what we have: the old file stays open
+ * and is asked again later. */
+static int follow_name(struct event_reader *r)
+{
+    struct stat st;
+    int fd, same;
+
+    if (stat(r->path, &st) < 0 || (st.st_ino == r->seen.st_ino && st.st_dev == r->seen.st_dev))
+        return 0;
+    if ((fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+        return 0;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return 0;
+    }
+    same = (uint64_t)st.st_size >= r->parser.offset &&
+           (!r->state.records || (mark_there(fd, &r->first) && mark_there(fd, &r->last)));
+    close(r->fd);
+    r->fd = fd;
+    r->seen = st;
+    r->state.size = (uint64_t)st.st_size;
+    if (same) {
+        record_parser_again(&r->parser);
+        r->have = 0;
+        return 0;
+    }
+    begin(r);
+    return 1;
+}
+
+/* Called after an end. EVENT_READER_EVENT: there may be more now. */
+static int look_again(struct event_reader *r, struct error *e)
+{
+    struct stat st;
+
+    if (follow_name(r))
+        return EVENT_READER_RESTARTED;
+    if (fstat(r->fd, &st) < 0)
+        return error_system(e, "%s: cannot be looked at", r->path);
+    if ((uint64_t)st.st_size < r->parser.offset) {
+        r->seen = st;
+        r->state.size = (uint64_t)st.st_size;
+        begin(r);
+        return EVENT_READER_RESTARTED;
+    }
+    if ((uint64_t)st.st_size == r->state.size && st.st_mtim.tv_sec == r->seen.st_mtim.tv_sec &&
+        st.st_mtim.tv_nsec == r->seen.st_mtim.tv_nsec)
+        return EVENT_READER_END;
+    r->seen = st;
+    r->state.size = (uint64_t)st.st_size;
+    record_parser_again(&r->parser);
+    if (r->parser.position > r->state.size)
+        r->parser.position = r->parser.offset;
+    r->have = 0; /* holes may have been filled since */
+    return EVENT_READER_EVENT;
+}
+
+/* ---- records and events -------------------------------------------------------------------------------------------- */
+
+static int report(struct event_reader *r, struct event_damage *d, enum event_damage_kind kind, uint64_t offset,
+                  uint64_t found, uint64_t wanted)
+{
+    r->state.damaged++;
+    *d = (struct event_damage){ kind, offset, found, wanted };
+    return EVENT_READER_DAMAGE;
+}
+
+static int take_record(struct event_reader *r, const struct record *record, struct event *event,
+                       struct event_damage *d)
+{
+    size_t bad = 0;
+
+    if (event_decode(record->data, record->length, event, &bad) != OK)
+        return report(r, d, EVENT_DAMAGE_PROTO, record->offset, bad, 0);
+    if (isnan(event->wall_time))
+        return report(r, d, EVENT_DAMAGE_WALL_TIME, record->offset, 0, 0);
+    if (!event->is_utf8 && !r->utf8_pending) {
+        /* Say so first, then come back to the same record and hand it out. */
+        r->utf8_pending = 1;
+        record_parser_init(&r->parser, record->offset, RECORD_LIMIT);
+        r->parser.lost = r->state.lost;
+        return report(r, d, EVENT_DAMAGE_UTF8, record->offset, 0, 0);
+    }
+    r->utf8_pending = 0;
+    if (!r->state.records++) {
+        keep_mark(&r->first, record);
+        r->state.first_wall_time = event->wall_time;
+    }
+    keep_mark(&r->last, record);
+    r->state.last_wall_time = event->wall_time;
+    return EVENT_READER_EVENT;
+}
+
+int event_reader_next(struct event_reader *r, struct event *event, struct event_damage *damage, struct error *e)
+{
+    struct record record;
+
+    if (r->at_end) {
+        int rc = look_again(r, e);
+
+        if (rc != EVENT_READER_EVENT)
+            return rc;
+        r->at_end = 0;
+    }
+    for (;;) {
+        uint64_t position = r->parser.position;
+        size_t used = position >= r->base && position - r->base <= r->have ? (size_t)(position - r->base) : r->have;
+        size_t have = position >= r->base && position - r->base <= r->have ? r->have - used : 0;
+        int rc;
+
+        switch (record_next(&r->parser, r->window + used, have, r->state.size, &record)) {
+        case RECORD_DATA:
+            r->state.lost = r->parser.lost;
+            return take_record(r, &record, event, damage);
+        case RECORD_DAMAGE:
+            return report(r, damage,
+                          record.damage == RECORD_BAD_DATA_CRC     ? EVENT_DAMAGE_DATA_CRC
+                          : record.damage == RECORD_BAD_LENGTH_CRC ? EVENT_DAMAGE_LENGTH_CRC
+                                                                   : EVENT_DAMAGE_TOO_LONG,
+                          record.offset, record.found, record.wanted);
+        default:
+            break;
+        }
+        if (r->parser.position > r->state.size || record.need > r->state.size - r->parser.position) {
+            r->at_end = 1;
+            return EVENT_READER_END;
+        }
+        if ((rc = fill(r, record.need, e)) < 0)
+            return rc;
+        if (rc == 0) {
+            r->at_end = 1;
+            return EVENT_READER_END;
+        }
+    }
+}
+
+/* ---- words --------------------------------------------------------------------------------------------------------- */
+
+const char *event_damage_word(enum event_damage_kind kind)
+{
+    static const char *const words[] = { "length_crc", "data_crc", "too_long", "proto", "wall_time", "utf8" };
+
+    return words[kind];
+}
+
+void event_damage_text(const struct event_damage *d, char *out, size_t size)
+{
+    unsigned long long found = d->found, wanted = d->wanted;
+
+    switch (d->kind) {
+    case EVENT_DAMAGE_LENGTH_CRC:
+        snprintf(out, size, "the CRC of the record's length is 0x%08llx, not 0x%08llx; reading goes on at the next "
+                 "header that is right", found, wanted);
+        break;
+    case EVENT_DAMAGE_DATA_CRC:
+        snprintf(out, size, "the CRC of the record's data is 0x%08llx, not 0x%08llx; record skipped", found, wanted);
+        break;
+    case EVENT_DAMAGE_TOO_LONG:
+        snprintf(out, size, "a record of %llu bytes is over the limit of %llu; skipped", found, wanted);
+        break;
+    case EVENT_DAMAGE_PROTO:
+        snprintf(out, size, "the record is no Event message, from byte %llu of its data on; skipped", found);
+        break;
+    case EVENT_DAMAGE_WALL_TIME:
+        snprintf(out, size, "the event's wall time is NaN; event skipped");
+        break;
+    case EVENT_DAMAGE_UTF8:
+        snprintf(out, size, "a tag or another string is not UTF-8; TensorBoard's default loader gives the file up here");
+        break;
+    }
+}

@@ -1,0 +1,62 @@
+/*
+ * event_reader.h - events of one file, which somebody may still be writing. Damage is reported once and passed over:
+ * a bad data CRC or an event that is no event costs that record, a bad header costs what lies before the next header.
+ * Memory: one window of 256 KiB, larger only while a longer record is read, and never before its bytes are in the
+ * file. One reader is for one thread at a time.
+ */
+#ifndef EVENTLOG_EVENT_READER_H
+#define EVENTLOG_EVENT_READER_H
+
+#include "base/error.h"
+#include "eventlog/event_decode.h"
+
+#include <stdint.h>
+
+struct event_reader;
+
+enum event_reader_result {
+    EVENT_READER_END = 0,       /* nothing more for now; a later call looks again */
+    EVENT_READER_EVENT = 1,     /* *event, borrowed until the next call */
+    EVENT_READER_DAMAGE = 2,    /* *damage; the next call goes on behind it */
+    EVENT_READER_RESTARTED = 3, /* the file was cut or replaced by another: reading begins again at its start, and what
+                                 * came out of it before no longer stands */
+};
+
+enum event_damage_kind {
+    EVENT_DAMAGE_LENGTH_CRC,
+    EVENT_DAMAGE_DATA_CRC,
+    EVENT_DAMAGE_TOO_LONG,
+    EVENT_DAMAGE_PROTO,     /* found: the place in the record's data */
+    EVENT_DAMAGE_WALL_TIME, /* NaN: TensorBoard's default loader gives the file up there */
+    EVENT_DAMAGE_UTF8,      /* a string is not UTF-8: the event is handed out all the same, next */
+};
+
+struct event_damage {
+    enum event_damage_kind kind;
+    uint64_t offset; /* of the record's first byte in the file */
+    uint64_t found, wanted;
+};
+
+struct event_reader_state {
+    uint64_t size;     /* of the file when it was last looked at */
+    uint64_t offset;   /* all before it has been read; less than size at the end: a record that is not whole */
+    uint64_t records;  /* sound ones so far */
+    uint64_t lost;     /* bytes passed over because of broken framing */
+    uint64_t damaged;  /* how often EVENT_READER_DAMAGE was returned */
+    double first_wall_time, last_wall_time; /* 0 before the first record */
+};
+
+/* On OK *out is yours: event_reader_close(). ERR_IO: the file cannot be opened. */
+int event_reader_open(struct event_reader **out, const char *path, struct error *e);
+
+/* An enum event_reader_result, or ERR_IO (try again later), ERR_NOMEM. */
+int event_reader_next(struct event_reader *r, struct event *event, struct event_damage *damage, struct error *e);
+
+struct event_reader_state event_reader_state(const struct event_reader *r);
+void event_reader_close(struct event_reader *r); /* NULL is fine */
+
+/* The kind as the word used in JSON ("data_crc"), and as a sentence into out. */
+const char *event_damage_word(enum event_damage_kind kind);
+void event_damage_text(const struct event_damage *damage, char *out, size_t size);
+
+#endif

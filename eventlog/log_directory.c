@@ -1,0 +1,294 @@
+#include "eventlog/log_directory.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct ancestor { /* the directories from the root of the walk down to here, to cut loops */
+    dev_t device;
+    ino_t inode;
+    const struct ancestor *above;
+};
+
+struct walk {
+    struct log_directory *to;
+    const char *label; /* of the walk's root, "" or a path */
+    struct error *e;
+};
+
+/* Appends item to a growing list of pointers or structs: room for one more at the end, or NULL. */
+static void *one_more(void *list, size_t count, size_t size)
+{
+    if (count && (count & (count - 1)))
+        return list; /* capacities are powers of two */
+    return realloc(list, (count ? count * 2 : 1) * size);
+}
+
+static int no_memory(struct error *e, const char *path)
+{
+    return error_set(e, ERR_NOMEM, "%s: out of memory while listing", path);
+}
+
+static int problem(struct walk *w, const char *path)
+{
+    struct log_directory *d = w->to;
+    struct error e;
+    char **list = one_more(d->problems, d->problem_count, sizeof *list);
+
+    if (!list)
+        return no_memory(w->e, path);
+    d->problems = list;
+    error_system(&e, "%s: cannot be read", path);
+    if (!(list[d->problem_count] = strdup(e.message)))
+        return no_memory(w->e, path);
+    d->problem_count++;
+    return OK;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void run_release(struct log_run *run)
+{
+    for (size_t i = 0; i < run->file_count; i++)
+        free(run->files[i]);
+    free(run->files);
+    free(run->directory);
+    free(run->name);
+}
+
+static int add_file(struct log_run *run, const char *path, struct error *e)
+{
+    char **list = one_more(run->files, run->file_count, sizeof *list);
+
+    if (!list)
+        return no_memory(e, path);
+    run->files = list;
+    if (!(list[run->file_count] = strdup(path)))
+        return no_memory(e, path);
+    run->file_count++;
+    return OK;
+}
+
+/* Takes what run holds into the list. relative: below the root of the walk, "" for the root. */
+static int add_run(struct walk *w, struct log_run *run, const char *path, const char *relative)
+{
+    struct log_directory *d = w->to;
+    struct log_run *list = one_more(d->runs, d->count, sizeof *list);
+    struct buffer name = BUFFER_EMPTY;
+
+    if (!list)
+        return no_memory(w->e, path);
+    d->runs = list;
+    buffer_append_text(&name, w->label);
+    if (*w->label && *relative)
+        buffer_append_byte(&name, '/');
+    buffer_append_text(&name, relative);
+    if (!name.length)
+        buffer_append_text(&name, ".");
+    run->name = name.data;
+    run->directory = strdup(path);
+    if (!buffer_ok(&name) || !run->directory)
+        return no_memory(w->e, path);
+    qsort(run->files, run->file_count, sizeof *run->files, by_text);
+    list[d->count++] = *run;
+    memset(run, 0, sizeof *run);
+    return OK;
+}
+
+static int walk_directory(struct walk *w, const char *path, const char *relative, const struct ancestor *above)
+{
+    struct log_run run = { 0 };
+    struct ancestor here;
+    char **below = NULL;
+    size_t count = 0;
+    struct stat st;
+    int rc = OK;
+    DIR *d;
+
+    if (!(d = opendir(path)) || fstat(dirfd(d), &st) < 0) {
+        rc = problem(w, path);
+        if (d)
+            closedir(d);
+        return rc;
+    }
+    here = (struct ancestor){ st.st_dev, st.st_ino, above };
+    for (const struct ancestor *a = above; a && rc == OK; a = a->above)
+        if (a->device == here.device && a->inode == here.inode)
+            goto out;
+    for (struct dirent *entry; rc == OK && (errno = 0, entry = readdir(d));) {
+        char child[PATH_MAX], **list;
+
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+            continue;
+        if (entry->d_type == DT_REG && !strstr(entry->d_name, "tfevents"))
+            continue;
+        if (file_join(child, sizeof child, path, entry->d_name, NULL) != OK || stat(child, &st) < 0)
+            continue; /* a link that leads nowhere, a loop of links, or gone since */
+        if (S_ISREG(st.st_mode) && strstr(entry->d_name, "tfevents"))
+            rc = add_file(&run, child, w->e);
+        if (!S_ISDIR(st.st_mode))
+            continue;
+        if (!(list = one_more(below, count, sizeof *list)) || !(list[count] = strdup(entry->d_name)))
+            rc = no_memory(w->e, path);
+        else
+            count++;
+        below = list ? list : below;
+    }
+    if (rc == OK && run.file_count)
+        rc = add_run(w, &run, path, relative);
+    closedir(d); /* before going down: depth must not cost descriptors */
+    d = NULL;
+    for (size_t i = 0; i < count && rc == OK; i++) {
+        char child[PATH_MAX], name[PATH_MAX];
+
+        if (file_join(child, sizeof child, path, below[i], w->e) != OK)
+            continue;
+        if (*relative)
+            file_join(name, sizeof name, relative, below[i], w->e);
+        else
+            strcpy(name, below[i]);
+        rc = walk_directory(w, child, name, &here);
+    }
+out:
+    if (d)
+        closedir(d);
+    for (size_t i = 0; i < count; i++)
+        free(below[i]);
+    free(below);
+    run_release(&run);
+    return rc;
+}
+
+/* "./a//b/" becomes "a/b", "." becomes "". */
+static void tidy(const char *path, char *out, size_t size)
+{
+    size_t n = 0;
+
+    if (*path == '/')
+        out[n++] = '/';
+    while (*path && n + 1 < size) {
+        size_t part = strcspn(path, "/");
+
+        if (part && !(part == 1 && *path == '.') && n + part + 2 < size) {
+            if (n && out[n - 1] != '/')
+                out[n++] = '/';
+            memcpy(out + n, path, part);
+            n += part;
+        }
+        path += part + (path[part] == '/');
+    }
+    out[n] = '\0';
+}
+
+/* Tidies all paths and finds how many bytes of them name the directory that holds all. */
+static int common_parent(char *const *paths, size_t count, char (*clean)[PATH_MAX], size_t *parent)
+{
+    int mixed = 0;
+
+    for (size_t i = 0; i < count; i++)
+        mixed |= (*paths[i] == '/') != (*paths[0] == '/') || strstr(paths[i], "..") != NULL;
+    for (size_t i = 0; i < count; i++) {
+        char real[PATH_MAX];
+
+        tidy(mixed && realpath(paths[i], real) ? real : paths[i], clean[i], PATH_MAX);
+    }
+    *parent = strlen(clean[0]);
+    for (size_t i = 1; i < count; i++) {
+        size_t n = 0, end = 0;
+
+        for (;; n++) {
+            int over_a = n == *parent || clean[0][n] == '/' || !clean[0][n];
+            int over_b = clean[i][n] == '/' || !clean[i][n];
+
+            if (over_a && over_b)
+                end = n;
+            if (n == *parent || !clean[i][n] || clean[0][n] != clean[i][n])
+                break;
+        }
+        *parent = end;
+    }
+    return OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct log_run *x = a, *y = b;
+
+    return strcmp(x->name, y->name);
+}
+
+static int list_path(struct walk *w, const char *path, struct error *e)
+{
+    struct log_run run = { 0 };
+    struct stat st;
+    int rc;
+
+    if (stat(path, &st) < 0)
+        return error_system(e, "%s: cannot be read", path);
+    if (S_ISDIR(st.st_mode)) {
+        DIR *d = opendir(path);
+
+        if (!d)
+            return error_system(e, "%s: cannot be read", path);
+        closedir(d);
+        return walk_directory(w, path, "", NULL);
+    }
+    rc = add_file(&run, path, e);
+    if (rc == OK)
+        rc = add_run(w, &run, path, "");
+    run_release(&run);
+    return rc;
+}
+
+int log_directory_list(struct log_directory *d, char *const *paths, size_t count, struct error *e)
+{
+    char (*clean)[PATH_MAX] = malloc((count ? count : 1) * sizeof *clean);
+    struct walk w = { d, "", e };
+    size_t parent = 0, kept = 0;
+    int rc = OK;
+
+    memset(d, 0, sizeof *d);
+    if (!clean)
+        return error_set(e, ERR_NOMEM, "out of memory for %zu paths", count);
+    if (count > 1)
+        common_parent(paths, count, clean, &parent);
+    for (size_t i = 0; i < count && rc == OK; i++) {
+        if (count > 1) {
+            w.label = clean[i] + parent;
+            w.label += strspn(w.label, "/");
+        }
+        rc = list_path(&w, paths[i], e);
+    }
+    free(clean);
+    if (rc != OK)
+        return rc;
+    if (d->count)
+        qsort(d->runs, d->count, sizeof *d->runs, by_name);
+    for (size_t i = 0; i < d->count; i++) /* a path given twice, or within another, is still one run */
+        if (kept && !strcmp(d->runs[kept - 1].name, d->runs[i].name))
+            run_release(&d->runs[i]);
+        else
+            d->runs[kept++] = d->runs[i];
+    d->count = kept;
+    return OK;
+}
+
+void log_directory_release(struct log_directory *d)
+{
+    for (size_t i = 0; i < d->count; i++)
+        run_release(&d->runs[i]);
+    for (size_t i = 0; i < d->problem_count; i++)
+        free(d->problems[i]);
+    free(d->runs);
+    free(d->problems);
+    memset(d, 0, sizeof *d);
+}

@@ -1,0 +1,33 @@
+/*
+ * log_directory.h - which runs a log directory holds. A run is a directory that directly holds at least one regular
+ * file (symbolic links followed) with `tfevents` in its name; its files are read in byte order of their names. Hidden
+ * directories count, links are followed, and a directory that contains itself through a link is entered once.
+ */
+#ifndef EVENTLOG_LOG_DIRECTORY_H
+#define EVENTLOG_LOG_DIRECTORY_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+struct log_run {
+    char *name;      /* relative to the log directory with '/' between the parts; "." for the log directory itself */
+    char *directory; /* its path; for a single file, the file's path */
+    char **files;    /* paths, ascending by name */
+    size_t file_count;
+};
+
+struct log_directory {
+    struct log_run *runs; /* ascending by name, as bytes */
+    size_t count;
+    char **problems;      /* sentences about directories that could not be read */
+    size_t problem_count;
+};
+
+/* Lists one path or several. A path may also be one event file: a run of it alone. With several paths, the names of
+ * runs are relative to the deepest directory that holds all of the paths ("mpi/eval", "ps/eval"). ERR_IO: a path is
+ * missing or cannot be read. A directory without runs is no error. d is yours: log_directory_release(). */
+int log_directory_list(struct log_directory *d, char *const *paths, size_t count, struct error *e);
+void log_directory_release(struct log_directory *d); /* also fine after an error */
+
+#endif

@@ -1,0 +1,96 @@
+/*
+ * scalar_series.h - the points of one run, gathered by tag while its events go by, under one of three views of what a
+ * log means. Feed it the files of a run in order; then finish and read the series. One thread at a time.
+ *
+ * A point is a simple_value, or a tensor of one float, double, int32 or int64 in a series whose first value in the run
+ * belonged to the plugin `scalars`. Other values are counted only.
+ */
+#ifndef EVENTLOG_SCALAR_SERIES_H
+#define EVENTLOG_SCALAR_SERIES_H
+
+#include "base/error.h"
+#include "eventlog/event_decode.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum scalar_view {
+    SCALAR_VIEW_ALL,         /* every point in the files */
+    SCALAR_VIEW_TENSORBOARD, /* what TensorBoard's default loader would hold if it did not sample: infinite wall times
+                              * are dropped; a point at step s removes the kept points of its series at steps >= s;
+                              * then only simple_value and DT_FLOAT of rank 0 are kept; damage ends its file */
+    SCALAR_VIEW_SESSION,     /* SessionLog START at step s removes the earlier points at steps >= s of the whole run */
+};
+
+struct scalar_point {
+    int64_t step;
+    double wall_time; /* seconds since 1970 */
+    double value;
+};
+
+enum { /* where a point came from */
+    SCALAR_FROM_SIMPLE = 1,
+    SCALAR_FROM_FLOAT32 = 2, /* simple_value or DT_FLOAT: the value is a float32, widened */
+    SCALAR_SHOWN = 4,        /* the default loader shows points of this form */
+};
+
+struct scalar_series {
+    char *tag;     /* tag_length bytes, then a NUL; may hold NULs and bytes that are not UTF-8 */
+    size_t tag_length;
+    char *plugin;  /* of the first value of the tag in the run; "" if none was given */
+    enum event_kind first_kind;
+    int first_dtype;
+    struct scalar_point *points; /* count of them, in reading order until scalar_series_sort() */
+    size_t count, capacity;
+    uint64_t *marks;       /* per point: its number in the run << 8 | SCALAR_*; NULL where all are alike and no order
+                            * was asked for: then `alike` holds the SCALAR_* */
+    unsigned alike;
+    uint64_t seen;         /* points read, before the view took any away */
+    uint64_t skipped;      /* values that are no points */
+    int64_t skipped_first, skipped_last, skipped_min, skipped_max; /* their steps */
+    size_t later;          /* in the hash table: the next of the same slot, + 1 */
+    uint32_t hash;
+};
+
+struct scalar_run {
+    struct scalar_series *series; /* in order of first appearance until scalar_run_sort() */
+    size_t count;
+    uint64_t left_out; /* points that the view took away, after scalar_run_finish() */
+    uint64_t rounded;  /* points from an int64 that no double holds */
+    uint64_t numbered; /* points read so far */
+    /* private */
+    enum scalar_view view;
+    int keep_order, store, file_ended;
+    size_t capacity, guess;
+    size_t *slots, slot_count;
+};
+
+/* keep_order: points get their number in the run, for scalar_run_in_order(). store 0: points are only recognised, not
+ * kept. Finish with scalar_run_release(). */
+void scalar_run_init(struct scalar_run *r, enum scalar_view view, int keep_order, int store);
+void scalar_run_release(struct scalar_run *r);
+
+void scalar_run_begin_file(struct scalar_run *r);
+void scalar_run_damage(struct scalar_run *r);       /* a record of this file is damaged */
+void scalar_run_restart(struct scalar_run *r);      /* forget all points and series */
+
+/* One event; OK or ERR_NOMEM. */
+int scalar_run_event(struct scalar_run *r, const struct event *event, struct error *e);
+
+/* One value of an event: 1 and *point, *series (borrowed until the next value), *from if it is a point, else 0;
+ * ERR_NOMEM. What scalar_run_event() does for each value, for those who handle points as they come. */
+int scalar_run_value(struct scalar_run *r, const struct event *event, const struct event_value *value,
+                     struct scalar_point *point, struct scalar_series **series, unsigned *from, struct error *e);
+
+/* All files are read: takes out what the view does not show and counts it. */
+void scalar_run_finish(struct scalar_run *r);
+
+/* Series by tag (as bytes); after it, appearance order is gone. */
+void scalar_run_sort(struct scalar_run *r);
+/* Points by step, equal steps in reading order; does nothing to a series in order. OK or ERR_NOMEM. */
+int scalar_series_sort(struct scalar_series *s, struct error *e);
+
+/* SCALAR_* of point i. */
+unsigned scalar_series_from(const struct scalar_series *s, size_t i);
+
+#endif

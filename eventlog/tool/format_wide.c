@@ -1,0 +1,212 @@
+/* wide: one row a run and step, one column a tag. The header needs all tags before the first row, so all points are in
+ * memory by then. */
+#include "eventlog/tool/export.h"
+
+#include "base/number.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct column {
+    const char *tag;
+    size_t length, number; /* number: of its first appearance */
+};
+
+struct cursor { /* of one column within a run; series NULL: the run has no such tag */
+    const struct scalar_series *series;
+    size_t next;
+};
+
+static int by_tag(const void *a, const void *b)
+{
+    const struct column *x = a, *y = b;
+    size_t n = x->length < y->length ? x->length : y->length;
+    int c = memcmp(x->tag, y->tag, n);
+
+    return c ? c : (x->length > y->length) - (x->length < y->length);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct column *x = a, *y = b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* All tags with points, once each, in the order asked for. */
+static struct column *columns_of(const struct export *x, const struct export_run *runs, size_t count, size_t *columns)
+{
+    struct column *list;
+    size_t n = 0, kept = 0;
+
+    for (size_t i = 0; i < count; i++)
+        n += runs[i].scalars.count;
+    if (!(list = malloc((n ? n : 1) * sizeof *list)))
+        return NULL;
+    n = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < runs[i].scalars.count; k++)
+            if (runs[i].scalars.series[k].count) {
+                list[n] = (struct column){ runs[i].scalars.series[k].tag, runs[i].scalars.series[k].tag_length, n };
+                n++;
+            }
+    qsort(list, n, sizeof *list, by_tag); /* equal tags: any order, so the earliest number is looked for below */
+    for (size_t i = 0; i < n; i++)
+        if (kept && !by_tag(&list[kept - 1], &list[i]))
+            list[kept - 1].number = list[i].number < list[kept - 1].number ? list[i].number : list[kept - 1].number;
+        else
+            list[kept++] = list[i];
+    if (x->first_columns)
+        qsort(list, kept, sizeof *list, by_number);
+    *columns = kept;
+    return list;
+}
+
+static void header(struct export *x, const struct column *columns, size_t count)
+{
+    static const char *const taken[] = { "run", "step", "wall_time" };
+    struct buffer line = BUFFER_EMPTY;
+    char between = x->tsv ? '\t' : ',';
+
+    if (!x->no_run) {
+        buffer_append_text(&line, "run");
+        buffer_append_byte(&line, between);
+    }
+    buffer_append_text(&line, "step");
+    if (x->wall_time) {
+        buffer_append_byte(&line, between);
+        buffer_append_text(&line, "wall_time");
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct buffer name = BUFFER_EMPTY;
+
+        for (size_t k = 0; k < 3; k++)
+            if (columns[i].length == strlen(taken[k]) && !memcmp(columns[i].tag, taken[k], columns[i].length))
+                buffer_append_text(&name, "tag:");
+        buffer_append(&name, columns[i].tag, columns[i].length);
+        buffer_append_byte(&line, between);
+        export_field(x, &line, buffer_text(&name), name.length);
+        buffer_release(&name);
+    }
+    buffer_append_text(&line, x->crlf ? "\r\n" : "\n");
+    output_bytes(x->out, line.data, line.length);
+    buffer_release(&line);
+}
+
+/* The points of one cell, [first, next): which value stands for them. */
+static int cell(struct export *x, const struct scalar_series *s, size_t first, size_t next, const char *run,
+                char *out, struct error *e)
+{
+    double sum = 0;
+
+    if (next - first == 1 || x->duplicate == EXPORT_LAST)
+        return export_number(x, s->points[next - 1].value, scalar_series_from(s, next - 1), out);
+    if (x->duplicate == EXPORT_FIRST)
+        return export_number(x, s->points[first].value, scalar_series_from(s, first), out);
+    if (x->duplicate == EXPORT_ERROR)
+        return error_set(e, ERR_ARG, "run %s, tag %s: step %lld has %zu points; --dup=last, first or mean chooses",
+                         run, s->tag, (long long)s->points[first].step, next - first);
+    for (size_t i = first; i < next; i++)
+        sum += s->points[i].value;
+    return number_text(sum / (double)(next - first), out);
+}
+
+static int row(struct export *x, const char *run, int64_t step, struct cursor *cursors, size_t columns,
+               struct buffer *line, struct error *e)
+{
+    char text[64], between = x->tsv ? '\t' : ',';
+    double wall_time = NAN;
+    size_t at_wall_time;
+
+    buffer_clear(line);
+    if (!x->no_run) {
+        export_field(x, line, run, strlen(run));
+        buffer_append_byte(line, between);
+    }
+    buffer_append(line, text, (size_t)export_integer(step, text));
+    at_wall_time = line->length;
+    for (size_t i = 0; i < columns; i++) {
+        const struct scalar_series *s = cursors[i].series;
+        size_t first = cursors[i].next, next = first;
+        int n;
+
+        for (; s && next < s->count && s->points[next].step == step; next++)
+            if (!(wall_time >= s->points[next].wall_time))
+                wall_time = s->points[next].wall_time;
+        cursors[i].next = next;
+        buffer_append_byte(line, between);
+        if (next == first)
+            continue;
+        x->points += next - first;
+        if ((n = cell(x, s, first, next, run, text, e)) < 0)
+            return n;
+        buffer_append(line, text, (size_t)n);
+    }
+    buffer_append_text(line, x->crlf ? "\r\n" : "\n");
+    if (!buffer_ok(line))
+        return error_set(e, ERR_NOMEM, "out of memory for a row of %zu columns", columns);
+    output_bytes(x->out, line->data, at_wall_time);
+    if (x->wall_time) {
+        output_bytes(x->out, &between, 1);
+        output_bytes(x->out, text, (size_t)number_text(wall_time, text));
+    }
+    output_bytes(x->out, line->data + at_wall_time, line->length - at_wall_time);
+    return OK;
+}
+
+static void find_cursors(const struct scalar_run *run, const struct column *columns, size_t count,
+                         struct cursor *cursors)
+{
+    for (size_t i = 0; i < count; i++) {
+        cursors[i] = (struct cursor){ NULL, 0 };
+        for (size_t k = 0; k < run->count; k++)
+            if (run->series[k].tag_length == columns[i].length &&
+                !memcmp(run->series[k].tag, columns[i].tag, columns[i].length))
+                cursors[i].series = &run->series[k];
+    }
+}
+
+/* 1 and the smallest step that any column still has. */
+static int next_step(const struct cursor *cursors, size_t count, int64_t *step)
+{
+    int found = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct scalar_series *s = cursors[i].series;
+
+        if (!s || cursors[i].next == s->count)
+            continue;
+        if (!found || s->points[cursors[i].next].step < *step)
+            *step = s->points[cursors[i].next].step;
+        found = 1;
+    }
+    return found;
+}
+
+static int wide_runs(struct export *x, struct export_run *runs, size_t count, struct error *e)
+{
+    struct buffer line = BUFFER_EMPTY;
+    size_t n = 0;
+    struct column *columns = columns_of(x, runs, count, &n);
+    struct cursor *cursors = malloc((n ? n : 1) * sizeof *cursors);
+    int rc = OK;
+
+    if (!columns || !cursors)
+        rc = error_set(e, ERR_NOMEM, "out of memory for %zu columns", n);
+    else
+        header(x, columns, n);
+    for (size_t i = 0; i < count && rc == OK; i++) {
+        int64_t step = 0;
+
+        find_cursors(&runs[i].scalars, columns, n, cursors);
+        while (rc == OK && next_step(cursors, n, &step))
+            rc = row(x, runs[i].name, step, cursors, n, &line, e);
+    }
+    buffer_release(&line);
+    free(columns);
+    free(cursors);
+    return rc;
+}
+
+const struct export_format format_wide = { "wide", NULL, NULL, NULL, wide_runs, NULL };

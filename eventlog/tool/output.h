@@ -1,0 +1,27 @@
+/*
+ * output.h - where a command's data goes: standard output, or a file that appears whole by rename, gzipped if its name
+ * ends in .gz. The first error is kept; ask for it at the end.
+ */
+#ifndef EVENTLOG_TOOL_OUTPUT_H
+#define EVENTLOG_TOOL_OUTPUT_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+struct output;
+
+/* path NULL or "-": standard output. An existing regular file is refused unless force. *out is yours. */
+int output_open(struct output **out, const char *path, int force, struct error *e);
+
+void output_bytes(struct output *o, const void *bytes, size_t n);
+void output_text(struct output *o, const char *text);
+
+/* Room for n bytes (at most 4096), to be followed by output_filled() with how many were used. */
+char *output_room(struct output *o, size_t n);
+void output_filled(struct output *o, size_t n);
+
+/* Frees o. commit: the file takes its place, and any error since open is returned; otherwise it is removed. */
+int output_close(struct output *o, int commit, struct error *e);
+
+#endif

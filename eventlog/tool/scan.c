@@ -1,0 +1,150 @@
+#include "eventlog/tool/scan.h"
+
+#include <fnmatch.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { DAMAGE_LINES = 20, PROGRESS_EVERY = 65536, RESTARTS = 3 };
+
+int scan_open(struct scan *s, const char *program, char *const *paths, size_t count)
+{
+    struct error e = { 0 };
+    struct stat st;
+
+    log_init(&s->log, program, 2);
+    if (log_directory_list(&s->directory, paths, count, &e) != OK) {
+        log_directory_release(&s->directory);
+        return scan_fail(s, &e);
+    }
+    for (size_t i = 0; i < s->directory.problem_count; i++) {
+        log_line(&s->log, "%s", s->directory.problems[i]);
+        s->failed = 1;
+    }
+    for (size_t i = 0; i < s->directory.count; i++)
+        for (size_t k = 0; k < s->directory.runs[i].file_count; k++)
+            if (scan_run_wanted(s, s->directory.runs[i].name) && !stat(s->directory.runs[i].files[k], &st))
+                s->bytes += (uint64_t)st.st_size;
+    if (!s->directory.count)
+        log_line(&s->log, "%s: no event files (names with 'tfevents') in it", paths[0]);
+    return EXIT_DONE;
+}
+
+void scan_close(struct scan *s)
+{
+    log_progress_end(&s->log);
+    log_directory_release(&s->directory);
+}
+
+static int wanted(const struct option_list *globs, const char *name)
+{
+    for (size_t i = 0; i < globs->count; i++)
+        if (!fnmatch(globs->items[i], name, 0))
+            return 1;
+    return !globs->count;
+}
+
+int scan_run_wanted(const struct scan *s, const char *run)
+{
+    return wanted(&s->runs, run);
+}
+
+int scan_tag_wanted(const struct scan *s, const char *tag)
+{
+    return wanted(&s->tags, tag);
+}
+
+int scan_fail(struct scan *s, const struct error *e)
+{
+    log_line(&s->log, "%s", e->message);
+    return EXIT_USAGE;
+}
+
+int scan_status(const struct scan *s, int matched)
+{
+    return s->failed ? EXIT_USAGE : !matched || s->damaged ? EXIT_NO : EXIT_DONE;
+}
+
+static void tell_damage(struct scan *s, const char *path, const struct event_damage *d, uint64_t number)
+{
+    char text[200];
+
+    if (d->kind == EVENT_DAMAGE_UTF8) {
+        s->bad_text++;
+        return;
+    }
+    s->damaged++;
+    if (s->quiet_damage || number > DAMAGE_LINES)
+        return;
+    event_damage_text(d, text, sizeof text);
+    log_line(&s->log, "%s:%llu: %s", path, (unsigned long long)d->offset, text);
+    if (number == DAMAGE_LINES)
+        log_line(&s->log, "%s: further damage in this file is counted only", path);
+}
+
+/* One file; EVENT_READER_RESTARTED when it changed under our hands. */
+static int scan_file(struct scan *s, const struct log_run *run, const char *path, const struct scan_sink *sink,
+                     struct error *e)
+{
+    struct event_reader_state state;
+    struct event_reader *reader;
+    struct event_damage damage;
+    struct event event;
+    uint64_t since = 0;
+    int rc = event_reader_open(&reader, path, e);
+
+    if (rc != OK)
+        return rc;
+    if (sink->begin_file)
+        sink->begin_file(sink->context, path);
+    while ((rc = event_reader_next(reader, &event, &damage, e)) > 0) {
+        if (rc == EVENT_READER_RESTARTED)
+            break;
+        if (rc == EVENT_READER_DAMAGE) {
+            tell_damage(s, path, &damage, event_reader_state(reader).damaged);
+            if (sink->damage)
+                sink->damage(sink->context, &damage);
+        } else if (sink->event && (rc = sink->event(sink->context, &event, e)) != OK) {
+            event_reader_close(reader);
+            return rc;
+        }
+        if (++since % PROGRESS_EVERY == 0) {
+            state = event_reader_state(reader);
+            log_progress(&s->log, "%s: %.0f%% read", run->name,
+                         100.0 * (double)(s->bytes_done + state.offset) / (double)(s->bytes ? s->bytes : 1));
+        }
+    }
+    state = event_reader_state(reader);
+    if (rc == EVENT_READER_END && sink->end_file)
+        sink->end_file(sink->context, &state);
+    if (rc == EVENT_READER_END && state.damaged > DAMAGE_LINES && !s->quiet_damage)
+        log_line(&s->log, "%s: %llu damaged records in all", path, (unsigned long long)state.damaged);
+    s->bytes_done += state.size;
+    event_reader_close(reader);
+    return rc;
+}
+
+int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *sink, struct error *e)
+{
+    int restarts = 0;
+
+    s->bad_text = 0;
+    for (size_t i = 0; i < run->file_count; i++) {
+        int before = e->code, rc = scan_file(s, run, run->files[i], sink, e);
+
+        if (rc == EVENT_READER_RESTARTED && sink->restart && restarts++ < RESTARTS) {
+            sink->restart(sink->context);
+            i = (size_t)-1;
+        } else if (rc == ERR_IO) {
+            s->failed = 1;
+            log_line(&s->log, "%s", e->message);
+            e->code = before;
+        } else if (rc < 0) {
+            return rc;
+        }
+    }
+    log_progress_end(&s->log);
+    if (s->bad_text && !s->quiet_damage)
+        log_line(&s->log, "run %s: %llu events hold text that is not UTF-8, written here with U+FFFD; TensorBoard's "
+                          "default loader stops at the first of them", run->name, (unsigned long long)s->bad_text);
+    return OK;
+}

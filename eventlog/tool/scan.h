@@ -1,0 +1,51 @@
+/*
+ * scan.h - what the commands share: which runs and tags are meant, and reading a run's files from start to end with
+ * damage told on standard error and progress on a terminal.
+ */
+#ifndef EVENTLOG_TOOL_SCAN_H
+#define EVENTLOG_TOOL_SCAN_H
+
+#include "base/log.h"
+#include "base/options.h"
+#include "eventlog/event_reader.h"
+#include "eventlog/log_directory.h"
+
+enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2 }; /* 1: nothing matched, or damage; 2: usage, or I/O */
+
+struct scan {
+    struct log log;
+    struct option_list runs, tags;  /* globs; none: all */
+    struct log_directory directory;
+    int quiet_damage;               /* the command tells damage itself */
+    uint64_t bytes, bytes_done;     /* of the runs that match, for progress */
+    uint64_t damaged;               /* damaged records so far, bad UTF-8 not counted */
+    uint64_t bad_text;              /* events with a string that is not UTF-8, of this run */
+    int failed;                     /* a file or directory could not be read: EXIT_USAGE in the end */
+};
+
+struct scan_sink { /* what a command does with what is read; any may be NULL */
+    void *context;
+    void (*begin_file)(void *context, const char *path);
+    int (*event)(void *context, const struct event *event, struct error *e); /* not OK ends the reading */
+    void (*damage)(void *context, const struct event_damage *damage);
+    void (*end_file)(void *context, const struct event_reader_state *state);
+    void (*restart)(void *context); /* a file was replaced under our hands: forget the run, it is read again */
+};
+
+/* Lists the paths and prints problems. EXIT_DONE or EXIT_USAGE, which has been told. */
+int scan_open(struct scan *s, const char *program, char *const *paths, size_t count);
+void scan_close(struct scan *s);
+
+int scan_run_wanted(const struct scan *s, const char *run);
+int scan_tag_wanted(const struct scan *s, const char *tag);
+
+/* Reads the files of a run. OK, or what a sink returned; files that cannot be read are told and passed over. */
+int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *sink, struct error *e);
+
+/* Prints an error that ended the command; EXIT_USAGE. */
+int scan_fail(struct scan *s, const struct error *e);
+
+/* What the status is when all went well otherwise; matched: something was found. */
+int scan_status(const struct scan *s, int matched);
+
+#endif
