@@ -1,0 +1,358 @@
+/* main.c - the trainer: from the command line to a training, and from errors to exit statuses. */
+#include "base/file.h"
+#include "base/options.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "trainer/loop.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* The one thing that must be global: handlers have no other way to say something. */
+static struct loop_signals asked;
+
+struct run {
+    struct train_options options;
+    struct world *world;
+    struct log log;
+    struct dataset *dataset; /* workers */
+    struct network *network;
+    struct optimizer *optimizer;
+    struct strategy *strategy;
+    struct batch_source *source;
+    struct training_position position;
+    struct loop loop;
+    int64_t resumed; /* the checkpoint's step, -1: a new run */
+    int workers, worker;
+};
+
+static void on_signal(int number)
+{
+    if (number == SIGUSR1) {
+        asked.save = 1;
+        return;
+    }
+    if (asked.stop)
+        _exit(128 + number); /* the second time: at once */
+    asked.stop = 1;
+}
+
+static void handle_signals(void)
+{
+    static const int numbers[] = { SIGTERM, SIGINT, SIGUSR1 };
+    struct sigaction action;
+
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
+/* ---- setting up: each phase is done by every rank, and then all agree on how it went ----------------------------- */
+
+static int open_data(struct run *r, struct error *e)
+{
+    const struct train_options *o = &r->options;
+    const struct model *m = o->model;
+    const struct transform *t = transform_find(o->augment ? m->train_transform : m->evaluation_transform);
+    struct shard shard = { o->shard, r->workers, r->worker };
+    int64_t together = o->shard == SHARD_RECORDS ? (int64_t)o->batch_size * r->workers : o->batch_size;
+    int rc, height, width, channels;
+
+    if (r->worker < 0)
+        return OK;
+    if ((rc = dataset_open(&r->dataset, o->data, o->data_directory, DATASET_TRAIN, &shard, e)) < 0)
+        return rc;
+    if (!t)
+        return error_set(e, ERR_ARG, "%s has no transform '%s'", m->name,
+                         o->augment ? m->train_transform : m->evaluation_transform);
+    if ((rc = transform_check(t, r->dataset, e)) < 0)
+        return rc;
+    height = t->height ? t->height : r->dataset->height;
+    width = t->width ? t->width : r->dataset->width;
+    channels = t->channels ? t->channels : r->dataset->channels;
+    if (height != m->height || width != m->width || channels != m->channels || r->dataset->classes != m->classes)
+        return error_set(e, ERR_ARG, "%s is for images of %dx%dx%d in %d classes, and %s has %dx%dx%d in %d", m->name,
+                         m->height, m->width, m->channels, m->classes, o->data, height, width, channels,
+                         r->dataset->classes);
+    if (together > (int64_t)r->dataset->count)
+        return error_set(e, ERR_ARG, "--batch-size %d: a step of %d worker%s would take %" PRId64 " images, and %s has "
+                         "%zu", o->batch_size, r->workers, r->workers == 1 ? "" : "s", together, o->data,
+                         r->dataset->count);
+    return OK;
+}
+
+static int build(struct run *r, struct error *e)
+{
+    int rc = network_new(&r->network, r->options.model, r->worker < 0 ? 0 : r->options.batch_size, e);
+
+    if (rc == OK)
+        rc = optimizer_new(&r->optimizer, r->network, &r->options.optimizer, e);
+    return rc;
+}
+
+/* The checkpoint to go on from: 1 and its name, 0: none. */
+static int find_checkpoint(struct run *r, char *name, size_t size, struct error *e)
+{
+    const struct train_options *o = &r->options;
+    struct error missing = { OK, 0, "" };
+    int rc;
+
+    if (!o->checkpoint_directory)
+        return 0;
+    if (o->resume == RESUME_STEP) {
+        snprintf(name, size, "model.ckpt-%" PRId64, o->resume_step);
+        return 1;
+    }
+    rc = checkpoint_directory_newest(o->checkpoint_directory, name, size, &missing);
+    if (rc < 0)
+        return error_set(e, missing.code, "--checkpoint-dir %s: %s", o->checkpoint_directory, missing.message);
+    if (rc == 1 && o->resume == RESUME_NEVER) {
+        if (!o->quiet)
+            log_line(&r->log, "%s holds checkpoints up to %s; starting anew, and replacing those of the same steps",
+                     o->checkpoint_directory, name);
+        return 0;
+    }
+    return rc;
+}
+
+static void warn_of_changes(struct run *r, const char *prefix, const struct training_position *was, int kind)
+{
+    const struct train_options *o = &r->options;
+
+    if (o->quiet)
+        return;
+    if (kind == CHECKPOINT_FOREIGN)
+        log_line(&r->log, "%s has no complete optimizer state for this training; that begins anew", prefix);
+    if (was->workers && was->workers * was->batch_size != (int64_t)r->workers * o->batch_size)
+        log_line(&r->log, "%s was trained with %" PRId64 " workers of batch %" PRId64 "; going on with %d of %d", prefix,
+                 was->workers, was->batch_size, r->workers, o->batch_size);
+    if (o->seed_given && was->seed != o->seed)
+        log_line(&r->log, "%s was trained with --seed %" PRIu64 "; going on with %" PRIu64, prefix, was->seed, o->seed);
+}
+
+/* Rank 0: the state to start from, in its optimizer, and the position. */
+static int restore(struct run *r, struct error *e)
+{
+    const struct train_options *o = &r->options;
+    char name[256], prefix[4096];
+    int rc;
+
+    r->resumed = -1;
+    r->position.seed = o->seed;
+    if (o->checkpoint_directory && (rc = file_make_directories(o->checkpoint_directory, e)) < 0)
+        return error_prefix(e, "--checkpoint-dir");
+    rc = find_checkpoint(r, name, sizeof name, e);
+    if (rc == 1) {
+        struct training_position was = { .seed = o->seed };
+
+        if ((rc = file_join(prefix, sizeof prefix, o->checkpoint_directory, name, e)) < 0)
+            return rc;
+        if ((rc = training_checkpoint_load(prefix, r->optimizer, &was, e)) < 0)
+            return rc;
+        warn_of_changes(r, prefix, &was, rc);
+        r->resumed = r->position.global_step = was.global_step;
+        r->position.seed = o->seed_given ? o->seed : was.seed;
+        if (!o->quiet)
+            log_line(&r->log, "going on from %s", prefix);
+    } else if (rc == 0) {
+        network_initialize(r->network, o->seed);
+        optimizer_reset(r->optimizer, 0);
+    }
+    return rc < 0 ? rc : OK;
+}
+
+/* All ranks get rank 0's state, servers too: what makes replicas equal at the start. */
+static int share_state(struct run *r, struct error *e)
+{
+    struct { int64_t step, resumed; uint64_t seed; struct optimizer_counters counters; } head;
+    const struct train_options *o = &r->options;
+    int rc;
+
+    memset(&head, 0, sizeof head);
+    head.step = r->position.global_step;
+    head.resumed = r->resumed;
+    head.seed = r->position.seed;
+    head.counters = *optimizer_counters(r->optimizer);
+    if ((rc = world_broadcast(r->world, &head, sizeof head, "the position", e)) < 0)
+        return rc;
+    r->position.global_step = head.step;
+    r->position.seed = head.seed;
+    r->resumed = head.resumed;
+    *optimizer_counters(r->optimizer) = head.counters;
+    for (int k = 0; k < ARRAY_KINDS && rc == OK; k++) {
+        struct optimizer_array a = optimizer_array(r->optimizer, (enum optimizer_array_kind)k);
+
+        rc = world_broadcast(r->world, a.values, a.count * sizeof *a.values, "the weights", e);
+    }
+    r->position.world_size = world_size(r->world);
+    r->position.workers = r->workers;
+    r->position.batch_size = o->batch_size;
+    snprintf(r->position.run_option, sizeof r->position.run_option, "%s", run_option_name(o->run_option));
+    snprintf(r->position.shard, sizeof r->position.shard, "%s", shard_name(o->shard));
+    return rc;
+}
+
+/* Workers that share records must hold the same ones, or their parts would overlap. */
+static int compare_data(struct run *r, struct error *e)
+{
+    uint64_t count = r->dataset ? r->dataset->count : 0, first = count;
+    int rc = world_broadcast(r->world, &first, sizeof first, "the size of the data", e);
+
+    if (rc == OK && r->worker >= 0 && r->options.shard == SHARD_RECORDS && count != first)
+        rc = error_set(e, ERR_ARG, "rank %d has %" PRIu64 " images of %s, and rank 0 has %" PRIu64, r->worker, count,
+                       r->options.data, first);
+    return world_agree(r->world, rc, NULL, e);
+}
+
+static int start(struct run *r, struct error *e)
+{
+    const struct train_options *o = &r->options;
+    struct strategy_options how = { o->run_option, o->transport, o->servers, !o->asynchronous, o->batch_size,
+                                    r->position.global_step, o->max_steps, o->bucket_bytes, 100 };
+    struct batch_source_options batches = {
+        .transform = transform_find(o->augment ? o->model->train_transform : o->model->evaluation_transform),
+        .shard = { o->shard, r->workers, r->worker },
+        .batch_size = o->batch_size,
+        .seed = r->position.seed,
+        /* Asynchronous workers count their own steps; together they have made global_step of them. */
+        .first_step = o->asynchronous ? r->position.global_step / r->workers : r->position.global_step,
+    };
+    int rc = strategy_start(&r->strategy, r->world, &how, r->optimizer, train_options_fingerprint(o), e);
+
+    if (rc < 0)
+        return rc;
+    if (r->worker >= 0)
+        rc = batch_source_new(&r->source, r->dataset, &batches, e);
+    return world_agree(r->world, rc, NULL, e);
+}
+
+static int set_up(struct run *r, int *speaker, struct error *e)
+{
+    int rc = r->workers = strategy_workers(&(struct strategy_options){ .run_option = r->options.run_option,
+                                                                        .servers = r->options.servers },
+                                           world_size(r->world), e);
+
+    if (rc > 0) {
+        r->worker = world_rank(r->world) < r->workers ? world_rank(r->world) : -1;
+        rc = open_data(r, e);
+    }
+    if (rc == OK)
+        rc = build(r, e);
+    if (rc == OK && world_rank(r->world) == 0)
+        rc = restore(r, e);
+    if ((rc = world_agree(r->world, rc, speaker, e)) < 0)
+        return rc;
+    *speaker = world_rank(r->world) == 0; /* what follows is agreed on: all ranks have the same error */
+    if ((rc = compare_data(r, e)) < 0 || (rc = share_state(r, e)) < 0)
+        return rc;
+    return OK;
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+/* A rank that failed alone: the others are in the middle of something and wait for it, so all are ended. */
+static _Noreturn void abandon(struct run *r, const struct error *e)
+{
+    log_line(&r->log, "trainer: %s", e->message);
+    if (r->strategy->worker == 0)
+        loop_close(&r->loop, 1);
+    world_abort(r->world, EXIT_FAILED);
+}
+
+static int work(struct run *r, struct error *e)
+{
+    int status = EXIT_DONE, bad = 0;
+
+    if (r->strategy->worker < 0) {
+        if (r->strategy->operations->serve(r->strategy, &asked.stop, e) < 0)
+            abandon(r, e);
+    } else {
+        if (loop_run(&r->loop, e) < 0)
+            abandon(r, e);
+        bad = r->loop.bad || r->loop.failed_saves > 0;
+        loop_close(&r->loop, 0);
+    }
+    /* Rank 0 may have been saving: wait here, asleep, rather than in MPI's own, busy end. */
+    if (bad)
+        status = EXIT_FAILED;
+    if (world_agree(r->world, bad ? ERR_IO : OK, NULL, NULL) < 0)
+        status = EXIT_FAILED;
+    return status;
+}
+
+static int already_there(struct run *r)
+{
+    const struct train_options *o = &r->options;
+
+    if (r->position.global_step < o->max_steps)
+        return 0;
+    if (world_rank(r->world) == 0 && !o->quiet)
+        log_line(&r->log, "the checkpoint is at step %" PRId64 " and --max-steps is %" PRId64 ": nothing is left to "
+                 "train", r->position.global_step, o->max_steps);
+    return 1;
+}
+
+static int train(struct run *r)
+{
+    struct error e = { OK, 0, "" };
+    int speaker = 1, rc = set_up(r, &speaker, &e);
+
+    if (rc == OK)
+        rc = start(r, &e);
+    if (rc == OK) {
+        if (r->worker >= 0)
+            rc = loop_open(&r->loop, &r->options, r->strategy, r->source, &asked, &r->log, &r->position, r->resumed,
+                           &e);
+        rc = world_agree(r->world, rc, &speaker, &e);
+    }
+    if (rc < 0) {
+        if (speaker)
+            log_line(&r->log, "trainer: %s", e.message);
+        return EXIT_USAGE;
+    }
+    already_there(r);
+    return work(r, &e);
+}
+
+static void release(struct run *r)
+{
+    batch_source_free(r->source);
+    strategy_free(r->strategy);
+    optimizer_free(r->optimizer);
+    network_free(r->network);
+    dataset_free(r->dataset);
+}
+
+int main(int argc, char **argv)
+{
+    struct run r;
+    struct error e = { OK, 0, "" };
+    int rc, status = EXIT_USAGE;
+
+    memset(&r, 0, sizeof r);
+    log_init(&r.log, NULL, 2);
+    if (world_open(&r.world, &e) < 0) {
+        log_line(&r.log, "trainer: %s", e.message);
+        return EXIT_FAILED;
+    }
+    handle_signals();
+    rc = train_options_parse(&r.options, argc, argv, &e);
+    if (rc == OPTIONS_RUN) {
+        world_set_deadline(r.world, r.options.deadline);
+        status = train(&r);
+    } else if (rc == OPTIONS_DONE) {
+        status = EXIT_DONE;
+    } else if (world_rank(r.world) == 0) {
+        log_line(&r.log, "trainer: %s", e.message);
+    }
+    release(&r);
+    world_barrier(r.world, NULL);
+    world_close(r.world);
+    return status;
+}

@@ -1,0 +1,270 @@
+#include "trainer/optimizer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ADAM_EPSILON 1e-8f /* outside the root and not corrected, as in TensorFlow 1 */
+
+struct segment { /* one variable's place in the exchange vector, and what its update depends on */
+    size_t from, to;
+    int statistic, debias;
+    float decay;
+};
+
+struct optimizer {
+    struct network *network;
+    struct optimizer_options options;
+    struct optimizer_counters counters;
+    size_t parameters, statistics;
+    struct segment *segments; /* in order of `from` */
+    size_t segment_count;
+    real *memory;             /* slot 1, slot 2, averages, biased; those that exist */
+    real *slot1, *slot2, *averages, *biased;
+    double statistics_decay;
+};
+
+static int compare_segments(const void *a, const void *b)
+{
+    const struct segment *x = a, *y = b;
+
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+static int make_segments(struct optimizer *o, struct error *e)
+{
+    size_t count;
+    const struct variable *v = network_variables(o->network, &count);
+
+    o->segments = calloc(count + 1, sizeof *o->segments);
+    if (!o->segments)
+        return error_set(e, ERR_NOMEM, "no memory for the optimizer's table of %zu variables", count);
+    for (size_t i = 0; i < count; i++) {
+        struct segment *s = &o->segments[i];
+
+        s->statistic = v[i].kind == VARIABLE_STATISTIC;
+        s->from = v[i].offset + (s->statistic ? o->parameters : 0);
+        s->to = s->from + v[i].count;
+        s->decay = (float)v[i].decay;
+        s->debias = v[i].debias_scope[0] != 0;
+    }
+    o->segment_count = count;
+    qsort(o->segments, count, sizeof *o->segments, compare_segments);
+    return OK;
+}
+
+int optimizer_new(struct optimizer **out, struct network *n, const struct optimizer_options *options, struct error *e)
+{
+    struct optimizer *o = calloc(1, sizeof *o);
+    size_t p = network_parameter_count(n), s = network_statistic_count(n);
+    int slots = options->kind == OPTIMIZER_ADAM ? 2 : options->kind == OPTIMIZER_MOMENTUM ? 1 : 0;
+    real *next;
+
+    if (!o)
+        return error_set(e, ERR_NOMEM, "no memory for an optimizer");
+    o->network = n;
+    o->options = *options;
+    o->parameters = p;
+    o->statistics = s;
+    o->statistics_decay = network_model(n)->statistics_decay;
+    if (make_segments(o, e) < 0) {
+        optimizer_free(o);
+        return ERR_NOMEM;
+    }
+    /* calloc: pages that a server never touches, because others hold them, are never there. */
+    next = o->memory = calloc(p * (size_t)(slots + (options->moving_average > 0)) + s + 1, sizeof *next);
+    if (!o->memory) {
+        optimizer_free(o);
+        return error_set(e, ERR_NOMEM, "no memory for the optimizer's slots of %zu weights", p);
+    }
+    if (slots > 0) {
+        o->slot1 = next;
+        next += p;
+    }
+    if (slots > 1) {
+        o->slot2 = next;
+        next += p;
+    }
+    if (options->moving_average > 0) {
+        o->averages = next;
+        next += p;
+    }
+    o->biased = next;
+    optimizer_reset(o, 0);
+    *out = o;
+    return OK;
+}
+
+void optimizer_free(struct optimizer *o)
+{
+    if (!o)
+        return;
+    free(o->segments);
+    free(o->memory);
+    free(o);
+}
+
+void optimizer_reset(struct optimizer *o, int64_t step)
+{
+    double kept = 1 - pow(o->statistics_decay, (double)step);
+    const real *statistics = network_statistics(o->network);
+
+    if (o->slot1)
+        memset(o->slot1, 0, o->parameters * sizeof(real));
+    if (o->slot2)
+        memset(o->slot2, 0, o->parameters * sizeof(real));
+    if (o->averages)
+        memcpy(o->averages, network_parameters(o->network), o->parameters * sizeof(real));
+    for (size_t i = 0; i < o->statistics; i++)
+        o->biased[i] = (real)((double)statistics[i] * kept);
+    memset(&o->counters, 0, sizeof o->counters);
+}
+
+double optimizer_rate(const struct optimizer *o, int64_t step)
+{
+    const struct model *m = network_model(o->network);
+
+    return m->schedule ? m->schedule(o->options.learning_rate, step) : o->options.learning_rate;
+}
+
+/* Sum to gradient: the mean over the update's samples, and weight decay's part. */
+static inline real gradient(real sum, real scale, float decay, real weight)
+{
+    return sum * scale + (real)decay * weight;
+}
+
+struct rates { /* of one step, the same for all elements */
+    real scale, rate, momentum, adam_rate, average_keep;
+};
+
+static struct rates rates_of(const struct optimizer *o, int64_t step, int64_t samples)
+{
+    struct rates r;
+    double rate = optimizer_rate(o, step), after = (double)(step + 1);
+
+    r.scale = (real)(1.0 / (double)samples);
+    r.rate = (real)rate;
+    r.momentum = (real)o->options.momentum;
+    r.adam_rate = 0;
+    if (o->options.kind == OPTIMIZER_ADAM) {
+        double t = after + (double)o->counters.adam_ahead;
+
+        r.adam_rate = (real)(rate * sqrt(1 - pow(OPTIMIZER_BETA2, t)) / (1 - pow(OPTIMIZER_BETA1, t)));
+    }
+    /* With an update count the decay is min(decay, (1 + u) / (10 + u)): young averages follow quickly. */
+    r.average_keep = (real)fmin(o->options.moving_average, (1 + after) / (10 + after));
+    return r;
+}
+
+static void update_weights(struct optimizer *o, const struct rates *r, float decay, const real *sum, size_t from,
+                           size_t to)
+{
+    real *w = network_parameters(o->network);
+
+    switch (o->options.kind) {
+    case OPTIMIZER_SGD:
+        for (size_t i = from; i < to; i++)
+            w[i] -= r->rate * gradient(sum[i], r->scale, decay, w[i]);
+        break;
+    case OPTIMIZER_MOMENTUM:
+        for (size_t i = from; i < to; i++) {
+            o->slot1[i] = r->momentum * o->slot1[i] + gradient(sum[i], r->scale, decay, w[i]);
+            w[i] -= r->rate * o->slot1[i];
+        }
+        break;
+    case OPTIMIZER_ADAM:
+        for (size_t i = from; i < to; i++) {
+            real g = gradient(sum[i], r->scale, decay, w[i]);
+
+            o->slot1[i] += (real)(1 - OPTIMIZER_BETA1) * (g - o->slot1[i]);
+            o->slot2[i] += (real)(1 - OPTIMIZER_BETA2) * (g * g - o->slot2[i]);
+            w[i] -= r->adam_rate * o->slot1[i] / ((real)sqrt((double)o->slot2[i]) + (real)ADAM_EPSILON);
+        }
+        break;
+    }
+    if (o->averages)
+        for (size_t i = from; i < to; i++)
+            o->averages[i] -= (1 - r->average_keep) * (o->averages[i] - w[i]);
+}
+
+/* from, to count from the first statistic; sum too. */
+static void update_statistics(struct optimizer *o, int64_t step, real scale, int debias, const real *sum, size_t from,
+                              size_t to)
+{
+    real *m = network_statistics(o->network), follow = (real)(1 - o->statistics_decay);
+    double updates = (double)(step + 1 + o->counters.statistics_ahead);
+    real correction = (real)(1 - pow(o->statistics_decay, updates));
+
+    for (size_t i = from; i < to; i++) {
+        if (debias) {
+            o->biased[i] -= follow * (o->biased[i] - sum[i] * scale);
+            m[i] = o->biased[i] / correction;
+        } else {
+            m[i] -= follow * (m[i] - sum[i] * scale);
+        }
+    }
+}
+
+void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, int64_t samples, size_t from, size_t to)
+{
+    struct rates r = rates_of(o, step, samples);
+
+    for (size_t i = 0; i < o->segment_count; i++) {
+        const struct segment *s = &o->segments[i];
+        size_t a = s->from > from ? s->from : from, b = s->to < to ? s->to : to;
+
+        if (a >= b)
+            continue;
+        if (s->statistic)
+            update_statistics(o, step, r.scale, s->debias, sum + o->parameters, a - o->parameters,
+                              b - o->parameters);
+        else
+            update_weights(o, &r, s->decay, sum, a, b);
+    }
+}
+
+const struct optimizer_options *optimizer_options_of(const struct optimizer *o)
+{
+    return &o->options;
+}
+
+struct network *optimizer_network(const struct optimizer *o)
+{
+    return o->network;
+}
+
+struct optimizer_array optimizer_array(struct optimizer *o, enum optimizer_array_kind kind)
+{
+    struct optimizer_array a = { NULL, o->parameters, 0 };
+
+    switch (kind) {
+    case ARRAY_WEIGHTS:
+        a.values = network_parameters(o->network);
+        break;
+    case ARRAY_SLOT_1:
+        a.values = o->slot1;
+        break;
+    case ARRAY_SLOT_2:
+        a.values = o->slot2;
+        break;
+    case ARRAY_AVERAGES:
+        a.values = o->averages;
+        break;
+    case ARRAY_STATISTICS:
+    case ARRAY_BIASED:
+        a.values = kind == ARRAY_BIASED ? o->biased : network_statistics(o->network);
+        a.count = o->statistics;
+        a.base = o->parameters;
+        break;
+    case ARRAY_KINDS:
+        break;
+    }
+    if (!a.values)
+        a.count = 0;
+    return a;
+}
+
+struct optimizer_counters *optimizer_counters(struct optimizer *o)
+{
+    return &o->counters;
+}

@@ -1,0 +1,74 @@
+/*
+ * optimizer.h - one update of the weights from summed gradients: sgd, momentum, adam, exactly as TensorFlow 1 defines
+ * them (specification of the seed models, section 8), with weight decay, the moving statistics of batch norm
+ * (zero-debiased where the model says so) and moving averages of the variables.
+ *
+ * Everything is indexed as the exchange vector of network.h: [0, P) weights, [P, P + S) statistics. An update of a
+ * range is a pure function of the values in that range, the sum and the step, so a server can hold parts of the vector,
+ * every replica can hold all of it, and both give the same bits. Nothing else is remembered between calls.
+ * One optimizer is for one thread at a time.
+ */
+#ifndef TRAINER_OPTIMIZER_H
+#define TRAINER_OPTIMIZER_H
+
+#include "base/error.h"
+#include "model/network.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_MOMENTUM, OPTIMIZER_ADAM };
+
+struct optimizer_options {
+    enum optimizer_kind kind;
+    double learning_rate;  /* the base rate; the model's schedule makes the rate of a step from it */
+    double momentum;       /* OPTIMIZER_MOMENTUM: 0.9 as a rule */
+    double moving_average; /* decay of the moving averages of the variables; 0: none are kept */
+};
+
+struct optimizer;
+
+/* Works on n's weights and statistics in place; n is borrowed until free. Slots and averages start as the definitions
+ * say: slots 0, averages the present weights, biased statistics 0. OK: *out is yours, optimizer_free() it. */
+int optimizer_new(struct optimizer **out, struct network *n, const struct optimizer_options *options, struct error *e);
+void optimizer_free(struct optimizer *o); /* NULL is fine */
+
+/* After weights were put into the network: slots, averages and counters as for a new run that begins at global step
+ * `step` from these weights; the biased statistics are those that an uninterrupted run would have (m (1 - d^step)). */
+void optimizer_reset(struct optimizer *o, int64_t step);
+
+/*
+ * The update number `step` (counted from 0: the updates before it) of the elements [from, to) of the exchange vector.
+ * sum[i] is element i added over all samples of the update, `samples` of them. For weights g = sum / samples + decay w.
+ */
+void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, int64_t samples, size_t from, size_t to);
+
+/* The learning rate of update `step`. */
+double optimizer_rate(const struct optimizer *o, int64_t step);
+
+const struct optimizer_options *optimizer_options_of(const struct optimizer *o);
+struct network *optimizer_network(const struct optimizer *o);
+
+/* The state, array by array: what is saved, sent to a server, or fetched from one. Element i of an array belongs to
+ * element base + i of the exchange vector. Absent arrays have count 0. */
+enum optimizer_array_kind {
+    ARRAY_WEIGHTS, ARRAY_STATISTICS, ARRAY_SLOT_1, ARRAY_SLOT_2, ARRAY_AVERAGES, ARRAY_BIASED, ARRAY_KINDS
+};
+struct optimizer_array {
+    real *values;
+    size_t count, base;
+};
+struct optimizer_array optimizer_array(struct optimizer *o, enum optimizer_array_kind kind);
+
+/* How far adam's and the moving statistics' own step counters are ahead of the global step: 0 in our own runs; other
+ * numbers come from checkpoints of programs that count otherwise. */
+struct optimizer_counters {
+    int64_t adam_ahead, statistics_ahead;
+};
+struct optimizer_counters *optimizer_counters(struct optimizer *o);
+
+/* beta1, beta2 of adam. */
+#define OPTIMIZER_BETA1 0.9
+#define OPTIMIZER_BETA2 0.999
+
+#endif

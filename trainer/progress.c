@@ -1,0 +1,155 @@
+#include "trainer/progress.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "eventlog/eventlog.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+int progress_open(struct progress *p, struct log *log, const char *log_directory, struct error *e)
+{
+    struct eventlog_writer_options options = { .flush_seconds = 0.5 };
+    struct eventlog_error error = { 0, 0, "" };
+
+    memset(p, 0, sizeof *p);
+    p->log = log;
+    if (!log_directory)
+        return OK;
+    if (eventlog_writer_open(&p->events, log_directory, &options, &error) < 0) {
+        p->events = NULL;
+        return error_set(e, ERR_IO, "--log-dir %s: %s", log_directory, error.message);
+    }
+    return OK;
+}
+
+void progress_start(struct progress *p, int64_t step)
+{
+    p->first_step = p->logged = p->rated = step;
+    p->started = p->logged_at = p->rated_at = clock_monotonic();
+}
+
+int progress_due(const struct progress *p, int64_t step, int64_t max_steps)
+{
+    return p->logged == p->first_step || step / p->log_every != p->logged / p->log_every || step == max_steps;
+}
+
+static void scalar(struct progress *p, const char *tag, int64_t step, double value)
+{
+    struct eventlog_error error = { 0, 0, "" };
+
+    if (!p->events || eventlog_writer_scalar(p->events, tag, step, 0, (float)value, &error) == EVENTLOG_OK)
+        return;
+    if (!p->complained) /* training goes on: a curve is not worth it; said once */
+        log_line(p->log, "trainer: %s; training goes on without some points", error.message);
+    p->complained = 1;
+}
+
+static double per_second(int64_t steps, double seconds)
+{
+    return seconds > 0 ? (double)steps / seconds : 0;
+}
+
+void progress_point(struct progress *p, const struct tally *tally, double decay, double rate,
+                    const struct strategy_report *report)
+{
+    double now = clock_monotonic(), samples = tally->samples > 0 ? (double)tally->samples : 1;
+    double speed = per_second(tally->global_step - p->logged, now - p->logged_at);
+    int64_t step = tally->global_step;
+
+    p->loss = tally->cross_entropy / samples + decay;
+    p->precision = (double)tally->correct / samples;
+    if (p->logged == p->first_step)
+        p->first_step_at = now;
+    if (!p->quiet)
+        log_line(p->log, "step: %" PRId64 ", loss: %.3f, precision: %.3f", step, p->loss, p->precision);
+    scalar(p, "loss", step, p->loss);
+    scalar(p, "precision", step, p->precision);
+    scalar(p, "learning_rate", step, rate);
+    scalar(p, "global_step/sec", step, speed);
+    scalar(p, "images/sec", step, speed * (double)p->images_step);
+    if (report->staleness_max > 0)
+        scalar(p, "staleness", step, report->staleness_mean);
+    if (step / (10 * p->log_every) != p->rated / (10 * p->log_every)) {
+        if (!p->quiet)
+            log_line(p->log, "global_step/sec: %g", per_second(step - p->rated, now - p->rated_at));
+        p->rated = step;
+        p->rated_at = now;
+    }
+    p->logged = step;
+    p->logged_at = now;
+}
+
+void progress_flush(struct progress *p, int durable)
+{
+    if (p->events)
+        (void)(durable ? eventlog_writer_sync(p->events, NULL) : eventlog_writer_flush(p->events, NULL));
+}
+
+void progress_close(struct progress *p)
+{
+    eventlog_writer_close(p->events, NULL);
+    p->events = NULL;
+}
+
+static void number(struct buffer *b, const char *name, double value)
+{
+    buffer_append_text(b, ", ");
+    json_text(b, name);
+    buffer_append_text(b, ": ");
+    json_double(b, value);
+}
+
+static void print_json(const struct progress *p, const struct summary *s, double seconds)
+{
+    struct buffer b = BUFFER_EMPTY;
+    double speed = per_second(s->global_step - p->first_step, seconds);
+
+    buffer_append_text(&b, "{\"state\": ");
+    json_text(&b, s->state);
+    buffer_append_text(&b, ", \"run_option\": ");
+    json_text(&b, s->run_option);
+    buffer_append_text(&b, ", \"transport\": ");
+    json_text(&b, s->report.transport);
+    buffer_format(&b, ", \"world_size\": %d, \"workers\": %d, \"global_step\": %" PRId64 ", \"max_steps\": %" PRId64
+                  ", \"steps\": %" PRId64, s->world_size, s->workers, s->global_step, s->max_steps,
+                  s->global_step - p->first_step);
+    number(&b, "seconds", seconds);
+    number(&b, "steps_per_second", speed);
+    number(&b, "images_per_second", speed * (double)p->images_step);
+    number(&b, "first_step_seconds", p->first_step_at > 0 ? p->first_step_at - p->started : 0);
+    number(&b, "bytes_per_step", s->report.bytes_step);
+    number(&b, "waiting_share", seconds > 0 ? s->report.waited / seconds : 0);
+    number(&b, "input_waiting_share", seconds > 0 ? s->input_waited / seconds : 0);
+    number(&b, "staleness_mean", s->report.staleness_mean);
+    number(&b, "staleness_max", (double)s->report.staleness_max);
+    number(&b, "loss", p->loss);
+    number(&b, "precision", p->precision);
+    buffer_append_text(&b, "}\n");
+    if (buffer_ok(&b)) {
+        fwrite(b.data, 1, b.length, stdout);
+        fflush(stdout);
+    }
+    buffer_release(&b);
+}
+
+void progress_summary(const struct progress *p, const struct summary *s, int json)
+{
+    double seconds = clock_monotonic() - p->started;
+    int64_t steps = s->global_step - p->first_step;
+    double speed = per_second(steps, seconds);
+    char stale[80] = "";
+
+    if (s->report.staleness_max > 0)
+        snprintf(stale, sizeof stale, ", staleness mean %.2f max %" PRId64, s->report.staleness_mean,
+                 s->report.staleness_max);
+    if (!p->quiet)
+        log_line(p->log, "%s at step %" PRId64 " of %" PRId64 ": %" PRId64 " steps in %.1f s, %.3g steps/s, %.4g "
+                 "images/s, %.0f bytes sent a step and rank (%s), %.1f %% of the time waiting%s",
+                 !strcmp(s->state, "finished") ? "finished" : "stopped", s->global_step, s->max_steps, steps, seconds,
+                 speed, speed * (double)p->images_step, s->report.bytes_step, s->report.transport,
+                 seconds > 0 ? 100 * s->report.waited / seconds : 0, stale);
+    if (json)
+        print_json(p, s, seconds);
+}

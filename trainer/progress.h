@@ -1,0 +1,49 @@
+/*
+ * progress.h - what a training says while it runs: log lines, scalars for TensorBoard, the summary at the end. Used on
+ * the one rank that speaks for all. Rates count from the last point, and all workers' images.
+ */
+#ifndef TRAINER_PROGRESS_H
+#define TRAINER_PROGRESS_H
+
+#include "base/error.h"
+#include "base/log.h"
+#include "trainer/strategies/strategy.h"
+
+#include <stdint.h>
+
+struct eventlog_writer;
+
+struct progress {
+    struct log *log;                 /* borrowed */
+    int quiet;
+    int64_t log_every, images_step;  /* images_step: images that one global step stands for */
+    struct eventlog_writer *events;  /* NULL: no scalars */
+    int64_t first_step, logged, rated; /* steps at: the start, the last point, the last line with a rate */
+    double started, logged_at, rated_at, first_step_at;
+    double loss, precision;          /* of the last point */
+    int complained;                  /* about events that could not be written */
+};
+
+/* log_directory NULL: no event file. The first record of the file is on disk on return. */
+int progress_open(struct progress *p, struct log *log, const char *log_directory, struct error *e);
+/* The training loop starts now, at `step`. */
+void progress_start(struct progress *p, int64_t step);
+/* 1: the point of `step` is to be logged: the first, every log_every-th, and the last. */
+int progress_due(const struct progress *p, int64_t step, int64_t max_steps);
+/* decay: weight decay's part of the loss, rate: the learning rate, both of the update that made `tally`. */
+void progress_point(struct progress *p, const struct tally *tally, double decay, double rate,
+                    const struct strategy_report *report);
+/* Hands events to the readers, and to the disk where `durable`. */
+void progress_flush(struct progress *p, int durable);
+void progress_close(struct progress *p);
+
+struct summary { /* of a whole run, as rank 0 sees it */
+    const char *state, *run_option;
+    int64_t global_step, max_steps;
+    int world_size, workers;
+    double input_waited; /* seconds in which the prefetch thread was behind */
+    struct strategy_report report;
+};
+void progress_summary(const struct progress *p, const struct summary *s, int json);
+
+#endif

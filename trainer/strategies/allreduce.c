@@ -1,0 +1,175 @@
+/*
+ * allreduce.c - every rank holds all weights; each step the exchange vectors are added over ranks in fixed buckets,
+ * from the last layer's down, while backward is still at the earlier layers, and every rank applies the same update.
+ * Nothing later makes replicas equal again, so they are compared: a hash of weights and statistics travels with the
+ * tally of every check_every-th step, and the run stops at the first difference.
+ */
+#include "trainer/strategies/strategy.h"
+#include "trainer/strategies/transport.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct allreduce {
+    struct strategy base;
+    struct transport *transport;
+    struct step_part *parts; /* (workers) */
+    size_t total, bucket;
+};
+
+static uint64_t replica_hash(const struct strategy *s)
+{
+    uint64_t h = exchange_hash(network_parameters(s->network), network_parameter_count(s->network) * sizeof(real),
+                               EXCHANGE_HASH_SEED);
+
+    return exchange_hash(network_statistics(s->network), network_statistic_count(s->network) * sizeof(real), h);
+}
+
+static int step_begin(struct strategy *s, int64_t step, struct error *e)
+{
+    struct allreduce *a = (struct allreduce *)s;
+
+    (void)e;
+    a->transport->operations->begin(a->transport, step);
+    return OK;
+}
+
+static void ready(struct strategy *s, size_t low)
+{
+    struct allreduce *a = (struct allreduce *)s;
+
+    a->transport->operations->advance(a->transport, buckets_ready(a->total, a->bucket, low));
+}
+
+static int compare_replicas(const struct allreduce *a, struct error *e)
+{
+    char ranks[120] = "";
+    size_t used = 0;
+
+    for (int r = 1; r < a->base.workers; r++)
+        if (a->parts[r].hash != a->parts[0].hash && used + 12 < sizeof ranks)
+            used += (size_t)snprintf(ranks + used, sizeof ranks - used, "%s%d", used ? ", " : "", r);
+    if (!used)
+        return OK;
+    return error_set(e, ERR_CORRUPT, "replicas differ before step %lld: rank %s has other weights than rank 0",
+                     (long long)a->base.global_step, ranks);
+}
+
+static int step_end(struct strategy *s, struct tally *tally, struct error *e)
+{
+    struct allreduce *a = (struct allreduce *)s;
+    struct step_part mine = { tally->cross_entropy, tally->correct, tally->samples, 0, tally->flags, 0 };
+    int rc;
+
+    mine.hashed = s->options.check_every > 0 && s->global_step % s->options.check_every == 0;
+    if (mine.hashed)
+        mine.hash = replica_hash(s);
+    if ((rc = a->transport->operations->complete(a->transport, &mine, a->parts, e)) < 0)
+        return rc;
+    if (mine.hashed && (rc = compare_replicas(a, e)) < 0)
+        return rc;
+    memset(tally, 0, sizeof *tally);
+    for (int r = 0; r < s->workers; r++) {
+        tally->cross_entropy += a->parts[r].cross_entropy;
+        tally->correct += a->parts[r].correct;
+        tally->samples += a->parts[r].samples;
+        tally->flags |= a->parts[r].flags;
+    }
+    optimizer_apply(s->optimizer, s->global_step, a->transport->result, tally->samples, 0, a->total);
+    tally->global_step = ++s->global_step;
+    tally->more = s->global_step < s->options.max_steps && !(tally->flags & (TALLY_STOP | TALLY_BAD));
+    return OK;
+}
+
+static int collect(struct strategy *s, int last, int64_t *step, struct error *e)
+{
+    (void)last;
+    (void)e;
+    *step = s->global_step; /* rank 0's replica is the state */
+    return OK;
+}
+
+static int finish(struct strategy *s, struct error *e)
+{
+    return world_same(s->world, replica_hash(s), "the weights after the last step", e);
+}
+
+static void report(const struct strategy *s, struct strategy_report *r)
+{
+    const struct allreduce *a = (const struct allreduce *)s;
+    double own = 0;
+
+    /* Others take from this rank all of its vector but its own slices, and its own slices' sums, once each. */
+    for (size_t q = 0; q < a->transport->plan.buckets; q++) {
+        struct extent x = bucket_extent(a->total, a->bucket, q), mine = slice_extent(x, s->workers, s->worker);
+
+        own += (double)(mine.to - mine.from);
+    }
+    *r = (struct strategy_report){ .waited = a->transport->waited, .transport = a->transport->operations->name };
+    r->bytes_step = sizeof(real) * ((double)a->total - own + own * (s->workers - 1)) +
+                    sizeof(struct step_part) * (double)(s->workers - 1);
+}
+
+static void release(struct strategy *s)
+{
+    struct allreduce *a = (struct allreduce *)s;
+
+    a->transport->operations->free(a->transport);
+    free(a->parts);
+    free(a);
+}
+
+static const struct strategy_operations operations = { "mpi", step_begin, ready, step_end, collect, NULL, finish,
+                                                       report, release };
+
+static int open_transport(struct allreduce *a, struct error *e)
+{
+    const struct strategy *s = &a->base;
+    struct transport_plan plan = { s->world, s->network, a->total, a->bucket, bucket_count(a->total, a->bucket),
+                                   s->workers, s->worker };
+    enum transport_choice wanted = s->options.transport;
+    int rc = ERR_ARG;
+
+    if (wanted == TRANSPORT_SHARED && !world_one_host(s->world))
+        return error_set(e, ERR_ARG, "--transport shared: the ranks are not all on one host");
+    if (wanted == TRANSPORT_SHARED || (wanted == TRANSPORT_AUTO && world_one_host(s->world)))
+        rc = shared_window_new(&a->transport, &plan, e);
+    /* A host may have no shared memory to give (a container's /dev/shm): all ranks agreed on that, so all go on. */
+    if (rc < 0 && wanted != TRANSPORT_SHARED)
+        rc = message_exchange_new(&a->transport, &plan, e);
+    return rc;
+}
+
+int allreduce_new(struct strategy **out, const struct strategy *common, struct error *e)
+{
+    struct allreduce *a;
+    int rc = OK;
+
+    if (common->workers == 1)
+        return single_new(out, common, e);
+    a = calloc(1, sizeof *a);
+    if (a) {
+        a->base = *common;
+        a->base.operations = &operations;
+        a->parts = calloc((size_t)common->workers, sizeof *a->parts);
+        a->total = network_parameter_count(common->network) + network_statistic_count(common->network);
+        a->bucket = common->options.bucket_bytes / sizeof(real) / EXCHANGE_ALIGNMENT * EXCHANGE_ALIGNMENT;
+        if (a->bucket == 0)
+            a->bucket = EXCHANGE_ALIGNMENT;
+    }
+    if (!a || !a->parts)
+        rc = error_set(e, ERR_NOMEM, "no memory to start the all-reduce");
+    if ((rc = world_agree(common->world, rc, NULL, e)) == OK)
+        rc = open_transport(a, e);
+    if (rc < 0) {
+        if (a) {
+            free(a->parts);
+            free(a);
+        }
+        return rc;
+    }
+    network_set_exchange(a->base.network, a->transport->vector);
+    *out = &a->base;
+    return OK;
+}

@@ -1,0 +1,109 @@
+#include "trainer/strategies/exchange.h"
+
+#include <stdio.h>
+#include <string.h>
+
+size_t bucket_count(size_t total, size_t bucket)
+{
+    return total == 0 ? 1 : (total - 1) / bucket + 1;
+}
+
+struct extent bucket_extent(size_t total, size_t bucket, size_t q)
+{
+    struct extent x;
+
+    x.to = total - q * bucket;
+    x.from = x.to > bucket ? x.to - bucket : 0;
+    return x;
+}
+
+size_t buckets_ready(size_t total, size_t bucket, size_t low)
+{
+    if (low == 0)
+        return bucket_count(total, bucket);
+    return low >= total ? 0 : (total - low) / bucket;
+}
+
+struct extent slice_extent(struct extent whole, int n, int r)
+{
+    size_t length = whole.to - whole.from, a = EXCHANGE_ALIGNMENT;
+    size_t lines = (length + a - 1) / a;
+    size_t from = lines * (size_t)r / (size_t)n * a, to = lines * ((size_t)r + 1) / (size_t)n * a;
+    struct extent x;
+
+    x.from = whole.from + (from < length ? from : length);
+    x.to = whole.from + (to < length ? to : length);
+    return x;
+}
+
+void exchange_sum(real *out, const real *const *parts, int count, size_t from, size_t to)
+{
+    if (count == 1) {
+        if (out != parts[0])
+            memcpy(out + from, parts[0] + from, (to - from) * sizeof *out);
+        return;
+    }
+    for (size_t i = from; i < to; i++)
+        out[i] = parts[0][i] + parts[1][i];
+    for (int p = 2; p < count; p++)
+        for (size_t i = from; i < to; i++)
+            out[i] += parts[p][i];
+}
+
+uint64_t exchange_hash(const void *bytes, size_t n, uint64_t seed)
+{
+    const unsigned char *p = bytes;
+    uint64_t h = seed ^ 0xcbf29ce484222325u;
+    uint64_t word;
+
+    for (; n >= sizeof word; n -= sizeof word, p += sizeof word) {
+        memcpy(&word, p, sizeof word);
+        h = (h ^ word) * 0x100000001b3u;
+        h ^= h >> 32; /* a word's high bits would otherwise never reach the low ones */
+    }
+    for (; n > 0; n--)
+        h = (h ^ *p++) * 0x100000001b3u;
+    return h;
+}
+
+uint64_t exchange_table_hash(const struct network *n)
+{
+    size_t count;
+    const struct variable *v = network_variables(n, &count);
+    uint64_t h = EXCHANGE_HASH_SEED;
+
+    for (size_t i = 0; i < count; i++) {
+        int64_t facts[5] = { (int64_t)v[i].kind, v[i].rank, (int64_t)v[i].offset, (int64_t)v[i].count,
+                             sizeof(real) };
+
+        h = exchange_hash(v[i].name, strlen(v[i].name), h);
+        h = exchange_hash(v[i].shape, (size_t)v[i].rank * sizeof *v[i].shape, h);
+        h = exchange_hash(facts, sizeof facts, h);
+        h = exchange_hash(&v[i].decay, sizeof v[i].decay, h);
+    }
+    return h;
+}
+
+static const char *name_at(const struct network *n, size_t element)
+{
+    size_t count, parameters = network_parameter_count(n);
+    const struct variable *v = network_variables(n, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        size_t from = v[i].offset + (v[i].kind == VARIABLE_STATISTIC ? parameters : 0);
+
+        if (element >= from && element - from < v[i].count)
+            return v[i].name;
+    }
+    return "nothing";
+}
+
+void extent_names(const struct network *n, struct extent x, char *text, size_t size)
+{
+    const char *first = name_at(n, x.from), *last = x.to > x.from ? name_at(n, x.to - 1) : first;
+
+    if (!strcmp(first, last))
+        snprintf(text, size, "%s", first);
+    else
+        snprintf(text, size, "%s .. %s", first, last);
+}

@@ -1,0 +1,323 @@
+/*
+ * message_exchange.c - the all-reduce by messages, for ranks on several hosts. As in shared memory, rank r adds slice r
+ * of every bucket in rank order. Per bucket:
+ *
+ *   WAITING   not final here yet
+ *   GATHERING our slices for the others are under way to them, theirs for us to us
+ *   SPREADING our slice is added and under way to all; the others' sums are under way to us
+ *   DONE      all of that has ended
+ *
+ * The last bucket's first message also carries the tally, so a step costs no message more. Messages advance only inside
+ * calls of MPI: advance() is called between layers, and complete() tests, sleeps and tests again.
+ * Volume a rank and step: (n - 1) / n of the vector out for adding, and again for the sums.
+ */
+#include "trainer/strategies/transport.h"
+
+#include "base/clock.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum stage { WAITING, GATHERING, SPREADING, DONE };
+
+struct exchange { /* with one other rank, in one bucket */
+    struct message slice_out, slice_in, sum_out, sum_in;
+};
+
+struct bucket {
+    enum stage stage;
+    struct exchange *with; /* (ranks) */
+};
+
+struct message_exchange {
+    struct transport base;
+    struct bucket *buckets;
+    struct exchange *exchanges; /* (buckets, ranks) */
+    real *memory;               /* vector, result, then incoming */
+    real *result;
+    real **incoming;            /* (ranks) vectors, of which only this rank's slices are filled */
+    char *tail_out, *tail_in;   /* (ranks, tail_bytes) the last bucket's first messages: slice, then tally */
+    size_t tail_bytes;
+    struct step_part *parts;    /* (ranks) */
+    const real **all;           /* (ranks) what is added: incoming, and our own vector */
+    char *late;
+    size_t final;
+    struct error error;         /* the first one in this step; kept for complete() */
+};
+
+static struct extent slice_of(const struct message_exchange *m, size_t q, int r)
+{
+    const struct transport_plan *p = &m->base.plan;
+
+    return slice_extent(bucket_extent(p->total, p->bucket, q), p->ranks, r);
+}
+
+static size_t bytes_of(struct extent x)
+{
+    return (x.to - x.from) * sizeof(real);
+}
+
+static int failed(const struct message_exchange *m)
+{
+    return m->error.code < 0;
+}
+
+static void begin(struct transport *t, int64_t step)
+{
+    struct message_exchange *m = (struct message_exchange *)t;
+    struct transport_plan *p = &t->plan;
+
+    t->step = step;
+    m->final = 0;
+    memset(&m->error, 0, sizeof m->error);
+    for (size_t q = 0; q < p->buckets; q++) {
+        struct extent mine = slice_of(m, q, p->rank);
+        int last = q == p->buckets - 1;
+
+        m->buckets[q].stage = WAITING;
+        for (int r = 0; r < p->ranks && !failed(m); r++) {
+            struct exchange *x = &m->buckets[q].with[r];
+            struct extent theirs = slice_of(m, q, r);
+
+            if (r == p->rank)
+                continue;
+            if (last)
+                world_receive(p->world, r, (int)(2 * q), m->tail_in + (size_t)r * m->tail_bytes,
+                              bytes_of(mine) + sizeof(struct step_part), &x->slice_in, &m->error);
+            else
+                world_receive(p->world, r, (int)(2 * q), m->incoming[r] + mine.from, bytes_of(mine), &x->slice_in,
+                              &m->error);
+            if (!failed(m))
+                world_receive(p->world, r, (int)(2 * q) + 1, m->result + theirs.from, bytes_of(theirs), &x->sum_in,
+                              &m->error);
+        }
+    }
+}
+
+static void send_slices(struct message_exchange *m, size_t q)
+{
+    struct transport_plan *p = &m->base.plan;
+    int last = q == p->buckets - 1;
+
+    for (int r = 0; r < p->ranks && !failed(m); r++) {
+        struct extent theirs = slice_of(m, q, r);
+        const void *bytes = m->base.vector + theirs.from;
+        size_t n = bytes_of(theirs);
+
+        if (r == p->rank)
+            continue;
+        if (last) {
+            char *tail = m->tail_out + (size_t)r * m->tail_bytes;
+
+            memcpy(tail, bytes, n);
+            memcpy(tail + n, &m->parts[p->rank], sizeof *m->parts);
+            bytes = tail;
+            n += sizeof *m->parts;
+        }
+        world_send(p->world, r, (int)(2 * q), bytes, n, &m->buckets[q].with[r].slice_out, &m->error);
+    }
+    m->buckets[q].stage = GATHERING;
+}
+
+static void spread_sum(struct message_exchange *m, size_t q)
+{
+    struct transport_plan *p = &m->base.plan;
+    struct extent mine = slice_of(m, q, p->rank);
+
+    if (q == p->buckets - 1)
+        for (int r = 0; r < p->ranks; r++) {
+            const char *tail = m->tail_in + (size_t)r * m->tail_bytes;
+
+            if (r == p->rank)
+                continue;
+            memcpy(m->incoming[r] + mine.from, tail, bytes_of(mine));
+            memcpy(&m->parts[r], tail + bytes_of(mine), sizeof *m->parts);
+        }
+    exchange_sum(m->result, m->all, p->ranks, mine.from, mine.to);
+    for (int r = 0; r < p->ranks && !failed(m); r++)
+        if (r != p->rank)
+            world_send(p->world, r, (int)(2 * q) + 1, m->result + mine.from, bytes_of(mine),
+                       &m->buckets[q].with[r].sum_out, &m->error);
+    m->buckets[q].stage = SPREADING;
+}
+
+/* 1: the message of every other rank that pick() names has ended. late[r] says which have not. */
+static int all_done(struct message_exchange *m, size_t q, int spreading, char *late)
+{
+    int done = 1;
+
+    for (int r = 0; r < m->base.plan.ranks; r++) {
+        struct exchange *x = &m->buckets[q].with[r];
+        int in = message_done(m->base.plan.world, spreading ? &x->sum_in : &x->slice_in, &m->error);
+        int out = !spreading || (in == 1 && message_done(m->base.plan.world, &x->slice_out, &m->error) == 1 &&
+                                 message_done(m->base.plan.world, &x->sum_out, &m->error) == 1);
+
+        late[r] = in != 1 || !out;
+        done = done && !late[r];
+    }
+    return done;
+}
+
+/* Does what can be done now. 1: something was. */
+static int progress(struct message_exchange *m)
+{
+    int moved = 0;
+
+    for (size_t q = 0; q < m->base.plan.buckets && !failed(m); q++) {
+        enum stage before = m->buckets[q].stage;
+
+        if (before == WAITING && q < m->final)
+            send_slices(m, q);
+        if (m->buckets[q].stage == GATHERING && all_done(m, q, 0, m->late))
+            spread_sum(m, q);
+        if (m->buckets[q].stage == SPREADING && all_done(m, q, 1, m->late))
+            m->buckets[q].stage = DONE;
+        moved |= m->buckets[q].stage != before;
+    }
+    return moved;
+}
+
+static void advance(struct transport *t, size_t ready)
+{
+    struct message_exchange *m = (struct message_exchange *)t;
+
+    if (ready > t->plan.buckets - 1)
+        ready = t->plan.buckets - 1; /* the last one carries the tally: complete() sends it */
+    if (ready > m->final)
+        m->final = ready;
+    progress(m);
+}
+
+static int finished(const struct message_exchange *m, size_t *first)
+{
+    for (*first = 0; *first < m->base.plan.buckets; ++*first)
+        if (m->buckets[*first].stage != DONE)
+            return 0;
+    return 1;
+}
+
+static int complete(struct transport *t, const struct step_part *mine, struct step_part *all, struct error *e)
+{
+    struct message_exchange *m = (struct message_exchange *)t;
+    double begun = clock_monotonic();
+    struct patience p;
+    int grace = 0, rc;
+    size_t first;
+
+    m->parts[t->plan.rank] = *mine;
+    m->final = t->plan.buckets;
+    patience_init(&p, world_deadline(t->plan.world));
+    for (;;) {
+        if (progress(m))
+            patience_calm(&p);
+        if (failed(m)) {
+            if (e)
+                *e = m->error;
+            return m->error.code;
+        }
+        if (finished(m, &first))
+            break;
+        if (patience_pause(&p))
+            continue;
+        all_done(m, first, m->buckets[first].stage == SPREADING, m->late);
+        if ((rc = transport_late(t, first, m->late, grace, e)) < 0)
+            return rc;
+        grace = 1;
+        p.limit += 1;
+    }
+    memcpy(all, m->parts, (size_t)t->plan.ranks * sizeof *all);
+    t->waited += clock_monotonic() - begun;
+    return OK;
+}
+
+static void release(struct transport *t)
+{
+    struct message_exchange *m = (struct message_exchange *)t;
+
+    if (!m)
+        return;
+    if (m->incoming)
+        for (int r = 0; r < t->plan.ranks; r++)
+            free(m->incoming[r]);
+    free(m->buckets);
+    free(m->exchanges);
+    free(m->memory);
+    free(m->incoming);
+    free(m->tail_in);
+    free(m->tail_out);
+    free(m->parts);
+    free(m->all);
+    free(m->late);
+    free(m);
+}
+
+static const struct transport_operations operations = { "messages", begin, advance, complete, release };
+
+static real *vector_of(size_t n)
+{
+    size_t bytes = (n * sizeof(real) + 63) / 64 * 64 + 64;
+    real *v = aligned_alloc(64, bytes);
+
+    if (v)
+        memset(v, 0, bytes);
+    return v;
+}
+
+static int allocate(struct message_exchange *m, const struct transport_plan *p, struct error *e)
+{
+    size_t ranks = (size_t)p->ranks, aligned = (p->total + 15) / 16 * 16;
+    int bad;
+
+    m->tail_bytes = (p->bucket * sizeof(real) + sizeof(struct step_part) + 63) / 64 * 64;
+    m->buckets = calloc(p->buckets, sizeof *m->buckets);
+    m->exchanges = calloc(p->buckets * ranks, sizeof *m->exchanges);
+    m->memory = vector_of(aligned * 2);
+    m->incoming = calloc(ranks, sizeof *m->incoming);
+    m->tail_in = calloc(ranks, m->tail_bytes);
+    m->tail_out = calloc(ranks, m->tail_bytes);
+    m->parts = calloc(ranks, sizeof *m->parts);
+    m->all = calloc(ranks, sizeof *m->all);
+    m->late = calloc(ranks, 1);
+    bad = !m->buckets || !m->exchanges || !m->memory || !m->incoming || !m->tail_in || !m->tail_out || !m->parts ||
+          !m->all || !m->late;
+    for (int r = 0; !bad && r < p->ranks; r++)
+        if (r != p->rank) /* pages outside this rank's slices are never touched after this */
+            bad = !(m->incoming[r] = calloc(p->total, sizeof(real)));
+    if (bad)
+        return error_set(e, ERR_NOMEM, "no memory to exchange %zu values with %d ranks", p->total, p->ranks);
+    m->base.vector = m->memory;
+    m->result = m->memory + aligned;
+    m->base.result = m->result;
+    for (int r = 0; r < p->ranks; r++)
+        m->all[r] = r == p->rank ? m->base.vector : m->incoming[r];
+    for (size_t q = 0; q < p->buckets; q++)
+        m->buckets[q].with = m->exchanges + q * ranks;
+    return OK;
+}
+
+int message_exchange_new(struct transport **out, const struct transport_plan *plan, struct error *e)
+{
+    struct message_exchange *m = calloc(1, sizeof *m);
+    int rc = OK;
+
+    if (!m) {
+        rc = error_set(e, ERR_NOMEM, "no memory for the message exchange");
+    } else {
+        m->base.operations = &operations;
+        m->base.plan = *plan;
+        m->base.step = -1;
+        if (plan->bucket > INT_MAX / sizeof(real) / 2 || plan->buckets > 10000)
+            rc = error_set(e, ERR_ARG, "--bucket-bytes makes %zu buckets of %zu values; at most 10000 of 1 GiB",
+                           plan->buckets, plan->bucket);
+        else
+            rc = allocate(m, plan, e);
+    }
+    rc = world_agree(plan->world, rc, NULL, e);
+    if (rc < 0) {
+        release(m ? &m->base : NULL);
+        return rc;
+    }
+    *out = &m->base;
+    return OK;
+}

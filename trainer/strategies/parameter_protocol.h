@@ -1,0 +1,74 @@
+/*
+ * parameter_protocol.h - what workers and parameter servers say to each other. Workers are ranks 0 .. n-1, server j is
+ * rank n + j. Each server holds part of the exchange vector's elements (placement.h), packed into packets.
+ *
+ *   worker -> server   PUSH k     packet k of the worker's gradients, as soon as backward has made it
+ *   server -> worker   REPLY k    packet k of the new weights and statistics: the pull. The last packet is one element
+ *                                 longer: flags (enum tally_flag) asked of that server
+ *   worker -> server 0 TALLY      struct step_part: the end of a push
+ *   server 0 -> worker VERDICT    struct verdict
+ *   worker -> server   CONTROL    int64: kind, then what belongs to it
+ *   server -> worker 0 COUNTS, SNAPSHOT, see collect
+ *
+ * Synchronous: a server adds packet k of all workers in worker order once all are there, updates, replies to all.
+ * Asynchronous: it updates with each packet as it comes and replies to its sender alone.
+ *
+ * A consistent cut (collect): worker 0 sends FREEZE; each server stops taking pushes beyond those it has begun, and
+ * says how many of each worker those are (COUNTS). Worker 0 sends back the largest counts over all servers (CUT); each
+ * server goes on to exactly there, sends its state (SNAPSHOT), and is free again. So the saved state is that after
+ * whole pushes, the same ones on every server.
+ */
+#ifndef TRAINER_STRATEGIES_PARAMETER_PROTOCOL_H
+#define TRAINER_STRATEGIES_PARAMETER_PROTOCOL_H
+
+#include "trainer/strategies/placement.h"
+#include "trainer/strategies/strategy.h"
+#include "trainer/strategies/transport.h"
+
+enum {
+    PACKETS_MAX = 10000, /* of a server: MPI promises tags up to 32767 */
+    TAG_PUSH = 0,
+    TAG_REPLY = PACKETS_MAX,
+    TAG_TALLY = 2 * PACKETS_MAX,
+    TAG_VERDICT,
+    TAG_CONTROL,
+    TAG_COUNTS,
+    TAG_SNAPSHOT,
+};
+
+enum control { CONTROL_FREEZE, CONTROL_FREEZE_LAST, CONTROL_CUT, CONTROL_DONE, CONTROL_EXIT };
+
+struct verdict {
+    double cross_entropy;
+    int64_t correct, samples, global_step;
+    double staleness_mean;
+    int64_t staleness_max;
+    uint32_t flags;
+    int32_t more;
+    int64_t other; /* the first worker whose weights differ from worker 0's, -1: none */
+};
+
+struct parameter_server { /* either side */
+    struct strategy base;
+    struct placement placement;
+    struct packing *packings;  /* (servers) */
+    struct worker_side *worker;
+    struct server_side *server;
+};
+
+/* Copies the state in packet k between the optimizer's arrays and `packed`: of each piece its elements in arrays
+ * first .. last, one array after the other. Returns the number of elements; packed NULL only counts. */
+size_t state_gather(struct optimizer *o, const struct packing *p, size_t k, enum optimizer_array_kind first,
+                    enum optimizer_array_kind last, real *packed);
+size_t state_scatter(struct optimizer *o, const struct packing *p, size_t k, enum optimizer_array_kind first,
+                     enum optimizer_array_kind last, const real *packed);
+/* The same for all packets of a server and all arrays: a snapshot. */
+size_t snapshot_gather(struct optimizer *o, const struct packing *p, real *packed);
+void snapshot_scatter(struct optimizer *o, const struct packing *p, const real *packed);
+
+/* parameter_service.c: the server's side. */
+int server_side_new(struct parameter_server *ps, struct error *e);
+void server_side_free(struct parameter_server *ps);
+int server_side_serve(struct strategy *s, const volatile int *stop_wanted, struct error *e);
+
+#endif

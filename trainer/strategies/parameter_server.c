@@ -1,0 +1,435 @@
+/*
+ * parameter_server.c - servers hold and update the variables; this is the worker's side, and the start of both. The
+ * protocol stands in parameter_protocol.h.
+ */
+#include "trainer/strategies/parameter_protocol.h"
+
+#include "base/clock.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct connection { /* to one server */
+    const struct packing *packing;
+    real *push, *pull;              /* packed; pull has one element more, for flags */
+    struct message *out, *in;       /* (packets) */
+    size_t sent;                    /* packets of this step */
+    struct message control;
+    int64_t *words;                 /* what control holds: 1 + workers */
+};
+
+struct worker_side {
+    struct connection *servers;
+    struct message tally_out, verdict_in;
+    struct step_part part;
+    struct verdict verdict;
+    struct error error;             /* of ready(); kept for step_end */
+    int64_t step, steps, bytes;
+    int done_said, flags;           /* flags: asked of servers, told to server 0 with the next tally */
+    double waited;
+};
+
+static int rank_of(const struct parameter_server *ps, int server)
+{
+    return ps->base.workers + server;
+}
+
+static size_t packet_bytes(const struct packing *p, size_t k, int reply)
+{
+    return (p->packets[k].length + (reply && k + 1 == p->packet_count)) * sizeof(real);
+}
+
+static int step_begin(struct strategy *s, int64_t step, struct error *e)
+{
+    struct parameter_server *ps = (struct parameter_server *)s;
+    struct worker_side *w = ps->worker;
+    int rc = OK;
+
+    w->step = step;
+    memset(&w->error, 0, sizeof w->error);
+    for (int j = 0; j < s->options.servers && rc == OK; j++) {
+        struct connection *c = &w->servers[j];
+
+        c->sent = 0;
+        for (size_t k = 0; k < c->packing->packet_count && rc == OK; k++)
+            rc = world_receive(s->world, rank_of(ps, j), TAG_REPLY + (int)k, c->pull + c->packing->packets[k].at,
+                               packet_bytes(c->packing, k, 1), &c->in[k], e);
+    }
+    if (rc == OK)
+        rc = world_receive(s->world, rank_of(ps, 0), TAG_VERDICT, &w->verdict, sizeof w->verdict, &w->verdict_in, e);
+    return rc;
+}
+
+static void ready(struct strategy *s, size_t low)
+{
+    struct parameter_server *ps = (struct parameter_server *)s;
+    struct worker_side *w = ps->worker;
+    const real *vector = network_exchange(s->network);
+
+    for (int j = 0; j < s->options.servers; j++) {
+        struct connection *c = &w->servers[j];
+        const struct packing *p = c->packing;
+
+        for (; c->sent < p->packet_count && p->packets[c->sent].low >= low && w->error.code == OK; c->sent++) {
+            real *packed = c->push + p->packets[c->sent].at;
+            size_t n = packet_bytes(p, c->sent, 0);
+
+            packing_gather(p, c->sent, vector, packed);
+            world_send(s->world, rank_of(ps, j), TAG_PUSH + (int)c->sent, packed, n, &c->out[c->sent], &w->error);
+            w->bytes += (int64_t)n;
+        }
+    }
+    message_done(s->world, &w->verdict_in, &w->error); /* lets MPI move what is under way */
+}
+
+/* 1: all messages of the step have ended. *late: a server that has not answered, *packet which. */
+static int step_done(struct parameter_server *ps, int *late, size_t *packet, struct error *e)
+{
+    struct worker_side *w = ps->worker;
+    struct world *world = ps->base.world;
+    int rc;
+
+    for (int j = 0; j < ps->base.options.servers; j++) {
+        struct connection *c = &w->servers[j];
+
+        *late = j;
+        for (*packet = 0; *packet < c->packing->packet_count; ++*packet)
+            if ((rc = message_done(world, &c->out[*packet], e)) != 1 ||
+                (rc = message_done(world, &c->in[*packet], e)) != 1)
+                return rc;
+    }
+    *late = 0;
+    *packet = 0;
+    if ((rc = message_done(world, &w->tally_out, e)) != 1)
+        return rc;
+    return message_done(world, &w->verdict_in, e);
+}
+
+static int late_sentence(const struct parameter_server *ps, int late, size_t packet, struct error *e)
+{
+    const struct strategy *s = &ps->base;
+    const struct packing *p = &ps->packings[late];
+    struct extent x = { 0, 1 };
+    char names[300];
+
+    if (p->packet_count > 0) {
+        x.from = p->packets[packet].low;
+        x.to = p->pieces[p->packets[packet].first_piece].to;
+    }
+    extent_names(s->network, x, names, sizeof names);
+    return error_set(e, ERR_PEER, "rank %d waited %g s at step %lld for rank %d (server %d), for tensors %s; "
+                     "ending all ranks", world_rank(s->world), world_deadline(s->world),
+                     (long long)ps->worker->step, rank_of(ps, late), late, names);
+}
+
+static int wait_for_step(struct parameter_server *ps, struct error *e)
+{
+    struct worker_side *w = ps->worker;
+    double begun = clock_monotonic();
+    struct patience p;
+    size_t packet;
+    int late, rc;
+
+    /* A second more than the servers have: a server can name the worker that is missing, and we only the server. */
+    patience_init(&p, world_deadline(ps->base.world) + 1);
+    while ((rc = step_done(ps, &late, &packet, e)) == 0)
+        if (!patience_pause(&p))
+            return late_sentence(ps, late, packet, e);
+    w->waited += clock_monotonic() - begun;
+    return rc < 0 ? rc : OK;
+}
+
+static uint64_t replica_hash(const struct strategy *s)
+{
+    uint64_t h = exchange_hash(network_parameters(s->network), network_parameter_count(s->network) * sizeof(real),
+                               EXCHANGE_HASH_SEED);
+
+    return exchange_hash(network_statistics(s->network), network_statistic_count(s->network) * sizeof(real), h);
+}
+
+static void take_replies(struct parameter_server *ps)
+{
+    struct worker_side *w = ps->worker;
+
+    w->flags = 0;
+    for (int j = 0; j < ps->base.options.servers; j++) {
+        struct connection *c = &w->servers[j];
+
+        for (size_t k = 0; k < c->packing->packet_count; k++)
+            state_scatter(ps->base.optimizer, c->packing, k, ARRAY_WEIGHTS, ARRAY_STATISTICS,
+                          c->pull + c->packing->packets[k].at);
+        if (c->packing->packet_count > 0)
+            w->flags |= (int)c->pull[c->packing->length];
+    }
+}
+
+static int step_end(struct strategy *s, struct tally *tally, struct error *e)
+{
+    struct parameter_server *ps = (struct parameter_server *)s;
+    struct worker_side *w = ps->worker;
+    const struct verdict *v = &w->verdict;
+    int rc;
+
+    w->part = (struct step_part){ tally->cross_entropy, tally->correct, tally->samples, 0,
+                                  tally->flags | (uint32_t)w->flags, 0 };
+    if (s->options.synchronous && s->options.check_every > 0 && s->global_step % s->options.check_every == 0) {
+        w->part.hashed = 1;
+        w->part.hash = replica_hash(s);
+    }
+    ready(s, 0);
+    if (w->error.code < 0) {
+        if (e)
+            *e = w->error;
+        return w->error.code;
+    }
+    rc = world_send(s->world, rank_of(ps, 0), TAG_TALLY, &w->part, sizeof w->part, &w->tally_out, e);
+    if (rc < 0 || (rc = wait_for_step(ps, e)) < 0)
+        return rc;
+    w->bytes += (int64_t)sizeof w->part;
+    w->steps++;
+    if (v->other >= 0)
+        return error_set(e, ERR_CORRUPT, "replicas differ before step %lld: worker %lld has other weights than "
+                         "worker 0",
+                         (long long)s->global_step, (long long)v->other);
+    take_replies(ps);
+    *tally = (struct tally){ v->cross_entropy, v->correct, v->samples, v->flags, v->global_step, v->more };
+    s->global_step = v->global_step;
+    return OK;
+}
+
+static int control(struct parameter_server *ps, enum control kind, const int64_t *counts, struct error *e)
+{
+    struct strategy *s = &ps->base;
+    struct patience p;
+    int rc;
+
+    for (int j = 0; j < s->options.servers; j++) {
+        struct connection *c = &ps->worker->servers[j];
+        size_t n = 1 + (counts ? (size_t)s->workers : 0);
+
+        patience_init(&p, world_deadline(s->world));
+        while ((rc = message_done(s->world, &c->control, e)) == 0)
+            if (!patience_pause(&p))
+                return late_sentence(ps, j, 0, e);
+        c->words[0] = kind;
+        if (counts)
+            memcpy(c->words + 1, counts, (size_t)s->workers * sizeof *counts);
+        if (rc < 0 || (rc = world_send(s->world, rank_of(ps, j), TAG_CONTROL, c->words, n * sizeof *c->words,
+                                       &c->control, e)) < 0)
+            return rc;
+    }
+    return OK;
+}
+
+/* Receives n bytes from server j, waiting. */
+static int receive_now(struct parameter_server *ps, int j, int tag, void *bytes, size_t n, struct error *e)
+{
+    struct message m = { 0, 0, 0 };
+    struct patience p;
+    int rc = world_receive(ps->base.world, rank_of(ps, j), tag, bytes, n, &m, e);
+
+    patience_init(&p, world_deadline(ps->base.world) + 1);
+    while (rc >= 0 && (rc = message_done(ps->base.world, &m, e)) == 0)
+        if (!patience_pause(&p))
+            return late_sentence(ps, j, 0, e);
+    return rc < 0 ? rc : OK;
+}
+
+static int say_done(struct parameter_server *ps, struct error *e)
+{
+    if (ps->worker->done_said)
+        return OK;
+    ps->worker->done_said = 1;
+    return control(ps, CONTROL_DONE, NULL, e);
+}
+
+static int collect(struct strategy *s, int last, int64_t *step, struct error *e)
+{
+    struct parameter_server *ps = (struct parameter_server *)s;
+    size_t workers = (size_t)s->workers, largest = 0;
+    int64_t *counts = calloc(2 * workers, sizeof *counts), *cut = counts ? counts + workers : NULL;
+    real *packed = NULL;
+    int rc = OK;
+
+    for (int j = 0; j < s->options.servers; j++) {
+        size_t n = snapshot_gather(s->optimizer, &ps->packings[j], NULL);
+
+        largest = n > largest ? n : largest;
+    }
+    packed = malloc((largest + 1) * sizeof *packed);
+    if (!counts || !packed)
+        rc = error_set(e, ERR_NOMEM, "no memory for the servers' state of %zu values", largest);
+    if (rc == OK && last)
+        rc = say_done(ps, e);
+    if (rc == OK)
+        rc = control(ps, last ? CONTROL_FREEZE_LAST : CONTROL_FREEZE, NULL, e);
+    for (int j = 0; j < s->options.servers && rc == OK; j++) {
+        rc = receive_now(ps, j, TAG_COUNTS, counts, workers * sizeof *counts, e);
+        for (size_t r = 0; r < workers; r++)
+            cut[r] = counts[r] > cut[r] ? counts[r] : cut[r];
+    }
+    if (rc == OK)
+        rc = control(ps, CONTROL_CUT, cut, e);
+    for (int j = 0; j < s->options.servers && rc == OK; j++) {
+        size_t n = snapshot_gather(s->optimizer, &ps->packings[j], NULL);
+
+        if ((rc = receive_now(ps, j, TAG_SNAPSHOT, packed, n * sizeof *packed, e)) == OK)
+            snapshot_scatter(s->optimizer, &ps->packings[j], packed);
+    }
+    if (rc == OK) {
+        *step = s->options.first_step + cut[0];
+        for (size_t r = 1; r < workers && !s->options.synchronous; r++)
+            *step += cut[r];
+    }
+    free(counts);
+    free(packed);
+    return rc;
+}
+
+static int finish(struct strategy *s, struct error *e)
+{
+    struct parameter_server *ps = (struct parameter_server *)s;
+    int rc = say_done(ps, e);
+
+    if (rc == OK && s->worker == 0)
+        rc = control(ps, CONTROL_EXIT, NULL, e);
+    for (int j = 0; j < s->options.servers && rc == OK; j++) {
+        struct patience p;
+
+        patience_init(&p, world_deadline(s->world));
+        while ((rc = message_done(s->world, &ps->worker->servers[j].control, e)) == 0)
+            if (!patience_pause(&p))
+                return late_sentence(ps, j, 0, e);
+        rc = rc < 0 ? rc : OK;
+    }
+    return rc;
+}
+
+static void report(const struct strategy *s, struct strategy_report *r)
+{
+    const struct worker_side *w = ((const struct parameter_server *)s)->worker;
+
+    *r = (struct strategy_report){ .transport = "messages" };
+    if (!w)
+        return;
+    r->bytes_step = w->steps ? (double)w->bytes / (double)w->steps : 0;
+    r->waited = w->waited;
+    r->staleness_mean = w->verdict.staleness_mean;
+    r->staleness_max = w->verdict.staleness_max;
+}
+
+static void worker_side_free(struct parameter_server *ps)
+{
+    struct worker_side *w = ps->worker;
+
+    if (!w)
+        return;
+    for (int j = 0; w->servers && j < ps->base.options.servers; j++) {
+        free(w->servers[j].push);
+        free(w->servers[j].pull);
+        free(w->servers[j].out);
+        free(w->servers[j].in);
+        free(w->servers[j].words);
+    }
+    free(w->servers);
+    free(w);
+    ps->worker = NULL;
+}
+
+static void release(struct strategy *s)
+{
+    struct parameter_server *ps = (struct parameter_server *)s;
+
+    worker_side_free(ps);
+    server_side_free(ps);
+    for (int j = 0; ps->packings && j < s->options.servers; j++)
+        packing_release(&ps->packings[j]);
+    free(ps->packings);
+    placement_release(&ps->placement);
+    free(ps);
+}
+
+static const struct strategy_operations operations = { "ps", step_begin, ready, step_end, collect, server_side_serve,
+                                                       finish, report, release };
+
+static int worker_side_new(struct parameter_server *ps, struct error *e)
+{
+    struct worker_side *w = ps->worker = calloc(1, sizeof *w);
+    int servers = ps->base.options.servers, bad;
+
+    if (w)
+        w->servers = calloc((size_t)servers, sizeof *w->servers);
+    bad = !w || !w->servers;
+    for (int j = 0; j < servers && !bad; j++) {
+        struct connection *c = &w->servers[j];
+
+        c->packing = &ps->packings[j];
+        c->push = calloc(c->packing->length + 1, sizeof *c->push);
+        c->pull = calloc(c->packing->length + 1, sizeof *c->pull);
+        c->out = calloc(c->packing->packet_count + 1, sizeof *c->out);
+        c->in = calloc(c->packing->packet_count + 1, sizeof *c->in);
+        c->words = calloc(1 + (size_t)ps->base.workers, sizeof *c->words);
+        bad = !c->push || !c->pull || !c->out || !c->in || !c->words;
+    }
+    return bad ? error_set(e, ERR_NOMEM, "no memory for a worker's messages") : OK;
+}
+
+static int place(struct parameter_server *ps, struct error *e)
+{
+    const struct strategy *s = &ps->base;
+    size_t count, parameters = network_parameter_count(s->network), limit;
+    const struct variable *v = network_variables(s->network, &count);
+    struct extent *extents = calloc(count + 1, sizeof *extents);
+    int rc;
+
+    ps->packings = calloc((size_t)s->options.servers, sizeof *ps->packings);
+    if (!extents || !ps->packings) {
+        free(extents);
+        return error_set(e, ERR_NOMEM, "no memory to place %zu variables", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        extents[i].from = v[i].offset + (v[i].kind == VARIABLE_STATISTIC ? parameters : 0);
+        extents[i].to = extents[i].from + v[i].count;
+    }
+    rc = placement_make(&ps->placement, extents, count, s->options.servers, e);
+    free(extents);
+    limit = s->options.bucket_bytes / sizeof(real);
+    for (int j = 0; j < s->options.servers && rc == OK; j++) {
+        rc = packing_make(&ps->packings[j], &ps->placement, j, limit ? limit : 1, e);
+        if (rc == OK && (ps->packings[j].packet_count > PACKETS_MAX || limit > INT_MAX / sizeof(real) / 2 ||
+                         snapshot_gather(s->optimizer, &ps->packings[j], NULL) > INT_MAX / sizeof(real)))
+            rc = error_set(e, ERR_ARG, "--bucket-bytes %zu: a server would send %zu packets; 1 to %d of at most 1 GiB "
+                           "can be", s->options.bucket_bytes, ps->packings[j].packet_count, PACKETS_MAX);
+    }
+    return rc;
+}
+
+int parameter_server_new(struct strategy **out, const struct strategy *common, struct error *e)
+{
+    struct parameter_server *ps = calloc(1, sizeof *ps);
+    int rc;
+
+    if (!ps) {
+        rc = error_set(e, ERR_NOMEM, "no memory to start");
+    } else {
+        ps->base = *common;
+        ps->base.operations = &operations;
+        rc = place(ps, e);
+        if (rc == OK)
+            rc = common->worker < 0 ? server_side_new(ps, e) : worker_side_new(ps, e);
+        /* Asynchronous workers draw tickets for pushes, so the run ends at max_steps exactly; the first ones are
+         * handed out by number. */
+        if (!common->options.synchronous && common->worker >= 0)
+            ps->base.more = common->options.first_step + common->worker < common->options.max_steps;
+    }
+    rc = world_agree(common->world, rc, NULL, e);
+    if (rc < 0) {
+        if (ps)
+            release(&ps->base);
+        return rc;
+    }
+    *out = &ps->base;
+    return OK;
+}

@@ -1,0 +1,178 @@
+#include "trainer/strategies/placement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct part {
+    struct extent extent;
+    int server;
+};
+
+static size_t length_of(struct extent x)
+{
+    return x.to - x.from;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct part *x = a, *y = b;
+    size_t m = length_of(x->extent), n = length_of(y->extent);
+
+    if (m != n)
+        return m < n ? 1 : -1;
+    return (x->extent.from > y->extent.from) - (x->extent.from < y->extent.from);
+}
+
+static int lower_first(const void *a, const void *b)
+{
+    const struct part *x = a, *y = b;
+
+    return (x->extent.from > y->extent.from) - (x->extent.from < y->extent.from);
+}
+
+static size_t parts_of(struct extent x, size_t most)
+{
+    return length_of(x) > most ? (length_of(x) - 1) / most + 1 : 1;
+}
+
+/* Fills `parts` with the variables, cut; returns how many. parts may be NULL to count. */
+static size_t cut(const struct extent *variables, size_t count, size_t most, struct part *parts)
+{
+    size_t made = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t n = parts_of(variables[i], most), length = length_of(variables[i]), from = variables[i].from;
+
+        for (size_t k = 0; length > 0 && k < n; k++) {
+            size_t take = length / n + (k < length % n);
+
+            if (parts)
+                parts[made].extent = (struct extent){ from, from + take };
+            from += take;
+            made++;
+        }
+    }
+    return made;
+}
+
+int placement_make(struct placement *out, const struct extent *variables, size_t count, int servers, struct error *e)
+{
+    size_t total = 0, most, n;
+    struct part *parts;
+
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < count; i++)
+        total += length_of(variables[i]);
+    most = (total + (size_t)servers - 1) / (size_t)servers;
+    n = cut(variables, count, most ? most : 1, NULL);
+    parts = calloc(n + 1, sizeof *parts);
+    out->items = calloc(n + 1, sizeof *out->items);
+    out->held = calloc((size_t)servers, sizeof *out->held);
+    out->servers = servers;
+    if (!parts || !out->items || !out->held) {
+        free(parts);
+        placement_release(out);
+        return error_set(e, ERR_NOMEM, "no memory to place %zu variables on %d servers", count, servers);
+    }
+    cut(variables, count, most ? most : 1, parts);
+    qsort(parts, n, sizeof *parts, larger_first);
+    for (size_t i = 0; i < n; i++) {
+        int least = 0;
+
+        for (int s = 1; s < servers; s++)
+            if (out->held[s] < out->held[least])
+                least = s;
+        parts[i].server = least;
+        out->held[least] += length_of(parts[i].extent);
+    }
+    qsort(parts, n, sizeof *parts, lower_first);
+    for (size_t i = 0; i < n; i++) {
+        struct placed *last = out->count ? &out->items[out->count - 1] : NULL;
+
+        if (last && last->server == parts[i].server && last->extent.to == parts[i].extent.from)
+            last->extent.to = parts[i].extent.to;
+        else
+            out->items[out->count++] = (struct placed){ parts[i].extent, parts[i].server };
+    }
+    free(parts);
+    return OK;
+}
+
+void placement_release(struct placement *p)
+{
+    free(p->items);
+    free(p->held);
+    memset(p, 0, sizeof *p);
+}
+
+/* Adds a piece to the packet being filled, opening another when it is full. Returns how much was taken. */
+static size_t put_piece(struct packing *p, size_t limit, struct extent x)
+{
+    struct packet *k = p->packet_count ? &p->packets[p->packet_count - 1] : NULL;
+    size_t take;
+
+    if (!k || k->length == limit) {
+        k = &p->packets[p->packet_count++];
+        *k = (struct packet){ p->piece_count, 0, p->length, 0, 0 };
+    }
+    take = length_of(x) < limit - k->length ? length_of(x) : limit - k->length;
+    p->pieces[p->piece_count++] = (struct extent){ x.to - take, x.to };
+    k->pieces++;
+    k->length += take;
+    k->low = x.to - take;
+    p->length += take;
+    return take;
+}
+
+int packing_make(struct packing *out, const struct placement *p, int server, size_t limit, struct error *e)
+{
+    size_t packets = p->held[server] / limit + 1;
+
+    memset(out, 0, sizeof *out);
+    out->pieces = calloc(p->count + packets + 1, sizeof *out->pieces);
+    out->packets = calloc(packets + 1, sizeof *out->packets);
+    if (!out->pieces || !out->packets) {
+        packing_release(out);
+        return error_set(e, ERR_NOMEM, "no memory to plan the messages of a server");
+    }
+    for (size_t i = p->count; i-- > 0;) {
+        struct extent x = p->items[i].extent;
+
+        if (p->items[i].server != server)
+            continue;
+        while (x.to > x.from)
+            x.to -= put_piece(out, limit, x);
+    }
+    return OK;
+}
+
+void packing_release(struct packing *p)
+{
+    free(p->pieces);
+    free(p->packets);
+    memset(p, 0, sizeof *p);
+}
+
+void packing_gather(const struct packing *p, size_t k, const real *vector, real *packed)
+{
+    const struct packet *packet = &p->packets[k];
+
+    for (size_t i = 0; i < packet->pieces; i++) {
+        struct extent x = p->pieces[packet->first_piece + i];
+
+        memcpy(packed, vector + x.from, length_of(x) * sizeof *packed);
+        packed += length_of(x);
+    }
+}
+
+void packing_scatter(const struct packing *p, size_t k, const real *packed, real *vector)
+{
+    const struct packet *packet = &p->packets[k];
+
+    for (size_t i = 0; i < packet->pieces; i++) {
+        struct extent x = p->pieces[packet->first_piece + i];
+
+        memcpy(vector + x.from, packed, length_of(x) * sizeof *packed);
+        packed += length_of(x);
+    }
+}

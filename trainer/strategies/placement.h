@@ -1,0 +1,53 @@
+/*
+ * placement.h - which server holds which part of the exchange vector. Pure.
+ *
+ * Variables larger than total / servers are cut into equal parts first (sizes differ by at most one element); then the
+ * largest part goes to the server with the fewest elements so far, and so on down. Ties: the part that comes first in
+ * the vector, the server with the lowest number. No server gets more than total / servers plus one part.
+ */
+#ifndef TRAINER_STRATEGIES_PLACEMENT_H
+#define TRAINER_STRATEGIES_PLACEMENT_H
+
+#include "base/error.h"
+#include "trainer/strategies/exchange.h"
+
+struct placed {
+    struct extent extent;
+    int server;
+};
+
+struct placement {
+    struct placed *items; /* ascending; together they are the whole vector; neighbours on one server are one item */
+    size_t count;
+    size_t *held;         /* (servers) elements each one holds */
+    int servers;
+};
+
+/* variables: count extents of the vector, in any order, that do not overlap. OK: placement_release() it. */
+int placement_make(struct placement *out, const struct extent *variables, size_t count, int servers, struct error *e);
+void placement_release(struct placement *p);
+
+/*
+ * A server's part of the vector as it travels: its elements from the highest to the lowest item, cut into packets of at
+ * most `limit` elements. Within a packet pieces follow each other in `pieces` order.
+ */
+struct packet {
+    size_t first_piece, pieces; /* in packing.pieces */
+    size_t at, length;          /* elements of the packed vector */
+    size_t low;                 /* the lowest exchange element in it: when that is final, all is */
+};
+
+struct packing {
+    struct extent *pieces;
+    struct packet *packets;
+    size_t piece_count, packet_count, length;
+};
+
+int packing_make(struct packing *out, const struct placement *p, int server, size_t limit, struct error *e);
+void packing_release(struct packing *p);
+
+/* Packs packet k out of a vector, and puts it back. `packed` is the packet's own first element. */
+void packing_gather(const struct packing *p, size_t k, const real *vector, real *packed);
+void packing_scatter(const struct packing *p, size_t k, const real *packed, real *vector);
+
+#endif

@@ -1,0 +1,279 @@
+/*
+ * shared_window.c - the all-reduce of ranks on one host. All vectors and the result lie in one mapping:
+ *
+ *   words[rank]      how far each rank is: counters that only grow (modulo 2^32), so there is nothing to reset
+ *   vector[rank]     each rank's exchange vector; the network writes straight into it
+ *   result           the sums; slice r of each bucket is written by rank r
+ *
+ * A rank adds its slice of a bucket when the bucket is final on every rank, and is done with a step when every rank
+ * has added all its slices. So nothing needs a second copy: a rank that begins step t + 1 has finished step t, hence no
+ * rank still reads its vector; and slice r of the result is overwritten only after every rank said that the bucket of
+ * t + 1 is final, hence has applied step t. The parts (tallies) are read after that, so they alternate between two.
+ *
+ * Waiting is a short spin, then a futex on the counter: a waiting rank leaves its core to those who compute.
+ */
+#include "trainer/strategies/transport.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, SPIN = 200, SLICE_NS = 20000000 };
+
+struct counter {
+    _Alignas(64) _Atomic uint32_t value;
+    _Atomic uint32_t waiters;
+};
+
+struct words {
+    struct counter final, added; /* buckets this rank has made final; buckets whose slice it has added */
+    _Alignas(64) struct step_part part[2];
+};
+
+struct shared_window {
+    struct transport base;
+    struct words *words;
+    const real **vectors; /* (ranks) */
+    real *result;
+    void *mapping;
+    size_t mapped;
+    uint32_t first;       /* counters' value before this step's first bucket */
+    size_t final, added;  /* of this step, this rank */
+    char *late;
+};
+
+static size_t rounded(size_t n)
+{
+    return (n + PAGE - 1) / PAGE * PAGE;
+}
+
+static int reached(const struct counter *c, uint32_t target)
+{
+    return (int32_t)(atomic_load(&c->value) - target) >= 0;
+}
+
+static void post(struct counter *c, uint32_t value)
+{
+    atomic_store(&c->value, value);
+    /* Sequentially consistent, as the waiter's two steps are: either it sees the value or we see the waiter. */
+    if (atomic_load(&c->waiters))
+        syscall(SYS_futex, &c->value, FUTEX_WAKE, 0x7fffffff, NULL, NULL, 0);
+}
+
+static inline void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Waits until the counter of rank r has reached target. 0: a slice of time passed, ask again. */
+static int wait_slice(struct counter *c, uint32_t target)
+{
+    struct timespec slice = { 0, SLICE_NS };
+    uint32_t seen;
+
+    for (int i = 0; i < SPIN; i++) {
+        if (reached(c, target))
+            return 1;
+        relax();
+    }
+    atomic_fetch_add(&c->waiters, 1);
+    seen = atomic_load(&c->value);
+    if ((int32_t)(seen - target) < 0)
+        syscall(SYS_futex, &c->value, FUTEX_WAIT, seen, &slice, NULL, 0);
+    atomic_fetch_sub(&c->waiters, 1);
+    return reached(c, target);
+}
+
+static int wait_all(struct shared_window *s, int adding, size_t bucket, uint32_t target, struct error *e)
+{
+    struct transport *t = &s->base;
+    struct patience p;
+    double begun = 0;
+    int grace = 0, rc = OK;
+
+    for (int r = 0; r < t->plan.ranks && rc == OK; r++) {
+        struct counter *c = adding ? &s->words[r].added : &s->words[r].final;
+
+        if (reached(c, target))
+            continue;
+        if (begun == 0) {
+            begun = clock_monotonic();
+            patience_init(&p, world_deadline(t->plan.world));
+        }
+        while (rc == OK && !wait_slice(c, target)) {
+            if (patience_spend(&p))
+                continue;
+            for (int k = 0; k < t->plan.ranks; k++)
+                s->late[k] = !reached(adding ? &s->words[k].added : &s->words[k].final, target);
+            rc = transport_late(t, bucket, s->late, grace, e);
+            grace = 1;
+            p.limit += 1;
+        }
+    }
+    if (begun > 0)
+        t->waited += clock_monotonic() - begun;
+    return rc;
+}
+
+static void begin(struct transport *t, int64_t step)
+{
+    struct shared_window *s = (struct shared_window *)t;
+
+    s->first += (uint32_t)(t->step >= 0 ? t->plan.buckets : 0);
+    t->step = step;
+    s->final = s->added = 0;
+}
+
+static int final_everywhere(const struct shared_window *s, size_t q)
+{
+    for (int r = 0; r < s->base.plan.ranks; r++)
+        if (!reached(&s->words[r].final, s->first + (uint32_t)q + 1))
+            return 0;
+    return 1;
+}
+
+static void add_slice(struct shared_window *s, size_t q)
+{
+    const struct transport_plan *p = &s->base.plan;
+    struct extent x = slice_extent(bucket_extent(p->total, p->bucket, q), p->ranks, p->rank);
+
+    exchange_sum(s->result, s->vectors, p->ranks, x.from, x.to);
+    s->added = q + 1;
+    post(&s->words[p->rank].added, s->first + (uint32_t)s->added);
+}
+
+static void advance(struct transport *t, size_t ready)
+{
+    struct shared_window *s = (struct shared_window *)t;
+
+    if (ready > t->plan.buckets - 1)
+        ready = t->plan.buckets - 1; /* the last one carries the tally: complete() posts it */
+    if (ready > s->final) {
+        s->final = ready;
+        post(&s->words[t->plan.rank].final, s->first + (uint32_t)ready);
+    }
+    while (s->added < s->final && final_everywhere(s, s->added))
+        add_slice(s, s->added);
+}
+
+static int complete(struct transport *t, const struct step_part *mine, struct step_part *all, struct error *e)
+{
+    struct shared_window *s = (struct shared_window *)t;
+    const struct transport_plan *p = &t->plan;
+    unsigned turn = (unsigned)(t->step & 1);
+    int rc;
+
+    s->words[p->rank].part[turn] = *mine;
+    s->final = p->buckets;
+    post(&s->words[p->rank].final, s->first + (uint32_t)p->buckets);
+    while (s->added < p->buckets) {
+        if ((rc = wait_all(s, 0, s->added, s->first + (uint32_t)s->added + 1, e)) < 0)
+            return rc;
+        add_slice(s, s->added);
+    }
+    if ((rc = wait_all(s, 1, p->buckets - 1, s->first + (uint32_t)p->buckets, e)) < 0)
+        return rc;
+    for (int r = 0; r < p->ranks; r++)
+        all[r] = s->words[r].part[turn];
+    return OK;
+}
+
+static void release(struct transport *t)
+{
+    struct shared_window *s = (struct shared_window *)t;
+
+    if (s->mapping)
+        munmap(s->mapping, s->mapped);
+    free(s->vectors);
+    free(s->late);
+    free(s);
+}
+
+static const struct transport_operations operations = { "shared memory", begin, advance, complete, release };
+
+/* Rank 0 makes the memory under a name of its own, the others open it, and the name goes at once. */
+static int map(struct shared_window *s, struct error *e)
+{
+    const struct transport_plan *p = &s->base.plan;
+    char name[64] = "";
+    int fd = -1, rc = OK, speaker, error = 0;
+
+    if (p->rank == 0) {
+        snprintf(name, sizeof name, "/evalboard-%ld-%llx", (long)getpid(), (unsigned long long)(clock_wall() * 1e6));
+        fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        /* Room is taken now: a page that /dev/shm has no room for would be a SIGBUS in the middle of training. */
+        if (fd < 0)
+            rc = error_system(e, "make shared memory %s", name);
+        else if ((error = posix_fallocate(fd, 0, (off_t)s->mapped)) != 0) {
+            errno = error;
+            rc = error_system(e, "take %zu bytes of shared memory", s->mapped);
+        }
+    }
+    if ((rc = world_agree(p->world, rc, NULL, e)) < 0)
+        goto out;
+    if ((rc = world_broadcast(p->world, name, sizeof name, "name of the shared memory", e)) < 0)
+        goto out;
+    if (p->rank > 0 && (fd = shm_open(name, O_RDWR | O_CLOEXEC, 0600)) < 0)
+        rc = error_system(e, "open shared memory %s", name);
+    if (rc == OK) {
+        s->mapping = mmap(NULL, s->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (s->mapping == MAP_FAILED) {
+            s->mapping = NULL;
+            rc = error_system(e, "map %zu bytes of shared memory", s->mapped);
+        }
+    }
+    rc = world_agree(p->world, rc, &speaker, e);
+out:
+    if (fd >= 0)
+        close(fd);
+    if (p->rank == 0 && name[0])
+        shm_unlink(name);
+    return rc;
+}
+
+int shared_window_new(struct transport **out, const struct transport_plan *plan, struct error *e)
+{
+    struct shared_window *s = calloc(1, sizeof *s);
+    size_t vector = rounded(plan->total * sizeof(real)), head = rounded((size_t)plan->ranks * sizeof(struct words));
+    int rc = OK;
+
+    if (s) {
+        s->base.operations = &operations;
+        s->base.plan = *plan;
+        s->base.step = -1;
+        s->mapped = head + vector * ((size_t)plan->ranks + 1);
+        s->vectors = calloc((size_t)plan->ranks, sizeof *s->vectors);
+        s->late = calloc((size_t)plan->ranks, 1);
+    }
+    if (!s || !s->vectors || !s->late)
+        rc = error_set(e, ERR_NOMEM, "no memory for the shared window");
+    if ((rc = world_agree(plan->world, rc, NULL, e)) == OK)
+        rc = map(s, e);
+    if (rc < 0) {
+        if (s)
+            release(&s->base);
+        return rc;
+    }
+    s->words = s->mapping;
+    for (int r = 0; r < plan->ranks; r++)
+        s->vectors[r] = (const real *)(void *)((char *)s->mapping + head + vector * (size_t)r);
+    s->base.vector = (real *)(void *)((char *)s->mapping + head + vector * (size_t)plan->rank);
+    s->result = (real *)(void *)((char *)s->mapping + head + vector * (size_t)plan->ranks);
+    s->base.result = s->result;
+    *out = &s->base;
+    return OK;
+}

@@ -1,0 +1,106 @@
+/*
+ * strategy.h - how the ranks of a run train one model together. The training loop knows this interface and nothing
+ * else of the other ranks: it trains on its own batch, and between step_begin and the end of step_end the strategy
+ * turns what is local (the exchange vector) into what is applied (the new weights in the network).
+ *
+ * Synchronous strategies give the same bits as each other for the same number of workers: element by element the
+ * workers' sums are added in worker order (exchange_sum), and the optimizer is one function wherever it runs.
+ * One thread; all calls from it. Errors: ERR_PEER, with a sentence naming rank, step, tensors and the ranks waited for.
+ */
+#ifndef TRAINER_STRATEGIES_STRATEGY_H
+#define TRAINER_STRATEGIES_STRATEGY_H
+
+#include "base/error.h"
+#include "model/network.h"
+#include "trainer/optimizer.h"
+#include "trainer/strategies/world.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum run_option { RUN_SINGLE, RUN_MPI, RUN_PS };
+enum transport_choice { TRANSPORT_AUTO, TRANSPORT_SHARED, TRANSPORT_MPI };
+
+struct strategy_options {
+    enum run_option run_option;
+    enum transport_choice transport; /* RUN_MPI: shared memory or messages; auto: shared memory where all ranks can */
+    int servers;              /* RUN_PS: the last `servers` ranks hold the variables */
+    int synchronous;          /* RUN_PS */
+    int64_t batch_size;       /* samples of one worker a step */
+    int64_t first_step;       /* updates done before this run */
+    int64_t max_steps;        /* updates after which the run ends */
+    size_t bucket_bytes;      /* gradients are exchanged in pieces of at most this */
+    int64_t check_every;      /* steps between two comparisons of all replicas; 0: never */
+};
+
+enum tally_flag {
+    TALLY_STOP = 1, /* end after this step, with a checkpoint */
+    TALLY_SAVE = 2, /* write a checkpoint after this step */
+    TALLY_BAD = 4,  /* the loss is not a number: end after this step, without a checkpoint */
+};
+
+/* What a step amounted to. In: this worker's part. Out: all workers' together. */
+struct tally {
+    double cross_entropy;   /* sum over samples */
+    int64_t correct, samples;
+    uint32_t flags;         /* in: what was asked of this rank; out: of any rank */
+    int64_t global_step;    /* out: updates applied, this one included */
+    int more;               /* out: 1: train another step, 0: enough */
+};
+
+struct strategy_report {
+    double bytes_step;      /* bytes this rank hands to others a step: sent, or read by them in shared memory */
+    double waited;          /* seconds in which this rank waited for others */
+    double staleness_mean;  /* asynchronous: updates between a worker's pull and its push; else 0 */
+    int64_t staleness_max;
+    const char *transport;  /* "none", "shared memory", "messages"; static */
+};
+
+struct strategy;
+struct strategy_operations {
+    const char *name; /* the run option's */
+    /* Before training on the batch of `step` (the worker's own count). */
+    int (*step_begin)(struct strategy *s, int64_t step, struct error *e);
+    /* As network_ready: the exchange vector is final from `low` on. Never blocks; errors are kept for step_end. */
+    void (*ready)(struct strategy *s, size_t low);
+    /* After training: returns when the network holds the weights of the next step. */
+    int (*step_end)(struct strategy *s, struct tally *tally, struct error *e);
+    /* On rank 0, between steps: brings the whole state, as of *step updates, into rank 0's optimizer for saving. `last`
+     * is for after the last step: waits until every worker has come to it. */
+    int (*collect)(struct strategy *s, int last, int64_t *step, struct error *e);
+    /* A server's whole life, from start to the end of the run. NULL where no rank is one. */
+    int (*serve)(struct strategy *s, const volatile int *stop_wanted, struct error *e);
+    /* Worker, after its last step (and rank 0's last collect): replicas are compared, servers let go. */
+    int (*finish)(struct strategy *s, struct error *e);
+    void (*report)(const struct strategy *s, struct strategy_report *r);
+    void (*free)(struct strategy *s);
+};
+
+struct strategy { /* what all have; the operations' own structs begin with it */
+    const struct strategy_operations *operations;
+    struct world *world;
+    struct optimizer *optimizer;
+    struct network *network;
+    struct strategy_options options;
+    int workers, worker; /* of this run; worker: which one this rank is, -1: a server */
+    int64_t global_step;
+    int more; /* 1: there is a first step to train */
+};
+
+/* Number of workers that `options` makes of `ranks` ranks; ERR_ARG with the reason when that cannot be. */
+int strategy_workers(const struct strategy_options *options, int ranks, struct error *e);
+
+/* Collective. Checks that all ranks have the same variables, buckets and `fingerprint` (a hash of whatever else must be
+ * equal), then starts. Network, optimizer and world are borrowed until strategy_free(). The optimizer's state must
+ * be the same on all ranks. The network's exchange vector may lie in the strategy's memory: after strategy_free() the
+ * network is only to be freed. */
+int strategy_start(struct strategy **out, struct world *w, const struct strategy_options *options, struct optimizer *o,
+                   uint64_t fingerprint, struct error *e);
+void strategy_free(struct strategy *s); /* NULL is fine */
+
+/* The constructors behind strategy_start; `common` is copied into the new object. */
+int single_new(struct strategy **out, const struct strategy *common, struct error *e);
+int allreduce_new(struct strategy **out, const struct strategy *common, struct error *e);
+int parameter_server_new(struct strategy **out, const struct strategy *common, struct error *e);
+
+#endif

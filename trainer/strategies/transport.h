@@ -1,0 +1,61 @@
+/*
+ * transport.h - how the all-reduce adds vectors over ranks: through memory that all ranks see (shared_window.c), or by
+ * messages (message_exchange.c). Both add each element once, on the rank whose slice it is in, in rank order: the
+ * same bits either way.
+ *
+ * A step: begin; the owner fills vector() from the top; advance() as buckets become final (never with the last one);
+ * complete() with this rank's part, after which result() holds the sums until the next begin.
+ */
+#ifndef TRAINER_STRATEGIES_TRANSPORT_H
+#define TRAINER_STRATEGIES_TRANSPORT_H
+
+#include "base/error.h"
+#include "model/network.h"
+#include "trainer/strategies/exchange.h"
+#include "trainer/strategies/world.h"
+
+struct step_part { /* one rank's tally of a step, as it travels */
+    double cross_entropy;
+    int64_t correct, samples;
+    uint64_t hash;   /* of weights and statistics before the update */
+    uint32_t flags;  /* TALLY_* */
+    uint32_t hashed; /* 1: hash is set */
+};
+
+struct transport_plan {
+    struct world *world;
+    const struct network *network; /* to name tensors */
+    size_t total, bucket;          /* elements: of the vector, of a bucket */
+    size_t buckets;
+    int ranks, rank;
+};
+
+struct transport;
+struct transport_operations {
+    const char *name;
+    void (*begin)(struct transport *t, int64_t step);
+    void (*advance)(struct transport *t, size_t ready);
+    int (*complete)(struct transport *t, const struct step_part *mine, struct step_part *all, struct error *e);
+    void (*free)(struct transport *t);
+};
+struct transport {
+    const struct transport_operations *operations;
+    struct transport_plan plan;
+    real *vector;       /* this rank's exchange vector: plan.total, aligned to 64 bytes */
+    const real *result; /* the sums */
+    int64_t step;
+    double waited;      /* seconds in which nothing could be done but wait */
+};
+
+/* Collective. plan is copied. */
+int shared_window_new(struct transport **out, const struct transport_plan *plan, struct error *e);
+int message_exchange_new(struct transport **out, const struct transport_plan *plan, struct error *e);
+
+/*
+ * The sentence for a deadline that passed: rank, step, the bucket's tensors, and the ranks waited for (late[r] != 0).
+ * Returns 0 without a sentence where another rank that is not late has a lower number and `grace` is 0: that one
+ * speaks for all. ERR_PEER otherwise.
+ */
+int transport_late(const struct transport *t, size_t bucket, const char *late, int grace, struct error *e);
+
+#endif

@@ -1,0 +1,256 @@
+#include "trainer/train_options.h"
+
+#include "base/buffer.h"
+#include "base/number.h"
+#include "base/options.h"
+#include "trainer/strategies/exchange.h"
+
+#include <string.h>
+
+static const char *const run_options[] = { "single", "mpi", "ps" };
+static const char *const shards[] = { "records", "files" };
+static const char *const optimizers[] = { "sgd", "momentum", "adam" };
+static const char *const transports[] = { "auto", "shared", "mpi" };
+
+static const char examples[] =
+    "  trainer --model lenet --data fashion-mnist --checkpoint-dir ckpt --max-steps 1000\n"
+    "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 \\\n"
+    "      --checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
+
+struct command { /* as given; what is not given stays at these defaults */
+    const char *model, *data, *data_directory, *checkpoint_directory, *log_directory, *run_option, *optimizer, *shard,
+        *resume, *transport;
+    int64_t batch_size, save_steps, keep, log_every, max_steps, seed, servers, bucket_bytes;
+    double save_seconds, learning_rate, momentum, deadline;
+    int sync, async, augment, moving_average, quiet, json;
+};
+
+enum { ROWS = 34 };
+
+static size_t fill_table(struct option *t, struct command *c)
+{
+    const struct option rows[] = {
+        { OPTION_HEADING, .help = "What is trained, and how the ranks do it" },
+        { OPTION_TEXT, .name = "model", .value = &c->model, .argument = "NAME",
+          .help = "lenet, cifar10_cnn or resnet32. Required." },
+        { OPTION_TEXT, .name = "data", .value = &c->data, .argument = "NAME",
+          .help = "mnist, fashion-mnist or cifar10. Required." },
+        { OPTION_TEXT, .name = "data-dir", .value = &c->data_directory, .argument = "DIR",
+          .help = "Where the data set's files are; default: the usual place, where there is one." },
+        { OPTION_CHOICE, .name = "run-option", .value = &c->run_option, .argument = "HOW", .choices = "single|mpi|ps",
+          .help = "single: one rank. mpi: every rank holds the weights, gradients are all-reduced. ps: the last ranks "
+                  "are parameter servers. Default single." },
+        { OPTION_INT, .name = "servers", .value = &c->servers, .argument = "K", .minimum = 1, .maximum = 1000,
+          .help = "ps: how many ranks, the last ones, are servers. Default 1." },
+        { OPTION_FLAG, .name = "sync", .value = &c->sync,
+          .help = "ps: one update from all workers' gradients a step. The default." },
+        { OPTION_FLAG, .name = "async", .value = &c->async,
+          .help = "ps: an update from each worker's gradients as they come; staleness is reported." },
+        { OPTION_CHOICE, .name = "shard", .value = &c->shard, .argument = "KIND", .choices = "records|files",
+          .help = "What a worker reads: its part of all records in one shuffled order, or whole files of its own. "
+                  "Default records." },
+        { OPTION_HEADING, .help = "Training" },
+        { OPTION_INT, .name = "max-steps", .value = &c->max_steps, .argument = "N", .minimum = 1, .maximum = 1e15,
+          .help = "The global step at which training is finished. Default 1000." },
+        { OPTION_INT, .name = "batch-size", .value = &c->batch_size, .argument = "B", .minimum = 1,
+          .maximum = 1 << 20, .help = "Images of one worker a step. Default: the model's." },
+        { OPTION_CHOICE, .name = "optimizer", .value = &c->optimizer, .argument = "NAME",
+          .choices = "sgd|momentum|adam", .help = "Default: the model's." },
+        { OPTION_DOUBLE, .name = "learning-rate", .value = &c->learning_rate, .argument = "X", .minimum = 1e-12,
+          .maximum = 1e6, .help = "The base rate; the model's schedule starts from it. Default: the model's." },
+        { OPTION_DOUBLE, .name = "momentum", .value = &c->momentum, .argument = "X", .minimum = 0, .maximum = 1,
+          .help = "Default: the model's, or 0.9." },
+        { OPTION_FLAG, .name = "moving-average", .value = &c->moving_average,
+          .help = "Keep moving averages of the variables; the default where the model's reference does." },
+        { OPTION_FLAG, .name = "augment", .value = &c->augment,
+          .help = "Random crops, flips and so on, as the model's reference has them. The default." },
+        { OPTION_INT, .name = "seed", .value = &c->seed, .argument = "N", .minimum = 0, .maximum = 9e15,
+          .help = "Of initial values, order of the data, augmentation. Default 1, or the checkpoint's on resume." },
+        { OPTION_HEADING, .help = "Checkpoints and curves" },
+        { OPTION_TEXT, .name = "checkpoint-dir", .value = &c->checkpoint_directory, .argument = "CKPT",
+          .help = "Where model.ckpt-N, checkpoint and training.json go; without it nothing is saved." },
+        { OPTION_INT, .name = "save-checkpoint-steps", .value = &c->save_steps, .argument = "N", .minimum = 1,
+          .maximum = 1e15, .help = "A checkpoint every N steps, besides one at the start and one at the end." },
+        { OPTION_DOUBLE, .name = "save-checkpoint-seconds", .value = &c->save_seconds, .argument = "S",
+          .minimum = 0.001, .maximum = 1e9, .help = "The same by time. Not together with steps." },
+        { OPTION_INT, .name = "keep", .value = &c->keep, .argument = "N", .minimum = 0, .maximum = 1e9,
+          .help = "How many of the newest checkpoints stay; 0: all. Default 5." },
+        { OPTION_TEXT, .name = "resume", .value = &c->resume, .argument = "auto|never|STEP",
+          .help = "auto: go on from the newest whole checkpoint, if there is one. never: start anew, replacing "
+                  "checkpoints of the same steps. STEP: go on from that one. Default auto." },
+        { OPTION_TEXT, .name = "log-dir", .value = &c->log_directory, .argument = "DIR",
+          .help = "Event files for TensorBoard go here, for example LOGDIR/<name>/train." },
+        { OPTION_INT, .name = "log-every", .value = &c->log_every, .argument = "N", .minimum = 1, .maximum = 1e15,
+          .help = "Steps between two log lines and points. Default 10." },
+        { OPTION_FLAG, .letter = 'q', .name = "quiet", .value = &c->quiet, .help = "No log lines, only errors." },
+        { OPTION_FLAG, .name = "json", .value = &c->json,
+          .help = "At the end one JSON object on standard output: steps, seconds, rates, bytes, waiting, staleness." },
+        { OPTION_HEADING, .help = "Between the ranks" },
+        { OPTION_DOUBLE, .name = "deadline", .value = &c->deadline, .argument = "SECONDS", .minimum = 0.1,
+          .maximum = 1e9, .help = "After waiting this long for another rank, all ranks end. Default 60." },
+        { OPTION_CHOICE, .name = "transport", .value = &c->transport, .argument = "HOW", .choices = "auto|shared|mpi",
+          .help = "mpi: gradients go through shared memory or MPI messages; auto: shared memory on one host." },
+        { OPTION_INT, .name = "bucket-bytes", .value = &c->bucket_bytes, .argument = "N", .minimum = 64,
+          .maximum = 1 << 30, .help = "Gradients are exchanged in pieces of this size. Default 262144." },
+    };
+
+    _Static_assert(sizeof rows / sizeof *rows <= ROWS, "the table has room");
+    memcpy(t, rows, sizeof rows);
+    return sizeof rows / sizeof *rows;
+}
+
+static size_t count_of(const char *const *names)
+{
+    size_t n = 0;
+
+    while (names[n])
+        n++;
+    return n;
+}
+
+/* "--model: NAME is not one of a, b, c; did you mean b?" */
+static int unknown(const char *option, const char *word, const char *const *names, struct error *e)
+{
+    const char *near = word ? options_nearest(word, names, count_of(names)) : NULL;
+    struct buffer list = BUFFER_EMPTY;
+
+    for (size_t i = 0; names[i]; i++)
+        buffer_format(&list, "%s%s", i ? ", " : "", names[i]);
+    if (word)
+        error_set(e, ERR_ARG, "--%s: there is no '%s'%s%s%s; known: %s", option, word, near ? "; did you mean '" : "",
+                  near ? near : "", near ? "'" : "", buffer_text(&list));
+    else
+        error_set(e, ERR_ARG, "--%s is required; known: %s", option, buffer_text(&list));
+    buffer_release(&list);
+    return ERR_ARG;
+}
+
+static int index_of(const char *word, const char *const *names, size_t count)
+{
+    for (size_t i = 0; word && i < count; i++)
+        if (!strcmp(word, names[i]))
+            return (int)i;
+    return 0;
+}
+
+static int check(const struct command *c, struct error *e)
+{
+    int known = 0;
+
+    if (!c->model || !model_find(c->model))
+        return unknown("model", c->model, model_names(), e);
+    for (const char *const *n = dataset_names(); c->data && *n; n++)
+        known |= !strcmp(c->data, *n);
+    if (!known)
+        return unknown("data", c->data, dataset_names(), e);
+    if (c->save_steps && c->save_seconds > 0)
+        return error_set(e, ERR_ARG, "--save-checkpoint-steps and --save-checkpoint-seconds are both given; give one");
+    if ((c->save_steps || c->save_seconds > 0) && !c->checkpoint_directory)
+        return error_set(e, ERR_ARG, "--save-checkpoint-%s needs --checkpoint-dir", c->save_steps ? "steps" : "seconds");
+    if (c->async && strcmp(c->run_option, "ps") != 0)
+        return error_set(e, ERR_ARG, "--async is for --run-option ps, not %s", c->run_option);
+    return OK;
+}
+
+static int resume_of(const char *text, struct train_options *o, struct error *e)
+{
+    o->resume = RESUME_AUTO;
+    if (!strcmp(text, "never"))
+        o->resume = RESUME_NEVER;
+    else if (strcmp(text, "auto") != 0) {
+        o->resume = RESUME_STEP;
+        if (!number_parse_int(text, &o->resume_step) || o->resume_step < 0)
+            return error_set(e, ERR_ARG, "--resume: '%s' is not auto, never or a step", text);
+        if (!o->checkpoint_directory)
+            return error_set(e, ERR_ARG, "--resume %s needs --checkpoint-dir", text);
+    }
+    return OK;
+}
+
+static void optimizer_of(const struct command *c, const struct options *given, struct train_options *o)
+{
+    const struct model *m = o->model;
+    const char *name = c->optimizer ? c->optimizer : m->optimizer;
+
+    o->optimizer.kind = (enum optimizer_kind)index_of(name, optimizers, 3);
+    o->optimizer.learning_rate = c->learning_rate > 0 ? c->learning_rate : m->learning_rate;
+    o->optimizer.momentum = options_given(given, "momentum") ? c->momentum : m->momentum > 0 ? m->momentum : 0.9;
+    o->optimizer.moving_average = m->moving_average;
+    if (options_given(given, "moving-average"))
+        o->optimizer.moving_average = !c->moving_average ? 0 : m->moving_average > 0 ? m->moving_average : 0.9999;
+}
+
+static int translate(const struct command *c, const struct options *given, struct train_options *o, struct error *e)
+{
+    memset(o, 0, sizeof *o);
+    o->model = model_find(c->model);
+    o->data = c->data;
+    o->data_directory = c->data_directory;
+    o->checkpoint_directory = c->checkpoint_directory;
+    o->log_directory = c->log_directory;
+    o->run_option = (enum run_option)index_of(c->run_option, run_options, 3);
+    o->transport = (enum transport_choice)index_of(c->transport, transports, 3);
+    o->shard = index_of(c->shard, shards, 2) ? SHARD_FILES : SHARD_RECORDS;
+    o->servers = o->run_option == RUN_PS ? (int)c->servers : 0;
+    o->asynchronous = c->async || !c->sync;
+    o->augment = c->augment;
+    o->quiet = c->quiet;
+    o->json = c->json;
+    o->batch_size = c->batch_size ? (int)c->batch_size : o->model->batch_size;
+    o->max_steps = c->max_steps;
+    o->log_every = c->log_every;
+    o->save_steps = c->save_steps;
+    o->save_seconds = c->save_seconds;
+    o->keep = (size_t)c->keep;
+    o->bucket_bytes = (size_t)c->bucket_bytes;
+    o->seed = (uint64_t)c->seed;
+    o->seed_given = options_given(given, "seed");
+    o->deadline = c->deadline;
+    optimizer_of(c, given, o);
+    return resume_of(c->resume, o, e);
+}
+
+int train_options_parse(struct train_options *out, int argc, char **argv, struct error *e)
+{
+    struct command c = { .run_option = "single", .shard = "records", .resume = "auto", .transport = "auto",
+                         .servers = 1, .sync = 1, .augment = 1, .max_steps = 1000, .keep = 5, .log_every = 10,
+                         .seed = 1, .deadline = 60, .bucket_bytes = 262144 };
+    struct option table[ROWS];
+    struct options o = { "trainer", "[OPTION...]",
+                         "Trains a model on one or more ranks, writes TensorFlow checkpoints and TensorBoard events. "
+                         "Without mpirun it is one rank.",
+                         examples, table, 0 };
+    int positional, rc;
+
+    o.count = fill_table(table, &c);
+    rc = options_parse(&o, argc, argv, &positional, e);
+    if (rc != OPTIONS_RUN)
+        return rc;
+    if (positional > 0)
+        return error_set(e, ERR_ARG, "'%s': arguments without an option are not known here; see trainer --help",
+                         argv[1]);
+    if ((rc = check(&c, e)) < 0 || (rc = translate(&c, &o, out, e)) < 0)
+        return rc;
+    return OPTIONS_RUN;
+}
+
+const char *run_option_name(enum run_option r)
+{
+    return run_options[r];
+}
+
+const char *shard_name(enum shard_kind s)
+{
+    return s == SHARD_FILES ? shards[1] : shards[0];
+}
+
+uint64_t train_options_fingerprint(const struct train_options *o)
+{
+    double numbers[] = { o->optimizer.learning_rate, o->optimizer.momentum, o->optimizer.moving_average,
+                         (double)o->optimizer.kind, (double)o->batch_size, (double)o->max_steps, (double)o->seed,
+                         (double)o->shard, (double)o->augment, (double)o->asynchronous };
+    uint64_t h = exchange_hash(o->model->name, strlen(o->model->name), EXCHANGE_HASH_SEED);
+
+    h = exchange_hash(o->data, strlen(o->data), h);
+    return exchange_hash(numbers, sizeof numbers, h);
+}

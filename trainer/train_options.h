@@ -1,0 +1,47 @@
+/* train_options.h - the trainer's command line, read and checked as far as it can be without files. */
+#ifndef TRAINER_TRAIN_OPTIONS_H
+#define TRAINER_TRAIN_OPTIONS_H
+
+#include "base/error.h"
+#include "dataset/dataset.h"
+#include "model/model.h"
+#include "trainer/optimizer.h"
+#include "trainer/strategies/strategy.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum resume_kind { RESUME_AUTO, RESUME_NEVER, RESUME_STEP };
+
+struct train_options {
+    const struct model *model;
+    const char *data, *data_directory;               /* borrowed from argv */
+    const char *checkpoint_directory, *log_directory; /* NULL: none */
+    enum run_option run_option;
+    enum transport_choice transport;
+    struct optimizer_options optimizer;
+    enum shard_kind shard;
+    int servers, asynchronous, augment, quiet, json;
+    int batch_size;
+    int64_t max_steps, log_every;
+    int64_t save_steps;                               /* 0: not by steps */
+    double save_seconds;                              /* 0: not by time */
+    size_t keep, bucket_bytes;
+    enum resume_kind resume;
+    int64_t resume_step;
+    uint64_t seed;
+    int seed_given;
+    double deadline;
+};
+
+/* OPTIONS_RUN, OPTIONS_DONE after --help or --version, or ERR_ARG with a sentence. argv is reordered and borrowed. */
+int train_options_parse(struct train_options *out, int argc, char **argv, struct error *e);
+
+/* "single", "mpi", "ps"; "records", "files". Static. */
+const char *run_option_name(enum run_option r);
+const char *shard_name(enum shard_kind s);
+
+/* A hash of all that must be the same on every rank. */
+uint64_t train_options_fingerprint(const struct train_options *o);
+
+#endif

@@ -1,0 +1,370 @@
+#include "trainer/training_checkpoint.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/tensor_bundle.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_BYTES = 420 };
+
+/* Names of what belongs to variable v in an array; NULL-terminated text in `out`, or 0 where there is none. */
+static int array_name(const struct optimizer *o, const struct variable *v, enum optimizer_array_kind kind, char *out)
+{
+    const char *last = strrchr(v->name, '/');
+    const char *suffix = NULL;
+
+    switch (kind) {
+    case ARRAY_WEIGHTS:
+    case ARRAY_STATISTICS:
+        suffix = "";
+        break;
+    case ARRAY_SLOT_1:
+        suffix = optimizer_options_of(o)->kind == OPTIMIZER_ADAM ? "/Adam" : "/Momentum";
+        break;
+    case ARRAY_SLOT_2:
+        suffix = "/Adam_1";
+        break;
+    case ARRAY_AVERAGES:
+        suffix = "/ExponentialMovingAverage";
+        break;
+    case ARRAY_BIASED: /* the scope twice, as TensorFlow 1 names it */
+        if (!v->debias_scope[0])
+            return 0;
+        snprintf(out, NAME_BYTES, "%s/%s/%s/biased", v->debias_scope, v->debias_scope, last ? last + 1 : v->name);
+        return 1;
+    case ARRAY_KINDS:
+        return 0;
+    }
+    snprintf(out, NAME_BYTES, "%s%s", v->name, suffix);
+    return 1;
+}
+
+static int belongs(const struct variable *v, enum optimizer_array_kind kind)
+{
+    return (v->kind == VARIABLE_STATISTIC) == (kind == ARRAY_STATISTICS || kind == ARRAY_BIASED);
+}
+
+static void local_step_name(const char *biased, char *out)
+{
+    snprintf(out, NAME_BYTES, "%.*s/local_step", (int)(strlen(biased) - strlen("/biased")), biased);
+}
+
+/* ---- saving ------------------------------------------------------------------------------------------------------ */
+
+static int add_integer(struct tensor_bundle_writer *w, const char *name, int64_t value, struct error *e)
+{
+    return tensor_bundle_writer_add(w, name, TENSOR_INT64, 0, NULL, &value, sizeof value, e);
+}
+
+static int add_float(struct tensor_bundle_writer *w, const char *name, double value, struct error *e)
+{
+    float f = (float)value;
+
+    return tensor_bundle_writer_add(w, name, TENSOR_FLOAT, 0, NULL, &f, sizeof f, e);
+}
+
+static int add_text(struct tensor_bundle_writer *w, const char *name, const char *text, struct error *e)
+{
+    int64_t length = (int64_t)strlen(text);
+
+    return tensor_bundle_writer_add(w, name, TENSOR_UINT8, 1, &length, text, (size_t)length, e);
+}
+
+static int add_arrays(struct tensor_bundle_writer *w, struct optimizer *o, int64_t statistics_updates, struct error *e)
+{
+    size_t count;
+    const struct variable *v = network_variables(optimizer_network(o), &count);
+    char name[NAME_BYTES], step[NAME_BYTES];
+    int rc = OK;
+
+    for (size_t i = 0; i < count; i++)
+        for (int kind = 0; kind < ARRAY_KINDS && rc == OK; kind++) {
+            struct optimizer_array a = optimizer_array(o, (enum optimizer_array_kind)kind);
+
+            if (a.count == 0 || !belongs(&v[i], (enum optimizer_array_kind)kind) ||
+                !array_name(o, &v[i], (enum optimizer_array_kind)kind, name))
+                continue;
+            rc = tensor_bundle_writer_add(w, name, TENSOR_FLOAT, v[i].rank, v[i].shape, a.values + v[i].offset,
+                                          v[i].count * sizeof(float), e);
+            if (rc == OK && kind == ARRAY_BIASED) {
+                local_step_name(name, step);
+                rc = add_float(w, step, (double)statistics_updates, e);
+            }
+        }
+    return rc;
+}
+
+static const char *optimizer_name(const struct optimizer *o)
+{
+    static const char *const names[] = { "sgd", "momentum", "adam" };
+
+    return names[optimizer_options_of(o)->kind];
+}
+
+static int add_all(struct tensor_bundle_writer *w, struct optimizer *o, const struct training_position *p,
+                   struct error *e)
+{
+    int64_t adam = p->global_step + optimizer_counters(o)->adam_ahead;
+    int64_t statistics = p->global_step + optimizer_counters(o)->statistics_ahead;
+    int rc = add_arrays(w, o, statistics, e);
+
+    if (rc == OK && optimizer_options_of(o)->kind == OPTIMIZER_ADAM)
+        (void)((rc = add_float(w, "beta1_power", pow(OPTIMIZER_BETA1, (double)adam + 1), e)) < 0 ||
+               (rc = add_float(w, "beta2_power", pow(OPTIMIZER_BETA2, (double)adam + 1), e)) < 0 ||
+               (rc = add_integer(w, "evalboard/adam_updates", adam, e)) < 0);
+    if (rc < 0 || (rc = add_integer(w, "global_step", p->global_step, e)) < 0 ||
+        (rc = add_integer(w, "evalboard/seed", (int64_t)p->seed, e)) < 0 ||
+        (rc = add_integer(w, "evalboard/statistics_updates", statistics, e)) < 0 ||
+        (rc = add_integer(w, "evalboard/world_size", p->world_size, e)) < 0 ||
+        (rc = add_integer(w, "evalboard/workers", p->workers, e)) < 0 ||
+        (rc = add_integer(w, "evalboard/batch_size", p->batch_size, e)) < 0 ||
+        (rc = add_text(w, "evalboard/run_option", p->run_option, e)) < 0 ||
+        (rc = add_text(w, "evalboard/shard", p->shard, e)) < 0 ||
+        (rc = add_text(w, "evalboard/model", network_model(optimizer_network(o))->name, e)) < 0 ||
+        (rc = add_text(w, "evalboard/optimizer", optimizer_name(o), e)) < 0)
+        return rc;
+    return OK;
+}
+
+int training_checkpoint_save(const struct io *io, const char *directory, size_t keep, struct optimizer *o,
+                             const struct training_position *position, struct error *e)
+{
+    char name[64], prefix[4096];
+    struct tensor_bundle_writer *w;
+    int rc;
+
+    _Static_assert(sizeof(real) == sizeof(float), "checkpoints hold float32");
+    snprintf(name, sizeof name, "model.ckpt-%" PRId64, position->global_step);
+    if ((rc = file_join(prefix, sizeof prefix, directory, name, e)) < 0 ||
+        (rc = tensor_bundle_writer_open(&w, io, prefix, e)) < 0)
+        return rc;
+    if ((rc = add_all(w, o, position, e)) < 0) {
+        tensor_bundle_writer_abandon(w);
+        return rc;
+    }
+    if ((rc = tensor_bundle_writer_finish(w, e)) < 0)
+        return rc;
+    return checkpoint_directory_commit(io, directory, name, keep, e);
+}
+
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
+
+static int same_shape(const struct tensor_entry *t, const struct variable *v)
+{
+    if (t->rank != v->rank)
+        return 0;
+    for (int i = 0; i < v->rank; i++)
+        if (t->shape[i] != v->shape[i])
+            return 0;
+    return 1;
+}
+
+static void append_shape(struct buffer *b, int rank, const int64_t *shape)
+{
+    buffer_append_text(b, "[");
+    for (int i = 0; i < rank && i < 8; i++)
+        buffer_format(b, "%s%" PRId64, i ? "," : "", shape[i]);
+    buffer_append_text(b, "]");
+}
+
+/* All weights and statistics there, with their shapes? Else one sentence with all that are not, as far as it holds. */
+static int check(struct tensor_bundle *b, const char *prefix, struct optimizer *o, struct error *e)
+{
+    const struct network *n = optimizer_network(o);
+    size_t count, missing = 0, other = 0;
+    const struct variable *v = network_variables(n, &count);
+    struct buffer text = BUFFER_EMPTY;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct tensor_entry *t = tensor_bundle_find(b, v[i].name);
+
+        if (t && same_shape(t, &v[i]))
+            continue;
+        buffer_append_text(&text, missing + other ? ", " : "");
+        buffer_append_text(&text, v[i].name);
+        if (t) {
+            other++;
+            buffer_append_text(&text, " is ");
+            append_shape(&text, t->rank, t->shape);
+            buffer_append_text(&text, " not ");
+            append_shape(&text, v[i].rank, v[i].shape);
+        } else {
+            missing++;
+        }
+    }
+    if (missing + other) {
+        enum { ROOM = 260 };
+        int n_text = text.length > ROOM ? ROOM : (int)text.length;
+
+        error_set(e, ERR_ARG, "%s: not a checkpoint of %s: of its %zu variables %zu are missing, %zu have another "
+                  "shape: %.*s%s", prefix, network_model(n)->name, count, missing, other, n_text, buffer_text(&text),
+                  text.length > ROOM ? ", ..." : "");
+    }
+    buffer_release(&text);
+    return missing + other ? ERR_ARG : OK;
+}
+
+/* 1: the checkpoint has all of an array (or the array has nothing). Slots go by two: m without v is of no use. */
+static int has_array(struct tensor_bundle *b, const struct optimizer *o, enum optimizer_array_kind kind)
+{
+    size_t count;
+    const struct variable *v = network_variables(optimizer_network(o), &count);
+    char name[NAME_BYTES];
+
+    for (size_t i = 0; i < count; i++) {
+        const struct tensor_entry *t;
+
+        if (!belongs(&v[i], kind) || !array_name(o, &v[i], kind, name))
+            continue;
+        t = tensor_bundle_find(b, name);
+        if (!t || !same_shape(t, &v[i]))
+            return 0;
+    }
+    return kind != ARRAY_SLOT_1 || optimizer_options_of(o)->kind != OPTIMIZER_ADAM ||
+           has_array(b, o, ARRAY_SLOT_2);
+}
+
+static int load_array(struct tensor_bundle *b, struct optimizer *o, enum optimizer_array_kind kind, struct error *e)
+{
+    size_t count;
+    const struct variable *v = network_variables(optimizer_network(o), &count);
+    struct optimizer_array a = optimizer_array(o, kind);
+    char name[NAME_BYTES];
+    int rc = OK;
+
+    for (size_t i = 0; i < count && rc == OK; i++)
+        if (belongs(&v[i], kind) && array_name(o, &v[i], kind, name))
+            rc = tensor_bundle_read_float(b, tensor_bundle_find(b, name), a.values + v[i].offset, v[i].count, e);
+    return rc;
+}
+
+/* 1 read, 0 not there (value untouched), < 0 an error. */
+static int integer(struct tensor_bundle *b, const char *name, int64_t *value, struct error *e)
+{
+    const struct tensor_entry *t = tensor_bundle_find(b, name);
+    int rc = t ? tensor_bundle_read_integer(b, t, value, e) : 0;
+
+    return t && rc == OK ? 1 : rc;
+}
+
+static void text_of(struct tensor_bundle *b, const char *name, char *out, size_t size)
+{
+    const struct tensor_entry *t = tensor_bundle_find(b, name);
+
+    out[0] = 0;
+    if (t && t->type == TENSOR_UINT8 && t->rank == 1 && t->elements < size &&
+        tensor_bundle_read(b, t, out, (size_t)t->elements, NULL) == OK)
+        out[t->elements] = 0;
+}
+
+/* How many updates adam has made, in a checkpoint that does not say: from beta2_power = beta2^(t + 1). */
+static int64_t adam_updates(struct tensor_bundle *b, int64_t global_step)
+{
+    const struct tensor_entry *t = tensor_bundle_find(b, "beta2_power");
+    float power;
+
+    if (!t || t->elements != 1 || tensor_bundle_read_float(b, t, &power, 1, NULL) < 0)
+        return global_step;
+    if (!(power > 1e-30f) || power > 1) /* worn out: the corrections have long been 1 */
+        return global_step;
+    return llround(log((double)power) / log(OPTIMIZER_BETA2)) - 1;
+}
+
+static int load_position(struct tensor_bundle *b, struct training_position *p, struct error *e)
+{
+    int64_t seed = (int64_t)p->seed;
+    int rc;
+
+    p->global_step = p->world_size = p->workers = p->batch_size = 0;
+    if ((rc = integer(b, "global_step", &p->global_step, e)) < 0 ||
+        (rc = integer(b, "evalboard/seed", &seed, e)) < 0 ||
+        (rc = integer(b, "evalboard/world_size", &p->world_size, e)) < 0 ||
+        (rc = integer(b, "evalboard/workers", &p->workers, e)) < 0 ||
+        (rc = integer(b, "evalboard/batch_size", &p->batch_size, e)) < 0)
+        return rc;
+    if (p->global_step < 0)
+        return error_set(e, ERR_CORRUPT, "global_step is %" PRId64, p->global_step);
+    p->seed = (uint64_t)seed;
+    text_of(b, "evalboard/run_option", p->run_option, sizeof p->run_option);
+    text_of(b, "evalboard/shard", p->shard, sizeof p->shard);
+    return OK;
+}
+
+/* How many updates the zero-debiased statistics have had, where the checkpoint has them but not our count. */
+static int64_t statistics_updates(struct tensor_bundle *b, const struct optimizer *o, int64_t global_step)
+{
+    size_t count;
+    const struct variable *v = network_variables(optimizer_network(o), &count);
+    char biased[NAME_BYTES], name[NAME_BYTES];
+
+    for (size_t i = 0; i < count; i++)
+        if (belongs(&v[i], ARRAY_BIASED) && array_name(o, &v[i], ARRAY_BIASED, biased)) {
+            const struct tensor_entry *t;
+            float updates;
+
+            local_step_name(biased, name);
+            t = tensor_bundle_find(b, name);
+            if (t && t->elements == 1 && tensor_bundle_read_float(b, t, &updates, 1, NULL) == OK && updates >= 0 &&
+                updates < 1e15f)
+                return llroundf(updates);
+            break;
+        }
+    return global_step;
+}
+
+static int load_state(struct tensor_bundle *b, struct optimizer *o, struct training_position *p, struct error *e)
+{
+    struct optimizer_counters *c = optimizer_counters(o);
+    int kind = CHECKPOINT_EXACT, has[ARRAY_KINDS] = { 0 }, rc;
+    int64_t updates;
+
+    if ((rc = load_array(b, o, ARRAY_WEIGHTS, e)) < 0 || (rc = load_array(b, o, ARRAY_STATISTICS, e)) < 0)
+        return rc;
+    optimizer_reset(o, p->global_step);
+    for (int k = ARRAY_SLOT_1; k < ARRAY_KINDS; k++) {
+        if (optimizer_array(o, (enum optimizer_array_kind)k).count == 0)
+            continue;
+        has[k] = has_array(b, o, (enum optimizer_array_kind)(k == ARRAY_SLOT_2 ? ARRAY_SLOT_1 : k));
+        if (!has[k])
+            kind = CHECKPOINT_FOREIGN;
+        else if ((rc = load_array(b, o, (enum optimizer_array_kind)k, e)) < 0)
+            return rc;
+    }
+    updates = has[ARRAY_BIASED] ? statistics_updates(b, o, p->global_step) : p->global_step;
+    if (has[ARRAY_BIASED] && (rc = integer(b, "evalboard/statistics_updates", &updates, e)) < 0)
+        return rc;
+    c->statistics_ahead = updates - p->global_step;
+    updates = has[ARRAY_SLOT_2] ? adam_updates(b, p->global_step) : p->global_step;
+    if (has[ARRAY_SLOT_2] && (rc = integer(b, "evalboard/adam_updates", &updates, e)) < 0)
+        return rc;
+    /* Slots that begin anew have had no updates: adam's corrections begin anew with them. */
+    c->adam_ahead = optimizer_options_of(o)->kind == OPTIMIZER_ADAM && !has[ARRAY_SLOT_2] ? -p->global_step
+                                                                                          : updates - p->global_step;
+    return kind;
+}
+
+int training_checkpoint_load(const char *prefix, struct optimizer *o, struct training_position *position,
+                             struct error *e)
+{
+    struct training_position p = *position;
+    struct tensor_bundle *b;
+    int rc = tensor_bundle_open(&b, prefix, e);
+
+    if (rc < 0)
+        return rc;
+    rc = check(b, prefix, o, e);
+    if (rc == OK && (rc = load_position(b, &p, e)) < 0)
+        error_prefix(e, "%s", prefix);
+    if (rc == OK)
+        rc = load_state(b, o, &p, e);
+    tensor_bundle_close(b);
+    if (rc >= 0)
+        *position = p;
+    return rc;
+}
