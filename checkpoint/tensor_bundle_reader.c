@@ -29,10 +29,9 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 1 << 18,               /* tensors are read and their CRC is taken in pieces that stay in the cache */
-    NAMES_FREE = 64 << 20,         /* names may take this, and */
-    NAMES_PER_BYTE = 64,
-              /* this many bytes a byte of the index: shared prefixes make long names of few bytes */
+    PIECE = 1 << 18,       /* tensors are read and their CRC is taken in pieces that stay in the cache */
+    NAMES_FREE = 64 << 20, /* bytes all names may take, and this many more for each byte of the index: a key shares */
+    NAMES_PER_BYTE = 64,   /* its beginning with the one before, so few bytes can make very long names */
 };
 static const uint64_t INDEX_MAX = (uint64_t)4 << 30;
 
