@@ -1,0 +1,245 @@
+/*
+ * model_tool.c - the models by hand, for the peer tests: numbers go in and out as raw little-endian files.
+ *
+ *   model_tool variables MODEL                                 one line each: kind offset decay name size...
+ *   model_tool infer MODEL PREFIX IMAGES OUT                   weights from checkpoint PREFIX; OUT: logits
+ *   model_tool train MODEL PREFIX IMAGES LABELS SAMPLE OUT     one training pass; samples are numbered from SAMPLE;
+ *                                                              OUT: the exchange vector; prints cross entropy, correct
+ *                                                              answers and weight decay's loss
+ *   model_tool optimize MODEL PREFIX KIND RATE MOMENTUM AVERAGE SAMPLES SUMS OUT
+ *                                                              updates 0, 1, ... by the exchange vectors in SUMS, each
+ *                                                              added over SAMPLES; OUT: all arrays of the optimizer
+ *   model_tool transform NAME DATA DIRECTORY FIRST COUNT OUT   test images FIRST, FIRST + 1, ... as a model is fed them
+ */
+#include "base/file.h"
+#include "checkpoint/tensor_bundle.h"
+#include "dataset/dataset.h"
+#include "dataset/transform.h"
+#include "model/network.h"
+#include "trainer/optimizer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_LIMIT = 1 << 30 };
+
+static int load_variable(struct tensor_bundle *bundle, struct network *n, const struct variable *v, struct error *e)
+{
+    const struct tensor_entry *entry = tensor_bundle_find(bundle, v->name);
+    real *to = (v->kind == VARIABLE_WEIGHT ? network_parameters(n) : network_statistics(n)) + v->offset;
+
+    if (!entry)
+        return error_set(e, ERR_ARG, "the checkpoint has no %s", v->name);
+    if (entry->rank != v->rank || memcmp(entry->shape, v->shape, (size_t)v->rank * sizeof *v->shape) != 0)
+        return error_set(e, ERR_ARG, "%s has another shape in the checkpoint", v->name);
+    return tensor_bundle_read_float(bundle, entry, to, v->count, e);
+}
+
+/* A network of the model's name with weights from the checkpoint (prefix NULL: none). */
+static int load(struct network **out, const char *name, const char *prefix, int max_batch, struct error *e)
+{
+    const struct model *model = model_find(name);
+    struct tensor_bundle *bundle = NULL;
+    const struct variable *variables;
+    size_t count;
+    int rc;
+
+    if (!model)
+        return error_set(e, ERR_ARG, "unknown model %s", name);
+    if ((rc = network_new(out, model, max_batch, e)) < 0 || !prefix)
+        return rc;
+    if ((rc = tensor_bundle_open(&bundle, prefix, e)) < 0)
+        return rc;
+    variables = network_variables(*out, &count);
+    for (size_t i = 0; i < count && rc == OK; i++)
+        rc = load_variable(bundle, *out, &variables[i], e);
+    tensor_bundle_close(bundle);
+    return rc;
+}
+
+static size_t image_size(const char *name)
+{
+    const struct model *model = model_find(name);
+
+    return model ? (size_t)model->height * (size_t)model->width * (size_t)model->channels * sizeof(float) : 1;
+}
+
+static int put_file(const char *path, const void *bytes, size_t n, struct error *e)
+{
+    return file_replace(NULL, path, bytes, n, e);
+}
+
+static int print_variables(char **argv, struct error *e)
+{
+    const struct variable *variables;
+    struct network *n = NULL;
+    size_t count;
+    int rc = load(&n, argv[0], NULL, 0, e);
+
+    if (rc == OK) {
+        variables = network_variables(n, &count);
+        for (size_t i = 0; i < count; i++) {
+            const struct variable *v = &variables[i];
+
+            printf("%s %zu %.9g %s", v->kind == VARIABLE_WEIGHT ? "weight" : "statistic", v->offset, v->decay, v->name);
+            for (int d = 0; d < v->rank; d++)
+                printf(" %lld", (long long)v->shape[d]);
+            printf("\n");
+        }
+    }
+    network_free(n);
+    return rc;
+}
+
+static int infer(char **argv, struct error *e)
+{
+    struct buffer images = BUFFER_EMPTY;
+    struct network *n = NULL;
+    real *logits = NULL;
+    size_t count, classes;
+    int rc;
+
+    if ((rc = file_read(argv[2], FILE_LIMIT, &images, e)) < 0)
+        goto done;
+    count = images.length / image_size(argv[0]);
+    if ((rc = load(&n, argv[0], argv[1], (int)count, e)) < 0)
+        goto done;
+    classes = (size_t)network_model(n)->classes;
+    if (!(logits = calloc(count * classes, sizeof *logits))) {
+        rc = error_set(e, ERR_NOMEM, "out of memory");
+        goto done;
+    }
+    network_infer(n, (const real *)(const void *)images.data, (int)count, logits);
+    rc = put_file(argv[3], logits, count * classes * sizeof *logits, e);
+done:
+    free(logits);
+    network_free(n);
+    buffer_release(&images);
+    return rc;
+}
+
+static int train(char **argv, struct error *e)
+{
+    struct buffer images = BUFFER_EMPTY, labels = BUFFER_EMPTY;
+    struct network *n = NULL;
+    struct network_result result;
+    struct network_batch batch = { 0 };
+    int64_t *samples = NULL;
+    size_t count;
+    int rc;
+
+    if ((rc = file_read(argv[2], FILE_LIMIT, &images, e)) < 0 || (rc = file_read(argv[3], FILE_LIMIT, &labels, e)) < 0)
+        goto done;
+    count = labels.length / sizeof(int32_t);
+    if (images.length != count * image_size(argv[0])) {
+        rc = error_set(e, ERR_ARG, "%zu labels do not fit %zu bytes of images", count, images.length);
+        goto done;
+    }
+    if (!(samples = calloc(count + 1, sizeof *samples))) {
+        rc = error_set(e, ERR_NOMEM, "out of memory");
+        goto done;
+    }
+    for (size_t i = 0; i < count; i++)
+        samples[i] = atoll(argv[4]) + (int64_t)i;
+    if ((rc = load(&n, argv[0], argv[1], (int)count, e)) < 0)
+        goto done;
+    batch = (struct network_batch){ (const real *)(const void *)images.data,
+                                    (const int32_t *)(const void *)labels.data, samples, (int)count };
+    network_train(n, &batch, 1, 0, NULL, NULL, &result);
+    printf("%.9g %lld %.9g\n", result.cross_entropy, (long long)result.correct, network_decay_loss(n));
+    rc = put_file(argv[5], network_exchange(n),
+                  (network_parameter_count(n) + network_statistic_count(n)) * sizeof(real), e);
+done:
+    network_free(n);
+    free(samples);
+    buffer_release(&labels);
+    buffer_release(&images);
+    return rc;
+}
+
+static int optimize(char **argv, struct error *e)
+{
+    struct optimizer_options options = { OPTIMIZER_SGD, atof(argv[3]), atof(argv[4]), atof(argv[5]) };
+    struct buffer sums = BUFFER_EMPTY, arrays = BUFFER_EMPTY;
+    struct optimizer *o = NULL;
+    struct network *n = NULL;
+    size_t width;
+    int rc;
+
+    if (!strcmp(argv[2], "momentum"))
+        options.kind = OPTIMIZER_MOMENTUM;
+    else if (!strcmp(argv[2], "adam"))
+        options.kind = OPTIMIZER_ADAM;
+    if ((rc = file_read(argv[7], FILE_LIMIT, &sums, e)) < 0 || (rc = load(&n, argv[0], argv[1], 0, e)) < 0 ||
+        (rc = optimizer_new(&o, n, &options, e)) < 0)
+        goto done;
+    width = network_parameter_count(n) + network_statistic_count(n);
+    for (size_t step = 0; (step + 1) * width * sizeof(real) <= sums.length; step++)
+        optimizer_apply(o, (int64_t)step, (const real *)(const void *)sums.data + step * width, atoll(argv[6]), 0,
+                        width);
+    for (int kind = 0; kind < ARRAY_KINDS; kind++) {
+        struct optimizer_array a = optimizer_array(o, (enum optimizer_array_kind)kind);
+
+        printf("%zu\n", a.count);
+        buffer_append(&arrays, a.values, a.count * sizeof(real));
+    }
+    rc = buffer_ok(&arrays) ? put_file(argv[8], arrays.data, arrays.length, e) : error_set(e, ERR_NOMEM, "out of memory");
+done:
+    optimizer_free(o);
+    network_free(n);
+    buffer_release(&arrays);
+    buffer_release(&sums);
+    return rc;
+}
+
+static int transform(char **argv, struct error *e)
+{
+    const struct transform *t = transform_find(argv[0]);
+    size_t first = strtoul(argv[3], NULL, 10), count = strtoul(argv[4], NULL, 10), bytes, floats;
+    struct dataset *d = NULL;
+    float *out = NULL;
+    int rc;
+
+    if (!t)
+        return error_set(e, ERR_ARG, "unknown transform %s", argv[0]);
+    if ((rc = dataset_open(&d, argv[1], argv[2], DATASET_TEST, NULL, e)) < 0 || (rc = transform_check(t, d, e)) < 0)
+        goto done;
+    bytes = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
+    floats = t->height ? (size_t)t->height * (size_t)t->width * (size_t)t->channels : bytes;
+    if (first > d->count || count > d->count - first || !(out = calloc(count * floats + 1, sizeof *out))) {
+        rc = error_set(e, ERR_ARG, "images %zu and %zu more cannot be taken", first, count);
+        goto done;
+    }
+    for (size_t i = 0; i < count; i++)
+        t->apply(d, d->images + (first + i) * bytes, 1, 0, (int64_t)i, out + i * floats);
+    rc = put_file(argv[5], out, count * floats * sizeof *out, e);
+done:
+    free(out);
+    dataset_free(d);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int arguments;
+        int (*run)(char **argv, struct error *e);
+    } commands[] = {
+        { "variables", 1, print_variables }, { "infer", 4, infer }, { "train", 6, train },
+        { "optimize", 9, optimize }, { "transform", 6, transform },
+    };
+    struct error e = { 0 };
+
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        if (argc != 2 + commands[i].arguments || strcmp(argv[1], commands[i].name) != 0)
+            continue;
+        if (commands[i].run(argv + 2, &e) == OK)
+            return 0;
+        fprintf(stderr, "model_tool: %s\n", e.message);
+        return 1;
+    }
+    fprintf(stderr, "model_tool: see the head of its source for the commands\n");
+    return 2;
+}

@@ -1,0 +1,125 @@
+"""The seed models in TensorFlow's own operators (graph mode, tf.compat.v1), as their sources have them.
+
+Each function builds logits in the default graph with variables of the original names. `training` is a Python bool.
+"""
+import numpy
+import tensorflow as tf
+
+v1 = tf.compat.v1
+
+
+class Model:
+    """What the tests need to know of a model. decay: variable name -> weight decay."""
+
+    def __init__(self, name, image, build, decay, parameters, statistics=0):
+        self.name, self.image, self.build, self.decay = name, image, build, decay
+        self.parameters, self.statistics = parameters, statistics
+
+
+def weights(name, shape, initializer):
+    return v1.get_variable(name, shape, tf.float32, initializer)
+
+
+def constant(value):
+    return v1.constant_initializer(value)
+
+
+def bend(x):
+    """Notes a value before its ReLU: where it is near 0, rounding decides whether a gradient goes on."""
+    v1.add_to_collection("bends", x)
+    return x
+
+
+def max_pool(x, size, stride, padding):
+    """x >= 0, from a ReLU. Notes the gap between the two largest of each window, where they are not zeros."""
+    patches = tf.image.extract_patches(x, [1, size, size, 1], [1, stride, stride, 1], [1, 1, 1, 1], padding)
+    patches = tf.reshape(patches, [-1, size * size, x.shape[3]])
+    top = tf.math.top_k(tf.transpose(patches, [0, 2, 1]), 2).values
+    bend(tf.where(top[..., 0] > 0, top[..., 0] - top[..., 1], tf.ones_like(top[..., 0])))
+    return tf.nn.max_pool2d(x, size, stride, padding)
+
+
+def lenet(images, training, keep_mask=None):
+    """keep_mask: (batch, 50), 1 where dropout keeps a unit; None: no dropout."""
+    def layer(name, shape, operation):
+        with v1.variable_scope(name):
+            kernel = weights("weights", shape, v1.glorot_uniform_initializer())
+            return operation(kernel) + weights("biases", shape[-1:], constant(0.0))
+
+    x = tf.nn.relu(bend(layer("conv1", [5, 5, 1, 10], lambda w: tf.nn.conv2d(images, w, 1, "VALID"))))
+    x = max_pool(x, 2, 2, "VALID")
+    x = tf.nn.relu(bend(layer("conv2", [5, 5, 10, 20], lambda w, x=x: tf.nn.conv2d(x, w, 1, "VALID"))))
+    x = max_pool(x, 2, 2, "VALID")
+    x = tf.reshape(x, [-1, 320])
+    x = tf.nn.relu(bend(layer("fc3", [320, 50], lambda w, x=x: tf.matmul(x, w))))
+    if keep_mask is not None:
+        x = x * keep_mask / 0.5
+    return layer("fc4", [50, 10], lambda w, x=x: tf.matmul(x, w))
+
+
+def cifar10_cnn(images, training, keep_mask=None):
+    def layer(name, shape, deviation, bias, operation):
+        with v1.variable_scope(name):
+            kernel = weights("weights", shape, v1.truncated_normal_initializer(stddev=deviation))
+            return tf.nn.bias_add(operation(kernel), weights("biases", shape[-1:], constant(bias)))
+
+    def normalize(x):
+        return tf.nn.local_response_normalization(x, 4, bias=1.0, alpha=0.001 / 9.0, beta=0.75)
+
+    def pool(x):
+        return max_pool(x, 3, 2, "SAME")
+
+    x = tf.nn.relu(bend(layer("conv1", [5, 5, 3, 64], 5e-2, 0.0, lambda w: tf.nn.conv2d(images, w, 1, "SAME"))))
+    x = normalize(pool(x))
+    x = tf.nn.relu(bend(layer("conv2", [5, 5, 64, 64], 5e-2, 0.1, lambda w, x=x: tf.nn.conv2d(x, w, 1, "SAME"))))
+    x = tf.reshape(pool(normalize(x)), [-1, 2304])
+    x = tf.nn.relu(bend(layer("local3", [2304, 384], 0.04, 0.1, lambda w, x=x: tf.matmul(x, w))))
+    x = tf.nn.relu(bend(layer("local4", [384, 192], 0.04, 0.1, lambda w, x=x: tf.matmul(x, w))))
+    return layer("softmax_linear", [192, 10], 1 / 192.0, 0.0, lambda w, x=x: tf.matmul(x, w))
+
+
+def resnet32(images, training, keep_mask=None):
+    def convolution(x, name, channels, stride=1):
+        with v1.variable_scope(name):
+            kernel = weights("DW", [3, 3, x.shape[3], channels],
+                             v1.random_normal_initializer(stddev=numpy.sqrt(2.0 / (9 * channels))))
+            return tf.nn.conv2d(x, kernel, stride, "SAME")
+
+    def activation(x, name):
+        with v1.variable_scope(name):
+            beta = weights("beta", [x.shape[3]], constant(0.0))
+            gamma = weights("gamma", [x.shape[3]], constant(1.0))
+            moving = [v1.get_variable(n, [x.shape[3]], tf.float32, constant(c), trainable=False)
+                      for n, c in (("moving_mean", 0.0), ("moving_variance", 1.0))]
+            mean, variance = tf.nn.moments(x, [0, 1, 2]) if training else moving
+            for variable, value in zip(moving, (mean, variance)):
+                v1.add_to_collection("statistics", (variable, value))
+            x = bend(tf.nn.batch_normalization(x, mean, variance, beta, gamma, 0.001))
+        return tf.where(tf.less(x, 0.0), 0.1 * x, x)
+
+    x = convolution(images, "init/init_conv", 16)
+    for stage, channels in ((1, 16), (2, 32), (3, 64)):
+        for number in range(5):
+            with v1.variable_scope(f"unit_{stage}_{number}"):
+                shared, wider = stage == 1 and number == 0, stage > 1 and number == 0
+                y = activation(x, "shared_activation/init_bn" if shared else "residual_only_activation/init_bn")
+                shortcut = y if shared else x
+                y = convolution(y, "sub1/conv1", channels, 2 if wider else 1)
+                y = convolution(activation(y, "sub2/bn2"), "sub2/conv2", channels)
+                if wider:
+                    shortcut = tf.nn.avg_pool2d(shortcut, 2, 2, "VALID")
+                    shortcut = tf.pad(shortcut, [[0, 0]] * 3 + [[channels // 4, channels // 4]])
+                x = y + shortcut
+    x = tf.reduce_mean(activation(x, "unit_last/final_bn"), [1, 2])
+    with v1.variable_scope("logit"):
+        bound = numpy.sqrt(3.0 / 64)
+        return tf.matmul(x, weights("DW", [64, 10], v1.random_uniform_initializer(-bound, bound))) + weights(
+            "biases", [10], constant(0.0))
+
+
+MODELS = {model.name: model for model in (
+    Model("lenet", (28, 28, 1), lenet, lambda name: 1e-4 if name.endswith("/weights") else 0, 21840),
+    Model("cifar10_cnn", (24, 24, 3), cifar10_cnn,
+          lambda name: 0.004 if name in ("local3/weights", "local4/weights") else 0, 1068298),
+    Model("resnet32", (32, 32, 3), resnet32, lambda name: 0.0002 if name.endswith("/DW") else 0, 464154, 2272),
+)}
