@@ -97,7 +97,7 @@ enum layer_flag {
     LAYER_KEEPS_IN = 1,         /* backward reads the input's data */
     LAYER_KEEPS_OUT = 2,        /* backward reads the output's data */
     LAYER_IN_PLACE = 4,         /* output and its gradient are the input's memory, changed */
-    LAYER_AGAIN = 8,            /* cheap: forward may be run again in the backward pass instead of keeping the output */
+    LAYER_AGAIN = 8,            /* cheap: made again in the backward pass instead of kept */
     LAYER_BARRIER = 16,         /* forward needs all earlier layers done on the whole batch */
     LAYER_TRAINING_ONLY = 32,   /* not run by inference */
     LAYER_NO_GRADIENT_IN = 64,  /* backward leaves the input's gradient to another layer */
@@ -139,7 +139,7 @@ struct layer {
 /* The kinds, one file a family: layer_convolution.c, layer_batch_norm.c, layer_pool.c, layer_activation.c,
  * layer_dense.c. */
 extern const struct layer_kind layer_convolution, layer_statistics, layer_normalize, layer_max_pool,
-    layer_average_pool, layer_widen, layer_reblock, layer_lrn, layer_bias, layer_leaky, layer_add, layer_dropout, layer_dense,
-    layer_cross_entropy;
+    layer_average_pool, layer_widen, layer_reblock, layer_lrn, layer_bias, layer_leaky, layer_add, layer_dropout,
+    layer_dense, layer_cross_entropy;
 
 #endif

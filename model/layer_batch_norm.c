@@ -1,7 +1,7 @@
 /*
  * Batch norm with leaky ReLU as two layers, because its sums need the whole batch:
  *   statistics  runs right after the layer that makes x, on each slice while it is in the cache
- *   normalize   writes z = leaky(batch_norm(x)) after the barrier; z is cheap, so it is made again in the backward pass
+ *   normalize   writes z = leaky(batch_norm(x)) after the barrier; z is cheap, so the backward pass makes it again
  * and backward in the opposite order: normalize turns dz into dy in place and sums, statistics writes dx after that.
  */
 #include "model/kernels/batch_norm.h"

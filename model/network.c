@@ -4,6 +4,7 @@
 #include "model/kernels/dense.h"
 #include "model/kernels/softmax.h"
 #include "model/network_internal.h"
+#include "model/network_profile.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -117,7 +118,7 @@ void network_set_exchange(struct network *n, real *memory)
     n->exchange = memory;
 }
 
-/* ---- initial values ----------------------------------------------------------------------------------------------- */
+/* ---- initial values ---------------------------------------------------------------------------------------------- */
 
 static double draw(const struct variable *v, struct random *r)
 {
@@ -154,7 +155,7 @@ void network_initialize(struct network *n, uint64_t seed)
     }
 }
 
-/* ---- training and inference --------------------------------------------------------------------------------------- */
+/* ---- training and inference -------------------------------------------------------------------------------------- */
 
 static struct run make_run(const struct network *n, int training, const struct network_batch *batch,
                            struct network_result *result)
@@ -241,4 +242,34 @@ const char *network_backend(void)
 #else
     return convolution_blas.name;
 #endif
+}
+
+int network_profile_start(struct network *n)
+{
+    struct network_plan *p = &n->built.plan;
+
+    free(p->seconds);
+    p->seconds = calloc(2 * (size_t)p->layer_count + 1, sizeof *p->seconds);
+    return p->seconds != NULL;
+}
+
+size_t network_profile_read(const struct network *n, struct network_profile_row *rows, size_t room)
+{
+    const struct network_plan *p = &n->built.plan;
+    size_t count = 0;
+
+    for (int i = 0; p->seconds && i < p->layer_count; i++) {
+        const char *kind = p->layers[i].kind->name;
+        size_t k = 0;
+
+        while (k < count && rows[k].kind != kind)
+            k++;
+        if (k == count && count == room)
+            break;
+        if (k == count)
+            rows[count++] = (struct network_profile_row){ kind, 0, 0 };
+        rows[k].forward += p->seconds[2 * i];
+        rows[k].backward += p->seconds[2 * i + 1];
+    }
+    return count;
 }

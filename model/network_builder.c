@@ -37,7 +37,7 @@ int network_builder_images(struct network_builder *b)
     return VALUE_IMAGES;
 }
 
-/* ---- variables ---------------------------------------------------------------------------------------------------- */
+/* ---- variables --------------------------------------------------------------------------------------------------- */
 
 static int join(char *to, size_t room, const char *scope, const char *name)
 {
@@ -113,7 +113,7 @@ static size_t add_constant(struct network_builder *b, const char *scope, const c
     return v->offset;
 }
 
-/* ---- layers ------------------------------------------------------------------------------------------------------- */
+/* ---- layers ------------------------------------------------------------------------------------------------------ */
 
 static int refuse(struct network_builder *b, const char *what, const char *why)
 {
@@ -221,8 +221,8 @@ static const struct convolution_backend *choose_backend(int in, const struct sha
     return &convolution_blas;
 }
 
-int network_builder_convolution(struct network_builder *b, int in, const char *name, int channels, int size, int stride,
-                                enum padding padding, const struct kernel_options *options)
+int network_builder_convolution(struct network_builder *b, int in, const char *name, int channels, int size,
+                                int stride, enum padding padding, const struct kernel_options *options)
 {
     struct shape x = shape_of(b, in), y = { 0, 0, channels, channels };
     int before_height, before_width;
@@ -240,8 +240,11 @@ int network_builder_convolution(struct network_builder *b, int in, const char *n
     const int64_t shape[4] = { size, size, x.channels, channels };
     l->whole = 0;
     l->backend = backend;
-    l->convolution_shape = (struct convolution_shape){ 0, x.height, x.width, x.channels, x.block, y.height, y.width,
-                                                       channels, y.block, size, stride, before_height, before_width, 0 };
+    l->convolution_shape = (struct convolution_shape){
+        .height = x.height, .width = x.width, .channels = x.channels, .block = x.block,
+        .out_height = y.height, .out_width = y.width, .out_channels = channels, .out_block = y.block,
+        .kernel = size, .stride = stride, .before_height = before_height, .before_width = before_width,
+    };
     l->parameter[0] = l->low = add_kernel(b, name, 4, shape, options);
     return l->out;
 }

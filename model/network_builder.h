@@ -1,9 +1,9 @@
 /*
  * network_builder.h - what a model's build() calls, layer by layer, from the images to the cross entropy.
  *
- * Each call takes values and gives the next one. Variables are numbered and laid out in the order of these calls; their
- * names are the checkpoint's. The first mistake (a shape that cannot be, a value used after a layer changed it in place,
- * no memory) is kept, later calls do nothing, and network_new reports it: a build() need not look at each result.
+ * Each call takes values and gives the next one. Variables are numbered and laid out in the order of these calls;
+ * their names are the checkpoint's. The first mistake (a shape that cannot be, a value used after a layer changed it in
+ * place, no memory) is kept, later calls do nothing, and network_new reports it: a build() need not look at each result.
  * Padding is TensorFlow's: SAME gives ceil(n / stride), half the zeros (rounded down) before; VALID has none.
  */
 #ifndef MODEL_NETWORK_BUILDER_H
@@ -27,8 +27,8 @@ struct kernel_options {
 int network_builder_images(struct network_builder *b); /* the value that the network is fed */
 
 /* Kernel variable `name` (size, size, channels of in, channels). Add the bias with network_builder_bias. */
-int network_builder_convolution(struct network_builder *b, int in, const char *name, int channels, int size, int stride,
-                                enum padding padding, const struct kernel_options *options);
+int network_builder_convolution(struct network_builder *b, int in, const char *name, int channels, int size,
+                                int stride, enum padding padding, const struct kernel_options *options);
 /* in times variable `name` (height width channels of in, outputs), flattened in (height, width, channel) order. */
 int network_builder_dense(struct network_builder *b, int in, const char *name, int outputs,
                           const struct kernel_options *options);
@@ -38,7 +38,8 @@ int network_builder_bias(struct network_builder *b, int in, const char *name, do
  * behind it with gradient 1 at 0 (slope 1: none). debias: the moving averages are zero-debiased. */
 int network_builder_batch_norm(struct network_builder *b, int in, const char *scope, double epsilon, double slope,
                                int debias);
-int network_builder_leaky(struct network_builder *b, int in, double slope, enum leaky_gradient gradient); /* in place */
+/* In place. slope > 0. */
+int network_builder_leaky(struct network_builder *b, int in, double slope, enum leaky_gradient gradient);
 int network_builder_max_pool(struct network_builder *b, int in, int size, int stride, enum padding padding);
 int network_builder_average_pool(struct network_builder *b, int in, int size, int stride, enum padding padding);
 /* Zero channels around in's, half of them (rounded down) before. */

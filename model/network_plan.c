@@ -69,7 +69,7 @@ struct value *network_plan_add_value(struct network_plan *p)
     return v;
 }
 
-/* ---- which layers run together ------------------------------------------------------------------------------------ */
+/* ---- which layers run together ----------------------------------------------------------------------------------- */
 
 static int starts_segment(const struct network_plan *p, int i)
 {
@@ -115,7 +115,7 @@ static int make_segments(struct network_plan *p, int max_batch, struct error *e)
     return OK;
 }
 
-/* ---- what is kept ------------------------------------------------------------------------------------------------- */
+/* ---- what is kept ------------------------------------------------------------------------------------------------ */
 
 /* The segments in which a value's own memory is touched, first and last, and how many values share it. */
 struct use {
@@ -204,7 +204,7 @@ static int plan_gradients(struct network_plan *p, struct error *e)
     return OK;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Memory of whole-batch gradients is used again once the layer that made the value has run backward. */
 struct slot {
@@ -293,7 +293,8 @@ static int place_values(struct network_plan *p, int max_batch, struct error *e)
     find_uses(p, uses);
     for (int i = 1; i < p->value_count; i++) {
         struct value *v = &p->values[i];
-        const int again = v->producer >= 0 && (p->layers[v->producer].kind->flags & LAYER_AGAIN) && uses[i].sharers == 1;
+        const int again = v->producer >= 0 && (p->layers[v->producer].kind->flags & LAYER_AGAIN) &&
+                          uses[i].sharers == 1;
 
         v->data_whole = v->data == i && (uses[i].data_first != uses[i].data_last || (uses[i].kept && !again));
         v->gradient_whole = v->gradient == i && uses[i].gradient_first != uses[i].gradient_last;
@@ -335,7 +336,7 @@ int network_plan_finish(struct network_plan *p, int max_batch, struct error *e)
     return OK;
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------ */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static real *value_data(const struct network_plan *p, int value, int first)
 {

@@ -16,13 +16,10 @@ VECTOR_CLONES void activation_bias_forward(size_t pixels, size_t block, const re
 {
     size_t c = 0;
 
-    for (; c + VECTOR_CHANNELS <= block; c += VECTOR_CHANNELS)
-        if (relu)
-            bias_body(pixels, block, VECTOR_CHANNELS, bias + c, 1, x + c);
-        else
-            bias_body(pixels, block, VECTOR_CHANNELS, bias + c, 0, x + c);
-    if (c < block)
-        bias_body(pixels, block, block - c, bias + c, relu, x + c);
+    if (relu)
+        VECTOR_EACH(c, block, width, bias_body(pixels, block, width, bias + c, 1, x + c));
+    else
+        VECTOR_EACH(c, block, width, bias_body(pixels, block, width, bias + c, 0, x + c));
 }
 
 VECTOR_BODY void bias_backward_body(size_t pixels, size_t block, size_t width, int relu, const real *restrict y,
@@ -45,13 +42,10 @@ VECTOR_CLONES void activation_bias_backward(size_t pixels, size_t block, int rel
 {
     size_t c = 0;
 
-    for (; c + VECTOR_CHANNELS <= block; c += VECTOR_CHANNELS)
-        if (relu)
-            bias_backward_body(pixels, block, VECTOR_CHANNELS, 1, y + c, gradient + c, sum + c);
-        else
-            bias_backward_body(pixels, block, VECTOR_CHANNELS, 0, y + c, gradient + c, sum + c);
-    if (c < block)
-        bias_backward_body(pixels, block, block - c, relu, y + c, gradient + c, sum + c);
+    if (relu)
+        VECTOR_EACH(c, block, width, bias_backward_body(pixels, block, width, 1, y + c, gradient + c, sum + c));
+    else
+        VECTOR_EACH(c, block, width, bias_backward_body(pixels, block, width, 0, y + c, gradient + c, sum + c));
 }
 
 VECTOR_CLONES void activation_leaky_forward(size_t n, const real *x, real slope, real *z)

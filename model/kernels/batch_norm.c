@@ -26,10 +26,7 @@ VECTOR_CLONES void batch_norm_sums(size_t pixels, size_t block, const real *x, c
 {
     size_t c = 0;
 
-    for (; c + VECTOR_CHANNELS <= block; c += VECTOR_CHANNELS)
-        sums_body(pixels, block, VECTOR_CHANNELS, x + c, shift + c, sum + c, square + c);
-    if (c < block)
-        sums_body(pixels, block, block - c, x + c, shift + c, sum + c, square + c);
+    VECTOR_EACH(c, block, width, sums_body(pixels, block, width, x + c, shift + c, sum + c, square + c));
 }
 
 VECTOR_BODY void apply_body(size_t pixels, size_t block, size_t width, const real *x, const real *restrict scale,
@@ -48,10 +45,7 @@ VECTOR_CLONES void batch_norm_apply(size_t pixels, size_t block, const real *x, 
 {
     size_t c = 0;
 
-    for (; c + VECTOR_CHANNELS <= block; c += VECTOR_CHANNELS)
-        apply_body(pixels, block, VECTOR_CHANNELS, x + c, scale + c, offset + c, slope, z + c);
-    if (c < block)
-        apply_body(pixels, block, block - c, x + c, scale + c, offset + c, slope, z + c);
+    VECTOR_EACH(c, block, width, apply_body(pixels, block, width, x + c, scale + c, offset + c, slope, z + c));
 }
 
 VECTOR_BODY void reduce_body(size_t pixels, size_t block, size_t width, const real *restrict x,
@@ -80,12 +74,8 @@ VECTOR_CLONES void batch_norm_reduce(size_t pixels, size_t block, const real *x,
 {
     size_t c = 0;
 
-    for (; c + VECTOR_CHANNELS <= block; c += VECTOR_CHANNELS)
-        reduce_body(pixels, block, VECTOR_CHANNELS, x + c, scale + c, offset + c, slope, mean + c, gradient + c,
-                    sum + c, product + c);
-    if (c < block)
-        reduce_body(pixels, block, block - c, x + c, scale + c, offset + c, slope, mean + c, gradient + c, sum + c,
-                    product + c);
+    VECTOR_EACH(c, block, width, reduce_body(pixels, block, width, x + c, scale + c, offset + c, slope, mean + c,
+                                             gradient + c, sum + c, product + c));
 }
 
 VECTOR_BODY void backward_body(size_t pixels, size_t block, size_t width, const real *restrict x,
@@ -106,11 +96,10 @@ VECTOR_CLONES void batch_norm_backward(size_t pixels, size_t block, const real *
 {
     size_t c = 0;
 
-    for (; c + VECTOR_CHANNELS <= block; c += VECTOR_CHANNELS)
-        if (add)
-            backward_body(pixels, block, VECTOR_CHANNELS, x + c, dy + c, scale + c, slope_x + c, constant + c, 1, dx + c);
-        else
-            backward_body(pixels, block, VECTOR_CHANNELS, x + c, dy + c, scale + c, slope_x + c, constant + c, 0, dx + c);
-    if (c < block)
-        backward_body(pixels, block, block - c, x + c, dy + c, scale + c, slope_x + c, constant + c, add, dx + c);
+    if (add)
+        VECTOR_EACH(c, block, width, backward_body(pixels, block, width, x + c, dy + c, scale + c, slope_x + c,
+                                                   constant + c, 1, dx + c));
+    else
+        VECTOR_EACH(c, block, width, backward_body(pixels, block, width, x + c, dy + c, scale + c, slope_x + c,
+                                                   constant + c, 0, dx + c));
 }

@@ -16,8 +16,8 @@
  * square/n - (sum/n)^2 from cancelling. */
 void batch_norm_sums(size_t pixels, size_t block, const real *x, const real *shift, double *sum, double *square);
 
-/* z = leaky(scale x + offset), with scale = gamma / sqrt(variance + epsilon), offset = beta - scale mean. slope 1 leaves
- * the activation out. z may be x. */
+/* z = leaky(scale x + offset), with scale = gamma / sqrt(variance + epsilon), offset = beta - scale mean. slope 1
+ * leaves the activation out. z may be x. */
 void batch_norm_apply(size_t pixels, size_t block, const real *x, const real *scale, const real *offset, real slope,
                       real *z);
 

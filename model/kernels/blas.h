@@ -13,7 +13,8 @@
 static inline void blas_product(int transpose_a, int transpose_b, int rows, int columns, int inner, const real *a,
                                 const real *b, real beta, real *c)
 {
-    const enum CBLAS_TRANSPOSE ta = transpose_a ? CblasTrans : CblasNoTrans, tb = transpose_b ? CblasTrans : CblasNoTrans;
+    const enum CBLAS_TRANSPOSE ta = transpose_a ? CblasTrans : CblasNoTrans;
+    const enum CBLAS_TRANSPOSE tb = transpose_b ? CblasTrans : CblasNoTrans;
     const int lda = transpose_a ? rows : inner, ldb = transpose_b ? inner : columns;
 
 #ifdef REAL_DOUBLE

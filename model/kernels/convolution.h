@@ -16,7 +16,11 @@
 #include "model/real.h"
 
 /* 1 where the build has convolution_onednn. */
+#if ONEDNN && !defined(REAL_DOUBLE)
+#define CONVOLUTION_ONEDNN 1
+#else
 #define CONVOLUTION_ONEDNN 0
+#endif
 
 struct convolution_shape {
     int images;                                  /* the most that one call gets */

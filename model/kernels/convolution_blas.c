@@ -1,7 +1,7 @@
 /*
- * Convolution as a matrix product: each output pixel's window becomes a row of a matrix (im2col), rows times the kernel
- * as a (kernel kernel channels, out_channels) matrix is the result. Rows are made for about ROWS output pixels at a
- * time, so that the matrix is still in the cache when it is multiplied. Only whole-channel layouts (NHWC).
+ * Convolution as a matrix product: each output pixel's window becomes a row of a matrix (im2col), rows times the
+ * kernel as a (kernel kernel channels, out_channels) matrix is the result. Rows are made for about ROWS output pixels
+ * at a time, so that the matrix is still in the cache when it is multiplied. Only whole-channel layouts (NHWC).
  */
 #include "model/kernels/convolution.h"
 
@@ -64,12 +64,18 @@ static void blas_prepare(struct convolution *c, const real *w, int backward)
         memset(c->sum, 0, (size_t)c->window * (size_t)c->s.out_channels * sizeof *c->sum);
 }
 
-/* One row of the window that starts at column `left` of an image row (NULL: a row outside): zeros where it hangs out. */
+/* One row of the window that starts at column `left` of an image row (NULL: a row outside), zeros where it hangs out. */
 static void copy_window_row(const struct convolution_shape *s, const real *line, int left, real *out)
 {
     const size_t channels = (size_t)s->channels;
     const int first = left < 0 ? -left : 0, last = left + s->kernel > s->width ? s->width - left : s->kernel;
 
+    if (line && first == 0 && last == s->kernel) { /* nearly all; short copies are not worth a call */
+        const real *in = line + (size_t)left * channels;
+        for (size_t k = 0; k < (size_t)s->kernel * channels; k++)
+            out[k] = in[k];
+        return;
+    }
     if (!line || last <= first) {
         memset(out, 0, (size_t)s->kernel * channels * sizeof *out);
         return;
@@ -173,8 +179,8 @@ static void blas_backward_weights(struct convolution *c, int images, const real 
     for (int n = 0; n < images; n += c->group) {
         const int group = group_images(c, n, images);
         make_rows(c, group, x + (size_t)n * image_size(c));
-        blas_product(1, 0, c->window, c->s.out_channels, group_rows(c, group), c->rows, dy + (size_t)n * out_size(c), 1,
-                     c->sum);
+        blas_product(1, 0, c->window, c->s.out_channels, group_rows(c, group), c->rows, dy + (size_t)n * out_size(c),
+                     1, c->sum);
     }
 }
 

@@ -12,9 +12,10 @@
 /* The BLAS library computes in the calling thread from here on. Harmless to repeat. */
 void dense_single_thread(void);
 
-void dense_forward(int rows, int inputs, int outputs, const real *x, const real *w, real *y);          /* y = x w */
-void dense_backward_data(int rows, int inputs, int outputs, const real *dy, const real *w, real *dx);  /* dx = dy w^T */
-void dense_backward_weights(int rows, int inputs, int outputs, const real *x, const real *dy, real *dw); /* dw += x^T dy */
+/* y = x w;  dx = dy w^T;  dw += x^T dy */
+void dense_forward(int rows, int inputs, int outputs, const real *x, const real *w, real *y);
+void dense_backward_data(int rows, int inputs, int outputs, const real *dy, const real *w, real *dx);
+void dense_backward_weights(int rows, int inputs, int outputs, const real *x, const real *dy, real *dw);
 
 /* One image between its layers' layout (channels / block, pixels, block) and the flat (pixels, channels) of a dense
  * layer's input. block divides channels. */

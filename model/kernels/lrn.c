@@ -17,38 +17,47 @@ struct lrn_row {
     real value[LRN_CHANNELS_MAX + 2 * LRN_RADIUS_MAX];
 };
 
-static inline void gather(const struct lrn_shape *s, const real *pixel, real *row)
+VECTOR_BODY void gather(const struct lrn_shape *s, const real *pixel, real *row)
 {
     for (size_t c = 0; c < s->channels; c += s->block)
         for (size_t k = 0; k < s->block; k++)
             row[c + k] = pixel[c / s->block * s->step + k];
 }
 
-static inline void scatter(const struct lrn_shape *s, const real *row, real *pixel)
+VECTOR_BODY void scatter(const struct lrn_shape *s, const real *row, real *pixel)
 {
     for (size_t c = 0; c < s->channels; c += s->block)
         for (size_t k = 0; k < s->block; k++)
             pixel[c / s->block * s->step + k] = row[c + k];
 }
 
-static inline void clear_ends(struct lrn_row *row, size_t channels)
+VECTOR_BODY void clear_ends(struct lrn_row *row, size_t channels)
 {
     for (size_t i = 0; i < LRN_RADIUS_MAX; i++)
         row->value[i] = row->value[LRN_RADIUS_MAX + channels + i] = 0;
 }
 
-/* out_c = sum of row over |d - c| <= radius; row is the first channel inside a struct lrn_row. */
-static inline void window_sums(size_t channels, int radius, const real *row, real *out)
+VECTOR_BODY void window_tile(size_t width, int radius, const real *row, real *out)
 {
-    for (size_t c = 0; c < channels; c++)
-        out[c] = 0;
+    real sum[VECTOR_CHANNELS] = { 0 };
+
     for (int d = -radius; d <= radius; d++)
-        for (size_t c = 0; c < channels; c++)
-            out[c] += row[(ptrdiff_t)c + d];
+        for (size_t k = 0; k < width; k++)
+            sum[k] += row[(ptrdiff_t)k + d];
+    for (size_t k = 0; k < width; k++)
+        out[k] = sum[k];
+}
+
+/* out_c = sum of row over |d - c| <= radius; row is the first channel inside a struct lrn_row. */
+VECTOR_BODY void window_sums(size_t channels, int radius, const real *row, real *out)
+{
+    size_t c = 0;
+
+    VECTOR_EACH(c, channels, width, window_tile(width, radius, row + c, out + c));
 }
 
 /* power_c = N_c^-beta; the tutorial's 3/4 is two square roots, ten times as fast as a power. */
-static inline void powers(const struct lrn_shape *s, const real *n, real *power)
+VECTOR_BODY void powers(const struct lrn_shape *s, const real *n, real *power)
 {
     if (s->beta == (real)0.75)
         for (size_t c = 0; c < s->channels; c++) {
@@ -61,7 +70,7 @@ static inline void powers(const struct lrn_shape *s, const real *n, real *power)
 }
 
 /* x in the middle of row, and N and N^-beta. squares is scratch. */
-static inline void norms(const struct lrn_shape *s, const real *pixel, real *x, struct lrn_row *squares, real *n,
+VECTOR_BODY void norms(const struct lrn_shape *s, const real *pixel, real *x, struct lrn_row *squares, real *n,
                          real *power)
 {
     real *square = squares->value + LRN_RADIUS_MAX;
@@ -75,8 +84,9 @@ static inline void norms(const struct lrn_shape *s, const real *pixel, real *x, 
     powers(s, n, power);
 }
 
-VECTOR_CLONES void lrn_forward(const struct lrn_shape *s, const real *x, real *y)
+VECTOR_CLONES void lrn_forward(const struct lrn_shape *shape, const real *x, real *y)
 {
+    const struct lrn_shape copy = *shape, *s = &copy; /* a copy of our own: no store through y can change it */
     struct lrn_row squares;
     real row[LRN_CHANNELS_MAX], n[LRN_CHANNELS_MAX], power[LRN_CHANNELS_MAX];
 
@@ -89,8 +99,9 @@ VECTOR_CLONES void lrn_forward(const struct lrn_shape *s, const real *x, real *y
     }
 }
 
-VECTOR_CLONES void lrn_backward(const struct lrn_shape *s, const real *x, const real *dy, real *dx)
+VECTOR_CLONES void lrn_backward(const struct lrn_shape *shape, const real *x, const real *dy, real *dx)
 {
+    const struct lrn_shape copy = *shape, *s = &copy;
     struct lrn_row squares;
     real row[LRN_CHANNELS_MAX], n[LRN_CHANNELS_MAX], power[LRN_CHANNELS_MAX], g[LRN_CHANNELS_MAX];
     real *inner = squares.value + LRN_RADIUS_MAX;

@@ -35,8 +35,7 @@ VECTOR_BODY void max_body(const struct pool_shape *s, size_t width, const real *
             const int r0 = window_first(top), r1 = window_last(top, s->kernel, s->height);
             const int c0 = window_first(left), c1 = window_last(left, s->kernel, s->width);
             const size_t out = (size_t)(i * s->out_width + j) * block;
-            real best[VECTOR_CHANNELS];
-            uint8_t place[VECTOR_CHANNELS];
+            real best[VECTOR_CHANNELS], place[VECTOR_CHANNELS]; /* a place as a real: one kind of vector for both */
 
             for (size_t k = 0; k < width; k++) {
                 best[k] = lowest;
@@ -45,7 +44,7 @@ VECTOR_BODY void max_body(const struct pool_shape *s, size_t width, const real *
             for (int r = r0; r < r1; r++)
                 for (int c = c0; c < c1; c++) {
                     const real *in = x + (size_t)((top + r) * s->width + left + c) * block;
-                    const uint8_t here = (uint8_t)(r * s->kernel + c);
+                    const real here = (real)(r * s->kernel + c);
                     for (size_t k = 0; k < width; k++) {
                         place[k] = in[k] > best[k] ? here : place[k];
                         best[k] = in[k] > best[k] ? in[k] : best[k];
@@ -53,7 +52,7 @@ VECTOR_BODY void max_body(const struct pool_shape *s, size_t width, const real *
                 }
             for (size_t k = 0; k < width; k++) {
                 y[out + k] = best[k];
-                winner[out + k] = place[k];
+                winner[out + k] = (uint8_t)place[k];
             }
         }
 }
@@ -63,30 +62,45 @@ VECTOR_CLONES void pool_max_forward(const struct pool_shape *s, const real *x, r
     const size_t block = (size_t)s->block;
     size_t c = 0;
 
-    for (; c + VECTOR_CHANNELS <= block; c += VECTOR_CHANNELS)
-        max_body(s, VECTOR_CHANNELS, x + c, y + c, winner + c);
-    if (c < block)
-        max_body(s, block - c, x + c, y + c, winner + c);
+    VECTOR_EACH(c, block, width, max_body(s, width, x + c, y + c, winner + c));
+}
+
+/* Every pixel of the window looks whether it won: more comparing than a jump to the winner, but no jumps. */
+VECTOR_BODY void max_backward_body(const struct pool_shape *s, size_t width, const real *restrict dy,
+                                   const uint8_t *restrict winner, real *restrict dx)
+{
+    const size_t block = (size_t)s->block;
+
+    for (int i = 0; i < s->out_height; i++)
+        for (int j = 0; j < s->out_width; j++) {
+            const int top = i * s->stride - s->before_height, left = j * s->stride - s->before_width;
+            const int r0 = window_first(top), r1 = window_last(top, s->kernel, s->height);
+            const int c0 = window_first(left), c1 = window_last(left, s->kernel, s->width);
+            const size_t out = (size_t)(i * s->out_width + j) * block;
+            real g[VECTOR_CHANNELS];
+            int place[VECTOR_CHANNELS];
+
+            for (size_t k = 0; k < width; k++) {
+                g[k] = dy[out + k];
+                place[k] = winner[out + k];
+            }
+            for (int r = r0; r < r1; r++)
+                for (int c = c0; c < c1; c++) {
+                    real *in = dx + (size_t)((top + r) * s->width + left + c) * block;
+                    const int here = r * s->kernel + c;
+                    for (size_t k = 0; k < width; k++)
+                        in[k] += place[k] == here ? g[k] : 0;
+                }
+        }
 }
 
 VECTOR_CLONES void pool_max_backward(const struct pool_shape *s, const real *dy, const uint8_t *winner, real *dx)
 {
     const size_t block = (size_t)s->block;
+    size_t c = 0;
 
     memset(dx, 0, (size_t)s->height * (size_t)s->width * block * sizeof *dx);
-    for (int i = 0; i < s->out_height; i++)
-        for (int j = 0; j < s->out_width; j++) {
-            const int top = i * s->stride - s->before_height, left = j * s->stride - s->before_width;
-            const size_t out = (size_t)(i * s->out_width + j) * block;
-
-            for (size_t k = 0; k < block; k++) {
-                const int place = winner[out + k];
-                if (place != POOL_NOBODY) {
-                    const int row = top + place / s->kernel, column = left + place % s->kernel;
-                    dx[(size_t)(row * s->width + column) * block + k] += dy[out + k];
-                }
-            }
-        }
+    VECTOR_EACH(c, block, width, max_backward_body(s, width, dy + c, winner + c, dx + c));
 }
 
 /* Number of pixels of the window of (i, j) inside the plane, and its bounds in the plane. */

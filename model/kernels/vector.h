@@ -5,8 +5,30 @@
 #ifndef MODEL_KERNELS_VECTOR_H
 #define MODEL_KERNELS_VECTOR_H
 
-/* Channels that one inner loop handles; rests are done one by one. */
+/* The most channels that one inner loop handles. */
 enum { VECTOR_CHANNELS = 16 };
+
+/* Runs statement for channels [c, c + width) until c reaches block, width being a constant 16 where so many are left,
+ * then 8, 4 or 1, so that loops over them become whole vectors. c is the caller's, 0 before. */
+#define VECTOR_EACH(c, block, width, statement) \
+    do { \
+        for (; c + 16 <= (block); c += 16) { \
+            enum { width = 16 }; \
+            statement; \
+        } \
+        for (; c + 8 <= (block); c += 8) { \
+            enum { width = 8 }; \
+            statement; \
+        } \
+        for (; c + 4 <= (block); c += 4) { \
+            enum { width = 4 }; \
+            statement; \
+        } \
+        for (; c < (block); c++) { \
+            enum { width = 1 }; \
+            statement; \
+        } \
+    } while (0)
 
 /* The choice is made by code that runs before a sanitizer's runtime is ready, so sanitized builds go without. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \

@@ -1,7 +1,7 @@
 /*
  * The CNN of TensorFlow's CIFAR-10 tutorial: two 5x5 convolutions with local response normalisation, three dense
- * layers, 1,068,298 parameters. The first pool comes before its normalisation, the second after. Evaluation uses moving
- * averages of the variables.
+ * layers, 1,068,298 parameters. The first pool comes before its normalisation, the second after. Evaluation uses
+ * moving averages of the variables.
  */
 #include "model/models/models.h"
 
@@ -21,7 +21,8 @@ static int normalize(struct network_builder *b, int x)
 
 static int build(struct network_builder *b, struct error *e)
 {
-    const struct kernel_options convolution = kernel(5e-2, 0), local = kernel(0.04, 0.004), last = kernel(1 / 192.0, 0);
+    const struct kernel_options convolution = kernel(0.05, 0), local = kernel(0.04, 0.004);
+    const struct kernel_options last = kernel(1 / 192.0, 0);
     int x = network_builder_images(b);
 
     (void)e;
@@ -51,7 +52,7 @@ static double schedule(double base, int64_t step)
 
 const struct model model_cifar10_cnn = {
     .name = "cifar10_cnn",
-    .summary = "CNN of TensorFlow's CIFAR-10 tutorial, 24x24 crops: 2 convolutions, 3 dense layers, 1,068,298 parameters",
+    .summary = "CNN of TensorFlow's CIFAR-10 tutorial, 24x24 crops, 1,068,298 parameters",
     .height = 24, .width = 24, .channels = 3, .classes = 10,
     .train_transform = "cifar-tutorial-train", .evaluation_transform = "cifar-tutorial-eval",
     .optimizer = "sgd", .learning_rate = 0.1, .momentum = 0.9,

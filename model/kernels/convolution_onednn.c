@@ -1,0 +1,331 @@
+/*
+ * Convolution by oneDNN's compiled kernels. Images are in blocks of 16 channels (AVX-512) or 8 (AVX2), the network's
+ * input in planes of one channel; kernels are put into the order that oneDNN asks for once a step, through a table of
+ * places made once.
+ *
+ * Forward and backward data run image by image: the same speed as more at a time, and what an image gives does not
+ * depend on its neighbours. The weight gradient is for `images` at a time, and one by one for the rest.
+ */
+#include "model/kernels/convolution.h"
+
+#include <dnnl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* oneDNN as Debian builds it takes its number of threads from OpenMP when a primitive is made. Not every build has
+ * OpenMP, hence weak. */
+extern int omp_get_max_threads(void) __attribute__((weak));
+extern void omp_set_num_threads(int n) __attribute__((weak));
+
+enum { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS, BACKWARD_WEIGHTS_ONE, PRIMITIVES };
+
+struct primitive {
+    dnnl_primitive_t primitive;
+    dnnl_memory_t source, kernel, result; /* x or dx, w or dw, y or dy */
+    dnnl_exec_arg_t arguments[3];
+    float *kernel_memory;
+    uint32_t *places;                     /* of HWIO element k in kernel_memory */
+    size_t kernel_size;                   /* floats */
+};
+
+struct convolution {
+    struct convolution_shape s;
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    struct primitive primitives[PRIMITIVES];
+    size_t kernel_count;
+    float *sum;    /* weight gradient so far, in oneDNN's order */
+    float *planes; /* (images, channels, height, width): the network's input, reordered; NULL elsewhere */
+};
+
+static int onednn_block(int channels, int input)
+{
+    int block = 0;
+
+#ifdef __x86_64__
+    const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+    block = isa >= dnnl_cpu_isa_avx512_core ? 16 : isa >= dnnl_cpu_isa_avx2 ? 8 : 0;
+#endif
+    if (input)
+        return block && channels <= 4 ? channels : 0;
+    return block && channels % block == 0 ? block : 0;
+}
+
+static void release_primitive(struct primitive *p)
+{
+    dnnl_memory_destroy(p->source);
+    dnnl_memory_destroy(p->kernel);
+    dnnl_memory_destroy(p->result);
+    dnnl_primitive_destroy(p->primitive);
+    free(p->kernel_memory);
+    free(p->places);
+}
+
+static void onednn_release(struct convolution *c)
+{
+    if (!c)
+        return;
+    for (int i = 0; i < PRIMITIVES; i++)
+        release_primitive(&c->primitives[i]);
+    dnnl_stream_destroy(c->stream);
+    dnnl_engine_destroy(c->engine);
+    free(c->sum);
+    free(c->planes);
+    free(c);
+}
+
+/* Where element (o, i, r, s) lies in memory of that descriptor. */
+static size_t place_of(const dnnl_memory_desc_t *d, const int64_t at[4])
+{
+    const dnnl_blocking_desc_t *b = &d->format_desc.blocking;
+    int64_t rest[4] = { at[0], at[1], at[2], at[3] }, place = d->offset0, inner = 1;
+
+    for (int k = b->inner_nblks - 1; k >= 0; k--) {
+        const int dimension = (int)b->inner_idxs[k];
+        place += rest[dimension] % b->inner_blks[k] * inner;
+        rest[dimension] /= b->inner_blks[k];
+        inner *= b->inner_blks[k];
+    }
+    for (int k = 0; k < 4; k++)
+        place += rest[k] * b->strides[k];
+    return (size_t)place;
+}
+
+static int make_places(struct primitive *p, const struct convolution_shape *s, const dnnl_memory_desc_t *d)
+{
+    size_t k = 0;
+    void *memory;
+
+    p->kernel_size = dnnl_memory_desc_get_size(d) / sizeof(float);
+    p->places = malloc((size_t)(s->kernel * s->kernel) * (size_t)s->channels * (size_t)s->out_channels *
+                       sizeof *p->places);
+    if (posix_memalign(&memory, 64, p->kernel_size * sizeof(float)))
+        memory = NULL;
+    p->kernel_memory = memory;
+    if (!p->places || !p->kernel_memory)
+        return -1;
+    memset(p->kernel_memory, 0, p->kernel_size * sizeof(float)); /* padding, where oneDNN wants some, stays 0 */
+    for (int64_t r = 0; r < s->kernel; r++)
+        for (int64_t q = 0; q < s->kernel; q++)
+            for (int64_t i = 0; i < s->channels; i++)
+                for (int64_t o = 0; o < s->out_channels; o++) {
+                    const int64_t at[4] = { o, i, r, q };
+                    p->places[k++] = (uint32_t)place_of(d, at);
+                }
+    return 0;
+}
+
+/* The descriptors of one convolution of `images` images, and the primitive of that kind. Returns a dnnl status. */
+static int make_primitive(struct convolution *c, int kind, int images)
+{
+    const struct convolution_shape *s = &c->s;
+    const int after_height = (s->out_height - 1) * s->stride + s->kernel - s->height - s->before_height;
+    const int after_width = (s->out_width - 1) * s->stride + s->kernel - s->width - s->before_width;
+    const dnnl_dims_t source_dims = { images, s->channels, s->height, s->width };
+    const dnnl_dims_t kernel_dims = { s->out_channels, s->channels, s->kernel, s->kernel };
+    const dnnl_dims_t result_dims = { images, s->out_channels, s->out_height, s->out_width };
+    const dnnl_dims_t strides = { s->stride, s->stride }, before = { s->before_height, s->before_width };
+    const dnnl_dims_t after = { after_height, after_width };
+    const dnnl_format_tag_t result_tag = s->out_block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
+    const dnnl_format_tag_t source_tag = c->planes ? dnnl_nchw : s->block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
+    const int weights = kind >= BACKWARD_WEIGHTS;
+    struct primitive *p = &c->primitives[kind];
+    dnnl_memory_desc_t source, kernel, result;
+    dnnl_convolution_desc_t d;
+    dnnl_primitive_desc_t hint = NULL, pd = NULL;
+    dnnl_status_t rc;
+
+    if ((rc = dnnl_memory_desc_init_by_tag(&source, 4, source_dims, dnnl_f32, source_tag)) ||
+        (rc = dnnl_memory_desc_init_by_tag(&kernel, 4, kernel_dims, dnnl_f32, dnnl_format_tag_any)) ||
+        (rc = dnnl_memory_desc_init_by_tag(&result, 4, result_dims, dnnl_f32, result_tag)) ||
+        (rc = dnnl_convolution_forward_desc_init(&d, dnnl_forward_training, dnnl_convolution_direct, &source, &kernel,
+                                                 NULL, &result, strides, before, after)) ||
+        (rc = dnnl_primitive_desc_create(&hint, &d, NULL, c->engine, NULL)))
+        goto out;
+    if (kind == BACKWARD_DATA)
+        rc = dnnl_convolution_backward_data_desc_init(&d, dnnl_convolution_direct, &source, &kernel, &result, strides,
+                                                      before, after);
+    else if (weights)
+        rc = dnnl_convolution_backward_weights_desc_init(&d, dnnl_convolution_direct, &source, &kernel, NULL, &result,
+                                                         strides, before, after);
+    if (rc || (rc = dnnl_primitive_desc_create(&pd, &d, NULL, c->engine, kind == FORWARD ? NULL : hint)) ||
+        (rc = dnnl_primitive_create(&p->primitive, pd)))
+        goto out;
+    kernel = *dnnl_primitive_desc_query_md(pd, weights ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
+    if (kernel.format_kind != dnnl_blocked) {
+        rc = dnnl_unimplemented;
+        goto out;
+    }
+    if (make_places(p, s, &kernel) < 0) {
+        rc = dnnl_out_of_memory;
+        goto out;
+    }
+    if ((rc = dnnl_memory_create(&p->source, &source, c->engine, DNNL_MEMORY_NONE)) ||
+        (rc = dnnl_memory_create(&p->kernel, &kernel, c->engine, p->kernel_memory)) ||
+        (rc = dnnl_memory_create(&p->result, &result, c->engine, DNNL_MEMORY_NONE)))
+        goto out;
+    p->arguments[0] = (dnnl_exec_arg_t){ kind == BACKWARD_DATA ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, p->source };
+    p->arguments[1] = (dnnl_exec_arg_t){ weights ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, p->kernel };
+    p->arguments[2] = (dnnl_exec_arg_t){ kind == FORWARD ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, p->result };
+out:
+    dnnl_primitive_desc_destroy(pd);
+    dnnl_primitive_desc_destroy(hint);
+    return rc;
+}
+
+static float *new_floats(size_t n)
+{
+    void *memory;
+
+    return posix_memalign(&memory, 64, n * sizeof(float)) ? NULL : memory;
+}
+
+static int onednn_make(struct convolution **out, const struct convolution_shape *s, struct error *e)
+{
+    struct convolution *c = calloc(1, sizeof *c);
+    const int threads = omp_get_max_threads ? omp_get_max_threads() : 1;
+    int rc;
+
+    if (!c)
+        return error_set(e, ERR_NOMEM, "no memory for a convolution");
+    c->s = *s;
+    c->kernel_count = (size_t)(s->kernel * s->kernel) * (size_t)s->channels * (size_t)s->out_channels;
+    if (s->block == s->channels && onednn_block(s->channels, 0) != s->block &&
+        !(c->planes = new_floats((size_t)s->images * (size_t)s->channels * (size_t)s->height * (size_t)s->width))) {
+        free(c);
+        return error_set(e, ERR_NOMEM, "no memory for a convolution");
+    }
+    if (omp_set_num_threads)
+        omp_set_num_threads(1);
+    if (!(rc = dnnl_engine_create(&c->engine, dnnl_cpu, 0)) &&
+        !(rc = dnnl_stream_create(&c->stream, c->engine, dnnl_stream_default_flags)) &&
+        !(rc = make_primitive(c, FORWARD, 1)) &&
+        !(rc = s->need_data_gradient ? make_primitive(c, BACKWARD_DATA, 1) : 0) &&
+        !(rc = make_primitive(c, BACKWARD_WEIGHTS_ONE, 1)) && s->images > 1)
+        rc = make_primitive(c, BACKWARD_WEIGHTS, s->images);
+    if (omp_set_num_threads)
+        omp_set_num_threads(threads);
+    if (!rc && !(c->sum = new_floats(c->primitives[BACKWARD_WEIGHTS_ONE].kernel_size)))
+        rc = dnnl_out_of_memory;
+    if (rc) {
+        onednn_release(c);
+        return error_set(e, rc == dnnl_out_of_memory ? ERR_NOMEM : ERR_ARG,
+                         "oneDNN cannot do a %dx%d convolution of %d to %d channels (status %d)", s->kernel, s->kernel,
+                         s->channels, s->out_channels, rc);
+    }
+    *out = c;
+    return OK;
+}
+
+static void put_kernel(const struct convolution *c, struct primitive *p, const float *w)
+{
+    if (p->primitive)
+        for (size_t k = 0; k < c->kernel_count; k++)
+            p->kernel_memory[p->places[k]] = w[k];
+}
+
+static void onednn_prepare(struct convolution *c, const real *w, int backward)
+{
+    put_kernel(c, &c->primitives[FORWARD], w);
+    if (backward) {
+        put_kernel(c, &c->primitives[BACKWARD_DATA], w);
+        memset(c->sum, 0, c->primitives[BACKWARD_WEIGHTS_ONE].kernel_size * sizeof *c->sum);
+    }
+}
+
+/* Shapes and places are right by construction, and these calls allocate nothing: there is nothing to fail. */
+static void execute(struct convolution *c, struct primitive *p, const float *source, const float *result)
+{
+    dnnl_memory_set_data_handle(p->source, (void *)(uintptr_t)source);
+    dnnl_memory_set_data_handle(p->result, (void *)(uintptr_t)result);
+    dnnl_primitive_execute(p->primitive, c->stream, 3, p->arguments);
+}
+
+/* NHWC to planes, for the network's few input channels. */
+static const float *source_of(struct convolution *c, int images, const float *x)
+{
+    const size_t pixels = (size_t)c->s.height * (size_t)c->s.width, channels = (size_t)c->s.channels;
+
+    if (!c->planes)
+        return x;
+    for (size_t n = 0; n < (size_t)images; n++)
+        for (size_t k = 0; k < channels; k++)
+            for (size_t p = 0; p < pixels; p++)
+                c->planes[(n * channels + k) * pixels + p] = x[(n * pixels + p) * channels + k];
+    return c->planes;
+}
+
+static size_t source_size(const struct convolution *c)
+{
+    return (size_t)c->s.channels * (size_t)c->s.height * (size_t)c->s.width;
+}
+
+static size_t result_size(const struct convolution *c)
+{
+    return (size_t)c->s.out_channels * (size_t)c->s.out_height * (size_t)c->s.out_width;
+}
+
+static void onednn_forward(struct convolution *c, int images, const real *x, real *y)
+{
+    const float *source = source_of(c, images, x);
+
+    for (size_t n = 0; n < (size_t)images; n++)
+        execute(c, &c->primitives[FORWARD], source + n * source_size(c), y + n * result_size(c));
+}
+
+static void onednn_backward_data(struct convolution *c, int images, const real *dy, real *dx)
+{
+    const size_t pixels = (size_t)c->s.height * (size_t)c->s.width, channels = (size_t)c->s.channels;
+    float *source = c->planes ? c->planes : dx;
+
+    for (size_t n = 0; n < (size_t)images; n++)
+        execute(c, &c->primitives[BACKWARD_DATA], source + n * source_size(c), dy + n * result_size(c));
+    if (c->planes) /* a network never asks for its input's gradient; whoever does gets it in NHWC */
+        for (size_t n = 0; n < (size_t)images; n++)
+            for (size_t k = 0; k < channels; k++)
+                for (size_t p = 0; p < pixels; p++)
+                    dx[(n * pixels + p) * channels + k] = c->planes[(n * channels + k) * pixels + p];
+}
+
+/* The primitives for all and for one image may order dw differently; both are added in the order of one. */
+static void add_gradient(struct convolution *c, const struct primitive *p)
+{
+    const struct primitive *one = &c->primitives[BACKWARD_WEIGHTS_ONE];
+
+    if (p == one || !memcmp(p->places, one->places, c->kernel_count * sizeof *p->places))
+        for (size_t k = 0; k < one->kernel_size; k++)
+            c->sum[k] += p->kernel_memory[k];
+    else
+        for (size_t k = 0; k < c->kernel_count; k++)
+            c->sum[one->places[k]] += p->kernel_memory[p->places[k]];
+}
+
+static void onednn_backward_weights(struct convolution *c, int images, const real *x, const real *dy)
+{
+    const float *source = source_of(c, images, x);
+
+    if (images == c->s.images && images > 1) {
+        execute(c, &c->primitives[BACKWARD_WEIGHTS], source, dy);
+        add_gradient(c, &c->primitives[BACKWARD_WEIGHTS]);
+        return;
+    }
+    for (size_t n = 0; n < (size_t)images; n++) {
+        execute(c, &c->primitives[BACKWARD_WEIGHTS_ONE], source + n * source_size(c), dy + n * result_size(c));
+        add_gradient(c, &c->primitives[BACKWARD_WEIGHTS_ONE]);
+    }
+}
+
+static void onednn_weights_gradient(struct convolution *c, real *dw)
+{
+    const uint32_t *places = c->primitives[BACKWARD_WEIGHTS_ONE].places;
+
+    for (size_t k = 0; k < c->kernel_count; k++)
+        dw[k] = c->sum[places[k]];
+}
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+const struct convolution_backend convolution_onednn = {
+    "oneDNN " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR), onednn_block, onednn_make, onednn_release,
+    onednn_prepare, onednn_forward, onednn_backward_data, onednn_backward_weights, onednn_weights_gradient,
+};
