@@ -181,18 +181,20 @@ struct row {
 static struct row row_of(const struct scalar_series *s, int lower)
 {
     struct row r = { &s->points[0], &s->points[s->count - 1], NULL, 0, NAN };
-    double from = r.first->wall_time, to = from;
+    double from = NAN, to = NAN;
 
     for (size_t i = 0; i < s->count; i++) {
         const struct scalar_point *p = &s->points[i];
 
         if (!isnan(p->value) && (!r.best || (lower ? p->value < r.best->value : p->value > r.best->value)))
             r.best = p;
-        from = fmin(from, p->wall_time);
-        to = fmax(to, p->wall_time);
+        if (isfinite(p->wall_time)) { /* fmin and fmax pass over the NaN that from and to may begin as */
+            from = fmin(from, p->wall_time);
+            to = fmax(to, p->wall_time);
+        }
     }
-    r.span = to - from;
-    if (r.span > 0 && isfinite(r.span))
+    r.span = isnan(from) ? 0 : to - from;
+    if (r.span > 0)
         r.speed = ((double)r.last->step - (double)r.first->step) / r.span;
     return r;
 }

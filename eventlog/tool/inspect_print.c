@@ -290,7 +290,7 @@ static void text_file(struct buffer *b, const struct inspect_file *f)
     if (f->state.offset != f->state.size)
         buffer_format(b, ", stops inside a record that starts at %llu%s", (unsigned long long)f->state.offset,
                       f->damage_count ? "" : " (being written, or cut)");
-    if (f->state.records)
+    if (f->state.records && f->state.last_wall_time - f->state.first_wall_time < 1e12)
         buffer_format(b, ", %.1f s", f->state.last_wall_time - f->state.first_wall_time);
     buffer_append_text(b, "\n");
     for (size_t i = 0; i < f->damage_count; i++) {

@@ -403,7 +403,7 @@ static int draw_legend(struct buffer *b, const struct picture *p, double width)
 
 void picture_draw(struct buffer *b, const struct picture *p)
 {
-    size_t columns = p->panel_count <= 1 ? 1 : p->panel_count <= 4 ? 2 : 3;
+    size_t columns = p->panel_count <= 1 ? 1 : p->panel_count == 2 || p->panel_count == 4 ? 2 : 3;
     size_t lines = (p->panel_count + columns - 1) / columns, rows = 0;
     double panel_height, width, height, top;
 

@@ -1,0 +1,35 @@
+/* Any bytes as an Event: the scan stays inside them, and the walk finds the values that the scan counted. */
+#include "eventlog/event_decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *copy = malloc(size ? size : 1); /* of its own, so that one byte too many is seen */
+    struct event_values values;
+    struct event_value value;
+    struct event event;
+    size_t bad = 0, count = 0, bytes = 0;
+
+    memcpy(copy, data, size);
+    if (event_decode(copy, size, &event, &bad) != 0) {
+        if (bad > size)
+            abort();
+        free(copy);
+        return 0;
+    }
+    event_values_init(&values, &event);
+    while (event_values_next(&values, &value)) {
+        count++;
+        bytes += value.tag_length + value.plugin_length;
+        if (value.tag_length > size || value.plugin_length > size)
+            abort();
+    }
+    if (count != event.values && event.what == EVENT_SUMMARY)
+        abort();
+    free(copy);
+    return (int)(bytes & 0);
+}

@@ -1,0 +1,271 @@
+"""Event files against their other readers and writers: TensorFlow, TensorBoard's two loaders, PyTorch."""
+import json
+import math
+import os
+import pathlib
+import struct
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+
+import pytest
+
+BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
+TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
+
+
+def sample(kind, directory):
+    subprocess.run([SAMPLE, kind, directory], check=True)
+    return directory
+
+
+def points(path, *options):
+    """(run, tag) -> [(step, wall time, value)] in reading order, by our own export."""
+    out = subprocess.run([TOOL, "export", path, "--format=jsonl", "--order=file", *options], capture_output=True,
+                         text=True)
+    assert out.returncode == 0, out.stderr
+    series = {}
+    for line in out.stdout.splitlines():
+        p = json.loads(line)
+        series.setdefault((p["run"], p["tag"]), []).append((p["step"], float(p["wall_time"]), float(p["value"])))
+    return series
+
+
+def same(a, b):
+    """Equal to the last bit, NaN equal to NaN."""
+    bits = [[(s, struct.pack("<d", w), "nan" if math.isnan(v) else struct.pack("<d", v)) for s, w, v in x]
+            for x in (a, b)]
+    return bits[0] == bits[1]
+
+
+def event_files(directory):
+    return sorted(str(p) for p in pathlib.Path(directory).rglob("*tfevents*"))
+
+
+def accumulated(directory):
+    """All points of one run directory as TensorBoard's Python loader sees them."""
+    ea = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    tensor_util = pytest.importorskip("tensorboard.util.tensor_util")
+    loaded = ea.EventAccumulator(str(directory), size_guidance={"tensors": 0, "scalars": 0}).Reload()
+    series = {tag: [(e.step, e.wall_time, e.value) for e in loaded.Scalars(tag)] for tag in loaded.Tags()["scalars"]}
+    for tag in loaded.Tags()["tensors"]:
+        if loaded.SummaryMetadata(tag).plugin_data.plugin_name == "scalars":
+            series[tag] = [(e.step, e.wall_time, float(tensor_util.make_ndarray(e.tensor_proto).item()))
+                           for e in loaded.Tensors(tag)]
+    return series
+
+
+def written_by_us(tmp_path):
+    """The log `many`, and what must be found in it: recomputed here from the numbers the helper writes."""
+    sample("many", tmp_path / "log")
+    want = {}
+    for i in range(20000):
+        x = {7: math.nan, 8: math.inf, 9: -math.inf}.get(i % 1000)  # None: sin(i) / 3
+        tag = f"größe/π {i % 100} 😀" if i % 100 < 3 else f"layer/{i % 100}"
+        step = i // 100 if i < 19900 else 2**63 - 1 - 20000 + i
+        want.setdefault(tag, []).append((step, 1700000000 + i / 64, x, i))
+    return tmp_path / "log", want
+
+
+def check_values(got, want):
+    assert got.keys() == want.keys()
+    for tag, series in want.items():
+        assert [(s, w) for s, w, _ in got[tag]] == [(s, w) for s, w, _, _ in series]
+        for (_, _, value), (_, _, odd, i) in zip(got[tag], series):
+            # sin is not exact in the last bit everywhere, so the value is held to float32 and one unit
+            wanted = odd if odd is not None else math.sin(i) / 3
+            assert math.isnan(value) if math.isnan(wanted) else value == wanted or abs(value - wanted) < 1e-7
+
+
+def test_tensorflow_reads_ours(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    log, want = written_by_us(tmp_path)
+    got, first = {}, True
+    for record in tf.data.TFRecordDataset(event_files(log)):
+        event = tf.compat.v1.Event.FromString(record.numpy())
+        if first:
+            assert event.file_version == "brain.Event:2" and event.source_metadata.writer == "evalboard"
+            first = False
+            continue
+        for value in event.summary.value:
+            assert value.WhichOneof("value") == "simple_value"
+            got.setdefault(value.tag, []).append((event.step, event.wall_time, value.simple_value))
+    check_values(got, want)
+
+
+def test_tensorboard_loader_reads_ours(tmp_path):
+    loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
+    log, want = written_by_us(tmp_path)
+    events = list(loader.LegacyEventFileLoader(event_files(log)[0]).Load())
+    assert events[0].file_version == "brain.Event:2"
+    got = {}
+    for event in events[1:]:
+        for value in event.summary.value:
+            got.setdefault(value.tag, []).append((event.step, event.wall_time, value.simple_value))
+    check_values(got, want)
+    check_values(accumulated(log), want)
+
+
+@pytest.fixture
+def tensorboard(tmp_path_factory):
+    """Starts TensorBoard on a directory with its default loader; gives a function that asks for JSON."""
+    pytest.importorskip("tensorboard")
+    pytest.importorskip("tensorboard_data_server")
+    started = []
+
+    def start(log):
+        output = tmp_path_factory.mktemp("tensorboard") / "output"
+        with open(output, "w") as f:
+            process = subprocess.Popen(["python3", "-m", "tensorboard.main", "--logdir", str(log), "--port", "0",
+                                        "--host", "127.0.0.1", "--load_fast=true", "--samples_per_plugin=scalars=100000",
+                                        "--reload_interval=1"], stdout=f, stderr=subprocess.STDOUT,
+                                       env={**os.environ, "PATH": f"{pathlib.Path(os.sys.executable).parent}:"
+                                                                  f"{os.environ['PATH']}"})
+        started.append(process)
+        deadline = time.monotonic() + 60
+        while "http://" not in (text := output.read_text()):
+            assert time.monotonic() < deadline and process.poll() is None, text
+            time.sleep(0.05)
+        base = text[text.index("http://"):].split()[0].rstrip("/")
+
+        def ask(route, **query):
+            url = f"{base}/data/{route}?{urllib.parse.urlencode(query)}"
+            while True:
+                try:
+                    with urllib.request.urlopen(url, timeout=30) as answer:
+                        return json.load(answer)
+                except OSError:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.05)
+
+        return ask
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.wait()
+
+
+def test_fast_loader_reads_ours(tmp_path, tensorboard):
+    log, want = written_by_us(tmp_path)
+    ask = tensorboard(log)
+    deadline = time.monotonic() + 60
+    while len(ask("plugin/scalars/tags").get(".", {})) < len(want):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert ask("plugin/scalars/tags")["."].keys() == want.keys()
+    got = {}
+    for tag in list(want)[:12] + list(want)[-3:]:
+        got[tag] = [(s, w, float(v)) for w, s, v in ask("plugin/scalars/scalars", run=".", tag=tag)]
+    check_values(got, {tag: want[tag] for tag in got})
+
+
+def test_same_points_through_our_own_export(tmp_path):
+    log, want = written_by_us(tmp_path)
+    check_values({tag: p for (_, tag), p in points(log).items()}, want)
+
+
+def test_tensorflow_2_writes(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    writer = tf.summary.create_file_writer(str(tmp_path))
+    with writer.as_default():
+        for step in range(300):
+            tf.summary.scalar("loss", 1 / (step + 1), step=step)
+            tf.summary.scalar("größe", math.nan if step == 7 else step, step=step)
+        tf.summary.histogram("weights", [1.0, 2.0, 3.0], step=1)
+        tf.summary.image("picture", tf.zeros([1, 4, 4, 3]), step=1)
+        tf.summary.text("note", "hello", step=2)
+    writer.close()
+    got = {tag: p for (_, tag), p in points(tmp_path).items()}
+    want = accumulated(tmp_path)
+    assert got.keys() == want.keys() == {"loss", "größe"}
+    assert all(same(got[tag], want[tag]) for tag in want)
+    series = {s["tag"]: s for s in json.loads(subprocess.run(
+        [TOOL, "inspect", "--json", tmp_path], capture_output=True, check=True).stdout)["runs"][0]["series"]}
+    assert {t: (s["plugin"], s["points"], s["skipped"]) for t, s in series.items()} == {
+        "loss": ("scalars", 300, 0), "größe": ("scalars", 300, 0), "weights": ("histograms", 0, 1),
+        "picture": ("images", 0, 1), "note": ("text", 0, 1)}
+    assert series["loss"]["shown"] == 300 and series["loss"]["stored"] == "tensor DT_FLOAT"
+
+
+@pytest.mark.parametrize("how", [{}, {"new_style": True}, {"new_style": True, "double_precision": True}])
+def test_pytorch_writes(tmp_path, how):
+    tensorboard = pytest.importorskip("torch.utils.tensorboard")
+    with tensorboard.SummaryWriter(str(tmp_path)) as writer:
+        for step in range(200):
+            writer.add_scalar("loss/train", math.sin(step), step, walltime=1700000000 + step / 8, **how)
+            writer.add_scalar("odd", [math.nan, math.inf, -math.inf, 0.1][step % 4], step - 100, **how)
+        writer.add_histogram("weights", __import__("numpy").arange(10.0), 1)
+    got = {tag: p for (_, tag), p in points(tmp_path).items()}
+    want = accumulated(tmp_path)
+    assert got.keys() == want.keys()
+    assert all(same(got[tag], want[tag]) for tag in want)
+
+
+def test_restarts_as_the_fast_loader_holds_them(tmp_path, tensorboard):
+    log = sample("restart", tmp_path / "log")
+    want = points(log, "--view=tensorboard")
+    ask = tensorboard(log)
+    deadline = time.monotonic() + 60
+    while "r" not in ask("plugin/scalars/tags"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    for (run, tag), series in want.items():
+        got = [(s, w, float(v)) for w, s, v in ask("plugin/scalars/scalars", run=run, tag=tag)]
+        assert same(got, series), tag
+
+
+@pytest.mark.parametrize("kind", ["golden", "restart", "sample"])
+def test_inspect_in_tensorboards_layout(tmp_path, kind):
+    """The text of `tensorboard --inspect`, whose order of runs is the file system's: so by run."""
+    inspector = pytest.importorskip("tensorboard.backend.event_processing.event_file_inspector")
+    log = sample(kind, tmp_path / "log")
+    runs = sorted({str(pathlib.Path(f).parent) for f in event_files(log)})
+    for run in runs:
+        ours = subprocess.run([TOOL, "inspect", "--format=tb", event_files(run)[0] if len(event_files(run)) == 1
+                               else run], capture_output=True, text=True).stdout
+        theirs = subprocess.run(["python3", "-c", "import sys; from tensorboard.backend.event_processing import "
+                                 "event_file_inspector as i; i.inspect(sys.argv[1], '', '')", run],
+                                capture_output=True, text=True, env={**os.environ, "PATH":
+                                f"{pathlib.Path(os.sys.executable).parent}:{os.environ['PATH']}"})
+        theirs_run = theirs.stdout[theirs.stdout.index("These tags"):]
+        if theirs_run.count("These tags") > 1:
+            continue  # a run above another: theirs prints both
+        ours_run = ours[ours.index("These tags"):].replace(event_files(run)[0], run)
+        assert ours_run.rstrip() == theirs_run.rstrip()
+    assert inspector and runs
+
+
+def test_damage_is_passed_over(tmp_path):
+    """Every byte of a log flipped in turn: no point that was not there, and most of them still."""
+    log = sample("golden", tmp_path / "log")
+    name = event_files(log)[0]
+    good = pathlib.Path(name).read_bytes()
+    whole = points(log)["." , "loss"]
+    for i in range(0, len(good), 7):
+        pathlib.Path(name).write_bytes(good[:i] + bytes([good[i] ^ 0x41]) + good[i + 1:])
+        out = subprocess.run([TOOL, "export", log, "--format=jsonl", "--order=file"], capture_output=True, text=True)
+        got = [json.loads(line) for line in out.stdout.splitlines()]
+        assert all((p["step"], p["wall_time"], p["value"]) in whole for p in got)
+        assert len(got) >= len(whole) - 1
+        last = i >= 582
+        assert out.returncode == 1 or last, out.stderr
+        assert f"{name}:" in out.stderr or last
+
+
+def test_every_cut_is_partial(tmp_path):
+    log = sample("golden", tmp_path / "log")
+    name = event_files(log)[0]
+    good = pathlib.Path(name).read_bytes()
+    borders, at = {0}, 0
+    while at < len(good):
+        at += 16 + struct.unpack_from("<Q", good, at)[0]
+        borders.add(at)
+    for cut in range(0, len(good) + 1, 3):
+        pathlib.Path(name).write_bytes(good[:cut])
+        out = subprocess.run([TOOL, "inspect", "--json", log], capture_output=True, text=True)
+        file = json.loads(out.stdout)["runs"][0]["files"][0]
+        assert out.returncode == 0
+        assert file["end"] == ("clean" if cut in borders else "partial")
+        assert file["end_offset"] == max(b for b in borders if b <= cut)
