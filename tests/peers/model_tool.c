@@ -184,7 +184,8 @@ static int optimize(char **argv, struct error *e)
         printf("%zu\n", a.count);
         buffer_append(&arrays, a.values, a.count * sizeof(real));
     }
-    rc = buffer_ok(&arrays) ? put_file(argv[8], arrays.data, arrays.length, e) : error_set(e, ERR_NOMEM, "out of memory");
+    rc = buffer_ok(&arrays) ? put_file(argv[8], arrays.data, arrays.length, e)
+                            : error_set(e, ERR_NOMEM, "out of memory");
 done:
     optimizer_free(o);
     network_free(n);

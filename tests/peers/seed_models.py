@@ -25,9 +25,13 @@ def constant(value):
 
 
 def bend(x):
-    """Notes a value before its ReLU: where it is near 0, rounding decides whether a gradient goes on."""
-    v1.add_to_collection("bends", x)
+    """Notes how near the values before a ReLU come to 0, where rounding decides whether a gradient goes on."""
+    note_nearest(x, x)
     return x
+
+
+def note_nearest(gap, x):
+    v1.add_to_collection("nearest", tf.reduce_min(tf.abs(gap)) / tf.reduce_max(tf.abs(x)))
 
 
 def max_pool(x, size, stride, padding):
@@ -35,7 +39,7 @@ def max_pool(x, size, stride, padding):
     patches = tf.image.extract_patches(x, [1, size, size, 1], [1, stride, stride, 1], [1, 1, 1, 1], padding)
     patches = tf.reshape(patches, [-1, size * size, x.shape[3]])
     top = tf.math.top_k(tf.transpose(patches, [0, 2, 1]), 2).values
-    bend(tf.where(top[..., 0] > 0, top[..., 0] - top[..., 1], tf.ones_like(top[..., 0])))
+    note_nearest(tf.where(top[..., 0] > 0, top[..., 0] - top[..., 1], x.dtype.max), x)
     return tf.nn.max_pool2d(x, size, stride, padding)
 
 
