@@ -165,20 +165,20 @@ static int mark_there(int fd, const struct mark *m)
            !memcmp(bytes, m->bytes, sizeof bytes);
 }
 
-/* The path leads to another file now. 1: reading has to begin again. Errors keep what we have: the old file stays open
- * and is asked again later. */
+/* Whether the path leads to another file now. EVENT_READER_END: no (or it cannot be opened: the old file stays open and
+ * the name is asked again later); EVENT_READER_EVENT: yes, to a copy, in which reading goes on; or RESTARTED. */
 static int follow_name(struct event_reader *r)
 {
     struct stat st;
     int fd, same;
 
     if (stat(r->path, &st) < 0 || (st.st_ino == r->seen.st_ino && st.st_dev == r->seen.st_dev))
-        return 0;
+        return EVENT_READER_END;
     if ((fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
-        return 0;
+        return EVENT_READER_END;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
         close(fd);
-        return 0;
+        return EVENT_READER_END;
     }
     same = (uint64_t)st.st_size >= r->parser.offset &&
            (!r->state.records || (mark_there(fd, &r->first) && mark_there(fd, &r->last)));
@@ -188,20 +188,23 @@ static int follow_name(struct event_reader *r)
     r->state.size = (uint64_t)st.st_size;
     if (same) {
         record_parser_again(&r->parser);
+        if (r->parser.position > r->state.size)
+            r->parser.position = r->parser.offset;
         r->have = 0;
-        return 0;
+        return EVENT_READER_EVENT;
     }
     begin(r);
-    return 1;
+    return EVENT_READER_RESTARTED;
 }
 
 /* Called after an end. EVENT_READER_EVENT: there may be more now. */
 static int look_again(struct event_reader *r, struct error *e)
 {
     struct stat st;
+    int rc = follow_name(r);
 
-    if (follow_name(r))
-        return EVENT_READER_RESTARTED;
+    if (rc != EVENT_READER_END)
+        return rc;
     if (fstat(r->fd, &st) < 0)
         return error_system(e, "%s: cannot be looked at", r->path);
     if ((uint64_t)st.st_size < r->parser.offset) {
