@@ -17,7 +17,8 @@ struct evaluation_log {
     char *directory;
     const struct evaluation_tags *tags;
     int64_t run, step; /* of the last point; step -1: none in this run */
-    int64_t opened;    /* wall second in which an event file was last opened */
+    int64_t opened;    /* wall second in which an event file was last opened, and by which process */
+    int64_t opener;
     int points_fd;     /* EVAL/.points; -1: not open yet */
     struct eventlog_writer *writer;
     int64_t writer_run;
@@ -47,17 +48,17 @@ const struct evaluation_tags *evaluation_tags_find(const char *preset)
     return NULL;
 }
 
-/* "run step second", each 20 columns wide, so that one short write always replaces all of it. */
+/* "run step second process", each 20 columns wide, so that one short write always replaces all of it. */
 static void read_points(struct evaluation_log *l, const char *path)
 {
-    long long run, step, opened;
-    char text[80] = "";
+    long long run, step, opened, opener;
+    char text[96] = "";
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
         return;
-    if (read(fd, text, sizeof text - 1) > 0 && sscanf(text, "%20lld %20lld %20lld", &run, &step, &opened) == 3 &&
-        run >= 0 && step >= -1) {
+    if (read(fd, text, sizeof text - 1) > 0 &&
+        sscanf(text, "%20lld %20lld %20lld %20lld", &run, &step, &opened, &opener) == 4 && run >= 0 && step >= -1) {
         if (run > l->run) {
             l->run = run;
             l->step = step;
@@ -65,6 +66,7 @@ static void read_points(struct evaluation_log *l, const char *path)
             l->step = step;
         }
         l->opened = opened;
+        l->opener = opener;
     }
     close(fd);
 }
@@ -112,9 +114,9 @@ int evaluation_log_directory(const struct evaluation_log *l, int64_t run, char *
 
 static int note(struct evaluation_log *l, struct error *e)
 {
-    char path[PATH_MAX], text[80];
-    int rc, n = snprintf(text, sizeof text, "%20lld %20lld %20lld\n", (long long)l->run, (long long)l->step,
-                         (long long)l->opened);
+    char path[PATH_MAX], text[96];
+    int rc, n = snprintf(text, sizeof text, "%20lld %20lld %20lld %20lld\n", (long long)l->run, (long long)l->step,
+                         (long long)l->opened, (long long)l->opener);
 
     if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK)
         return rc;
@@ -137,17 +139,19 @@ static int from_eventlog(const struct eventlog_error *why, struct error *e)
     return code;
 }
 
-/* Readers take the files of a run in the order of their names, which begin with the second they were opened in: two in
- * one second, as after a quick restart, would be ordered by process number. So the second file waits for its own. */
-static void wait_for_next_second(int64_t opened)
+/* Readers take the files of a run in the order of their names: events.out.tfevents.SECOND.HOST.PROCESS.N. After a quick
+ * restart the second may be the same and the process number, as text, before the earlier one: then our file waits for
+ * the next second. */
+static void wait_for_place(const struct evaluation_log *l)
 {
-    double now = clock_wall(), left = (double)opened + 1 - now;
+    double left = (double)l->opened + 1 - clock_wall();
+    char before[32], now[32];
 
-    if (left > 0 && left <= 1) {
-        struct timespec t = { 0, (long)(left * 1e9) };
+    snprintf(before, sizeof before, "%lld.", (long long)l->opener);
+    snprintf(now, sizeof now, "%lld.", (long long)getpid());
+    if (left > 0 && left <= 1 && strcmp(now, before) < 0) {
+        struct timespec t = { 0, left < 0.999 ? (long)(left * 1e9) + 1 : 999999999 };
 
-        if (t.tv_nsec > 999999999)
-            t.tv_nsec = 999999999;
         nanosleep(&t, NULL);
     }
 }
@@ -166,8 +170,9 @@ static int open_writer(struct evaluation_log *l, struct error *e)
     l->writer = NULL;
     if ((rc = evaluation_log_directory(l, l->run, directory, sizeof directory, e)) != OK)
         return rc;
-    wait_for_next_second(l->opened);
+    wait_for_place(l);
     l->opened = (int64_t)clock_wall();
+    l->opener = getpid();
     if ((rc = note(l, e)) != OK)
         return rc;
     if (eventlog_writer_open(&l->writer, directory, &options, &why) != EVENTLOG_OK)

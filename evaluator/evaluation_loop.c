@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 /* ---- what the watcher tells -------------------------------------------------------------------------------------- */
@@ -106,13 +105,13 @@ struct watcher_events evaluation_loop_events(struct evaluation_loop *l)
 
 static void read_signals(struct evaluation_loop *l)
 {
-    struct signalfd_siginfo info;
+    unsigned char number;
 
-    while (read(l->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+    while (read(l->signal_fd, &number, 1) == 1) {
         l->signals++;
         if (l->signals == 1)
             log_line(l->log, "%s: ending after the checkpoint in hand; a second signal stops at once",
-                     info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+                     number == SIGINT ? "SIGINT" : "SIGTERM");
     }
 }
 
@@ -422,24 +421,27 @@ static int process_gone(int64_t pid)
     return state && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
 }
 
+void evaluation_loop_note_training(struct evaluation_loop *l)
+{
+    struct training_state state;
+    int known = training_state_read(l->settings.checkpoint_directory, &state, NULL) == 1;
+    int failed = known && !strcmp(state.state, "failed");
+
+    l->finished = ending_training_finished(&l->training, known ? &state : NULL, clock_monotonic());
+    if (failed && !l->failed_training_said && !l->settings.ending.forever)
+        log_line(l->log, "training.json says that the training failed at step %" PRId64 "; waiting for its restart",
+                 state.global_step);
+    l->failed_training_said = failed;
+}
+
 static const char *reason_to_end(struct evaluation_loop *l)
 {
     const struct ending_rules *rules = &l->settings.ending;
-    struct training_state state;
-    double now = clock_monotonic();
-    struct ending_facts facts = { .idle_seconds = now - l->last_news, .evaluations = l->evaluations,
+    struct ending_facts facts = { .idle_seconds = clock_monotonic() - l->last_news, .evaluations = l->evaluations,
                                   .highest_step = ledger_summary(l->ledger)->highest_step };
 
-    if (!rules->forever) {
-        int known = training_state_read(l->settings.checkpoint_directory, &state, NULL) == 1;
-        int failed = known && !strcmp(state.state, "failed");
-
-        facts.finished = ending_training_finished(&l->training, known ? &state : NULL, now);
-        if (failed && !l->failed_training_said)
-            log_line(l->log, "training.json says that the training failed at step %" PRId64 "; waiting for its restart",
-                     state.global_step);
-        l->failed_training_said = failed;
-    }
+    evaluation_loop_note_training(l);
+    facts.finished = l->finished;
     facts.done_file_there = rules->done_file && access(rules->done_file, F_OK) == 0;
     facts.process_gone = rules->pid && process_gone(rules->pid);
     return ending_reason(rules, &facts);

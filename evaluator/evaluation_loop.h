@@ -41,7 +41,7 @@ struct evaluation_loop {
     struct ledger *ledger;
     struct evaluation_log *events;
     const struct runner *runner;
-    int signal_fd;          /* a signalfd of SIGTERM and SIGINT, not blocking */
+    int signal_fd;          /* gives a byte, its number, for each SIGTERM or SIGINT; not blocking */
 
     int signals;            /* so many came */
     int64_t evaluations;    /* of this process, failed ones included */
@@ -54,6 +54,7 @@ struct evaluation_loop {
     int full_said, failed_training_said;
     const char *weights_said;
     struct ending_training training;
+    int finished;           /* training.json says so, and it counts */
     struct ledger_record *pending; /* outcomes the watcher reported, still to be recorded */
     size_t pending_count, pending_capacity;
     struct error pending_error;
@@ -63,6 +64,10 @@ enum { EVALUATION_LOOP_DONE = 0, EVALUATION_LOOP_STOPPED = 1, EVALUATION_LOOP_FA
 
 /* What the watcher tells is for the loop: the events to open it with. Valid as long as l. */
 struct watcher_events evaluation_loop_events(struct evaluation_loop *l);
+
+/* Looks at training.json, so that what it says from the beginning can be told from what it says later. Call it early:
+ * run() calls it too, but only when data and net are ready. */
+void evaluation_loop_note_training(struct evaluation_loop *l);
 
 /* DONE: an end condition, or one signal. STOPPED: a second signal, or --strict and a failure. FAILED or negative:
  * an error, in e. Frees what the loop itself took. */

@@ -9,13 +9,14 @@
 #include "evaluator/evaluation_loop.h"
 #include "model/model.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -163,20 +164,34 @@ static size_t queue_limit(void)
     return count < 8 ? 8 : count > 1024 ? 1024 : (size_t)count;
 }
 
+/* The one variable outside of a struct: a handler gets no context. A signalfd would need none, but it only sees signals
+ * that all threads block, and libraries start threads before main() does. */
+static volatile sig_atomic_t signal_pipe = -1;
+
+static void on_signal(int number)
+{
+    unsigned char byte = (unsigned char)number;
+    int before = errno;
+    ssize_t ignored = write((int)signal_pipe, &byte, 1); /* full: as many signals as anybody can mean */
+
+    (void)ignored;
+    errno = before;
+}
+
 static int open_signals(struct error *e)
 {
-    sigset_t set;
-    int fd;
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    int fds[2];
 
-    /* Blocked before the first thread starts, so that all threads leave them to the descriptor. */
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigprocmask(SIG_BLOCK, &set, NULL);
+    if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0) {
+        error_system(e, "no pipe for signals");
+        return -1;
+    }
+    signal_pipe = fds[1];
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
-    if ((fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC)) < 0)
-        error_system(e, "no descriptor for signals");
-    return fd;
+    return fds[0];
 }
 
 struct recall {
@@ -267,6 +282,7 @@ static int work(const struct command *c, struct log *log)
                                                      &e) != OK || watcher_look(l.watcher, &e) != OK)
         goto out;
     l.first_look = clock_wall();
+    evaluation_loop_note_training(&l);
     if (builtin_runner_new(&runner, &built_in, &e) != OK)
         goto out;
     l.runner = &runner;

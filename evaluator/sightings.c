@@ -1,5 +1,6 @@
 #include "evaluator/sightings.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,4 +149,14 @@ size_t sightings_undecided(const struct sightings *s)
     for (size_t i = 0; i < s->count; i++)
         n += (size_t)sighting_due(&s->items[i]);
     return n;
+}
+
+double sightings_deadline(const struct sightings *s)
+{
+    double earliest = INFINITY;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (s->items[i].state == SIGHTING_WAITING && s->items[i].changed + s->quiet_seconds < earliest)
+            earliest = s->items[i].changed + s->quiet_seconds;
+    return earliest;
 }

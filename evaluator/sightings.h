@@ -72,5 +72,7 @@ int sighting_not_whole(const struct sightings *s, struct sighting *item, double 
 
 /* How many are NEW or WAITING. */
 size_t sightings_undecided(const struct sightings *s);
+/* When the quiet time of the next WAITING one is over, monotonic seconds; infinity without one. */
+double sightings_deadline(const struct sightings *s);
 
 #endif

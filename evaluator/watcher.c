@@ -86,7 +86,8 @@ int watcher_descriptor(const struct watcher *w)
 
 double watcher_due(const struct watcher *w)
 {
-    double left = w->next_poll - clock_monotonic();
+    double deadline = sightings_deadline(&w->sightings);
+    double left = (deadline < w->next_poll ? deadline : w->next_poll) - clock_monotonic();
 
     return left > 0 ? left : 0;
 }
@@ -219,6 +220,7 @@ static int not_whole(struct watcher *w, struct sighting *item, const char *prefi
     if (why->system == EMFILE || why->system == ENFILE || why->code == ERR_NOMEM) {
         say_trouble(w, why->message);
         item->state = SIGHTING_WAITING; /* our own lack, which says nothing of the checkpoint */
+        item->changed = now + w->options.poll_seconds;
         return OK;
     }
     if (!sighting_not_whole(&w->sightings, item, now))

@@ -1,6 +1,7 @@
 /* The deciding half of the watcher: listings and times in, what to open, what has failed and what is gone out. */
 #include "evaluator/sightings.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -79,9 +80,11 @@ static void test_quiet_time(void **state)
     assert_int_equal(sighting_not_whole(&s, item, 100 + QUIET - 1), 0);
     sighting_data(item, 2, 0, 125);   /* it grows: the quiet time begins again */
     assert_int_equal(sighting_not_whole(&s, item, 125 + QUIET - 1), 0);
+    assert_true(sightings_deadline(&s) == 125 + QUIET);
     assert_int_equal(sighting_not_whole(&s, item, 125 + QUIET), 1);
     assert_string_equal(due(&s), "");
     assert_int_equal(sightings_undecided(&s), 0);
+    assert_true(isinf(sightings_deadline(&s)));
     see(&s, 200, "c-1", 7, "");       /* nothing new */
     item = &s.items[0];
     sighting_data(item, 2, 0, 200);
