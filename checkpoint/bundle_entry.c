@@ -7,7 +7,7 @@
 
 enum {
     LITTLE_ENDIAN_DATA = 0,
-    REFERENCE_TYPES = 100,            /* DataType n + 100 is a reference to type n */
+    REFERENCE_TYPES = 100,            /* DataType n + 100, n up to as much, is a reference to type n */
     VALUE_MAX = 16 << 20,             /* bytes of an entry: half a million slices; decoding takes thirty times that */
     OVERLAP_WORK = 100 * 1000 * 1000, /* comparisons of slices, before such a variable is refused */
 };
@@ -172,7 +172,9 @@ static int fill_entry(const char *file, const Entry *proto, struct tensor_entry 
 
     for (int d = 0; d < entry->rank; d++)
         shape[d] = proto->shape->dim[d]->size;
-    entry->type = proto->dtype > REFERENCE_TYPES ? proto->dtype - REFERENCE_TYPES : proto->dtype;
+    entry->type = proto->dtype;
+    if (entry->type > REFERENCE_TYPES && entry->type <= 2 * REFERENCE_TYPES)
+        entry->type -= REFERENCE_TYPES;
     entry->shard = proto->shard_id;
     entry->offset = proto->offset;
     entry->size = proto->size;
