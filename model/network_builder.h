@@ -2,8 +2,8 @@
  * network_builder.h - what a model's build() calls, layer by layer, from the images to the cross entropy.
  *
  * Each call takes values and gives the next one. Variables are numbered and laid out in the order of these calls;
- * their names are the checkpoint's. The first mistake (a shape that cannot be, a value used after a layer changed it in
- * place, no memory) is kept, later calls do nothing, and network_new reports it: a build() need not look at each result.
+ * their names are the checkpoint's. The first mistake (a shape that cannot be, a value used after a layer changed it
+ * in place, no memory) is kept, later calls do nothing, and network_new reports it: a build() need not look at results.
  * Padding is TensorFlow's: SAME gives ceil(n / stride), half the zeros (rounded down) before; VALID has none.
  */
 #ifndef MODEL_NETWORK_BUILDER_H

@@ -64,7 +64,7 @@ static void blas_prepare(struct convolution *c, const real *w, int backward)
         memset(c->sum, 0, (size_t)c->window * (size_t)c->s.out_channels * sizeof *c->sum);
 }
 
-/* One row of the window that starts at column `left` of an image row (NULL: a row outside), zeros where it hangs out. */
+/* A row of the window that starts at column `left` of an image row (NULL: a row outside), zeros where it hangs out. */
 static void copy_window_row(const struct convolution_shape *s, const real *line, int left, real *out)
 {
     const size_t channels = (size_t)s->channels;

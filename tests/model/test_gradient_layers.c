@@ -1,0 +1,219 @@
+/* Each layer in a small network of its own, against central differences, in the double build. */
+#include "base/random.h"
+#include "model/network.h"
+#include "model/network_builder.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { HEIGHT = 7, WIDTH = 6, CHANNELS = 2, CLASSES = 3, COUNT = 5 };
+
+static const struct kernel_options wide = { INITIAL_NORMAL, 0.5, 0 };
+
+/* What every case stands on, so that the gradient passes through the layer to something with weights. */
+static int start(struct network_builder *b, int channels)
+{
+    const int x = network_builder_images(b);
+
+    return network_builder_convolution(b, x, "start", channels, 3, 1, PADDING_SAME, &wide);
+}
+
+static int finish(struct network_builder *b, int x)
+{
+    x = network_builder_dense(b, x, "finish", CLASSES, &wide);
+    x = network_builder_bias(b, x, "finish/biases", 0.1, RELU_NONE);
+    network_builder_cross_entropy(b, x);
+    return OK;
+}
+
+#define BUILD(name, statement) \
+    static int build_##name(struct network_builder *b, struct error *e) \
+    { \
+        int x = start(b, 4); \
+        (void)e; \
+        statement; \
+        return finish(b, x); \
+    }
+
+BUILD(dense, x = network_builder_dense(b, x, "middle", 6, &wide))
+BUILD(bias, x = network_builder_bias(b, x, "bias", 0.2, RELU_NONE))
+BUILD(relu, x = network_builder_bias(b, x, "bias", 0.2, RELU))
+BUILD(leaky, x = network_builder_leaky(b, x, 0.1, LEAKY_GRADIENT_ONE))
+BUILD(leaky_tf, x = network_builder_leaky(b, x, 0.2, LEAKY_GRADIENT_SLOPE))
+BUILD(same, x = network_builder_convolution(b, x, "middle", 5, 3, 1, PADDING_SAME, &wide))
+BUILD(same_strided, x = network_builder_convolution(b, x, "middle", 3, 3, 2, PADDING_SAME, &wide))
+BUILD(valid, x = network_builder_convolution(b, x, "middle", 5, 5, 1, PADDING_VALID, &wide))
+BUILD(valid_strided, x = network_builder_convolution(b, x, "middle", 2, 2, 3, PADDING_VALID, &wide))
+BUILD(one_by_one, x = network_builder_convolution(b, x, "middle", 5, 1, 2, PADDING_SAME, &wide))
+BUILD(max_pool, x = network_builder_max_pool(b, x, 3, 2, PADDING_SAME))
+BUILD(max_pool_valid, x = network_builder_max_pool(b, x, 2, 2, PADDING_VALID))
+BUILD(average_pool, x = network_builder_average_pool(b, x, 3, 2, PADDING_SAME))
+BUILD(average_pool_valid, x = network_builder_average_pool(b, x, 2, 2, PADDING_VALID))
+BUILD(widen, x = network_builder_widen(b, x, 7))
+BUILD(lrn, x = network_builder_lrn(b, x, 1, 1.0, 0.3, 0.75))
+BUILD(lrn_power, x = network_builder_lrn(b, x, 2, 2.0, 0.2, 0.6))
+BUILD(dropout, x = network_builder_dropout(b, x, 0.5))
+BUILD(batch_norm, x = network_builder_batch_norm(b, x, "norm", 0.001, 1, 0))
+BUILD(batch_norm_leaky, x = network_builder_batch_norm(b, x, "norm", 0.001, 0.1, 1))
+BUILD(batch_norm_dense,
+      x = network_builder_batch_norm(b, network_builder_dense(b, x, "middle", 6, &wide), "norm", 0.001, 0.1, 1))
+
+/* A shortcut around a layer: the gradient memory of both inputs of the sum is one. */
+static int build_residual(struct network_builder *b, struct error *e)
+{
+    const int x = start(b, 4);
+    int y = network_builder_batch_norm(b, x, "norm", 0.001, 0.1, 1);
+
+    (void)e;
+    y = network_builder_convolution(b, y, "middle", 4, 3, 1, PADDING_SAME, &wide);
+    y = network_builder_add(b, y, x);
+    y = network_builder_batch_norm(b, y, "norm2", 0.001, 0.1, 1);
+    return finish(b, y);
+}
+
+/* The shortcut starts behind the normalisation, is pooled and widened, and joins twice. */
+static int build_shared(struct network_builder *b, struct error *e)
+{
+    const int x = network_builder_batch_norm(b, start(b, 4), "norm", 0.001, 0.1, 1);
+    int y = network_builder_convolution(b, x, "middle", 6, 3, 2, PADDING_SAME, &wide), s;
+
+    (void)e;
+    y = network_builder_batch_norm(b, y, "norm2", 0.001, 0.1, 1);
+    y = network_builder_convolution(b, y, "middle2", 6, 3, 1, PADDING_SAME, &wide);
+    s = network_builder_average_pool(b, x, 2, 2, PADDING_SAME);
+    s = network_builder_widen(b, s, 6);
+    y = network_builder_add(b, y, s);
+    s = network_builder_max_pool(b, x, 2, 2, PADDING_SAME);
+    y = network_builder_add(b, y, network_builder_widen(b, s, 6));
+    return finish(b, y);
+}
+
+/* Gradients that cannot share memory: what is added is used again before the other summand's maker. */
+static int build_crossed(struct network_builder *b, struct error *e)
+{
+    const int x = start(b, 4);
+    int first = network_builder_convolution(b, x, "first", 4, 3, 1, PADDING_SAME, &wide);
+    int second = network_builder_convolution(b, x, "second", 4, 3, 1, PADDING_SAME, &wide);
+    int third = network_builder_convolution(b, second, "third", 4, 3, 1, PADDING_SAME, &wide);
+
+    (void)e;
+    first = network_builder_add(b, first, second);
+    third = network_builder_add(b, third, first);
+    return finish(b, third);
+}
+
+static double constant_rate(double base, int64_t step)
+{
+    (void)step;
+    return base;
+}
+
+struct check {
+    struct network *n;
+    struct network_batch batch;
+    real images[COUNT * HEIGHT * WIDTH * CHANNELS];
+    int32_t labels[COUNT];
+};
+
+static double loss(struct check *c)
+{
+    struct network_result result;
+
+    network_train(c->n, &c->batch, 4, 9, NULL, NULL, &result);
+    return result.cross_entropy;
+}
+
+/* Kinks spoil a difference quotient; see test_gradient_models.c. */
+static double disagreement(struct check *c, size_t i, double gradient, double scale)
+{
+    static const double steps[] = { 1e-5, 1e-6, 1e-4, 1e-7 };
+    real *w = &network_parameters(c->n)[i];
+    const real kept = *w;
+    double best = INFINITY;
+
+    for (size_t k = 0; k < sizeof steps / sizeof *steps && best > 1e-6; k++) {
+        double up, down;
+        *w = kept + (real)steps[k];
+        up = loss(c);
+        *w = kept - (real)steps[k];
+        down = loss(c);
+        best = fmin(best, fabs((up - down) / (2 * steps[k]) - gradient) / fmax(fabs(gradient), scale));
+    }
+    *w = kept;
+    return best;
+}
+
+static void check_layer(const char *name, int (*build)(struct network_builder *b, struct error *e))
+{
+    const struct model m = { .name = name, .height = HEIGHT, .width = WIDTH, .channels = CHANNELS, .classes = CLASSES,
+                             .schedule = constant_rate, .build = build };
+    struct error e = { 0 };
+    struct random r;
+    struct check *c = calloc(1, sizeof *c);
+    size_t count;
+
+    assert_non_null(c);
+    if (network_new(&c->n, &m, COUNT, &e) < 0)
+        fail_msg("%s: %s", name, e.message);
+    network_initialize(c->n, 1);
+    random_init(&r, 1, RANDOM_TEST, 0, 0);
+    for (size_t i = 0; i < sizeof c->images / sizeof *c->images; i++)
+        c->images[i] = (real)random_normal(&r);
+    for (int i = 0; i < COUNT; i++)
+        c->labels[i] = (int32_t)random_below(&r, CLASSES);
+    for (size_t i = 0; i < network_parameter_count(c->n); i++)
+        network_parameters(c->n)[i] += (real)(0.1 * random_normal(&r));
+    c->batch = (struct network_batch){ c->images, c->labels, NULL, COUNT };
+
+    real *gradient = calloc(network_parameter_count(c->n), sizeof *gradient);
+    assert_non_null(gradient);
+    loss(c);
+    memcpy(gradient, network_exchange(c->n), network_parameter_count(c->n) * sizeof *gradient);
+    const struct variable *v = network_variables(c->n, &count);
+    for (size_t i = 0; i < count; i++) {
+        double square = 0;
+        if (v[i].kind != VARIABLE_WEIGHT)
+            continue;
+        for (size_t k = 0; k < v[i].count; k++)
+            square += (double)gradient[v[i].offset + k] * (double)gradient[v[i].offset + k];
+        assert_true(square > 0);
+        for (size_t k = 0; k < v[i].count; k += v[i].count > 60 ? 1 + v[i].count / 60 : 1) {
+            const size_t at = v[i].offset + k;
+            const double off = disagreement(c, at, (double)gradient[at], sqrt(square / (double)v[i].count));
+            if (off > 1e-5)
+                fail_msg("%s: %s[%zu]: gradient %.12g is off by %.3g", name, v[i].name, k, (double)gradient[at], off);
+        }
+    }
+    network_free(c->n);
+    free(gradient);
+    free(c);
+}
+
+static void layers(void **state)
+{
+#define CASE(name) { #name, build_##name }
+    static const struct { const char *name; int (*build)(struct network_builder *b, struct error *e); } cases[] = {
+        CASE(dense), CASE(bias), CASE(relu), CASE(leaky), CASE(leaky_tf), CASE(same), CASE(same_strided), CASE(valid),
+        CASE(valid_strided), CASE(one_by_one), CASE(max_pool), CASE(max_pool_valid), CASE(average_pool),
+        CASE(average_pool_valid), CASE(widen), CASE(lrn), CASE(lrn_power), CASE(dropout), CASE(batch_norm),
+        CASE(batch_norm_leaky), CASE(batch_norm_dense), CASE(residual), CASE(shared), CASE(crossed),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_layer(cases[i].name, cases[i].build);
+    print_message("%zu layers\n", sizeof cases / sizeof *cases);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(layers) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

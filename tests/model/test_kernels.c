@@ -1,0 +1,287 @@
+/* The kernels against plain loops in double, on planes whose channels are and are not whole vectors. */
+#include "base/random.h"
+#include "model/kernels/activation.h"
+#include "model/kernels/batch_norm.h"
+#include "model/kernels/dense.h"
+#include "model/kernels/lrn.h"
+#include "model/kernels/pool.h"
+#include "model/kernels/softmax.h"
+
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { ROOM = 4096 };
+static const size_t blocks[] = { 1, 3, 8, 10, 16, 20, 33, 64 };
+
+static void fill(real *x, size_t n, uint64_t index)
+{
+    struct random r;
+
+    random_init(&r, 2, RANDOM_TEST, 0, index);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (real)random_normal(&r);
+}
+
+static void assert_near(double got, double want, double scale)
+{
+    if (!(fabs(got - want) <= 3e-6 * (fabs(want) + scale)))
+        fail_msg("%.9g instead of %.9g", got, want);
+}
+
+static void batch_norm(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
+        const size_t block = blocks[k], pixels = 37, n = block * pixels;
+        real x[ROOM], z[ROOM], g[ROOM], dz[ROOM], dx[ROOM], c[6][64];
+        double sum[64] = { 0 }, square[64] = { 0 }, dsum[64] = { 0 }, product[64] = { 0 };
+
+        fill(x, n, 1), fill(dz, n, 2), fill(dx, n, 3);
+        for (int i = 0; i < 6; i++)
+            fill(c[i], block, 10 + (uint64_t)i);
+        x[0] = 0, c[1][0] = 0; /* y exactly 0: the gradient there is 1 */
+        memcpy(g, dz, sizeof g);
+        batch_norm_sums(pixels, block, x, c[0], sum, square);
+        batch_norm_apply(pixels, block, x, c[2], c[1], (real)0.1, z);
+        batch_norm_reduce(pixels, block, x, c[2], c[1], (real)0.1, c[3], g, dsum, product);
+        for (size_t q = 0; q < block; q++) {
+            double s = 0, s2 = 0, t = 0, u = 0;
+            for (size_t i = q; i < n; i += block) {
+                const double d = (double)x[i] - (double)c[0][q];
+                const double y = (double)c[2][q] * (double)x[i] + (double)c[1][q];
+                const double dy = y < 0 ? 0.1 * (double)dz[i] : (double)dz[i];
+                s += d, s2 += d * d, t += dy, u += dy * ((double)x[i] - (double)c[3][q]);
+                assert_near((double)z[i], y < 0 ? 0.1 * y : y, 1);
+                assert_near((double)g[i], dy, 0);
+            }
+            assert_near(sum[q], s, 10), assert_near(square[q], s2, 10);
+            assert_near(dsum[q], t, 10), assert_near(product[q], u, 10);
+        }
+        for (int add = 0; add < 2; add++) {
+            real out[ROOM];
+            memcpy(out, dx, sizeof out);
+            batch_norm_backward(pixels, block, x, g, c[2], c[4], c[5], add, out);
+            for (size_t i = 0; i < n; i++) {
+                const size_t q = i % block;
+                assert_near((double)out[i], (double)c[2][q] * (double)g[i] + (double)c[4][q] * (double)x[i] +
+                            (double)c[5][q] + (add ? (double)dx[i] : 0), 4);
+            }
+        }
+    }
+}
+
+static void activation(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++)
+        for (int relu = 0; relu < 2; relu++) {
+            const size_t block = blocks[k], pixels = 29, n = block * pixels;
+            real x[ROOM] = { 0 }, y[ROOM], g[ROOM], dy[ROOM] = { 0 }, bias[64];
+            double sum[64] = { 0 }, want[64] = { 0 };
+
+            fill(x, n, 1), fill(dy, n, 2), fill(bias, block, 3);
+            bias[0] = 0, x[0] = 0; /* at 0 the gradient of ReLU is 0 */
+            memcpy(y, x, sizeof y), memcpy(g, dy, sizeof g);
+            activation_bias_forward(pixels, block, bias, relu, y);
+            activation_bias_backward(pixels, block, relu, y, g, sum);
+            for (size_t i = 0; i < n; i++) {
+                const double v = (double)x[i] + (double)bias[i % block];
+                assert_near((double)y[i], relu && v < 0 ? 0 : v, 1);
+                assert_near((double)g[i], !relu || v > 0 ? (double)dy[i] : 0, 0);
+                want[i % block] += (double)g[i];
+            }
+            for (size_t q = 0; q < block; q++)
+                assert_near(sum[q], want[q], 10);
+            y[0] = (real)NAN;
+            activation_bias_forward(pixels, block, bias, relu, y);
+            assert_true(isnan(y[0]));
+        }
+}
+
+static void leaky(void **state)
+{
+    static const real x[] = { -2, (real)-0.0, 0, 3 };
+    real z[4], one[4] = { 1, 1, 1, 1 }, slope[4] = { 1, 1, 1, 1 };
+
+    (void)state;
+    activation_leaky_forward(4, x, (real)0.1, z);
+    activation_leaky_backward(4, z, (real)0.1, LEAKY_ONE_AT_ZERO, one);
+    activation_leaky_backward(4, z, (real)0.1, LEAKY_SLOPE_AT_ZERO, slope);
+    assert_near((double)z[0], -0.2, 0);
+    assert_true(z[3] == 3 && one[0] == (real)0.1 && one[1] == 1 && one[2] == 1 && one[3] == 1);
+    assert_true(slope[0] == (real)0.1 && slope[1] == (real)0.1 && slope[2] == (real)0.1 && slope[3] == 1);
+}
+
+/* One plane: the definition, window by window. */
+static void check_pool(const struct pool_shape *s)
+{
+    const size_t block = (size_t)s->block, in = (size_t)(s->height * s->width);
+    const size_t out = (size_t)(s->out_height * s->out_width);
+    real x[ROOM], y[ROOM], mean[ROOM], dy[ROOM], dx[ROOM], dmean[ROOM];
+    uint8_t winner[ROOM];
+    double want[ROOM] = { 0 }, want_mean[ROOM] = { 0 };
+
+    assert_true(in * block <= ROOM);
+    fill(x, in * block, 1), fill(dy, out * block, 2);
+    for (size_t i = 0; i < in * block; i++)
+        x[i] = (real)floor(2 * (double)x[i]); /* many equals: the first of them wins */
+    x[in * block / 2] = (real)NAN;
+    pool_max_forward(s, x, y, winner);
+    pool_max_backward(s, dy, winner, dx);
+    x[in * block / 2] = 1;
+    pool_average_forward(s, x, mean);
+    pool_average_backward(s, dy, dmean);
+    x[in * block / 2] = (real)NAN;
+    for (int i = 0; i < s->out_height; i++)
+        for (int j = 0; j < s->out_width; j++)
+            for (size_t k = 0; k < block; k++) {
+                const size_t o = (size_t)(i * s->out_width + j) * block + k;
+                double best = -FLT_MAX, sum = 0;
+                int place = -1, count = 0;
+                for (int p = 0; p < s->height * s->width; p++) { /* row-major over the whole plane */
+                    const int r = p / s->width - i * s->stride + s->before_height;
+                    const int c = p % s->width - j * s->stride + s->before_width;
+                    const double v = (double)x[(size_t)p * block + k];
+                    if (r < 0 || r >= s->kernel || c < 0 || c >= s->kernel)
+                        continue;
+                    count++;
+                    sum += isnan(v) ? 1 : v;
+                    if (v > best)
+                        best = v, place = p;
+                }
+                assert_near((double)y[o], best, 0);
+                assert_near((double)mean[o], sum / count, 1);
+                if (place >= 0)
+                    want[(size_t)place * block + k] += (double)dy[o];
+                for (int p = 0; p < s->height * s->width; p++) {
+                    const int r = p / s->width - i * s->stride + s->before_height;
+                    const int c = p % s->width - j * s->stride + s->before_width;
+                    if (r >= 0 && r < s->kernel && c >= 0 && c < s->kernel)
+                        want_mean[(size_t)p * block + k] += (double)dy[o] / count;
+                }
+            }
+    for (size_t i = 0; i < in * block; i++) {
+        assert_near((double)dx[i], want[i], 1);
+        assert_near((double)dmean[i], want_mean[i], 1);
+    }
+}
+
+static void pool(void **state)
+{
+    static const struct pool_shape shapes[] = {
+        { 8, 8, 16, 4, 4, 3, 2, 0, 0 }, { 9, 7, 10, 5, 4, 3, 2, 1, 1 }, { 6, 6, 20, 3, 3, 2, 2, 0, 0 },
+        { 5, 5, 3, 2, 2, 2, 2, 0, 0 },  { 8, 8, 1, 1, 1, 8, 8, 0, 0 },  { 6, 6, 16, 6, 6, 3, 1, 1, 1 },
+        { 4, 9, 8, 4, 9, 5, 1, 2, 2 },
+    };
+    const struct pool_shape one = { 2, 2, 1, 1, 1, 2, 2, 0, 0 };
+    const real nothing[] = { (real)NAN, (real)-INFINITY, (real)NAN, (real)-INFINITY }, dy = 1;
+    real y, dx[4];
+    uint8_t winner;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        check_pool(&shapes[i]);
+    pool_max_forward(&one, nothing, &y, &winner);
+    assert_true(y == -FLT_MAX);
+    pool_max_backward(&one, &dy, &winner, dx);
+    assert_true(dx[0] == 0 && dx[1] == 0 && dx[2] == 0 && dx[3] == 0);
+}
+
+static void lrn(void **state)
+{
+    static const struct { size_t channels, block; int radius; double beta; } cases[] = {
+        { 64, 16, 4, 0.75 }, { 64, 64, 4, 0.75 }, { 20, 20, 2, 0.5 }, { 5, 5, 7, 0.75 }, { 32, 8, 0, 1.3 },
+    };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const size_t pixels = 6, c = cases[k].channels, block = cases[k].block;
+        const struct lrn_shape s = { pixels, c, block, pixels * block, cases[k].radius, 1, (real)0.1,
+                                     (real)cases[k].beta };
+        real x[ROOM], y[ROOM], dy[ROOM], dx[ROOM];
+
+        fill(x, pixels * c, 1), fill(dy, pixels * c, 2);
+        lrn_forward(&s, x, y);
+        lrn_backward(&s, x, dy, dx);
+        for (size_t p = 0; p < pixels; p++) {
+            double n[64], v[64], g[64];
+            for (size_t q = 0; q < c; q++) {
+                v[q] = (double)x[q / block * s.step + p * block + q % block];
+                g[q] = (double)dy[q / block * s.step + p * block + q % block];
+            }
+            for (size_t q = 0; q < c; q++) {
+                n[q] = 1;
+                for (size_t d = 0; d < c; d++)
+                    if (abs((int)d - (int)q) <= cases[k].radius)
+                        n[q] += (double)s.alpha * v[d] * v[d];
+            }
+            for (size_t q = 0; q < c; q++) {
+                const size_t at = q / block * s.step + p * block + q % block;
+                double want = g[q] * pow(n[q], -cases[k].beta);
+                for (size_t d = 0; d < c; d++)
+                    if (abs((int)d - (int)q) <= cases[k].radius)
+                        want -= 2 * (double)s.alpha * cases[k].beta * v[q] * g[d] * v[d] *
+                                pow(n[d], -cases[k].beta - 1);
+                assert_near((double)y[at], v[q] * pow(n[q], -cases[k].beta), 1);
+                assert_near((double)dx[at], want, 1);
+            }
+        }
+    }
+}
+
+static void flatten(void **state)
+{
+    real image[96], flat[96], back[96];
+
+    (void)state;
+    for (size_t i = 0; i < 96; i++)
+        image[i] = (real)i;
+    dense_flatten(3, 32, 16, image, flat);
+    for (size_t p = 0; p < 3; p++)
+        for (size_t c = 0; c < 32; c++)
+            assert_true(flat[p * 32 + c] == (real)(c / 16 * 48 + p * 16 + c % 16));
+    dense_unflatten(3, 32, 16, flat, back);
+    assert_memory_equal(image, back, sizeof image);
+}
+
+static void softmax(void **state)
+{
+    static const struct { real z[3]; int label, argmax, ties; } cases[] = {
+        { { 1, 2, 3 }, 2, 1, 1 },
+        { { 1, 2, 3 }, 1, 0, 0 },
+        { { 3, 1, 3 }, 0, 1, 1 },
+        { { 3, 1, 3 }, 2, 0, 1 }, /* argmax takes the lowest of equals, in_top_k every one */
+        { { 1, 2, (real)NAN }, 1, 1, 0 },
+        { { 1, 2, (real)INFINITY }, 2, 1, 0 },
+    };
+    const real big[] = { 1000, 1001, -1000 };
+    real gradient[3];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(softmax_correct(3, cases[i].z, cases[i].label, 0), cases[i].argmax);
+        assert_int_equal(softmax_correct(3, cases[i].z, cases[i].label, 1), cases[i].ties);
+    }
+    assert_near(softmax_cross_entropy(3, big, 0, gradient), 1 + log1p(exp(-1)), 0);
+    assert_near((double)gradient[0], 1 / (1 + exp(1)) - 1, 0);
+    assert_near((double)gradient[1], 1 / (1 + exp(-1)), 0);
+    assert_true(gradient[2] == 0);
+    assert_true(isnan(softmax_cross_entropy(3, cases[4].z, 0, NULL)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batch_norm), cmocka_unit_test(activation), cmocka_unit_test(leaky),   cmocka_unit_test(pool),
+        cmocka_unit_test(lrn),        cmocka_unit_test(flatten),    cmocka_unit_test(softmax),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
