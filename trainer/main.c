@@ -329,11 +329,26 @@ static void release(struct run *r)
     dataset_free(r->dataset);
 }
 
+/*
+ * OpenBLAS starts a thread for every core when it is loaded, before anybody can tell it not to, and those threads burn
+ * the cores for a while at the start of each rank. Only the environment is early enough: set it and start again.
+ */
+static void restart_single_threaded(char **argv)
+{
+    if (getenv("OPENBLAS_NUM_THREADS"))
+        return;
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    execv("/proc/self/exe", argv); /* where that cannot be, all works without */
+}
+
 int main(int argc, char **argv)
 {
     struct run r;
     struct error e = { OK, 0, "" };
     int rc, status = EXIT_USAGE;
+
+    if (argc > 1 && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "--version") != 0)
+        restart_single_threaded(argv);
 
     memset(&r, 0, sizeof r);
     log_init(&r.log, NULL, 2);

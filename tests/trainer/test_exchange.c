@@ -1,0 +1,111 @@
+/* Buckets and slices cover the vector once; sums are the same bits however the vector is cut. */
+#include "trainer/strategies/exchange.h"
+
+#include "base/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+static void test_cover(void **state)
+{
+    static const size_t totals[] = { 1, 15, 16, 17, 1000, 4096 }, buckets[] = { 16, 32, 1008, 8192 };
+
+    (void)state;
+    for (size_t t = 0; t < sizeof totals / sizeof *totals; t++)
+        for (size_t b = 0; b < sizeof buckets / sizeof *buckets; b++)
+            for (int n = 1; n <= 5; n++) {
+                size_t above = totals[t], count = bucket_count(totals[t], buckets[b]);
+
+                for (size_t q = 0; q < count; q++) {
+                    struct extent x = bucket_extent(totals[t], buckets[b], q);
+                    size_t at = x.from;
+
+                    assert_true(x.to == above && x.from < x.to && x.to - x.from <= buckets[b]);
+                    assert_int_equal(buckets_ready(totals[t], buckets[b], x.from), q + 1);
+                    assert_int_equal(buckets_ready(totals[t], buckets[b], x.from + 1), q);
+                    for (int r = 0; r < n; r++) {
+                        struct extent s = slice_extent(x, n, r);
+
+                        assert_true(s.from == at && s.to >= s.from);
+                        at = s.to;
+                    }
+                    assert_true(at == x.to);
+                    above = x.from;
+                }
+                assert_int_equal(above, 0);
+                assert_int_equal(buckets_ready(totals[t], buckets[b], totals[t]), 0);
+                assert_int_equal(buckets_ready(totals[t], buckets[b], 0), count);
+            }
+}
+
+static void test_order(void **state)
+{
+    enum { N = 333, RANKS = 4 };
+    real vectors[RANKS][N], whole[N], cut[N];
+    const real *parts[RANKS];
+    struct random r;
+
+    (void)state;
+    random_init(&r, 9, RANDOM_TEST, 0, 0);
+    for (int k = 0; k < RANKS; k++) {
+        parts[k] = vectors[k];
+        for (size_t i = 0; i < N; i++)
+            vectors[k][i] = (real)random_normal(&r);
+    }
+    for (int ranks = 1; ranks <= RANKS; ranks++) {
+        exchange_sum(whole, parts, ranks, 0, N);
+        for (size_t piece = 1; piece <= N; piece++) {
+            for (size_t from = 0; from < N; from += piece)
+                exchange_sum(cut, parts, ranks, from, from + piece < N ? from + piece : N);
+            assert_memory_equal(whole, cut, sizeof whole);
+        }
+        for (size_t i = 0; i < N; i++) {
+            real sum = vectors[0][i];
+
+            for (int k = 1; k < ranks; k++)
+                sum += vectors[k][i];
+            assert_memory_equal(&sum, &whole[i], sizeof sum);
+        }
+    }
+}
+
+static void test_hash(void **state)
+{
+    unsigned char bytes[67] = { 0 };
+    uint64_t h = exchange_hash(bytes, sizeof bytes, EXCHANGE_HASH_SEED);
+
+    (void)state;
+    for (size_t bit = 0; bit < 8 * sizeof bytes; bit++) {
+        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        assert_true(exchange_hash(bytes, sizeof bytes, EXCHANGE_HASH_SEED) != h);
+        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+    assert_true(exchange_hash(bytes, 66, EXCHANGE_HASH_SEED) != h);
+}
+
+static void test_names(void **state)
+{
+    struct network *n;
+    char text[100];
+
+    (void)state;
+    assert_int_equal(network_new(&n, model_find("lenet"), 0, NULL), OK);
+    extent_names(n, (struct extent){ 0, network_parameter_count(n) }, text, sizeof text);
+    assert_string_equal(text, "conv1/weights .. fc4/biases");
+    extent_names(n, (struct extent){ 0, 1 }, text, sizeof text);
+    assert_string_equal(text, "conv1/weights");
+    network_free(n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_cover), cmocka_unit_test(test_order),
+                                        cmocka_unit_test(test_hash), cmocka_unit_test(test_names) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,206 @@
+/* The optimizers against their formulas in double, and an update in parts against an update at once. */
+#include "trainer/optimizer.h"
+
+#include "base/random.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+enum { STEPS = 12, SAMPLES = 24 };
+
+static struct network *network_of(const char *model)
+{
+    struct network *n;
+
+    assert_int_equal(network_new(&n, model_find(model), 0, NULL), OK);
+    network_initialize(n, 7);
+    return n;
+}
+
+static struct optimizer *optimizer_of(struct network *n, enum optimizer_kind kind, double average)
+{
+    const struct optimizer_options options = { kind, 0.05, 0.9, average };
+    struct optimizer *o;
+
+    assert_int_equal(optimizer_new(&o, n, &options, NULL), OK);
+    return o;
+}
+
+static size_t total_of(const struct network *n)
+{
+    return network_parameter_count(n) + network_statistic_count(n);
+}
+
+/* A sum over samples as training would give: gradients around 0, statistics positive; every seventh is 0. */
+static void fill_sum(real *sum, size_t total, size_t parameters, int64_t step)
+{
+    struct random r;
+
+    for (size_t i = 0; i < total; i++) {
+        random_init(&r, 3, RANDOM_TEST, (uint64_t)step, i);
+        sum[i] = (real)(i < parameters ? (i % 7 ? random_normal(&r) : 0) : SAMPLES * (0.5 + random_uniform(&r)));
+    }
+}
+
+struct reference { /* of one element, in double */
+    double w, slot1, slot2, average, biased;
+};
+
+static void reference_step(struct reference *x, const struct optimizer *o, const struct variable *v, double sum,
+                           int64_t t)
+{
+    const struct optimizer_options *options = optimizer_options_of(o);
+    double rate = optimizer_rate(o, t), decay = network_model(optimizer_network(o))->statistics_decay, g, d;
+
+    if (v->kind == VARIABLE_STATISTIC) {
+        x->biased -= (1 - decay) * (x->biased - sum / SAMPLES);
+        if (v->debias_scope[0])
+            x->w = x->biased / (1 - pow(decay, (double)t + 1));
+        else
+            x->w -= (1 - decay) * (x->w - sum / SAMPLES);
+        return;
+    }
+    g = sum / SAMPLES + v->decay * x->w;
+    if (options->kind == OPTIMIZER_SGD) {
+        x->w -= rate * g;
+    } else if (options->kind == OPTIMIZER_MOMENTUM) {
+        x->slot1 = 0.9 * x->slot1 + g;
+        x->w -= rate * x->slot1;
+    } else {
+        x->slot1 += 0.1 * (g - x->slot1);
+        x->slot2 += 0.001 * (g * g - x->slot2);
+        x->w -= rate * sqrt(1 - pow(0.999, (double)t + 1)) / (1 - pow(0.9, (double)t + 1)) * x->slot1 /
+                (sqrt(x->slot2) + 1e-8);
+    }
+    d = fmin(options->moving_average, ((double)t + 2) / ((double)t + 11));
+    x->average -= (1 - d) * (x->average - x->w);
+}
+
+static void assert_near(double got, double want, const char *name, size_t i)
+{
+    if (fabs(got - want) > 2e-6 * (1 + fabs(want)))
+        fail_msg("%s[%zu] is %.9g, and %.9g in double", name, i, got, want);
+}
+
+static void check_against_double(const char *model, enum optimizer_kind kind, double average)
+{
+    struct network *n = network_of(model);
+    struct optimizer *o = optimizer_of(n, kind, average);
+    size_t total = total_of(n), parameters = network_parameter_count(n), count;
+    const struct variable *v = network_variables(n, &count);
+    struct reference *x = calloc(total, sizeof *x);
+    real *sum = calloc(total, sizeof *sum);
+
+    for (size_t i = 0; i < total; i++) {
+        x[i].w = i < parameters ? network_parameters(n)[i] : network_statistics(n)[i - parameters];
+        x[i].average = x[i].w;
+    }
+    for (int64_t t = 0; t < STEPS; t++) {
+        fill_sum(sum, total, parameters, t);
+        optimizer_apply(o, t, sum, SAMPLES, 0, total);
+        for (size_t k = 0; k < count; k++) {
+            size_t from = v[k].offset + (v[k].kind == VARIABLE_STATISTIC ? parameters : 0);
+
+            for (size_t i = from; i < from + v[k].count; i++)
+                reference_step(&x[i], o, &v[k], sum[i], t);
+        }
+    }
+    for (size_t k = 0; k < count; k++) {
+        int statistic = v[k].kind == VARIABLE_STATISTIC;
+        const real *w = statistic ? network_statistics(n) : network_parameters(n);
+
+        for (size_t i = 0; i < v[k].count; i++) {
+            const struct reference *r = &x[v[k].offset + (statistic ? parameters : 0) + i];
+
+            assert_near(w[v[k].offset + i], r->w, v[k].name, i);
+            if (!statistic && average > 0)
+                assert_near(optimizer_array(o, ARRAY_AVERAGES).values[v[k].offset + i], r->average, v[k].name, i);
+            if (!statistic && kind != OPTIMIZER_SGD)
+                assert_near(optimizer_array(o, ARRAY_SLOT_1).values[v[k].offset + i], r->slot1, v[k].name, i);
+        }
+    }
+    free(x);
+    free(sum);
+    optimizer_free(o);
+    network_free(n);
+}
+
+static void test_formulas(void **state)
+{
+    (void)state;
+    check_against_double("lenet", OPTIMIZER_SGD, 0);
+    check_against_double("lenet", OPTIMIZER_MOMENTUM, 0);
+    check_against_double("lenet", OPTIMIZER_ADAM, 0.9999);
+    check_against_double("cifar10_cnn", OPTIMIZER_SGD, 0.9999);
+    check_against_double("resnet32", OPTIMIZER_MOMENTUM, 0);
+}
+
+static void test_parts_are_the_whole(void **state)
+{
+    static const char *const models[] = { "lenet", "resnet32" };
+
+    (void)state;
+    for (size_t m = 0; m < 2; m++)
+        for (size_t piece = 97; piece < 200000; piece = piece * 37 + 5) {
+            struct network *a = network_of(models[m]), *b = network_of(models[m]);
+            struct optimizer *x = optimizer_of(a, OPTIMIZER_ADAM, 0.99), *y = optimizer_of(b, OPTIMIZER_ADAM, 0.99);
+            size_t total = total_of(a);
+            real *sum = calloc(total, sizeof *sum);
+
+            for (int64_t t = 0; t < 3; t++) {
+                fill_sum(sum, total, network_parameter_count(a), t);
+                optimizer_apply(x, t, sum, SAMPLES, 0, total);
+                for (size_t from = 0; from < total; from += piece)
+                    optimizer_apply(y, t, sum, SAMPLES, from, from + piece < total ? from + piece : total);
+            }
+            for (int k = 0; k < ARRAY_KINDS; k++) {
+                struct optimizer_array p = optimizer_array(x, (enum optimizer_array_kind)k);
+                struct optimizer_array q = optimizer_array(y, (enum optimizer_array_kind)k);
+
+                assert_int_equal(p.count, q.count);
+                if (p.count)
+                    assert_memory_equal(p.values, q.values, p.count * sizeof(real));
+            }
+            free(sum);
+            optimizer_free(x);
+            optimizer_free(y);
+            network_free(a);
+            network_free(b);
+        }
+}
+
+/* After one update the zero-debiased statistics are the batch's: the initial 0 and 1 never count. */
+static void test_first_statistics(void **state)
+{
+    struct network *n = network_of("resnet32");
+    struct optimizer *o = optimizer_of(n, OPTIMIZER_MOMENTUM, 0);
+    size_t p = network_parameter_count(n), total = total_of(n);
+    real *sum = calloc(total, sizeof *sum);
+
+    (void)state;
+    assert_true(network_statistic_count(n) > 0);
+    fill_sum(sum, total, p, 0);
+    optimizer_apply(o, 0, sum, SAMPLES, 0, total);
+    for (size_t i = p; i < total; i++)
+        assert_near(network_statistics(n)[i - p], sum[i] / SAMPLES, "statistics", i - p);
+    free(sum);
+    optimizer_free(o);
+    network_free(n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_parts_are_the_whole),
+        cmocka_unit_test(test_first_statistics),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* Placing variables on servers, and packing a server's part into packets. */
+#include "trainer/strategies/placement.h"
+
+#include "base/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+enum { VARIABLES_MAX = 40 };
+
+static size_t layout(const size_t *sizes, size_t count, struct extent *out)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        out[i] = (struct extent){ at, at + sizes[i] };
+        at += sizes[i];
+    }
+    return at;
+}
+
+static void test_table(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t sizes[VARIABLES_MAX];
+        int servers;
+        struct placed want[8];
+    } cases[] = {
+        { "one server has all, as one piece", { 5, 3, 9 }, 1, { { { 0, 17 }, 0 } } },
+        { "largest first, to the least loaded", { 4, 6, 5, 5 }, 2,
+          { { { 0, 10 }, 0 }, { { 10, 20 }, 1 } } },
+        { "the order of sizes, not of the vector", { 1, 7, 2, 4 }, 2,
+          { { { 0, 1 }, 1 }, { { 1, 8 }, 0 }, { { 8, 14 }, 1 } } },
+        { "ties: the first in the vector, the lowest server", { 2, 2, 2 }, 3,
+          { { { 0, 2 }, 0 }, { { 2, 4 }, 1 }, { { 4, 6 }, 2 } } },
+        { "a variable larger than total / servers is cut", { 9, 1 }, 2,
+          { { { 0, 5 }, 0 }, { { 5, 10 }, 1 } } },
+        { "more servers than elements", { 1, 1 }, 3, { { { 0, 1 }, 0 }, { { 1, 2 }, 1 } } },
+    };
+
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct extent extents[VARIABLES_MAX];
+        struct placement p;
+        size_t n = 0, want = 0;
+
+        while (n < VARIABLES_MAX && cases[c].sizes[n])
+            n++;
+        while (want < 8 && cases[c].want[want].extent.to)
+            want++;
+        layout(cases[c].sizes, n, extents);
+        assert_int_equal(placement_make(&p, extents, n, cases[c].servers, NULL), OK);
+        if (p.count != want)
+            fail_msg("%s: %zu items, not %zu", cases[c].name, p.count, want);
+        for (size_t i = 0; i < want; i++)
+            if (memcmp(&p.items[i].extent, &cases[c].want[i].extent, sizeof(struct extent)) ||
+                p.items[i].server != cases[c].want[i].server)
+                fail_msg("%s: item %zu is [%zu, %zu) on %d", cases[c].name, i, p.items[i].extent.from,
+                         p.items[i].extent.to, p.items[i].server);
+        placement_release(&p);
+    }
+}
+
+static void check_packing(const struct placement *p, size_t total, size_t limit, int *holders)
+{
+    real *vector = calloc(total + 1, sizeof *vector), *back = calloc(total + 1, sizeof *back);
+    real *packed = calloc(total + 1, sizeof *packed);
+
+    for (size_t i = 0; i < total; i++)
+        vector[i] = (real)(i + 1);
+    for (int s = 0; s < p->servers; s++) {
+        struct packing k;
+        size_t sum = 0;
+
+        assert_int_equal(packing_make(&k, p, s, limit, NULL), OK);
+        assert_int_equal(k.length, p->held[s]);
+        for (size_t q = 0; q < k.packet_count; q++) {
+            size_t low = (size_t)-1;
+
+            assert_true(k.packets[q].length > 0 && k.packets[q].length <= limit);
+            assert_true(k.packets[q].at == sum);
+            sum += k.packets[q].length;
+            for (size_t i = 0; i < k.packets[q].pieces; i++) {
+                struct extent x = k.pieces[k.packets[q].first_piece + i];
+
+                low = x.from < low ? x.from : low;
+                for (size_t j = x.from; j < x.to; j++)
+                    holders[j]++;
+            }
+            assert_true(low == k.packets[q].low); /* backward may send it as soon as it has come down to here */
+            assert_true(q == 0 || low < k.packets[q - 1].low);
+            packing_gather(&k, q, vector, packed);
+            packing_scatter(&k, q, packed, back);
+        }
+        assert_true(sum == k.length);
+        packing_release(&k);
+    }
+    assert_memory_equal(vector, back, total * sizeof *vector);
+    free(vector);
+    free(back);
+    free(packed);
+}
+
+/* Whatever the sizes: every element on one server, in one packet; no server above total / servers and a part. */
+static void test_any(void **state)
+{
+    struct random r;
+
+    (void)state;
+    random_init(&r, 1, RANDOM_TEST, 0, 0);
+    for (int round = 0; round < 300; round++) {
+        size_t sizes[VARIABLES_MAX], n = 1 + random_below(&r, VARIABLES_MAX - 1), total, limit;
+        struct extent extents[VARIABLES_MAX];
+        int servers = 1 + (int)random_below(&r, 6), *holders;
+        struct placement p;
+
+        for (size_t i = 0; i < n; i++)
+            sizes[i] = random_below(&r, i % 5 == 0 ? 700 : 12);
+        total = layout(sizes, n, extents);
+        limit = 1 + random_below(&r, 300);
+        holders = calloc(total + 1, sizeof *holders);
+        assert_int_equal(placement_make(&p, extents, n, servers, NULL), OK);
+        for (int s = 0; s < servers; s++)
+            assert_true(p.held[s] <= 2 * (total / (size_t)servers + 1));
+        check_packing(&p, total, limit, holders);
+        for (size_t i = 0; i < total; i++)
+            assert_int_equal(holders[i], 1);
+        free(holders);
+        placement_release(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_table), cmocka_unit_test(test_any) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

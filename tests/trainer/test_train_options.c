@@ -1,0 +1,122 @@
+/* The command line: defaults from the model, and one clear sentence for what cannot be. */
+#include "trainer/train_options.h"
+
+#include "base/options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+enum { WORDS = 16 };
+
+struct parsed { /* options borrow from the words */
+    struct train_options o;
+    char words[WORDS][64];
+};
+
+static int parse(const char *const *words, struct parsed *p, struct error *e)
+{
+    char program[] = "trainer", *argv[WORDS + 2] = { program };
+    int argc = 1;
+
+    for (; argc <= WORDS && words[argc - 1]; argc++) {
+        strcpy(p->words[argc - 1], words[argc - 1]);
+        argv[argc] = p->words[argc - 1];
+    }
+    return train_options_parse(&p->o, argc, argv, e);
+}
+
+#define GIVEN "--model", "resnet32", "--data", "cifar10"
+
+static void test_defaults(void **state)
+{
+    const char *const words[] = { GIVEN, NULL };
+    struct parsed p;
+    const struct train_options *o = &p.o;
+
+    (void)state;
+    assert_int_equal(parse(words, &p, NULL), OPTIONS_RUN);
+    assert_int_equal(o->batch_size, 128);
+    assert_int_equal(o->optimizer.kind, OPTIMIZER_MOMENTUM);
+    assert_true(o->optimizer.learning_rate == 0.1 && o->optimizer.momentum == 0.9);
+    assert_true(o->optimizer.moving_average == 0);
+    assert_int_equal(o->run_option, RUN_SINGLE);
+    assert_int_equal(o->keep, 5);
+    assert_int_equal(o->resume, RESUME_AUTO);
+    assert_int_equal(o->asynchronous, 0);
+    assert_int_equal(o->augment, 1);
+}
+
+static void test_given(void **state)
+{
+    const char *const words[] = { "--model=cifar10_cnn", "--data=cifar10", "--run-option=ps", "--servers=2", "--async",
+                                  "--no-augment", "--optimizer=adam", "--learning-rate=0.5", "--no-moving-average",
+                                  "--resume=70", "--checkpoint-dir=c", "--keep=0", "--seed=0", NULL };
+    struct parsed p;
+    const struct train_options *o = &p.o;
+
+    (void)state;
+    assert_int_equal(parse(words, &p, NULL), OPTIONS_RUN);
+    assert_int_equal(o->servers, 2);
+    assert_int_equal(o->asynchronous, 1);
+    assert_int_equal(o->augment, 0);
+    assert_int_equal(o->optimizer.kind, OPTIMIZER_ADAM);
+    assert_true(o->optimizer.learning_rate == 0.5 && o->optimizer.moving_average == 0);
+    assert_int_equal(o->resume, RESUME_STEP);
+    assert_int_equal(o->resume_step, 70);
+    assert_int_equal(o->keep, 0);
+    assert_true(o->seed_given && o->seed == 0);
+}
+
+static void test_refused(void **state)
+{
+    static const struct { const char *words[WORDS], *sentence; } cases[] = {
+        { { "--data", "cifar10" }, "--model is required; known: lenet, cifar10_cnn, resnet32" },
+        { { "--model", "resnet23", "--data", "cifar10" }, "there is no 'resnet23'; did you mean 'resnet32'" },
+        { { "--model", "lenet" }, "--data is required; known: " },
+        { { "--model", "lenet", "--data", "fashon-mnist" }, "did you mean 'fashion-mnist'" },
+        { { GIVEN, "--save-checkpoint-steps", "5", "--save-checkpoint-seconds", "5" }, "give one" },
+        { { GIVEN, "--save-checkpoint-steps", "5" }, "needs --checkpoint-dir" },
+        { { GIVEN, "--async" }, "--async is for --run-option ps" },
+        { { GIVEN, "--run-option", "pss" }, "run-option" },
+        { { GIVEN, "--resume", "newest", "--checkpoint-dir", "c" }, "'newest' is not auto, never or a step" },
+        { { GIVEN, "--batch-size", "0" }, "batch-size" },
+        { { GIVEN, "--max-step", "5" }, "max-steps" },
+        { { GIVEN, "ckpt" }, "'ckpt'" },
+    };
+
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct error e = { OK, 0, "" };
+        struct parsed p;
+
+        assert_int_equal(parse(cases[c].words, &p, &e), ERR_ARG);
+        if (!strstr(e.message, cases[c].sentence))
+            fail_msg("'%s' does not say '%s'", e.message, cases[c].sentence);
+    }
+}
+
+static void test_fingerprint(void **state)
+{
+    const char *const one[] = { GIVEN, NULL }, *const other[] = { GIVEN, "--learning-rate", "0.2", NULL };
+    const char *const same[] = { GIVEN, "--quiet", "--log-every", "3", NULL };
+    struct parsed a, b, c;
+
+    (void)state;
+    parse(one, &a, NULL);
+    parse(other, &b, NULL);
+    parse(same, &c, NULL);
+    assert_true(train_options_fingerprint(&a.o) != train_options_fingerprint(&b.o));
+    assert_true(train_options_fingerprint(&a.o) == train_options_fingerprint(&c.o));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults), cmocka_unit_test(test_given),
+                                        cmocka_unit_test(test_refused), cmocka_unit_test(test_fingerprint) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/* A training's state through a checkpoint and back: the same bits; and checkpoints that are not ours. */
+#include "trainer/training_checkpoint.h"
+
+#include "base/random.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/tensor_bundle.h"
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* cmocka wants these first */
+#include <cmocka.h>
+
+static char directory[64], prefix[128];
+
+struct training {
+    struct network *network;
+    struct optimizer *optimizer;
+};
+
+static struct training training_of(const char *model, enum optimizer_kind kind, double average, uint64_t seed)
+{
+    const struct optimizer_options options = { kind, 0.01, 0.9, average };
+    struct training t;
+
+    assert_int_equal(network_new(&t.network, model_find(model), 0, NULL), OK);
+    network_initialize(t.network, seed);
+    assert_int_equal(optimizer_new(&t.optimizer, t.network, &options, NULL), OK);
+    return t;
+}
+
+static void release(struct training *t)
+{
+    optimizer_free(t->optimizer);
+    network_free(t->network);
+}
+
+static void update(struct training *t, int64_t step)
+{
+    size_t parameters = network_parameter_count(t->network);
+    size_t total = parameters + network_statistic_count(t->network);
+    real *sum = calloc(total, sizeof *sum);
+    struct random r;
+
+    random_init(&r, 5, RANDOM_TEST, (uint64_t)step, 0);
+    for (size_t i = 0; i < total; i++)
+        sum[i] = (real)(i < parameters ? random_normal(&r) : 8 * random_uniform(&r));
+    optimizer_apply(t->optimizer, step, sum, 8, 0, total);
+    free(sum);
+}
+
+static void assert_same_state(struct training *a, struct training *b)
+{
+    for (int k = 0; k < ARRAY_KINDS; k++) {
+        struct optimizer_array x = optimizer_array(a->optimizer, (enum optimizer_array_kind)k);
+        struct optimizer_array y = optimizer_array(b->optimizer, (enum optimizer_array_kind)k);
+
+        assert_int_equal(x.count, y.count);
+        if (x.count && memcmp(x.values, y.values, x.count * sizeof(real)) != 0)
+            fail_msg("array %d differs", k);
+    }
+    assert_memory_equal(optimizer_counters(a->optimizer), optimizer_counters(b->optimizer),
+                        sizeof(struct optimizer_counters));
+}
+
+static const struct training_position position = { 7, 0x8000000000000001u, 3, 2, 64, "ps", "files" };
+
+static void save(struct training *t)
+{
+    struct error e = { OK, 0, "" };
+
+    if (training_checkpoint_save(NULL, directory, 5, t->optimizer, &position, &e) != OK)
+        fail_msg("%s", e.message);
+    snprintf(prefix, sizeof prefix, "%s/model.ckpt-7", directory);
+}
+
+static void test_round_trip(void **state)
+{
+    static const struct { const char *model; enum optimizer_kind kind; double average; } cases[] = {
+        { "lenet", OPTIMIZER_SGD, 0 },        { "lenet", OPTIMIZER_ADAM, 0.999 }, { "cifar10_cnn", OPTIMIZER_SGD, 0.9999 },
+        { "resnet32", OPTIMIZER_MOMENTUM, 0 }, { "resnet32", OPTIMIZER_ADAM, 0 },
+    };
+
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct training a = training_of(cases[c].model, cases[c].kind, cases[c].average, 1);
+        struct training b = training_of(cases[c].model, cases[c].kind, cases[c].average, 2);
+        struct training_position p = { 0 };
+
+        for (int64_t t = 0; t < 7; t++)
+            update(&a, t);
+        save(&a);
+        assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &p, NULL), CHECKPOINT_EXACT);
+        assert_memory_equal(&p, &position, sizeof p);
+        assert_same_state(&a, &b);
+        for (int64_t t = 7; t < 10; t++) {
+            update(&a, t);
+            update(&b, t);
+        }
+        assert_same_state(&a, &b);
+        release(&a);
+        release(&b);
+    }
+}
+
+static void test_names(void **state)
+{
+    struct training a = training_of("resnet32", OPTIMIZER_MOMENTUM, 0, 1);
+    struct tensor_bundle *b;
+    const struct tensor_entry *t;
+    const char scope[] = "unit_last/final_bn/unit_last/final_bn/moving_mean";
+    char name[128];
+    float value;
+    int64_t step;
+
+    (void)state;
+    for (int64_t i = 0; i < 7; i++)
+        update(&a, i);
+    save(&a);
+    assert_int_equal(tensor_bundle_open(&b, prefix, NULL), OK);
+    t = tensor_bundle_find(b, "global_step");
+    assert_true(t && t->type == TENSOR_INT64 && t->rank == 0);
+    assert_int_equal(tensor_bundle_read_integer(b, t, &step, NULL), OK);
+    assert_int_equal(step, 7);
+    assert_non_null(tensor_bundle_find(b, "init/init_conv/DW/Momentum"));
+    assert_null(tensor_bundle_find(b, "unit_last/final_bn/moving_mean/Momentum"));
+    snprintf(name, sizeof name, "%s/biased", scope);
+    t = tensor_bundle_find(b, name);
+    assert_true(t && t->rank == 1 && t->shape[0] == 64);
+    snprintf(name, sizeof name, "%s/local_step", scope);
+    t = tensor_bundle_find(b, name);
+    assert_true(t && t->rank == 0 && t->type == TENSOR_FLOAT);
+    assert_int_equal(tensor_bundle_read_float(b, t, &value, 1, NULL), OK);
+    assert_true(value == 7);
+    tensor_bundle_close(b);
+    release(&a);
+}
+
+static void test_beta_powers(void **state)
+{
+    struct training a = training_of("lenet", OPTIMIZER_ADAM, 0, 1);
+    struct tensor_bundle *b;
+    float value;
+
+    (void)state;
+    save(&a); /* at step 7, so after 7 updates as far as adam can know */
+    assert_int_equal(tensor_bundle_open(&b, prefix, NULL), OK);
+    assert_int_equal(tensor_bundle_read_float(b, tensor_bundle_find(b, "beta1_power"), &value, 1, NULL), OK);
+    assert_true(fabs(value - pow(0.9, 8)) < 1e-7);
+    assert_int_equal(tensor_bundle_read_float(b, tensor_bundle_find(b, "beta2_power"), &value, 1, NULL), OK);
+    assert_true(fabs(value - pow(0.999, 8)) < 1e-7);
+    tensor_bundle_close(b);
+    release(&a);
+}
+
+/* Only weights, as many programs write them: the slots begin anew, the biased statistics as if they had been kept. */
+static void test_foreign(void **state)
+{
+    struct training a = training_of("resnet32", OPTIMIZER_MOMENTUM, 0, 1);
+    struct training b = training_of("resnet32", OPTIMIZER_MOMENTUM, 0, 2);
+    struct training_position p = { .seed = 99 };
+    struct tensor_bundle_writer *w;
+    int64_t step = 7;
+    size_t count;
+    const struct variable *v = network_variables(a.network, &count);
+    struct optimizer_array slot;
+
+    (void)state;
+    for (int64_t t = 0; t < 7; t++)
+        update(&a, t);
+    snprintf(prefix, sizeof prefix, "%s/foreign-7", directory);
+    assert_int_equal(tensor_bundle_writer_open(&w, NULL, prefix, NULL), OK);
+    for (size_t i = 0; i < count; i++) {
+        const real *values = v[i].kind == VARIABLE_WEIGHT ? network_parameters(a.network) : network_statistics(a.network);
+
+        assert_int_equal(tensor_bundle_writer_add(w, v[i].name, TENSOR_FLOAT, v[i].rank, v[i].shape,
+                                                  values + v[i].offset, v[i].count * sizeof(float), NULL), OK);
+    }
+    assert_int_equal(tensor_bundle_writer_add(w, "global_step", TENSOR_INT64, 0, NULL, &step, sizeof step, NULL), OK);
+    assert_int_equal(tensor_bundle_writer_finish(w, NULL), OK);
+
+    update(&b, 0); /* something to be forgotten */
+    assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &p, NULL), CHECKPOINT_FOREIGN);
+    assert_int_equal(p.global_step, 7);
+    assert_int_equal(p.seed, 99);
+    assert_memory_equal(network_parameters(a.network), network_parameters(b.network),
+                        network_parameter_count(a.network) * sizeof(real));
+    slot = optimizer_array(b.optimizer, ARRAY_SLOT_1);
+    for (size_t i = 0; i < slot.count; i++)
+        assert_true(slot.values[i] == 0);
+    for (size_t i = 0; i < network_statistic_count(a.network); i++) {
+        real x = optimizer_array(a.optimizer, ARRAY_BIASED).values[i];
+        real y = optimizer_array(b.optimizer, ARRAY_BIASED).values[i];
+
+        assert_true(fabsf(x - y) <= 1e-6f * fabsf(x));
+    }
+    release(&a);
+    release(&b);
+}
+
+static void test_other_model(void **state)
+{
+    struct training a = training_of("lenet", OPTIMIZER_ADAM, 0, 1), b = training_of("cifar10_cnn", OPTIMIZER_SGD, 0, 1);
+    struct training c = training_of("cifar10_cnn", OPTIMIZER_SGD, 0, 1);
+    struct training_position p = { 0 };
+    struct error e = { OK, 0, "" };
+
+    (void)state;
+    save(&a);
+    assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &p, &e), ERR_ARG);
+    assert_non_null(strstr(e.message, "not a checkpoint of cifar10_cnn"));
+    assert_non_null(strstr(e.message, "conv1/weights is [5,5,1,10] not [5,5,3,64]"));
+    assert_non_null(strstr(e.message, "local3/weights"));
+    assert_same_state(&b, &c); /* nothing was changed */
+    release(&a);
+    release(&b);
+    release(&c);
+}
+
+static void test_failing_disk(void **state)
+{
+    struct training a = training_of("lenet", OPTIMIZER_MOMENTUM, 0, 1);
+    struct training_position p = position;
+    struct io_failing counting = { .fail_at = 0 };
+    struct io counted = io_failing_table(&counting);
+
+    (void)state;
+    save(&a);
+    p.global_step = 100;
+    assert_int_equal(training_checkpoint_save(&counted, directory, 2, a.optimizer, &p, NULL), OK);
+    assert_true(counting.calls > 10);
+    for (long n = 1; n <= counting.calls; n++) {
+        struct io_failing failing = { .fail_at = n, .error_number = ENOSPC, .stay_failed = (int)(n & 1),
+                                      .short_writes = 1 };
+        struct io io = io_failing_table(&failing);
+        struct training b = training_of("lenet", OPTIMIZER_MOMENTUM, 0, 2);
+        struct training_position q = { 0 };
+        char name[64], path[160];
+        struct error e = { OK, 0, "" };
+        int rc;
+
+        p.global_step = 100 + n;
+        rc = training_checkpoint_save(&io, directory, 2, a.optimizer, &p, &e);
+        assert_true(rc < 0 ? e.message[0] != 0 : 1);
+        assert_int_equal(checkpoint_directory_newest(directory, name, sizeof name, NULL), 1);
+        snprintf(path, sizeof path, "%s/%s", directory, name);
+        assert_int_equal(training_checkpoint_load(path, b.optimizer, &q, NULL), CHECKPOINT_EXACT);
+        assert_same_state(&a, &b);
+        release(&b);
+    }
+    release(&a);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(directory, sizeof directory, "/tmp/training-checkpoint-XXXXXX");
+    return mkdtemp(directory) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf '%s'", directory);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_round_trip, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_beta_powers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_foreign, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_other_model, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_failing_disk, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
