@@ -16,7 +16,7 @@ struct field {
 
 static int skip_group(const uint8_t **p, const uint8_t *end, uint64_t number);
 
-/* Takes the field at *p and moves *p behind it, or behind its whole group. 1: done, 0: not protobuf, *p is the place. */
+/* Takes the field at *p and moves *p behind it, a group behind its end. 1: done, 0: not protobuf, *p is the place. */
 static int take(const uint8_t **p, const uint8_t *end, struct field *f)
 {
     uint64_t key;
@@ -98,7 +98,7 @@ static int skip_group(const uint8_t **p, const uint8_t *end, uint64_t number)
     return 1;
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------------------------- */
 
 struct tensor {
     int dtype, rank, one_element;
@@ -232,7 +232,7 @@ static void tensor_number(const struct tensor *t, struct event_value *v)
     }
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------------------------- */
 
 static int utf8(const struct field *f)
 {
@@ -338,7 +338,7 @@ static int scan_value(const uint8_t *p, size_t n, struct event_value *v, const u
     return good;
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------------------------- */
 
 static int scan_summary(const struct field *summary, struct event *event, const uint8_t **bad)
 {

@@ -102,7 +102,7 @@ struct event_reader_state event_reader_state(const struct event_reader *r)
     return state;
 }
 
-/* ---- the window ---------------------------------------------------------------------------------------------------- */
+/* ---- the window ------------------------------------------------------------------------------------------------ */
 
 /* Makes the window begin at the parser's position and hold `need` bytes, which the file has. 1 done, 0: it has not (cut
  * in this moment), negative: error. */
@@ -145,7 +145,7 @@ static int fill(struct event_reader *r, size_t need, struct error *e)
     return 1;
 }
 
-/* ---- growth, cuts and replacement ---------------------------------------------------------------------------------- */
+/* ---- growth, cuts and replacement ------------------------------------------------------------------------------ */
 
 static void keep_mark(struct mark *m, const struct record *record)
 {
@@ -225,7 +225,7 @@ static int look_again(struct event_reader *r, struct error *e)
     return EVENT_READER_EVENT;
 }
 
-/* ---- records and events -------------------------------------------------------------------------------------------- */
+/* ---- records and events ---------------------------------------------------------------------------------------- */
 
 static int report(struct event_reader *r, struct event_damage *d, enum event_damage_kind kind, uint64_t offset,
                   uint64_t found, uint64_t wanted)
@@ -304,7 +304,7 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
     }
 }
 
-/* ---- words --------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------------------------- */
 
 const char *event_damage_word(enum event_damage_kind kind)
 {
@@ -335,7 +335,7 @@ void event_damage_text(const struct event_damage *d, char *out, size_t size)
         snprintf(out, size, "the event's wall time is NaN; event skipped");
         break;
     case EVENT_DAMAGE_UTF8:
-        snprintf(out, size, "a tag or another string is not UTF-8; TensorBoard's default loader gives the file up here");
+        snprintf(out, size, "a tag or another string is not UTF-8; TensorBoard's default loader gives the file up");
         break;
     }
 }

@@ -106,7 +106,8 @@ static int header_good(const uint8_t *header)
 
 static int fits(uint64_t offset, uint64_t length, uint64_t file_size)
 {
-    return offset <= file_size && file_size - offset >= RECORD_OVERHEAD && length <= file_size - offset - RECORD_OVERHEAD;
+    return offset <= file_size && file_size - offset >= RECORD_OVERHEAD &&
+           length <= file_size - offset - RECORD_OVERHEAD;
 }
 
 /* 1: a header was found and the parser stands on it. */

@@ -42,7 +42,7 @@ void scalar_run_damage(struct scalar_run *r)
     r->file_ended = 1;
 }
 
-/* ---- tags ---------------------------------------------------------------------------------------------------------- */
+/* ---- tags ------------------------------------------------------------------------------------------------------ */
 
 static int has_tag(const struct scalar_series *s, const struct event_value *v)
 {
@@ -130,7 +130,7 @@ static struct scalar_series *find_series(struct scalar_run *r, const struct even
     return add_series(r, v, hash);
 }
 
-/* ---- points -------------------------------------------------------------------------------------------------------- */
+/* ---- points ---------------------------------------------------------------------------------------------------- */
 
 unsigned scalar_series_from(const struct scalar_series *s, size_t i)
 {
@@ -282,7 +282,7 @@ void scalar_run_finish(struct scalar_run *r)
     r->left_out = r->store ? seen - kept : 0;
 }
 
-/* ---- order --------------------------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------------------------- */
 
 static int by_tag(const void *a, const void *b)
 {

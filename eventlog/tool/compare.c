@@ -30,7 +30,7 @@ struct work {
     struct option_list lower, higher;
 };
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------------------------- */
 
 static void begin_file(void *context, const char *path)
 {
@@ -171,7 +171,7 @@ static int lower_is_better(const struct work *w, const char *tag)
     return 0;
 }
 
-/* ---- table and JSON ------------------------------------------------------------------------------------------------ */
+/* ---- table and JSON -------------------------------------------------------------------------------------------- */
 
 struct row {
     const struct scalar_point *first, *last, *best; /* best: NULL without a number */
@@ -298,7 +298,7 @@ static void print_json(const struct work *w, struct output *out)
     output_text(out, "]}\n");
 }
 
-/* ---- picture ------------------------------------------------------------------------------------------------------- */
+/* ---- picture --------------------------------------------------------------------------------------------------- */
 
 static double first_wall_time(const struct scalar_run *r)
 {
@@ -375,7 +375,7 @@ out:
     return rc;
 }
 
-/* ---- the command line ---------------------------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------------------------ */
 
 struct arguments {
     const char *output, *view, *x;
@@ -427,8 +427,8 @@ int command_compare(int argc, char **argv)
     struct work w = { .scan = &s };
     struct arguments a = { .view = "all", .x = "step" };
     struct option table[] = {
-        { OPTION_TEXT, 'o', "output", &a.output, "FILE", "to FILE; a name ending in .svg draws the curves (default: the "
-          "table on standard output)", NULL, 0, 0, 0 },
+        { OPTION_TEXT, 'o', "output", &a.output, "FILE", "to FILE; a name ending in .svg draws the curves (default: "
+          "the table on standard output)", NULL, 0, 0, 0 },
         { OPTION_FLAG, 'f', "force", &a.force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
         { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "these tags; may be repeated (default: those that all runs have)",
           NULL, 0, 0, 0 },
@@ -447,8 +447,8 @@ int command_compare(int argc, char **argv)
     const struct options options = {
         .program = "eventlog compare", .usage = "[OPTION...] RUN...",
         .summary = "Puts runs beside each other: per tag the first, last and best value, when, and how fast. RUN is a "
-                   "run's directory, or a log directory with several. Status 1: nothing to compare, or damage; 2: usage "
-                   "or I/O.",
+                   "run's directory, or a log directory with several. Status 1: nothing to compare, or damage; 2: "
+                   "usage or I/O.",
         .examples = "  eventlog compare mpi/eval ps/eval\n"
                     "  eventlog compare logs -o curves.svg --tag precision --x relative --smoothing 0.6\n",
         .table = table, .count = sizeof table / sizeof *table,

@@ -29,7 +29,7 @@ struct work {
     int streaming;
 };
 
-/* ---- one series, one point ----------------------------------------------------------------------------------------- */
+/* ---- one series, one point ------------------------------------------------------------------------------------- */
 
 static struct made *made_of(struct work *w, const struct scalar_series *s, struct error *e)
 {
@@ -84,7 +84,7 @@ static int emit(struct work *w, const struct scalar_series *s, const struct scal
     return OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------------------------- */
 
 static void begin_file(void *context, const char *path)
 {
@@ -155,7 +155,7 @@ static int read_run(struct work *w, const struct log_run *run, const char *view,
     return OK;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------------------------- */
 
 static int write_sorted(struct work *w, struct error *e)
 {
@@ -300,7 +300,7 @@ static int export_runs(struct work *w, const struct arguments *a, struct error *
     return rc;
 }
 
-/* ---- the command line ---------------------------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------------------------ */
 
 static const char examples[] = "  eventlog export logs -o points.csv\n"
                                "  eventlog export logs --format=wide --tag='loss*' --run='*/eval' --columns=first\n"

@@ -15,7 +15,7 @@ struct work {
     int by_kind;         /* gather steps by kind, for TensorBoard's layout */
 };
 
-/* ---- gathering ----------------------------------------------------------------------------------------------------- */
+/* ---- gathering ------------------------------------------------------------------------------------------------- */
 
 static void *grown(struct work *w, void *list, size_t *capacity, size_t size)
 {
@@ -181,7 +181,7 @@ static void restart(void *context)
     begin_run(&w->run, name, directory);
 }
 
-/* ---- figures ------------------------------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -222,7 +222,7 @@ int inspect_statistics(const int64_t *steps, size_t count, size_t stride, struct
     return OK;
 }
 
-/* ---- the command line ---------------------------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------------------------ */
 
 static void begin_document(struct output *out, const char *format, struct scan *s)
 {

@@ -89,7 +89,7 @@ static int statistics(const struct scalar_series *s, struct inspect_statistics *
     return OK;
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------------------------ */
 
 static void json_file(struct buffer *b, const struct inspect_file *f)
 {
@@ -169,7 +169,7 @@ int inspect_print_json(struct output *out, const struct inspect_run *run, int fi
     return rc == OK ? finish(out, &b, e) : (buffer_release(&b), rc);
 }
 
-/* ---- TensorBoard's own layout -------------------------------------------------------------------------------------- */
+/* ---- TensorBoard's own layout ---------------------------------------------------------------------------------- */
 
 static void tb_rule(struct buffer *b)
 {
@@ -255,7 +255,7 @@ int inspect_print_tensorboard(struct output *out, const struct inspect_run *run,
     return rc == OK ? finish(out, &b, e) : (buffer_release(&b), rc);
 }
 
-/* ---- for people ---------------------------------------------------------------------------------------------------- */
+/* ---- for people ------------------------------------------------------------------------------------------------ */
 
 /* How many columns a terminal takes for it, near enough: one a character. */
 static int width_of(const char *text, size_t n)

@@ -27,7 +27,7 @@ struct frame { /* of one plot: where it stands and what it spans */
     double left, top, width, height, x0, x1, y0, y1;
 };
 
-/* ---- text ---------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------------------------ */
 
 /* XML text; what XML cannot hold becomes U+FFFD. */
 static void escape(struct buffer *b, const char *text, size_t n)
@@ -91,7 +91,7 @@ static void axis_text(const struct picture *p, double v, double span, char *out,
         snprintf(out, size, "%.4g s", v);
 }
 
-/* ---- scales -------------------------------------------------------------------------------------------------------- */
+/* ---- scales ---------------------------------------------------------------------------------------------------- */
 
 /* 1, 2 or 5 times a power of ten, so that at most `most` ticks fit in span; for time, whole minutes, hours, days. */
 static double tick_step(double span, int most, int is_time)
@@ -151,7 +151,7 @@ static void span(const struct picture_panel *panel, struct frame *f)
     f->y1 += air;
 }
 
-/* ---- drawing ------------------------------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------------------------- */
 
 static void draw_axes(struct buffer *b, const struct picture *p, const struct frame *f)
 {
@@ -320,10 +320,10 @@ static void draw_rows(struct buffer *b, const struct picture *p, const struct pi
         buffer_append_text(b, "</text>");
         if (s.last) {
             axis_text(p, s.best->x, f->x1 - f->x0, at, sizeof at);
-            buffer_format(b, "<text class=\"row\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">final <tspan class=\"b\">%.5g"
-                          "</tspan></text>", f->left + f->width - 168, y, s.last->y);
-            buffer_format(b, "<text class=\"row\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">best <tspan class=\"b\">%.5g"
-                          "</tspan> at %s</text>", f->left + f->width, y, s.best->y, at);
+            buffer_format(b, "<text class=\"row\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">final "
+                          "<tspan class=\"b\">%.5g</tspan></text>", f->left + f->width - 190, y, s.last->y);
+            buffer_format(b, "<text class=\"row\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">best "
+                          "<tspan class=\"b\">%.5g</tspan> at %s</text>", f->left + f->width, y, s.best->y, at);
         } else {
             buffer_format(b, "<text class=\"row\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">no finite value</text>",
                           f->left + f->width, y);
@@ -357,8 +357,8 @@ static void draw_style(struct buffer *b)
     buffer_append_text(b,
         "<style>\n"
         "svg{background:#fff}text{font:13px system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;fill:#24292f}\n"
-        ".ground{fill:#fff}.title{font-size:16px;font-weight:600}.tick{font-size:11.5px;fill:#57606a}.row{font-size:12.5px}"
-        ".b{font-weight:600}\n"
+        ".ground{fill:#fff}.title{font-size:16px;font-weight:600}.tick{font-size:11.5px;fill:#57606a}\n"
+        ".row{font-size:12.5px}.b{font-weight:600}\n"
         ".grid{stroke:#d8dee4;stroke-width:1}.axis{stroke:#8c959f;stroke-width:1;fill:none}\n"
         ".line{fill:none;stroke-width:2;stroke-linejoin:round}\n"
         ".faint{fill:none;stroke-width:1;stroke-dasharray:none!important;opacity:.3}\n"
@@ -391,8 +391,8 @@ static int draw_legend(struct buffer *b, const struct picture *p, double width)
             lines++;
         }
         if (b) {
-            buffer_format(b, "<path class=\"line c%zu\" d=\"M%.1f %.1fh28\"/><text x=\"%.1f\" y=\"%.1f\">", i % COLOURS, x,
-                          y - 4, x + 36, y);
+            buffer_format(b, "<path class=\"line c%zu\" d=\"M%.1f %.1fh28\"/><text x=\"%.1f\" y=\"%.1f\">",
+                          i % COLOURS, x, y - 4, x + 36, y);
             escape(b, p->runs[i], n);
             buffer_append_text(b, "</text>\n");
         }
@@ -414,8 +414,8 @@ void picture_draw(struct buffer *b, const struct picture *p)
     width = 2 * MARGIN + (double)columns * PANEL_WIDTH + (double)(columns - 1) * GAP;
     top = MARGIN + LEGEND + 22 * (draw_legend(NULL, p, width) - 1);
     height = top + (double)lines * panel_height + (double)(lines ? lines - 1 : 0) * GAP + MARGIN;
-    buffer_format(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
-                  "role=\"img\">\n<title>", width, height, width, height);
+    buffer_format(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+                  "viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n<title>", width, height, width, height);
     for (size_t i = 0; i < p->run_count; i++) {
         buffer_append_text(b, i ? ", " : "");
         escape(b, p->runs[i], strlen(p->runs[i]));
