@@ -15,34 +15,45 @@ enum { TUTORIAL_SIDE = 24, RESNET_SIDE = 32, RESNET_PAD = 2, CIFAR_SIDE = 32, CO
 static void take_window(const struct dataset *d, const uint8_t *image, int top, int left, int side, int flip,
                         float *out)
 {
-    for (int y = 0; y < side; y++) {
-        for (int x = 0; x < side; x++) {
-            int row = top + y, column = left + (flip ? side - 1 - x : x);
-            int inside = row >= 0 && row < d->height && column >= 0 && column < d->width;
-            const uint8_t *from = inside ? image + ((size_t)row * (size_t)d->width + (size_t)column) * COLOURS : NULL;
+    int first = left < 0 ? -left : 0; /* columns of the window that lie inside: [first, last) */
+    int last = left + side > d->width ? d->width - left : side;
 
-            for (int c = 0; c < COLOURS; c++)
-                *out++ = from ? (float)from[c] : 0.0f;
+    for (int y = 0; y < side; y++, out += side * COLOURS) {
+        const uint8_t *from;
+
+        if (last - first < side || top + y < 0 || top + y >= d->height)
+            memset(out, 0, (size_t)side * COLOURS * sizeof *out);
+        if (top + y < 0 || top + y >= d->height)
+            continue;
+        from = image + ((size_t)(top + y) * (size_t)d->width + (size_t)(left + first)) * COLOURS;
+        for (int x = first; x < last; x++, from += COLOURS) {
+            float *to = out + (flip ? side - 1 - x : x) * COLOURS;
+
+            to[0] = (float)from[0];
+            to[1] = (float)from[1];
+            to[2] = (float)from[2];
         }
     }
 }
 
 /* (x - mean) / max(deviation, 1/sqrt(n)) over all n values; the deviation divides by n. (TensorFlow,
- * per_image_standardization: a constant image becomes zeros.) */
+ * per_image_standardization: a constant image becomes zeros.) n is a multiple of 4: four sums go on beside each other,
+ * because one would wait for each addition before the next. */
 static void standardise(float *x, size_t n)
 {
-    double sum = 0, squares = 0, mean, deviation, least = 1 / sqrt((double)n);
+    double sums[4] = { 0 }, squares[4] = { 0 }, mean, deviation, least = 1 / sqrt((double)n), factor;
 
+    for (size_t i = 0; i < n; i += 4)
+        for (size_t k = 0; k < 4; k++)
+            sums[k] += x[i + k];
+    mean = (sums[0] + sums[1] + sums[2] + sums[3]) / (double)n;
+    for (size_t i = 0; i < n; i += 4)
+        for (size_t k = 0; k < 4; k++)
+            squares[k] += (x[i + k] - mean) * (x[i + k] - mean);
+    deviation = sqrt((squares[0] + squares[1] + squares[2] + squares[3]) / (double)n);
+    factor = 1 / (deviation < least ? least : deviation);
     for (size_t i = 0; i < n; i++)
-        sum += x[i];
-    mean = sum / (double)n;
-    for (size_t i = 0; i < n; i++)
-        squares += (x[i] - mean) * (x[i] - mean);
-    deviation = sqrt(squares / (double)n);
-    if (deviation < least)
-        deviation = least;
-    for (size_t i = 0; i < n; i++)
-        x[i] = (float)((x[i] - mean) / deviation);
+        x[i] = (float)((x[i] - mean) * factor);
 }
 
 /* Brightness: x + shift. Contrast: (x - m) * factor + m, m the mean of the channel after the shift. Neither clips. */
