@@ -1,0 +1,521 @@
+/* Networks as their users see them: what must not depend on batch sizes, the exchange vector, mistakes of builders. */
+#include "base/random.h"
+#include "model/network.h"
+#include "model/network_builder.h"
+#include "tests/model/steps.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { ROOM = 48 };
+
+struct fed {
+    real *images;
+    int32_t labels[ROOM];
+    int64_t samples[ROOM];
+    size_t image; /* reals */
+};
+
+static struct network *new_network(const char *model, int max_batch)
+{
+    struct error e = { 0 };
+    struct network *n = NULL;
+
+    if (network_new(&n, model_find(model), max_batch, &e) < 0)
+        fail_msg("%s", e.message);
+    network_initialize(n, 5);
+    return n;
+}
+
+static struct fed *new_fed(const char *model)
+{
+    const struct model *m = model_find(model);
+    struct fed *f = calloc(1, sizeof *f);
+    struct random r;
+
+    assert_non_null(f);
+    f->image = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
+    f->images = malloc(ROOM * f->image * sizeof *f->images);
+    assert_non_null(f->images);
+    random_init(&r, 3, RANDOM_TEST, 0, 0);
+    for (size_t i = 0; i < ROOM * f->image; i++)
+        f->images[i] = (real)random_normal(&r);
+    for (int i = 0; i < ROOM; i++) {
+        f->labels[i] = (int32_t)random_below(&r, 10);
+        f->samples[i] = 100 + 7 * i;
+    }
+    return f;
+}
+
+static void free_fed(struct fed *f)
+{
+    free(f->images);
+    free(f);
+}
+
+static struct network_batch part(const struct fed *f, int first, int count)
+{
+    return (struct network_batch){ f->images + (size_t)first * f->image, f->labels + first, f->samples + first, count };
+}
+
+static double difference(const real *a, const real *b, size_t n)
+{
+    double square = 0, norm = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        square += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        norm += (double)b[i] * (double)b[i];
+    }
+    return sqrt(square / norm);
+}
+
+/* float, with oneDNN or OpenBLAS, against what double computes. */
+static void same_as_double(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof step_cases / sizeof *step_cases; i++) {
+        struct error e = { 0 };
+        const struct step_figures f = step_figures(step_cases[i].model, &e), *want = &step_cases[i].want;
+        const double got[] = { f.cross_entropy, f.gradient_norm, f.gradient_sum, f.statistics_sum, f.inference_loss,
+                               f.first_logit };
+        const double wanted[] = { want->cross_entropy, want->gradient_norm, want->gradient_sum, want->statistics_sum,
+                                  want->inference_loss, want->first_logit };
+
+        for (size_t k = 0; k < sizeof got / sizeof *got; k++)
+            if (!(fabs(got[k] - wanted[k]) <= 2e-5 * (fabs(wanted[k]) + 0.1)))
+                fail_msg("%s, figure %zu: %.9g instead of %.9g %s", step_cases[i].model, k, got[k], wanted[k],
+                         e.message);
+    }
+}
+
+static void inference_in_any_parts(void **state)
+{
+    (void)state;
+    for (const char *const *name = model_names(); *name; name++) {
+        struct fed *f = new_fed(*name);
+        struct network *whole = new_network(*name, ROOM), *small = new_network(*name, 5);
+        real all[ROOM * 10], parts[ROOM * 10], again[ROOM * 10];
+
+        network_infer(whole, f->images, ROOM, all);
+        network_infer(whole, f->images, ROOM, again);
+        assert_memory_equal(all, again, sizeof all);
+        for (int size = 1; size <= ROOM; size = size * 2 + 1) {
+            for (int first = 0; first < ROOM; first += size)
+                network_infer(small, f->images + (size_t)first * f->image, ROOM - first < size ? ROOM - first : size,
+                              parts + first * 10);
+            assert_true(difference(parts, all, ROOM * 10) < 1e-6);
+        }
+        free_fed(f);
+        network_free(whole);
+        network_free(small);
+    }
+}
+
+static void scores(void **state)
+{
+    (void)state;
+    for (const char *const *name = model_names(); *name; name++) {
+        struct fed *f = new_fed(*name);
+        struct network *n = new_network(*name, 7);
+        real logits[ROOM * 10];
+        struct network_batch batch = part(f, 0, ROOM);
+        struct network_result result, one;
+        double sum = 0;
+        int64_t correct = 0;
+
+        network_infer(n, f->images, ROOM, logits);
+        for (int i = 0; i < ROOM; i++) /* what the network says is right */
+            for (int c = 0, top = -1; c < 10; c++)
+                if (top < 0 || logits[i * 10 + c] > logits[i * 10 + top])
+                    f->labels[i] = i % 3 ? c : (c + 1) % 10, top = c;
+        network_score(n, &batch, &result);
+        assert_int_equal(result.correct, ROOM - ROOM / 3);
+        for (int i = 0; i < ROOM; i++) {
+            batch = part(f, i, 1);
+            network_score(n, &batch, &one);
+            sum += one.cross_entropy;
+            correct += one.correct;
+        }
+        assert_int_equal(correct, result.correct);
+        assert_true(fabs(sum - result.cross_entropy) < 1e-5 * sum);
+        free_fed(f);
+        network_free(n);
+    }
+}
+
+/* Two runs give the same bits, whatever max_batch is and whoever's memory the exchange vector lies in. */
+static void same_bits(void **state)
+{
+    static const int counts[] = { 1, 5, 33, ROOM };
+
+    (void)state;
+    for (const char *const *name = model_names(); *name; name++) {
+        struct fed *f = new_fed(*name);
+        struct network *a = new_network(*name, ROOM);
+        const size_t n = network_parameter_count(a) + network_statistic_count(a);
+        void *memory;
+
+        assert_int_equal(posix_memalign(&memory, 64, n * sizeof(real)), 0);
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            struct network *b = new_network(*name, counts[i]);
+            struct network_batch batch = part(f, 0, counts[i]);
+            struct network_result first, second;
+
+            network_set_exchange(b, memory);
+            memset(memory, 0xff, n * sizeof(real));
+            network_train(a, &batch, 1, 3, NULL, NULL, &first);
+            network_train(b, &batch, 1, 3, NULL, NULL, &second);
+            assert_memory_equal(network_exchange(a), memory, n * sizeof(real));
+            assert_memory_equal(&first, &second, sizeof first);
+            network_free(b);
+        }
+        free(memory);
+        free_fed(f);
+        network_free(a);
+    }
+}
+
+/* Without batch norm the sums of two halves are the sum of the whole, dropout included: it follows the sample. */
+static void halves_add_up(void **state)
+{
+    static const char *const names[] = { "lenet", "cifar10_cnn" };
+
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct fed *f = new_fed(names[k]);
+        struct network *n = new_network(names[k], ROOM);
+        const size_t count = network_parameter_count(n);
+        real *sum = calloc(count, sizeof *sum);
+        struct network_batch batch;
+        struct network_result result, halves = { 0, 0 };
+
+        assert_non_null(sum);
+        for (int first = 0; first < ROOM; first += ROOM / 2) {
+            batch = part(f, first, ROOM / 2);
+            network_train(n, &batch, 1, 3, NULL, NULL, &result);
+            halves.cross_entropy += result.cross_entropy;
+            halves.correct += result.correct;
+            for (size_t i = 0; i < count; i++)
+                sum[i] += network_exchange(n)[i];
+        }
+        batch = part(f, 0, ROOM);
+        network_train(n, &batch, 1, 3, NULL, NULL, &result);
+        assert_true(difference(sum, network_exchange(n), count) < 1e-5);
+        assert_true(fabs(halves.cross_entropy / result.cross_entropy - 1) < 1e-6);
+        assert_int_equal(halves.correct, result.correct);
+        free(sum);
+        free_fed(f);
+        network_free(n);
+    }
+}
+
+/* Dropout: another step or another sample draws anew. */
+static void dropout_draws(void **state)
+{
+    struct fed *f = new_fed("lenet");
+    struct network *n = new_network("lenet", 4);
+    struct network_batch batch = part(f, 0, 4);
+    struct network_result a, b;
+
+    (void)state;
+    network_train(n, &batch, 1, 3, NULL, NULL, &a);
+    network_train(n, &batch, 1, 4, NULL, NULL, &b);
+    assert_true(fabs(a.cross_entropy - b.cross_entropy) > 1e-9);
+    network_train(n, &batch, 2, 3, NULL, NULL, &b);
+    assert_true(fabs(a.cross_entropy - b.cross_entropy) > 1e-9);
+    batch.samples = NULL;
+    network_train(n, &batch, 1, 3, NULL, NULL, &b);
+    assert_true(fabs(a.cross_entropy - b.cross_entropy) > 1e-9);
+    free_fed(f);
+    network_free(n);
+}
+
+/* What ready() promised: a copy of the exchange vector at each call, compared with the end. */
+struct watch {
+    struct network *n;
+    size_t low, calls, total;
+    real **copies;
+    size_t *lows;
+};
+
+static void on_ready(void *context, size_t low)
+{
+    struct watch *w = context;
+
+    assert_true(low <= w->low && (low < w->low || w->calls == 0));
+    w->low = low;
+    w->copies = realloc(w->copies, (w->calls + 1) * sizeof *w->copies);
+    w->lows = realloc(w->lows, (w->calls + 1) * sizeof *w->lows);
+    assert_non_null(w->copies);
+    assert_non_null(w->lows);
+    w->copies[w->calls] = malloc(w->total * sizeof(real));
+    assert_non_null(w->copies[w->calls]);
+    memcpy(w->copies[w->calls], network_exchange(w->n), w->total * sizeof(real));
+    w->lows[w->calls++] = low;
+}
+
+static void ready(void **state)
+{
+    (void)state;
+    for (const char *const *name = model_names(); *name; name++) {
+        struct fed *f = new_fed(*name);
+        struct network *n = new_network(*name, 9);
+        struct watch w = { n, network_parameter_count(n), 0, network_parameter_count(n) + network_statistic_count(n),
+                           NULL, NULL };
+        struct network_batch batch = part(f, 0, 9);
+        struct network_result result;
+
+        network_train(n, &batch, 1, 0, on_ready, &w, &result);
+        assert_int_equal(w.low, 0);
+        assert_int_equal(w.lows[0], network_parameter_count(n)); /* the statistics come first */
+        assert_true(w.calls >= 3);
+        for (size_t k = 0; k < w.calls; k++) {
+            assert_memory_equal(w.copies[k] + w.lows[k], network_exchange(n) + w.lows[k],
+                                (w.total - w.lows[k]) * sizeof(real));
+            free(w.copies[k]);
+        }
+        free(w.copies);
+        free(w.lows);
+        free_fed(f);
+        network_free(n);
+    }
+}
+
+/* Batch statistics in the exchange vector are sums over samples: of a batch seen twice, twice that of the batch. */
+static void statistics_add_up(void **state)
+{
+    struct fed *f = new_fed("resnet32");
+    struct network *n = new_network("resnet32", 8);
+    const size_t p = network_parameter_count(n), s = network_statistic_count(n);
+    struct network_batch batch = part(f, 0, 4);
+    struct network_result result;
+    real *once = malloc(s * sizeof *once);
+
+    (void)state;
+    assert_non_null(once);
+    network_train(n, &batch, 1, 0, NULL, NULL, &result);
+    for (size_t i = 0; i < s; i++)
+        once[i] = 2 * network_exchange(n)[p + i];
+    memcpy(f->images + 4 * f->image, f->images, 4 * f->image * sizeof *f->images);
+    memcpy(f->labels + 4, f->labels, 4 * sizeof *f->labels);
+    batch.count = 8;
+    network_train(n, &batch, 1, 0, NULL, NULL, &result);
+    assert_true(difference(network_exchange(n) + p, once, s) < 1e-5);
+    free(once);
+    free_fed(f);
+    network_free(n);
+}
+
+/* A channel that hardly varies around a large mean: the variance must not drown in the mean's square. */
+static void variance_beside_large_mean(void **state)
+{
+    struct fed *f = new_fed("resnet32");
+    struct network *n = new_network("resnet32", ROOM);
+    const size_t p = network_parameter_count(n);
+    struct network_batch batch = part(f, 0, ROOM);
+    struct network_result result;
+    real *w = network_parameters(n); /* init/init_conv/DW [3,3,3,16]: channel 0 copies the middle pixel's red */
+    double sum = 0, square = 0, count = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 27; i++)
+        w[i * 16] = i == 12 ? 1 : 0;
+    for (size_t i = 0; i < ROOM * f->image; i++)
+        f->images[i] = (real)(1000 + 0.5 * (double)f->images[i]);
+    for (size_t i = 0; i < ROOM * f->image; i += 3)
+        sum += (double)f->images[i], count++;
+    for (size_t i = 0; i < ROOM * f->image; i += 3)
+        square += ((double)f->images[i] - sum / count) * ((double)f->images[i] - sum / count);
+    network_train(n, &batch, 1, 0, NULL, NULL, &result);
+    assert_true(fabs((double)network_exchange(n)[p] / ROOM / (sum / count) - 1) < 1e-6);
+    assert_true(fabs((double)network_exchange(n)[p + 16] / ROOM / (square / count) - 1) < 1e-4);
+    free_fed(f);
+    network_free(n);
+}
+
+/* NaN is passed on, not hidden: somebody is watching for it. */
+static void nan_is_seen(void **state)
+{
+    (void)state;
+    for (const char *const *name = model_names(); *name; name++) {
+        struct fed *f = new_fed(*name);
+        struct network *n = new_network(*name, 3);
+        struct network_batch batch = part(f, 0, 3);
+        struct network_result result;
+        size_t count;
+        const struct variable *v = network_variables(n, &count);
+
+        network_parameters(n)[v[count - 1].offset] = (real)NAN;
+        network_score(n, &batch, &result);
+        assert_true(isnan(result.cross_entropy));
+        network_train(n, &batch, 1, 0, NULL, NULL, &result);
+        assert_true(isnan(result.cross_entropy));
+        free_fed(f);
+        network_free(n);
+    }
+}
+
+static size_t count_threads(void)
+{
+    DIR *d = opendir("/proc/self/task");
+    size_t n = 0;
+
+    assert_non_null(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static void starts_no_threads(void **state)
+{
+    const size_t before = count_threads();
+    struct fed *f = new_fed("resnet32");
+    struct network *n = new_network("resnet32", 16);
+    struct network_batch batch = part(f, 0, 16);
+    struct network_result result;
+
+    (void)state;
+    network_train(n, &batch, 1, 0, NULL, NULL, &result);
+    network_score(n, &batch, &result);
+    assert_int_equal(count_threads(), before);
+    free_fed(f);
+    network_free(n);
+}
+
+/* ---- models that cannot be ---------------------------------------------------------------------------------------- */
+
+static const struct kernel_options plain = { INITIAL_NORMAL, 0.1, 0 };
+
+static int no_end(struct network_builder *b, struct error *e)
+{
+    (void)e;
+    network_builder_convolution(b, network_builder_images(b), "w", 4, 3, 1, PADDING_SAME, &plain);
+    return OK;
+}
+
+static int window_too_large(struct network_builder *b, struct error *e)
+{
+    int x = network_builder_convolution(b, network_builder_images(b), "w", 4, 9, 1, PADDING_VALID, &plain);
+
+    (void)e;
+    x = network_builder_dense(b, x, "d", 3, &plain);
+    network_builder_cross_entropy(b, x);
+    return OK;
+}
+
+static int same_name(struct network_builder *b, struct error *e)
+{
+    int x = network_builder_convolution(b, network_builder_images(b), "w", 4, 3, 1, PADDING_SAME, &plain);
+
+    (void)e;
+    network_builder_cross_entropy(b, network_builder_dense(b, x, "w", 3, &plain));
+    return OK;
+}
+
+static int used_after_change(struct network_builder *b, struct error *e)
+{
+    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, 3, 1, PADDING_SAME, &plain);
+
+    (void)e;
+    network_builder_bias(b, x, "b", 0, RELU);
+    network_builder_cross_entropy(b, network_builder_dense(b, x, "d", 3, &plain));
+    return OK;
+}
+
+static int changed_while_used(struct network_builder *b, struct error *e)
+{
+    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, 3, 1, PADDING_SAME, &plain);
+
+    (void)e;
+    network_builder_max_pool(b, x, 2, 2, PADDING_SAME);
+    network_builder_bias(b, x, "b", 0, RELU);
+    return OK;
+}
+
+static int wrong_classes(struct network_builder *b, struct error *e)
+{
+    (void)e;
+    network_builder_cross_entropy(b, network_builder_dense(b, network_builder_images(b), "d", 4, &plain));
+    return OK;
+}
+
+static int unequal_sum(struct network_builder *b, struct error *e)
+{
+    const int x = network_builder_images(b);
+
+    (void)e;
+    network_builder_add(b, network_builder_convolution(b, x, "v", 4, 3, 1, PADDING_SAME, &plain),
+                        network_builder_convolution(b, x, "w", 5, 3, 1, PADDING_SAME, &plain));
+    return OK;
+}
+
+static int says_no(struct network_builder *b, struct error *e)
+{
+    (void)b;
+    return error_set(e, ERR_ARG, "this model says no");
+}
+
+static double constant_rate(double base, int64_t step)
+{
+    (void)step;
+    return base;
+}
+
+static void mistakes(void **state)
+{
+    static const struct {
+        int (*build)(struct network_builder *b, struct error *e);
+        const char *says;
+    } cases[] = {
+        { no_end, "no cross entropy" },       { window_too_large, "no pixels" },      { same_name, "two variables" },
+        { used_after_change, "in place" },    { changed_while_used, "in place" },     { wrong_classes, "logit a class" },
+        { unequal_sum, "differ in shape" },   { says_no, "says no" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int max_batch = 0; max_batch < 2; max_batch++) {
+            const struct model m = { .name = "wrong", .height = 6, .width = 6, .channels = 2, .classes = 3,
+                                     .schedule = constant_rate, .build = cases[i].build };
+            struct network *n = NULL;
+            struct error e = { 0 };
+
+            assert_int_equal(network_new(&n, &m, max_batch, &e), ERR_ARG);
+            if (!strstr(e.message, cases[i].says))
+                fail_msg("case %zu says: %s", i, e.message);
+            assert_null(n);
+        }
+}
+
+static void impossible_batch(void **state)
+{
+    struct network *n = NULL;
+    struct error e = { 0 };
+
+    (void)state;
+    assert_int_equal(network_new(&n, model_find("lenet"), -1, &e), ERR_ARG);
+    network_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_as_double),    cmocka_unit_test(inference_in_any_parts),
+        cmocka_unit_test(scores),            cmocka_unit_test(same_bits),
+        cmocka_unit_test(halves_add_up),     cmocka_unit_test(dropout_draws),
+        cmocka_unit_test(ready),             cmocka_unit_test(statistics_add_up),
+        cmocka_unit_test(nan_is_seen),       cmocka_unit_test(variance_beside_large_mean),
+        cmocka_unit_test(starts_no_threads), cmocka_unit_test(mistakes),
+        cmocka_unit_test(impossible_batch),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
