@@ -11,7 +11,7 @@
 /* Sizes in the units of the picture. A panel is title, plot, axis, then a line of text for each run. */
 enum {
     PANEL_WIDTH = 560, PLOT_HEIGHT = 240, LEFT = 62, RIGHT = 20, TITLE = 38, AXIS = 46, ROW = 18, MARGIN = 24, GAP = 28,
-    LEGEND = 40, ROWS_MOST = 8, COLOURS = 8, TICKS = 6,
+    LEGEND = 40, ROWS_MOST = 8, COLOURS = 8, TICKS = 6, TICKS_MOST = 20,
 };
 
 /* Okabe and Ito's colours for all kinds of sight, in an order that keeps neighbours apart, darkened where they were too
@@ -70,7 +70,7 @@ static void step_text(double v, char *out, size_t size)
 
 static void time_text(double v, double span, char *out, size_t size)
 {
-    time_t t = (time_t)v;
+    time_t t = fabs(v) < 1e11 ? (time_t)v : 0; /* to the year 5000: beyond, what stands there is no time */
     struct tm tm;
 
     gmtime_r(&t, &tm);
@@ -108,6 +108,12 @@ static double tick_step(double span, int most, int is_time)
     return raw <= power ? power : raw <= 2 * power ? 2 * power : raw <= 5 * power ? 5 * power : 10 * power;
 }
 
+/* What can be placed: beyond 1e300 even differences overflow. */
+static int placeable(double x, double y)
+{
+    return fabs(x) < 1e300 && fabs(y) < 1e300; /* no NaN either */
+}
+
 static double place_x(const struct frame *f, double x)
 {
     return f->left + (x - f->x0) / (f->x1 - f->x0) * f->width;
@@ -130,7 +136,7 @@ static void span(const struct picture_panel *panel, struct frame *f)
         for (size_t k = 0; k < panel->curves[i].count; k++) {
             struct picture_point q = panel->curves[i].points[k];
 
-            if (!isfinite(q.y) || !isfinite(q.x))
+            if (!placeable(q.x, q.y))
                 continue;
             if (!any++) {
                 f->x0 = f->x1 = q.x;
@@ -141,9 +147,10 @@ static void span(const struct picture_panel *panel, struct frame *f)
             f->y0 = fmin(f->y0, q.y);
             f->y1 = fmax(f->y1, q.y);
         }
-    if (!(f->x1 - f->x0 > fabs(f->x1) * 1e-12)) {
-        f->x0 -= 0.5;
-        f->x1 = f->x0 + 1;
+    air = fmax(0.5, fabs(f->x1) * 1e-9);
+    if (!(f->x1 - f->x0 > fabs(f->x1) * 1e-12)) { /* one step, or steps that doubles hardly tell apart */
+        f->x0 -= air;
+        f->x1 = f->x0 + 2 * air;
     }
     air = f->y1 - f->y0 > fabs(f->y1) * 1e-9 ? (f->y1 - f->y0) * 0.06 : fabs(f->y1) * 0.1 + 1e-30;
     /* A quantity that never was negative does not look as if it could be. */
@@ -159,20 +166,24 @@ static void draw_axes(struct buffer *b, const struct picture *p, const struct fr
     double step = tick_step(f->y1 - f->y0, TICKS, 0);
     char text[64];
 
-    for (double k = ceil(f->y0 / step); k * step <= f->y1; k++) {
-        double y = place_y(f, k * step);
+    for (int i = 0; i < TICKS_MOST; i++) {
+        double at = (ceil(f->y0 / step) + i) * step, y = place_y(f, at);
 
-        snprintf(text, sizeof text, "%.6g", k == 0 ? 0 : k * step);
+        if (!(at <= f->y1))
+            break;
+        snprintf(text, sizeof text, "%.6g", at == 0 ? 0 : at);
         buffer_format(b, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text class=\"tick\" x=\"%.1f\" y=\"%.1f\" "
                       "text-anchor=\"end\">%s</text>\n", f->left, y, f->left + f->width, f->left - 8, y + 4, text);
     }
     step = tick_step(f->x1 - f->x0, TICKS, p->axis != PICTURE_STEP);
     if (p->axis == PICTURE_STEP && step < 1)
         step = 1;
-    for (double k = ceil(f->x0 / step); k * step <= f->x1; k++) {
-        double x = place_x(f, k * step);
+    for (int i = 0; i < TICKS_MOST; i++) {
+        double at = (ceil(f->x0 / step) + i) * step, x = place_x(f, at);
 
-        axis_text(p, k * step, f->x1 - f->x0, text, sizeof text);
+        if (!(at <= f->x1))
+            break;
+        axis_text(p, at, f->x1 - f->x0, text, sizeof text);
         buffer_format(b, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/><text class=\"tick\" x=\"%.1f\" y=\"%.1f\" "
                       "text-anchor=\"middle\">%s</text>\n", x, f->top + f->height, x, f->top + f->height + 18, text);
     }
@@ -221,7 +232,7 @@ static void pen_to(struct pen *pen, double x, double y)
 {
     long column;
 
-    if (!isfinite(y) || !isfinite(x)) {
+    if (!placeable(x, y)) {
         pen_flush(pen);
         pen->down = 0;
         return;
@@ -276,7 +287,7 @@ static struct summary summary_of(const struct picture_curve *c, int lower)
     for (size_t i = 0; i < c->count; i++) {
         const struct picture_point *q = &c->points[i];
 
-        if (!isfinite(q->y) || !isfinite(q->x))
+        if (!placeable(q->x, q->y))
             continue;
         s.last = q;
         if (!s.best || (lower ? q->y < s.best->y : q->y > s.best->y))

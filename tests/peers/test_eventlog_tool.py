@@ -211,5 +211,10 @@ def test_compare(log, tmp_path):
         texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
         assert {"loss", "eval", "."} <= set(texts)
         assert len(root.findall(".//*[@class='last c1']")) == 1
+    subprocess.run([SAMPLE, "many", tmp_path / "many"], check=True)  # steps to 2^63, NaN, infinities
+    run("compare", tmp_path / "many", "-o", tmp_path / "many.svg", "--tag=l*/1?", "--tag=*π*")
+    drawn = (tmp_path / "many.svg").read_text()
+    xml.etree.ElementTree.fromstring(drawn)
+    assert "nan" not in drawn and "inf" not in drawn.replace("info", "")
     run("compare", log, "--tag=nothing", "-o", tmp_path / "n.svg", status=1)
     assert not (tmp_path / "n.svg").exists()
