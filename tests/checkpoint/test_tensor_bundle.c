@@ -3,6 +3,7 @@
 
 #include "base/crc32c.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/state_file.h"
 #include "checkpoint/string_tensor.h"
 #include "checkpoint/table.h"
 #include "checkpoint/tensor_bundle.h"
@@ -326,6 +327,7 @@ static int64_t newest_step(struct fixture *f)
     static float values[100000];
     struct tensor_bundle *b;
     struct error e = { 0 };
+    struct state_file listed;
     char name[64], prefix[300];
     struct buffer text;
     int64_t step;
@@ -344,6 +346,12 @@ static int64_t newest_step(struct fixture *f)
     snprintf(prefix, sizeof prefix, "model_checkpoint_path: \"%s\"", name);
     if (!strstr(buffer_text(&text), prefix))
         fail_msg("the newest is %s, the state file says %s", name, buffer_text(&text));
+    /* Deletion comes after the list was replaced, so all that is listed is whole. */
+    assert_int_equal(state_file_parse(text.data, text.length, &listed, &e), OK);
+    for (size_t i = 0; i < listed.count; i++)
+        if (!checkpoint_complete(fixture_path(f, listed.paths[i]), &e))
+            fail_msg("%s is listed: %s", listed.paths[i], e.message);
+    state_file_release(&listed);
     buffer_release(&text);
     return step;
 }
