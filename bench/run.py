@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""The benchmarks: tables with the peers beside us. `make bench` runs this; BENCH_ARGS='--only NAME ...' picks.
+
+  resnet32_speed      images/s of ResNet-32 training: our trainer with 1 and 2 ranks, PyTorch, TensorFlow
+  train_step          images/s of one rank of each model without input and exchange, and where the time goes
+  resnet32_accuracy   test precision after the same few hundred steps: ours and PyTorch
+
+A peer that is not installed is named as missing; the rest runs. Figures of one machine compare only within one run.
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+
+import programs
+import resnet32_accuracy
+import resnet32_speed
+
+
+
+def train_step(options):
+    """bench/train_step.c with each model."""
+    path = pathlib.Path(options.build) / "bench" / "train_step"
+    if not path.exists():
+        print(f"\ntrain_step: missing: {path} is not built; `make bench` builds it")
+        return []
+    outputs = []
+    for model, steps in (("lenet", 50), ("cifar10_cnn", 10), ("resnet32", 6)):
+        print(f"\n{model}, batch {options.batch_size}, training and inference alone:", flush=True)
+        outputs.append(subprocess.run([path, model, str(options.batch_size), str(steps)], env=programs.ENVIRONMENT))
+    return [run for run in outputs if run.returncode == 0]
+
+
+BENCHMARKS = {"train_step": train_step, "resnet32_speed": resnet32_speed.run,
+              "resnet32_accuracy": resnet32_accuracy.run}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build", help="where the programs are (build)")
+    parser.add_argument("--only", action="append", choices=BENCHMARKS, help="run this one; may be given again")
+    parser.add_argument("--cifar10-dir", help="CIFAR-10 in its binary version; without it noise is trained on")
+    parser.add_argument("--batch-size", type=int, default=128, help="a process (128)")
+    speed = parser.add_argument_group("resnet32_speed")
+    speed.add_argument("--steps", type=int, default=100, help="(100)")
+    speed.add_argument("--warm-up", type=int, default=20, help="steps not counted (20)")
+    speed.add_argument("--log-every", type=int, default=10, help="(10)")
+    speed.add_argument("--rounds", type=int, default=3, help="(3)")
+    speed.add_argument("--without", action="append", default=[], metavar="WORD",
+                       help="leave out the lines that hold this word")
+    accuracy = parser.add_argument_group("resnet32_accuracy")
+    accuracy.add_argument("--accuracy-steps", type=int, default=300, help="(300)")
+    accuracy.add_argument("--evaluate-every", type=int, default=100, help="(100)")
+    accuracy.add_argument("--seeds", type=int, default=2, help="trainings of each side (2)")
+    options = parser.parse_args()
+    done = [BENCHMARKS[name](options) for name in BENCHMARKS if not options.only or name in options.only]
+    sys.exit(0 if any(done) else 1)
+
+
+main()
