@@ -31,7 +31,8 @@ struct eventlog_error {
 /*
  * A writer appends to one event file of its own. The first record (brain.Event:2) is in the file when open returns.
  * Only whole records are written; an append that fails is cut back to the last whole record, and the writer can be
- * used again once there is room. One writer is for one thread at a time.
+ * used again once there is room. One writer is for one thread at a time, and for the process that opened it: in a
+ * forked child its functions fail with EVENTLOG_ERROR_ARGUMENT and write nothing; the child opens a writer of its own.
  */
 struct eventlog_writer;
 

@@ -117,6 +117,16 @@ static void test_cut_and_replaced(void **state)
     for (int i = 4; i <= 5; i++)
         assert_int_equal(next(r), i);
     assert_int_equal(next(r), -1);
+    /* Another file that begins alike and is as long: its other records tell. */
+    m = scalars(longer, 1, 1);
+    m += scalars(longer + m, 21, 5);
+    put(other, O_TRUNC, longer, m);
+    assert_int_equal(rename(other, path), 0);
+    assert_int_equal(next(r), -3);
+    assert_int_equal(next(r), 1);
+    for (int i = 21; i <= 25; i++)
+        assert_int_equal(next(r), i);
+    assert_int_equal(next(r), -1);
     /* Gone: what was read stays. */
     assert_int_equal(rename(path, other), 0);
     assert_int_equal(next(r), -1);
