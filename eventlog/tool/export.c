@@ -418,6 +418,8 @@ int command_export(int argc, char **argv)
         rc = error_set(&e, ERR_ARG, "which log directory? 'eventlog export --help' tells more");
     if (rc != OK || check(&options, &a, &e) != OK)
         return scan_fail(&s, &e);
+    if (a.output && !strcmp(a.output, "-"))
+        a.output = NULL;
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
         status = write_log(&s, &a, &e);
     scan_close(&s);

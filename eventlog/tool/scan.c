@@ -70,6 +70,7 @@ static void tell_damage(struct scan *s, const char *path, const struct event_dam
 
     if (d->kind == EVENT_DAMAGE_UTF8) {
         s->bad_text++;
+        s->damaged += s->quiet_damage; /* a command that lists damage lists this, too */
         return;
     }
     s->damaged++;

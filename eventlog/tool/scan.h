@@ -18,7 +18,7 @@ struct scan {
     struct log_directory directory;
     int quiet_damage;               /* the command tells damage itself */
     uint64_t bytes, bytes_done;     /* of the runs that match, for progress */
-    uint64_t damaged;               /* damaged records so far, bad UTF-8 not counted */
+    uint64_t damaged;               /* damaged records so far; bad UTF-8 counts only with quiet_damage */
     uint64_t bad_text;              /* events with a string that is not UTF-8, of this run */
     int failed;                     /* a file or directory could not be read: EXIT_USAGE in the end */
 };
