@@ -1,0 +1,171 @@
+/* Files: replacing under failing calls, locks between processes, reading with a limit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct fixture {
+    char directory[64], path[96];
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    strcpy(f->directory, "/tmp/file-XXXXXX");
+    *state = f;
+    if (!mkdtemp(f->directory))
+        return -1;
+    snprintf(f->path, sizeof f->path, "%s/f", f->directory);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    unlink(f->path);
+    rmdir(f->directory); /* fails if a temporary file was left, which the tests look for themselves */
+    free(f);
+    return 0;
+}
+
+static void assert_holds(const char *path, const char *text)
+{
+    struct buffer got = BUFFER_EMPTY;
+    struct error e = { 0 };
+
+    assert_int_equal(file_read(path, 100, &got, &e), OK);
+    assert_string_equal(buffer_text(&got), text);
+    buffer_release(&got);
+}
+
+/* The n-th call fails or the process dies before it: the old bytes or the new ones. */
+static void test_replace(void **state)
+{
+    struct fixture *f = *state;
+    char left[160];
+    int failed = 1, status;
+
+    for (long n = 1; failed; n++) {
+        struct io_failing failing = { .fail_at = n, .error_number = EIO, .short_writes = (int)(n % 2) };
+        struct io io = io_failing_table(&failing);
+        struct error e = { 0 };
+        struct buffer got = BUFFER_EMPTY;
+        int rc;
+
+        assert_int_equal(file_replace(NULL, f->path, "old", 3, &e), OK);
+        rc = file_replace(&io, f->path, "new and longer", 14, &e);
+        failed = failing.calls >= n;
+        assert_int_equal(file_read(f->path, 100, &got, &e), OK);
+        assert_true(strcmp(got.data, "new and longer") == 0 || (rc != OK && strcmp(got.data, "old") == 0));
+        buffer_release(&got);
+        snprintf(left, sizeof left, "%s.tmp.%ld", f->path, (long)getpid());
+        assert_int_equal(access(left, F_OK), -1);
+        assert_in_range(n, 1, 50);
+    }
+    for (long n = 1, killed = 1; killed; n++) {
+        struct error e = { 0 };
+        pid_t child;
+
+        assert_int_equal(file_replace(NULL, f->path, "old", 3, &e), OK);
+        if ((child = fork()) == 0) {
+            struct io_failing failing = { .fail_at = n, .kill = 1 };
+            struct io io = io_failing_table(&failing);
+
+            _exit(file_replace(&io, f->path, "new", 3, NULL) == OK ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        killed = WIFSIGNALED(status);
+        snprintf(left, sizeof left, "%s.tmp.%ld", f->path, (long)child);
+        unlink(left);
+        if (!killed)
+            assert_holds(f->path, "new");
+    }
+}
+
+static void test_read_limit(void **state)
+{
+    struct fixture *f = *state;
+    struct buffer got = BUFFER_EMPTY;
+    struct error e = { 0 };
+
+    assert_int_equal(file_read(f->path, 100, &got, &e), ERR_IO);
+    assert_int_equal(e.system, ENOENT);
+    assert_int_equal(file_replace(NULL, f->path, "12345", 5, &e), OK);
+    assert_int_equal(file_read(f->path, 5, &got, &e), OK);
+    assert_int_equal(got.length, 5);
+    buffer_clear(&got);
+    assert_int_equal(file_read(f->path, 4, &got, &e), ERR_NOMEM);
+    buffer_release(&got);
+}
+
+static void test_lock(void **state)
+{
+    struct fixture *f = *state;
+    struct error e = { 0 };
+    int ready[2], done[2], fd, status;
+    char byte;
+    pid_t child;
+
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(done), 0);
+    if ((child = fork()) == 0) {
+        int rc = file_lock(f->path, &fd, NULL);
+
+        if (write(ready[1], rc == OK ? "y" : "n", 1) == 1)
+            (void)!read(done[0], &byte, 1); /* until the parent kills us */
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(byte, 'y');
+    assert_int_equal(file_lock(f->path, &fd, &e), ERR_PEER);
+    assert_non_null(strstr(e.message, "locked by another process"));
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(file_lock(f->path, &fd, &e), OK); /* given up with the process */
+    close(fd);
+    close(ready[0]);
+    close(ready[1]);
+    close(done[0]);
+    close(done[1]);
+}
+
+static void test_names(void **state)
+{
+    struct error e = { 0 };
+    char out[8];
+
+    (void)state;
+    assert_int_equal(file_join(out, sizeof out, "a", "bc", &e), OK);
+    assert_string_equal(out, "a/bc");
+    assert_int_equal(file_join(out, sizeof out, "a/", "bc", &e), OK);
+    assert_string_equal(out, "a/bc");
+    assert_int_equal(file_join(out, sizeof out, "abcd", "efg", &e), ERR_ARG);
+    assert_string_equal(file_base_name("/a/b"), "b");
+    assert_string_equal(file_base_name("b"), "b");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_replace, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_read_limit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lock, setup, teardown),
+        cmocka_unit_test(test_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
