@@ -274,6 +274,21 @@ def rewritten_index(prefix, folder, order):
     return (folder / "again.index").read_bytes()
 
 
+def test_large_index_of_tensorflow(tmp_path):
+    """Several data blocks, and a key that gets a block to itself."""
+    names = sorted([f"scope/{i % 90:03d}/weights_{i:05d}" for i in range(14000)])
+    tensors = [tf.constant(numpy.full(i % 4, i, numpy.float32)) for i in range(len(names))]
+    prefix = tmp_path / "many"
+    tf.raw_ops.SaveV2(prefix=str(prefix), tensor_names=names, shape_and_slices=[""] * len(names), tensors=tensors)
+    assert (tmp_path / "many.index").stat().st_size > 2 ** 18
+    assert same_as_tensorflow(prefix, tmp_path) == len(names)
+    assert (tmp_path / "many.index").read_bytes() == rewritten_index(prefix, tmp_path, names)
+    names = ["a", "k" * 600_000, "z"]
+    prefix = tmp_path / "long"
+    tf.raw_ops.SaveV2(prefix=str(prefix), tensor_names=names, shape_and_slices=[""] * 3, tensors=tensors[1:4])
+    assert same_as_tensorflow(prefix, tmp_path) == 3
+
+
 def test_damaged_index_is_refused(tmp_path):
     """Each byte of a TensorFlow index changed in turn: a sentence that names the file, never a tensor."""
     prefix = pathlib.Path(save_with_saver(tmp_path))
