@@ -142,6 +142,15 @@ int sighting_not_whole(const struct sightings *s, struct sighting *item, double 
     return 1;
 }
 
+size_t sightings_incomplete(const struct sightings *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        n += (size_t)sighting_incomplete(&s->items[i]);
+    return n;
+}
+
 size_t sightings_undecided(const struct sightings *s)
 {
     size_t n = 0;

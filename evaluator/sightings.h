@@ -70,6 +70,8 @@ void sighting_opened(struct sighting *item);
 /* It could not be opened. 1: it has not changed for the quiet time, and counts as failed from now on. 0: wait. */
 int sighting_not_whole(const struct sightings *s, struct sighting *item, double now);
 
+/* How many are WAITING or FAILED. */
+size_t sightings_incomplete(const struct sightings *s);
 /* How many are NEW or WAITING. */
 size_t sightings_undecided(const struct sightings *s);
 /* When the quiet time of the next WAITING one is over, monotonic seconds; infinity without one. */

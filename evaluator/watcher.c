@@ -150,40 +150,67 @@ static int see(int directory_fd, const struct checkpoint_list *list, struct sigh
     return OK;
 }
 
-/* What the data files of those that are not whole look like now: they decide whether the quiet time goes on. */
-static void look_at_data(struct watcher *w, int directory_fd, double now)
+struct data_files { /* of one checkpoint that is not whole */
+    struct sighting *item;
+    uint64_t sum;
+    double newest;
+};
+
+static int by_name(const void *a, const void *b)
 {
+    return strcmp(((const struct data_files *)a)->item->name, ((const struct data_files *)b)->item->name);
+}
+
+static void add_data_file(int directory_fd, const char *file, struct data_files *files, size_t count)
+{
+    const char *mark = strstr(file, ".data-"), *next;
+    char name[NAME_MAX + 1];
+    struct sighting key_item = { .name = name };
+    struct data_files key = { .item = &key_item }, *found;
+    struct stat st;
+
+    while (mark && (next = strstr(mark + 1, ".data-"))) /* the last: the name itself may hold such letters */
+        mark = next;
+    if (!mark || snprintf(name, sizeof name, "%.*s", (int)(mark - file), file) >= (int)sizeof name ||
+        !(found = bsearch(&key, files, count, sizeof *files, by_name)) || fstatat(directory_fd, file, &st, 0) < 0)
+        return;
+    found->sum += stamp(&st);
+    if (changed_at(&st) > found->newest)
+        found->newest = changed_at(&st);
+}
+
+/* What the data files of those that are not whole look like now: they decide whether the quiet time goes on. */
+static int look_at_data(struct watcher *w, int directory_fd, double now, struct error *e)
+{
+    size_t count = 0, incomplete = sightings_incomplete(&w->sightings);
+    struct data_files *files;
+    struct dirent *entry;
     double wall = clock_wall();
+    DIR *d = NULL;
+    int fd;
 
-    for (size_t i = 0; i < w->sightings.count; i++) {
-        struct sighting *item = &w->sightings.items[i];
-        size_t n = strlen(item->name);
-        uint64_t sum = 1; /* never 0, which stands for "not looked yet" */
-        double newest = 0;
-        struct dirent *entry;
-        DIR *d;
-        int fd;
-
-        if (!sighting_incomplete(item))
-            continue;
-        if ((fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || !(d = fdopendir(fd))) {
-            if (fd >= 0)
-                close(fd);
-            return;
-        }
-        while ((entry = readdir(d))) {
-            struct stat st;
-
-            if (strncmp(entry->d_name, item->name, n) || strncmp(entry->d_name + n, ".data-", 6) ||
-                fstatat(directory_fd, entry->d_name, &st, 0) < 0)
-                continue;
-            sum += stamp(&st);
-            if (changed_at(&st) > newest)
-                newest = changed_at(&st);
-        }
-        closedir(d);
-        sighting_data(item, sum ? sum : 1, newest > 0 ? wall - newest : wall, now);
+    if (!incomplete)
+        return OK;
+    if (!(files = calloc(incomplete, sizeof *files)))
+        return error_set(e, ERR_NOMEM, "no memory for %zu checkpoints that are not whole", incomplete);
+    if ((fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || !(d = fdopendir(fd))) {
+        if (fd >= 0)
+            close(fd);
+        free(files);
+        return OK; /* gone since: the next look will tell */
     }
+    for (size_t i = 0; i < w->sightings.count; i++)
+        if (sighting_incomplete(&w->sightings.items[i]))
+            files[count++] = (struct data_files){ &w->sightings.items[i], 1, 0 }; /* 0 would mean: not looked yet */
+    qsort(files, count, sizeof *files, by_name);
+    while ((entry = readdir(d)))
+        add_data_file(directory_fd, entry->d_name, files, count);
+    closedir(d);
+    for (size_t i = 0; i < count; i++)
+        sighting_data(files[i].item, files[i].sum ? files[i].sum : 1,
+                      files[i].newest > 0 ? wall - files[i].newest : wall, now);
+    free(files);
+    return OK;
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
@@ -351,8 +378,8 @@ int watcher_look(struct watcher *w, struct error *e)
     rc = take_in(w, fd, &list, now, e);
     checkpoint_list_release(&list);
     if (rc == OK && fd >= 0) {
-        look_at_data(w, fd, now);
-        rc = open_due(w, now, e);
+        if ((rc = look_at_data(w, fd, now, e)) == OK)
+            rc = open_due(w, now, e);
     }
     if (fd >= 0)
         close(fd);

@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import statistics
@@ -17,7 +18,7 @@ import time
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-EVALUATOR, EVENTLOG = BUILD / "bin" / "evaluator", BUILD / "bin" / "eventlog"
+EVALUATOR = BUILD / "bin" / "evaluator"
 WRITER = BUILD / "tests" / "peers" / "write_checkpoint"
 DEADLINE = 60
 
@@ -34,7 +35,8 @@ def wait_for(condition, what, deadline=DEADLINE):
 class Evaluator:
     """One evaluator process on directory/ckpt and directory/eval; what it says goes to directory/log."""
 
-    def __init__(self, directory, *arguments, examples=200, evaluation="eval", checkpoints="ckpt"):
+    def __init__(self, directory, *arguments, examples=200, evaluation="eval", checkpoints="ckpt",
+                 **keywords):
         self.log_path = directory / "log"
         self.log_path.touch()
         self.log_start = self.log_path.stat().st_size
@@ -43,7 +45,7 @@ class Evaluator:
             self.process = subprocess.Popen(
                 [EVALUATOR, "--checkpoint-dir", directory / checkpoints, "--eval-dir", directory / evaluation,
                  "--model", "lenet", "--data", "fashion-mnist", "--num-examples", str(examples), *map(str, arguments)],
-                stdout=subprocess.PIPE, stderr=log, text=True)
+                stdout=subprocess.PIPE, stderr=log, text=True, **keywords)
 
     def said(self):
         return self.log_path.read_bytes()[self.log_start:].decode()
@@ -254,6 +256,16 @@ def test_deleted_while_waiting(tmp_path):
         evaluator.ends(0)
     assert steps(ledger(tmp_path)) == [1, *range(100, 1201, 100)]
     assert not list((tmp_path / "ckpt").glob("model.ckpt-1100*"))
+
+
+def test_few_descriptors(tmp_path):
+    """No more may be opened ahead than there are descriptors; the rest waits its turn, in order."""
+    write(tmp_path, "--last", 10000)
+    limit = (resource.RLIMIT_NOFILE, (48, 48))
+    with Evaluator(tmp_path, "--once", preexec_fn=lambda: resource.setrlimit(*limit)) as evaluator:
+        evaluator.ends(0)
+        assert "which is the limit" in evaluator.said()
+    assert steps(ledger(tmp_path)) == list(range(100, 10001, 100))
 
 
 def test_directory_comes_and_goes(tmp_path):

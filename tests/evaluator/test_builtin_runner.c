@@ -1,0 +1,265 @@
+/* The built-in runner on cifar10_cnn (it has moving averages) and a small made-up CIFAR-10 test file: which values are
+ * loaded, what is said when they do not fit, and that results depend neither on the batch size nor on whether the
+ * images are kept. */
+#include "base/file.h"
+#include "base/random.h"
+#include "dataset/transform.h"
+#include "evaluator/builtin_runner.h"
+#include "model/network.h"
+
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { IMAGES = 23, RECORD = 3073, SEED = 5, OTHER_SEED = 6 };
+
+static char top[PATH_MAX], data[PATH_MAX], prefix[PATH_MAX];
+
+enum flaw { NONE, MISSING, WRONG_SHAPE, WRONG_TYPE };
+
+static int set_up(void **state)
+{
+    static uint8_t bytes[IMAGES * RECORD];
+    struct random r;
+
+    (void)state;
+    snprintf(top, sizeof top, "%s/runner.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    if (!mkdtemp(top) || file_join(data, sizeof data, top, "test_batch.bin", NULL) ||
+        file_join(prefix, sizeof prefix, top, "model.ckpt-7", NULL))
+        return -1;
+    random_init(&r, SEED, RANDOM_TEST, 0, 0);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i % RECORD ? random_below(&r, 256) : random_below(&r, 10));
+    return file_replace(NULL, data, bytes, sizeof bytes, NULL);
+}
+
+static void remove_checkpoint(void)
+{
+    char path[PATH_MAX + 32];
+
+    snprintf(path, sizeof path, "%s.index", prefix);
+    unlink(path);
+    snprintf(path, sizeof path, "%s.data-00000-of-00001", prefix);
+    unlink(path);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    remove_checkpoint();
+    unlink(data);
+    return rmdir(top);
+}
+
+/* Plain variables by SEED; moving averages, those of the first `averages` variables, by OTHER_SEED. */
+static void write_checkpoint(const char *model, size_t averages, enum flaw flaw)
+{
+    struct tensor_bundle_writer *w;
+    struct network *n, *other;
+    size_t count;
+    const struct variable *v;
+
+    remove_checkpoint();
+    assert_int_equal(network_new(&n, model_find(model), 0, NULL), OK);
+    assert_int_equal(network_new(&other, model_find(model), 0, NULL), OK);
+    network_initialize(n, SEED);
+    network_initialize(other, OTHER_SEED);
+    v = network_variables(n, &count);
+    assert_int_equal(tensor_bundle_writer_open(&w, NULL, prefix, NULL), OK);
+    for (size_t i = 0; i < count; i++) {
+        int64_t shape[5] = { 1 }, flat = (int64_t)v[i].count;
+        char name[256];
+
+        snprintf(name, sizeof name, "%s" BUILTIN_RUNNER_AVERAGE, v[i].name);
+        memcpy(shape + 1, v[i].shape, sizeof v[i].shape);
+        if (i < averages)
+            assert_int_equal(tensor_bundle_writer_add(w, name, TENSOR_FLOAT, v[i].rank, v[i].shape,
+                                                      network_parameters(other) + v[i].offset,
+                                                      v[i].count * sizeof(float), NULL), OK);
+        if (flaw == MISSING && i < 2)
+            continue;
+        if (flaw == WRONG_SHAPE && i == 1)
+            assert_int_equal(tensor_bundle_writer_add(w, v[i].name, TENSOR_FLOAT, v[i].rank + 1, shape,
+                                                      network_parameters(n) + v[i].offset,
+                                                      v[i].count * sizeof(float), NULL), OK);
+        else
+            assert_int_equal(tensor_bundle_writer_add(w, v[i].name, flaw == WRONG_TYPE ? TENSOR_INT32 : TENSOR_FLOAT,
+                                                      v[i].rank, v[i].rank ? v[i].shape : &flat,
+                                                      network_parameters(n) + v[i].offset,
+                                                      v[i].count * sizeof(float), NULL), OK);
+    }
+    assert_int_equal(tensor_bundle_writer_add(w, "unknown/Momentum", TENSOR_FLOAT, 0, NULL, "abcd", 4, NULL), OK);
+    assert_int_equal(tensor_bundle_writer_finish(w, NULL), OK);
+    network_free(n);
+    network_free(other);
+}
+
+/* What the network itself says of these weights, all images in one batch. */
+static struct metrics direct(uint64_t seed)
+{
+    struct dataset *d;
+    struct network *n;
+    struct metrics m;
+    struct network_result result;
+    struct network_batch batch = { .count = IMAGES };
+    int32_t labels[IMAGES];
+    size_t width = 24 * 24 * 3;
+    float *images = aligned_alloc(64, IMAGES * width * sizeof *images);
+
+    assert_non_null(images);
+    assert_int_equal(dataset_open(&d, "cifar10", top, DATASET_TEST, NULL, NULL), OK);
+    for (size_t i = 0; i < IMAGES; i++) {
+        labels[i] = d->labels[i];
+        transform_find("cifar-tutorial-eval")->apply(d, d->images + i * (RECORD - 1), 0, 0, (int64_t)i,
+                                                     images + i * width);
+    }
+    assert_int_equal(network_new(&n, model_find("cifar10_cnn"), IMAGES, NULL), OK);
+    network_initialize(n, seed);
+    batch.images = images;
+    batch.labels = labels;
+    network_score(n, &batch, &result);
+    metrics_init(&m, network_decay_loss(n));
+    metrics_add(&m, IMAGES, result.correct, result.cross_entropy);
+    network_free(n);
+    dataset_free(d);
+    free(images);
+    return m;
+}
+
+static int run(const struct builtin_runner_options *options, struct metrics *m, const char **weights, struct error *e)
+{
+    struct runner_checkpoint c = { .name = "model.ckpt-7", .directory = top, .step = 7 };
+    struct runner runner;
+    int rc;
+
+    assert_int_equal(builtin_runner_new(&runner, options, e), OK);
+    assert_int_equal(tensor_bundle_open(&c.bundle, prefix, e), OK);
+    rc = runner.load(runner.context, &c, weights, e);
+    if (rc == OK)
+        rc = runner.evaluate(runner.context, NULL, NULL, m, e);
+    tensor_bundle_close(c.bundle);
+    runner.free(runner.context);
+    return rc;
+}
+
+static void agrees(const struct metrics *got, const struct metrics *want)
+{
+    assert_int_equal(got->examples, want->examples);
+    assert_int_equal(got->correct, want->correct);
+    assert_true(fabs(metrics_loss(got) - metrics_loss(want)) <= 1e-6 * fabs(metrics_loss(want)));
+}
+
+static void test_averages(void **state)
+{
+    struct metrics plain = direct(SEED), averaged = direct(OTHER_SEED), m;
+    struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top,
+                                              .moving_averages = 1 };
+    const char *weights;
+
+    (void)state;
+    assert_true(fabs(metrics_loss(&plain) - metrics_loss(&averaged)) > 1e-4);
+    write_checkpoint("cifar10_cnn", 10, NONE);
+    assert_int_equal(run(&options, &m, &weights, NULL), OK);
+    agrees(&m, &averaged);
+    assert_string_equal(weights, "moving averages");
+    options.moving_averages = 0;
+    assert_int_equal(run(&options, &m, &weights, NULL), OK);
+    agrees(&m, &plain);
+    assert_string_equal(weights, "variables");
+    write_checkpoint("cifar10_cnn", 0, NONE);
+    options.moving_averages = 1;
+    assert_int_equal(run(&options, &m, &weights, NULL), OK);
+    agrees(&m, &plain);
+    assert_string_equal(weights, "variables");
+    write_checkpoint("cifar10_cnn", 3, NONE);
+    assert_int_equal(run(&options, &m, &weights, NULL), OK);
+    assert_string_equal(weights, "mixed");
+    write_checkpoint("cifar10_cnn", 10, MISSING); /* a plain one may be missing where its average is used */
+    assert_int_equal(run(&options, &m, &weights, NULL), OK);
+}
+
+static void test_batches(void **state)
+{
+    struct metrics want = direct(SEED), m;
+    const char *weights;
+
+    (void)state;
+    write_checkpoint("cifar10_cnn", 0, NONE);
+    for (int batch = 1; batch <= 2 * IMAGES; batch += 3)
+        for (int resident = 0; resident < 2; resident++) {
+            struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .batch_size = batch,
+                                                      .data_directory = top, .image_bytes = resident ? 0 : 1 };
+
+            assert_int_equal(run(&options, &m, &weights, NULL), OK);
+            agrees(&m, &want);
+        }
+    struct builtin_runner_options few = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top,
+                                          .num_examples = 7 };
+
+    assert_int_equal(run(&few, &m, &weights, NULL), OK);
+    assert_int_equal(m.examples, 7);
+}
+
+static void test_does_not_fit(void **state)
+{
+    static const struct { const char *model; enum flaw flaw; const char *words[3]; } cases[] = {
+        { "cifar10_cnn", MISSING, { "2 of 10", "conv1/weights is missing", "conv1/biases is missing" } },
+        { "cifar10_cnn", WRONG_SHAPE, { "1 of 10", "conv1/biases has shape [1,64], wanted [64]", "model.ckpt-7" } },
+        { "cifar10_cnn", WRONG_TYPE, { "10 of 10", "int32", "cifar10_cnn" } },
+        { "resnet32", NONE, { "10 of 10", "local3/weights is missing", "cifar10_cnn" } },
+    };
+    struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error e = { 0 };
+        struct metrics m;
+        const char *weights;
+
+        write_checkpoint(cases[i].model, 0, cases[i].flaw);
+        assert_true(run(&options, &m, &weights, &e) < 0);
+        for (int k = 0; k < 3; k++)
+            if (!strstr(e.message, cases[i].words[k]))
+                fail_msg("no '%s' in: %s", cases[i].words[k], e.message);
+    }
+}
+
+static void test_set_up(void **state)
+{
+    static const struct { struct builtin_runner_options options; const char *word; } cases[] = {
+        { { .model = "nothing", .data = "cifar10", .data_directory = top }, "resnet32" },
+        { { .model = "cifar10_cnn", .data = "nothing", .data_directory = top }, "nothing" },
+        { { .model = "cifar10_cnn", .data = "cifar10", .data_directory = "/nonexistent" }, "/nonexistent" },
+        { { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top, .num_examples = IMAGES + 1 }, "23" },
+        { { .model = "lenet", .data = "cifar10", .data_directory = top }, "lenet" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error e = { 0 };
+        struct runner runner;
+
+        assert_true(builtin_runner_new(&runner, &cases[i].options, &e) < 0);
+        if (!strstr(e.message, cases[i].word))
+            fail_msg("no '%s' in: %s", cases[i].word, e.message);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_averages),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_does_not_fit),
+        cmocka_unit_test(test_set_up),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,180 @@
+/* Which run directory a step goes to, what is remembered of it, and that a failed write can be repeated. The events
+ * themselves are read back by the process tests. */
+#include "base/file.h"
+#include "evaluator/evaluation_log.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char top[PATH_MAX], eval[PATH_MAX];
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(top, sizeof top, "%s/evaluation_log.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    if (!mkdtemp(top) || file_join(eval, sizeof eval, top, "eval/", NULL) != OK)
+        return -1;
+    return file_make_directories(eval, NULL);
+}
+
+static int each_file(const char *directory, int remove)
+{
+    DIR *d = opendir(directory);
+    struct dirent *entry;
+    int events = 0;
+
+    while (d && (entry = readdir(d))) {
+        char path[PATH_MAX];
+
+        events += strncmp(entry->d_name, "events.out.tfevents.", 20) == 0;
+        if (remove && strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
+            file_join(path, sizeof path, directory, entry->d_name, NULL) == OK)
+            unlink(path);
+    }
+    if (d)
+        closedir(d);
+    if (remove)
+        rmdir(directory);
+    return events;
+}
+
+static int tear_down(void **state)
+{
+    char directory[PATH_MAX + 16];
+
+    (void)state;
+    each_file(eval, 1);
+    for (int run = 1; run < 5; run++) {
+        snprintf(directory, sizeof directory, "%s/eval_%d", top, run);
+        each_file(directory, 1);
+    }
+    return rmdir(top);
+}
+
+static struct evaluation_log *start(int64_t last_run, int64_t last_step)
+{
+    struct evaluation_log *l;
+
+    assert_int_equal(evaluation_log_open(&l, eval, evaluation_tags_find(NULL), last_run, last_step, NULL), OK);
+    return l;
+}
+
+static int point(struct evaluation_log *l, int64_t step)
+{
+    struct evaluation_point p = { step, 1.5e9, 0.5, NAN, 1, 1 };
+
+    return evaluation_log_point(l, &p, NULL);
+}
+
+static void test_runs(void **state)
+{
+    struct evaluation_log *l = start(0, -1);
+    char directory[PATH_MAX], want[PATH_MAX + 16];
+
+    (void)state;
+    assert_int_equal(each_file(eval, 0), 0); /* an evaluator that finds nothing leaves no empty event file */
+    assert_int_equal(evaluation_log_run(l, 0), 0);
+    assert_int_equal(point(l, 100), OK);
+    assert_int_equal(point(l, 300), OK);
+    assert_int_equal(evaluation_log_run(l, 300), 0); /* the same step once more is no step down */
+    assert_int_equal(evaluation_log_run(l, 200), 1);
+    assert_int_equal(point(l, 200), OK);
+    assert_int_equal(evaluation_log_run(l, 250), 1); /* and what follows stays there */
+    assert_int_equal(evaluation_log_run(l, 400), 1);
+    assert_int_equal(evaluation_log_run(l, 100), 2);
+    assert_int_equal(evaluation_log_directory(l, 1, directory, sizeof directory, NULL), OK);
+    snprintf(want, sizeof want, "%s/eval_1", top);
+    assert_string_equal(directory, want);
+    assert_int_equal(each_file(eval, 0), 1);
+    assert_int_equal(each_file(directory, 0), 1);
+    assert_int_equal(evaluation_log_close(l, NULL), OK);
+
+    /* Killed before the ledger had its line: the ledger knows of 100 only, the log still of run 1, step 200. */
+    l = start(0, 100);
+    assert_int_equal(evaluation_log_run(l, 150), 2);
+    assert_int_equal(evaluation_log_run(l, 200), 1);
+    evaluation_log_close(l, NULL);
+    /* And where the file of the log is gone, the ledger's word counts. */
+    snprintf(want, sizeof want, "%s/.points", eval);
+    assert_int_equal(unlink(want), 0);
+    l = start(1, 200);
+    assert_int_equal(evaluation_log_run(l, 150), 2);
+    assert_int_equal(evaluation_log_run(l, 200), 1);
+    evaluation_log_close(l, NULL);
+    l = start(0, 900); /* older than the ledger: not believed */
+    assert_int_equal(evaluation_log_run(l, 899), 1);
+    assert_int_equal(evaluation_log_run(l, 900), 0);
+    evaluation_log_close(l, NULL);
+}
+
+/* No room in the file system, by a limit on the size of files: the point is not lost and not doubled. */
+static void test_failed_write(void **state)
+{
+    struct rlimit before, none;
+    struct evaluation_log *l = start(3, -1);
+    struct stat full, after;
+    char directory[PATH_MAX], path[PATH_MAX] = "";
+    struct dirent *entry;
+    DIR *d;
+
+    (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(point(l, 1), OK);
+    assert_int_equal(evaluation_log_directory(l, 3, directory, sizeof directory, NULL), OK);
+    assert_non_null(d = opendir(directory));
+    while ((entry = readdir(d)))
+        if (*entry->d_name == 'e')
+            assert_int_equal(file_join(path, sizeof path, directory, entry->d_name, NULL), OK);
+    closedir(d);
+    assert_int_equal(stat(path, &full), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    none = before;
+    none.rlim_cur = (rlim_t)full.st_size + 10;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(point(l, 2), ERR_IO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(point(l, 2), OK);
+    assert_int_equal(stat(path, &after), 0);
+    assert_int_equal(point(l, 3), OK);
+    full.st_size = after.st_size; /* one point is as long as the next */
+    assert_int_equal(stat(path, &after), 0);
+    off_t one = after.st_size - full.st_size;
+
+    assert_int_equal(point(l, 4), OK);
+    assert_int_equal(stat(path, &full), 0);
+    assert_int_equal(full.st_size - after.st_size, one);
+    assert_int_equal(evaluation_log_close(l, NULL), OK);
+}
+
+static void test_tags(void **state)
+{
+    (void)state;
+    assert_string_equal(evaluation_tags_find(NULL)->tags[2].tag, "loss");
+    assert_string_equal(evaluation_tags_find("tutorial")->tags[0].tag, "Precision @ 1");
+    assert_null(evaluation_tags_find("tutorial")->tags[1].tag);
+    assert_null(evaluation_tags_find("nobody's"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_failed_write),
+        cmocka_unit_test(test_tags),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
