@@ -224,7 +224,7 @@ static int complete(struct transport *t, const struct step_part *mine, struct st
         if ((rc = transport_late(t, first, m->late, grace, e)) < 0)
             return rc;
         grace = 1;
-        p.limit += 1;
+        p.limit += WORLD_GRACE_SECONDS;
     }
     memcpy(all, m->parts, (size_t)t->plan.ranks * sizeof *all);
     t->waited += clock_monotonic() - begun;

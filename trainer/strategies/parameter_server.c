@@ -124,6 +124,13 @@ static int late_sentence(const struct parameter_server *ps, int late, size_t pac
                      (long long)ps->worker->step, rank_of(ps, late), late, names);
 }
 
+/* Longer than the servers have: a server can name the worker that is missing, and we only the server. Of the workers
+ * the first speaks. */
+static double patience_of(const struct parameter_server *ps)
+{
+    return world_deadline(ps->base.world) + WORLD_GRACE_SECONDS * (1 + (ps->base.worker > 0));
+}
+
 static int wait_for_step(struct parameter_server *ps, struct error *e)
 {
     struct worker_side *w = ps->worker;
@@ -132,8 +139,7 @@ static int wait_for_step(struct parameter_server *ps, struct error *e)
     size_t packet;
     int late, rc;
 
-    /* A second more than the servers have: a server can name the worker that is missing, and we only the server. */
-    patience_init(&p, world_deadline(ps->base.world) + 1);
+    patience_init(&p, patience_of(ps));
     while ((rc = step_done(ps, &late, &packet, e)) == 0)
         if (!patience_pause(&p))
             return late_sentence(ps, late, packet, e);
@@ -209,7 +215,7 @@ static int control(struct parameter_server *ps, enum control kind, const int64_t
         struct connection *c = &ps->worker->servers[j];
         size_t n = 1 + (counts ? (size_t)s->workers : 0);
 
-        patience_init(&p, world_deadline(s->world));
+        patience_init(&p, patience_of(ps));
         while ((rc = message_done(s->world, &c->control, e)) == 0)
             if (!patience_pause(&p))
                 return late_sentence(ps, j, 0, e);
@@ -230,7 +236,7 @@ static int receive_now(struct parameter_server *ps, int j, int tag, void *bytes,
     struct patience p;
     int rc = world_receive(ps->base.world, rank_of(ps, j), tag, bytes, n, &m, e);
 
-    patience_init(&p, world_deadline(ps->base.world) + 1);
+    patience_init(&p, patience_of(ps));
     while (rc >= 0 && (rc = message_done(ps->base.world, &m, e)) == 0)
         if (!patience_pause(&p))
             return late_sentence(ps, j, 0, e);
@@ -298,7 +304,7 @@ static int finish(struct strategy *s, struct error *e)
     for (int j = 0; j < s->options.servers && rc == OK; j++) {
         struct patience p;
 
-        patience_init(&p, world_deadline(s->world));
+        patience_init(&p, patience_of(ps));
         while ((rc = message_done(s->world, &ps->worker->servers[j].control, e)) == 0)
             if (!patience_pause(&p))
                 return late_sentence(ps, j, 0, e);

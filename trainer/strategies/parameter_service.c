@@ -374,7 +374,7 @@ int server_side_serve(struct strategy *s, const volatile int *stop_wanted, struc
             rc = post_tally(ps, w, e);
     }
     /* Of several servers the first speaks: the others wait a little longer. */
-    patience_init(&p, world_deadline(s->world) + 0.5 * (v->server > 0));
+    patience_init(&p, world_deadline(s->world) + WORLD_GRACE_SECONDS * (v->server > 0));
     while (rc >= 0 && !(v->leave && v->done == s->workers)) {
         if ((rc = look(ps, e)) > 0)
             patience_calm(&p);

@@ -121,7 +121,7 @@ static int wait_all(struct shared_window *s, int adding, size_t bucket, uint32_t
                 s->late[k] = !reached(adding ? &s->words[k].added : &s->words[k].final, target);
             rc = transport_late(t, bucket, s->late, grace, e);
             grace = 1;
-            p.limit += 1;
+            p.limit += WORLD_GRACE_SECONDS;
         }
     }
     if (begun > 0)

@@ -49,7 +49,12 @@ struct message {
     int active, source; /* source: who sent it, after a receive is done */
 };
 
-enum { WORLD_ANY_RANK = -1 };
+enum {
+    WORLD_ANY_RANK = -1,
+    /* When a deadline passes several ranks know. One speaks and ends all, which takes the launcher a second or two; the
+     * others wait this much longer, so that they speak only where it cannot. */
+    WORLD_GRACE_SECONDS = 3
+};
 
 /* Start sending or receiving n bytes (n <= INT_MAX); the bytes are the message's until message_done(). Messages
  * between two ranks with one tag arrive in order. */

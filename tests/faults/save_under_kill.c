@@ -1,0 +1,76 @@
+/*
+ * save_under_kill DIRECTORY STEP CALL: saves a checkpoint of lenet at STEP (weights from seed STEP) as the trainer does,
+ * and is killed (SIGKILL) just before system call number CALL of the saving; CALL 0: is not.
+ * Exit 0: saved, and the number of calls it took is printed.
+ * save_under_kill DIRECTORY: loads the newest checkpoint as a resume does, compares the weights with those of its step,
+ * prints the step.
+ */
+#include "checkpoint/checkpoint_directory.h"
+#include "trainer/training_checkpoint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int save(const char *directory, struct optimizer *o, int64_t step, long call, struct error *e)
+{
+    struct io_failing failing = { .fail_at = call, .kill = 1, .short_writes = 1 };
+    struct io io = io_failing_table(&failing);
+    struct training_position p = { .global_step = step, .seed = 1, .run_option = "single", .shard = "records" };
+    int rc;
+
+    network_initialize(optimizer_network(o), (uint64_t)step);
+    rc = training_checkpoint_save(&io, directory, 2, o, &p, e);
+    if (rc == OK)
+        printf("%ld\n", failing.calls);
+    return rc;
+}
+
+static int load(const char *directory, struct network *n, struct optimizer *o, struct error *e)
+{
+    struct training_position p = { 0 };
+    size_t count = network_parameter_count(n);
+    real *was = malloc(count * sizeof *was);
+    char name[256], prefix[4096];
+    int rc = checkpoint_directory_newest(directory, name, sizeof name, e);
+
+    if (rc == 0)
+        rc = error_set(e, ERR_IO, "%s: no checkpoint", directory);
+    if (rc > 0) {
+        snprintf(prefix, sizeof prefix, "%s/%s", directory, name);
+        rc = training_checkpoint_load(prefix, o, &p, e);
+    }
+    if (rc >= 0 && was) {
+        memcpy(was, network_parameters(n), count * sizeof *was);
+        network_initialize(n, (uint64_t)p.global_step);
+        if (memcmp(was, network_parameters(n), count * sizeof *was) != 0)
+            rc = error_set(e, ERR_CORRUPT, "%s does not hold the weights of its step", prefix);
+        else
+            printf("%" PRId64 "\n", p.global_step);
+    }
+    free(was);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    const struct optimizer_options options = { OPTIMIZER_MOMENTUM, 0.1, 0.9, 0 };
+    struct error e = { OK, 0, "" };
+    struct optimizer *o = NULL;
+    struct network *n = NULL;
+    int rc;
+
+    if (argc != 2 && argc != 4)
+        return 2;
+    rc = network_new(&n, model_find("lenet"), 0, &e);
+    if (rc == OK)
+        rc = optimizer_new(&o, n, &options, &e);
+    if (rc == OK)
+        rc = argc == 2 ? load(argv[1], n, o, &e) : save(argv[1], o, atoll(argv[2]), atol(argv[3]), &e);
+    if (rc < 0)
+        fprintf(stderr, "%s\n", e.message);
+    optimizer_free(o);
+    network_free(n);
+    return rc < 0;
+}

@@ -1,0 +1,59 @@
+"""The trainer killed while it saves, at every single write: `checkpoint` always names a whole checkpoint."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
+HELPER = BUILD / "tests" / "faults" / "save_under_kill"
+TRAINER = BUILD / "bin" / "trainer"
+
+
+def helper(*words):
+    return subprocess.run([HELPER, *map(str, words)], capture_output=True, text=True, timeout=60)
+
+
+def test_killed_at_every_call_of_a_save(tmp_path):
+    for step in (1, 2, 3):
+        run = helper(tmp_path, step, 0)
+        assert run.returncode == 0, run.stderr
+    calls = int(run.stdout)
+    assert calls > 10
+    step, outcomes = 3, set()
+    for call in range(1, calls + 1):
+        before = step
+        run = helper(tmp_path, 100 + call, call)
+        assert run.returncode == -signal.SIGKILL, f"call {call} of {calls}: {run.stderr}"
+        named = re.search(r'model_checkpoint_path: "model\.ckpt-(\d+)"', (tmp_path / "checkpoint").read_text())
+        run = helper(tmp_path)
+        assert run.returncode == 0, f"killed before call {call}: {run.stderr}"
+        step = int(run.stdout)
+        assert step in (before, 100 + call), f"killed before call {call}: resume finds step {step}"
+        assert step == int(named.group(1)), f"killed before call {call}: `checkpoint` names {named.group(1)}"
+        outcomes.add(step == before)
+    assert outcomes == {True, False}  # early ones leave the old checkpoint, late ones the new
+    assert helper(tmp_path, 999, 0).returncode == 0  # what killed ones left lying about does no harm
+    assert helper(tmp_path).stdout == "999\n"
+
+
+def test_killed_trainer_resumes(tmp_path):
+    """kill -9 at moments of the real thing, saving all the time; it always goes on from where it was."""
+    command = [TRAINER, "--model", "lenet", "--data", "fashion-mnist", "--batch-size", "4", "--checkpoint-dir", tmp_path,
+               "--save-checkpoint-steps", "1", "--keep", "3", "--max-steps", "1000000", "--log-every", "1"]
+    last = -1
+    for round_number in range(6):
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        seen = 0
+        for line in process.stderr:  # killed after so many lines, in the middle of the next save or step
+            seen += line.startswith("Saving checkpoints")
+            if seen > 3 + round_number:
+                break
+        process.kill()
+        process.communicate()
+        run = subprocess.run([*command[:-4], "--max-steps", "1", "--log-every", "1"],
+                             capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0, run.stderr
+        step = int(re.search(r"going on from .*model\.ckpt-(\d+)", run.stderr).group(1))
+        assert step > last
+        last = step

@@ -1,0 +1,75 @@
+"""What the tests of several ranks share: starting the trainer, small CIFAR-10 files, reading checkpoints."""
+import json
+import os
+import pathlib
+import random
+import subprocess
+
+BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
+TRAINER = BUILD / "bin" / "trainer"
+DEADLINE = 120
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "ASAN_OPTIONS": "detect_leaks=0", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def command(ranks, *options):
+    """The words that start the trainer; ranks 0: without mpirun."""
+    launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-q", "-n", str(ranks)] if ranks else []
+    return [*launcher, str(TRAINER), *map(str, options)]
+
+
+def train(ranks, *options, status=0):
+    """Runs to the end; returns (the summary of --json or None, what was said)."""
+    run = subprocess.run(command(ranks, *options), capture_output=True, text=True, timeout=DEADLINE, env=ENVIRONMENT)
+    assert run.returncode == status, f"status {run.returncode}, not {status}: {run.stderr}"
+    return (json.loads(run.stdout) if run.stdout.startswith("{") else None), run.stderr
+
+
+started = []  # processes that start() made, for the one who cleans up
+
+
+def start(ranks, *options):
+    started.append(subprocess.Popen(command(ranks, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    env=ENVIRONMENT))
+    return started[-1]
+
+
+def rank_processes(launcher):
+    """{rank: pid} of the trainer processes below mpirun, as far as they are up."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            environment = (entry / "environ").read_bytes().split(b"\0")
+            image = os.readlink(entry / "exe")
+        except (OSError, IndexError, ValueError):
+            continue
+        if parent == launcher.pid and image == str(TRAINER):
+            for word in environment:
+                if word.startswith(b"OMPI_COMM_WORLD_RANK="):
+                    found[int(word.split(b"=")[1])] = int(entry.name)
+    return found
+
+
+def write_cifar(directory, records=60):
+    """CIFAR-10's binary files, small: five of training, one of test. Noise, so that no two pixels of a pooling window are
+    nearly equal as they are in smooth images: there a rounding difference picks another one."""
+    directory.mkdir(parents=True, exist_ok=True)
+    draw = random.Random(5)
+    for name in [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]:
+        (directory / name).write_bytes(b"".join(bytes([draw.randrange(10)]) + draw.randbytes(3072)
+                                                for _ in range(records)))
+    return directory
+
+
+def variables(prefix):
+    """{name: bytes} of everything that training depends on, from a one-shard bundle; our own notes left out."""
+    run = subprocess.run([str(BUILD / "tests" / "mpi" / "checkpoint_values"), str(prefix)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return dict(line.split("\t") for line in run.stdout.splitlines())
+
+
+def state_file(directory):
+    return (pathlib.Path(directory) / "checkpoint").read_text()

@@ -1,0 +1,179 @@
+"""Trainings that are stopped, killed and continued: the same bits as one that never was; and no hang without a name."""
+import json
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+
+import ranks
+
+LENET = ["--model", "lenet", "--data", "fashion-mnist"]
+HOWS = {"single": (0, [], 1), "mpi-2": (2, ["--run-option", "mpi"], 2), "mpi-3": (3, ["--run-option", "mpi"], 3),
+        "ps": (4, ["--run-option", "ps", "--servers", "2"], 2)}
+NEVER = 10**9
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    """A test that fails in the middle leaves no ranks behind."""
+    ranks.started.clear()
+    yield
+    for process in ranks.started:
+        if process.poll() is None:
+            for pid in [*ranks.rank_processes(process).values(), process.pid]:
+                os.kill(pid, signal.SIGKILL)
+            process.communicate()
+
+
+def wait_for(condition, what, process=None, seconds=60):
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+        assert process is None or process.poll() is None, f"ended before {what}: {process.communicate()}"
+        time.sleep(0.002)
+    return value
+
+
+def saved(directory, step):
+    """The checkpoint of at least this step that the state file names newest, or None."""
+    try:
+        name = ranks.state_file(directory).split('"')[1]
+    except (OSError, IndexError):
+        return None
+    return name if int(name.rsplit("-", 1)[1]) >= step else None
+
+
+def training_json(directory):
+    return json.loads((directory / "training.json").read_text())
+
+
+def processor_seconds(pid):
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def lines_of(said):
+    return [line for line in said.splitlines() if line.startswith("trainer: ")]
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_killed_and_resumed_is_the_same_bits(how, tmp_path):
+    count, options, _ = HOWS[how]
+    model = [*LENET, "--batch-size", 8, "--seed", 3, "--quiet", *options]
+    ranks.train(count, *model, "--max-steps", 20, "--checkpoint-dir", tmp_path / "straight")
+    process = ranks.start(count, *model, "--max-steps", NEVER, "--checkpoint-dir", tmp_path / "cut",
+                          "--save-checkpoint-steps", 11, "--keep", 0)
+    wait_for(lambda: saved(tmp_path / "cut", 11), "step 11", process)
+    pids = ranks.rank_processes(process) if count else {0: process.pid}
+    for pid in pids.values():
+        os.kill(pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    # A new seed in the command would be an error of the test's: the checkpoint's own is to be used.
+    resumed = [word for word in model if word not in ("--seed", 3)]
+    ranks.train(count, *resumed, "--max-steps", 20, "--checkpoint-dir", tmp_path / "cut", "--resume", 11)
+    assert (ranks.variables(tmp_path / "cut" / "model.ckpt-20") ==
+            ranks.variables(tmp_path / "straight" / "model.ckpt-20"))
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_signals(how, tmp_path):
+    """SIGUSR1 to the last rank: a checkpoint, and on. SIGTERM to the last rank: all end in order, resume is exact."""
+    count, options, _ = HOWS[how]
+    model = [*LENET, "--batch-size", 8, *options]
+    process = ranks.start(count, *model, "--max-steps", NEVER, "--checkpoint-dir", tmp_path, "--log-every", 1)
+    wait_for(lambda: saved(tmp_path, 0), "the first checkpoint", process)
+    last = ranks.rank_processes(process)[count - 1] if count else process.pid
+    if how != "ps":  # a server has no use for SIGUSR1: it is asked of workers
+        os.kill(last, signal.SIGUSR1)
+        wait_for(lambda: saved(tmp_path, 1), "the checkpoint asked for", process)
+        assert training_json(tmp_path)["state"] == "running"
+    os.kill(last, signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    state = training_json(tmp_path)
+    assert state["state"] == "failed" and state["max_steps"] == NEVER and state["world_size"] == max(count, 1)
+    stopped = state["global_step"]
+    assert saved(tmp_path, stopped) == f"model.ckpt-{stopped}"
+    assert f"stopped at step {stopped}" in said
+    ranks.train(count, *model, "--max-steps", stopped + 3, "--quiet", "--checkpoint-dir", tmp_path)
+    assert training_json(tmp_path)["state"] == "finished"
+    ranks.train(count, *model, "--max-steps", stopped + 3, "--quiet", "--checkpoint-dir", tmp_path / "straight")
+    assert (ranks.variables(tmp_path / f"model.ckpt-{stopped + 3}") ==
+            ranks.variables(tmp_path / "straight" / f"model.ckpt-{stopped + 3}"))
+    _, said = ranks.train(count, *model, "--max-steps", stopped, "--checkpoint-dir", tmp_path)
+    assert "nothing is left to train" in said
+
+
+@pytest.mark.parametrize("options,stopped,waiting", [
+    (["--run-option", "mpi"], 2, 0), (["--run-option", "mpi", "--transport", "mpi"], 1, 0),
+    (["--run-option", "ps"], 1, 2), (["--run-option", "ps"], 2, 0)],
+    ids=["shared", "messages", "ps-worker", "ps-server"])
+def test_deadline(options, stopped, waiting, tmp_path):
+    """A rank that stops answering: the others say so in one line, having slept meanwhile, and all end."""
+    process = ranks.start(3, *LENET, *options, "--batch-size", 8, "--max-steps", NEVER, "--checkpoint-dir", tmp_path,
+                          "--save-checkpoint-steps", 20, "--deadline", 2, "--quiet")
+    wait_for(lambda: saved(tmp_path, 20), "step 20", process)
+    pids = ranks.rank_processes(process)
+    os.kill(pids[stopped], signal.SIGSTOP)
+    begun, used = time.monotonic(), [processor_seconds(pids[waiting])]
+    while process.poll() is None:
+        assert time.monotonic() < begun + 60, "the ranks hang"
+        used.append(processor_seconds(pids[waiting]))
+        time.sleep(0.01)
+    _, said = process.communicate()
+    assert process.returncode != 0
+    lines = lines_of(said)
+    assert len(lines) == 1, said
+    assert f"rank {waiting} " in lines[0] and "waited 2 s at step" in lines[0] and f"for rank {stopped}" in lines[0]
+    assert "/weights" in lines[0] or "/biases" in lines[0]
+    seconds = [x for x in used if x is not None]
+    assert seconds[-1] - seconds[0] < 0.5, "a waiting rank burns its core"
+    newest = saved(tmp_path, 20)
+    assert ranks.variables(tmp_path / newest)["global_step"]
+
+
+def test_idle_server_sleeps(tmp_path):
+    cifar = ranks.write_cifar(tmp_path / "data")
+    process = ranks.start(2, "--model", "resnet32", "--data", "cifar10", "--data-dir", cifar, "--run-option", "ps",
+                          "--batch-size", 64, "--max-steps", NEVER, "--quiet")
+    pids = wait_for(lambda: len(found := ranks.rank_processes(process)) == 2 and found, "two ranks", process)
+    begun = {}
+
+    def worked():
+        now = {rank: processor_seconds(pid) for rank, pid in pids.items()}
+        if not begun and now[0] > 1:  # MPI's own start-up is over
+            begun.update(now)
+        return begun and now[0] > begun[0] + 2 and now
+    now = wait_for(worked, "two seconds of work", process)
+    share = (now[1] - begun[1]) / (now[0] - begun[0])
+    process.terminate()
+    process.communicate(timeout=60)
+    assert share < 0.1, f"the server took {share:.2f} of what its worker took"
+
+
+def test_second_signal_ends_at_once(tmp_path):
+    process = ranks.start(2, *LENET, "--run-option", "mpi", "--max-steps", NEVER, "--checkpoint-dir", tmp_path, "--quiet")
+    wait_for(lambda: saved(tmp_path, 0), "the first checkpoint", process)
+    pids = ranks.rank_processes(process)
+    os.kill(pids[1], signal.SIGSTOP)  # so that rank 0 cannot come to the end of its step
+    os.kill(pids[0], signal.SIGTERM)
+    os.kill(pids[0], signal.SIGINT)  # not the same once more: two of one kind may arrive as one
+    process.communicate(timeout=30)
+    assert process.returncode != 0
+
+
+def test_bad_loss_stops(tmp_path):
+    for count, options in ((0, []), (2, ["--run-option", "mpi"]), (3, ["--run-option", "ps"]),
+                           (3, ["--run-option", "ps", "--async"])):
+        directory = tmp_path / "-".join(["d", *options])
+        _, said = ranks.train(count, *LENET, *options, "--optimizer", "sgd", "--learning-rate", "1e6", "--max-steps", 200,
+                              "--batch-size", 16, "--checkpoint-dir", directory, "--quiet", status=1)
+        lines = lines_of(said)
+        assert len(lines) == 1 and "the loss is not a number at step" in lines[0], said
+        assert training_json(directory)["state"] == "failed"
+        assert saved(directory, 0) == "model.ckpt-0"

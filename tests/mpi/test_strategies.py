@@ -1,0 +1,101 @@
+"""Strategies against each other: equal losses for an equal global batch, equal bits where the order of sums is equal."""
+import pathlib
+
+import pytest
+
+import ranks
+
+GLOBAL_BATCH, STEPS = 24, 20
+# Sums of other association differ in their last bits, and where that flips a ReLU or the winner of a pooling window the
+# curves part for good. Momentum and small rates keep such a flip small (an update is in proportion to its gradient);
+# adam divides by the gradient's own size, so one flip moves weights by whole learning rates.
+LENET = ["--model", "lenet", "--data", "fashion-mnist", "--optimizer", "momentum", "--learning-rate", "0.02"]
+
+
+@pytest.fixture(scope="module")
+def cifar(tmp_path_factory):
+    return ranks.write_cifar(tmp_path_factory.mktemp("cifar"))
+
+
+def models(cifar):
+    return {"lenet": LENET, "cifar10_cnn": ["--model", "cifar10_cnn", "--data", "cifar10", "--data-dir", cifar,
+                                             "--learning-rate", "0.01"]}
+
+
+def common(model, workers, directory):
+    return [*model, "--batch-size", GLOBAL_BATCH // workers, "--max-steps", STEPS, "--no-augment", "--log-every", 1,
+            "--checkpoint-dir", directory, "--json", "--bucket-bytes", 20000]
+
+
+def losses(said):
+    return [float(line.split("loss: ")[1].split(",")[0]) for line in said.splitlines() if line.startswith("step: ")]
+
+
+@pytest.mark.parametrize("name", ["lenet", "cifar10_cnn"])
+def test_all_strategies_agree(name, cifar, tmp_path):
+    model = models(cifar)[name]
+    ran = {}
+    for key, count, options, workers in [
+            ("single", 0, [], 1),
+            *((f"mpi-{n}", n, ["--run-option", "mpi"], n) for n in (1, 2, 3, 4)),
+            ("messages-3", 3, ["--run-option", "mpi", "--transport", "mpi"], 3),
+            *((f"ps-{w}x{s}", w + s, ["--run-option", "ps", "--servers", s], w) for w in (1, 2, 3) for s in (1, 2))]:
+        directory = tmp_path / key
+        summary, said = ranks.train(count, *common(model, workers, directory), *options)
+        assert summary["state"] == "finished" and summary["global_step"] == STEPS and summary["workers"] == workers
+        assert len(losses(said)) == STEPS
+        ran[key] = (summary, losses(said), ranks.variables(directory / f"model.ckpt-{STEPS}"))
+    reference, curve, _ = ran["single"]
+    for key, (summary, points, _) in ran.items():
+        assert summary["loss"] == pytest.approx(reference["loss"], rel=1e-4), key
+        assert points == pytest.approx(curve, abs=2e-3), key  # as printed: three places
+    # The workers' sums are added in worker order everywhere, so all with the same workers have the same bits.
+    for workers in (1, 2, 3):
+        bits = ran["single" if workers == 1 else f"mpi-{workers}"][2]
+        for key in (f"mpi-{workers}", f"ps-{workers}x1", f"ps-{workers}x2", f"messages-{workers}"):
+            if key in ran:
+                assert ran[key][2] == bits, key
+
+
+def test_batch_statistics_agree(cifar, tmp_path):
+    """resnet32's statistics travel with the gradients: two workers by any way, one result."""
+    model = ["--model", "resnet32", "--data", "cifar10", "--data-dir", cifar, "--batch-size", 8, "--max-steps", 3,
+             "--json", "--quiet"]
+    bits = []
+    for key, count, options in [("mpi", 2, ["--run-option", "mpi"]),
+                                ("messages", 2, ["--run-option", "mpi", "--transport", "mpi"]),
+                                ("ps", 4, ["--run-option", "ps", "--servers", 2])]:
+        ranks.train(count, *model, "--checkpoint-dir", tmp_path / key, *options)
+        bits.append(ranks.variables(tmp_path / key / "model.ckpt-3"))
+    assert bits[0] == bits[1] == bits[2]
+    assert any(name.endswith("moving_mean/biased") for name in bits[0])
+
+
+def test_async_counts_pushes(tmp_path):
+    summary, said = ranks.train(4, *LENET, "--run-option", "ps", "--async", "--batch-size", 16, "--max-steps", 61,
+                                "--json", "--checkpoint-dir", tmp_path, "--save-checkpoint-steps", 10)
+    assert summary["global_step"] == 61 and summary["state"] == "finished"
+    assert 0 < summary["staleness_mean"] <= summary["staleness_max"]
+    assert summary["staleness_mean"] < 10
+    assert "staleness mean" in said
+    assert "model.ckpt-61" in ranks.state_file(tmp_path)
+    for index in pathlib.Path(tmp_path).glob("model.ckpt-*.index"):
+        assert ranks.variables(index.with_suffix(""))["global_step"]
+
+
+def test_bytes_are_counted(tmp_path):
+    """2 (n - 1) / n of the vector each way and step, and the tallies: what the specification says, exactly."""
+    total = 21840 * 4
+    for n, extra in ((2, ["--transport", "shared"]), (4, ["--transport", "mpi"])):
+        summary, _ = ranks.train(n, *LENET, "--run-option", "mpi", "--batch-size", 8, "--max-steps", 3, "--json", *extra)
+        assert summary["bytes_per_step"] == pytest.approx(2 * (n - 1) / n * total + 40 * (n - 1), rel=1e-3)
+    summary, _ = ranks.train(3, *LENET, "--run-option", "ps", "--batch-size", 8, "--max-steps", 3, "--json")
+    assert summary["bytes_per_step"] == total + 40
+
+
+def test_files_shard(cifar, tmp_path):
+    ranks.train(3, "--model", "cifar10_cnn", "--data", "cifar10", "--data-dir", cifar, "--run-option", "mpi", "--shard",
+                "files", "--batch-size", 4, "--max-steps", 2)
+    _, said = ranks.train(6, "--model", "cifar10_cnn", "--data", "cifar10", "--data-dir", cifar, "--run-option", "mpi",
+                          "--shard", "files", "--batch-size", 4, "--max-steps", 2, status=2)
+    assert "worker 5 of 6 has no file" in said

@@ -1,0 +1,115 @@
+"""What users get wrong: one clear line, the right exit status, nothing lost."""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+import ranks
+
+LENET = ["--model", "lenet", "--data", "fashion-mnist", "--batch-size", "8", "--max-steps", "3"]
+
+
+def lines_of(said):
+    return [line for line in said.splitlines() if line.startswith("trainer: ")]
+
+
+def refused(count, *options):
+    _, said = ranks.train(count, *options, status=2)
+    lines = lines_of(said)
+    assert len(lines) == 1, said
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def small_disk(tmp_path_factory):
+    """A file system with room for one checkpoint of lenet and not for two."""
+    place = tmp_path_factory.mktemp("disk")
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(place)], capture_output=True)
+    if mount.returncode:
+        pytest.skip("mounting a small tmpfs needs root")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_input_errors(count, tmp_path):
+    mpi = ["--run-option", "mpi"] if count else []
+    cifar = ["--model", "cifar10_cnn", "--data", "cifar10", "--max-steps", "3", "--batch-size", "4"]
+    assert "nowhere" in refused(count, *LENET, *mpi, "--data-dir", tmp_path / "nowhere")
+    assert "did you mean 'lenet'" in refused(count, "--model", "lenett", "--data", "mnist", *mpi)
+    assert "--batch-size 61000" in refused(count, *LENET, *mpi, "--batch-size", "61000")
+    assert "lenet is for images of 28x28x1" in refused(count, "--model", "lenet", "--data", "cifar10", "--data-dir",
+                                                       ranks.write_cifar(tmp_path / "data", 4), *mpi)
+    broken = ranks.write_cifar(tmp_path / "odd", 4)
+    with open(broken / "data_batch_3.bin", "ab") as file:
+        file.write(b"x")
+    assert "data_batch_3.bin" in refused(count, *cifar, *mpi, "--data-dir", broken)
+    (tmp_path / "file").write_text("not a directory")
+    assert "file" in refused(count, *LENET, *mpi, "--checkpoint-dir", tmp_path / "file")
+    assert "file" in refused(count, *LENET, *mpi, "--log-dir", tmp_path / "file")
+    assert "model.ckpt-77" in refused(count, *LENET, *mpi, "--checkpoint-dir", tmp_path, "--resume", "77")
+
+
+def test_cut_gzip(tmp_path):
+    place = pathlib.Path("/usr/share/datasets/fashion-mnist")
+    if not place.is_dir():
+        pytest.skip("Debian's dataset-fashion-mnist is not installed")
+    for file in place.iterdir():
+        content = file.read_bytes()
+        (tmp_path / file.name).write_bytes(content[:len(content) // 2] if "train-images" in file.name else content)
+    assert "train-images" in refused(0, *LENET, "--data-dir", tmp_path)
+
+
+def test_ranks_and_roles(tmp_path):
+    assert "zero ranks as workers" in refused(2, *LENET, "--run-option", "ps", "--servers", "2")
+    assert "zero ranks as workers" in refused(0, *LENET, "--run-option", "ps")
+    assert "--run-option single is for one rank, and 2 were started" in refused(2, *LENET)
+
+
+def test_checkpoint_of_another_model(tmp_path):
+    ranks.train(0, *LENET, "--checkpoint-dir", tmp_path, "--quiet")
+    cifar = ["--model", "cifar10_cnn", "--data", "cifar10", "--data-dir", ranks.write_cifar(tmp_path / "data"),
+             "--max-steps", "3", "--batch-size", "4"]
+    for count, options in ((0, []), (3, ["--run-option", "ps"])):
+        line = refused(count, *cifar, *options, "--checkpoint-dir", tmp_path)
+        assert "model.ckpt-3: not a checkpoint of cifar10_cnn" in line
+        assert "conv1/weights is [5,5,1,10] not [5,5,3,64]" in line and "local3/weights" in line
+
+
+def test_resume_never_starts_anew(tmp_path):
+    ranks.train(0, *LENET, "--checkpoint-dir", tmp_path, "--quiet")
+    _, said = ranks.train(0, *LENET, "--checkpoint-dir", tmp_path, "--resume", "never")
+    assert "starting anew" in said and "step: 1," in said
+    _, said = ranks.train(0, *LENET, "--checkpoint-dir", tmp_path, "--resume", "1", status=2)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_disk_fills_up(count, small_disk):
+    """The first checkpoint fits, the second does not: training goes on, the first stays whole, and the status says so."""
+    directory = small_disk / f"ckpt{count}"
+    for left in small_disk.glob("*/*"):
+        left.unlink()
+    mpi = ["--run-option", "mpi"] if count else []
+    _, said = ranks.train(count, *LENET, *mpi, "--optimizer", "sgd", "--checkpoint-dir", directory,
+                          "--save-checkpoint-steps", "2", status=1)
+    assert "No space left on device" in said and "step: 3," in said
+    assert '"model.ckpt-0"' in ranks.state_file(directory)
+    assert ranks.variables(directory / "model.ckpt-0")
+    assert json.loads((directory / "training.json").read_text())["state"] != "finished"
+
+
+def test_no_room_at_all(small_disk):
+    for left in small_disk.glob("*/*"):
+        left.unlink()
+    assert "No space left on device" in refused(0, *LENET, "--optimizer", "adam", "--checkpoint-dir", small_disk / "full")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_read_only(tmp_path):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(tmp_path)], check=True)
+    try:
+        assert "Read-only file system" in refused(0, *LENET, "--checkpoint-dir", tmp_path)
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
