@@ -4,6 +4,7 @@
   resnet32_speed      images/s of ResNet-32 training: our trainer with 1 and 2 ranks, PyTorch, TensorFlow
   train_step          images/s of one rank of each model without input and exchange, and where the time goes
   resnet32_accuracy   test precision after the same few hundred steps: ours and PyTorch
+  start_up            how soon each program answers, and an evaluation begins after its checkpoint appears
 
 A peer that is not installed is named as missing; the rest runs. Figures of one machine compare only within one run.
 """
@@ -15,7 +16,7 @@ import sys
 import programs
 import resnet32_accuracy
 import resnet32_speed
-
+import start_up
 
 
 def train_step(options):
@@ -32,7 +33,7 @@ def train_step(options):
 
 
 BENCHMARKS = {"train_step": train_step, "resnet32_speed": resnet32_speed.run,
-              "resnet32_accuracy": resnet32_accuracy.run}
+              "resnet32_accuracy": resnet32_accuracy.run, "start_up": start_up.run}
 
 
 def main():
