@@ -238,10 +238,10 @@ double network_decay_loss(const struct network *n)
 const char *network_backend(void)
 {
 #if CONVOLUTION_ONEDNN
-    return convolution_onednn.name;
-#else
-    return convolution_blas.name;
+    if (convolution_onednn.block(16, 0)) /* 0: it has no fast code for this processor */
+        return convolution_onednn.name;
 #endif
+    return convolution_blas.name;
 }
 
 int network_profile_start(struct network *n)

@@ -50,7 +50,7 @@ VECTOR_CLONES void activation_bias_backward(size_t pixels, size_t block, int rel
 
 VECTOR_CLONES void activation_leaky_forward(size_t n, const real *x, real slope, real *z)
 {
-#pragma GCC ivdep
+    VECTOR_LOOP
     for (size_t i = 0; i < n; i++)
         z[i] = x[i] < 0 ? slope * x[i] : x[i];
 }

@@ -33,7 +33,7 @@ VECTOR_BODY void apply_body(size_t pixels, size_t block, size_t width, const rea
                             const real *restrict offset, real slope, real *z)
 {
     for (size_t p = 0; p < pixels; p++)
-#pragma GCC ivdep
+        VECTOR_LOOP
         for (size_t c = 0; c < width; c++) {
             const real y = scale[c] * x[p * block + c] + offset[c];
             z[p * block + c] = y < 0 ? slope * y : y;
@@ -83,7 +83,7 @@ VECTOR_BODY void backward_body(size_t pixels, size_t block, size_t width, const 
                                const real *restrict constant, int add, real *dx)
 {
     for (size_t p = 0; p < pixels; p++)
-#pragma GCC ivdep
+        VECTOR_LOOP
         for (size_t c = 0; c < width; c++) {
             const size_t i = p * block + c;
             const real d = scale[c] * dy[i] + (slope_x[c] * x[i] + constant[c]);

@@ -38,13 +38,19 @@ struct convolution {
     float *planes; /* (images, channels, height, width): the network's input, reordered; NULL elsewhere */
 };
 
+/* Instruction sets are sets of bits, and not in order: one with fewer may have the larger number. */
+static int has(int isa, int wanted)
+{
+    return (isa & wanted) == wanted;
+}
+
 static int onednn_block(int channels, int input)
 {
     int block = 0;
 
 #ifdef __x86_64__
-    const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
-    block = isa >= dnnl_cpu_isa_avx512_core ? 16 : isa >= dnnl_cpu_isa_avx2 ? 8 : 0;
+    const int isa = (int)dnnl_get_effective_cpu_isa();
+    block = has(isa, dnnl_cpu_isa_avx512_core) ? 16 : has(isa, dnnl_cpu_isa_avx2) ? 8 : 0;
 #endif
     if (input)
         return block && channels <= 4 ? channels : 0;

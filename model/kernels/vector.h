@@ -38,6 +38,15 @@ enum { VECTOR_CHANNELS = 16 };
 #define VECTOR_CLONES
 #endif
 
+/* Before a loop whose turns touch different elements, though the compiler cannot know. */
+#ifdef __clang__
+#define VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define VECTOR_LOOP _Pragma("GCC ivdep")
+#else
+#define VECTOR_LOOP
+#endif
+
 /* The body of a kernel, compiled into each of its clones with the number of channels known. */
 #define VECTOR_BODY static inline __attribute__((always_inline))
 
