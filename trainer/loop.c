@@ -45,19 +45,21 @@ static int save(struct loop *l, struct error *e)
 static int save_now(struct loop *l, int last, struct error *e)
 {
     struct error failure = { OK, 0, "" };
-    int64_t step = l->position.global_step;
+    int more_to_come = last && l->options->asynchronous; /* pushes of others, after ours */
+    int wanted = l->options->checkpoint_directory && l->saved != l->position.global_step;
     int rc;
 
-    if (!l->lead || !l->options->checkpoint_directory || l->saved == step)
+    if (!l->lead || !(wanted || more_to_come))
         return OK;
-    if ((rc = l->strategy->operations->collect(l->strategy, last, &step, e)) < 0)
+    if ((rc = l->strategy->operations->collect(l->strategy, last, &l->position.global_step, e)) < 0)
         return rc;
-    l->position.global_step = step;
+    if (!l->options->checkpoint_directory || l->saved == l->position.global_step)
+        return OK;
     progress_flush(&l->progress, 1);
     if (save(l, &failure) < 0 || write_state(l, "running", &failure) < 0) {
         l->failed_saves++;
         log_line(l->log, "trainer: no checkpoint of step %" PRId64 ": %s; training goes on, the checkpoints before it "
-                 "are untouched", step, failure.message);
+                 "are untouched", l->position.global_step, failure.message);
     }
     return OK;
 }

@@ -130,8 +130,8 @@ static void warn_of_changes(struct run *r, const char *prefix, const struct trai
     if (kind == CHECKPOINT_FOREIGN)
         log_line(&r->log, "%s has no complete optimizer state for this training; that begins anew", prefix);
     if (was->workers && was->workers * was->batch_size != (int64_t)r->workers * o->batch_size)
-        log_line(&r->log, "%s was trained with %" PRId64 " workers of batch %" PRId64 "; going on with %d of %d", prefix,
-                 was->workers, was->batch_size, r->workers, o->batch_size);
+        log_line(&r->log, "%s was trained with %" PRId64 " workers of batch %" PRId64 "; going on with %d of %d",
+                 prefix, was->workers, was->batch_size, r->workers, o->batch_size);
     if (o->seed_given && was->seed != o->seed)
         log_line(&r->log, "%s was trained with --seed %" PRIu64 "; going on with %" PRIu64, prefix, was->seed, o->seed);
 }
@@ -207,7 +207,7 @@ static int compare_data(struct run *r, struct error *e)
     if (rc == OK && r->worker >= 0 && r->options.shard == SHARD_RECORDS && count != first)
         rc = error_set(e, ERR_ARG, "rank %d has %" PRIu64 " images of %s, and rank 0 has %" PRIu64, r->worker, count,
                        r->options.data, first);
-    return world_agree(r->world, rc, NULL, e);
+    return world_agree(r->world, rc, e);
 }
 
 static int start(struct run *r, struct error *e)
@@ -229,10 +229,10 @@ static int start(struct run *r, struct error *e)
         return rc;
     if (r->worker >= 0)
         rc = batch_source_new(&r->source, r->dataset, &batches, e);
-    return world_agree(r->world, rc, NULL, e);
+    return world_agree(r->world, rc, e);
 }
 
-static int set_up(struct run *r, int *speaker, struct error *e)
+static int set_up(struct run *r, struct error *e)
 {
     int rc = r->workers = strategy_workers(&(struct strategy_options){ .run_option = r->options.run_option,
                                                                         .servers = r->options.servers },
@@ -246,9 +246,8 @@ static int set_up(struct run *r, int *speaker, struct error *e)
         rc = build(r, e);
     if (rc == OK && world_rank(r->world) == 0)
         rc = restore(r, e);
-    if ((rc = world_agree(r->world, rc, speaker, e)) < 0)
+    if ((rc = world_agree(r->world, rc, e)) < 0)
         return rc;
-    *speaker = world_rank(r->world) == 0; /* what follows is agreed on: all ranks have the same error */
     if ((rc = compare_data(r, e)) < 0 || (rc = share_state(r, e)) < 0)
         return rc;
     return OK;
@@ -281,7 +280,7 @@ static int work(struct run *r, struct error *e)
     /* Rank 0 may have been saving: wait here, asleep, rather than in MPI's own, busy end. */
     if (bad)
         status = EXIT_FAILED;
-    if (world_agree(r->world, bad ? ERR_IO : OK, NULL, NULL) < 0)
+    if (world_agree(r->world, bad ? ERR_IO : OK, NULL) < 0)
         status = EXIT_FAILED;
     return status;
 }
@@ -301,7 +300,7 @@ static int already_there(struct run *r)
 static int train(struct run *r)
 {
     struct error e = { OK, 0, "" };
-    int speaker = 1, rc = set_up(r, &speaker, &e);
+    int rc = set_up(r, &e);
 
     if (rc == OK)
         rc = start(r, &e);
@@ -309,10 +308,10 @@ static int train(struct run *r)
         if (r->worker >= 0)
             rc = loop_open(&r->loop, &r->options, r->strategy, r->source, &asked, &r->log, &r->position, r->resumed,
                            &e);
-        rc = world_agree(r->world, rc, &speaker, &e);
+        rc = world_agree(r->world, rc, &e);
     }
     if (rc < 0) {
-        if (speaker)
+        if (world_rank(r->world) == 0) /* all ranks have the same sentence */
             log_line(&r->log, "trainer: %s", e.message);
         return EXIT_USAGE;
     }

@@ -77,12 +77,15 @@ void progress_point(struct progress *p, const struct tally *tally, double decay,
         p->rated = step;
         p->rated_at = now;
     }
+    if (now - p->flushed_at > 0.5) /* whoever watches sees whole points, half a second old at most */
+        progress_flush(p, 0);
     p->logged = step;
     p->logged_at = now;
 }
 
 void progress_flush(struct progress *p, int durable)
 {
+    p->flushed_at = clock_monotonic();
     if (p->events)
         (void)(durable ? eventlog_writer_sync(p->events, NULL) : eventlog_writer_flush(p->events, NULL));
 }

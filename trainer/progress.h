@@ -19,7 +19,7 @@ struct progress {
     int64_t log_every, images_step;  /* images_step: images that one global step stands for */
     struct eventlog_writer *events;  /* NULL: no scalars */
     int64_t first_step, logged, rated; /* steps at: the start, the last point, the last line with a rate */
-    double started, logged_at, rated_at, first_step_at;
+    double started, logged_at, rated_at, flushed_at, first_step_at;
     double loss, precision;          /* of the last point */
     int complained;                  /* about events that could not be written */
 };

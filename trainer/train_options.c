@@ -146,7 +146,8 @@ static int check(const struct command *c, struct error *e)
     if (c->save_steps && c->save_seconds > 0)
         return error_set(e, ERR_ARG, "--save-checkpoint-steps and --save-checkpoint-seconds are both given; give one");
     if ((c->save_steps || c->save_seconds > 0) && !c->checkpoint_directory)
-        return error_set(e, ERR_ARG, "--save-checkpoint-%s needs --checkpoint-dir", c->save_steps ? "steps" : "seconds");
+        return error_set(e, ERR_ARG, "--save-checkpoint-%s needs --checkpoint-dir",
+                         c->save_steps ? "steps" : "seconds");
     if (c->async && strcmp(c->run_option, "ps") != 0)
         return error_set(e, ERR_ARG, "--async is for --run-option ps, not %s", c->run_option);
     return OK;

@@ -54,8 +54,8 @@ def rank_processes(launcher):
 
 
 def write_cifar(directory, records=60):
-    """CIFAR-10's binary files, small: five of training, one of test. Noise, so that no two pixels of a pooling window are
-    nearly equal as they are in smooth images: there a rounding difference picks another one."""
+    """CIFAR-10's binary files, small: five of training, one of test. Noise, so that no two pixels of a pooling window
+    are nearly equal as they are in smooth images: there a rounding difference picks another one."""
     directory.mkdir(parents=True, exist_ok=True)
     draw = random.Random(5)
     for name in [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]:
@@ -66,7 +66,8 @@ def write_cifar(directory, records=60):
 
 def variables(prefix):
     """{name: bytes} of everything that training depends on, from a one-shard bundle; our own notes left out."""
-    run = subprocess.run([str(BUILD / "tests" / "mpi" / "checkpoint_values"), str(prefix)], capture_output=True, text=True)
+    run = subprocess.run([str(BUILD / "tests" / "mpi" / "checkpoint_values"), str(prefix)], capture_output=True,
+                         text=True)
     assert run.returncode == 0, run.stderr
     return dict(line.split("\t") for line in run.stdout.splitlines())
 

@@ -157,7 +157,8 @@ def test_idle_server_sleeps(tmp_path):
 
 
 def test_second_signal_ends_at_once(tmp_path):
-    process = ranks.start(2, *LENET, "--run-option", "mpi", "--max-steps", NEVER, "--checkpoint-dir", tmp_path, "--quiet")
+    process = ranks.start(2, *LENET, "--run-option", "mpi", "--max-steps", NEVER, "--checkpoint-dir", tmp_path,
+                          "--quiet")
     wait_for(lambda: saved(tmp_path, 0), "the first checkpoint", process)
     pids = ranks.rank_processes(process)
     os.kill(pids[1], signal.SIGSTOP)  # so that rank 0 cannot come to the end of its step
@@ -171,8 +172,8 @@ def test_bad_loss_stops(tmp_path):
     for count, options in ((0, []), (2, ["--run-option", "mpi"]), (3, ["--run-option", "ps"]),
                            (3, ["--run-option", "ps", "--async"])):
         directory = tmp_path / "-".join(["d", *options])
-        _, said = ranks.train(count, *LENET, *options, "--optimizer", "sgd", "--learning-rate", "1e6", "--max-steps", 200,
-                              "--batch-size", 16, "--checkpoint-dir", directory, "--quiet", status=1)
+        _, said = ranks.train(count, *LENET, *options, "--optimizer", "sgd", "--learning-rate", "1e6", "--max-steps",
+                              200, "--batch-size", 16, "--checkpoint-dir", directory, "--quiet", status=1)
         lines = lines_of(said)
         assert len(lines) == 1 and "the loss is not a number at step" in lines[0], said
         assert training_json(directory)["state"] == "failed"

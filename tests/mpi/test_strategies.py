@@ -1,4 +1,4 @@
-"""Strategies against each other: equal losses for an equal global batch, equal bits where the order of sums is equal."""
+"""Strategies against each other: equal losses for an equal global batch, equal bits for an equal order of sums."""
 import pathlib
 
 import pytest
@@ -87,7 +87,8 @@ def test_bytes_are_counted(tmp_path):
     """2 (n - 1) / n of the vector each way and step, and the tallies: what the specification says, exactly."""
     total = 21840 * 4
     for n, extra in ((2, ["--transport", "shared"]), (4, ["--transport", "mpi"])):
-        summary, _ = ranks.train(n, *LENET, "--run-option", "mpi", "--batch-size", 8, "--max-steps", 3, "--json", *extra)
+        summary, _ = ranks.train(n, *LENET, "--run-option", "mpi", "--batch-size", 8, "--max-steps", 3, "--json",
+                                 *extra)
         assert summary["bytes_per_step"] == pytest.approx(2 * (n - 1) / n * total + 40 * (n - 1), rel=1e-3)
     summary, _ = ranks.train(3, *LENET, "--run-option", "ps", "--batch-size", 8, "--max-steps", 3, "--json")
     assert summary["bytes_per_step"] == total + 40

@@ -87,7 +87,7 @@ def test_resume_never_starts_anew(tmp_path):
 
 @pytest.mark.parametrize("count", [0, 2])
 def test_disk_fills_up(count, small_disk):
-    """The first checkpoint fits, the second does not: training goes on, the first stays whole, and the status says so."""
+    """The first checkpoint fits, the second does not: training goes on, the first stays, and the status says so."""
     directory = small_disk / f"ckpt{count}"
     for left in small_disk.glob("*/*"):
         left.unlink()
@@ -103,7 +103,8 @@ def test_disk_fills_up(count, small_disk):
 def test_no_room_at_all(small_disk):
     for left in small_disk.glob("*/*"):
         left.unlink()
-    assert "No space left on device" in refused(0, *LENET, "--optimizer", "adam", "--checkpoint-dir", small_disk / "full")
+    assert "No space left on device" in refused(0, *LENET, "--optimizer", "adam", "--checkpoint-dir",
+                                                small_disk / "full")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")

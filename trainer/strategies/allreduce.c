@@ -160,7 +160,7 @@ int allreduce_new(struct strategy **out, const struct strategy *common, struct e
     }
     if (!a || !a->parts)
         rc = error_set(e, ERR_NOMEM, "no memory to start the all-reduce");
-    if ((rc = world_agree(common->world, rc, NULL, e)) == OK)
+    if ((rc = world_agree(common->world, rc, e)) == OK)
         rc = open_transport(a, e);
     if (rc < 0) {
         if (a) {

@@ -313,7 +313,7 @@ int message_exchange_new(struct transport **out, const struct transport_plan *pl
         else
             rc = allocate(m, plan, e);
     }
-    rc = world_agree(plan->world, rc, NULL, e);
+    rc = world_agree(plan->world, rc, e);
     if (rc < 0) {
         release(m ? &m->base : NULL);
         return rc;

@@ -430,7 +430,7 @@ int parameter_server_new(struct strategy **out, const struct strategy *common, s
         if (!common->options.synchronous && common->worker >= 0)
             ps->base.more = common->options.first_step + common->worker < common->options.max_steps;
     }
-    rc = world_agree(common->world, rc, NULL, e);
+    rc = world_agree(common->world, rc, e);
     if (rc < 0) {
         if (ps)
             release(&ps->base);

@@ -210,7 +210,7 @@ static int map(struct shared_window *s, struct error *e)
 {
     const struct transport_plan *p = &s->base.plan;
     char name[64] = "";
-    int fd = -1, rc = OK, speaker, error = 0;
+    int fd = -1, rc = OK, error = 0;
 
     if (p->rank == 0) {
         snprintf(name, sizeof name, "/evalboard-%ld-%llx", (long)getpid(), (unsigned long long)(clock_wall() * 1e6));
@@ -223,7 +223,7 @@ static int map(struct shared_window *s, struct error *e)
             rc = error_system(e, "take %zu bytes of shared memory", s->mapped);
         }
     }
-    if ((rc = world_agree(p->world, rc, NULL, e)) < 0)
+    if ((rc = world_agree(p->world, rc, e)) < 0)
         goto out;
     if ((rc = world_broadcast(p->world, name, sizeof name, "name of the shared memory", e)) < 0)
         goto out;
@@ -236,7 +236,7 @@ static int map(struct shared_window *s, struct error *e)
             rc = error_system(e, "map %zu bytes of shared memory", s->mapped);
         }
     }
-    rc = world_agree(p->world, rc, &speaker, e);
+    rc = world_agree(p->world, rc, e);
 out:
     if (fd >= 0)
         close(fd);
@@ -261,7 +261,7 @@ int shared_window_new(struct transport **out, const struct transport_plan *plan,
     }
     if (!s || !s->vectors || !s->late)
         rc = error_set(e, ERR_NOMEM, "no memory for the shared window");
-    if ((rc = world_agree(plan->world, rc, NULL, e)) == OK)
+    if ((rc = world_agree(plan->world, rc, e)) == OK)
         rc = map(s, e);
     if (rc < 0) {
         if (s)

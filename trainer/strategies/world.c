@@ -185,28 +185,30 @@ static int complete(struct world *w, int rc, MPI_Request *request, const char *w
     }
 }
 
-int world_agree(struct world *w, int status, int *speaker, struct error *e)
+int world_agree(struct world *w, int status, struct error *e)
 {
-    int mine[2] = { status < 0 ? w->rank : INT_MAX, 0 }, lowest = INT_MAX, rc, worst = status;
+    int mine = status < 0 ? w->rank : INT_MAX, lowest = INT_MAX, rc;
+    struct error worst = { status, 0, "" };
     MPI_Request request;
 
-    if (!w->launched || w->size == 1) {
-        if (speaker)
-            *speaker = status < 0;
+    if (w->size == 1)
         return status;
-    }
-    rc = complete(w, MPI_Iallreduce(mine, &lowest, 1, MPI_INT, MPI_MIN, w->comm, &request), &request,
+    rc = complete(w, MPI_Iallreduce(&mine, &lowest, 1, MPI_INT, MPI_MIN, w->comm, &request), &request,
                   "agreeing on errors", e);
-    if (speaker)
-        *speaker = rc < 0 || (lowest == w->rank);
     if (rc < 0 || lowest == INT_MAX)
         return rc;
-    rc = complete(w, MPI_Ibcast(&worst, 1, MPI_INT, lowest, w->comm, &request), &request, "agreeing on errors", e);
+    if (lowest == w->rank && e)
+        worst = *e;
+    else
+        snprintf(worst.message, sizeof worst.message, "rank %d failed", lowest);
+    worst.code = status < 0 ? status : ERR_PEER;
+    rc = complete(w, MPI_Ibcast(&worst, sizeof worst, MPI_BYTE, lowest, w->comm, &request), &request,
+                  "agreeing on errors", e);
     if (rc < 0)
         return rc;
-    if (status >= 0)
-        error_set(e, ERR_PEER, "rank %d failed", lowest);
-    return worst;
+    if (e)
+        *e = worst;
+    return worst.code;
 }
 
 int world_broadcast(struct world *w, void *bytes, size_t n, const char *what, struct error *e)

@@ -29,10 +29,9 @@ int world_one_host(const struct world *w); /* 1: all ranks share one host's memo
 void world_set_deadline(struct world *w, double seconds); /* 60 until set */
 double world_deadline(const struct world *w);
 
-/* Collective. Each rank brings how it fared; all get the worst: OK where all are OK, else the lowest rank's that is
- * not, and *speaker (may be NULL) is 1 on that rank alone: it is the one to print its error. On ranks that were well e
- * becomes ERR_PEER. */
-int world_agree(struct world *w, int status, int *speaker, struct error *e);
+/* Collective. Each rank brings how it fared, and its sentence in e where it fared badly; all get the same: OK where all
+ * are OK, else status and sentence of the lowest rank that is not. So rank 0 can speak for any of them. */
+int world_agree(struct world *w, int status, struct error *e);
 
 /* Collective. Rank 0's n bytes to all. `what` is named when the deadline passes. */
 int world_broadcast(struct world *w, void *bytes, size_t n, const char *what, struct error *e);
