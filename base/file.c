@@ -10,7 +10,8 @@
 
 int file_read(const char *path, size_t limit, struct buffer *out, struct error *e)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC), rc = OK;
+    /* O_NONBLOCK: a FIFO that somebody left where a file should be reads as empty instead of stopping us for ever. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = OK;
 
     if (fd < 0)
         return error_system(e, "%s: cannot open", path);
