@@ -303,10 +303,16 @@ def test_without_state_file(tmp_path):
     assert steps(ledger(tmp_path)) == list(range(100, 1001, 100))
 
 
-@pytest.mark.parametrize("text", [b"", b"model_checkpoint_path: \"mo", b"\xff\x00rubbish", b"model_checkpoint_path: 7"])
+@pytest.mark.parametrize("text", [b"", b"model_checkpoint_path: \"mo", b"\xff\x00rubbish", b"model_checkpoint_path: 7",
+                                  "a FIFO"])
 def test_odd_state_file(tmp_path, text):
     write(tmp_path, "--last", 300)
-    (tmp_path / "ckpt" / "checkpoint").write_bytes(text)
+    state = tmp_path / "ckpt" / "checkpoint"
+    if text == "a FIFO":
+        state.unlink()
+        os.mkfifo(state)
+    else:
+        state.write_bytes(text)
     with Evaluator(tmp_path, "--once") as evaluator:
         evaluator.ends(0)
     assert steps(ledger(tmp_path)) == [100, 200, 300]
