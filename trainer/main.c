@@ -258,6 +258,13 @@ static int set_up(struct run *r, struct error *e)
 /* A rank that failed alone: the others are in the middle of something and wait for it, so all are ended. */
 static _Noreturn void abandon(struct run *r, const struct error *e)
 {
+    if (e->code == ERR_CORRUPT && world_rank(r->world) > 0) { /* replicas differ: all ranks know, rank 0 speaks */
+        struct patience p;
+
+        patience_init(&p, WORLD_GRACE_SECONDS);
+        while (patience_pause(&p))
+            ;
+    }
     log_line(&r->log, "trainer: %s", e->message);
     if (r->strategy->worker == 0)
         loop_close(&r->loop, 1);
@@ -285,16 +292,13 @@ static int work(struct run *r, struct error *e)
     return status;
 }
 
-static int already_there(struct run *r)
+static void say_if_done(struct run *r)
 {
     const struct train_options *o = &r->options;
 
-    if (r->position.global_step < o->max_steps)
-        return 0;
-    if (world_rank(r->world) == 0 && !o->quiet)
+    if (r->position.global_step >= o->max_steps && world_rank(r->world) == 0 && !o->quiet)
         log_line(&r->log, "the checkpoint is at step %" PRId64 " and --max-steps is %" PRId64 ": nothing is left to "
                  "train", r->position.global_step, o->max_steps);
-    return 1;
 }
 
 static int train(struct run *r)
@@ -315,7 +319,7 @@ static int train(struct run *r)
             log_line(&r->log, "trainer: %s", e.message);
         return EXIT_USAGE;
     }
-    already_there(r);
+    say_if_done(r);
     return work(r, &e);
 }
 

@@ -18,9 +18,13 @@ def command(ranks, *options):
     return [*launcher, str(TRAINER), *map(str, options)]
 
 
-def train(ranks, *options, status=0):
-    """Runs to the end; returns (the summary of --json or None, what was said)."""
-    run = subprocess.run(command(ranks, *options), capture_output=True, text=True, timeout=DEADLINE, env=ENVIRONMENT)
+def train(ranks, *options, status=0, also=None):
+    """Runs to the end; returns (the summary of --json or None, what was said). also: one more rank with these options
+    instead."""
+    words = command(ranks, *options)
+    if also:
+        words += [":", "-n", "1", str(TRAINER), *map(str, also)]
+    run = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE, env=ENVIRONMENT)
     assert run.returncode == status, f"status {run.returncode}, not {status}: {run.stderr}"
     return (json.loads(run.stdout) if run.stdout.startswith("{") else None), run.stderr
 

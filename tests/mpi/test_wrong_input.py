@@ -68,6 +68,14 @@ def test_ranks_and_roles(tmp_path):
     assert "--run-option single is for one rank, and 2 were started" in refused(2, *LENET)
 
 
+def test_ranks_that_differ(tmp_path):
+    mpi = [*LENET, "--run-option", "mpi"]
+    for other, sentence in ((["--learning-rate", "0.5"], "the training options: rank 2 differs from rank 0"),
+                            (["--bucket-bytes", "1000"], "the strategy's options: rank 2 differs from rank 0")):
+        _, said = ranks.train(2, *mpi, status=2, also=[*mpi, *other])
+        assert len(lines_of(said)) == 1 and sentence in said
+
+
 def test_checkpoint_of_another_model(tmp_path):
     ranks.train(0, *LENET, "--checkpoint-dir", tmp_path, "--quiet")
     cifar = ["--model", "cifar10_cnn", "--data", "cifar10", "--data-dir", ranks.write_cifar(tmp_path / "data"),

@@ -92,7 +92,9 @@ static int collect(struct strategy *s, int last, int64_t *step, struct error *e)
 
 static int finish(struct strategy *s, struct error *e)
 {
-    return world_same(s->world, replica_hash(s), "the weights after the last step", e);
+    int rc = world_same(s->world, replica_hash(s), "replicas differ after the last step", e);
+
+    return rc == ERR_ARG && e ? (e->code = ERR_CORRUPT) : rc;
 }
 
 static void report(const struct strategy *s, struct strategy_report *r)

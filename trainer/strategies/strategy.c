@@ -17,6 +17,16 @@ int strategy_workers(const struct strategy_options *options, int ranks, struct e
     return ranks - options->servers;
 }
 
+static int same(struct world *w, uint64_t value, const char *what, struct error *e)
+{
+    struct error found = { OK, 0, "" };
+
+    if (world_same(w, value, what, &found) < 0)
+        return error_set(e, found.code, "%s%s", found.message,
+                         found.code == ERR_ARG ? "; start all ranks with the same program and options" : "");
+    return OK;
+}
+
 int strategy_start(struct strategy **out, struct world *w, const struct strategy_options *options, struct optimizer *o,
                    uint64_t fingerprint, struct error *e)
 {
@@ -39,9 +49,9 @@ int strategy_start(struct strategy **out, struct world *w, const struct strategy
     cuts[1] = (uint64_t)options->run_option << 32 | (uint64_t)options->transport;
     cuts[2] = (uint64_t)options->servers << 1 | (uint64_t)options->synchronous;
     cuts[3] = (uint64_t)options->first_step;
-    if ((rc = world_same(w, exchange_table_hash(common.network), "the model's table of variables", e)) < 0 ||
-        (rc = world_same(w, exchange_hash(cuts, sizeof cuts, EXCHANGE_HASH_SEED), "the strategy's options", e)) < 0 ||
-        (rc = world_same(w, fingerprint, "the training options", e)) < 0)
+    if ((rc = same(w, exchange_table_hash(common.network), "the model's table of variables", e)) < 0 ||
+        (rc = same(w, exchange_hash(cuts, sizeof cuts, EXCHANGE_HASH_SEED), "the strategy's options", e)) < 0 ||
+        (rc = same(w, fingerprint, "the training options", e)) < 0)
         return rc;
     switch (options->run_option) {
     case RUN_MPI:

@@ -247,8 +247,7 @@ int world_same(struct world *w, uint64_t value, const char *what, struct error *
         if (all[r] != all[0] && used + 12 < sizeof ranks)
             used += (size_t)snprintf(ranks + used, sizeof ranks - used, "%s%d", used ? ", " : "", r);
     if (rc == OK && used)
-        rc = error_set(e, ERR_ARG, "%s: rank %s differs from rank 0; start all ranks with the same program, options "
-                       "and data", what, ranks);
+        rc = error_set(e, ERR_ARG, "%s: rank %s differs from rank 0", what, ranks);
     free(all);
     return rc;
 }
