@@ -136,6 +136,9 @@ struct layer {
     real *flat;                   /* (batch, size) */
 };
 
+/* A sample's random numbers come in 2^24 blocks of four (base/random.h): so many each for so many dropouts. */
+enum { DROPOUT_BLOCKS = 18, DROPOUTS_MAX = 1 << (24 - DROPOUT_BLOCKS), DROPOUT_SIZE_MAX = 4 << DROPOUT_BLOCKS };
+
 /* The kinds, one file a family: layer_convolution.c, layer_batch_norm.c, layer_pool.c, layer_activation.c,
  * layer_dense.c. */
 extern const struct layer_kind layer_convolution, layer_statistics, layer_normalize, layer_max_pool,

@@ -102,7 +102,7 @@ static void drop(const struct layer *l, const struct run *r, const struct slice 
 
         random_init(&random, r->seed, RANDOM_DROPOUT, (uint64_t)r->step,
                     (uint64_t)(r->batch->samples ? r->batch->samples[place] : place));
-        random.draw = (uint32_t)l->number << 24; /* several dropouts of a network draw apart */
+        random.draw = (uint32_t)l->number << DROPOUT_BLOCKS; /* several dropouts of a network draw apart */
         for (size_t i = 0; i < size; i++)
             x[n * size + i] = random_u32(&random) < below ? x[n * size + i] / (real)l->keep : 0;
     }

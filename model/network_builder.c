@@ -452,11 +452,14 @@ int network_builder_lrn(struct network_builder *b, int in, int radius, double bi
 
 int network_builder_dropout(struct network_builder *b, int in, double keep)
 {
+    const struct shape x = shape_of(b, in);
     struct layer *l;
 
+    if (b->plan.dropouts == DROPOUTS_MAX || shape_size(&x) > DROPOUT_SIZE_MAX)
+        return refuse(b, layer_dropout.name, "there are too many, or it is too large");
     if (!(keep > 0 && keep <= 1))
         return refuse(b, layer_dropout.name, "what it keeps must be in (0, 1]");
-    if (!(l = add_layer(b, &layer_dropout, in, shape_of(b, in))))
+    if (!(l = add_layer(b, &layer_dropout, in, x)))
         return VALUE_NONE;
     l->keep = keep;
     l->number = b->plan.dropouts++;

@@ -182,20 +182,46 @@ static void same_bits(void **state)
     }
 }
 
+static const struct kernel_options plain = { INITIAL_NORMAL, 0.1, 0 };
+
+static double constant_rate(double base, int64_t step)
+{
+    (void)step;
+    return base;
+}
+
+/* Dropout of images, which go through in slices of at most 32. */
+static int sliced_dropout(struct network_builder *b, struct error *e)
+{
+    int x = network_builder_convolution(b, network_builder_images(b), "w", 6, 3, 1, PADDING_SAME, &plain);
+
+    (void)e;
+    x = network_builder_dropout(b, x, 0.5);
+    network_builder_cross_entropy(b, network_builder_dense(b, x, "d", 10, &plain));
+    return OK;
+}
+
 /* Without batch norm the sums of two halves are the sum of the whole, dropout included: it follows the sample. */
 static void halves_add_up(void **state)
 {
-    static const char *const names[] = { "lenet", "cifar10_cnn" };
+    static const struct model sliced = { .name = "sliced", .height = 4, .width = 4, .channels = 2, .classes = 10,
+                                         .schedule = constant_rate, .build = sliced_dropout };
+    const struct model *const models[] = { model_find("lenet"), model_find("cifar10_cnn"), &sliced };
 
     (void)state;
-    for (size_t k = 0; k < 2; k++) {
-        struct fed *f = new_fed(names[k]);
-        struct network *n = new_network(names[k], ROOM);
-        const size_t count = network_parameter_count(n);
-        real *sum = calloc(count, sizeof *sum);
+    for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
+        const struct model *m = models[k];
+        struct fed *f = new_fed(m == &sliced ? "lenet" : m->name);
+        struct network *n;
+        struct error e;
         struct network_batch batch;
         struct network_result result, halves = { 0, 0 };
 
+        f->image = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
+        assert_int_equal(network_new(&n, m, ROOM, &e), OK);
+        network_initialize(n, 5);
+        const size_t count = network_parameter_count(n);
+        real *sum = calloc(count, sizeof *sum);
         assert_non_null(sum);
         for (int first = 0; first < ROOM; first += ROOM / 2) {
             batch = part(f, first, ROOM / 2);
@@ -234,6 +260,42 @@ static void dropout_draws(void **state)
     network_train(n, &batch, 1, 3, NULL, NULL, &b);
     assert_true(fabs(a.cross_entropy - b.cross_entropy) > 1e-9);
     free_fed(f);
+    network_free(n);
+}
+
+static int two_dropouts(struct network_builder *b, struct error *e)
+{
+    int x = network_builder_dense(b, network_builder_images(b), "w", 256, &plain);
+
+    (void)e;
+    x = network_builder_bias(b, x, "b", 0, RELU_NONE);
+    x = network_builder_dropout(b, x, 0.5);
+    x = network_builder_dropout(b, x, 0.5);
+    network_builder_cross_entropy(b, network_builder_dense(b, x, "d", 3, &plain));
+    return OK;
+}
+
+/* A quarter passes two dropouts of a half; if they drew alike it would be a half. */
+static void dropouts_draw_apart(void **state)
+{
+    const struct model m = { .name = "two", .height = 1, .width = 1, .channels = 8, .classes = 3,
+                             .schedule = constant_rate, .build = two_dropouts };
+    const real image[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    const int32_t label = 0;
+    const struct network_batch batch = { image, &label, NULL, 1 };
+    struct network_result result;
+    struct network *n;
+    struct error e;
+    size_t count, passed = 0;
+
+    (void)state;
+    assert_int_equal(network_new(&n, &m, 1, &e), OK);
+    network_initialize(n, 1);
+    network_train(n, &batch, 1, 0, NULL, NULL, &result);
+    const struct variable *bias = &network_variables(n, &count)[1];
+    for (size_t i = 0; i < bias->count; i++)
+        passed += network_exchange(n)[bias->offset + i] != 0;
+    assert_in_range(passed, 40, 90);
     network_free(n);
 }
 
@@ -392,8 +454,6 @@ static void starts_no_threads(void **state)
 
 /* ---- models that cannot be ---------------------------------------------------------------------------------------- */
 
-static const struct kernel_options plain = { INITIAL_NORMAL, 0.1, 0 };
-
 static int no_end(struct network_builder *b, struct error *e)
 {
     (void)e;
@@ -463,12 +523,6 @@ static int says_no(struct network_builder *b, struct error *e)
     return error_set(e, ERR_ARG, "this model says no");
 }
 
-static double constant_rate(double base, int64_t step)
-{
-    (void)step;
-    return base;
-}
-
 static void mistakes(void **state)
 {
     static const struct {
@@ -514,7 +568,7 @@ int main(void)
         cmocka_unit_test(ready),             cmocka_unit_test(statistics_add_up),
         cmocka_unit_test(nan_is_seen),       cmocka_unit_test(variance_beside_large_mean),
         cmocka_unit_test(starts_no_threads), cmocka_unit_test(mistakes),
-        cmocka_unit_test(impossible_batch),
+        cmocka_unit_test(impossible_batch),  cmocka_unit_test(dropouts_draw_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
