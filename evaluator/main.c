@@ -243,14 +243,16 @@ static struct evaluation_loop_settings settings(const struct command *c)
 static int finish(struct evaluation_loop *l, int rc, const struct error *e)
 {
     const struct ledger_summary *s = ledger_summary(l->ledger);
+    char best[LEDGER_NAME_MAX + 64] = "no best yet";
 
     if (*e->message)
         log_line(l->log, "%s", e->message);
     if (rc < 0)
         return EXIT_USAGE;
-    log_line(l->log, "%lld evaluated, %lld skipped; in all %zu done, %zu failed, %zu gone; best precision %.3f (%s)",
-             (long long)l->evaluations, (long long)l->skipped, s->done, s->failed, s->gone,
-             s->has_best ? s->best_precision : 0, s->has_best ? s->best_checkpoint : "none");
+    if (s->has_best)
+        snprintf(best, sizeof best, "best precision %.3f (%s)", s->best_precision, s->best_checkpoint);
+    log_line(l->log, "%lld evaluated, %lld skipped; in all %zu done, %zu failed, %zu gone; %s",
+             (long long)l->evaluations, (long long)l->skipped, s->done, s->failed, s->gone, best);
     if (!s->done && !s->failed && !s->gone && l->settings.ending.once)
         log_line(l->log, "%s: no checkpoint found; looked for files named NAME-STEP.index",
                  l->settings.checkpoint_directory);
