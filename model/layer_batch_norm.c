@@ -124,13 +124,13 @@ static void statistics_end(struct layer *l, const struct run *r)
 
     for (size_t c = 0; c < n->channels; c++) {
         const double off = n->sum[c] / count, mean = (double)n->shift[c] + off;
-        const double variance = fmax(n->square[c] / count - off * off, 0);
+        double variance = n->square[c] / count - off * off;
 
+        if (variance < 0) /* rounding; and not fmax, which would drop a NaN */
+            variance = 0;
         statistics[l->statistic[0] + c] = (real)(mean * r->count);
         statistics[l->statistic[1] + c] = (real)(variance * r->count);
-        set_scale(l, r, c, mean, isnan(n->square[c]) ? NAN : variance); /* fmax drops a NaN, nobody else may */
-        if (isnan(n->square[c]))
-            statistics[l->statistic[1] + c] = (real)NAN;
+        set_scale(l, r, c, mean, variance);
     }
 }
 

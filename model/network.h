@@ -9,7 +9,9 @@
  * so that after adding over workers and dividing by the global batch it holds means. Weight decay is not in it: it
  * depends on the weights alone and is added where the optimizer applies the update.
  *
- * One network is for one thread at a time, and starts no threads. Calls after network_new cannot fail.
+ * One network is for one thread at a time, and starts no threads. Calls after network_new cannot fail. What training
+ * gives is a function of the weights, the batch, seed and step: the same bits again, whatever max_batch is. Inference
+ * of an image may differ in the last bits with the images beside it.
  */
 #ifndef MODEL_NETWORK_H
 #define MODEL_NETWORK_H

@@ -452,7 +452,7 @@ static void starts_no_threads(void **state)
     network_free(n);
 }
 
-/* ---- models that cannot be ---------------------------------------------------------------------------------------- */
+/* ---- models that cannot be --------------------------------------------------------------------------------------- */
 
 static int no_end(struct network_builder *b, struct error *e)
 {
@@ -530,7 +530,7 @@ static void mistakes(void **state)
         const char *says;
     } cases[] = {
         { no_end, "no cross entropy" },       { window_too_large, "no pixels" },      { same_name, "two variables" },
-        { used_after_change, "in place" },    { changed_while_used, "in place" },     { wrong_classes, "logit a class" },
+        { used_after_change, "in place" },    { changed_while_used, "in place" },     { wrong_classes, "one logit" },
         { unequal_sum, "differ in shape" },   { says_no, "says no" },
     };
 
