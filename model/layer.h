@@ -104,6 +104,7 @@ enum layer_flag {
     LAYER_OTHER_GRADIENT = 128, /* of its second value it wants the gradient only, and changes nothing there */
     LAYER_ADDS = 256,           /* backward can add to gradient_in by itself when accumulate is set */
     LAYER_SCORES = 512,         /* needs labels */
+    LAYER_KEEPS_SIGN = 1024,    /* in place, but what was positive stays so unless its gradient becomes 0 */
 };
 
 struct batch_norm; /* layer_batch_norm.c */

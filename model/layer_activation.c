@@ -123,12 +123,13 @@ const struct layer_kind layer_bias = {
     bias_backward, bias_backward_end,
 };
 const struct layer_kind layer_leaky = {
-    "leaky ReLU", LAYER_IN_PLACE | LAYER_KEEPS_OUT, NULL, NULL, NULL, leaky_forward, NULL, NULL, leaky_backward, NULL,
+    "leaky ReLU", LAYER_IN_PLACE | LAYER_KEEPS_OUT | LAYER_KEEPS_SIGN, NULL, NULL, NULL, leaky_forward, NULL, NULL,
+    leaky_backward, NULL,
 };
 const struct layer_kind layer_add = {
     "add", LAYER_IN_PLACE, NULL, NULL, NULL, add_forward, NULL, NULL, add_backward, NULL,
 };
 const struct layer_kind layer_dropout = {
-    "dropout", LAYER_IN_PLACE | LAYER_TRAINING_ONLY, NULL, NULL, NULL, dropout_forward, NULL, NULL, dropout_backward,
-    NULL,
+    "dropout", LAYER_IN_PLACE | LAYER_TRAINING_ONLY | LAYER_KEEPS_SIGN, NULL, NULL, NULL, dropout_forward, NULL, NULL,
+    dropout_backward, NULL,
 };

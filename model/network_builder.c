@@ -122,6 +122,18 @@ static int refuse(struct network_builder *b, const char *what, const char *why)
     return VALUE_NONE;
 }
 
+/* 1 if an activation's gradient looks at the sign of this value's memory. */
+static int sign_is_read(const struct network_plan *p, int in)
+{
+    for (int i = 0; i < p->layer_count; i++) {
+        const struct layer *l = &p->layers[i];
+        if (l->out >= 0 && p->values[l->out].data == p->values[in].data && (l->kind->flags & LAYER_KEEPS_OUT) &&
+            (l->kind != &layer_bias || l->relu))
+            return 1;
+    }
+    return 0;
+}
+
 /* 1 if value in can be given to one more layer. */
 static int check_input(struct network_builder *b, int in, const struct layer_kind *kind)
 {
@@ -135,10 +147,12 @@ static int check_input(struct network_builder *b, int in, const struct layer_kin
         return refuse(b, kind->name, "its input was changed in place by an earlier layer"), 0;
     if ((kind->flags & LAYER_IN_PLACE) && (b->plan.values[in].consumers || in == VALUE_IMAGES))
         return refuse(b, kind->name, "it works in place, but others read its input"), 0;
+    if ((kind->flags & LAYER_IN_PLACE) && !(kind->flags & LAYER_KEEPS_SIGN) && sign_is_read(&b->plan, in))
+        return refuse(b, kind->name, "it works in place on what the activation before it still needs"), 0;
     return 1;
 }
 
-/* Adds a layer from value in to a new value of shape out; -1 and the mistake kept when it cannot be. */
+/* Adds a layer from value in to a new value of shape out; NULL and the mistake kept when it cannot be. */
 static struct layer *add_layer(struct network_builder *b, const struct layer_kind *kind, int in, struct shape out)
 {
     struct layer *l;

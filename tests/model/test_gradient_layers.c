@@ -108,6 +108,19 @@ static int build_crossed(struct network_builder *b, struct error *e)
     return finish(b, third);
 }
 
+/* Layers in place on a value whose sign an earlier one reads, and a bias that reads none below a sum. */
+static int build_in_place(struct network_builder *b, struct error *e)
+{
+    const int x = start(b, 4);
+    int y = network_builder_convolution(b, x, "middle", 4, 3, 1, PADDING_SAME, &wide);
+
+    (void)e;
+    y = network_builder_add(b, network_builder_bias(b, y, "bias", 0.1, RELU_NONE), x);
+    y = network_builder_bias(b, y, "bias2", 0.1, RELU);
+    y = network_builder_dropout(b, network_builder_leaky(b, y, 0.1, LEAKY_GRADIENT_ONE), 0.7);
+    return finish(b, y);
+}
+
 static double constant_rate(double base, int64_t step)
 {
     (void)step;
@@ -202,7 +215,7 @@ static void layers(void **state)
         CASE(dense), CASE(bias), CASE(relu), CASE(leaky), CASE(leaky_tf), CASE(same), CASE(same_strided), CASE(valid),
         CASE(valid_strided), CASE(one_by_one), CASE(max_pool), CASE(max_pool_valid), CASE(average_pool),
         CASE(average_pool_valid), CASE(widen), CASE(lrn), CASE(lrn_power), CASE(dropout), CASE(batch_norm),
-        CASE(batch_norm_leaky), CASE(batch_norm_dense), CASE(residual), CASE(shared), CASE(crossed),
+        CASE(batch_norm_leaky), CASE(batch_norm_dense), CASE(residual), CASE(shared), CASE(crossed), CASE(in_place),
     };
 
     (void)state;

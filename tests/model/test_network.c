@@ -500,6 +500,17 @@ static int changed_while_used(struct network_builder *b, struct error *e)
     return OK;
 }
 
+static int sum_over_relu(struct network_builder *b, struct error *e)
+{
+    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, 3, 1, PADDING_SAME, &plain);
+    int y = network_builder_convolution(b, x, "v", 4, 3, 1, PADDING_SAME, &plain);
+
+    (void)e;
+    y = network_builder_dropout(b, network_builder_bias(b, y, "b", 0, RELU), 0.5);
+    network_builder_add(b, y, x);
+    return OK;
+}
+
 static int wrong_classes(struct network_builder *b, struct error *e)
 {
     (void)e;
@@ -531,6 +542,7 @@ static void mistakes(void **state)
     } cases[] = {
         { no_end, "no cross entropy" },       { window_too_large, "no pixels" },      { same_name, "two variables" },
         { used_after_change, "in place" },    { changed_while_used, "in place" },     { wrong_classes, "one logit" },
+        { sum_over_relu, "still needs" },
         { unequal_sum, "differ in shape" },   { says_no, "says no" },
     };
 
