@@ -21,7 +21,7 @@ import environment  # noqa: E402
 
 BATCH = 128          # samples a worker and step; two workers
 SAVE_STEPS = 50
-LEARNING_RATE = 0.002
+OPTIMIZER = ["--optimizer", "adam", "--learning-rate", "0.004"]
 # Each run has a seed of its own, so that its curve is its own: with one seed the synchronous strategies add the same
 # numbers in the same order and end with the same weights to the bit, and one curve would hide the other.
 RUNS = (             # name, ranks, what it is, options of the trainer
@@ -84,8 +84,8 @@ def train_and_evaluate(options, name, ranks, what, extra):
     trainer_output, evaluator_output = (out / "output" / f"{name}-{part}.txt" for part in ("trainer", "evaluator"))
     summary_file = out / "output" / f"{name}-summary.json"
     data = ["--model", "lenet", "--data", "fashion-mnist"]
-    mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
-    trainer = [*mpirun, binaries / "trainer", "--run-option", name, *data, "--batch-size", BATCH, *extra, "--learning-rate", LEARNING_RATE,
+    mpirun = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+    trainer = [*mpirun, binaries / "trainer", "--run-option", name, *data, "--batch-size", BATCH, *extra, *OPTIMIZER,
                "--checkpoint-dir", checkpoints, "--save-checkpoint-steps", SAVE_STEPS, "--keep", 0,
                "--log-dir", logs / "train", "--log-every", 10, "--max-steps", options.steps, "--json"]
     evaluator = [binaries / "evaluator", *data, "--checkpoint-dir", checkpoints, "--eval-dir", logs / "eval"]

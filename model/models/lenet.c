@@ -47,7 +47,7 @@ const struct model model_lenet = {
     .summary = "LeNet for 28x28 grey images: 2 convolutions, 2 dense layers, 21,840 parameters",
     .height = 28, .width = 28, .channels = 1, .classes = 10,
     .train_transform = "unit", .evaluation_transform = "unit",
-    .optimizer = "adam", .learning_rate = 0.004, .momentum = 0.9,
+    .optimizer = "momentum", .learning_rate = 0.05, .momentum = 0.9,
     .schedule = schedule,
     .batch_size = 128,
     .build = build,

@@ -1,5 +1,7 @@
 """Strategies against each other: equal losses for an equal global batch, equal bits for an equal order of sums."""
+import json
 import pathlib
+import subprocess
 
 import pytest
 
@@ -7,9 +9,10 @@ import ranks
 
 GLOBAL_BATCH, STEPS = 24, 20
 # Sums of other association differ in their last bits, and where that flips a ReLU or the winner of a pooling window the
-# curves part for good. Momentum and small rates keep such a flip small (an update is in proportion to its gradient);
-# adam divides by the gradient's own size, so one flip moves weights by whole learning rates.
-LENET = ["--model", "lenet", "--data", "fashion-mnist", "--optimizer", "momentum", "--learning-rate", "0.02"]
+# curves part a little for good, in proportion to the learning rate: at cifar10_cnn's own rate of 0.1 about one run in
+# five has such a flip, and then 1e-5 to 1.4e-4 has been seen. Its rate here is lower. (adam divides by the gradient's
+# own size, so there one flip moves weights by whole learning rates.)
+LENET = ["--model", "lenet", "--data", "fashion-mnist"]
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +27,14 @@ def models(cifar):
 
 def common(model, workers, directory):
     return [*model, "--batch-size", GLOBAL_BATCH // workers, "--max-steps", STEPS, "--no-augment", "--log-every", 1,
-            "--checkpoint-dir", directory, "--json", "--bucket-bytes", 20000]
+            "--checkpoint-dir", directory, "--log-dir", directory / "log", "--json", "--bucket-bytes", 20000]
 
 
-def losses(said):
-    return [float(line.split("loss: ")[1].split(",")[0]) for line in said.splitlines() if line.startswith("step: ")]
+def losses(directory):
+    """The loss of every step, as written for TensorBoard."""
+    run = subprocess.run([ranks.BUILD / "bin" / "eventlog", "export", "--format=jsonl", "--tag", "loss",
+                          directory / "log"], capture_output=True, text=True, check=True)
+    return [json.loads(line)["value"] for line in run.stdout.splitlines()]
 
 
 @pytest.mark.parametrize("name", ["lenet", "cifar10_cnn"])
@@ -41,14 +47,14 @@ def test_all_strategies_agree(name, cifar, tmp_path):
             ("messages-3", 3, ["--run-option", "mpi", "--transport", "mpi"], 3),
             *((f"ps-{w}x{s}", w + s, ["--run-option", "ps", "--servers", s], w) for w in (1, 2, 3) for s in (1, 2))]:
         directory = tmp_path / key
-        summary, said = ranks.train(count, *common(model, workers, directory), *options)
+        summary, _ = ranks.train(count, *common(model, workers, directory), *options)
         assert summary["state"] == "finished" and summary["global_step"] == STEPS and summary["workers"] == workers
-        assert len(losses(said)) == STEPS
-        ran[key] = (summary, losses(said), ranks.variables(directory / f"model.ckpt-{STEPS}"))
+        assert len(losses(directory)) == STEPS
+        ran[key] = (summary, losses(directory), ranks.variables(directory / f"model.ckpt-{STEPS}"))
     reference, curve, _ = ran["single"]
     for key, (summary, points, _) in ran.items():
         assert summary["loss"] == pytest.approx(reference["loss"], rel=1e-4), key
-        assert points == pytest.approx(curve, abs=2e-3), key  # as printed: three places
+        assert points == pytest.approx(curve, rel=1e-4), key
     # The workers' sums are added in worker order everywhere, so all with the same workers have the same bits.
     for workers in (1, 2, 3):
         bits = ran["single" if workers == 1 else f"mpi-{workers}"][2]
