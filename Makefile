@@ -1,4 +1,4 @@
-# evalboard: trainer, evaluator, eventlog. `make` builds, `make test` tests, `make demo` shows.
+# evalboard: trainer, evaluator, eventlog, checkpoint. `make` builds, `make test` tests, `make demo` shows.
 # V=1 shows commands; SAN=address,undefined or SAN=thread builds apart with sanitizers; ONEDNN=0 leaves oneDNN out;
 # PEERS=all adds TensorFlow, PyTorch and safetensors to the tests. CC, CFLAGS, LDFLAGS, PREFIX, DESTDIR are yours.
 
@@ -35,6 +35,7 @@ BASE_C    := $(call folder,base)
 EVENTLOG_C := $(call folder,eventlog)
 TOOL_C    := $(call folder,eventlog/tool)
 CHECKPOINT_C := $(call folder,checkpoint)
+CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool)
 DATASET_C := $(call folder,dataset)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model model/kernels model/models))
 TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer trainer/strategies))
@@ -44,7 +45,7 @@ GENERATED := $(patsubst %.proto,$(B)/generated/%.pb-c.c,$(PROTO))
 
 lib       = $(B)/lib/lib$1.a
 PROGRAMS  := $(addprefix $(B)/bin/,$(if $(wildcard trainer/main.c),trainer) $(if $(wildcard evaluator/main.c),evaluator) \
-             $(if $(TOOL_C),eventlog))
+             $(if $(TOOL_C),eventlog) $(if $(CHECKPOINT_TOOL_C),checkpoint))
 
 all: $(PROGRAMS)
 
@@ -87,6 +88,9 @@ $(B)/bin/evaluator: $(B)/evaluator/main.o $(NEEDS_evaluator)
 $(B)/bin/eventlog:  $(call objects,$(TOOL_C)) $(NEEDS_eventlog)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog)
+$(B)/bin/checkpoint: $(call objects,$(CHECKPOINT_TOOL_C)) $(NEEDS_checkpoint)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_checkpoint)
 
 # ---- tests: tests/<folder>/test_<module>.c is one program of that folder -------------------------------------------
 TEST_FOLDERS = base eventlog checkpoint dataset model trainer evaluator
@@ -135,7 +139,7 @@ $(B)/generated/%.o: $(B)/generated/%.c
 	$(call say,CC  )
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I$(B)/generated $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c -o $@ $<
 # Generated headers first: the objects that include them cannot say so before they have been compiled once.
-$(call objects,$(EVENTLOG_C) $(TOOL_C) $(CHECKPOINT_C)): | $(GENERATED)
+$(call objects,$(EVENTLOG_C) $(TOOL_C) $(CHECKPOINT_C) $(CHECKPOINT_TOOL_C)): | $(GENERATED)
 $(B)/lib/%.a:
 	$(call say,AR  )
 	$(Q)rm -f $@; $(AR) rcs $@ $^

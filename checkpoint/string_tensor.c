@@ -76,3 +76,33 @@ uint32_t string_tensor_encode(struct buffer *out, const struct tensor_string *st
     }
     return crc;
 }
+
+int variant_tensor_check(const void *stored, size_t n, uint64_t elements, uint32_t *crc, struct error *e)
+{
+    const uint8_t *p = stored;
+    uint8_t bytes[8];
+    uint64_t length;
+    uint32_t c = 0;
+    size_t at = 0;
+
+    for (uint64_t i = 0; i < elements; i++) {
+        int used = get_varint(p + at, n - at, &length);
+
+        if (used <= 0)
+            return error_set(e, ERR_CORRUPT, "the length of variant %llu is not whole", (unsigned long long)i);
+        at += (size_t)used;
+        if (n - at < CHECK || length > n - at - CHECK)
+            return error_set(e, ERR_CORRUPT, "variant %llu is longer than the tensor", (unsigned long long)i);
+        put_le64(bytes, length);
+        c = crc32c_extend(crc32c_extend(c, bytes, sizeof bytes), p + at, (size_t)length);
+        at += (size_t)length;
+        if (get_le32(p + at) != crc32c_mask(c))
+            return error_set(e, ERR_CORRUPT, "CRC mismatch of variant %llu", (unsigned long long)i);
+        c = crc32c_extend(c, p + at, CHECK);
+        at += CHECK;
+    }
+    if (at != n)
+        return error_set(e, ERR_CORRUPT, "%zu bytes too many after the variants", n - at);
+    *crc = c;
+    return OK;
+}

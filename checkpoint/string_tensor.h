@@ -31,4 +31,11 @@ void string_tensor_split(const void *stored, size_t n, uint64_t elements, struct
 /* Appends the stored form; returns its unmasked CRC. */
 uint32_t string_tensor_encode(struct buffer *out, const struct tensor_string *strings, size_t count);
 
+/*
+ * A tensor of variants is, per element: varint64 length, that many bytes of a message, 4 bytes masked CRC-32C. The CRC
+ * runs over the lengths (uint64 each), the messages and these 4 bytes, through all elements; its last state is the
+ * tensor's. *crc becomes that, unmasked. ERR_CORRUPT says what does not fit.
+ */
+int variant_tensor_check(const void *stored, size_t n, uint64_t elements, uint32_t *crc, struct error *e);
+
 #endif

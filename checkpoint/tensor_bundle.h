@@ -79,6 +79,40 @@ int tensor_bundle_read_float(struct tensor_bundle *b, const struct tensor_entry 
 int tensor_bundle_read_integer(struct tensor_bundle *b, const struct tensor_entry *entry, int64_t *out,
                                struct error *e);
 
+/*
+ * Closer looks: pieces, the slices one by one, and checkpoints that are not whole.
+ */
+
+/* Part of an entry's stored bytes: n of them from byte `at` on; *crc (0 before the first) goes on over them. Nothing is
+ * checked; tensor_bundle_check_crc says at the end whether the CRC is the entry's (of strings and variants it is not
+ * that of the plain bytes: string_tensor.h). ERR_ARG: a partitioned variable, or beyond the end. tensor_stream.h is
+ * what reads whole tensors so. */
+int tensor_bundle_read_piece(const struct tensor_bundle *b, const struct tensor_entry *entry, uint64_t at, void *out,
+                             size_t n, uint32_t *crc, struct error *e);
+int tensor_bundle_check_crc(const struct tensor_bundle *b, const struct tensor_entry *entry, uint32_t crc,
+                            struct error *e);
+/* ERR_CORRUPT: "FILE: tensor NAME, SIZE bytes at byte OFFSET: why". */
+int tensor_bundle_bad_tensor(const struct tensor_bundle *b, const struct tensor_entry *entry, const char *why,
+                             struct error *e);
+
+/* All entries of slices in order of their keys; each has bytes of its own. */
+size_t tensor_bundle_slice_count(const struct tensor_bundle *b);
+const struct tensor_entry *tensor_bundle_slice(const struct tensor_bundle *b, size_t i);
+/* The entry of slice i of a partitioned variable. ERR_CORRUPT: there is none that fits. */
+int tensor_bundle_find_slice(const struct tensor_bundle *b, const struct tensor_entry *full, size_t i,
+                             const struct tensor_entry **out, struct error *e);
+
+/* Like tensor_bundle_open, but what is wrong with shards, lengths and slices is handed to `problem`, one sentence each,
+ * and does not end the opening; an index that cannot be read still does. Reading from such a shard then fails. */
+typedef void tensor_bundle_problem(void *context, const struct error *problem);
+int tensor_bundle_open_damaged(struct tensor_bundle **out, const char *prefix, tensor_bundle_problem *problem,
+                               void *context, struct error *e);
+
+int32_t tensor_bundle_shards(const struct tensor_bundle *b); /* as the header says; unused ones may have no file */
+/* The size of a shard's file; 0 for one that no entry refers to, or that is missing. */
+uint64_t tensor_bundle_shard_size(const struct tensor_bundle *b, int32_t shard);
+int tensor_bundle_shard_path(const struct tensor_bundle *b, int32_t shard, char *out, size_t size, struct error *e);
+
 /* Bytes of one element, 0 for types without a fixed size (STRING, VARIANT) or unknown ones. */
 size_t tensor_type_size(int type);
 const char *tensor_type_name(int type); /* "float32"; "unknown" for unknown ones, never NULL */

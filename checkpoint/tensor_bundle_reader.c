@@ -54,6 +54,8 @@ struct tensor_bundle {
     struct shard *shard;         /* those that entries refer to, ascending by number */
     size_t shard_count;
     uint64_t digest, names, names_limit;
+    tensor_bundle_problem *problem; /* takes what is wrong beside the index; NULL: it ends the opening */
+    void *problem_context;
 };
 
 /* ---- opening --------------------------------------------------------------------------------------------------- */
@@ -235,11 +237,25 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int shard_path(const struct tensor_bundle *b, int32_t number, char *out, size_t size, struct error *e)
+int tensor_bundle_shard_path(const struct tensor_bundle *b, int32_t number, char *out, size_t size, struct error *e)
 {
     if ((size_t)snprintf(out, size, "%s.data-%05d-of-%05d", b->prefix, number, b->shards) >= size)
         return error_set(e, ERR_ARG, "%s: path too long", b->prefix);
     return OK;
+}
+
+/* What a check found: ends the opening with it, or hands it on where somebody wants to hear of all. */
+static int found(const struct tensor_bundle *b, int rc, const struct error *why, struct error *e)
+{
+    if (rc == OK)
+        return OK;
+    if (b->problem && rc != ERR_NOMEM) {
+        b->problem(b->problem_context, why);
+        return OK;
+    }
+    if (e)
+        *e = *why;
+    return rc;
 }
 
 /* Opens each shard that an entry with bytes refers to. */
@@ -247,6 +263,7 @@ static int open_shards(struct tensor_bundle *b, struct error *e)
 {
     size_t count = 0, all = b->whole.count + b->slices.count;
     int32_t *numbers = malloc((all + 1) * sizeof *numbers);
+    struct error why = { .code = OK };
     char path[PATH_MAX];
     int rc = OK;
 
@@ -266,9 +283,10 @@ static int open_shards(struct tensor_bundle *b, struct error *e)
 
         if (i && numbers[i] == numbers[i - 1])
             continue;
-        shard->number = numbers[i];
-        if ((rc = shard_path(b, shard->number, path, sizeof path, e)) == OK &&
-            (rc = open_file(path, &shard->fd, &shard->size, e)) == OK)
+        *shard = (struct shard){ .number = numbers[i], .fd = -1 };
+        if ((rc = tensor_bundle_shard_path(b, shard->number, path, sizeof path, &why)) == OK)
+            rc = open_file(path, &shard->fd, &shard->size, &why);
+        if ((rc = found(b, rc, &why, e)) == OK)
             b->shard_count++;
     }
     free(numbers);
@@ -297,7 +315,7 @@ static int check_length(const struct tensor_bundle *b, const struct tensor_entry
     const struct shard *shard = find_shard(b, entry->shard);
     uint64_t end = (uint64_t)(entry->offset + entry->size);
 
-    if (end <= shard->size)
+    if (end <= shard->size || shard->fd < 0)
         return OK;
     return error_set(e, ERR_CORRUPT,
                      "%s.data-%05d-of-%05d: not complete: %llu bytes, but tensor %s ends at byte %llu",
@@ -328,8 +346,8 @@ static const struct tensor_entry *entries_find(const struct entries *list, const
 }
 
 /* The entry of one slice of a partitioned variable, which must have its type and the slice's shape. */
-static int find_slice(const struct tensor_bundle *b, const struct tensor_entry *full, size_t i,
-                      const struct tensor_entry **out, struct error *e)
+int tensor_bundle_find_slice(const struct tensor_bundle *b, const struct tensor_entry *full, size_t i,
+                             const struct tensor_entry **out, struct error *e)
 {
     struct buffer key = BUFFER_EMPTY;
     const struct tensor_entry *found;
@@ -361,26 +379,34 @@ static int find_slice(const struct tensor_bundle *b, const struct tensor_entry *
 static int check_entries(const struct tensor_bundle *b, struct error *e)
 {
     const struct tensor_entry *part;
+    struct error why = { .code = OK };
     int rc;
 
     for (size_t i = 0; i < b->slices.count; i++)
-        if (!b->slices.items[i]->slices && (rc = check_length(b, b->slices.items[i], e)) != OK)
+        if (!b->slices.items[i]->slices &&
+            (rc = found(b, check_length(b, b->slices.items[i], &why), &why, e)) != OK)
             return rc;
     for (size_t i = 0; i < b->whole.count; i++) {
         const struct tensor_entry *entry = b->whole.items[i];
 
-        if (!entry->slices && (rc = check_length(b, entry, e)) != OK)
+        if (!entry->slices && (rc = found(b, check_length(b, entry, &why), &why, e)) != OK)
             return rc;
         for (size_t k = 0; k < entry->slices; k++)
-            if ((rc = find_slice(b, entry, k, &part, e)) != OK)
+            if ((rc = found(b, tensor_bundle_find_slice(b, entry, k, &part, &why), &why, e)) != OK)
                 return rc;
-        if (entry->slices && (rc = bundle_slices_check(b->index_path, entry, e)) != OK)
+        if (entry->slices && (rc = found(b, bundle_slices_check(b->index_path, entry, &why), &why, e)) != OK)
             return rc;
     }
     return OK;
 }
 
 int tensor_bundle_open(struct tensor_bundle **out, const char *prefix, struct error *e)
+{
+    return tensor_bundle_open_damaged(out, prefix, NULL, NULL, e);
+}
+
+int tensor_bundle_open_damaged(struct tensor_bundle **out, const char *prefix, tensor_bundle_problem *problem,
+                               void *context, struct error *e)
 {
     struct tensor_bundle *b = calloc(1, sizeof *b);
     size_t n = strlen(prefix);
@@ -391,6 +417,8 @@ int tensor_bundle_open(struct tensor_bundle **out, const char *prefix, struct er
         tensor_bundle_close(b);
         return error_set(e, ERR_NOMEM, "%s: no memory to open it", prefix);
     }
+    b->problem = problem;
+    b->problem_context = context;
     memcpy(b->index_path, prefix, n);
     memcpy(b->index_path + n, ".index", sizeof ".index");
     if ((rc = read_index(b, e)) != OK || (rc = open_shards(b, e)) != OK || (rc = check_entries(b, e)) != OK) {
@@ -406,7 +434,8 @@ void tensor_bundle_close(struct tensor_bundle *b)
     if (!b)
         return;
     for (size_t i = 0; i < b->shard_count; i++)
-        close(b->shard[i].fd);
+        if (b->shard[i].fd >= 0)
+            close(b->shard[i].fd);
     free(b->shard);
     entries_release(&b->whole);
     entries_release(&b->slices);
@@ -435,40 +464,79 @@ uint64_t tensor_bundle_digest(const struct tensor_bundle *b)
     return b->digest;
 }
 
+size_t tensor_bundle_slice_count(const struct tensor_bundle *b)
+{
+    return b->slices.count;
+}
+
+const struct tensor_entry *tensor_bundle_slice(const struct tensor_bundle *b, size_t i)
+{
+    return i < b->slices.count ? b->slices.items[i] : NULL;
+}
+
+int32_t tensor_bundle_shards(const struct tensor_bundle *b)
+{
+    return b->shards;
+}
+
+uint64_t tensor_bundle_shard_size(const struct tensor_bundle *b, int32_t number)
+{
+    const struct shard *shard = find_shard(b, number);
+
+    return shard ? shard->size : 0;
+}
+
 /* ---- reading tensors ------------------------------------------------------------------------------------------- */
 
-static int bad_tensor(const struct tensor_bundle *b, const struct tensor_entry *entry, const char *why,
-                      struct error *e)
+int tensor_bundle_bad_tensor(const struct tensor_bundle *b, const struct tensor_entry *entry, const char *why,
+                             struct error *e)
 {
     return error_set(e, ERR_CORRUPT, "%s.data-%05d-of-%05d: tensor %s, %lld bytes at byte %lld: %s", b->prefix,
                      entry->shard, b->shards, bundle_entry_label(entry), (long long)entry->size,
                      (long long)entry->offset, why);
 }
 
+int tensor_bundle_read_piece(const struct tensor_bundle *b, const struct tensor_entry *entry, uint64_t at, void *out,
+                             size_t n, uint32_t *crc, struct error *e)
+{
+    const struct shard *shard = entry->slices ? NULL : find_shard(b, entry->shard);
+    ssize_t got;
+
+    if (!shard || at > (uint64_t)entry->size || n > (uint64_t)entry->size - at)
+        return error_set(e, ERR_ARG, "%s: tensor %s has no %zu bytes at its byte %llu", b->prefix,
+                         bundle_entry_label(entry), n, (unsigned long long)at);
+    if (shard->fd < 0)
+        return error_set(e, ERR_IO, "%s.data-%05d-of-%05d: was not there when %s was opened", b->prefix,
+                         shard->number, b->shards, b->index_path);
+    if ((got = read_at(shard->fd, out, n, (uint64_t)entry->offset + at)) < 0)
+        return error_system(e, "%s.data-%05d-of-%05d: cannot read", b->prefix, shard->number, b->shards);
+    if ((size_t)got < n)
+        return tensor_bundle_bad_tensor(b, entry, "the file ends before (it was cut since it was opened)", e);
+    *crc = crc32c_extend(*crc, out, n);
+    return OK;
+}
+
+int tensor_bundle_check_crc(const struct tensor_bundle *b, const struct tensor_entry *entry, uint32_t crc,
+                            struct error *e)
+{
+    return crc32c_mask(crc) == entry->crc ? OK : tensor_bundle_bad_tensor(b, entry, "CRC mismatch", e);
+}
+
 /* The stored bytes of an entry without slices, and their CRC; out holds entry->size. */
 static int read_stored(const struct tensor_bundle *b, const struct tensor_entry *entry, void *out, struct error *e)
 {
-    const struct shard *shard = find_shard(b, entry->shard);
     size_t size = (size_t)entry->size;
     struct error why = { .code = OK };
     uint32_t crc = 0;
+    int rc;
 
-    for (size_t at = 0; at < size;) {
-        size_t piece = size - at < PIECE ? size - at : PIECE;
-        ssize_t got = read_at(shard->fd, (char *)out + at, piece, (uint64_t)entry->offset + at);
-
-        if (got < 0)
-            return error_system(e, "%s.data-%05d-of-%05d: cannot read", b->prefix, shard->number, b->shards);
-        if ((size_t)got < piece)
-            return bad_tensor(b, entry, "the file ends before (it was cut since it was opened)", e);
-        crc = crc32c_extend(crc, (char *)out + at, piece);
-        at += piece;
-    }
+    for (size_t at = 0; at < size; at += PIECE)
+        if ((rc = tensor_bundle_read_piece(b, entry, at, (char *)out + at, size - at < PIECE ? size - at : PIECE, &crc,
+                                           e)) != OK)
+            return rc;
     if (entry->type == TENSOR_STRING && string_tensor_check(out, size, entry->elements, &crc, &why) != OK)
-        return bad_tensor(b, entry, why.message, e);
-    if (crc32c_mask(crc) != entry->crc)
-        return bad_tensor(b, entry, "CRC mismatch", e);
-    return OK;
+        return tensor_bundle_bad_tensor(b, entry, why.message, e);
+    return tensor_bundle_check_crc(b, entry, crc, e);
 }
 
 /* Copies a slice into the full tensor, or reads it there at once where it is one run of bytes. */
@@ -482,7 +550,7 @@ static int read_slice(const struct tensor_bundle *b, const struct tensor_entry *
     int cut = full->rank - 1, rc;
     char *bytes = NULL;
 
-    if ((rc = find_slice(b, full, i, &part, e)) != OK || !part->elements)
+    if ((rc = tensor_bundle_find_slice(b, full, i, &part, e)) != OK || !part->elements)
         return rc;
     /* Dimensions behind `cut` are whole, so a run of bytes is all of them times the slice's length in `cut`. */
     while (cut >= 0 && part->shape[cut] == full->shape[cut])

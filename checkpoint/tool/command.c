@@ -1,0 +1,115 @@
+#include "checkpoint/tool/command.h"
+
+#include "base/bytes.h"
+#include "base/log.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+int command_fail(const char *program, const struct error *e)
+{
+    struct log log;
+
+    fflush(stdout);
+    log_init(&log, program, 2);
+    log_line(&log, "%s", e->message);
+    return EXIT_USAGE;
+}
+
+void command_put(struct buffer *b)
+{
+    fwrite(buffer_text(b), 1, b->length, stdout);
+    buffer_clear(b);
+}
+
+int command_finish(const char *program, int status)
+{
+    struct error e = { .code = OK };
+
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    error_system(&e, "standard output: cannot write");
+    return command_fail(program, &e);
+}
+
+int command_wanted(const struct option_list *globs, const char *name)
+{
+    int wanted = globs->count == 0;
+
+    for (size_t i = 0; i < globs->count && !wanted; i++)
+        wanted = fnmatch(globs->items[i], name, 0) == 0;
+    return wanted;
+}
+
+void command_name(struct buffer *out, const char *name, size_t length)
+{
+    while (length) {
+        uint32_t c = 0;
+        int n = utf8_character(name, length, &c);
+
+        if (!n || c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xa0)) {
+            n = n ? n : 1;
+            for (int i = 0; i < n; i++)
+                buffer_format(out, "\\x%02x", (unsigned char)name[i]);
+        } else {
+            buffer_append(out, name, (size_t)n);
+        }
+        name += n;
+        length -= (size_t)n;
+    }
+}
+
+void command_shape(struct buffer *out, int rank, const int64_t *shape)
+{
+    buffer_append_byte(out, '[');
+    for (int d = 0; d < rank; d++)
+        buffer_format(out, d ? ", %lld" : "%lld", (long long)shape[d]);
+    buffer_append_byte(out, ']');
+}
+
+/* Columns a text takes: its characters, wide ones not told apart. */
+static size_t width(const char *text)
+{
+    size_t n = 0;
+
+    for (; *text; text++)
+        n += (*text & 0xc0) != 0x80;
+    return n;
+}
+
+void columns_cell(struct columns *c, const char *text)
+{
+    size_t column = c->filled++ % c->count, n = width(text);
+
+    buffer_append(&c->cells, text, strlen(text) + 1);
+    c->width[column] = n > c->width[column] ? n : c->width[column];
+}
+
+static void pad(struct buffer *line, size_t n)
+{
+    while (n--)
+        buffer_append_byte(line, ' ');
+}
+
+void columns_print(struct columns *c)
+{
+    struct buffer line = BUFFER_EMPTY;
+    const char *cell = c->cells.data;
+
+    for (size_t i = 0; i < c->filled && buffer_ok(&c->cells); i++, cell += strlen(cell) + 1) {
+        size_t column = i % c->count, gap = c->width[column] - width(cell);
+        int last = column + 1 == c->count, right = c->right >> column & 1;
+
+        if (right)
+            pad(&line, gap);
+        buffer_append_text(&line, cell);
+        if (!right && !last)
+            pad(&line, gap);
+        buffer_append_text(&line, last ? "\n" : "  ");
+        if (last)
+            command_put(&line);
+    }
+    buffer_release(&line);
+    buffer_release(&c->cells);
+}

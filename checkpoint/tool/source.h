@@ -1,0 +1,58 @@
+/*
+ * source.h - a checkpoint as the commands see it, whatever its format: tensors in order of their names, read from
+ * first byte to last through a buffer.
+ */
+#ifndef CHECKPOINT_TOOL_SOURCE_H
+#define CHECKPOINT_TOOL_SOURCE_H
+
+#include "base/error.h"
+#include "checkpoint/tensor_bundle.h"
+#include "checkpoint/tensor_stream.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct source_tensor { /* all borrowed from the source */
+    const char *name;
+    size_t name_length;
+    int type;              /* enum tensor_type or another DataType; 0: none of them is the same */
+    const char *type_name;
+    int rank;
+    const int64_t *shape;
+    uint64_t elements, bytes;
+    int32_t shard;         /* with offset: where its bytes lie; of a partitioned variable neither counts */
+    uint64_t offset;
+    size_t slices;
+    const struct tensor_entry *entry;
+};
+
+struct source {
+    char path[PATH_MAX];   /* the prefix or file that was found */
+    const char *format;    /* "TensorFlow bundle" */
+    int64_t step;          /* from the name; -1: none */
+    int32_t shards;
+    struct tensor_bundle *bundle;
+    struct source_tensor *tensors;
+    size_t count;
+};
+
+/* path: a prefix, its .index file, or a directory, which means its newest whole checkpoint. On OK *s is yours:
+ * source_close(). */
+int source_open(struct source *s, const char *path, struct error *e);
+void source_close(struct source *s); /* fine on one that is all zero */
+
+/* A tensor from its first byte to its last, as tensor_stream.h says. */
+struct source_stream {
+    struct tensor_stream *bundle;
+};
+
+int source_stream_open(struct source_stream *stream, const struct source *s, const struct source_tensor *tensor,
+                       struct error *e);
+int source_stream_read(struct source_stream *stream, void *out, size_t n, size_t *got, struct error *e);
+void source_stream_close(struct source_stream *stream);
+
+/* The whole tensor, checked, in fresh memory of tensor->bytes + 1; yours to free(). */
+int source_read(const struct source *s, const struct source_tensor *tensor, char **out, struct error *e);
+
+#endif

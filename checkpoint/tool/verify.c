@@ -1,0 +1,383 @@
+/*
+ * checkpoint verify: is a checkpoint, or a directory of them, right to the last byte? Opening a bundle checks the
+ * index, its lengths and slices; here come the bytes of each tensor, tensors that lie over each other, slices that
+ * nobody lists, and what the state file says.
+ */
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "checkpoint/bundle_entry.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/state_file.h"
+#include "checkpoint/tensor_stream.h"
+#include "checkpoint/tool/command.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIECE = 1 << 18, STATE_FILE_MAX = 64 << 20 };
+
+struct verify {
+    const char *program;
+    int json, first_path, first_finding;
+    struct buffer text;
+    uint64_t findings, here; /* in all, in this checkpoint */
+    uint64_t tensors, bytes; /* read of this checkpoint */
+    int failed;              /* a path was no checkpoint at all */
+};
+
+/* ---- telling --------------------------------------------------------------------------------------------------- */
+
+static void begin_path(struct verify *v, const char *path)
+{
+    v->here = v->tensors = v->bytes = 0;
+    v->first_finding = 1;
+    if (!v->json)
+        return;
+    buffer_append_text(&v->text, v->first_path ? "\n{\"path\":" : ",\n{\"path\":");
+    v->first_path = 0;
+    json_text(&v->text, path);
+    buffer_append_text(&v->text, ",\"findings\":[");
+}
+
+static void finding(void *context, const struct error *e)
+{
+    struct verify *v = context;
+
+    v->here++;
+    v->findings++;
+    if (v->json) {
+        buffer_append_text(&v->text, v->first_finding ? "" : ",");
+        json_text(&v->text, e->message);
+        v->first_finding = 0;
+    } else {
+        command_name(&v->text, e->message, strlen(e->message));
+        buffer_append_text(&v->text, "\n");
+    }
+    command_put(&v->text);
+}
+
+static void end_path(struct verify *v, const char *path)
+{
+    if (v->json) {
+        buffer_format(&v->text, "],\"tensors\":%llu,\"bytes\":%llu}", (unsigned long long)v->tensors,
+                      (unsigned long long)v->bytes);
+    } else {
+        command_name(&v->text, path, strlen(path));
+        if (v->here)
+            buffer_format(&v->text, ": %llu findings", (unsigned long long)v->here);
+        else
+            buffer_append_text(&v->text, ": right");
+        buffer_format(&v->text, "; %llu tensors and slices, %llu bytes\n", (unsigned long long)v->tensors,
+                      (unsigned long long)v->bytes);
+    }
+    command_put(&v->text);
+}
+
+/* ---- one checkpoint -------------------------------------------------------------------------------------------- */
+
+struct stored { /* all entries with bytes of their own */
+    const struct tensor_entry **items;
+    size_t count;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct tensor_entry *x = *(const struct tensor_entry *const *)a;
+    const struct tensor_entry *y = *(const struct tensor_entry *const *)b;
+
+    if (x->shard != y->shard)
+        return (x->shard > y->shard) - (x->shard < y->shard);
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)*(const struct tensor_entry *const *)a;
+    uintptr_t y = (uintptr_t)*(const struct tensor_entry *const *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int list_stored(const struct tensor_bundle *b, struct stored *out, struct error *e)
+{
+    size_t slices = tensor_bundle_slice_count(b), whole = tensor_bundle_count(b);
+
+    out->count = 0;
+    if (!(out->items = malloc((slices + whole + 1) * sizeof(struct tensor_entry *))))
+        return error_set(e, ERR_NOMEM, "no memory to list the tensors");
+    for (size_t i = 0; i < slices; i++)
+        if (!tensor_bundle_slice(b, i)->slices)
+            out->items[out->count++] = tensor_bundle_slice(b, i);
+    for (size_t i = 0; i < whole; i++)
+        if (!tensor_bundle_entry(b, i)->slices)
+            out->items[out->count++] = tensor_bundle_entry(b, i);
+    return OK;
+}
+
+/* Tensors of a shard share no bytes. */
+static void check_overlaps(struct verify *v, const struct tensor_bundle *b, struct stored *all)
+{
+    const struct tensor_entry *before = NULL; /* the one that reaches furthest so far */
+    char path[PATH_MAX];
+
+    if (all->count)
+        qsort(all->items, all->count, sizeof *all->items, compare_places);
+    for (size_t i = 0; i < all->count; i++) {
+        const struct tensor_entry *entry = all->items[i];
+        struct error e = { .code = OK };
+
+        if (!entry->size)
+            continue;
+        if (before && before->shard == entry->shard && entry->offset < before->offset + before->size &&
+            tensor_bundle_shard_path(b, entry->shard, path, sizeof path, &e) == OK) {
+            error_set(&e, ERR_CORRUPT, "%s: tensor %s begins at byte %lld, inside tensor %s, which ends at %lld", path,
+                      bundle_entry_label(entry), (long long)entry->offset, bundle_entry_label(before),
+                      (long long)(before->offset + before->size));
+            finding(v, &e);
+        }
+        if (!before || before->shard != entry->shard || entry->offset + entry->size > before->offset + before->size)
+            before = entry;
+    }
+}
+
+/* Slices in the index that belong to no variable's list: a key or a name is not what was written. */
+static int check_orphans(struct verify *v, const struct tensor_bundle *b, const char *prefix, struct error *e)
+{
+    const struct tensor_entry **known, *slice;
+    size_t count = 0, used = 0;
+
+    if (!tensor_bundle_slice_count(b))
+        return OK;
+    for (size_t i = 0; i < tensor_bundle_count(b); i++)
+        count += tensor_bundle_entry(b, i)->slices;
+    if (!(known = malloc((count + 1) * sizeof(struct tensor_entry *))))
+        return error_set(e, ERR_NOMEM, "no memory to list the slices");
+    for (size_t i = 0; i < tensor_bundle_count(b); i++)
+        for (size_t k = 0; k < tensor_bundle_entry(b, i)->slices; k++)
+            if (tensor_bundle_find_slice(b, tensor_bundle_entry(b, i), k, &slice, NULL) == OK)
+                known[used++] = slice;
+    qsort(known, used, sizeof *known, compare_addresses);
+    for (size_t i = 0; i < tensor_bundle_slice_count(b); i++) {
+        struct error why = { .code = OK };
+
+        slice = tensor_bundle_slice(b, i);
+        if (bsearch(&slice, known, used, sizeof *known, compare_addresses))
+            continue;
+        error_set(&why, ERR_CORRUPT, "%s.index: a slice of %s stands in it that no variable lists", prefix,
+                  bundle_entry_label(slice));
+        finding(v, &why);
+    }
+    free(known);
+    return OK;
+}
+
+static int check_bytes(struct tensor_bundle *b, const struct tensor_entry *entry, struct error *e)
+{
+    struct tensor_stream *stream;
+    char *piece = malloc(PIECE);
+    size_t got = 0;
+    int rc = piece ? tensor_stream_open(&stream, b, entry, e) : error_set(e, ERR_NOMEM, "no memory to read");
+
+    if (rc == OK) {
+        while ((rc = tensor_stream_read(stream, piece, PIECE, &got, e)) == OK && got)
+            ;
+        tensor_stream_close(stream);
+    }
+    free(piece);
+    return rc;
+}
+
+static int verify_bundle(struct verify *v, struct tensor_bundle *b, const char *prefix, struct error *e)
+{
+    struct stored all = { NULL, 0 };
+    int rc;
+
+    if ((rc = list_stored(b, &all, e)) == OK && (rc = check_orphans(v, b, prefix, e)) == OK) {
+        check_overlaps(v, b, &all);
+        for (size_t i = 0; i < all.count; i++) {
+            const struct tensor_entry *entry = all.items[i];
+            struct error why = { .code = OK };
+
+            v->tensors++;
+            /* Missing and short shards were told when the bundle was opened. */
+            if ((uint64_t)(entry->offset + entry->size) > tensor_bundle_shard_size(b, entry->shard))
+                continue;
+            if (check_bytes(b, entry, &why) != OK)
+                finding(v, &why);
+            else
+                v->bytes += (uint64_t)entry->size;
+        }
+    }
+    free(all.items);
+    return rc;
+}
+
+static void verify_prefix(struct verify *v, const char *prefix)
+{
+    struct error e = { .code = OK };
+    struct tensor_bundle *b = NULL;
+    int rc;
+
+    begin_path(v, prefix);
+    rc = tensor_bundle_open_damaged(&b, prefix, finding, v, &e);
+    if (rc == OK)
+        rc = verify_bundle(v, b, prefix, &e);
+    if (rc != OK)
+        finding(v, &e);
+    tensor_bundle_close(b);
+    end_path(v, prefix);
+}
+
+/* ---- a directory ----------------------------------------------------------------------------------------------- */
+
+static int index_here(const char *directory, const char *path)
+{
+    char index[PATH_MAX];
+
+    return snprintf(index, sizeof index, "%s/%s.index", directory, file_base_name(path)) < (int)sizeof index &&
+           access(index, F_OK) == 0;
+}
+
+static void check_state(struct verify *v, const char *path, const char *directory, const struct state_file *state)
+{
+    struct error e = { .code = OK };
+    int listed = state->count == 0;
+
+    if (!state->newest) {
+        error_set(&e, ERR_CORRUPT, "%s: it names no newest checkpoint (model_checkpoint_path)", path);
+        finding(v, &e);
+    }
+    for (size_t i = 0; i < state->count; i++) {
+        listed |= state->newest && strcmp(state->newest, state->paths[i]) == 0;
+        if (index_here(directory, state->paths[i]))
+            continue;
+        error_set(&e, ERR_CORRUPT, "%s: it lists %s, which has no index in %s", path, state->paths[i], directory);
+        finding(v, &e);
+    }
+    if (state->newest && !listed) {
+        error_set(&e, ERR_CORRUPT, "%s: the newest checkpoint, %s, is not among those it lists", path, state->newest);
+        finding(v, &e);
+    }
+    if (state->newest && !state->count && !index_here(directory, state->newest)) {
+        error_set(&e, ERR_CORRUPT, "%s: the newest checkpoint, %s, has no index in %s", path, state->newest, directory);
+        finding(v, &e);
+    }
+    if (state->timestamp_count && state->timestamp_count != state->count) {
+        error_set(&e, ERR_CORRUPT, "%s: %zu times for %zu checkpoints", path, state->timestamp_count, state->count);
+        finding(v, &e);
+    }
+}
+
+static void verify_state(struct verify *v, const char *directory)
+{
+    struct buffer text = BUFFER_EMPTY;
+    struct error e = { .code = OK };
+    struct state_file state;
+    char path[PATH_MAX];
+    int rc;
+
+    if (file_join(path, sizeof path, directory, "checkpoint", NULL) != OK ||
+        (access(path, F_OK) < 0 && errno == ENOENT))
+        return; /* checkpoints can do without */
+    begin_path(v, path);
+    if ((rc = file_read(path, STATE_FILE_MAX, &text, &e)) == OK &&
+        (rc = state_file_parse(buffer_text(&text), text.length, &state, &e)) != OK)
+        error_prefix(&e, "%s", path);
+    if (rc == OK) {
+        check_state(v, path, directory, &state);
+        state_file_release(&state);
+    } else {
+        finding(v, &e);
+    }
+    buffer_release(&text);
+    end_path(v, path);
+}
+
+static void verify_directory(struct verify *v, const char *directory)
+{
+    struct error e = { .code = OK };
+    struct checkpoint_list list;
+    char prefix[PATH_MAX];
+    int rc = checkpoint_directory_list(directory, &list, &e);
+
+    if (rc == OK && !list.count)
+        rc = error_set(&e, ERR_ARG, "%s: no checkpoint in this directory", directory);
+    for (size_t i = 0; rc == OK && i < list.count; i++)
+        if ((rc = file_join(prefix, sizeof prefix, directory, list.items[i].name, &e)) == OK)
+            verify_prefix(v, prefix);
+    if (rc == OK)
+        verify_state(v, directory);
+    else
+        v->failed = command_fail(v->program, &e);
+    checkpoint_list_release(&list);
+}
+
+static void verify_path(struct verify *v, const char *path)
+{
+    static const char suffix[] = ".index";
+    size_t length = strlen(path), end = sizeof suffix - 1;
+    char prefix[PATH_MAX];
+    struct stat st;
+    struct error e = { .code = OK };
+
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        verify_directory(v, path);
+        return;
+    }
+    if (length > end && strcmp(path + length - end, suffix) == 0)
+        length -= end;
+    if (length + sizeof suffix > sizeof prefix) {
+        error_set(&e, ERR_ARG, "%s: path too long", path);
+        v->failed = command_fail(v->program, &e);
+        return;
+    }
+    snprintf(prefix, sizeof prefix, "%.*s.index", (int)length, path);
+    if (access(prefix, F_OK) < 0 && access(path, F_OK) < 0) {
+        error_set(&e, ERR_ARG, "%s: no checkpoint of this name (no %s)", path, prefix);
+        v->failed = command_fail(v->program, &e);
+        return;
+    }
+    prefix[length] = '\0';
+    verify_prefix(v, prefix);
+}
+
+int command_verify(int argc, char **argv)
+{
+    struct verify v = { .first_path = 1 };
+    struct option table[] = {
+        { OPTION_FLAG, 0, "json", &v.json, NULL, "JSON instead of text", NULL, 0, 0, 0 },
+    };
+    const struct options options = {
+        .program = "checkpoint verify", .usage = "[OPTION...] PATH...",
+        .summary = "Checks every CRC of the index and of each tensor, every length, that tensors of a shard do not lie "
+                   "over each other, that slices make their variables, that no shard is missing. A directory means all "
+                   "its checkpoints and its state file. Findings name file and byte. Status 0: right; 1: findings; 2: "
+                   "usage, or no such checkpoint.",
+        .examples = "  checkpoint verify ckpt/model.ckpt-700\n  checkpoint verify ckpt --json\n",
+        .table = table, .count = sizeof table / sizeof *table,
+    };
+    struct error e = { .code = OK };
+    int count = 0, rc = options_parse(&options, argc, argv, &count, &e);
+
+    v.program = options.program;
+    if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc == OK && !count)
+        rc = error_set(&e, ERR_ARG, "which checkpoint? 'checkpoint verify --help' tells more");
+    if (rc != OK)
+        return command_fail(v.program, &e);
+    if (v.json)
+        printf("{\"type\":\"verify\",\"version\":1,\"checkpoints\":[");
+    for (int i = 1; i <= count; i++)
+        verify_path(&v, argv[i]);
+    if (v.json)
+        printf("\n],\"total\":{\"findings\":%llu}}\n", (unsigned long long)v.findings);
+    buffer_release(&v.text);
+    return command_finish(v.program, v.failed ? EXIT_USAGE : v.findings ? EXIT_NO : EXIT_DONE);
+}

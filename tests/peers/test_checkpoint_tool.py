@@ -1,0 +1,286 @@
+"""`checkpoint inspect|verify|compare` on what TensorFlow writes, held to TensorFlow's values and numpy's arithmetic."""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+numpy = pytest.importorskip("numpy")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+tf = pytest.importorskip("tensorflow")
+
+BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
+TYPES = ["float32", "float64", "int32", "uint8", "int16", "int8", "complex64", "int64", "bool", "bfloat16", "uint16",
+         "complex128", "float16", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz",
+         "float8_e4m3b11fnuz", "float8_e5m2fnuz"]
+QUANTIZED = {"qint8": numpy.int8, "quint8": numpy.uint8, "qint32": numpy.int32, "qint16": numpy.int16,
+             "quint16": numpy.uint16}
+
+
+def checkpoint(*arguments, status=0):
+    run = subprocess.run([BUILD / "bin/checkpoint", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert run.returncode == status, (run.returncode, run.stdout[-2000:], run.stderr)
+    return run.stdout if status < 2 else run.stderr
+
+
+def as_json(*arguments, status=0):
+    return json.loads(checkpoint(*arguments, "--json", status=status))
+
+
+def tensors_of(prefix, *options):
+    return {row["name"]: row for row in as_json("inspect", prefix, *options)["tensors"]}
+
+
+def save(prefix, tensors, parts=None):
+    """SaveV2 of {name: tensor or array}; parts: {name: shape_and_slice}."""
+    names = sorted(tensors)
+    tf.raw_ops.SaveV2(prefix=str(prefix), tensor_names=names, shape_and_slices=[(parts or {}).get(n, "") for n in names],
+                      tensors=[tensors[n] for n in names])
+    return prefix
+
+
+def samples(name, count, seed):
+    dtype = tf.as_dtype(name)
+    rng = numpy.random.default_rng(seed)
+    if name == "bool":
+        return rng.integers(0, 2, count).astype(bool)
+    return numpy.frombuffer(rng.bytes(count * dtype.size), dtype.as_numpy_dtype)
+
+
+def all_types(shapes=((), (2, 3), (0, 4), (1,) * 8)):
+    tensors = {}
+    for i, name in enumerate(TYPES):
+        for k, shape in enumerate(shapes):
+            count = int(numpy.prod(shape, dtype=numpy.int64))
+            tensors[f"{name}/{k}"] = tf.constant(samples(name, count, 97 * i + k).reshape(shape), tf.as_dtype(name))
+        tensors[f"{name}/many"] = tf.constant(samples(name, 5000, i), tf.as_dtype(name))
+    for i, (name, plain) in enumerate(QUANTIZED.items()):
+        values = numpy.frombuffer(numpy.random.default_rng(i).bytes(24 * numpy.dtype(plain).itemsize), plain)
+        tensors[name] = tf.bitcast(tf.constant(values), tf.as_dtype(name))
+    tensors["words"] = tf.constant([[b"cat", b""], [b"x" * 70000, b"\xff\0"]])
+    tensors["no_words"] = tf.constant([], tf.string)
+    return tensors
+
+
+def numbers(tensor):
+    """What statistics are taken of: float64 values, magnitudes of complex ones."""
+    values = tf.bitcast(tensor, tf.as_dtype(QUANTIZED[tensor.dtype.name])) if tensor.dtype.is_quantized else tensor
+    values = values.numpy() if hasattr(values, "numpy") else numpy.asarray(values)
+    if numpy.iscomplexobj(values):
+        bad = numpy.isnan(values.real) | numpy.isnan(values.imag)
+        return numpy.where(bad, numpy.nan, numpy.hypot(*(p.astype(numpy.float64) for p in (values.real, values.imag))))
+    return values.astype(numpy.float64)
+
+
+def same(got, wanted, tolerance=1e-9):
+    if isinstance(got, str):
+        return float(got.replace("Infinity", "inf")) == wanted
+    return got == pytest.approx(float(wanted), rel=tolerance, abs=1e-300)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_inspect_every_type(tmp_path):
+    tensors = all_types()
+    save(tmp_path / "types-12", tensors)
+    report = as_json("inspect", tmp_path / "types-12")
+    assert report["step"] == 12 and [row["name"] for row in report["tensors"]] == sorted(tensors)
+    for row in report["tensors"]:
+        tensor = tensors[row["name"]]
+        assert row["dtype"] == tensor.dtype.name.replace("half", "float16"), row
+        assert row["shape"] == tensor.shape.as_list(), row
+        if tensor.dtype == tf.string:
+            continue
+        assert row["bytes"] == row["elements"] * tensor.dtype.size
+        values = numbers(tensor).reshape(-1)
+        finite = values[numpy.isfinite(values)]
+        assert row["nan"] == numpy.isnan(values).sum(), row
+        assert row["inf"] == numpy.isinf(values).sum(), row
+        if not len(finite):
+            assert row["mean"] is row["deviation"] is row["min"] is row["max"] is None
+            continue
+        if numpy.abs(finite).max() < 1e150:  # beyond, squares are no doubles
+            assert same(row["mean"], finite.mean(), 1e-6), row
+            assert same(row["deviation"], finite.std(), 1e-6) or finite.std() < 1e-9 * abs(finite.mean()), row
+        if tensor.dtype.is_integer and not tensor.dtype.is_quantized:
+            assert (row["min"], row["max"]) == (int(tensor.numpy().min()), int(tensor.numpy().max())), row
+        else:
+            assert same(row["min"], finite.min(), 1e-6) and same(row["max"], finite.max(), 1e-6), row
+    words = tensors_of(tmp_path / "types-12", "--tensor", "*words")
+    assert (words["words"]["shortest"], words["words"]["longest"], words["words"]["length"]) == (0, 70000, 70005)
+    assert set(words) == {"words", "no_words"}
+    assert report["total"]["tensors"] == len(tensors)
+    table = checkpoint("inspect", tmp_path / "types-12").splitlines()
+    assert len(table) == len(tensors) + 3 and table[-1].startswith(f"total: {len(tensors)} tensors, ")
+
+
+def partitioned(folder):
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.set_random_seed(3)
+        rows = v1.get_variable("rows", (1000, 40), partitioner=v1.fixed_size_partitioner(3))
+        columns = v1.get_variable("columns", (400, 9), partitioner=v1.fixed_size_partitioner(2, axis=1))
+        v1.train.get_or_create_global_step()
+        session.run(v1.global_variables_initializer())
+        values = {"rows": session.run(tf.convert_to_tensor(rows)), "columns": session.run(tf.convert_to_tensor(columns))}
+        return v1.train.Saver(sharded=True).save(session, str(folder / "model.ckpt"), global_step=41), values
+
+
+def test_partitioned_variables(tmp_path):
+    prefix, values = partitioned(tmp_path)
+    found = tensors_of(tmp_path)  # a directory: its newest
+    assert found["rows"]["slices"] == 3 and found["columns"]["slices"] == 2
+    for name, value in values.items():
+        assert found[name]["shape"] == list(value.shape)
+        assert same(found[name]["mean"], value.astype(float).mean(), 1e-7)
+        assert same(found[name]["deviation"], value.astype(float).std(), 1e-7)
+    checkpoint("verify", tmp_path, status=0)
+    whole = save(tmp_path / "whole-41", {**values, "global_step": numpy.int64(0)})
+    assert as_json("compare", prefix, whole)["total"]["same"] == 3
+    changed = {name: value.copy() for name, value in values.items()}
+    changed["rows"][701, 3] += 0.5
+    changed["columns"][2, 8] = numpy.nan
+    other = save(tmp_path / "other-41", {**changed, "global_step": numpy.int64(0)})
+    rows = {row["name"]: row for row in as_json("compare", prefix, other, status=1)["tensors"]}
+    assert rows["rows"]["first"]["index"] == 701 * 40 + 3 and rows["rows"]["different"] == 1
+    assert numpy.float32(rows["rows"]["first"]["a"]) == values["rows"][701, 3]
+    assert numpy.float32(rows["rows"]["first"]["b"]) == changed["rows"][701, 3]
+    assert rows["columns"]["first"]["index"] == 2 * 9 + 8 and rows["columns"]["absolute"] == "Infinity"
+    assert "first at 28043 [701, 3]" in checkpoint("compare", prefix, other, status=1)
+
+
+def test_compare_differences(tmp_path):
+    rng = numpy.random.default_rng(8)
+    one = {"same": rng.standard_normal(3000), "near": rng.standard_normal(5000).astype(numpy.float32),
+           "integers": rng.integers(-2**62, 2**62, 50), "shape": numpy.zeros((2, 3)), "dtype": numpy.zeros(3, numpy.int32),
+           "words": numpy.array([b"a", b"bc"]), "nan": numpy.array([numpy.nan, numpy.inf, 0.0]), "one": numpy.ones(1),
+           "complex": rng.standard_normal(4) + 1j}
+    two = {**one, "shape": numpy.zeros((3, 2)), "dtype": numpy.zeros(3, numpy.int64), "two": numpy.ones(1),
+           "words": numpy.array([b"a", b"bd"]), "nan": numpy.array([numpy.nan, numpy.inf, -0.0])}
+    del two["one"]
+    two["near"] = (one["near"] * (1 + 1e-5 * rng.standard_normal(5000))).astype(numpy.float32)
+    two["integers"] = one["integers"].copy()
+    two["integers"][[7, 9]] += [1, -3]
+    two["complex"] = one["complex"] + [0, 0, 3e-9 + 4e-9j, 0]
+    save(tmp_path / "a", one)
+    save(tmp_path / "b", two)
+    report = as_json("compare", tmp_path / "a", tmp_path / "b", status=1)
+    rows = {row["name"]: row for row in report["tensors"]}
+    verdicts = {name: row["result"] for name, row in rows.items()}
+    assert verdicts == {"same": "same", "near": "differ", "integers": "differ", "shape": "shape", "dtype": "dtype",
+                        "words": "differ", "nan": "same", "one": "only_a", "two": "only_b", "complex": "differ"}
+    a, b = one["near"].astype(float), two["near"].astype(float)
+    assert same(rows["near"]["absolute"], numpy.abs(a - b).max())
+    largest = numpy.maximum(numpy.abs(a), numpy.abs(b))
+    assert same(rows["near"]["relative"], (numpy.abs(a - b) / largest).max())
+    assert rows["near"]["first"]["index"] == numpy.flatnonzero(a != b)[0]
+    assert rows["near"]["different"] == (a != b).sum()
+    assert rows["integers"]["absolute"] == 3 and rows["integers"]["first"]["index"] == 7
+    assert int(rows["integers"]["first"]["b"]) - int(rows["integers"]["first"]["a"]) == 1
+    assert same(rows["complex"]["absolute"], 5e-9, 1e-6)
+    assert rows["words"]["first"] == {"index": 1, "a": '"bc"', "b": '"bd"'}
+    only = ["--tensor", "near", "--tensor", "s*e", "--tensor", "complex"]
+    checkpoint("compare", tmp_path / "a", tmp_path / "a")
+    checkpoint("compare", tmp_path / "a", tmp_path / "b", *only[:4], "--tolerance", "1e-4", status=1)  # "shape" too
+    relaxed = as_json("compare", tmp_path / "a", tmp_path / "b", "--tensor", "near", "--tensor", "complex",
+                      "--tolerance", "1e-4")
+    assert relaxed["total"]["within"] == 2 and relaxed["equal"]
+    limit = (numpy.abs(a - b) > 1e-6 + 1e-6 * largest).sum()
+    strict = as_json("compare", tmp_path / "a", tmp_path / "b", "--tensor", "near", "--tolerance", "1e-6", "--absolute",
+                     "1e-6", status=1)
+    assert strict["tensors"][0]["outside"] == limit > 0
+    assert "cannot open" in checkpoint("compare", tmp_path / "a", tmp_path / "nothing", status=2)
+
+
+def merged(folder):
+    """Three bundles merged into one of three shards."""
+    parts = []
+    for k in range(3):
+        part = str(folder / f"model.ckpt-9_temp/part-{k}")
+        save(part, {f"part{k}/w": numpy.random.default_rng(k).standard_normal((50, 3)), f"part{k}/s": tf.constant(["x"])})
+        parts.append(part)
+    tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=parts, destination_prefix=str(folder / "model.ckpt-9"))
+    return folder / "model.ckpt-9"
+
+
+def test_verify_says_all_that_is_wrong(tmp_path):
+    prefix = merged(tmp_path)
+    assert "right" in checkpoint("verify", prefix)
+    shards = sorted(tmp_path.glob("model.ckpt-9.data-*-of-00003"))
+    contents = [shard.read_bytes() for shard in shards]
+    shards[0].unlink()
+    shards[1].write_bytes(contents[1][:-1])
+    shards[2].write_bytes(contents[2][:5] + b"\x99" + contents[2][6:])
+    findings = as_json("verify", prefix, status=1)["checkpoints"][0]["findings"]
+    assert len(findings) == 3, findings
+    assert f"{shards[0]}: cannot open" in findings[0]
+    assert f"{shards[1]}: not complete" in findings[1]
+    assert f"{shards[2]}: tensor part" in findings[2] and "byte" in findings[2]
+    assert "no checkpoint" in checkpoint("verify", tmp_path / "nothing", status=2)
+
+
+def test_verify_finds_each_flipped_byte(tmp_path):
+    save(tmp_path / "m-1", {"w": numpy.arange(5, dtype=numpy.float32), "s": tf.constant(["ab", "c" * 200]), "n": numpy.int64(3)})
+    checkpoint("verify", tmp_path / "m-1")
+    for name in ("m-1.index", "m-1.data-00000-of-00001"):
+        path = tmp_path / name
+        good = path.read_bytes()
+        for at in range(0, len(good), 3):
+            path.write_bytes(good[:at] + bytes([good[at] ^ 1 << at % 8]) + good[at + 1:])
+            assert f"{path}: " in checkpoint("verify", tmp_path / "m-1", status=1), at
+        path.write_bytes(good)
+
+
+def masked_crc(content):
+    crc = 0xFFFFFFFF
+    for byte in content:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+def test_verify_finds_overlaps(tmp_path):
+    """Two tensors of the same zeros, the second moved into the first: every CRC is right, the place is not."""
+    save(tmp_path / "m-2", {"a": numpy.zeros(4, numpy.float32), "b": numpy.zeros(4, numpy.float32)})
+    index = tmp_path / "m-2.index"
+    content = bytearray(index.read_bytes())
+    at = content.index(bytes([0x20, 16]))  # offset 16
+    content[at + 1] = 12
+    end = content.index(bytes([0, 0, 0, 0, 1, 0, 0, 0]), at) + 8  # of the block: one restart, at 0
+    content[end + 1:end + 5] = masked_crc(content[:end + 1])
+    index.write_bytes(content)
+    told = checkpoint("verify", tmp_path / "m-2", status=1)
+    assert f"{tmp_path}/m-2.data-00000-of-00001: tensor b begins at byte 12, inside tensor a, which ends at 16" in told
+
+
+def test_state_file_and_directory(tmp_path):
+    tree = tf.train.Checkpoint(w=tf.Variable(tf.random.normal((8, 3))), step=tf.Variable(5, dtype=tf.int64))
+    manager = tf.train.CheckpointManager(tree, str(tmp_path), max_to_keep=3)
+    for number in (10, 20, 30):
+        manager.save(checkpoint_number=number)
+    checkpoint("verify", tmp_path)
+    assert as_json("inspect", tmp_path)["step"] == 30
+    data = tmp_path / "ckpt-20.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:-3])
+    listed = as_json("inspect", tmp_path, "--all")["checkpoints"]
+    assert [(row["step"], row["whole"]) for row in listed] == [(10, True), (20, False), (30, True)]
+    assert "not complete" in listed[1]["why"] and all(0 <= row["age"] < 600 for row in listed)
+    size = sum(p.stat().st_size for p in tmp_path.glob("ckpt-10.*"))
+    assert listed[0]["bytes"] == size
+    assert "3 checkpoints, 2 of them whole" in checkpoint("inspect", tmp_path, "--all")
+    assert "ckpt-20.data-00000-of-00001: not complete" in checkpoint("verify", tmp_path, status=1)
+    for path in tmp_path.glob("ckpt-20.*"):
+        path.unlink()
+    assert "lists ckpt-20, which has no index" in checkpoint("verify", tmp_path, status=1)
+    (tmp_path / "checkpoint").write_text("model_checkpoint_path: ")
+    assert f"{tmp_path}/checkpoint" in checkpoint("verify", tmp_path, status=1)
+
+
+def test_usage():
+    assert "did you mean inspect" in checkpoint("inspekt", status=2)
+    assert "examples:" in checkpoint("--help")
+    for command in ("inspect", "verify", "compare"):
+        assert "examples:" in checkpoint(command, "--help")
+        assert "--help' tells more" in checkpoint(command, status=2)
