@@ -14,7 +14,7 @@ import venv
 
 
 def ensure(directory, requirements, say=lambda text: print(text, file=sys.stderr)):
-    """Returns the path of the environment's python. Raises CalledProcessError where pip fails."""
+    """Returns the path of the environment's python. Raises RuntimeError where pip fails; its own words are on stderr."""
     directory = pathlib.Path(directory)
     python = directory / "bin" / "python"
     wanted = []
@@ -29,8 +29,10 @@ def ensure(directory, requirements, say=lambda text: print(text, file=sys.stderr
         lines = [line.strip() for line in path.read_text().splitlines()]
         names = " ".join(line for line in lines if line and not line.startswith("#"))
         say(f"installing into {directory} (from PyPI): {names}")
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", path],
-                       check=True, stdout=sys.stderr)
+        run = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", path],
+                             stdout=sys.stderr)
+        if run.returncode:
+            raise RuntimeError(f"pip could not install {names} (what it said stands above); is PyPI reachable?")
         stamp.touch()
     return python
 
@@ -38,4 +40,7 @@ def ensure(directory, requirements, say=lambda text: print(text, file=sys.stderr
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    print(ensure(sys.argv[1], sys.argv[2:]))
+    try:
+        print(ensure(sys.argv[1], sys.argv[2:]))
+    except RuntimeError as error:
+        sys.exit(f"environment.py: {error}")
