@@ -15,6 +15,7 @@ static const struct {
     { "inspect", "what is in a log: runs, files and how they end, series, damage", command_inspect },
     { "export", "all points as csv, wide, json or jsonl", command_export },
     { "compare", "runs beside each other: a table, or the curves as an SVG picture", command_compare },
+    { "verify", "what TensorBoard would drop, hide or stumble over: every record, every rule", command_verify },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

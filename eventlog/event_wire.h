@@ -1,0 +1,38 @@
+/*
+ * event_wire.h - is a string of bytes an Event that every reader takes? event_decode() looks at what a series of
+ * numbers needs and is as lenient as Python's protobuf; TensorBoard's default loader is stricter, and gives a file up
+ * at the first message that breaks its rules. This walks the whole message, by the table of its fields. Pure functions.
+ */
+#ifndef EVENTLOG_EVENT_WIRE_H
+#define EVENTLOG_EVENT_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_GROUP = 3, WIRE_GROUP_END = 4,
+                 WIRE_FIXED32 = 5 };
+
+struct wire_field {
+    uint64_t number;
+    enum wire_type type;
+    uint64_t integer;     /* of VARINT, FIXED32, FIXED64 */
+    const uint8_t *bytes; /* of BYTES: length of them, borrowed */
+    size_t length;
+};
+
+/* Takes the field at *p (before end) and moves *p behind it, a group behind its end. 1: *f; 0: these bytes are no
+ * field; -1: the end of a group that was never opened. *p stays there. */
+int wire_take(const uint8_t **p, const uint8_t *end, struct wire_field *f);
+
+enum event_fault {
+    EVENT_SOUND,
+    EVENT_NOT_PROTOBUF,    /* cut, a wire type that does not exist, a varint too long, nested too deep */
+    EVENT_STRAY_GROUP_END, /* Python takes it, the default loader does not */
+    EVENT_OTHER_WIRE_TYPE, /* a known field in another wire type: Python skips it, the default loader gives up */
+    EVENT_NOT_UTF8,        /* a field of type string; fields of type bytes are free */
+};
+
+/* The first fault, with *place (may be NULL) the byte where the field begins that has it. */
+enum event_fault event_wire_check(const uint8_t *bytes, size_t n, size_t *place);
+
+#endif

@@ -1,0 +1,98 @@
+#include "eventlog/record_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WINDOW = 256 * 1024 };
+
+int record_file_open(struct record_file *f, const char *path, struct error *e)
+{
+    struct stat st;
+
+    memset(f, 0, sizeof *f);
+    f->path = path;
+    record_parser_init(&f->parser, 0, 0);
+    /* O_NONBLOCK: opening a FIFO must not wait for its writer. */
+    if ((f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+        return error_system(e, "%s: cannot be opened", path);
+    if (fstat(f->fd, &st) < 0)
+        return error_system(e, "%s: cannot be looked at", path);
+    if (!S_ISREG(st.st_mode))
+        return error_set(e, ERR_IO, "%s: not a regular file", path);
+    f->size = (uint64_t)st.st_size;
+    if (!(f->window = malloc(WINDOW)))
+        return error_set(e, ERR_NOMEM, "%s: out of memory for a window of the file", path);
+    f->capacity = WINDOW;
+    return OK;
+}
+
+void record_file_close(struct record_file *f)
+{
+    free(f->window);
+    f->window = NULL;
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+}
+
+/* Makes the window begin at the parser's position and hold need bytes. OK with less where the file was cut. */
+static int fill(struct record_file *f, size_t need, struct error *e)
+{
+    uint64_t position = f->parser.position;
+
+    if (position >= f->base && position <= f->base + f->have) {
+        size_t used = (size_t)(position - f->base);
+
+        memmove(f->window, f->window + used, f->have - used);
+        f->have -= used;
+    } else {
+        f->have = 0;
+    }
+    f->base = position;
+    if (need > f->capacity) {
+        uint8_t *window = realloc(f->window, need);
+
+        if (!window)
+            return error_set(e, ERR_NOMEM, "%s: out of memory for a record of %zu bytes at %llu", f->path, need,
+                             (unsigned long long)position);
+        f->window = window;
+        f->capacity = need;
+    }
+    while (f->have < need) {
+        uint64_t at = f->base + f->have, left = f->size - at;
+        size_t room = f->capacity - f->have;
+        ssize_t n = pread(f->fd, f->window + f->have, left < room ? (size_t)left : room, (off_t)at);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_system(e, "%s: cannot read at %llu", f->path, (unsigned long long)at);
+        if (n == 0) {
+            f->size = at;
+            break;
+        }
+        f->have += (size_t)n;
+    }
+    return OK;
+}
+
+int record_file_next(struct record_file *f, struct record *r, struct error *e)
+{
+    for (;;) {
+        uint64_t position = f->parser.position;
+        int inside = position >= f->base && position - f->base <= f->have, rc;
+        size_t used = inside ? (size_t)(position - f->base) : f->have;
+        enum record_result result = record_next(&f->parser, f->window + used, f->have - used, f->size, r);
+
+        if (result != RECORD_MORE)
+            return (int)result;
+        if (f->parser.position > f->size || r->need > f->size - f->parser.position)
+            return RECORD_MORE;
+        if ((rc = fill(f, r->need, e)) != OK)
+            return rc;
+    }
+}

@@ -1,0 +1,534 @@
+/*
+ * Every row of "what today's readers do with odd input" as a run made here, and the finding that it must give; sound
+ * runs give none. Rows are built field by field, as writers other than ours would.
+ */
+#include "eventlog/log_check.h"
+
+#include "base/bytes.h"
+#include "eventlog/event_wire.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* ---- messages, by value -------------------------------------------------------------------------------------- */
+
+struct bytes {
+    uint8_t at[600];
+    size_t n;
+};
+
+static struct bytes none(void)
+{
+    return (struct bytes){ .n = 0 };
+}
+
+static struct bytes both(struct bytes a, struct bytes b)
+{
+    memcpy(a.at + a.n, b.at, b.n);
+    a.n += b.n;
+    return a;
+}
+
+static struct bytes integer(int field, int64_t v)
+{
+    struct bytes b = none();
+
+    b.n = (size_t)put_varint(b.at, (uint64_t)field << 3);
+    b.n += (size_t)put_varint(b.at + b.n, (uint64_t)v);
+    return b;
+}
+
+static struct bytes real(int field, double v)
+{
+    struct bytes b = { .n = 9 };
+
+    b.at[0] = (uint8_t)(field << 3 | WIRE_FIXED64);
+    put_le64(b.at + 1, double_bits(v));
+    return b;
+}
+
+static struct bytes single(int field, float v)
+{
+    struct bytes b = { .n = 5 };
+
+    b.at[0] = (uint8_t)(field << 3 | WIRE_FIXED32);
+    put_le32(b.at + 1, float_bits(v));
+    return b;
+}
+
+static struct bytes part(int field, struct bytes inner)
+{
+    struct bytes b = none();
+
+    b.n = (size_t)put_varint(b.at, (uint64_t)field << 3 | WIRE_BYTES);
+    b.n += (size_t)put_varint(b.at + b.n, inner.n);
+    return both(b, inner);
+}
+
+static struct bytes words(int field, const char *text)
+{
+    struct bytes b = { .n = strlen(text) };
+
+    memcpy(b.at, text, b.n);
+    return part(field, b);
+}
+
+static struct bytes metadata(const char *plugin, int data_class)
+{
+    struct bytes b = part(1, words(1, plugin));
+
+    return part(9, data_class ? both(b, integer(4, data_class)) : b);
+}
+
+static struct bytes value(const char *tag, struct bytes content)
+{
+    return part(1, both(words(1, tag), content));
+}
+
+/* dims: "" for rank 0, else one digit a dimension. */
+static struct bytes tensor(int dtype, const char *dims, struct bytes list)
+{
+    struct bytes shape = none();
+
+    for (; *dims; dims++)
+        shape = both(shape, part(2, integer(1, *dims - '0')));
+    return part(8, both(both(integer(1, dtype), part(2, shape)), list));
+}
+
+static struct bytes event(double wall, int64_t step, struct bytes summary)
+{
+    return both(both(real(1, wall), integer(2, step)), part(5, summary));
+}
+
+static struct bytes scalar(const char *tag, float v)
+{
+    return value(tag, single(2, v));
+}
+
+/* ---- a run --------------------------------------------------------------------------------------------------- */
+
+static struct log_check *check;
+static uint64_t place;
+
+static void file(const char *name)
+{
+    assert_int_equal(log_check_file(check, name, NULL), OK);
+    place = 0;
+}
+
+static void add(struct bytes b)
+{
+    uint8_t *exact = malloc(b.n ? b.n : 1); /* a byte too many is seen by the sanitizer */
+
+    memcpy(exact, b.at, b.n);
+    assert_int_equal(log_check_record(check, place, exact, b.n, NULL), OK);
+    place += b.n + RECORD_OVERHEAD;
+    free(exact);
+}
+
+static void end(void)
+{
+    assert_int_equal(log_check_end(check, place, place, NULL), OK);
+}
+
+static void begin_at(const char *name, double wall)
+{
+    file(name);
+    add(both(real(1, wall), words(3, "brain.Event:2")));
+}
+
+static void begin(void)
+{
+    begin_at("events.out.tfevents.1.h.1.0", 1);
+}
+
+static void damage(enum record_damage kind)
+{
+    struct record r = { .offset = place, .damage = kind };
+
+    assert_int_equal(log_check_damage(check, &r, NULL), OK);
+    place += 30;
+}
+
+/* A point of a tag, and that after it another point of the same tag is sound. */
+static void one(struct bytes v)
+{
+    begin();
+    add(event(5, 1, v));
+    end();
+}
+
+static void two(struct bytes first, struct bytes second)
+{
+    begin();
+    add(event(5, 1, first));
+    add(event(6, 2, second));
+    end();
+}
+
+/* ---- the rows ------------------------------------------------------------------------------------------------ */
+
+static struct bytes with(struct bytes content, const char *plugin, int data_class)
+{
+    return value("t", both(content, metadata(plugin, data_class)));
+}
+static struct bytes png(void) { return part(4, both(integer(1, 1), words(4, "\x89PNG"))); }
+static struct bytes strings(int n)
+{
+    struct bytes b = none();
+
+    while (n--)
+        b = both(b, words(8, "RIFF"));
+    return b;
+}
+static struct bytes histogram(int limits, int counts, double outer)
+{
+    struct bytes b = real(1, 0);
+
+    for (int i = 0; i < limits; i++)
+        b = both(b, real(6, i));
+    for (int i = 0; i < counts; i++)
+        b = both(b, real(7, i && i < counts - 1 ? 1 : outer));
+    return part(5, b);
+}
+
+static void length_crc(void) { begin(); damage(RECORD_BAD_LENGTH_CRC); add(event(5, 1, scalar("t", 1))); end(); }
+static void data_crc(void) { begin(); damage(RECORD_BAD_DATA_CRC); add(event(5, 1, scalar("t", 1))); end(); }
+static void too_long(void) { begin(); damage(RECORD_TOO_LONG); end(); }
+static void compressed(void) { file("a.tfevents"); damage(RECORD_BAD_LENGTH_CRC); end(); }
+static void torn(void) { begin(); assert_int_equal(log_check_end(check, place, place + 20, NULL), OK); }
+static void empty_file(void) { file("a.tfevents"); end(); }
+static void empty_record(void) { begin(); add(none()); end(); }
+static void no_version(void) { file("a.tfevents"); add(event(5, 1, scalar("t", 1))); end(); }
+static void not_utf8(void) { one(scalar("t\xff", 1)); }
+static void note_not_utf8(void) { begin(); add(both(real(1, 5), part(7, words(3, "\xc0\x80")))); end(); }
+static void group_end(void) { begin(); add(both(event(5, 1, scalar("t", 1)), (struct bytes){ { 0x0c }, 1 })); end(); }
+static void wire_type(void) { begin(); add(both(integer(1, 5), part(5, scalar("t", 1)))); end(); }
+static void wire_type_deep(void) { one(value("t", integer(2, 1))); }
+static void not_protobuf(void) { begin(); add((struct bytes){ { 0x0f }, 1 }); end(); }
+static void wall_nan(void) { begin(); add(event(NAN, 1, scalar("t", 1))); end(); }
+static void wall_infinite(void) { begin(); add(event(-INFINITY, 1, scalar("t", 1))); end(); }
+static void wall_unit(void) { begin(); add(event(1.7e12, 1, scalar("t", 1))); end(); }
+static void double_scalar(void) { one(with(tensor(2, "", real(6, 1)), "scalars", 0)); }
+static void int32_scalar(void) { one(with(tensor(3, "", integer(7, 1)), "scalars", 0)); }
+static void int64_scalar(void) { one(with(tensor(9, "", integer(10, 1)), "scalars", 0)); }
+static void half_scalar(void) { one(with(tensor(19, "", integer(13, 1)), "scalars", 0)); }
+static void bool_scalar(void) { one(with(tensor(10, "", integer(11, 1)), "scalars", 0)); }
+static void shape_1(void) { one(with(tensor(1, "1", single(5, 1)), "scalars", 0)); }
+static void bfloat16(void) { one(with(tensor(14, "", integer(13, 1)), "scalars", 0)); }
+static void two_floats(void) { one(with(tensor(1, "2", both(single(5, 1), single(5, 2))), "scalars", 0)); }
+static void no_float(void) { one(with(tensor(1, "", none()), "scalars", 0)); }
+static void scalar_image(void) { two(scalar("t", 1), value("t", png())); }
+static void image_scalar(void) { two(value("t", png()), scalar("t", 1)); }
+static void blob_quote(void) { one(value("a\"b", png())); }
+static void blob_newline(void) { one(value("a\nb", png())); }
+static void unknown_plugin(void) { one(with(tensor(1, "", single(5, 1)), "mine", 0)); }
+static void no_plugin(void) { one(value("t", tensor(1, "", single(5, 1)))); }
+static void no_value(void) { one(with(none(), "scalars", 0)); }
+static void audio_pairs_class(void) { one(with(tensor(7, "12", strings(2)), "audio", 3)); }
+static void graph_rank_0_class(void) { one(with(tensor(7, "", strings(1)), "graph_keras_model", 3)); }
+static void legacy_class(void) { one(with(single(2, 1), "histograms", 2)); }
+static void data_class_9(void) { one(with(tensor(1, "", single(5, 1)), "scalars", 9)); }
+static void edges(void) { one(value("t", histogram(3, 3, 0))); }
+static void lengths(void) { one(value("t", histogram(2, 3, 1))); }
+static void tensor_count(void) { one(with(tensor(1, "3", both(single(5, 1), single(5, 2))), "mine", 2)); }
+static void hparams_empty(void) { one(with(none(), "hparams", 0)); }
+static void mesh(void) { one(with(tensor(1, "", single(5, 1)), "mesh", 0)); }
+static void layout(void) { one(with(tensor(7, "", strings(1)), "custom_scalars", 0)); }
+static void webp(void) { one(value("t", part(4, words(4, "RIFFxxxxWEBP")))); }
+static void strings_for_image(void) { one(with(tensor(7, "22", strings(4)), "images", 0)); }
+static void twice(void) { begin(); add(event(5, 1, both(scalar("t", 1), scalar("t", 2)))); end(); }
+static void back(void) { begin(); add(event(5, 9, scalar("t", 1))); add(event(6, 3, scalar("t", 2))); end(); }
+static struct bytes start(int64_t step)
+{
+    return both(both(real(1, 7), integer(2, step)), part(7, integer(1, 1)));
+}
+static void second_start(void)
+{
+    begin();
+    add(start(0));
+    add(event(5, 9, scalar("t", 1)));
+    add(start(5));
+    add(event(8, 10, scalar("t", 1)));
+    end();
+}
+static void torch_purge(void)
+{
+    begin();
+    add(event(5, 9, scalar("t", 1)));
+    end();
+    begin_at("events.out.tfevents.2.h.1.0", 6);
+    add(start(5));
+    add(event(8, 10, scalar("t", 1)));
+    end();
+}
+static void stale_tail(void)
+{
+    begin();
+    add(event(5, 9, scalar("t", 1)));
+    add(event(5, 9, scalar("u", 1)));
+    add(start(5));
+    add(event(8, 10, scalar("t", 1)));
+    end();
+}
+static void interleaved(void)
+{
+    for (int k = 0; k < 2; k++) {
+        begin_at(k ? "events.out.tfevents.1.h.2.0" : "events.out.tfevents.1.h.1.0", 1);
+        for (int i = k; i < 20; i += 2)
+            add(event(10 + i, i, scalar("t", 1)));
+        end();
+    }
+}
+static void ten_before_two(void)
+{
+    begin_at("events.out.tfevents.1.h.7.10", 3);
+    end();
+    begin_at("events.out.tfevents.1.h.7.2", 2);
+    end();
+}
+static void short_seconds(void)
+{
+    begin_at("events.out.tfevents.1000.h.7.0", 3);
+    end();
+    begin_at("events.out.tfevents.999.h.7.0", 2);
+    end();
+}
+static void copy(void) { begin_at("x.tfevents.y.bak", 1); end(); }
+static void metadata_once(void)
+{
+    one(with(tensor(7, "12", strings(2)), "audio", 0));
+    begin_at("events.out.tfevents.2.h.1.0", 7);
+    add(event(8, 2, value("t", tensor(7, "12", strings(2)))));
+    end();
+}
+
+/* Sound ones. */
+static void plain(void) { two(scalar("t", 1), scalar("t", 2)); }
+static void many_tags(void)
+{
+    char tag[32];
+
+    begin();
+    for (int i = 0; i < 3000; i++) {
+        snprintf(tag, sizeof tag, "tag_%d", i % 300);
+        add(event(5, i / 300 * 1000, scalar(tag, NAN)));
+    }
+    end();
+}
+static void tensor_scalar(void)
+{
+    two(with(tensor(1, "", single(5, 1)), "scalars", 0), value("t", tensor(1, "", words(4, "abcd"))));
+}
+static void blobs(void)
+{
+    one(both(value("a", png()), with(tensor(7, "3", strings(3)), "images", 0)));
+    add(event(9, 1, value("s", both(tensor(7, "12", strings(2)), metadata("audio", 0)))));
+}
+static void repeated_one(void) { one(with(tensor(1, "35", single(5, 1)), "pr_curves", 0)); }
+static void full_histogram(void) { one(value("t", histogram(3, 3, 1))); }
+static void hparams(void)
+{
+    struct bytes content = part(2, part(3, none()));
+
+    one(value("_hparams_/session_start_info", part(9, part(1, both(words(1, "hparams"), content)))));
+}
+static void restart(void)
+{
+    begin();
+    add(start(0));
+    add(event(5, 4, scalar("t", 1)));
+    end();
+    begin_at("events.out.tfevents.2.h.1.0", 9);
+    add(start(5));
+    add(event(10, 5, scalar("t", 1)));
+    end();
+}
+static void hosts(void)
+{
+    begin_at("events.out.tfevents.1.host10.7.0", 1);
+    end();
+    begin_at("events.out.tfevents.1.host2.7.0", 1);
+    end();
+    begin_at("events.out.tfevents.1.host3.10.0", 1);
+    end();
+    begin_at("events.out.tfevents.1.host3.9.0", 1);
+    end();
+}
+static void unknown_fields(void)
+{
+    begin();
+    add(both(event(5, 1, scalar("t", 1)), (struct bytes){ { 0xa3, 6, 8, 1, 0xa4, 6, 0xa8, 6, 9 }, 9 }));
+    end();
+}
+
+static const struct {
+    const char *name;
+    void (*make)(void);
+    enum log_finding_kind want; /* LOG_KINDS: none */
+} rows[] = {
+    { "length CRC", length_crc, LOG_LENGTH_CRC },
+    { "data CRC", data_crc, LOG_DATA_CRC },
+    { "length 2^62", too_long, LOG_TOO_LONG },
+    { "compressed", compressed, LOG_COMPRESSED },
+    { "torn tail", torn, LOG_PARTIAL },
+    { "empty file", empty_file, LOG_EMPTY_FILE },
+    { "record of 0 bytes", empty_record, LOG_WALL_ZERO },
+    { "no version", no_version, LOG_NO_VERSION },
+    { "tag not UTF-8", not_utf8, LOG_UTF8 },
+    { "session text not UTF-8", note_not_utf8, LOG_UTF8 },
+    { "end-group tag", group_end, LOG_GROUP_END },
+    { "wall time as varint", wire_type, LOG_WIRE_TYPE },
+    { "simple_value as varint", wire_type_deep, LOG_WIRE_TYPE },
+    { "wire type 7", not_protobuf, LOG_PROTOBUF },
+    { "wall time NaN", wall_nan, LOG_WALL_NAN },
+    { "wall time -inf", wall_infinite, LOG_WALL_INFINITE },
+    { "wall time in ms", wall_unit, LOG_WALL_UNIT },
+    { "DT_DOUBLE", double_scalar, LOG_SCALAR_FORM },
+    { "DT_INT32", int32_scalar, LOG_SCALAR_FORM },
+    { "DT_INT64", int64_scalar, LOG_SCALAR_FORM },
+    { "DT_HALF", half_scalar, LOG_SCALAR_FORM },
+    { "DT_BOOL", bool_scalar, LOG_SCALAR_FORM },
+    { "shape [1]", shape_1, LOG_SCALAR_FORM },
+    { "BFLOAT16", bfloat16, LOG_SCALAR_VALUE },
+    { "two floats", two_floats, LOG_SCALAR_VALUE },
+    { "float tensor without value", no_float, LOG_SCALAR_VALUE },
+    { "scalar, then image", scalar_image, LOG_SCALAR_CHANGED },
+    { "image, then scalar", image_scalar, LOG_KIND_CHANGED },
+    { "quote in a blob's tag", blob_quote, LOG_BLOB_TAG },
+    { "newline in a blob's tag", blob_newline, LOG_BLOB_TAG },
+    { "unknown plugin", unknown_plugin, LOG_NO_CLASS },
+    { "no plugin", no_plugin, LOG_NO_CLASS },
+    { "value without member", no_value, LOG_NO_VALUE },
+    { "audio [n,2], class 3", audio_pairs_class, LOG_BLOB_SHAPE },
+    { "graph of rank 0, class 3", graph_rank_0_class, LOG_BLOB_SHAPE },
+    { "old scalar, class 2", legacy_class, LOG_LEGACY_CLASS },
+    { "data class 9", data_class_9, LOG_DATA_CLASS },
+    { "empty outer buckets", edges, LOG_HISTOGRAM_EDGES },
+    { "unequal lengths", lengths, LOG_HISTOGRAM_LENGTHS },
+    { "two of three elements", tensor_count, LOG_TENSOR_COUNT },
+    { "hparams without content", hparams_empty, LOG_HPARAMS },
+    { "mesh without shape", mesh, LOG_MESH_SHAPE },
+    { "layout under another tag", layout, LOG_LAYOUT_TAG },
+    { "WebP", webp, LOG_IMAGE_TYPE },
+    { "strings [2,2] as image", strings_for_image, LOG_BLOB_FORM },
+    { "step twice", twice, LOG_STEP_TWICE },
+    { "step back", back, LOG_STEP_BACK },
+    { "second START", second_start, LOG_START_AGAIN },
+    { "torch purge_step", torch_purge, LOG_START_FIRST },
+    { "stale tail", stale_tail, LOG_STALE_TAIL },
+    { "two interleaved files", interleaved, LOG_INTERLEAVED },
+    { ".10 before .2", ten_before_two, LOG_NAME_ORDER },
+    { "seconds without zeros", short_seconds, LOG_NAME_ORDER },
+    { "x.tfevents.y.bak", copy, LOG_BACKUP_NAME },
+    { "metadata once", metadata_once, LOG_METADATA_ONCE },
+    { "scalars", plain, LOG_KINDS },
+    { "many tags", many_tags, LOG_KINDS },
+    { "tensor scalars", tensor_scalar, LOG_KINDS },
+    { "blobs", blobs, LOG_KINDS },
+    { "one element for all", repeated_one, LOG_KINDS },
+    { "histogram", full_histogram, LOG_KINDS },
+    { "hparams", hparams, LOG_KINDS },
+    { "restart", restart, LOG_KINDS },
+    { "hosts and process ids", hosts, LOG_KINDS },
+    { "unknown fields and groups", unknown_fields, LOG_KINDS },
+};
+
+static void test_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct log_finding *found;
+        size_t count, hits = 0, others = 0;
+        enum log_level level = rows[i].want == LOG_KINDS ? LOG_NOTE : log_finding_text(rows[i].want)->level;
+
+        assert_int_equal(log_check_new(&check, "run", NULL), OK);
+        rows[i].make();
+        assert_int_equal(log_check_finish(check, NULL), OK);
+        found = log_check_findings(check, &count);
+        for (size_t k = 0; k < count; k++) {
+            hits += found[k].kind == rows[i].want;
+            /* Beside it at most notes: a START that is not the first is also one above steps that were logged. */
+            others += found[k].kind != rows[i].want &&
+                      (level == LOG_NOTE ? log_finding_text(found[k].kind)->level != LOG_NOTE || rows[i].want == LOG_KINDS
+                                         : log_finding_text(found[k].kind)->level >= level);
+        }
+        if (others || (rows[i].want != LOG_KINDS && hits != 1))
+            fail_msg("%s: found %zu times, %zu others, first %s", rows[i].name, hits, others,
+                     count ? log_finding_text(found[0].kind)->word : "-");
+        log_check_free(check);
+    }
+}
+
+static void test_names(void **state)
+{
+    static const struct { const char *run; enum log_finding_kind want; } runs[] = {
+        { "a\xff", LOG_RUN_NAME }, { ".hidden/a", LOG_HIDDEN_DIRECTORY }, { "a/.b", LOG_HIDDEN_DIRECTORY },
+        { ".", LOG_KINDS }, { "a/b", LOG_KINDS }, { "..a", LOG_HIDDEN_DIRECTORY },
+    };
+    size_t count;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        const struct log_finding *found;
+
+        assert_int_equal(log_check_new(&check, runs[i].run, NULL), OK);
+        plain();
+        found = log_check_findings(check, &count);
+        assert_int_equal(count, runs[i].want != LOG_KINDS);
+        assert_true(!count || found[0].kind == runs[i].want);
+        log_check_free(check);
+    }
+    for (int kind = 0; kind < LOG_KINDS; kind++) { /* the table has no gap */
+        assert_non_null(log_finding_text((enum log_finding_kind)kind)->word);
+        assert_non_null(log_finding_text((enum log_finding_kind)kind)->python_loader);
+    }
+}
+
+/* Points are counted per file and series; lost bytes end where reading goes on; a flood of damage stays bounded. */
+static void test_counts(void **state)
+{
+    const struct log_finding *found;
+    size_t count;
+    (void)state;
+
+    assert_int_equal(log_check_new(&check, "run", NULL), OK);
+    begin();
+    for (int i = 0; i < 500; i++)
+        add(event(5, i, with(tensor(2, "", real(6, 1)), "scalars", 0)));
+    damage(RECORD_BAD_LENGTH_CRC);
+    place += 100;
+    add(event(5, 500, scalar("u", 1)));
+    for (int i = 0; i < 3000; i++)
+        damage(RECORD_BAD_DATA_CRC);
+    end();
+    found = log_check_findings(check, &count);
+    assert_int_equal(count, 2 + LOG_CHECK_EACH);
+    assert_int_equal(found[0].kind, LOG_SCALAR_FORM);
+    assert_int_equal(found[0].count, 500);
+    assert_string_equal(found[0].tag, "t");
+    assert_int_equal(found[1].lost, 130);
+    assert_int_equal(found[2].lost, 30);
+    assert_int_equal(found[count - 1].count, 3000 - LOG_CHECK_EACH + 1);
+    assert_int_equal(log_check_totals(check).by_level[LOG_DAMAGE], 3001);
+    assert_int_equal(log_check_totals(check).lost, 130 + 3000 * 30);
+    assert_int_equal(log_check_totals(check).records, 502);
+    log_check_free(check);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_counts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
