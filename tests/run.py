@@ -5,7 +5,8 @@ usage: run.py --build DIR [--peers all] [--sanitizer NAMES] [--only WORD] TEST_P
 
 Lint, then the C test programs (two at a time), then the Python tests: mpi/ (ranks under mpirun), faults/ (killed
 processes), peers/ (TensorBoard and a browser; with --peers all also TensorFlow, PyTorch, safetensors).
-With --sanitizer only the C test programs run: they are what was built with it.
+With --sanitizer only the C test programs run: they are what was built with it; with thread, those of the parts that
+have threads.
 """
 import argparse
 import collections
@@ -22,6 +23,7 @@ import environment
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEADLINE = 600  # seconds for one C test program
+THREADED = {"base", "dataset", "evaluator"}  # folders with threads, or with state that threads share
 
 
 class Count(collections.Counter):
@@ -100,6 +102,8 @@ def main():
         status = subprocess.run(["make", "-s", "lint"]).returncode
         total["failed" if status else "passed"] += 1
     programs = [p for p in options.programs if options.only in p]
+    if options.sanitizer == "thread":
+        programs = [p for p in programs if pathlib.Path(p).parent.name in THREADED]
     print(f"C tests{' with ' + options.sanitizer if options.sanitizer else ''}:", flush=True)
     total += c_tests(programs, options.sanitizer)
     if not options.sanitizer:
