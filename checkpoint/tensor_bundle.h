@@ -129,6 +129,11 @@ int tensor_bundle_writer_open(struct tensor_bundle_writer **out, const struct io
 /* bytes: the tensor's little-endian, row-major bytes, written at once, not kept; n must fit type and shape. */
 int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, int type, int rank,
                              const int64_t *shape, const void *bytes, size_t n, struct error *e);
+/* The same in pieces, for tensors that are not held whole: begin, then append until all bytes that type and shape make
+ * are there; before that nothing else can be added. ERR_ARG: too many bytes. */
+int tensor_bundle_writer_begin(struct tensor_bundle_writer *w, const char *name, int type, int rank,
+                               const int64_t *shape, struct error *e);
+int tensor_bundle_writer_append(struct tensor_bundle_writer *w, const void *bytes, size_t n, struct error *e);
 /* A tensor of strings, in row-major order; copied. */
 int tensor_bundle_writer_add_strings(struct tensor_bundle_writer *w, const char *name, int rank, const int64_t *shape,
                                      const struct tensor_string *strings, size_t count, struct error *e);

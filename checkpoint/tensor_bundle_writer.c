@@ -43,6 +43,9 @@ struct tensor_bundle_writer {
     struct item **items;
     size_t count, room;
     struct item *partitioned; /* the one a slice was added to last */
+    struct item *begun;     /* the one that is appended to */
+    uint64_t begun_left;    /* bytes it still wants */
+    uint32_t begun_crc;
     int failed;             /* a write failed: finish will not make it visible */
     struct error first;     /* and why */
 };
@@ -179,14 +182,25 @@ static int check_arguments(const char *name, int rank, const int64_t *shape, uin
     return OK;
 }
 
+/* Nothing can be added while a tensor waits for the rest of its bytes. */
+static int check_begun(const struct tensor_bundle_writer *w, struct error *e)
+{
+    if (w->failed)
+        return error_set(e, w->first.code, "%s", w->first.message);
+    if (w->begun_left)
+        return error_set(e, ERR_ARG, "tensor %s: %llu of its bytes are missing", w->begun->name,
+                         (unsigned long long)w->begun_left);
+    return OK;
+}
+
 /* Writes the bytes and puts place, size and CRC into the entry. */
 static int place(struct tensor_bundle_writer *w, struct item *item, const void *bytes, size_t n, uint32_t crc,
                  struct error *e)
 {
     int rc;
 
-    if (w->failed)
-        return error_set(e, w->first.code, "%s", w->first.message);
+    if ((rc = check_begun(w, e)) != OK)
+        return rc;
     item->entry.elements = 0;
     bundle_shape_elements(item->entry.rank, item->shape, &item->entry.elements);
     item->entry.offset = w->offset;
@@ -219,6 +233,51 @@ int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, i
         }
     }
     return keep_item(w, item, e);
+}
+
+int tensor_bundle_writer_begin(struct tensor_bundle_writer *w, const char *name, int type, int rank,
+                               const int64_t *shape, struct error *e)
+{
+    size_t each = tensor_type_size(type);
+    struct item *item;
+    uint64_t elements;
+    int rc;
+
+    if ((rc = check_arguments(name, rank, shape, &elements, e)) != OK || (rc = check_begun(w, e)) != OK)
+        return rc;
+    if (!each)
+        return error_set(e, ERR_ARG, "tensor %s: type %d (%s) has no fixed size", name, type, tensor_type_name(type));
+    if (elements > (uint64_t)(INT64_MAX - w->offset) / each)
+        return error_set(e, ERR_ARG, "tensor %s: more bytes than a file can have", name);
+    if ((item = item_new(name, type, rank, shape)))
+        buffer_append_text(&item->key, name);
+    if ((rc = keep_item(w, item, e)) != OK)
+        return rc;
+    item->entry.elements = elements;
+    item->entry.offset = w->offset;
+    item->entry.size = (int64_t)(elements * each);
+    item->entry.crc = crc32c_mask(0);
+    w->begun = item;
+    w->begun_left = elements * each;
+    w->begun_crc = 0;
+    return OK;
+}
+
+int tensor_bundle_writer_append(struct tensor_bundle_writer *w, const void *bytes, size_t n, struct error *e)
+{
+    int rc;
+
+    if (w->failed)
+        return error_set(e, w->first.code, "%s", w->first.message);
+    if (n > w->begun_left)
+        return error_set(e, ERR_ARG, "tensor %s: more bytes than type and shape make", w->begun ? w->begun->name : "?");
+    if ((rc = write_bytes(w, bytes, n, e)) != OK)
+        return rc;
+    w->offset += (int64_t)n;
+    w->begun_left -= n;
+    w->begun_crc = crc32c_extend(w->begun_crc, bytes, n);
+    w->begun->entry.crc = crc32c_mask(w->begun_crc);
+    return OK;
 }
 
 int tensor_bundle_writer_add_strings(struct tensor_bundle_writer *w, const char *name, int rank, const int64_t *shape,
@@ -446,10 +505,9 @@ int tensor_bundle_writer_finish(struct tensor_bundle_writer *w, struct error *e)
     struct buffer index = BUFFER_EMPTY;
     int rc;
 
-    if (w->failed)
-        rc = error_set(e, w->first.code, "%s", w->first.message);
-    else if ((rc = build_index(w, &index, e)) == OK && (rc = flush(w, w->gather.data, w->gather.length, e)) == OK &&
-             (rc = settle(w, &w->fd, w->data_temporary, e)) == OK && (rc = write_index(w, &index, e)) == OK)
+    if ((rc = check_begun(w, e)) == OK && (rc = build_index(w, &index, e)) == OK &&
+        (rc = flush(w, w->gather.data, w->gather.length, e)) == OK &&
+        (rc = settle(w, &w->fd, w->data_temporary, e)) == OK && (rc = write_index(w, &index, e)) == OK)
         rc = make_visible(w, &index, e);
     buffer_release(&index);
     if (rc != OK) {

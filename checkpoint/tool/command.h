@@ -17,6 +17,7 @@ enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2 }; /* 1: they differ, or there
 int command_inspect(int argc, char **argv);
 int command_verify(int argc, char **argv);
 int command_compare(int argc, char **argv);
+int command_convert(int argc, char **argv);
 
 /* Prints "program: sentence" on standard error; EXIT_USAGE. */
 int command_fail(const char *program, const struct error *e);

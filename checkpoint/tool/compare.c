@@ -326,7 +326,8 @@ int command_compare(int argc, char **argv)
         .program = "checkpoint compare", .usage = "[OPTION...] A B",
         .summary = "Compares two checkpoints: names on one side only, other dtypes or shapes, and for each tensor the "
                    "largest absolute and relative difference and the first element that differs, with both values. "
-                   "NaN equals NaN, and 0 equals -0. A directory means its newest checkpoint. Status 0: the same "
+                   "NaN equals NaN, and 0 equals -0. A directory means its newest checkpoint; a bundle and a "
+                   "safetensors file can be compared. Status 0: the same "
                    "within tolerance; 1: they differ; 2: usage, or one cannot be read.",
         .examples = "  checkpoint compare mpi/model.ckpt-700 ps/model.ckpt-700\n"
                     "  checkpoint compare a b --tolerance 1e-5 --absolute 1e-8 --tensor '*/weights'\n",

@@ -412,7 +412,7 @@ int command_inspect(int argc, char **argv)
         { OPTION_FLAG, 0, "json", &x.json, NULL, "JSON instead of a table", NULL, 0, 0, 0 },
     };
     const struct options options = {
-        .program = "checkpoint inspect", .usage = "[OPTION...] PREFIX|DIR",
+        .program = "checkpoint inspect", .usage = "[OPTION...] PREFIX|DIR|FILE",
         .summary = "Shows the tensors of a checkpoint in order of their names; of a directory, its newest whole one. "
                    "Mean, deviation (of the population), min and max are over finite elements, of complex ones over "
                    "magnitudes; NaN and Inf are counted. Values pass through a buffer, so size does not matter. Status "

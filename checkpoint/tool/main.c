@@ -14,20 +14,23 @@ static const struct {
     { "inspect", "tensors with type, shape, place and statistics; or the checkpoints of a directory", command_inspect },
     { "verify", "every CRC, length and place; exit 1 with findings", command_verify },
     { "compare", "two checkpoints tensor by tensor; exit 1 when they differ", command_compare },
+    { "convert", "the same tensors as bundle, safetensors file or .npy files", command_convert },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void help(void)
 {
     printf("usage: checkpoint COMMAND [OPTION...] PATH...\n\n"
-           "Reads TensorFlow V2 checkpoints. PATH is a prefix (ckpt/model.ckpt-700), or a directory.\n\ncommands:\n");
+           "Reads TensorFlow V2 checkpoints and safetensors files. PATH is a prefix (ckpt/model.ckpt-700), a\n"
+           "directory (its newest checkpoint), or a file (model.safetensors).\n\ncommands:\n");
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  %-10s %s\n", commands[i].name, commands[i].help);
     printf("\n  -h, --help     this text; 'checkpoint COMMAND --help' tells all about one\n"
            "      --version  name and version\n"
            "\nexamples:\n"
            "  checkpoint inspect ckpt                                what is in the newest checkpoint\n"
-           "  checkpoint compare mpi/model.ckpt-700 ps/model.ckpt-700 --tolerance 1e-5\n");
+           "  checkpoint compare mpi/model.ckpt-700 ps/model.ckpt-700 --tolerance 1e-5\n"
+           "  checkpoint convert ckpt model.safetensors\n");
 }
 
 static int unknown(const char *word)

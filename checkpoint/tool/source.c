@@ -1,12 +1,15 @@
 #include "checkpoint/tool/source.h"
 
 #include "base/file.h"
+#include "checkpoint/bundle_entry.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/string_tensor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* The prefix that a path means. */
 static int find_prefix(struct source *s, const char *path, struct error *e)
@@ -57,12 +60,168 @@ static int open_bundle(struct source *s, struct error *e)
     return OK;
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    const struct source_tensor *x = a, *y = b;
+    size_t both = x->name_length < y->name_length ? x->name_length : y->name_length;
+    int compared = memcmp(x->name, y->name, both);
+
+    return compared ? compared : (x->name_length > y->name_length) - (x->name_length < y->name_length);
+}
+
+const struct source_tensor *source_find(const struct source *s, const char *name, size_t length)
+{
+    const struct source_tensor key = { .name = name, .name_length = length };
+
+    return s->count ? bsearch(&key, s->tensors, s->count, sizeof key, compare_names) : NULL;
+}
+
+static const struct {
+    const char *name;
+    int type, kept_as;
+} kept[] = {
+    { "string", TENSOR_STRING, TENSOR_UINT8 },
+    { "qint8", 11, 6 }, { "quint8", 12, TENSOR_UINT8 }, { "qint32", 13, TENSOR_INT32 }, { "qint16", 15, 5 },
+    { "quint16", 16, 17 }, { "complex128", 18, TENSOR_DOUBLE }, { "float8_e4m3b11fnuz", 27, TENSOR_UINT8 },
+    { "int4", 29, TENSOR_UINT8 }, { "uint4", 30, TENSOR_UINT8 },
+};
+enum { KEPT = sizeof kept / sizeof *kept };
+
+int source_kept_as(int type)
+{
+    for (int i = 0; i < KEPT; i++)
+        if (kept[i].type == type)
+            return kept[i].kept_as;
+    return 0;
+}
+
+/* "[2, 3]" into shape; the rank, or -1 when it is not a shape. */
+static int parse_shape(const char *text, int64_t *shape)
+{
+    int rank = 0;
+    char *end;
+
+    if (*text++ != '[')
+        return -1;
+    while (*text != ']') {
+        if (rank == TENSOR_RANK_MAX || *text < '0' || *text > '9')
+            return -1;
+        shape[rank++] = strtoll(text, &end, 10); /* too large ones stay at the limit, which no bytes fit */
+        text = end;
+        if (text[0] == ',' && text[1] == ' ')
+            text += 2;
+    }
+    return text[1] ? -1 : rank;
+}
+
+/* The tensor as it was before it was kept as another type; left as it is where that cannot be. */
+static int apply_hint(struct source_tensor *tensor, const char *hint)
+{
+    int64_t shape[TENSOR_RANK_MAX];
+    uint64_t elements;
+    size_t length = strcspn(hint, "[");
+    int i, rank;
+
+    for (i = 0; i < KEPT && (strlen(kept[i].name) != length || strncmp(kept[i].name, hint, length) != 0); i++)
+        ;
+    if (i == KEPT || kept[i].kept_as != tensor->type)
+        return OK;
+    if (kept[i].type == TENSOR_STRING) {
+        if (tensor->rank != 1 || (rank = parse_shape(hint + length, shape)) < 0 ||
+            bundle_shape_elements(rank, shape, &elements) != OK || elements > tensor->bytes)
+            return OK;
+        if (!(tensor->own_shape = malloc(((size_t)rank + 1) * sizeof *shape)))
+            return ERR_NOMEM;
+        memcpy(tensor->own_shape, shape, (size_t)rank * sizeof *shape);
+        tensor->shape = tensor->own_shape;
+        tensor->rank = rank;
+        tensor->elements = elements;
+    } else if (kept[i].kept_as == TENSOR_DOUBLE) {
+        if (!tensor->rank || tensor->shape[tensor->rank - 1] != 2)
+            return OK;
+        tensor->rank--;
+        tensor->elements /= 2;
+    }
+    tensor->type = kept[i].type;
+    tensor->type_name = tensor_type_name(tensor->type);
+    return OK;
+}
+
+static int apply_hints(struct source *s, const struct safetensors_header *h, struct error *e)
+{
+    static const size_t length = sizeof SOURCE_HINT - 1;
+
+    for (size_t i = 0; i < h->pair_count; i++) {
+        const struct source_tensor *found;
+
+        if (strncmp(h->pairs[i].key, SOURCE_HINT, length) != 0)
+            continue;
+        found = source_find(s, h->pairs[i].key + length, h->pairs[i].key_length - length);
+        if (found && apply_hint(&s->tensors[found - s->tensors], h->pairs[i].value) != OK)
+            return error_set(e, ERR_NOMEM, "%s: no memory for its tensors", s->path);
+    }
+    return OK;
+}
+
+static int open_safetensors(struct source *s, struct error *e)
+{
+    const struct safetensors_header *h;
+    int rc = safetensors_open(&s->safetensors, s->path, e);
+
+    if (rc != OK)
+        return rc;
+    h = safetensors_contents(s->safetensors);
+    s->format = "safetensors";
+    s->shards = 1;
+    s->count = h->count;
+    if (!(s->tensors = calloc(s->count + 1, sizeof *s->tensors)))
+        return error_set(e, ERR_NOMEM, "%s: no memory for its tensors", s->path);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct safetensors_tensor *t = &h->tensors[i];
+        int type = safetensors_tensor_type(t->dtype);
+
+        s->tensors[i] = (struct source_tensor){
+            .name = t->name, .name_length = t->name_length, .type = type,
+            .type_name = type ? tensor_type_name(type) : t->dtype, .rank = t->rank, .shape = t->shape,
+            .elements = t->elements, .bytes = t->end - t->begin, .offset = t->begin, .section = t,
+        };
+    }
+    if (s->count)
+        qsort(s->tensors, s->count, sizeof *s->tensors, compare_names);
+    return apply_hints(s, h, e);
+}
+
+int source_is_file(const char *path)
+{
+    size_t length = strlen(path);
+    char index[PATH_MAX];
+    struct stat st;
+
+    if (length > 6 && strcmp(path + length - 6, ".index") == 0)
+        return 0;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+           (snprintf(index, sizeof index, "%s.index", path) >= (int)sizeof index || access(index, F_OK) < 0);
+}
+
+/* A V1 checkpoint is a file without an index as well; the bundle's reader knows it by its end, and says so. */
+static int open_file(struct source *s, struct error *e)
+{
+    struct error why = { .code = OK };
+
+    if (tensor_bundle_open(&s->bundle, s->path, &why) == ERR_ARG)
+        return error_set(e, why.code, "%s", why.message);
+    tensor_bundle_close(s->bundle);
+    s->bundle = NULL;
+    return open_safetensors(s, e);
+}
+
 int source_open(struct source *s, const char *path, struct error *e)
 {
     int rc;
 
     memset(s, 0, sizeof *s);
-    if ((rc = find_prefix(s, path, e)) == OK && (rc = open_bundle(s, e)) == OK)
+    if ((rc = find_prefix(s, path, e)) == OK &&
+        (rc = source_is_file(s->path) ? open_file(s, e) : open_bundle(s, e)) == OK)
         s->step = checkpoint_name_step(file_base_name(s->path));
     if (rc != OK)
         source_close(s);
@@ -72,6 +231,9 @@ int source_open(struct source *s, const char *path, struct error *e)
 void source_close(struct source *s)
 {
     tensor_bundle_close(s->bundle);
+    safetensors_close(s->safetensors);
+    for (size_t i = 0; i < s->count && s->tensors; i++)
+        free(s->tensors[i].own_shape);
     free(s->tensors);
     memset(s, 0, sizeof *s);
 }
@@ -79,13 +241,23 @@ void source_close(struct source *s)
 int source_stream_open(struct source_stream *stream, const struct source *s, const struct source_tensor *tensor,
                        struct error *e)
 {
-    memset(stream, 0, sizeof *stream);
+    *stream = (struct source_stream){ .source = s, .tensor = tensor };
+    if (tensor->section)
+        return OK;
     return tensor_stream_open(&stream->bundle, s->bundle, tensor->entry, e);
 }
 
 int source_stream_read(struct source_stream *stream, void *out, size_t n, size_t *got, struct error *e)
 {
-    return tensor_stream_read(stream->bundle, out, n, got, e);
+    const struct source_tensor *tensor = stream->tensor;
+    int rc;
+
+    if (!tensor->section)
+        return tensor_stream_read(stream->bundle, out, n, got, e);
+    *got = n < tensor->bytes - stream->at ? n : (size_t)(tensor->bytes - stream->at);
+    if ((rc = safetensors_read(stream->source->safetensors, tensor->section, stream->at, out, *got, e)) == OK)
+        stream->at += *got;
+    return rc;
 }
 
 void source_stream_close(struct source_stream *stream)
@@ -97,6 +269,7 @@ int source_read(const struct source *s, const struct source_tensor *tensor, char
 {
     struct source_stream stream;
     size_t got = 0, done = 0, bytes = (size_t)tensor->bytes;
+    uint32_t crc;
     int rc;
 
     *out = NULL;
@@ -106,6 +279,9 @@ int source_read(const struct source *s, const struct source_tensor *tensor, char
         while ((rc = source_stream_read(&stream, *out + done, bytes - done, &got, e)) == OK && got)
             done += got;
     source_stream_close(&stream);
+    if (rc == OK && tensor->section && tensor->type == TENSOR_STRING &&
+        (rc = string_tensor_check(*out, bytes, tensor->elements, &crc, e)) != OK)
+        error_prefix(e, "%s: tensor %s", s->path, tensor->name);
     if (rc == OK)
         return OK;
     free(*out);

@@ -6,6 +6,7 @@
 #define CHECKPOINT_TOOL_SOURCE_H
 
 #include "base/error.h"
+#include "checkpoint/safetensors.h"
 #include "checkpoint/tensor_bundle.h"
 #include "checkpoint/tensor_stream.h"
 
@@ -24,27 +25,42 @@ struct source_tensor { /* all borrowed from the source */
     int32_t shard;         /* with offset: where its bytes lie; of a partitioned variable neither counts */
     uint64_t offset;
     size_t slices;
-    const struct tensor_entry *entry;
+    const struct tensor_entry *entry;         /* of a bundle, else NULL */
+    const struct safetensors_tensor *section; /* of a safetensors file, else NULL */
+    int64_t *own_shape;                       /* NULL, or the memory of shape */
 };
 
 struct source {
     char path[PATH_MAX];   /* the prefix or file that was found */
-    const char *format;    /* "TensorFlow bundle" */
+    const char *format;    /* "TensorFlow bundle", "safetensors" */
     int64_t step;          /* from the name; -1: none */
     int32_t shards;
-    struct tensor_bundle *bundle;
+    struct tensor_bundle *bundle;   /* one of these two, the other NULL */
+    struct safetensors *safetensors;
     struct source_tensor *tensors;
     size_t count;
 };
 
-/* path: a prefix, its .index file, or a directory, which means its newest whole checkpoint. On OK *s is yours:
- * source_close(). */
+/* path: a prefix, its .index file, a directory, which means its newest whole checkpoint, or a file in the format of
+ * safetensors, whatever its name. On OK *s is yours: source_close(). */
 int source_open(struct source *s, const char *path, struct error *e);
 void source_close(struct source *s); /* fine on one that is all zero */
+
+/* NULL: there is none of that name. */
+const struct source_tensor *source_find(const struct source *s, const char *name, size_t length);
+
+/* Types that safetensors does not have are kept there as the same bytes of another type; this key of the metadata, and
+ * the tensor's name behind it, say of which (convert_safetensors.c). Such tensors are seen with their own type here,
+ * unless the bytes do not fit it. */
+#define SOURCE_HINT "tensorflow.dtype/"
+int source_kept_as(int type); /* as which type; 0: it is not kept */
 
 /* A tensor from its first byte to its last, as tensor_stream.h says. */
 struct source_stream {
     struct tensor_stream *bundle;
+    const struct source *source;        /* of a safetensors file */
+    const struct source_tensor *tensor;
+    uint64_t at;
 };
 
 int source_stream_open(struct source_stream *stream, const struct source *s, const struct source_tensor *tensor,
@@ -54,5 +70,8 @@ void source_stream_close(struct source_stream *stream);
 
 /* The whole tensor, checked, in fresh memory of tensor->bytes + 1; yours to free(). */
 int source_read(const struct source *s, const struct source_tensor *tensor, char **out, struct error *e);
+
+/* 1 if the path is an existing regular file that has no .index beside it and is none: a safetensors file, perhaps. */
+int source_is_file(const char *path);
 
 #endif

@@ -11,6 +11,7 @@
 #include "checkpoint/state_file.h"
 #include "checkpoint/tensor_stream.h"
 #include "checkpoint/tool/command.h"
+#include "checkpoint/tool/source.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -234,6 +235,30 @@ static void verify_prefix(struct verify *v, const char *prefix)
     end_path(v, prefix);
 }
 
+/* A file without an index: safetensors. It has no CRCs; its header and lengths are all that can be checked, and the
+ * strings that `checkpoint convert` put into it. */
+static void verify_file(struct verify *v, const char *path)
+{
+    struct error e = { .code = OK };
+    struct source s;
+    char *bytes;
+    int rc;
+
+    begin_path(v, path);
+    if ((rc = source_open(&s, path, &e)) != OK)
+        finding(v, &e);
+    for (size_t i = 0; rc == OK && i < s.count; i++) {
+        v->tensors++;
+        if (s.tensors[i].type == TENSOR_STRING && source_read(&s, &s.tensors[i], &bytes, &e) != OK)
+            finding(v, &e);
+        else if (s.tensors[i].type == TENSOR_STRING)
+            free(bytes);
+        v->bytes += s.tensors[i].bytes;
+    }
+    source_close(&s);
+    end_path(v, path);
+}
+
 /* ---- a directory ----------------------------------------------------------------------------------------------- */
 
 static int index_here(const char *directory, const char *path)
@@ -330,6 +355,10 @@ static void verify_path(struct verify *v, const char *path)
         verify_directory(v, path);
         return;
     }
+    if (source_is_file(path)) {
+        verify_file(v, path);
+        return;
+    }
     if (length > end && strcmp(path + length - end, suffix) == 0)
         length -= end;
     if (length + sizeof suffix > sizeof prefix) {
@@ -356,7 +385,8 @@ int command_verify(int argc, char **argv)
     const struct options options = {
         .program = "checkpoint verify", .usage = "[OPTION...] PATH...",
         .summary = "Checks every CRC of the index and of each tensor, every length, that tensors of a shard do not lie "
-                   "over each other, that slices make their variables, that no shard is missing. A directory means all "
+                   "over each other, that slices make their variables, that no shard is missing; of a safetensors "
+                   "file header and lengths. A directory means all "
                    "its checkpoints and its state file. Findings name file and byte. Status 0: right; 1: findings; 2: "
                    "usage, or no such checkpoint.",
         .examples = "  checkpoint verify ckpt/model.ckpt-700\n  checkpoint verify ckpt --json\n",

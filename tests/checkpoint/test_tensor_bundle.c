@@ -83,6 +83,44 @@ static void assert_sum(struct fixture *f, const char *name, size_t length, const
     buffer_release(&file);
 }
 
+/* Tensors appended in pieces are the same file. */
+static void test_written_in_pieces(void **state)
+{
+    static const int64_t two[] = { 2 };
+    struct fixture *f = *state;
+    struct tensor_bundle_writer *w;
+    struct error e = { 0 };
+    struct buffer index, data;
+
+    assert_int_equal(tensor_bundle_writer_open(&w, NULL, fixture_path(f, "m-1"), &e), OK);
+    assert_int_equal(tensor_bundle_writer_append(w, "", 1, &e), ERR_ARG);
+    assert_int_equal(tensor_bundle_writer_begin(w, "s", TENSOR_STRING, 1, two, &e), ERR_ARG);
+    assert_int_equal(tensor_bundle_writer_begin(w, "conv1/biases", TENSOR_FLOAT, 1, two, &e), OK);
+    for (size_t at = 0; at < 8; at++) {
+        assert_int_equal(tensor_bundle_writer_begin(w, "b", TENSOR_FLOAT, 1, two, &e), ERR_ARG);
+        assert_int_equal(tensor_bundle_writer_add(w, "b", TENSOR_FLOAT, 1, two, small_data, 8, &e), ERR_ARG);
+        assert_says(e, "bytes are missing");
+        assert_int_equal(tensor_bundle_writer_append(w, small_data + at, 1, &e), OK);
+    }
+    assert_int_equal(tensor_bundle_writer_append(w, small_data, 1, &e), ERR_ARG);
+    assert_int_equal(tensor_bundle_writer_add(w, "conv1/biases/ExponentialMovingAverage", TENSOR_FLOAT, 1, two,
+                                              small_data + 8, 8, &e), OK);
+    assert_int_equal(tensor_bundle_writer_begin(w, "global_step", TENSOR_INT64, 0, NULL, &e), OK);
+    assert_int_equal(tensor_bundle_writer_append(w, small_data + 16, 8, &e), OK);
+    assert_int_equal(tensor_bundle_writer_finish(w, &e), OK);
+    fixture_read(f, "m-1.index", &index);
+    fixture_read(f, "m-1.data-00000-of-00001", &data);
+    assert_int_equal(index.length, SMALL_INDEX);
+    assert_memory_equal(index.data, small_index, SMALL_INDEX);
+    assert_memory_equal(data.data, small_data, SMALL_DATA);
+    buffer_release(&index);
+    buffer_release(&data);
+    assert_int_equal(tensor_bundle_writer_open(&w, NULL, fixture_path(f, "m-2"), &e), OK);
+    assert_int_equal(tensor_bundle_writer_begin(w, "a", TENSOR_FLOAT, 1, two, &e), OK);
+    assert_int_equal(tensor_bundle_writer_finish(w, &e), ERR_ARG);
+    assert_false(fixture_exists(f, "m-2.index"));
+}
+
 static void test_slices(void **state)
 {
     static const int64_t shape[] = { 4, 2 }, first[] = { 0, 0 }, second[] = { 2, 0 }, length[] = { 2, -1 };
@@ -511,7 +549,8 @@ static void test_wrong_writing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FIXTURE_TEST(test_written_bytes), FIXTURE_TEST(test_read_small),   FIXTURE_TEST(test_slices),
+        FIXTURE_TEST(test_written_bytes), FIXTURE_TEST(test_written_in_pieces),
+        FIXTURE_TEST(test_read_small),   FIXTURE_TEST(test_slices),
         FIXTURE_TEST(test_strings),       FIXTURE_TEST(test_conversions),  FIXTURE_TEST(test_damage),
         FIXTURE_TEST(test_no_header),     FIXTURE_TEST(test_failing_disk), FIXTURE_TEST(test_killed),
         FIXTURE_TEST(test_killed_over_the_same_name),                      FIXTURE_TEST(test_wrong_writing),

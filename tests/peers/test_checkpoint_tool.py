@@ -1,4 +1,4 @@
-"""`checkpoint inspect|verify|compare` on what TensorFlow writes, held to TensorFlow's values and numpy's arithmetic."""
+"""The tool `checkpoint` on what TensorFlow and safetensors write, held to their values and numpy's arithmetic."""
 import json
 import os
 import pathlib
@@ -281,6 +281,168 @@ def test_state_file_and_directory(tmp_path):
 def test_usage():
     assert "did you mean inspect" in checkpoint("inspekt", status=2)
     assert "examples:" in checkpoint("--help")
-    for command in ("inspect", "verify", "compare"):
+    for command in ("inspect", "verify", "compare", "convert"):
         assert "examples:" in checkpoint(command, "--help")
         assert "--help' tells more" in checkpoint(command, status=2)
+
+
+# ---- convert ----
+
+def same_tensors(prefix, tensors):
+    """TensorFlow reads the same bytes of the same types from a bundle."""
+    reader = tf.train.load_checkpoint(str(prefix))
+    types = reader.get_variable_to_dtype_map()
+    assert set(types) == set(tensors)
+    for name, tensor in tensors.items():
+        assert types[name] == tensor.dtype, name
+        value = reader.get_tensor(name)
+        if tensor.dtype == tf.string:
+            assert numpy.array_equal(numpy.asarray(value, dtype=object), tensor.numpy()), name
+        else:
+            wanted = tensor
+            if tensor.dtype.is_quantized:
+                wanted = tf.bitcast(tensor, tf.as_dtype(QUANTIZED[tensor.dtype.name]))
+            assert numpy.asarray(value).tobytes() == wanted.numpy().tobytes(), name
+
+
+def test_convert_every_type_both_ways(tmp_path):
+    safetensors = pytest.importorskip("safetensors")
+    tensors = all_types()
+    prefix, file, back = save(tmp_path / "types-12", tensors), tmp_path / "types.safetensors", tmp_path / "back-12"
+    assert f"{len(tensors)} tensors" in checkpoint("convert", prefix, file)
+    checkpoint("verify", file)
+    report = as_json("compare", prefix, file)
+    assert report["total"]["same"] == len(tensors) and report["equal"]
+    checkpoint("convert", file, back)
+    checkpoint("verify", back)
+    same_tensors(back, tensors)
+    again = tmp_path / "again.safetensors"
+    checkpoint("convert", file, again)
+    assert again.read_bytes() == file.read_bytes()
+    with safetensors.safe_open(str(file), "numpy") as opened:  # the reference reader takes all of it
+        assert set(opened.keys()) == set(tensors)
+        assert opened.metadata()["tensorflow.dtype/words"] == "string[2, 2]"
+        for name in ("float32/many", "int64/0", "float16/1", "bool/many", "uint8/3", "int32/2"):
+            value = opened.get_tensor(name)
+            assert value.dtype == tensors[name].dtype.as_numpy_dtype and value.tobytes() == tensors[name].numpy().tobytes()
+            assert list(value.shape) == tensors[name].shape.as_list()
+
+
+def test_convert_what_the_reference_writes(tmp_path):
+    """Without metadata the same bytes as its own file; and the way through a bundle back to the same file."""
+    safetensors_numpy = pytest.importorskip("safetensors.numpy")
+    rng = numpy.random.default_rng(5)
+    arrays = {"w": rng.standard_normal((70, 3, 1000)).astype(numpy.float32), "b": rng.standard_normal(3), "step": numpy.int64(7),
+              "h\u00e4 \"x\"\n": rng.standard_normal(5).astype(numpy.float16), "flag": numpy.array([True, False]),
+              "none": numpy.zeros((0, 4), numpy.uint8), "i": rng.integers(0, 9, (2, 2), dtype=numpy.int8)}
+    arrays = {name: numpy.asarray(value) for name, value in arrays.items()}
+    file, prefix, back = tmp_path / "a.safetensors", tmp_path / "m-7", tmp_path / "back.safetensors"
+    safetensors_numpy.save_file(arrays, file)
+    checkpoint("verify", file)
+    checkpoint("convert", file, prefix)
+    reader = tf.train.load_checkpoint(str(prefix))
+    for name, value in arrays.items():
+        assert reader.get_tensor(name).tobytes() == value.tobytes() and reader.get_tensor(name).shape == value.shape
+    checkpoint("convert", prefix, back)
+    assert back.read_bytes() == file.read_bytes()
+    rows = {row["name"]: row for row in as_json("inspect", file)["tensors"]}
+    assert same(rows["w"]["mean"], arrays["w"].astype(float).mean(), 1e-7) and list(rows) == sorted(arrays)
+    checkpoint("convert", prefix, back, status=2)
+    checkpoint("convert", prefix, back, "--force", "--tensor", "[wb]")
+    assert set(safetensors_numpy.load_file(back)) == {"w", "b"}
+    safetensors_numpy.save_file(arrays, file, metadata={"format": "np"})
+    checkpoint("convert", file, back, "-f")
+    assert back.read_bytes() == file.read_bytes()
+
+
+def test_convert_torch(tmp_path):
+    torch = pytest.importorskip("torch")
+    safetensors_torch = pytest.importorskip("safetensors.torch")
+    torch.manual_seed(4)
+    tensors = {"w": torch.randn(4, 3).bfloat16(), "f8": torch.randn(9).to(torch.float8_e4m3fn),
+               "e8": torch.arange(5, dtype=torch.uint8).view(torch.float8_e8m0fnu), "c": torch.randn(3, dtype=torch.complex64)}
+    file, back = tmp_path / "t.safetensors", tmp_path / "back.safetensors"
+    safetensors_torch.save_file(tensors, file)
+    checkpoint("convert", file, back)
+    assert back.read_bytes() == file.read_bytes()
+    mean = float(tensors["w"].double().mean())
+    assert same(tensors_of(file)["w"]["mean"], mean)
+    left_out = checkpoint("convert", file, tmp_path / "m-1", status=1)  # bundles have no F8_E8M0
+    assert "3 tensors" in left_out
+    reader = tf.train.load_checkpoint(str(tmp_path / "m-1"))
+    assert reader.get_tensor("w").tobytes() == tensors["w"].view(torch.int16).numpy().tobytes()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_convert_to_numpy(tmp_path):
+    tensors = all_types()
+    prefix, folder = save(tmp_path / "types-12", tensors), tmp_path / "deep/arrays/"
+    checkpoint("convert", prefix, f"{folder}/")
+    assert len(list(folder.iterdir())) == len(tensors)
+    for name, tensor in tensors.items():
+        value = numpy.load(folder / f"{name.replace('/', '.')}.npy")
+        assert list(value.shape) == tensor.shape.as_list(), name
+        if tensor.dtype == tf.string:
+            assert value.tolist() == [[b"cat", b""], [b"x" * 70000, b"\xff"]] or not value.size
+        elif name.startswith(("bfloat16", "float8")):
+            assert value.dtype == numpy.float32
+            assert numpy.array_equal(value, numpy.asarray(tensor.numpy()).astype(numpy.float32), equal_nan=True), name
+        else:
+            wanted = tf.bitcast(tensor, tf.as_dtype(QUANTIZED[tensor.dtype.name])) if tensor.dtype.is_quantized else tensor
+            assert value.tobytes() == wanted.numpy().tobytes() and value.dtype == wanted.numpy().dtype, name
+    checkpoint("convert", prefix, folder, status=2)
+    checkpoint("convert", prefix, folder, "-f")
+    clash = save(tmp_path / "clash", {"a/b": numpy.ones(1), "a.b": numpy.ones(1)})
+    assert "two tensors" in checkpoint("convert", clash, f"{tmp_path}/clash.d/", status=2)
+    assert not (tmp_path / "clash.d").exists()
+
+
+def test_convert_partitioned_and_object_graph(tmp_path):
+    prefix, values = partitioned(tmp_path)
+    checkpoint("convert", prefix, tmp_path / "whole-41")
+    reader = tf.train.load_checkpoint(str(tmp_path / "whole-41"))
+    for name, value in values.items():
+        assert (reader.get_tensor(name) == value).all()
+    checkpoint("compare", prefix, tmp_path / "whole-41")
+    tree = tf.train.Checkpoint(w=tf.Variable(tf.random.normal((8, 3))), step=tf.Variable(5, dtype=tf.int64))
+    saved = tree.save(str(tmp_path / "tree/ckpt"))
+    checkpoint("convert", saved, tmp_path / "tree.safetensors")
+    checkpoint("convert", tmp_path / "tree.safetensors", tmp_path / "again/ckpt-1", status=2)  # no such directory
+    checkpoint("convert", tmp_path / "tree.safetensors", tmp_path / "tree/again-1")
+    other = tf.train.Checkpoint(w=tf.Variable(tf.zeros((8, 3))), step=tf.Variable(0, dtype=tf.int64))
+    other.restore(str(tmp_path / "tree/again-1")).assert_existing_objects_matched()
+    assert (other.w.numpy() == tree.w.numpy()).all() and int(other.step) == 5
+
+
+def test_damaged_sources_are_not_converted(tmp_path):
+    prefix = save(tmp_path / "m-1", {"w": numpy.arange(50.0), "s": tf.constant(["abc", "d"])})
+    data = tmp_path / "m-1.data-00000-of-00001"
+    good = data.read_bytes()
+    data.write_bytes(good[:100] + b"\x99" + good[101:])
+    for to in ("x.safetensors", "copy", "arrays/"):
+        assert "CRC mismatch" in checkpoint("convert", prefix, f"{tmp_path}/{to}", status=2)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["arrays", data.name, "m-1.index"]
+    data.write_bytes(good)
+    file = tmp_path / "x.safetensors"
+    checkpoint("convert", prefix, file)
+    content = file.read_bytes()
+    for at in range(len(content)):
+        file.write_bytes(content[:at])
+        assert f"{file}: " in checkpoint("verify", file, status=1)
+        if at > 40:
+            break
+    file.write_bytes(content.replace(b'"U8"', b'"X8"'))
+    assert "unknown dtype X8" in checkpoint("verify", file, status=1)
+    strings = content.index(b"abcd")
+    file.write_bytes(content[:strings - 1] + b"\0" + content[strings:])
+    assert "tensor s: CRC mismatch of the string lengths" in checkpoint("verify", file, status=1)
+
+
+def test_version_1_is_refused_by_name(tmp_path):
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.get_variable("w", (2,))
+        session.run(v1.global_variables_initializer())
+        prefix = v1.train.Saver(write_version=v1.train.SaverDef.V1).save(session, str(tmp_path / "m"))
+    assert "V1 checkpoint, not supported" in checkpoint("inspect", prefix, status=2)
+    assert "V1 checkpoint, not supported" in checkpoint("verify", prefix, status=1)

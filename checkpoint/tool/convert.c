@@ -1,0 +1,138 @@
+/* checkpoint convert: the same tensors in another format. */
+#include "checkpoint/tool/convert.h"
+
+#include "checkpoint/tool/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int convert_wanted(const struct convert *c, const struct source_tensor *tensor)
+{
+    return command_wanted(&c->tensors, tensor->name);
+}
+
+void convert_leave_out(struct convert *c, const struct source_tensor *tensor, const char *format)
+{
+    struct error e = { .code = OK };
+
+    error_set(&e, ERR_ARG, "%s: tensor %s is left out: there is no %s in %s", c->source.path, tensor->name,
+              tensor->type_name, format);
+    command_fail(c->program, &e);
+    c->left_out++;
+}
+
+int convert_check_free(const struct convert *c, const char *path, struct error *e)
+{
+    struct stat st;
+
+    if (c->force || lstat(path, &st) < 0)
+        return OK;
+    return error_set(e, ERR_ARG, "%s: exists already; -f writes over it", path);
+}
+
+int convert_strings(struct convert *c, const struct source_tensor *tensor, char **stored,
+                    struct tensor_string **strings, struct error *e)
+{
+    int rc = source_read(&c->source, tensor, stored, e);
+
+    *strings = NULL;
+    if (rc != OK)
+        return rc;
+    /* Each string has a byte of length at least, so elements are no more than bytes. */
+    if (!(*strings = malloc(((size_t)tensor->elements + 1) * sizeof **strings))) {
+        free(*stored);
+        *stored = NULL;
+        return error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", c->source.path, tensor->name);
+    }
+    string_tensor_split(*stored, (size_t)tensor->bytes, tensor->elements, *strings);
+    return OK;
+}
+
+int convert_pieces(struct convert *c, const struct source_tensor *tensor, convert_take *take, void *context,
+                   struct error *e)
+{
+    struct source_stream stream;
+    char *piece = malloc(CONVERT_PIECE);
+    size_t got;
+    int rc;
+
+    if (!piece)
+        return error_set(e, ERR_NOMEM, "%s: no memory to read tensor %s", c->source.path, tensor->name);
+    if ((rc = source_stream_open(&stream, &c->source, tensor, e)) == OK)
+        while ((rc = source_stream_read(&stream, piece, CONVERT_PIECE, &got, e)) == OK && got &&
+               (rc = take(context, piece, got, e)) == OK)
+            ;
+    source_stream_close(&stream);
+    free(piece);
+    return rc;
+}
+
+/* The format that a destination's name means. */
+static const char *format_of(const char *to)
+{
+    static const char suffix[] = ".safetensors";
+    size_t n = strlen(to), end = sizeof suffix - 1;
+    struct stat st;
+
+    if (n > end && strcmp(to + n - end, suffix) == 0)
+        return "safetensors";
+    return (n && to[n - 1] == '/') || (stat(to, &st) == 0 && S_ISDIR(st.st_mode)) ? "npy" : "bundle";
+}
+
+static int convert(struct convert *c, const char *from, const char *format, struct error *e)
+{
+    int rc = source_open(&c->source, from, e);
+
+    if (rc != OK)
+        return rc;
+    rc = strcmp(format, "bundle") == 0        ? convert_to_bundle(c, e)
+         : strcmp(format, "safetensors") == 0 ? convert_to_safetensors(c, e)
+                                              : convert_to_npy(c, e);
+    if (rc == OK)
+        printf("%s: %llu tensors, %llu bytes, from %s\n", c->to, (unsigned long long)c->written,
+               (unsigned long long)c->bytes, c->source.path);
+    return rc;
+}
+
+int command_convert(int argc, char **argv)
+{
+    struct convert c = { .force = 0 };
+    const char *format = NULL;
+    struct option table[] = {
+        { OPTION_CHOICE, 0, "to", &format, NULL, "the format to write (default: safetensors where DESTINATION ends so, "
+          "npy where it is a directory or ends in '/', else bundle)", "bundle|safetensors|npy", 0, 0, 0 },
+        { OPTION_LIST, 0, "tensor", &c.tensors, "GLOB", "only tensors that match ('*' matches '/' too); may be "
+          "repeated", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 'f', "force", &c.force, NULL, "write over what is there", NULL, 0, 0, 0 },
+    };
+    const struct options options = {
+        .program = "checkpoint convert", .usage = "[OPTION...] SOURCE DESTINATION",
+        .summary = "Writes the tensors of a checkpoint in another format: a TensorFlow bundle (DESTINATION is its "
+                   "prefix), a safetensors file, or a directory with a NumPy file for each tensor ('/' in names "
+                   "becomes '.'). Partitioned variables are put together. Types that safetensors does not have are "
+                   "kept as bytes and named in its metadata, so that the way back gives the same; .npy files have "
+                   "bfloat16 and float8 as float32. Status 1: tensors were left out, because the format has nothing "
+                   "for them; 2: usage or input; then nothing appears, but perhaps some of the .npy files.",
+        .examples = "  checkpoint convert ckpt/model.ckpt-700 model.safetensors\n"
+                    "  checkpoint convert model.safetensors ckpt/model.ckpt-0\n"
+                    "  checkpoint convert ckpt arrays/ --tensor '*/weights'\n",
+        .table = table, .count = sizeof table / sizeof *table,
+    };
+    struct error e = { .code = OK };
+    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+
+    c.program = options.program;
+    if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc == OK && count != 2)
+        rc = error_set(&e, ERR_ARG, "a source and a destination are wanted; 'checkpoint convert --help' tells more");
+    if (rc == OK) {
+        c.to = argv[2];
+        rc = convert(&c, argv[1], format ? format : format_of(argv[2]), &e);
+    }
+    status = rc != OK ? command_fail(c.program, &e) : command_finish(c.program, c.left_out ? EXIT_NO : EXIT_DONE);
+    source_close(&c.source);
+    return status;
+}

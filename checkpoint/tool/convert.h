@@ -1,0 +1,43 @@
+/* convert.h - what `checkpoint convert` does for each format it writes. One file a format: convert_bundle.c,
+ * convert_safetensors.c, convert_npy.c. */
+#ifndef CHECKPOINT_TOOL_CONVERT_H
+#define CHECKPOINT_TOOL_CONVERT_H
+
+#include "base/options.h"
+#include "checkpoint/string_tensor.h"
+#include "checkpoint/tool/source.h"
+
+enum { CONVERT_PIECE = 1 << 18 };
+
+struct convert {
+    const char *program;
+    struct option_list tensors;
+    struct source source;
+    const char *to;          /* prefix, file or directory */
+    int force;
+    uint64_t written, bytes; /* tensors, and their bytes */
+    uint64_t left_out;       /* tensors that the format has no type for; each was told */
+};
+
+int convert_wanted(const struct convert *c, const struct source_tensor *tensor);
+
+/* Tells that the format cannot hold the tensor. */
+void convert_leave_out(struct convert *c, const struct source_tensor *tensor, const char *format);
+
+/* ERR_ARG when the path is there and --force was not given. */
+int convert_check_free(const struct convert *c, const char *path, struct error *e);
+
+/* The strings of a string tensor; *stored holds their bytes. Both are yours to free(). */
+int convert_strings(struct convert *c, const struct source_tensor *tensor, char **stored,
+                    struct tensor_string **strings, struct error *e);
+
+/* Hands the tensor's bytes to `take`, piece by piece; pieces hold whole elements. */
+typedef int convert_take(void *context, const void *bytes, size_t n, struct error *e);
+int convert_pieces(struct convert *c, const struct source_tensor *tensor, convert_take *take, void *context,
+                   struct error *e);
+
+int convert_to_bundle(struct convert *c, struct error *e);
+int convert_to_safetensors(struct convert *c, struct error *e);
+int convert_to_npy(struct convert *c, struct error *e);
+
+#endif

@@ -1,0 +1,65 @@
+#include "checkpoint/tool/convert.h"
+
+#include "checkpoint/tensor_bundle.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int take_piece(void *context, const void *bytes, size_t n, struct error *e)
+{
+    return tensor_bundle_writer_append(context, bytes, n, e);
+}
+
+static int add(struct convert *c, struct tensor_bundle_writer *w, const struct source_tensor *tensor, struct error *e)
+{
+    struct tensor_string *strings;
+    char *stored;
+    int rc;
+
+    if (strlen(tensor->name) != tensor->name_length)
+        return error_set(e, ERR_ARG, "%s: a name with a NUL byte, %s..., cannot be written into a bundle",
+                         c->source.path, tensor->name);
+    if (tensor->type == TENSOR_STRING) {
+        if ((rc = convert_strings(c, tensor, &stored, &strings, e)) != OK)
+            return rc;
+        rc = tensor_bundle_writer_add_strings(w, tensor->name, tensor->rank, tensor->shape, strings,
+                                              (size_t)tensor->elements, e);
+        free(strings);
+        free(stored);
+        return rc;
+    }
+    rc = tensor_bundle_writer_begin(w, tensor->name, tensor->type, tensor->rank, tensor->shape, e);
+    return rc == OK ? convert_pieces(c, tensor, take_piece, w, e) : rc;
+}
+
+int convert_to_bundle(struct convert *c, struct error *e)
+{
+    struct tensor_bundle_writer *w;
+    char index[PATH_MAX];
+    int rc;
+
+    if (snprintf(index, sizeof index, "%s.index", c->to) >= (int)sizeof index)
+        return error_set(e, ERR_ARG, "%s: path too long", c->to);
+    if ((rc = convert_check_free(c, index, e)) != OK || (rc = tensor_bundle_writer_open(&w, NULL, c->to, e)) != OK)
+        return rc;
+    for (size_t i = 0; i < c->source.count && rc == OK; i++) {
+        const struct source_tensor *tensor = &c->source.tensors[i];
+
+        if (!convert_wanted(c, tensor))
+            continue;
+        if (tensor->type != TENSOR_STRING && !tensor_type_size(tensor->type)) {
+            convert_leave_out(c, tensor, "what is written of a bundle");
+            continue;
+        }
+        if ((rc = add(c, w, tensor, e)) == OK) {
+            c->written++;
+            c->bytes += tensor->bytes;
+        }
+    }
+    if (rc == OK)
+        return tensor_bundle_writer_finish(w, e);
+    tensor_bundle_writer_abandon(w);
+    return rc;
+}

@@ -1,0 +1,165 @@
+/* Types without a counterpart are kept as the same bytes of another type, and named in the metadata under
+ * "tensorflow.dtype/NAME", which source.c understands: "qint8", "complex128" (F64 with one dimension more), and for
+ * strings, which are kept as a bundle stores them, "string[2, 3]" with their shape. */
+#include "checkpoint/tool/convert.h"
+
+#include "base/buffer.h"
+#include "checkpoint/tool/command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct writing {
+    struct convert *convert;
+    struct safetensors_writer *writer;
+    struct safetensors_tensor *tensors; /* memory: a shape that is not the source's */
+    size_t count;
+    struct safetensors_pair *pairs;
+    size_t pair_count;
+};
+
+static void release(struct writing *x)
+{
+    for (size_t i = 0; i < x->pair_count; i++) {
+        free(x->pairs[i].key);
+        free(x->pairs[i].value);
+    }
+    for (size_t i = 0; i < x->count; i++)
+        free(x->tensors[i].memory);
+    free(x->pairs);
+    free(x->tensors);
+}
+
+/* A pair of two texts, the key made of two parts. */
+static int add_pair(struct writing *x, const char *before, const char *key, size_t key_length, const char *value,
+                    size_t value_length)
+{
+    struct safetensors_pair *pair = &x->pairs[x->pair_count];
+    size_t n = strlen(before);
+
+    *pair = (struct safetensors_pair){ malloc(n + key_length + 1), malloc(value_length + 1), n + key_length,
+                                       value_length };
+    if (!pair->key || !pair->value) {
+        free(pair->key);
+        free(pair->value);
+        return ERR_NOMEM;
+    }
+    memcpy(pair->key, before, n);
+    memcpy(pair->key + n, key, key_length);
+    pair->key[n + key_length] = '\0';
+    memcpy(pair->value, value, value_length);
+    pair->value[value_length] = '\0';
+    x->pair_count++;
+    return OK;
+}
+
+/* Fills in dtype and shape. 1 done, 0: safetensors has nothing for it; < 0 no memory. */
+static int describe(struct writing *x, const struct source_tensor *tensor, struct safetensors_tensor *out)
+{
+    struct buffer hint = BUFFER_EMPTY;
+    int rc = 1, as = source_kept_as(tensor->type);
+
+    *out = (struct safetensors_tensor){ .name = tensor->name, .name_length = tensor->name_length,
+                                        .rank = tensor->rank, .shape = tensor->shape };
+    if (tensor->section && !tensor->type) {
+        out->dtype = tensor->section->dtype; /* F4 and such, from one safetensors file to another */
+        return 1;
+    }
+    if ((out->dtype = safetensors_dtype(tensor->type)))
+        return 1;
+    if (!as)
+        return 0;
+    out->dtype = safetensors_dtype(as);
+    buffer_append_text(&hint, tensor->type_name);
+    if (tensor->type == TENSOR_STRING || as == TENSOR_DOUBLE) {
+        int64_t *shape = malloc(((size_t)tensor->rank + 1) * sizeof *shape);
+
+        if (shape && tensor->type == TENSOR_STRING) {
+            command_shape(&hint, tensor->rank, tensor->shape);
+            shape[0] = (int64_t)tensor->bytes;
+            out->rank = 1;
+        } else if (shape) {
+            if (tensor->rank)
+                memcpy(shape, tensor->shape, (size_t)tensor->rank * sizeof *shape);
+            shape[out->rank++] = 2;
+        }
+        out->memory = shape;
+        out->shape = shape;
+        rc = shape ? 1 : ERR_NOMEM;
+    }
+    if (rc == 1 && (!buffer_ok(&hint) || add_pair(x, SOURCE_HINT, tensor->name, tensor->name_length,
+                                                  buffer_text(&hint), hint.length) != OK)) {
+        free(out->memory);
+        rc = ERR_NOMEM;
+    }
+    buffer_release(&hint);
+    return rc;
+}
+
+/* Metadata of a safetensors source goes along, but for hints, which are made anew. */
+static int copy_pairs(struct writing *x, const struct safetensors_header *h)
+{
+    for (size_t i = 0; i < h->pair_count; i++)
+        if (strncmp(h->pairs[i].key, SOURCE_HINT, strlen(SOURCE_HINT)) != 0 &&
+            add_pair(x, "", h->pairs[i].key, h->pairs[i].key_length, h->pairs[i].value, h->pairs[i].value_length) != OK)
+            return ERR_NOMEM;
+    return OK;
+}
+
+static int list_tensors(struct writing *x, struct error *e)
+{
+    const struct source *s = &x->convert->source;
+    const struct safetensors_header *h = s->safetensors ? safetensors_contents(s->safetensors) : NULL;
+    int rc;
+
+    x->tensors = calloc(s->count + 1, sizeof *x->tensors);
+    x->pairs = calloc(s->count + (h ? h->pair_count : 0) + 1, sizeof *x->pairs);
+    rc = x->tensors && x->pairs ? 1 : ERR_NOMEM;
+    if (rc == 1 && h && copy_pairs(x, h) != OK)
+        rc = ERR_NOMEM;
+    for (size_t i = 0; i < s->count && rc >= 0; i++) {
+        if (!convert_wanted(x->convert, &s->tensors[i]))
+            continue;
+        if ((rc = describe(x, &s->tensors[i], &x->tensors[x->count])) > 0)
+            x->count++;
+        else if (rc == 0)
+            convert_leave_out(x->convert, &s->tensors[i], "safetensors");
+    }
+    return rc < 0 ? error_set(e, ERR_NOMEM, "%s: no memory to list its tensors", s->path) : OK;
+}
+
+static int take_piece(void *context, const void *bytes, size_t n, struct error *e)
+{
+    return safetensors_writer_append(context, bytes, n, e);
+}
+
+static int write_tensors(struct writing *x, struct error *e)
+{
+    struct convert *c = x->convert;
+    int rc = safetensors_writer_open(&x->writer, NULL, c->to, x->tensors, x->count, x->pairs, x->pair_count, e);
+
+    if (rc != OK)
+        return rc;
+    for (size_t i = 0; i < x->count && rc == OK; i++) {
+        const struct source_tensor *tensor = source_find(&c->source, x->tensors[i].name, x->tensors[i].name_length);
+
+        rc = convert_pieces(c, tensor, take_piece, x->writer, e);
+        c->written++;
+        c->bytes += tensor->bytes;
+    }
+    if (rc == OK)
+        return safetensors_writer_finish(x->writer, e);
+    safetensors_writer_abandon(x->writer);
+    return rc;
+}
+
+int convert_to_safetensors(struct convert *c, struct error *e)
+{
+    struct writing x = { .convert = c };
+    int rc = convert_check_free(c, c->to, e);
+
+    if (rc == OK && (rc = list_tensors(&x, e)) == OK && (rc = safetensors_layout(x.tensors, x.count, e)) == OK)
+        rc = write_tensors(&x, e);
+    release(&x);
+    return rc;
+}
