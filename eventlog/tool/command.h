@@ -6,5 +6,6 @@ int command_inspect(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_compare(int argc, char **argv);
 int command_verify(int argc, char **argv);
+int command_repair(int argc, char **argv);
 
 #endif

@@ -16,6 +16,7 @@ static const struct {
     { "export", "all points as csv, wide, json or jsonl", command_export },
     { "compare", "runs beside each other: a table, or the curves as an SVG picture", command_compare },
     { "verify", "what TensorBoard would drop, hide or stumble over: every record, every rule", command_verify },
+    { "repair", "a damaged event file as a sound one", command_repair },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

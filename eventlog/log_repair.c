@@ -1,0 +1,356 @@
+#include "eventlog/log_repair.h"
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/file.h"
+#include "eventlog/log_check.h"
+#include "eventlog/record_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BLOCK = 64 * 1024 };
+
+/* ---- records in a place where framing led nowhere -------------------------------------------------------------- */
+
+/* Reads n bytes at that offset: 1, or 0 where the file does not have them (or cannot be read there). */
+static int read_at(int fd, void *out, size_t n, uint64_t offset)
+{
+    size_t have = 0;
+
+    while (have < n) {
+        ssize_t got = pread(fd, (char *)out + have, n - have, (off_t)(offset + have));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return 0;
+        have += (size_t)got;
+    }
+    return 1;
+}
+
+static int header_right(const uint8_t *header)
+{
+    return get_le32(header + 8) == crc32c_mask(crc32c(header, 8)) && get_le64(header) <= RECORD_LENGTH_MAX;
+}
+
+/* 1 if a whole record stands there, both CRCs right. */
+static int record_at(const struct record_file *f, uint64_t offset)
+{
+    uint8_t bytes[4096];
+    uint64_t length, done = 0;
+    uint32_t crc = 0; /* of no bytes */
+
+    if (f->size - offset < RECORD_OVERHEAD || !read_at(f->fd, bytes, RECORD_HEADER, offset) || !header_right(bytes))
+        return 0;
+    if ((length = get_le64(bytes)) > f->size - offset - RECORD_OVERHEAD)
+        return 0;
+    while (done < length) {
+        size_t n = length - done < sizeof bytes ? (size_t)(length - done) : sizeof bytes;
+
+        if (!read_at(f->fd, bytes, n, offset + RECORD_HEADER + done))
+            return 0;
+        crc = crc32c_extend(crc, bytes, n);
+        done += n;
+    }
+    return read_at(f->fd, bytes, RECORD_FOOTER, offset + RECORD_HEADER + length) &&
+           get_le32(bytes) == crc32c_mask(crc);
+}
+
+/* The first whole record that begins in [from, to): 1 and its place. */
+static int find_record(const struct record_file *f, uint64_t from, uint64_t to, uint64_t *place)
+{
+    uint8_t *block = malloc(BLOCK);
+    int found = 0;
+
+    while (block && !found && from < to && f->size - from >= RECORD_OVERHEAD) {
+        size_t n = f->size - from < BLOCK ? (size_t)(f->size - from) : BLOCK, i;
+
+        if (!read_at(f->fd, block, n, from))
+            break;
+        for (i = 0; i + RECORD_HEADER <= n && from + i < to && !found; i++)
+            if (header_right(block + i) && record_at(f, from + i)) {
+                *place = from + i;
+                found = 1;
+            }
+        from += i;
+    }
+    free(block);
+    return found;
+}
+
+/* ---- copying --------------------------------------------------------------------------------------------------- */
+
+struct copy {
+    const struct io *io;
+    int fd;
+    const char *to;
+    struct buffer pending;
+};
+
+static int flush(struct copy *c, struct error *e)
+{
+    if (!buffer_ok(&c->pending))
+        return error_set(e, ERR_NOMEM, "%s: out of memory", c->to);
+    if (c->fd >= 0 && c->pending.length && io_write_full(c->io, c->fd, c->pending.data, c->pending.length) < 0)
+        return error_system(e, "%s: cannot write", c->to);
+    buffer_clear(&c->pending);
+    return OK;
+}
+
+static int keep(struct copy *c, const struct record *record, struct log_repair *r, struct error *e)
+{
+    size_t place;
+
+    if (log_check_data(record->data, record->length, &place) != LOG_KINDS) {
+        r->refused++;
+        return OK;
+    }
+    r->kept++;
+    r->bytes += record->length + RECORD_OVERHEAD;
+    if (c->fd < 0)
+        return OK;
+    buffer_append(&c->pending, record->data - RECORD_HEADER, record->length + RECORD_OVERHEAD);
+    return c->pending.length < BLOCK ? OK : flush(c, e);
+}
+
+/* The sound records of an open file; c->fd < 0: they are counted only. */
+static int copy_records(struct record_file *f, struct copy *c, struct log_repair *r, struct error *e)
+{
+    struct record record;
+    int rc = OK;
+
+    for (;;) {
+        uint64_t place, next;
+
+        if ((rc = record_file_next(f, &record, e)) < 0)
+            break;
+        if (rc == RECORD_DATA) {
+            if ((rc = keep(c, &record, r, e)) != OK)
+                break;
+            continue;
+        }
+        if (rc == RECORD_DAMAGE) {
+            uint64_t behind = f->parser.offset;
+
+            r->places++;
+            /* If no record follows where this one's length says, it was torn, and others stand in what it covers. */
+            if (record.damage != RECORD_BAD_LENGTH_CRC && behind > record.offset && behind != f->size &&
+                !record_at(f, behind) && find_record(f, record.offset + 1, behind, &place))
+                record_parser_init(&f->parser, place, 0);
+            else if (record.damage == RECORD_BAD_DATA_CRC && behind == f->size &&
+                     find_record(f, record.offset + 1, behind, &place))
+                record_parser_init(&f->parser, place, 0);
+            continue;
+        }
+        /* The end. A record longer than what is left may be torn, with others behind it. */
+        next = f->parser.offset;
+        if (next < f->size && find_record(f, next + 1, f->size, &place)) {
+            r->places++;
+            record_parser_init(&f->parser, place, 0);
+            continue;
+        }
+        r->cut = f->size - next;
+        rc = OK;
+        break;
+    }
+    r->size = f->size;
+    return rc == OK ? flush(c, e) : rc;
+}
+
+static int copy_file(struct record_file *f, const struct io *io, int fd, const char *to, struct log_repair *r,
+                     struct error *e)
+{
+    struct copy c = { io ? io : &io_real, fd, to, BUFFER_EMPTY };
+    int rc;
+
+    memset(r, 0, sizeof *r);
+    rc = copy_records(f, &c, r, e);
+    buffer_release(&c.pending);
+    return rc;
+}
+
+int log_repair_copy(const struct io *io, const char *path, int fd, const char *to, struct log_repair *r,
+                    struct error *e)
+{
+    struct record_file f;
+    int rc = record_file_open(&f, path, e);
+
+    if (rc == OK)
+        rc = copy_file(&f, io, fd, to, r, e);
+    record_file_close(&f);
+    return rc;
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------------- */
+
+/* A name beside path that TensorBoard does not read, for the file while it is written. */
+static int temporary_name(char *out, size_t size, const char *path, struct error *e)
+{
+    const char *base = file_base_name(path);
+
+    if (snprintf(out, size, "%.*s.eventlog.%ld.tmp", (int)(base - path), path, (long)getpid()) >= (int)size)
+        return error_set(e, ERR_ARG, "%s: path too long", path);
+    return OK;
+}
+
+/* Writes the sound records to the temporary file, down to the disk. */
+static int write_temporary(const struct io *io, struct record_file *f, const char *temporary, struct log_repair *r,
+                           struct error *e)
+{
+    struct stat st;
+    int fd, rc;
+
+    unlink(temporary); /* of a killed process with our number */
+    if ((fd = io->open(io->context, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
+        return error_system(e, "%s: cannot create", temporary);
+    rc = copy_file(f, io, fd, temporary, r, e);
+    if (rc == OK && fstat(f->fd, &st) == 0)
+        fchmod(fd, st.st_mode & 07777); /* who could read it can go on */
+    if (rc == OK && io->fsync(io->context, fd) < 0)
+        rc = error_system(e, "%s: cannot sync", temporary);
+    if (io->close(io->context, fd) < 0 && rc == OK)
+        rc = error_system(e, "%s: cannot close", temporary);
+    if (rc != OK)
+        unlink(temporary);
+    return rc;
+}
+
+int log_repair_to(const struct io *io, const char *path, const char *to, int force, struct log_repair *r,
+                  struct error *e)
+{
+    char temporary[PATH_MAX];
+    struct record_file f;
+    struct stat from, st;
+    int rc = record_file_open(&f, path, e);
+
+    io = io ? io : &io_real;
+    if (rc == OK && fstat(f.fd, &from) < 0)
+        rc = error_system(e, "%s: cannot be looked at", path);
+    if (rc == OK && stat(to, &st) == 0 && st.st_dev == from.st_dev && st.st_ino == from.st_ino)
+        rc = error_set(e, ERR_ARG, "%s: is the damaged file itself; --in-place repairs it there", to);
+    else if (rc == OK && !force && lstat(to, &st) == 0)
+        rc = error_set(e, ERR_ARG, "%s: exists already; -f writes over it", to);
+    if (rc == OK)
+        rc = temporary_name(temporary, sizeof temporary, to, e);
+    if (rc == OK && (rc = write_temporary(io, &f, temporary, r, e)) == OK) {
+        if (io->rename(io->context, temporary, to) < 0) {
+            rc = error_system(e, "%s: cannot be put in its place", to);
+            unlink(temporary);
+        } else {
+            rc = file_sync_parent(io, to, e);
+        }
+    }
+    record_file_close(&f);
+    return rc;
+}
+
+int log_repair_backup_name(char *out, size_t size, const char *path, struct error *e)
+{
+    const char *at = file_base_name(path), *hit;
+    struct buffer b = BUFFER_EMPTY;
+    int rc = OK;
+
+    buffer_append(&b, path, (size_t)(at - path));
+    for (; (hit = strstr(at, "tfevents")); at = hit + 8) {
+        buffer_append(&b, at, (size_t)(hit - at));
+        buffer_append_text(&b, "tf-events");
+    }
+    buffer_append_text(&b, at);
+    buffer_append_text(&b, ".bak");
+    if (!buffer_ok(&b))
+        rc = error_set(e, ERR_NOMEM, "%s: out of memory for a name", path);
+    else if (b.length >= size)
+        rc = error_set(e, ERR_ARG, "%s: path too long", path);
+    else
+        memcpy(out, b.data, b.length + 1);
+    buffer_release(&b);
+    return rc;
+}
+
+/* Whether somebody has the file open for writing: the kernel gives no read lease then. Where it gives none at all (some
+ * network file systems, files of others), only growth tells. */
+static int open_for_writing(int fd)
+{
+    int held = fcntl(fd, F_SETLEASE, F_RDLCK);
+
+    if (held == 0)
+        fcntl(fd, F_SETLEASE, F_UNLCK);
+    return held < 0 && errno == EAGAIN;
+}
+
+static int still_the_same(const struct record_file *f, const char *path, const struct stat *before, struct error *e)
+{
+    struct stat now;
+
+    if (stat(path, &now) < 0)
+        return error_system(e, "%s: is gone", path);
+    if (open_for_writing(f->fd) || now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
+        now.st_size != before->st_size || now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+        now.st_mtim.tv_nsec != before->st_mtim.tv_nsec)
+        return error_set(e, ERR_ARG, "%s: is being written; end its writer first, or repair a copy with -o", path);
+    return OK;
+}
+
+/* Puts the temporary file in the place of path, whose bytes get the backup's name first. */
+static int exchange(const struct io *io, const char *path, const char *temporary, struct error *e)
+{
+    char backup[PATH_MAX];
+    int rc = log_repair_backup_name(backup, sizeof backup, path, e);
+
+    if (rc != OK)
+        return rc;
+    if (link(path, backup) < 0) {
+        if (errno == EEXIST)
+            return error_set(e, ERR_ARG, "%s: is there already, from an earlier repair; move it away", backup);
+        return error_system(e, "%s: cannot link the old file to this name", backup);
+    }
+    if (io->rename(io->context, temporary, path) < 0) {
+        rc = error_system(e, "%s: cannot be replaced", path);
+        unlink(backup);
+        return rc;
+    }
+    return file_sync_parent(io, path, e);
+}
+
+int log_repair_in_place(const struct io *io, const char *given, int *changed, struct log_repair *r, struct error *e)
+{
+    char path[PATH_MAX], temporary[PATH_MAX];
+    struct record_file f;
+    struct stat before;
+    int rc;
+
+    *changed = 0;
+    io = io ? io : &io_real;
+    if (!realpath(given, path)) /* a link stays a link: the file it leads to is replaced */
+        return error_system(e, "%s: cannot be opened", given);
+    if ((rc = record_file_open(&f, path, e)) != OK)
+        goto out;
+    if (fstat(f.fd, &before) < 0) {
+        rc = error_system(e, "%s: cannot be looked at", path);
+        goto out;
+    }
+    if ((rc = still_the_same(&f, path, &before, e)) != OK || (rc = copy_file(&f, io, -1, path, r, e)) != OK ||
+        r->bytes == r->size)
+        goto out;
+    record_parser_init(&f.parser, 0, 0);
+    if ((rc = temporary_name(temporary, sizeof temporary, path, e)) != OK ||
+        (rc = write_temporary(io, &f, temporary, r, e)) != OK)
+        goto out;
+    if ((rc = still_the_same(&f, path, &before, e)) == OK)
+        rc = exchange(io, path, temporary, e);
+    if (rc == OK)
+        *changed = 1;
+    else
+        unlink(temporary); /* gone already if only the last sync failed */
+out:
+    record_file_close(&f);
+    return rc;
+}

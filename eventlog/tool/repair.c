@@ -1,0 +1,105 @@
+/* eventlog repair: a damaged event file as a sound one. */
+#include "base/json.h"
+#include "eventlog/log_repair.h"
+#include "eventlog/tool/command.h"
+#include "eventlog/tool/scan.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static void print(int json, const char *path, const char *to, const char *backup, const struct log_repair *r)
+{
+    struct buffer b = BUFFER_EMPTY;
+    unsigned long long kept = r->kept, bytes = r->bytes, lost = r->size - r->bytes, places = r->places;
+    unsigned long long refused = r->refused, cut = r->cut;
+
+    if (json) {
+        buffer_append_text(&b, "{\"type\":\"repair\",\"version\":1,\"file\":");
+        json_text(&b, path);
+        buffer_append_text(&b, ",\"output\":");
+        to ? json_text(&b, to) : buffer_append_text(&b, "null");
+        buffer_append_text(&b, ",\"backup\":");
+        backup ? json_text(&b, backup) : buffer_append_text(&b, "null");
+        buffer_format(&b, ",\"records\":%llu,\"bytes\":%llu,\"lost\":%llu,\"places\":%llu,\"refused\":%llu,"
+                      "\"cut\":%llu}\n", kept, bytes, lost, places, refused, cut);
+    } else {
+        buffer_format(&b, "%s: %llu records kept (%llu bytes), %llu bytes lost", path, kept, bytes, lost);
+        if (lost)
+            buffer_format(&b, ": %llu damaged places, %llu records that a loader refuses, a tail of %llu bytes", places,
+                          refused, cut);
+        if (backup)
+            buffer_format(&b, "; the old file is %s", backup);
+        else if (!to)
+            buffer_append_text(&b, "; nothing to repair");
+        buffer_append_text(&b, "\n");
+    }
+    fputs(buffer_text(&b), stdout);
+    buffer_release(&b);
+}
+
+static int repair(const char *path, const char *to, int in_place, int force, int json, struct error *e)
+{
+    char backup[PATH_MAX];
+    struct log_repair r;
+    int changed = 0, rc;
+
+    if (!in_place) {
+        if ((rc = log_repair_to(NULL, path, to, force, &r, e)) == OK)
+            print(json, path, to, NULL, &r);
+        return rc;
+    }
+    if ((rc = log_repair_in_place(NULL, path, &changed, &r, e)) == OK &&
+        (rc = log_repair_backup_name(backup, sizeof backup, path, e)) == OK)
+        print(json, path, changed ? path : NULL, changed ? backup : NULL, &r);
+    return rc;
+}
+
+int command_repair(int argc, char **argv)
+{
+    struct scan s = { .failed = 0 };
+    const char *to = NULL;
+    int in_place = 0, force = 0, json = 0;
+    struct option table[] = {
+        { OPTION_TEXT, 'o', "output", &to, "NEW", "the repaired file; put there whole by rename", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "in-place", &in_place, NULL, "put the repaired file in the place of each FILE and keep the "
+          "old one beside it as NAME.bak, with every 'tfevents' in NAME as 'tf-events', so that TensorBoard does not "
+          "read it", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 'f', "force", &force, NULL, "write over an existing NEW", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "json", &json, NULL, "one JSON object a file", NULL, 0, 0, 0 },
+    };
+    const struct options options = {
+        .program = "eventlog repair", .usage = "[OPTION...] FILE -o NEW | --in-place FILE...",
+        .summary = "Keeps every sound record of an event file, byte for byte and in order, and leaves out the rest: "
+                   "records with a wrong CRC, bytes that are none, records at which one of TensorBoard's loaders gives "
+                   "up (what 'eventlog verify' calls damage), a tail that is not whole. --in-place refuses a file that "
+                   "somebody has open for writing on this machine or that changes meanwhile, and leaves a sound one "
+                   "alone; -o copies what is there now. A running TensorBoard reads a replaced file only after a "
+                   "restart. Status 0: done, also where nothing was to be done; 2: usage or I/O.",
+        .examples = "  eventlog repair events.out.tfevents.1700000000.host.1.0 -o sound/events.out.tfevents.1\n"
+                    "  eventlog repair --in-place logs/train/events.out.tfevents.*\n",
+        .table = table, .count = sizeof table / sizeof *table,
+    };
+    struct error e = { 0 };
+    int count = 0, status = EXIT_DONE, rc = options_parse(&options, argc, argv, &count, &e);
+
+    log_init(&s.log, options.program, 2);
+    if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc == OK && !count)
+        rc = error_set(&e, ERR_ARG, "which file? 'eventlog repair --help' tells more");
+    else if (rc == OK && !to == !in_place)
+        rc = error_set(&e, ERR_ARG, "where to? one of -o NEW and --in-place; 'eventlog repair --help' tells more");
+    else if (rc == OK && to && count > 1)
+        rc = error_set(&e, ERR_ARG, "one FILE only with -o; --in-place takes several");
+    if (rc != OK)
+        return scan_fail(&s, &e);
+    for (int i = 1; i <= count; i++)
+        if (repair(argv[i], to, in_place, force, json, &e) != OK)
+            status = scan_fail(&s, &e);
+    if (fflush(stdout) != 0) {
+        error_system(&e, "standard output: cannot write");
+        status = scan_fail(&s, &e);
+    }
+    return status;
+}
