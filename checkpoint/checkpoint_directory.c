@@ -243,9 +243,9 @@ static int remove_file(const struct io *io, const char *directory, const char *n
     char path[PATH_MAX];
 
     if (snprintf(path, sizeof path, "%s/%s%s", directory, name, suffix) >= (int)sizeof path)
-        return error_set(e, ERR_ARG, "delete %s/%s%s: path too long", directory, name, suffix);
+        return error_set(e, ERR_ARG, "%s/%s%s: cannot delete: path too long", directory, name, suffix);
     if (io->unlink(io->context, path) < 0 && errno != ENOENT)
-        return error_system(e, "delete %s", path);
+        return error_system(e, "%s: cannot delete", path);
     return OK;
 }
 
@@ -262,7 +262,7 @@ static int remove_checkpoints(const struct io *io, const char *directory, char *
         if (remove_file(io, directory, names[i], ".index", rc == OK ? e : NULL) != OK)
             rc = ERR_IO;
     if (!(d = opendir(directory)))
-        return rc == OK ? error_system(e, "delete in %s: cannot open the directory", directory) : rc;
+        return rc == OK ? error_system(e, "%s: cannot open the directory to delete in it", directory) : rc;
     while ((entry = readdir(d)))
         for (size_t i = 0; i < count; i++)
             if (is_shard(entry->d_name, names[i]) &&
@@ -351,8 +351,9 @@ int checkpoint_directory_commit(const struct io *io, const char *directory, cons
     state_file_encode(&next, &text);
     if (!buffer_ok(&text))
         rc = error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
-    else if ((rc = file_replace(io, path, text.data, text.length, e)) == OK && old)
-        rc = remove_checkpoints(io, directory, names, old, e);
+    else if ((rc = file_replace(io, path, text.data, text.length, e)) == OK && old &&
+             remove_checkpoints(io, directory, names, old, e) < 0)
+        rc = CHECKPOINT_OLD_REMAINS;
 out:
     buffer_release(&text);
     state_file_release(&state);

@@ -40,8 +40,10 @@ int checkpoint_complete(const char *prefix, struct error *e);
 /* After a checkpoint NAME was written whole into the directory: puts it last in the state file (relative paths,
  * replaced by rename), then deletes the oldest listed ones beyond `keep` (0: keep all; index first, then data, then
  * the .meta that TensorFlow adds). What an earlier run listed counts; what is listed but lies outside the directory or
- * is gone leaves the list and is not touched. An unreadable state file is replaced. ERR_IO after the state file was
- * replaced (the sentence begins with "delete"): the checkpoint is committed, an old one could not be removed. */
+ * is gone leaves the list and is not touched. An unreadable state file is replaced. Returns OK; an error, with the
+ * state file's old text or its new one; or CHECKPOINT_OLD_REMAINS: the checkpoint is committed, but an old one could
+ * not be deleted, and e says which and why. */
+enum { CHECKPOINT_OLD_REMAINS = 1 };
 int checkpoint_directory_commit(const struct io *io, const char *directory, const char *name, size_t keep,
                                 struct error *e);
 

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "checkpoint/checkpoint_directory.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -24,6 +25,7 @@ static int write_state(struct loop *l, const char *state, struct error *e)
 /* The optimizer of rank 0 holds the state of position.global_step. */
 static int save(struct loop *l, struct error *e)
 {
+    struct error failure = { OK, 0, "" };
     char path[4096];
     int rc = file_join(path, sizeof path, l->options->checkpoint_directory, "model.ckpt", e);
 
@@ -32,7 +34,13 @@ static int save(struct loop *l, struct error *e)
     if (!l->options->quiet)
         log_line(l->log, "Saving checkpoints for %" PRId64 " into %s.", l->position.global_step, path);
     rc = training_checkpoint_save(NULL, l->options->checkpoint_directory, l->options->keep, l->strategy->optimizer,
-                                  &l->position, e);
+                                  &l->position, &failure);
+    if (rc == CHECKPOINT_OLD_REMAINS) {
+        log_line(l->log, "trainer: saved, but %s", failure.message);
+        rc = OK;
+    } else if (rc < 0 && e) {
+        *e = failure;
+    }
     l->tried = l->position.global_step;
     l->tried_at = clock_monotonic();
     if (rc == OK)

@@ -31,7 +31,8 @@ struct training_position {
 };
 
 /* Writes DIRECTORY/model.ckpt-<step>, then puts it last in the state file and deletes all but the newest `keep` (0:
- * keeps all). io may be NULL for io_real. On an error the earlier checkpoints and the state file are as before. */
+ * keeps all). io may be NULL for io_real. On an error the earlier checkpoints and the state file are as before.
+ * CHECKPOINT_OLD_REMAINS (checkpoint_directory.h): saved, but an old one could not be deleted; e says why. */
 int training_checkpoint_save(const struct io *io, const char *directory, size_t keep, struct optimizer *o,
                              const struct training_position *position, struct error *e);
 

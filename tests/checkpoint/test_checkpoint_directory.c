@@ -100,6 +100,41 @@ static void test_commit_and_newest(void **state)
     assert_int_equal(checkpoint_directory_newest(f->directory, name, 5, &e), ERR_ARG);
 }
 
+/* Every call of a commit fails in turn: an error before the state file is there, afterwards only a remark. */
+static void test_commit_on_a_failing_disk(void **state)
+{
+    struct fixture *f = *state;
+    int remarks = 0;
+
+    put_checkpoint(f, "model.ckpt-1");
+    assert_int_equal(checkpoint_directory_commit(NULL, f->directory, "model.ckpt-1", 1, NULL), OK);
+    for (int n = 1;; n++) {
+        struct io_failing failing = { .fail_at = n, .error_number = EIO };
+        struct io io = io_failing_table(&failing);
+        struct error e = { 0 };
+        char name[32];
+        int rc;
+
+        snprintf(name, sizeof name, "model.ckpt-%d", n + 1);
+        put_checkpoint(f, name);
+        rc = checkpoint_directory_commit(&io, f->directory, name, 1, &e);
+        if (failing.calls < n)
+            break;
+        if (rc == CHECKPOINT_OLD_REMAINS) {
+            char newest[64];
+
+            remarks++;
+            assert_non_null(strstr(e.message, "cannot delete"));
+            assert_int_equal(checkpoint_directory_newest(f->directory, newest, sizeof newest, NULL), 1);
+            assert_string_equal(newest, name);
+        } else if (rc != OK) { /* a close that fails after the sync, or the sync itself: not known to be on the disk */
+            assert_int_equal(rc, ERR_IO);
+            assert_true(e.message[0] != 0);
+        }
+    }
+    assert_int_equal(remarks, 3); /* index, data, meta */
+}
+
 static void test_moved_directory(void **state)
 {
     static const char text[] = "model_checkpoint_path: \"/gone/elsewhere/model.ckpt-2\"\n"
@@ -202,6 +237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test_setup_teardown(test_commit_and_newest, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_commit_on_a_failing_disk, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_moved_directory, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_broken_state_file, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_training_state, fixture_setup, fixture_teardown),
