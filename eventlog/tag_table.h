@@ -1,0 +1,24 @@
+/*
+ * tag_table.h - which tags a file has already, and the plugin that each belongs to. One thread at a time.
+ */
+#ifndef EVENTLOG_TAG_TABLE_H
+#define EVENTLOG_TAG_TABLE_H
+
+#include <stddef.h>
+
+struct tag_table {
+    struct tag_entry *entries; /* capacity of them, a power of two, or NULL while empty */
+    size_t count, capacity;
+};
+
+#define TAG_TABLE_EMPTY { NULL, 0, 0 }
+
+void tag_table_release(struct tag_table *t);
+
+/* The plugin that tag was added with, borrowed until release; NULL when the table does not have it. */
+const char *tag_table_find(const struct tag_table *t, const char *tag);
+
+/* Adds a tag that is not in it; both texts are copied. 0, or -1 without memory: then the table is as before. */
+int tag_table_add(struct tag_table *t, const char *tag, const char *plugin);
+
+#endif

@@ -1,0 +1,105 @@
+#include "eventlog/wire.h"
+
+#include "base/bytes.h"
+
+#include <string.h>
+
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2 };
+
+void wire_release(struct wire *w)
+{
+    buffer_release(&w->bytes);
+    w->bad_text = NULL;
+}
+
+int wire_check(const struct wire *w, const char *what, struct error *e)
+{
+    if (w->bad_text)
+        return error_set(e, ERR_ARG, "%s: a text is not UTF-8 at byte %zu (0x%02x); TensorBoard would give the file up",
+                         what, w->bad_at, (unsigned char)w->bad_text[w->bad_at]);
+    return buffer_ok(&w->bytes) ? OK : error_set(e, ERR_NOMEM, "%s: out of memory for its bytes", what);
+}
+
+static void varint(struct wire *w, uint64_t v)
+{
+    char *p = buffer_reserve(&w->bytes, VARINT_MAX);
+
+    if (p)
+        w->bytes.length += (size_t)put_varint(p, v);
+}
+
+static void key(struct wire *w, int field, int type)
+{
+    varint(w, (uint64_t)field << 3 | (uint64_t)type);
+}
+
+void wire_integer_always(struct wire *w, int field, int64_t v)
+{
+    key(w, field, WIRE_VARINT);
+    varint(w, (uint64_t)v);
+}
+
+void wire_number_always(struct wire *w, int field, double v)
+{
+    uint8_t bytes[8];
+
+    put_le64(bytes, double_bits(v));
+    key(w, field, WIRE_FIXED64);
+    buffer_append(&w->bytes, bytes, sizeof bytes);
+}
+
+void wire_bytes(struct wire *w, int field, const void *bytes, size_t n)
+{
+    key(w, field, WIRE_LENGTH);
+    varint(w, n);
+    buffer_append(&w->bytes, bytes, n);
+}
+
+void wire_text_always(struct wire *w, int field, const char *text)
+{
+    size_t n = text ? strlen(text) : 0, bad;
+
+    if (n && !w->bad_text && !utf8_valid(text, n, &bad)) {
+        w->bad_text = text;
+        w->bad_at = bad;
+    }
+    wire_bytes(w, field, text, n);
+}
+
+void wire_integer(struct wire *w, int field, int64_t v)
+{
+    if (v)
+        wire_integer_always(w, field, v);
+}
+
+/* By bits: protobuf leaves out +0 only. */
+void wire_number(struct wire *w, int field, double v)
+{
+    if (double_bits(v))
+        wire_number_always(w, field, v);
+}
+
+void wire_text(struct wire *w, int field, const char *text)
+{
+    if (text && *text)
+        wire_text_always(w, field, text);
+}
+
+size_t wire_begin(struct wire *w, int field)
+{
+    key(w, field, WIRE_LENGTH);
+    return w->bytes.length;
+}
+
+/* The length stands before the message but is known only now: the message moves up by what the length takes. */
+void wire_end(struct wire *w, size_t mark)
+{
+    size_t n = w->bytes.length - mark, head = (size_t)varint_size(n);
+    char *end = buffer_reserve(&w->bytes, head);
+
+    if (!end)
+        return;
+    memmove(w->bytes.data + mark + head, w->bytes.data + mark, n);
+    put_varint(w->bytes.data + mark, n);
+    w->bytes.length += head;
+}

@@ -1,0 +1,42 @@
+/* Ten thousand tags: each found with its own plugin, none else. */
+#include "eventlog/tag_table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+static void test_many(void **state)
+{
+    static const char *const plugins[] = { "text", "images", "audio" };
+    struct tag_table t = TAG_TABLE_EMPTY;
+    char tag[32];
+    (void)state;
+
+    assert_null(tag_table_find(&t, "tag 0"));
+    for (int i = 0; i < 10000; i++) {
+        snprintf(tag, sizeof tag, "tag %d", i);
+        assert_null(tag_table_find(&t, tag));
+        assert_int_equal(tag_table_add(&t, tag, plugins[i % 3]), 0);
+        assert_int_equal(t.count, i + 1);
+        assert_true(t.capacity >= 2 * t.count);
+    }
+    for (int i = 0; i < 10000; i++) {
+        snprintf(tag, sizeof tag, "tag %d", i);
+        assert_string_equal(tag_table_find(&t, tag), plugins[i % 3]);
+    }
+    assert_null(tag_table_find(&t, ""));
+    assert_null(tag_table_find(&t, "tag"));
+    tag_table_release(&t);
+    assert_null(tag_table_find(&t, "tag 0"));
+    tag_table_release(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_many) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
