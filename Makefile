@@ -12,10 +12,10 @@ Q       := $(if $(V),,@)
 
 # ---- what this machine has -----------------------------------------------------------------------------------------
 PACKAGES = build-essential pkg-config protobuf-c-compiler protobuf-compiler libprotobuf-c-dev zlib1g-dev libsnappy-dev \
-           libjansson-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin libcmocka-dev \
-           python3 python3-venv dataset-fashion-mnist chromium chromium-driver
+           libjansson-dev libpng-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
+           libcmocka-dev python3 python3-venv dataset-fashion-mnist chromium chromium-driver
 CONFIG   = pkg-config
-MODULES  = libprotobuf-c zlib jansson openblas
+MODULES  = libprotobuf-c zlib libpng jansson openblas
 NEEDS_BUILD := $(filter-out deps clean help,$(or $(MAKECMDGOALS),all))
 BOOTSTRAP   := $(filter test demo bench,$(MAKECMDGOALS))
 HAVE_ALL    := $(shell $(CONFIG) --exists $(MODULES) ompi-c cmocka 2>/dev/null && command -v protoc-c mpirun >/dev/null && echo yes)
@@ -72,7 +72,7 @@ NEEDS_model      = $(call lib,model) $(NEEDS_base)
 NEEDS_trainer    = $(call lib,trainer) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,proto) $(call lib,dataset) $(NEEDS_model)
 NEEDS_evaluator  = $(call lib,evaluator) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,proto) $(call lib,dataset) $(NEEDS_model)
 SYSTEM_base       = -lm
-SYSTEM_eventlog   = $(shell $(CONFIG) --libs libprotobuf-c zlib) -lm
+SYSTEM_eventlog   = $(shell $(CONFIG) --libs libprotobuf-c zlib libpng) -lm
 SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
 SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib) -lm
 SYSTEM_model      = $(MATH_LIBS)
@@ -113,7 +113,8 @@ $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call
 # Helper programs of the peer, fault, MPI tests and benchmarks link everything.
 $(HELPERS): $(B)/%: $(B)/%.o $(NEEDS_trainer) $(call lib,evaluator)
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(call lib,evaluator) $(NEEDS_trainer) $(SYSTEM_trainer) -linotifytools
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(call lib,evaluator) $(NEEDS_trainer) $(SYSTEM_trainer) $(SYSTEM_eventlog) \
+	    -linotifytools
 
 # ---- rules ---------------------------------------------------------------------------------------------------------
 say = @$(if $(V),:,echo "  $1   $@"); mkdir -p $(@D)

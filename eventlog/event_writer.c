@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "eventlog/event_encode.h"
 #include "eventlog/record.h"
+#include "eventlog/tag_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,9 @@
  */
 enum { DEFAULT_BUFFER = 65536, LEAST_BUFFER = 64, FULL_BUFFERS = 16, NAME_TRIES = 100000, SOURCE_MAX = 128 };
 
+/* The longest event: protobuf's own limit is 2 GiB. */
+static const size_t EVENT_MAX = (size_t)1 << 30;
+
 struct eventlog_writer {
     const struct io *io;
     char *path;
@@ -33,6 +37,7 @@ struct eventlog_writer {
     uint64_t size;                /* of the file: whole records only */
     uint64_t writes;
     double flush_seconds, last_write;
+    struct tag_table tags; /* of the values with metadata; scalars do without */
     pid_t pid; /* who opened it: a forked child has a copy of the buffer and must not write it again */
     int fd, torn, named;
 };
@@ -225,10 +230,11 @@ int eventlog_writer_open(struct eventlog_writer **out, const char *directory,
     return event_writer_open_io(out, directory, options, NULL, error);
 }
 
-/* Room for `need` more bytes, beyond a batch only while writes fail (or for one very long tag). */
-static int make_room(struct eventlog_writer *w, size_t need, struct error *e)
+/* Room for `need` more bytes, beyond a batch only while writes fail (or for one very long event). `limit` is what may
+ * wait in memory altogether. */
+static int make_room(struct eventlog_writer *w, size_t need, size_t limit, struct error *e)
 {
-    size_t capacity = w->capacity, limit = w->batch * FULL_BUFFERS;
+    size_t capacity = w->capacity;
     uint8_t *buffer;
 
     if (need <= w->capacity - w->used)
@@ -296,7 +302,7 @@ int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t s
     }
     if (n > (size_t)1 << 29)
         return twin(error, (error_set(&e, ERR_ARG, "%s: a tag of %zu bytes", w->path, n), &e));
-    if (make_room(w, n + EVENT_SCALAR_OVERHEAD, &e) != OK)
+    if (make_room(w, n + EVENT_SCALAR_OVERHEAD, w->batch * FULL_BUFFERS, &e) != OK)
         return twin(error, &e);
     if (wall_time == 0)
         wall_time = clock_wall();
@@ -305,6 +311,177 @@ int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t s
         return EVENTLOG_OK;
     rc = write_out(w, &e);
     return rc == OK ? EVENTLOG_OK : twin(error, &e);
+}
+
+size_t event_writer_tensor(struct wire *w, int dtype, const int64_t *shape, size_t rank)
+{
+    size_t tensor = wire_begin(w, VALUE_FIELD_TENSOR), dimensions;
+
+    wire_integer(w, TENSOR_FIELD_DTYPE, dtype);
+    dimensions = wire_begin(w, TENSOR_FIELD_SHAPE);
+    for (size_t i = 0; i < rank; i++) {
+        size_t dimension = wire_begin(w, 2);
+
+        wire_integer(w, 1, shape[i]);
+        wire_end(w, dimension);
+    }
+    wire_end(w, dimensions);
+    return tensor;
+}
+
+double event_writer_time(double wall_time)
+{
+    return wall_time == 0 ? clock_wall() : wall_time;
+}
+
+/* Appends one event, whose fields after the step are `body`, as a record. It is in the buffer when this returns OK. */
+static int append_event(struct eventlog_writer *w, int64_t step, double wall_time, const struct wire *body,
+                        struct error *e)
+{
+    size_t limit = w->batch * FULL_BUFFERS, n = body->bytes.length, need;
+    struct wire head = WIRE_EMPTY;
+    int rc;
+
+    if (n > EVENT_MAX)
+        return error_set(e, ERR_ARG, "%s: an event of %zu bytes is longer than 1 GiB", w->path, n);
+    wire_number(&head, 1, event_writer_time(wall_time));
+    wire_integer(&head, 2, step);
+    need = head.bytes.length + n + RECORD_OVERHEAD;
+    /* A picture may be longer than all buffers together; then it waits alone. */
+    rc = buffer_ok(&head.bytes) ? OK : error_set(e, ERR_NOMEM, "%s: out of memory for an event", w->path);
+    if (rc == OK && (rc = make_room(w, need, limit > need ? limit : need, e)) == OK) {
+        uint8_t *record = w->buffer + w->used;
+
+        memcpy(record + RECORD_HEADER, head.bytes.data, head.bytes.length);
+        memcpy(record + RECORD_HEADER + head.bytes.length, body->bytes.data, n);
+        record_seal(record, head.bytes.length + n);
+        w->used += need;
+    }
+    wire_release(&head);
+    return rc;
+}
+
+static int write_when_due(struct eventlog_writer *w, struct error *e)
+{
+    int rc;
+
+    if (w->used < w->batch && clock_monotonic() - w->last_write < w->flush_seconds)
+        return OK;
+    rc = write_out(w, e);
+    /* What one large value took is given back. */
+    if (rc == OK && w->capacity > w->batch * FULL_BUFFERS + 1024) {
+        uint8_t *smaller = realloc(w->buffer, w->batch + 1024);
+
+        if (smaller) {
+            w->buffer = smaller;
+            w->capacity = w->batch + 1024;
+        }
+    }
+    return rc;
+}
+
+static int check_call(const struct eventlog_writer *w, double wall_time, struct error *e)
+{
+    if (w->pid != getpid())
+        return error_set(e, ERR_ARG, "this writer belongs to process %ld, which was forked; open one of your own",
+                         (long)w->pid);
+    if (!isfinite(wall_time))
+        return error_set(e, ERR_ARG, "the wall time is not a finite number");
+    return OK;
+}
+
+static int check_value(const struct eventlog_writer *w, const struct event_value *v, const char **known,
+                       struct error *e)
+{
+    size_t bad = 0;
+
+    if (!v->tag || !*v->tag)
+        return error_set(e, ERR_ARG, "a value needs a tag");
+    if (!tag_valid(v->tag, strlen(v->tag), &bad))
+        return error_set(e, ERR_ARG, "the tag is not UTF-8 at byte %zu (0x%02x); TensorBoard would give the file up",
+                         bad, (unsigned char)v->tag[bad]);
+    if (v->blob && v->tag[strcspn(v->tag, "\"\\\n")])
+        return error_set(e, ERR_ARG, "tag '%.80s': TensorBoard does not serve %s whose tag has a quote, a backslash or "
+                         "a newline", v->tag, v->plugin);
+    *known = tag_table_find(&w->tags, v->tag);
+    if (*known && strcmp(*known, v->plugin) != 0)
+        return error_set(e, ERR_ARG, "tag '%.80s' belongs to %.40s in this file; a value of %.40s under it would be "
+                         "hidden", v->tag, *known, v->plugin);
+    return OK;
+}
+
+static void encode_metadata(struct wire *body, const struct event_value *v)
+{
+    size_t metadata = wire_begin(body, 9), plugin = wire_begin(body, 1);
+
+    wire_text(body, 1, v->plugin);
+    if (v->content_length)
+        wire_bytes(body, 2, v->content, v->content_length);
+    wire_end(body, plugin);
+    wire_text(body, 2, v->options ? v->options->display_name : NULL);
+    wire_text(body, 3, v->options ? v->options->description : NULL);
+    wire_integer(body, 4, v->data_class);
+    wire_end(body, metadata);
+}
+
+/* The fields of an event that holds the one value; *fresh: with metadata, because the tag is new. */
+static int encode_value(const struct eventlog_writer *w, const struct event_value *v, const struct wire *member,
+                        struct wire *body, int *fresh, struct error *e)
+{
+    size_t summary, value;
+    const char *known = NULL;
+    int rc = check_value(w, v, &known, e);
+
+    if (rc != OK)
+        return rc;
+    summary = wire_begin(body, EVENT_FIELD_SUMMARY);
+    value = wire_begin(body, 1);
+    wire_text(body, 1, v->tag);
+    buffer_append(&body->bytes, member->bytes.data, member->bytes.length);
+    *fresh = !known;
+    if (!known || v->always_metadata)
+        encode_metadata(body, v);
+    wire_end(body, value);
+    wire_end(body, summary);
+    return wire_check(body, v->plugin, e);
+}
+
+int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, double wall_time, struct wire *body,
+                              struct error *e, struct eventlog_error *error)
+{
+    if (rc == OK)
+        rc = wire_check(body, "event", e);
+    if (rc == OK)
+        rc = check_call(w, wall_time, e);
+    if (rc != OK)
+        error_prefix(e, "%s", w->path);
+    else if ((rc = append_event(w, step, wall_time, body, e)) == OK)
+        rc = write_when_due(w, e);
+    wire_release(body);
+    return rc == OK ? EVENTLOG_OK : twin(error, e);
+}
+
+int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_value *value, struct wire *member,
+                        struct error *e, struct eventlog_error *error)
+{
+    struct wire body = WIRE_EMPTY;
+    int fresh = 0;
+
+    if (rc == OK)
+        rc = wire_check(member, value->plugin, e);
+    if (rc == OK && (rc = check_call(w, value->wall_time, e)) == OK)
+        rc = encode_value(w, value, member, &body, &fresh, e);
+    wire_release(member);
+    if (rc != OK)
+        error_prefix(e, "%s", w->path);
+    else if ((rc = append_event(w, value->step, value->wall_time, &body, e)) == OK) {
+        /* Without memory for the tag its next value has metadata again, which readers do not mind. */
+        if (fresh)
+            tag_table_add(&w->tags, value->tag, value->plugin);
+        rc = write_when_due(w, e);
+    }
+    wire_release(&body);
+    return rc == OK ? EVENTLOG_OK : twin(error, e);
 }
 
 int eventlog_writer_flush(struct eventlog_writer *w, struct eventlog_error *error)
@@ -350,6 +527,7 @@ int eventlog_writer_close(struct eventlog_writer *w, struct eventlog_error *erro
         error_prefix(&e, "the last events are lost");
     if (w->io->close(w->io->context, w->fd) < 0 && rc == OK)
         rc = error_system(&e, "%s: cannot close", w->path);
+    tag_table_release(&w->tags);
     free(w->path);
     free(w->buffer);
     free(w);

@@ -54,6 +54,222 @@ int eventlog_writer_open(struct eventlog_writer **out, const char *directory,
 int eventlog_writer_scalar(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time, float value,
                            struct eventlog_error *error);
 
+/*
+ * ---- the other kinds of values --------------------------------------------------------------------------------------
+ * For all: tag is UTF-8, not empty, and one kind's only within a run; tag, texts and arrays are read during the call
+ * and not kept. step, wall_time (0: now), errors and waiting in memory as for a scalar; one event may be up to 1 GiB
+ * long, whatever buffer_bytes is. The metadata that tells TensorBoard the kind, display_name and description among it,
+ * is written with the first value of each tag of the file; later ones' are not. EVENTLOG_ERROR_ARGUMENT where
+ * TensorBoard would hide the value or stop: texts that are not UTF-8, a tag that this file has as another kind (scalars
+ * are not looked at), shapes that do not fit. Nothing is written then.
+ */
+struct eventlog_value_options { /* all zero, or NULL: the defaults */
+    const char *display_name;   /* shown instead of the tag where the plugin does so */
+    const char *description;    /* Markdown, shown beside the series */
+    size_t buckets;             /* histograms: so many of equal width; 0: TensorFlow's limits, 10 % apart */
+    const char *plugin;         /* tensors: who shows them; default "tensors", which none of TensorBoard's own does */
+    const void *plugin_content; /* tensors: plugin_content_length bytes for that plugin */
+    size_t plugin_content_length;
+    size_t thresholds;          /* PR curves from predictions; default 201 */
+};
+
+struct eventlog_bytes { /* a file's contents */
+    const void *data;
+    size_t length;
+};
+
+/* Distribution of n values, each finite: histograms and distributions tab. n may be 0. By default the buckets are
+ * those of TensorFlow's histograms (limits 1e-12 * 1.1^k and their negatives, 0; from the smallest to the largest
+ * value, runs of empty buckets as one); with options->buckets = k there are k of equal width between smallest and
+ * largest, as tf.summary.histogram writes them with k = 30. */
+int eventlog_writer_histogram_floats(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                     const float *values, size_t n, const struct eventlog_value_options *options,
+                                     struct eventlog_error *error);
+int eventlog_writer_histogram_doubles(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                      const double *values, size_t n, const struct eventlog_value_options *options,
+                                      struct eventlog_error *error);
+/* Buckets of your own: bucket i of n holds counts[i] values from edges[i] up to edges[i + 1] (n + 1 edges, finite, not
+ * descending; counts finite, not negative). */
+int eventlog_writer_histogram_buckets(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                      const double *edges, const double *counts, size_t n,
+                                      const struct eventlog_value_options *options, struct eventlog_error *error);
+
+/* One text, shown as Markdown. */
+int eventlog_writer_text(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                         const char *text, const struct eventlog_value_options *options, struct eventlog_error *error);
+/* A table: rows x columns cells, row by row, each Markdown; columns 0 is a list of rows texts. rows > 0. */
+int eventlog_writer_text_table(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                               const char *const *cells, size_t rows, size_t columns,
+                               const struct eventlog_value_options *options, struct eventlog_error *error);
+
+/* TensorFlow's numbers of the element types that TensorBoard can read. */
+enum eventlog_dtype {
+    EVENTLOG_DTYPE_FLOAT = 1,
+    EVENTLOG_DTYPE_DOUBLE = 2,
+    EVENTLOG_DTYPE_INT32 = 3,
+    EVENTLOG_DTYPE_UINT8 = 4,
+    EVENTLOG_DTYPE_INT16 = 5,
+    EVENTLOG_DTYPE_INT8 = 6,
+    EVENTLOG_DTYPE_COMPLEX64 = 8,
+    EVENTLOG_DTYPE_INT64 = 9,
+    EVENTLOG_DTYPE_BOOL = 10, /* one byte each, 0 or 1 */
+    EVENTLOG_DTYPE_UINT16 = 17,
+    EVENTLOG_DTYPE_COMPLEX128 = 18,
+    EVENTLOG_DTYPE_HALF = 19,
+    EVENTLOG_DTYPE_UINT32 = 22,
+    EVENTLOG_DTYPE_UINT64 = 23,
+};
+
+/* An array of numbers, row-major: shape holds rank lengths (rank 0: one number), data `bytes` bytes, little-endian,
+ * exactly what shape and dtype take. It is listed under options->plugin with data class tensor; that TensorBoard shows
+ * it needs a plugin of that name which takes tensors ("mesh", "pr_curves", your own). */
+int eventlog_writer_tensor(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                           enum eventlog_dtype dtype, const int64_t *shape, size_t rank, const void *data, size_t bytes,
+                           const struct eventlog_value_options *options, struct eventlog_error *error);
+
+/* A batch of n > 0 images: pixels (n, height, width, channels), row-major, 8 bits each. channels: 1 grey, 2 grey and
+ * alpha, 3 RGB, 4 RGBA. They are packed as PNG; sides up to 65,536, an image up to 2^28 pixels. TensorBoard shows image
+ * i of the batch as sample i. The tag may not hold a quote, a backslash or a newline, here and for audio. */
+int eventlog_writer_image(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                          const uint8_t *pixels, size_t n, size_t height, size_t width, size_t channels,
+                          const struct eventlog_value_options *options, struct eventlog_error *error);
+/* The same from numbers between 0 (dark) and 1; what is outside becomes 0 or 1, NaN is refused. */
+int eventlog_writer_image_floats(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                 const float *values, size_t n, size_t height, size_t width, size_t channels,
+                                 const struct eventlog_value_options *options, struct eventlog_error *error);
+/* n > 0 images that are PNG, JPEG, GIF (animated as well) or BMP files already; the first one's size is noted. */
+int eventlog_writer_image_encoded(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                  const struct eventlog_bytes *images, size_t n,
+                                  const struct eventlog_value_options *options, struct eventlog_error *error);
+
+/* Audio clips > 0: samples (clips, frames, channels), between -1 and 1 (beyond is clipped, NaN refused); sample_rate in
+ * Hz. Written as WAV files of 16 bits a sample. Write as many clips each time: where a step of a tag has fewer than
+ * another, TensorBoard's audio page answers with an error for that sample. */
+int eventlog_writer_audio(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                          const float *samples, size_t clips, size_t frames, unsigned channels, uint32_t sample_rate,
+                          const struct eventlog_value_options *options, struct eventlog_error *error);
+/* n > 0 clips that are WAV files already. */
+int eventlog_writer_audio_encoded(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                  const struct eventlog_bytes *clips, size_t n,
+                                  const struct eventlog_value_options *options, struct eventlog_error *error);
+
+/* Precision and recall over thresholds j / (thresholds - 1): labels[i] is 0 or not, predictions[i] between 0 and 1,
+ * weights[i] >= 0 (NULL: 1 each). A prediction counts as positive from its threshold on. */
+int eventlog_writer_pr_curve(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                             const uint8_t *labels, const float *predictions, const float *weights, size_t n,
+                             const struct eventlog_value_options *options, struct eventlog_error *error);
+
+struct eventlog_pr_counts { /* each with one number a threshold, thresholds ascending */
+    const double *true_positives, *false_positives, *true_negatives, *false_negatives;
+    const double *precision, *recall; /* NULL: computed from the counts */
+};
+
+/* The same from counts >= 0; thresholds is how many, 2 at least. */
+int eventlog_writer_pr_curve_counts(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                    const struct eventlog_pr_counts *counts, size_t thresholds,
+                                    const struct eventlog_value_options *options, struct eventlog_error *error);
+
+/*
+ * Hyperparameters. A session is a run with a session start: one training with its settings. The experiment, written
+ * once, usually into a run above the sessions' (the log directory itself), says which settings and metrics the tables
+ * show; without it TensorBoard takes what it finds. wall_time is also the time of creation, start or end. Of several
+ * experiments, starts or ends in a run TensorBoard takes the first.
+ */
+enum eventlog_hparam_type { EVENTLOG_HPARAM_STRING = 1, EVENTLOG_HPARAM_BOOL = 2, EVENTLOG_HPARAM_NUMBER = 3 };
+
+struct eventlog_hparam {
+    const char *name;
+    enum eventlog_hparam_type type;
+    double number;    /* NUMBER: finite; BOOL: 0 or not */
+    const char *text; /* STRING */
+};
+
+struct eventlog_session { /* may all be NULL */
+    const char *group; /* sessions of one group are repetitions; none: the run's name */
+    const char *model_uri, *monitor_url;
+};
+
+struct eventlog_hparam_info {
+    const char *name, *display_name, *description;
+    enum eventlog_hparam_type type;
+    const struct eventlog_hparam *values; /* the values it can have (their names are not looked at), or ... */
+    size_t value_count;
+    int has_interval; /* ... numbers from min to max, or 0: anything */
+    double min, max;
+};
+
+enum eventlog_dataset { EVENTLOG_DATASET_UNKNOWN, EVENTLOG_DATASET_TRAINING, EVENTLOG_DATASET_VALIDATION };
+
+struct eventlog_metric_info { /* the last point of a scalar series */
+    const char *group;        /* run below the session's; NULL or "": the session's own */
+    const char *tag, *display_name, *description;
+    enum eventlog_dataset dataset;
+};
+
+struct eventlog_experiment {
+    const char *name, *description, *user;
+    const struct eventlog_hparam_info *hparams;
+    size_t hparam_count;
+    const struct eventlog_metric_info *metrics;
+    size_t metric_count;
+};
+
+enum eventlog_session_status {
+    EVENTLOG_SESSION_UNKNOWN, EVENTLOG_SESSION_SUCCESS, EVENTLOG_SESSION_FAILURE, EVENTLOG_SESSION_RUNNING
+};
+
+int eventlog_writer_experiment(struct eventlog_writer *writer, double wall_time,
+                               const struct eventlog_experiment *experiment, struct eventlog_error *error);
+/* Names differ. session may be NULL. */
+int eventlog_writer_session_start(struct eventlog_writer *writer, double wall_time,
+                                  const struct eventlog_hparam *hparams, size_t n,
+                                  const struct eventlog_session *session, struct eventlog_error *error);
+int eventlog_writer_session_end(struct eventlog_writer *writer, double wall_time, enum eventlog_session_status status,
+                                struct eventlog_error *error);
+
+/* Layout of the custom scalars dashboard: categories of charts; TensorBoard uses the last one of each run and merges
+ * them by title. A chart has either tags or margins. */
+struct eventlog_margin { /* a line in a band: three exact tags */
+    const char *value, *lower, *upper;
+};
+
+struct eventlog_chart {
+    const char *title;
+    const char *const *tags; /* regular expressions; all series whose tag begins with a match are lines */
+    size_t tag_count;
+    const struct eventlog_margin *margins;
+    size_t margin_count;
+};
+
+struct eventlog_category {
+    const char *title;
+    const struct eventlog_chart *charts;
+    size_t chart_count;
+    int closed; /* shown folded */
+};
+
+int eventlog_writer_layout(struct eventlog_writer *writer, double wall_time, const struct eventlog_category *categories,
+                           size_t n, struct eventlog_error *error);
+
+/* The run's graph, at step 0; a run has one. Names are paths, "block/conv"; an input is a node's name, "name:k" for its
+ * k-th output, "^name" for order alone, and may stand after its reader. No single quotes. */
+struct eventlog_node {
+    const char *name;
+    const char *operation; /* "Conv2D", ... */
+    const char *const *inputs;
+    size_t input_count;
+    const char *device;   /* NULL: none; colours the node */
+    const int64_t *shape; /* of the output, rank lengths, -1 where it varies; NULL: not known */
+    size_t rank;
+};
+
+int eventlog_writer_graph(struct eventlog_writer *writer, double wall_time, const struct eventlog_node *nodes, size_t n,
+                          struct eventlog_error *error);
+/* Times and memory of one step for the graph: n bytes of a serialized tensorflow.RunMetadata. The tag ("step 100")
+ * names it in the list and may not hold a quote, a backslash or a newline. */
+int eventlog_writer_run_metadata(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                 const void *bytes, size_t n, struct eventlog_error *error);
+
 /* Hands all buffered events to the operating system: readers see them. */
 int eventlog_writer_flush(struct eventlog_writer *writer, struct eventlog_error *error);
 /* The same and fsync: they survive a power cut. */
