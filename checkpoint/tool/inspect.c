@@ -285,32 +285,92 @@ static int show_checkpoint(struct inspect *x, const char *path, struct error *e)
 
 /* ---- a directory ----------------------------------------------------------------------------------------------- */
 
-/* Bytes of NAME.index and all NAME.data-*, and when the index was written. */
-static uint64_t files_size(const char *directory, const char *name, double *written)
+struct file {
+    char *name;
+    uint64_t size;
+    double written;
+};
+
+struct files { /* of the directory, in order of their names: read once, however many checkpoints there are */
+    struct file *items;
+    size_t count, room;
+};
+
+static int compare_files(const void *a, const void *b)
 {
-    size_t length = strlen(name);
-    struct dirent *entry;
-    char path[PATH_MAX];
-    uint64_t size = 0;
-    struct stat st;
-    DIR *d = opendir(directory);
+    return strcmp(((const struct file *)a)->name, ((const struct file *)b)->name);
+}
 
-    while (d && (entry = readdir(d))) {
-        const char *rest = entry->d_name + length;
-        int is_index;
+static void files_release(struct files *files)
+{
+    for (size_t i = 0; i < files->count; i++)
+        free(files->items[i].name);
+    free(files->items);
+}
 
-        if (strncmp(entry->d_name, name, length) != 0)
-            continue;
-        is_index = strcmp(rest, ".index") == 0;
-        if ((!is_index && strncmp(rest, ".data-", 6) != 0) || checkpoint_name_temporary(rest) ||
-            file_join(path, sizeof path, directory, entry->d_name, NULL) != OK || stat(path, &st) < 0)
-            continue;
-        size += (uint64_t)st.st_size;
-        if (is_index)
-            *written = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
+static int files_add(struct files *files, const char *name, const struct stat *st)
+{
+    if (files->count == files->room) {
+        size_t room = files->room ? 2 * files->room : 64;
+        struct file *items = realloc(files->items, room * sizeof *items);
+
+        if (!items)
+            return ERR_NOMEM;
+        files->items = items;
+        files->room = room;
     }
-    if (d)
-        closedir(d);
+    files->items[files->count] = (struct file){
+        strdup(name), (uint64_t)st->st_size, (double)st->st_mtim.tv_sec + (double)st->st_mtim.tv_nsec * 1e-9
+    };
+    if (!files->items[files->count].name)
+        return ERR_NOMEM;
+    files->count++;
+    return OK;
+}
+
+static int files_read(struct files *files, const char *directory, struct error *e)
+{
+    DIR *d = opendir(directory);
+    struct dirent *entry;
+    struct stat st;
+    int rc = OK;
+
+    if (!d)
+        return error_system(e, "%s: cannot open the directory", directory);
+    while (rc == OK && (entry = readdir(d)))
+        if (fstatat(dirfd(d), entry->d_name, &st, 0) == 0)
+            rc = files_add(files, entry->d_name, &st);
+    closedir(d);
+    if (rc != OK)
+        return error_set(e, rc, "%s: no memory to list it", directory);
+    if (files->count)
+        qsort(files->items, files->count, sizeof *files->items, compare_files);
+    return OK;
+}
+
+/* Bytes of NAME.index and all NAME.data-*, and when the index was written. */
+static uint64_t files_size(const struct files *files, const char *name, double *written)
+{
+    size_t low = 0, high = files->count, length = strlen(name);
+    uint64_t size = 0;
+
+    while (low < high) { /* the first one that is not before NAME */
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(files->items[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < files->count && strncmp(files->items[low].name, name, length) == 0; low++) {
+        const char *rest = files->items[low].name + length;
+
+        if (strcmp(rest, ".index") == 0)
+            *written = files->items[low].written;
+        else if (strncmp(rest, ".data-", 6) != 0 || checkpoint_name_temporary(rest))
+            continue;
+        size += files->items[low].size;
+    }
     return size;
 }
 
@@ -326,12 +386,12 @@ static void age_text(double seconds, char *out, size_t size)
         snprintf(out, size, "%.0f days", seconds / 86400);
 }
 
-static void show_listed(struct inspect *x, const char *directory, const struct checkpoint_name *item, int whole,
+static void show_listed(struct inspect *x, const struct files *files, const struct checkpoint_name *item, int whole,
                         const struct error *why, double now)
 {
     struct buffer *b = &x->text;
     double written = now;
-    uint64_t size = files_size(directory, item->name, &written);
+    uint64_t size = files_size(files, item->name, &written);
     char age[32], step[32] = "-";
 
     if (x->json) {
@@ -364,13 +424,17 @@ static void show_listed(struct inspect *x, const char *directory, const struct c
 static int show_directory(struct inspect *x, const char *directory, struct error *e)
 {
     static const char *const titles[] = { "checkpoint", "step", "bytes", "age", "state" };
-    struct checkpoint_list list;
+    struct checkpoint_list list = { NULL, 0 };
+    struct files files = { NULL, 0, 0 };
     char prefix[PATH_MAX];
     size_t whole = 0;
-    int rc = checkpoint_directory_list(directory, &list, e);
+    int rc;
 
-    if (rc != OK)
+    if ((rc = checkpoint_directory_list(directory, &list, e)) != OK || (rc = files_read(&files, directory, e)) != OK) {
+        checkpoint_list_release(&list);
+        files_release(&files);
         return rc;
+    }
     x->first = 1;
     x->columns = (struct columns){ .count = 5, .right = 0xe };
     if (x->json) {
@@ -386,7 +450,7 @@ static int show_directory(struct inspect *x, const char *directory, struct error
                        checkpoint_complete(prefix, &why);
 
         whole += (size_t)is_whole;
-        show_listed(x, directory, &list.items[i], is_whole, &why, clock_wall());
+        show_listed(x, &files, &list.items[i], is_whole, &why, clock_wall());
     }
     if (x->json) {
         buffer_append_text(&x->text, "\n]}\n");
@@ -396,6 +460,7 @@ static int show_directory(struct inspect *x, const char *directory, struct error
     }
     command_put(&x->text);
     checkpoint_list_release(&list);
+    files_release(&files);
     return OK;
 }
 
