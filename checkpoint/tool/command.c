@@ -9,11 +9,14 @@
 
 int command_fail(const char *program, const struct error *e)
 {
+    struct buffer text = BUFFER_EMPTY;
     struct log log;
 
     fflush(stdout);
     log_init(&log, program, 2);
-    log_line(&log, "%s", e->message);
+    command_name(&text, e->message, strlen(e->message)); /* it may hold a tensor's name, whatever that holds */
+    log_line(&log, "%s", buffer_text(&text));
+    buffer_release(&text);
     return EXIT_USAGE;
 }
 

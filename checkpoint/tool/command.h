@@ -19,7 +19,7 @@ int command_verify(int argc, char **argv);
 int command_compare(int argc, char **argv);
 int command_convert(int argc, char **argv);
 
-/* Prints "program: sentence" on standard error; EXIT_USAGE. */
+/* Prints "program: sentence" on standard error, control characters as \xHH; EXIT_USAGE. */
 int command_fail(const char *program, const struct error *e);
 
 /* Writes the buffer to standard output and empties it. */

@@ -438,6 +438,17 @@ def test_damaged_sources_are_not_converted(tmp_path):
     assert "tensor s: CRC mismatch of the string lengths" in checkpoint("verify", file, status=1)
 
 
+def test_names_do_not_reach_the_terminal_raw(tmp_path):
+    prefix = save(tmp_path / "m-1", {"a\x1b[31m\u00e9": numpy.arange(3.0)})
+    data = tmp_path / "m-1.data-00000-of-00001"
+    assert "a\\x1b[31m\u00e9" in checkpoint("inspect", prefix)
+    assert list(tensors_of(prefix)) == ["a\x1b[31m\u00e9"]
+    data.write_bytes(bytes(24))
+    run = subprocess.run([BUILD / "bin/checkpoint", "inspect", prefix], capture_output=True)
+    assert run.returncode == 1 and b"tensor a\\x1b[31m" in run.stderr and b"\x1b" not in run.stdout + run.stderr
+    assert "tensor a\\x1b[31m" in checkpoint("verify", prefix, status=1)
+
+
 def test_version_1_is_refused_by_name(tmp_path):
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
