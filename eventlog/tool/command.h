@@ -7,5 +7,6 @@ int command_export(int argc, char **argv);
 int command_compare(int argc, char **argv);
 int command_verify(int argc, char **argv);
 int command_repair(int argc, char **argv);
+int command_tail(int argc, char **argv);
 
 #endif

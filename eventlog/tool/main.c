@@ -17,6 +17,7 @@ static const struct {
     { "compare", "runs beside each other: a table, or the curves as an SVG picture", command_compare },
     { "verify", "what TensorBoard would drop, hide or stumble over: every record, every rule", command_verify },
     { "repair", "a damaged event file as a sound one", command_repair },
+    { "tail", "the newest points, and with -f those that come", command_tail },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

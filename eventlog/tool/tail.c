@@ -1,0 +1,417 @@
+/* eventlog tail: the newest points, and with -f those that come. */
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/io.h"
+#include "base/number.h"
+#include "eventlog/scalar_series.h"
+#include "eventlog/tool/command.h"
+#include "eventlog/tool/scan.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { DAMAGE_LINES = 20 };
+
+struct last { /* a point whose line is not printed yet; its series' tag stays where it is */
+    const char *tag;
+    size_t tag_length;
+    struct scalar_point point;
+    unsigned from;
+};
+
+struct tail_run {
+    char *name; /* first: the tree compares by it */
+    struct scalar_run scalars;
+    int holding;       /* what is there already is being read: its last points are held in the ring */
+    struct last *ring; /* as many as there were points, at most ring_size; the oldest at ring_next once it is full */
+    size_t ring_size, ring_capacity, ring_next;
+    uint64_t ring_seen;
+};
+
+struct tail_file {
+    char *path; /* first, as above */
+    struct tail_run *run;
+    struct event_reader *reader; /* NULL while it cannot be opened */
+    int told;                    /* that it cannot be */
+    uint64_t damage_lines;
+};
+
+struct tail {
+    struct scan *scan;
+    char *const *paths;
+    size_t path_count;
+    int64_t keep; /* -1: all */
+    int json, listing_told;
+    struct tail_file **files; /* in the order they were met: of runs by name, of files by name */
+    size_t file_count;
+    struct tail_run **runs;
+    size_t run_count;
+    void *file_tree, *run_tree; /* by name */
+    struct buffer line;
+    uint64_t points;
+};
+
+/* ---- lines ----------------------------------------------------------------------------------------------------- */
+
+static void number(struct buffer *b, double v, unsigned from)
+{
+    char text[NUMBER_TEXT_MAX];
+
+    if (from & SCALAR_FROM_FLOAT32)
+        number_text_float((float)v, text);
+    else
+        number_text(v, text);
+    buffer_append_text(b, text);
+}
+
+/* A name in a line of fields with tabs between: control characters and the backslash as in C. */
+static void field(struct buffer *b, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        if (c == '\\')
+            buffer_append_text(b, "\\\\");
+        else if (c < 0x20 || c == 0x7f)
+            buffer_format(b, "\\x%02x", c);
+        else
+            buffer_append_byte(b, c);
+    }
+    buffer_append_byte(b, '\t');
+}
+
+/* One line, one write: whoever reads a pipe gets whole lines, and a kill cuts none. */
+static int print(struct tail *t, const struct tail_run *run, const struct last *l, struct error *e)
+{
+    struct buffer *b = &t->line;
+
+    buffer_clear(b);
+    if (t->json) {
+        buffer_append_text(b, "{\"run\":");
+        json_text(b, run->name);
+        buffer_append_text(b, ",\"tag\":");
+        json_span(b, l->tag, l->tag_length, 0);
+        buffer_format(b, ",\"step\":%lld,\"wall_time\":", (long long)l->point.step);
+        json_double(b, l->point.wall_time);
+        buffer_append_text(b, ",\"value\":");
+        json_double(b, l->point.value);
+        buffer_append_text(b, "}\n");
+    } else {
+        field(b, run->name, strlen(run->name));
+        field(b, l->tag, l->tag_length);
+        buffer_format(b, "%lld\t", (long long)l->point.step);
+        number(b, l->point.value, l->from);
+        buffer_append_byte(b, '\t');
+        number(b, l->point.wall_time, 0);
+        buffer_append_byte(b, '\n');
+    }
+    if (!buffer_ok(b))
+        return error_set(e, ERR_NOMEM, "run %s: out of memory for a line", run->name);
+    t->points++;
+    if (io_write_full(&io_real, 1, b->data, b->length) < 0)
+        return error_system(e, "standard output: cannot write");
+    return OK;
+}
+
+static int point(struct tail *t, struct tail_run *run, const struct last *l, struct error *e)
+{
+    if (!run->holding)
+        return print(t, run, l, e);
+    if (run->ring_size == 0)
+        return OK;
+    if (run->ring_next == run->ring_capacity) {
+        size_t more = run->ring_capacity ? run->ring_capacity * 2 : 16;
+        struct last *bigger;
+
+        more = more < run->ring_size ? more : run->ring_size;
+        if (!(bigger = realloc(run->ring, more * sizeof *bigger)))
+            return error_set(e, ERR_NOMEM, "run %s: out of memory for its last %zu points", run->name, more);
+        run->ring = bigger;
+        run->ring_capacity = more;
+    }
+    run->ring_seen++;
+    run->ring[run->ring_next] = *l;
+    run->ring_next = run->ring_next + 1 == run->ring_size ? 0 : run->ring_next + 1;
+    return OK;
+}
+
+/* What was there already is read: its last points, and from now on each as it comes. */
+static int print_ring(struct tail *t, struct tail_run *run, struct error *e)
+{
+    size_t count = run->ring_seen < run->ring_size ? (size_t)run->ring_seen : run->ring_size;
+    int rc = OK;
+
+    for (size_t i = 0; rc == OK && i < count; i++) {
+        size_t at = run->ring_next + run->ring_size - count + i;
+
+        rc = print(t, run, &run->ring[at >= run->ring_size ? at - run->ring_size : at], e);
+    }
+    free(run->ring);
+    run->ring = NULL;
+    run->holding = 0;
+    return rc;
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------------- */
+
+static int take_event(struct tail *t, struct tail_run *run, const struct event *event, struct error *e)
+{
+    struct event_values values;
+    struct event_value value;
+
+    event_values_init(&values, event);
+    while (event_values_next(&values, &value)) {
+        struct scalar_series *s;
+        struct last l;
+        int rc = scalar_run_value(&run->scalars, event, &value, &l.point, &s, &l.from, e);
+
+        if (rc == 1 && scan_tag_wanted(t->scan, s->tag)) {
+            l.tag = s->tag;
+            l.tag_length = s->tag_length;
+            rc = point(t, run, &l, e);
+        }
+        if (rc < 0)
+            return rc;
+    }
+    return OK;
+}
+
+static void tell_damage(struct tail *t, struct tail_file *f, const struct event_damage *d)
+{
+    char text[200];
+
+    if (d->kind != EVENT_DAMAGE_UTF8)
+        t->scan->damaged++;
+    if (d->kind == EVENT_DAMAGE_UTF8 || f->damage_lines++ >= DAMAGE_LINES)
+        return;
+    event_damage_text(d, text, sizeof text);
+    log_line(&t->scan->log, "%s:%llu: %s", f->path, (unsigned long long)d->offset, text);
+}
+
+/* All that the file holds now. A file that cannot be opened or read is told once and asked again later. */
+static int read_file(struct tail *t, struct tail_file *f, struct error *e)
+{
+    struct event_damage damage;
+    struct event event;
+    int rc = OK;
+
+    if (!f->reader)
+        rc = event_reader_open(&f->reader, f->path, e);
+    while (rc == OK && (rc = event_reader_next(f->reader, &event, &damage, e)) > 0) {
+        if (rc == EVENT_READER_RESTARTED)
+            log_line(&t->scan->log, "%s: was cut or replaced; reading begins again at its start", f->path);
+        else if (rc == EVENT_READER_DAMAGE)
+            tell_damage(t, f, &damage);
+        rc = rc == EVENT_READER_EVENT && event.what == EVENT_SUMMARY ? take_event(t, f->run, &event, e) : OK;
+        if (rc != OK)
+            return rc;
+    }
+    if (rc != ERR_IO) {
+        f->told = 0;
+        return rc;
+    }
+    if (!f->told)
+        log_line(&t->scan->log, "%s", e->message);
+    f->told = 1;
+    return OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The entry of a tree under that name, which is made, zeroed but for the name, if it is new (*made 1) and put at the
+ * end of the list, too. NULL: out of memory. */
+static void *entry(void **tree, const char *name, size_t size, void ***list, size_t *count, int *made)
+{
+    void **node, **bigger, *item;
+
+    *made = 0;
+    if ((node = tfind(&name, tree, by_name)))
+        return *node;
+    if (!(bigger = realloc(*list, (*count + 1) * sizeof *bigger)))
+        return NULL;
+    *list = bigger;
+    if (!(item = calloc(1, size)))
+        return NULL;
+    if (!(*(char **)item = strdup(name)) || !tsearch(item, tree, by_name)) {
+        free(*(char **)item);
+        free(item);
+        return NULL;
+    }
+    (*list)[(*count)++] = item;
+    *made = 1;
+    return item;
+}
+
+/* Lists the paths: runs and files that are new are added. first: their last points only are wanted. */
+static int look(struct tail *t, int first, struct error *e)
+{
+    struct log_directory d;
+    int rc = log_directory_list(&d, t->paths, t->path_count, e), made;
+
+    if (rc == ERR_IO && !first) { /* what is known stays, and is asked for again */
+        if (!t->listing_told)
+            log_line(&t->scan->log, "%s; waiting for it", e->message);
+        t->listing_told = 1;
+        log_directory_release(&d);
+        return OK;
+    }
+    t->listing_told = 0;
+    for (size_t i = 0; first && i < d.problem_count; i++) {
+        log_line(&t->scan->log, "%s", d.problems[i]);
+        t->scan->failed = 1;
+    }
+    for (size_t i = 0; rc == OK && i < d.count; i++) {
+        struct tail_run *run;
+
+        if (!scan_run_wanted(t->scan, d.runs[i].name))
+            continue;
+        run = entry(&t->run_tree, d.runs[i].name, sizeof *run, (void ***)(void *)&t->runs, &t->run_count, &made);
+        if (run && made) {
+            scalar_run_init(&run->scalars, SCALAR_VIEW_ALL, 0, 0);
+            run->holding = first && t->keep >= 0;
+            run->ring_size = run->holding ? (size_t)t->keep : 0;
+        }
+        for (size_t k = 0; run && k < d.runs[i].file_count; k++) {
+            struct tail_file *f = entry(&t->file_tree, d.runs[i].files[k], sizeof *f, (void ***)(void *)&t->files,
+                                        &t->file_count, &made);
+
+            if (!f)
+                run = NULL;
+            else if (made)
+                f->run = run;
+        }
+        if (!run)
+            rc = error_set(e, ERR_NOMEM, "run %s: out of memory", d.runs[i].name);
+    }
+    log_directory_release(&d);
+    return rc;
+}
+
+static int read_all(struct tail *t, struct error *e)
+{
+    int rc = OK;
+
+    for (size_t i = 0; rc == OK && i < t->file_count; i++) {
+        struct tail_file *f = t->files[i];
+
+        rc = read_file(t, f, e);
+        /* The first time, a run's files stand together. */
+        if (rc == OK && f->run->holding && (i + 1 == t->file_count || t->files[i + 1]->run != f->run))
+            rc = print_ring(t, f->run, e);
+    }
+    return rc;
+}
+
+static void nothing(void *node)
+{
+    (void)node; /* the lists free what the trees hold */
+}
+
+static void release(struct tail *t)
+{
+    tdestroy(t->file_tree, nothing);
+    tdestroy(t->run_tree, nothing);
+    for (size_t i = 0; i < t->file_count; i++) {
+        event_reader_close(t->files[i]->reader);
+        free(t->files[i]->path);
+        free(t->files[i]);
+    }
+    for (size_t i = 0; i < t->run_count; i++) {
+        scalar_run_release(&t->runs[i]->scalars);
+        free(t->runs[i]->ring);
+        free(t->runs[i]->name);
+        free(t->runs[i]);
+    }
+    free(t->files);
+    free(t->runs);
+    buffer_release(&t->line);
+}
+
+/* Looks again and again until no point came for idle seconds; 0: for ever. */
+static int follow(struct tail *t, double interval, double idle, struct error *e)
+{
+    const struct timespec pause = { (time_t)interval, (long)((interval - (double)(time_t)interval) * 1e9) };
+    double since = clock_monotonic();
+    uint64_t points = t->points;
+    int rc = OK;
+
+    while (rc == OK) {
+        if (t->points != points)
+            since = clock_monotonic();
+        if (idle > 0 && clock_monotonic() - since >= idle)
+            break;
+        points = t->points;
+        nanosleep(&pause, NULL);
+        if ((rc = look(t, 0, e)) == OK)
+            rc = read_all(t, e);
+    }
+    return rc;
+}
+
+/* ---- the command line ------------------------------------------------------------------------------------------ */
+
+int command_tail(int argc, char **argv)
+{
+    struct scan s = { .failed = 0 };
+    struct tail t = { .scan = &s, .keep = 10, .line = BUFFER_EMPTY };
+    double interval = 0.5, idle = 0;
+    int following = 0;
+    struct option table[] = {
+        { OPTION_FLAG, 'f', "follow", &following, NULL, "go on with the points that come, from files and runs that are "
+          "new as well, until it is interrupted", NULL, 0, 0, 0 },
+        { OPTION_INT, 'n', "points", &t.keep, "N", "of what is there already, the last N points of each run in reading "
+          "order; -1: all (default 10)", NULL, -1, 1e9, 0 },
+        { OPTION_FLAG, 0, "json", &t.json, NULL, "one JSON object a line, as 'export --format=jsonl' writes them", NULL,
+          0, 0, 0 },
+        { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
+        { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 },
+        { OPTION_DOUBLE, 0, "interval", &interval, "SECONDS", "how often -f looks (default 0.5)", NULL, 0.01, 3600, 0 },
+        { OPTION_DOUBLE, 0, "idle-timeout", &idle, "SECONDS", "-f ends when no point came for so long (default: never)",
+          NULL, 0, 1e9, 0 },
+    };
+    const struct options options = {
+        .program = "eventlog tail", .usage = "[OPTION...] PATH...",
+        .summary = "Prints the newest points, a line each: run, tag, step, value and wall time with tabs between "
+                   "(control characters and backslashes in names as \\xNN and \\\\; a float32 as the shortest decimal "
+                   "that is it). Each line is one write. With -f a file that is cut or replaced by another is read "
+                   "again from its start, one replaced by a longer copy of itself goes on, and a file or directory "
+                   "that goes away is waited for. Status 0: done; 1: no point at all, or damage; 2: usage or I/O.",
+        .examples = "  eventlog tail -f logs\n  eventlog tail -f -n 0 --tag 'loss*' --json logs | jq .value\n",
+        .table = table, .count = sizeof table / sizeof *table,
+    };
+    struct error e = { 0 };
+    struct rlimit limit;
+    int count = 0, rc = options_parse(&options, argc, argv, &count, &e);
+
+    log_init(&s.log, options.program, 2);
+    if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc == OK && !count)
+        rc = error_set(&e, ERR_ARG, "which log? 'eventlog tail --help' tells more");
+    if (rc != OK)
+        return scan_fail(&s, &e);
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) { /* a descriptor a file */
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    t.paths = argv + 1;
+    t.path_count = (size_t)count;
+    rc = look(&t, 1, &e);
+    if (rc == OK && !t.file_count)
+        log_line(&s.log, "%s: no event files (names with 'tfevents') in it%s", argv[1], following ? " yet" : "");
+    if (rc == OK)
+        rc = read_all(&t, &e);
+    if (rc == OK && following)
+        rc = follow(&t, interval, idle, &e);
+    for (size_t i = 0; i < t.file_count; i++)
+        s.failed |= !following && t.files[i]->told;
+    count = rc == OK ? scan_status(&s, t.points > 0 || t.keep == 0) : scan_fail(&s, &e);
+    release(&t);
+    return count;
+}
