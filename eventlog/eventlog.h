@@ -169,6 +169,20 @@ int eventlog_writer_pr_curve_counts(struct eventlog_writer *writer, const char *
                                     const struct eventlog_pr_counts *counts, size_t thresholds,
                                     const struct eventlog_value_options *options, struct eventlog_error *error);
 
+struct eventlog_mesh {
+    size_t batch, vertex_count, face_count; /* batch > 0 meshes with as many vertices and faces each */
+    const float *vertices;                  /* (batch, vertex_count, 3): x, y, z, finite */
+    const int32_t *faces;                   /* (batch, face_count, 3): vertices of each triangle; NULL: points only */
+    const uint8_t *colors;                  /* (batch, vertex_count, 3): red, green, blue; NULL: none */
+    const char *config;                     /* JSON with three.js classes for camera, lights, material; NULL: "{}" */
+};
+
+/* Meshes or point clouds, as up to three values <tag>_VERTEX, <tag>_FACE, <tag>_COLOR; when one of them cannot be
+ * written the ones before it stay. */
+int eventlog_writer_mesh(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                         const struct eventlog_mesh *mesh, const struct eventlog_value_options *options,
+                         struct eventlog_error *error);
+
 /*
  * Hyperparameters. A session is a run with a session start: one training with its settings. The experiment, written
  * once, usually into a run above the sessions' (the log directory itself), says which settings and metrics the tables

@@ -261,6 +261,8 @@ static void test_series_refused(void **state)
     static const double negative[] = { -1, 0, 0 }, rising[] = { 0, 1, 2, 3 };
     static const char *const cells[] = { "a", NULL };
     static const int64_t shape[] = { 2, -1 }, huge[] = { INT64_MAX, INT64_MAX }, three[] = { 3 };
+    static const float fine[9];
+    static const int32_t corners[] = { 2, 3, 0 };
     static const uint8_t labels_of[] = { 1, 0, 2 };
     struct eventlog_value_options ten = { .buckets = 10 }, bad = { .description = "\xff" }, one = { .thresholds = 1 };
     struct eventlog_value_options scalars = { .plugin = "scalars" };
@@ -308,6 +310,18 @@ static void test_series_refused(void **state)
     refused(eventlog_writer_pr_curve(writer, "a", 0, 0, labels_of, odd + 2, NULL, 1, NULL, &error), "prediction 0 is 2");
     refused(eventlog_writer_pr_curve(writer, "a", 0, 0, labels_of, odd, odd + 1, 1, NULL, &error), "weight 0 is nan");
     refused(eventlog_writer_pr_curve(writer, "a", 0, 0, labels_of, odd, NULL, 1, &one, &error), "1 thresholds");
+    refused(eventlog_writer_mesh(writer, "a", 0, 0, &(struct eventlog_mesh){ .batch = 1, .vertex_count = 1,
+                                                                             .vertices = odd }, NULL, &error),
+            "coordinate 1 of a mesh is nan");
+    refused(eventlog_writer_mesh(writer, "a", 0, 0, &(struct eventlog_mesh){ .batch = 1, .vertex_count = 3,
+                                                                             .vertices = fine, .face_count = 1,
+                                                                             .faces = corners }, NULL, &error),
+            "corner 1 of a mesh's faces is vertex 3 of 3");
+    refused(eventlog_writer_mesh(writer, "a", 0, 0, &(struct eventlog_mesh){ .batch = SIZE_MAX / 2, .vertex_count = 3,
+                                                                             .vertices = fine }, NULL, &error),
+            "meshes of 3 vertices");
+    refused(eventlog_writer_mesh(writer, NULL, 0, 0, &(struct eventlog_mesh){ .batch = 1 }, NULL, &error),
+            "needs a tag");
     refused(eventlog_writer_pr_curve_counts(writer, "a", 0, 0,
                                             &(struct eventlog_pr_counts){ counts, negative, counts, counts, NULL, NULL },
                                             2, NULL, &error), "threshold 0");

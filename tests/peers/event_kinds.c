@@ -163,6 +163,24 @@ static void curves(void)
     check(eventlog_writer_pr_curve_counts(writer, "pr/counts", 0, wall(0), &counts, 5, NULL, &error), "pr counts");
 }
 
+static void meshes(void)
+{
+    static float vertices[2 * 4 * 3];
+    static const int32_t faces[2 * 2 * 3] = { 0, 1, 2, 1, 2, 3, 3, 2, 1, 0, 1, 3 };
+    static uint8_t colors[2 * 4 * 3];
+    struct eventlog_mesh mesh = { .batch = 2, .vertex_count = 4, .face_count = 2, .vertices = vertices, .faces = faces,
+                                  .colors = colors };
+    struct eventlog_mesh points = { .batch = 1, .vertex_count = 8, .vertices = vertices, .config = "{\"a\": 1}" };
+
+    for (int i = 0; i < 24; i++) {
+        vertices[i] = (float)number(i);
+        colors[i] = (uint8_t)(i * 11);
+    }
+    for (int step = 0; step < 2; step++)
+        check(eventlog_writer_mesh(writer, "mesh/faces", step, wall(step), &mesh, &labels, &error), "mesh");
+    check(eventlog_writer_mesh(writer, "mesh/points", 0, wall(0), &points, NULL, &error), "mesh");
+}
+
 static void layout(void)
 {
     static const char *const tags[] = { "loss", "acc.*" };
@@ -278,6 +296,7 @@ int main(int argc, char **argv)
     images(gif, gif_length);
     clips(wav, wav_length);
     curves();
+    meshes();
     layout();
     graph();
     stop();

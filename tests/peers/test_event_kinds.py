@@ -327,6 +327,28 @@ def test_pr_curves(board, values):
     assert np.allclose(counts["recall"], [1, 64 / 75, 21 / 75, 5 / 75])
 
 
+def test_meshes(board):
+    assert board.get("mesh/tags")[RUN] == {"mesh/faces": {"samples": 2}, "mesh/points": {"samples": 1}}
+    parts = board.get("mesh/meshes", run=RUN, tag="mesh/faces", sample=1)
+    assert sorted((p["step"], p["content_type"], tuple(p["data_shape"]), p["components"]) for p in parts) == [
+        (s, c, (2, 2 if c == 2 else 4, 3), 14) for s in range(2) for c in (1, 2, 3)]
+    vertices, colors = numbers(24, 0, 1, np.float32), (np.arange(24) * 11).astype(np.uint8)
+    for kind, dtype, want in (("VERTEX", np.float32, vertices[12:]), ("COLOR", np.uint8, colors[12:]),
+                              ("FACE", np.int32, [3, 2, 1, 0, 1, 3])):
+        data, _ = board.raw("mesh/data", run=RUN, tag="mesh/faces", sample=1, content_type=kind, step=1)
+        assert np.frombuffer(data, dtype).ravel().tolist() == list(want), kind
+    points, = board.get("mesh/meshes", run=RUN, tag="mesh/points", sample=0)
+    assert (points["components"], points["config"], points["data_shape"]) == (2, '{"a": 1}', [1, 8, 3])
+
+
+def test_mesh_metadata_equals_tensorboards_own(values):
+    metadata = pytest.importorskip("tensorboard.plugins.mesh.metadata")
+    series, _ = values
+    for part, (name, length) in enumerate([("VERTEX", 4), ("FACE", 2), ("COLOR", 4)], 1):
+        assert series["mesh/faces_" + name][0][2].metadata == metadata.create_summary_metadata(
+            "mesh/faces", "Größe", part, 14, [2, length, 3], "*how* much", json_config="{}")
+
+
 def ask_hparams(board, route, request):
     return board.get("hparams/" + route, request=json.dumps(request))
 
