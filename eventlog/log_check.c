@@ -573,7 +573,9 @@ int log_check_end(struct log_check *c, uint64_t whole, uint64_t size, struct err
     int rc = OK;
 
     c->totals.bytes += size;
-    if (f) { /* nothing sound behind it */
+    if (f && whole > c->pending_offset) {
+        settle(c, whole);
+    } else if (f) { /* nothing sound behind it */
         settle(c, size);
         if (!c->file_records && f->kind == LOG_LENGTH_CRC && !f->offset && c->kind_count[LOG_LENGTH_CRC] == 1)
             f->kind = LOG_COMPRESSED;

@@ -201,7 +201,12 @@ static struct bytes histogram(int limits, int counts, double outer)
 static void length_crc(void) { begin(); damage(RECORD_BAD_LENGTH_CRC); add(event(5, 1, scalar("t", 1))); end(); }
 static void data_crc(void) { begin(); damage(RECORD_BAD_DATA_CRC); add(event(5, 1, scalar("t", 1))); end(); }
 static void too_long(void) { begin(); damage(RECORD_TOO_LONG); end(); }
-static void compressed(void) { file("a.tfevents"); damage(RECORD_BAD_LENGTH_CRC); end(); }
+static void compressed(void)
+{
+    file("a.tfevents");
+    damage(RECORD_BAD_LENGTH_CRC);
+    assert_int_equal(log_check_end(check, 0, place, NULL), OK);
+}
 static void torn(void) { begin(); assert_int_equal(log_check_end(check, place, place + 20, NULL), OK); }
 static void empty_file(void) { file("a.tfevents"); end(); }
 static void empty_record(void) { begin(); add(none()); end(); }
@@ -522,12 +527,36 @@ static void test_counts(void **state)
     log_check_free(check);
 }
 
+/* A record with a wrong data CRC and a tail that is not whole are two findings; after a wrong length it is one. */
+static void test_damage_before_the_end(void **state)
+{
+    (void)state;
+    for (int length = 0; length < 2; length++) {
+        const struct log_finding *found;
+        uint64_t from;
+        size_t count;
+
+        assert_int_equal(log_check_new(&check, "run", NULL), OK);
+        begin();
+        from = place;
+        damage(length ? RECORD_BAD_LENGTH_CRC : RECORD_BAD_DATA_CRC);
+        assert_int_equal(log_check_end(check, length ? from : place, place + 20, NULL), OK);
+        found = log_check_findings(check, &count);
+        assert_int_equal(count, length ? 1 : 2);
+        assert_int_equal(found[0].kind, length ? LOG_LENGTH_CRC : LOG_DATA_CRC);
+        assert_int_equal(found[0].lost, length ? 50 : 30);
+        assert_true(length || (found[1].kind == LOG_PARTIAL && found[1].offset == place && found[1].lost == 20));
+        log_check_free(check);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_damage_before_the_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

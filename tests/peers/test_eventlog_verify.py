@@ -4,6 +4,7 @@ import os
 import pathlib
 import struct
 import subprocess
+import wave
 
 import pytest
 
@@ -90,6 +91,19 @@ def test_our_own_files_are_sound(tmp_path):
         result = verify(tmp_path / name, status=status)
         assert result["damage"] == 0
         assert {f["kind"] for f in result["findings"]} <= {"step_back", "step_twice", "scalar_form"}
+
+
+def test_every_kind_of_our_writer_is_sound(tmp_path):
+    """Nothing at all is found in what the library writes: as much a test of the rules as of the writer."""
+    (tmp_path / "a.gif").write_bytes(bytes.fromhex("47494638396103000200800100"
+                                                    "0000ffffffff2c00000000030002000002028451003b"))
+    with wave.open(str(tmp_path / "a.wav"), "wb") as file:
+        file.setparams((1, 2, 8000, 10, "NONE", ""))
+        file.writeframes(bytes(20))
+    subprocess.run([BUILD / "tests/peers/event_kinds", tmp_path / "log", tmp_path / "a.gif", tmp_path / "a.wav"],
+                   check=True)
+    result = verify("--strict", tmp_path / "log")
+    assert result["findings"] == [] and result["records"] > 50
 
 
 def test_torch_files(tmp_path):
