@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import time
 
@@ -129,7 +130,10 @@ def test_deadline(options, stopped, waiting, tmp_path):
     assert process.returncode != 0
     lines = lines_of(said)
     assert len(lines) == 1, said
-    assert f"rank {waiting} " in lines[0] and "waited 2 s at step" in lines[0] and f"for rank {stopped}" in lines[0]
+    assert f"rank {waiting} " in lines[0] and "waited 2 s at step" in lines[0]
+    late = {int(r) for r in re.search(r" for ranks? (\d+(?:, \d+)*)", lines[0]).group(1).split(", ")}
+    # With messages the stopped rank may have answered one of the others and not the third, which is then late as well.
+    assert late == {stopped} or ("--transport" in options and late == {stopped, 3 - stopped - waiting})
     assert "/weights" in lines[0] or "/biases" in lines[0]
     seconds = [x for x in used if x is not None]
     assert seconds[-1] - seconds[0] < 0.5, "a waiting rank burns its core"
