@@ -331,32 +331,45 @@ static int look(struct parameter_server *ps, struct error *e)
     return rc < 0 ? rc : moved | rc;
 }
 
+/* 1: this worker is what the server waits for. packet: one that some have pushed and others have not, packets: none;
+ * then some may have sent their tally and others not; if nobody has sent anything, all are late. */
+static int is_late(const struct parameter_server *ps, int worker, size_t packet)
+{
+    const struct server_side *v = ps->server;
+
+    if (v->done > 0)
+        return !v->done_by[worker];
+    if (packet < v->packets)
+        return !v->here[at(v, worker, packet)];
+    for (int w = 0; w < ps->base.workers && v->server == 0; w++)
+        if (v->tallies[w].here)
+            return !v->tallies[worker].here;
+    return 1;
+}
+
 static int late_sentence(struct parameter_server *ps, struct error *e)
 {
     const struct server_side *v = ps->server;
     char workers[80] = "", names[300] = "none";
-    size_t used = 0, packet = 0;
-    int some = 0;
+    size_t used = 0, packet = v->packets, named;
 
-    /* The packet that some workers have pushed and others have not; none where no worker has pushed anything. */
-    for (size_t k = 0; k < v->packets && !some; k++)
+    for (size_t k = 0; k < v->packets && packet == v->packets; k++)
         for (int w = 0; w < ps->base.workers; w++)
-            if (v->here[at(v, w, k)]) {
+            if (v->here[at(v, w, k)])
                 packet = k;
-                some = 1;
-            }
     for (int w = 0; w < ps->base.workers; w++)
-        if (used + 12 < sizeof workers && (v->done > 0 ? !v->done_by[w] : !some || !v->here[at(v, w, packet)]))
+        if (used + 12 < sizeof workers && is_late(ps, w, packet))
             used += (size_t)snprintf(workers + used, sizeof workers - used, "%s%d", used ? ", " : "", w);
+    named = packet < v->packets ? packet : 0;
     if (v->packets > 0) {
-        const struct packet *p = &v->packing->packets[packet];
+        const struct packet *p = &v->packing->packets[named];
         struct extent x = { p->low, v->packing->pieces[p->first_piece].to };
 
         extent_names(ps->base.network, x, names, sizeof names);
     }
     return error_set(e, ERR_PEER, "rank %d (server %d) waited %g s at step %lld for rank %s, for tensors %s; "
                      "ending all ranks", world_rank(ps->base.world), v->server, world_deadline(ps->base.world),
-                     (long long)(v->packets ? v->version[packet] : ps->base.global_step), used ? workers : "0", names);
+                     (long long)(v->packets ? v->version[named] : ps->base.global_step), used ? workers : "0", names);
 }
 
 int server_side_serve(struct strategy *s, const volatile int *stop_wanted, struct error *e)
