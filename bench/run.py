@@ -4,6 +4,7 @@
   resnet32_speed      images/s of ResNet-32 training: our trainer with 1 and 2 ranks, PyTorch, TensorFlow
   train_step          images/s of one rank of each model without input and exchange, and where the time goes
   resnet32_accuracy   test precision after the same few hundred steps: ours and PyTorch
+  strategy_agreement  how far the losses of other numbers of ranks and of the parameter server part from one rank's
   start_up            how soon each program answers, and an evaluation begins after its checkpoint appears
 
 A peer that is not installed is named as missing; the rest runs. Figures of one machine compare only within one run.
@@ -17,6 +18,7 @@ import programs
 import resnet32_accuracy
 import resnet32_speed
 import start_up
+import strategy_agreement
 
 
 def train_step(options):
@@ -33,7 +35,8 @@ def train_step(options):
 
 
 BENCHMARKS = {"train_step": train_step, "resnet32_speed": resnet32_speed.run,
-              "resnet32_accuracy": resnet32_accuracy.run, "start_up": start_up.run}
+              "resnet32_accuracy": resnet32_accuracy.run, "start_up": start_up.run,
+              "strategy_agreement": strategy_agreement.run}
 
 
 def main():
@@ -53,6 +56,7 @@ def main():
     accuracy.add_argument("--accuracy-steps", type=int, default=300, help="(300)")
     accuracy.add_argument("--evaluate-every", type=int, default=100, help="(100)")
     accuracy.add_argument("--seeds", type=int, default=2, help="trainings of each side (2)")
+    parser.add_argument("--agreement-seeds", type=int, default=4, help="strategy_agreement: trainings of each (4)")
     options = parser.parse_args()
     done = [BENCHMARKS[name](options) for name in BENCHMARKS if not options.only or name in options.only]
     sys.exit(0 if any(done) else 1)
