@@ -239,6 +239,11 @@ static void wrap(FILE *out, const char *text, size_t at, size_t indent)
     putc('\n', out);
 }
 
+void options_print_paragraph(const char *text, FILE *out)
+{
+    wrap(out, text, 0, 0);
+}
+
 void options_print_help(const struct options *o, FILE *out)
 {
     enum { COLUMN = 34 };

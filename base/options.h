@@ -55,6 +55,7 @@ enum { OPTIONS_RUN = 0, OPTIONS_DONE = 1 }; /* DONE: --help or --version was pri
 int options_parse(const struct options *o, int argc, char **argv, int *positional, struct error *e);
 
 void options_print_help(const struct options *o, FILE *out);
+void options_print_paragraph(const char *text, FILE *out); /* in lines of at most 100 columns */
 
 /* The item of names (count) nearest to `word` by edit distance, NULL when none is near. Borrowed from names. */
 const char *options_nearest(const char *word, const char *const *names, size_t count);

@@ -1,5 +1,5 @@
 /*
- * command.h - the subcommands of `checkpoint`, and what they share: exit statuses, talk, names as text, columns.
+ * command.h - the subcommands of `checkpoint`, and what they share: talk, names as text, columns.
  * Each command gets the arguments from its own name on and returns the status.
  */
 #ifndef CHECKPOINT_TOOL_COMMAND_H
@@ -8,16 +8,21 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/subcommand.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2 }; /* 1: they differ, or there is damage; 2: usage, or input */
+/* All commands: ROW(the end of command_NAME(), name, what --help says of it). A new command is one row here. */
+#define CHECKPOINT_COMMANDS(ROW) \
+    ROW(inspect, "inspect", "tensors with type, shape, place and statistics; or the checkpoints of a directory") \
+    ROW(verify, "verify", "every CRC, length and place; exit 1 with findings") \
+    ROW(compare, "compare", "two checkpoints tensor by tensor; exit 1 when they differ") \
+    ROW(convert, "convert", "the same tensors as bundle, safetensors file or .npy files")
 
-int command_inspect(int argc, char **argv);
-int command_verify(int argc, char **argv);
-int command_compare(int argc, char **argv);
-int command_convert(int argc, char **argv);
+#define DECLARE(function, name, help) int command_##function(int argc, char **argv);
+CHECKPOINT_COMMANDS(DECLARE)
+#undef DECLARE
 
 /* Prints "program: sentence" on standard error, control characters as \xHH; EXIT_USAGE. */
 int command_fail(const char *program, const struct error *e);

@@ -2,11 +2,17 @@
 #ifndef EVENTLOG_TOOL_COMMAND_H
 #define EVENTLOG_TOOL_COMMAND_H
 
-int command_inspect(int argc, char **argv);
-int command_export(int argc, char **argv);
-int command_compare(int argc, char **argv);
-int command_verify(int argc, char **argv);
-int command_repair(int argc, char **argv);
-int command_tail(int argc, char **argv);
+/* All of them: ROW(the end of command_NAME(), name, what --help says of it). A new command is one row here. */
+#define EVENTLOG_COMMANDS(ROW) \
+    ROW(inspect, "inspect", "what is in a log: runs, files and how they end, series, damage") \
+    ROW(export, "export", "all points as csv, wide, json or jsonl") \
+    ROW(compare, "compare", "runs beside each other: a table, or the curves as an SVG picture") \
+    ROW(verify, "verify", "what TensorBoard would drop, hide or stumble over: every record, every rule") \
+    ROW(repair, "repair", "a damaged event file as a sound one") \
+    ROW(tail, "tail", "the newest points, and with -f those that come")
+
+#define DECLARE(function, name, help) int command_##function(int argc, char **argv);
+EVENTLOG_COMMANDS(DECLARE)
+#undef DECLARE
 
 #endif

@@ -7,10 +7,9 @@
 
 #include "base/log.h"
 #include "base/options.h"
+#include "base/subcommand.h"
 #include "eventlog/event_reader.h"
 #include "eventlog/log_directory.h"
-
-enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2 }; /* 1: nothing matched, or damage; 2: usage, or I/O */
 
 struct scan {
     struct log log;
