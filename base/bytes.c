@@ -92,3 +92,14 @@ int utf8_valid(const void *bytes, size_t n, size_t *bad)
     }
     return 1;
 }
+
+double half_double(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = half >> 10 & 31u, fraction = half & 0x3ffu;
+
+    if (exponent == 31) /* infinity, or NaN with its payload */
+        return (double)bits_float(sign | 0x7f800000u | fraction << 13);
+    if (exponent) /* the bias goes from 15 to 127 */
+        return (double)bits_float(sign | (exponent + 112) << 23 | fraction << 13);
+    return (sign ? -1 : 1) * (double)fraction / 16777216; /* subnormal: units of 2^-24 */
+}

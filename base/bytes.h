@@ -77,6 +77,9 @@ static inline double bits_double(uint64_t u)
     return v;
 }
 
+/* The value of an IEEE half (binary16), exactly. */
+double half_double(uint16_t half);
+
 /* Protobuf/LEB128 varints, 1 to 10 bytes. put: p holds 10 bytes; returns the number written.
  * get: returns the number of bytes read, 0 when n bytes end inside the varint, -1 when it is longer than 10 bytes
  * or does not fit into 64 bits. */

@@ -106,6 +106,7 @@ struct tensor {
     size_t content_length;
     uint64_t floats, doubles, ints, longs; /* how many elements each list has */
     uint64_t last_float, last_double, last_int, last_long;
+    struct { uint64_t count, last; } truths, halves, words, doublewords; /* bool_val, half_val, uint32_val, uint64_val */
 };
 
 static int scan_shape(const uint8_t *p, size_t n, struct tensor *t)
@@ -182,6 +183,14 @@ static int scan_tensor(const uint8_t *p, size_t n, struct tensor *t)
             good = scan_list(&f, VARINT, &t->ints, &t->last_int);
         } else if (f.number == 10) {
             good = scan_list(&f, VARINT, &t->longs, &t->last_long);
+        } else if (f.number == 11) {
+            good = scan_list(&f, VARINT, &t->truths.count, &t->truths.last);
+        } else if (f.number == 13) {
+            good = scan_list(&f, VARINT, &t->halves.count, &t->halves.last);
+        } else if (f.number == 16) {
+            good = scan_list(&f, VARINT, &t->words.count, &t->words.last);
+        } else if (f.number == 17) {
+            good = scan_list(&f, VARINT, &t->doublewords.count, &t->doublewords.last);
         }
     }
     return good;
@@ -193,11 +202,53 @@ static int tensor_bits(const struct tensor *t, uint64_t count, uint64_t last, si
     if (t->content_length) {
         if (t->content_length != size)
             return 0;
-        *bits = size == 4 ? get_le32(t->content) : get_le64(t->content);
+        *bits = size == 4 ? get_le32(t->content) : size == 8 ? get_le64(t->content)
+                : size == 2 ? get_le16(t->content) : *t->content;
         return 1;
     }
     *bits = last;
     return count == 1;
+}
+
+/* The types that only some writers log scalars in: the default loader shows none of them, the Python one most. */
+static void tensor_rare_number(const struct tensor *t, struct event_value *v)
+{
+    uint64_t bits = 0;
+
+    switch (t->dtype) {
+    case EVENT_UINT8:
+    case EVENT_BOOL:
+        v->is_number = t->dtype == EVENT_BOOL ? tensor_bits(t, t->truths.count, t->truths.last, 1, &bits)
+                                              : tensor_bits(t, t->ints, t->last_int, 1, &bits);
+        v->number = t->dtype == EVENT_BOOL ? bits != 0 : (uint8_t)bits;
+        break;
+    case EVENT_INT8:
+        v->is_number = tensor_bits(t, t->ints, t->last_int, 1, &bits);
+        v->number = (int8_t)(uint8_t)bits;
+        break;
+    case EVENT_INT16:
+    case EVENT_UINT16:
+        v->is_number = tensor_bits(t, t->ints, t->last_int, 2, &bits);
+        v->number = t->dtype == EVENT_INT16 ? (int16_t)(uint16_t)bits : (uint16_t)bits;
+        break;
+    case EVENT_HALF:
+    case EVENT_BFLOAT16:
+        v->is_number = tensor_bits(t, t->halves.count, t->halves.last, 2, &bits);
+        v->number = t->dtype == EVENT_HALF ? half_double((uint16_t)bits)
+                                           : (double)bits_float((uint32_t)(uint16_t)bits << 16);
+        break;
+    case EVENT_UINT32:
+        v->is_number = tensor_bits(t, t->words.count, t->words.last, 4, &bits);
+        v->number = (double)(uint32_t)bits;
+        break;
+    case EVENT_UINT64:
+        v->is_number = tensor_bits(t, t->doublewords.count, t->doublewords.last, 8, &bits);
+        v->number = (double)bits;
+        v->is_rounded = v->is_number && (v->number >= 18446744073709551616.0 || (uint64_t)v->number != bits);
+        break;
+    default:
+        break;
+    }
 }
 
 static void tensor_number(const struct tensor *t, struct event_value *v)
@@ -228,6 +279,7 @@ static void tensor_number(const struct tensor *t, struct event_value *v)
         v->is_rounded = v->is_number && (v->number >= 9223372036854775808.0 || (int64_t)v->number != (int64_t)bits);
         break;
     default:
+        tensor_rare_number(t, v);
         break;
     }
 }
@@ -248,6 +300,8 @@ static int scan_metadata(const uint8_t *p, size_t n, struct event_value *v)
     struct field f, inner;
 
     v->has_metadata = 1;
+    v->metadata = p;
+    v->metadata_length = n;
     while (p < end) {
         if (!take(&p, end, &f))
             return 0;
@@ -299,6 +353,8 @@ static int scan_value(const uint8_t *p, size_t n, struct event_value *v, const u
     int good = 1;
 
     value_init(v);
+    v->bytes = p;
+    v->length = n;
     while (p < end && good) {
         *bad = p;
         if (!take(&p, end, &f))

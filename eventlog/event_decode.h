@@ -35,7 +35,11 @@ enum event_kind { /* of a value */
     EVENT_VALUE_TENSOR,
 };
 
-enum event_dtype { EVENT_FLOAT = 1, EVENT_DOUBLE = 2, EVENT_INT32 = 3, EVENT_STRING = 7, EVENT_INT64 = 9 };
+enum event_dtype {
+    EVENT_FLOAT = 1, EVENT_DOUBLE = 2, EVENT_INT32 = 3, EVENT_UINT8 = 4, EVENT_INT16 = 5, EVENT_INT8 = 6,
+    EVENT_STRING = 7, EVENT_COMPLEX64 = 8, EVENT_INT64 = 9, EVENT_BOOL = 10, EVENT_BFLOAT16 = 14, EVENT_UINT16 = 17,
+    EVENT_COMPLEX128 = 18, EVENT_HALF = 19, EVENT_UINT32 = 22, EVENT_UINT64 = 23,
+};
 
 struct event_value {
     const char *tag;    /* tag_length bytes, no NUL; "" where absent */
@@ -43,12 +47,16 @@ struct event_value {
     enum event_kind kind;
     int dtype;          /* of a tensor, enum event_dtype or another of TensorFlow's numbers */
     int rank;           /* of a tensor: how many dimensions its shape has, 0 without one */
-    int is_number;      /* 1: number holds the value: simple_value, or a tensor of one float, double, int32 or int64 */
-    int is_rounded;     /* 1: an int64 that no double holds exactly */
+    int is_number;      /* 1: number holds the value: simple_value, or a tensor of one float, integer or bool */
+    int is_rounded;     /* 1: an int64 or uint64 that no double holds exactly */
     double number;
     const char *plugin; /* plugin_length bytes of metadata.plugin_data.plugin_name, "" where absent */
     size_t plugin_length;
     int has_metadata;
+    const uint8_t *metadata; /* metadata_length bytes of a serialized SummaryMetadata, the last if there are several */
+    size_t metadata_length;
+    const uint8_t *bytes;    /* length bytes: the whole Summary.Value */
+    size_t length;
     int is_utf8;        /* 0: the tag or another string is not */
 };
 

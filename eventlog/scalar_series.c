@@ -19,12 +19,17 @@ void scalar_run_release(struct scalar_run *r)
     for (size_t i = 0; i < r->count; i++) {
         free(r->series[i].tag);
         free(r->series[i].plugin);
+        free(r->series[i].metadata);
         free(r->series[i].points);
         free(r->series[i].marks);
     }
     free(r->series);
     free(r->slots);
-    scalar_run_init(r, r->view, r->keep_order, r->store);
+    r->series = NULL;
+    r->slots = NULL;
+    r->count = r->capacity = r->guess = r->slot_count = 0;
+    r->left_out = r->rounded = r->numbered = 0;
+    r->file_ended = 0;
 }
 
 void scalar_run_restart(struct scalar_run *r)
@@ -95,10 +100,16 @@ static struct scalar_series *add_series(struct scalar_run *r, const struct event
                 : v->kind == EVENT_VALUE_AUDIO                                      ? strdup("audio")
                 : v->kind == EVENT_VALUE_HISTOGRAM                                  ? strdup("histograms")
                                                          : strndup(v->plugin, v->plugin_length);
-    if (!s->plugin) {
+    if (v->metadata && s->plugin && (s->metadata = malloc(v->metadata_length + 1))) {
+        memcpy(s->metadata, v->metadata, v->metadata_length);
+        s->metadata_length = v->metadata_length;
+    }
+    if (!s->plugin || (v->metadata && !s->metadata)) {
         free(s->tag);
+        free(s->plugin);
         return NULL;
     }
+    s->number = r->count;
     s->first_kind = v->kind;
     s->first_dtype = v->dtype;
     s->hash = hash;
@@ -244,6 +255,8 @@ int scalar_run_event(struct scalar_run *r, const struct event *event, struct err
         unsigned from;
         int rc = scalar_run_value(r, event, &value, &point, &s, &from, e);
 
+        if (rc == 0 && r->other)
+            rc = r->other(r->context, s, event, &value, e);
         if (rc < 0)
             return rc;
         if (rc == 0 || !r->store)

@@ -2,8 +2,8 @@
  * scalar_series.h - the points of one run, gathered by tag while its events go by, under one of three views of what a
  * log means. Feed it the files of a run in order; then finish and read the series. One thread at a time.
  *
- * A point is a simple_value, or a tensor of one float, double, int32 or int64 in a series whose first value in the run
- * belonged to the plugin `scalars`. Other values are counted only.
+ * A point is a simple_value, or a tensor of one float, integer or bool in a series whose first value in the run belonged
+ * to the plugin `scalars`. Other values are counted only, and handed to whoever asks for them.
  */
 #ifndef EVENTLOG_SCALAR_SERIES_H
 #define EVENTLOG_SCALAR_SERIES_H
@@ -40,6 +40,9 @@ struct scalar_series {
     char *plugin;  /* of the first value of the tag in the run; "" if none was given */
     enum event_kind first_kind;
     int first_dtype;
+    size_t number;         /* its place among the series of the run, by first appearance */
+    char *metadata;        /* metadata_length bytes: the SummaryMetadata of the first value, NULL if it had none */
+    size_t metadata_length;
     struct scalar_point *points; /* count of them, in reading order until scalar_series_sort() */
     size_t count, capacity;
     uint64_t *marks;       /* per point: its number in the run << 8 | SCALAR_*; NULL where all are alike and no order
@@ -58,6 +61,10 @@ struct scalar_run {
     uint64_t left_out; /* points that the view took away, after scalar_run_finish() */
     uint64_t rounded;  /* points from an int64 that no double holds */
     uint64_t numbered; /* points read so far */
+    /* Unless NULL: gets the values that are no points from scalar_run_event(); not OK ends it. */
+    int (*other)(void *context, const struct scalar_series *s, const struct event *event,
+                 const struct event_value *value, struct error *e);
+    void *context;
     /* private */
     enum scalar_view view;
     int keep_order, store, file_ended;
