@@ -1,10 +1,11 @@
 #include "base/number.h"
 
+#include "base/bytes.h"
+
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,112 +13,271 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
 
+/*
+ * ---- the shortest digits: Schubfach (R. Giulietti, "The Schubfach way to render doubles", 2020) ----------------------
+ *
+ * A double is c 2^q; the reals that read back as it are the interval from (c - 1/2) 2^q to (c + 1/2) 2^q, whose ends
+ * belong to it if c is even; the lower half is a quarter where c 2^q is a power of two. With 10^k the largest power of
+ * ten that is not longer than the interval, a multiple of 10^k lies in it, and at most one of 10^(k+1): that one is
+ * the shortest decimal if it exists, else the multiple of 10^k that is nearest to the double.
+ *
+ * All is compared after multiplication by 4 10^-k. powers[] holds 10^-k as 128 bits, rounded up; the paper shows that
+ * the 192-bit product of it and a c of up to 55 bits, cut to its integer part with a last bit that says "and something
+ * more" (round_to_odd), compares with whole numbers as the exact product does.
+ */
+enum { POWER_MIN = -292, POWER_MAX = 324, POWERS = POWER_MAX - POWER_MIN + 1, WORDS = 40, EXACT = 55 };
+
+struct power { /* 10^n = (high 2^64 + low) 2^(floor(log2(10^n)) - 127), rounded up */
+    uint64_t high, low;
+};
+
+static struct power powers[POWERS]; /* written under `once`, only read afterwards */
+
+/* floor(log10(2^e)), floor(log10(3/4 2^e)), floor(log2(10^e)): right for all exponents a double can have. */
+static int log10_of_2(int e)
+{
+    return (int)((int64_t)e * 661971961083 >> 41);
+}
+
+static int log10_of_3_quarters_2(int e)
+{
+    return (int)(((int64_t)e * 661971961083 - 274743187321) >> 41);
+}
+
+static int log2_of_10(int e)
+{
+    return (int)((int64_t)e * 913124641741 >> 38);
+}
+
+/* The highest 128 bits of the number in 32-bit words, lowest first; exact: what is below them is 0. */
+static struct power top_bits(const uint32_t words[WORDS], int exact)
+{
+    unsigned __int128 top = 0;
+    int i = WORDS - 1, shift;
+
+    while (!words[i])
+        i--;
+    shift = __builtin_clz(words[i]);
+    for (int k = 0; k < 4; k++)
+        top = top << 32 | (i - k >= 0 ? words[i - k] : 0);
+    if (shift)
+        top = top << shift | (i >= 4 ? words[i - 4] >> (32 - shift) : 0);
+    top += !exact;
+    return (struct power){ (uint64_t)(top >> 64), (uint64_t)top };
+}
+
+/* Powers of ten have the leading bits of powers of five: those are made by multiplying 1, and dividing a large power of
+ * two, by 5 again and again; floor(floor(x / 5) / 5) is floor(x / 25), so no error builds up. */
+static void prepare_powers(void)
+{
+    uint32_t words[WORDS] = { 1 };
+
+    for (int n = 0; n <= POWER_MAX; n++) {
+        uint64_t carry = 0;
+
+        powers[n - POWER_MIN] = top_bits(words, n <= EXACT); /* 5^55 has 128 bits */
+        for (int i = 0; i < WORDS; i++) {
+            carry += (uint64_t)words[i] * 5;
+            words[i] = (uint32_t)carry;
+            carry >>= 32;
+        }
+    }
+    memset(words, 0, sizeof words);
+    words[WORDS - 1] = 1u << 31;
+    for (int n = -1; n >= POWER_MIN; n--) {
+        uint64_t rest = 0;
+
+        for (int i = WORDS - 1; i >= 0; i--) {
+            rest = rest << 32 | words[i];
+            words[i] = (uint32_t)(rest / 5);
+            rest %= 5;
+        }
+        powers[n - POWER_MIN] = top_bits(words, 0);
+    }
+}
+
+static uint64_t round_to_odd(struct power g, uint64_t c)
+{
+    unsigned __int128 low = (unsigned __int128)g.low * c, high = (unsigned __int128)g.high * c + (uint64_t)(low >> 64);
+
+    return (uint64_t)(high >> 64) | ((uint64_t)high > 1);
+}
+
+/* c 2^q as digits 10^*exponent; uneven: the neighbour below is half as far as the one above. */
+static uint64_t shortest_digits(uint64_t c, int q, int uneven, int *exponent)
+{
+    int k = uneven ? log10_of_3_quarters_2(q) : log10_of_2(q), h = q + log2_of_10(-k) + 1;
+    struct power g = powers[-k - POWER_MIN];
+    uint64_t odd = c & 1, middle = round_to_odd(g, 4 * c << h);
+    uint64_t lower = round_to_odd(g, (4 * c - 2 + (uint64_t)uneven) << h) + odd;
+    uint64_t upper = round_to_odd(g, (4 * c + 2) << h) - odd;
+    uint64_t below = middle / 4, tens = below / 10;
+    int low_in = lower <= 40 * tens, high_in = 40 * tens + 40 <= upper;
+
+    if (low_in != high_in) {
+        *exponent = k + 1;
+        return tens + (uint64_t)high_in;
+    }
+    *exponent = k;
+    low_in = lower <= 4 * below;
+    high_in = 4 * below + 4 <= upper;
+    if (low_in != high_in)
+        return below + (uint64_t)high_in;
+    return below + (middle > 4 * below + 2 || (middle == 4 * below + 2 && below & 1));
+}
+
 static void prepare(void)
 {
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    prepare_powers();
 }
 
-static double read_back(const char *text, int single)
+/* ---- layout ---------------------------------------------------------------------------------------------------- */
+
+static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+                            "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+
+static void two(char *out, uint32_t v)
 {
-    return single ? (double)strtof_l(text, NULL, c_locale) : strtod_l(text, NULL, c_locale);
+    memcpy(out, pairs + 2 * v, 2);
 }
 
-/* Digits of x (finite, > 0), the fewest that read back, without zeros at the end; *point is the place of the decimal
- * point relative to the first digit. A power of two has a nearer neighbour below than above, so the nearest 16 digits
- * can miss the interval while the next 16-digit number is inside it: that is the second try. */
-static int shortest_digits(double x, int single, char digits[20], int *point)
+static void eight(char *out, uint32_t v)
 {
-    int low = single ? 6 : 15, high = single ? 9 : 17, n = 0, precision;
-    char text[40], upper[40], *c;
+    uint32_t high = v / 10000, low = v % 10000;
 
-    if (x < (single ? 1.17549435e-38 : 2.2250738585072014e-308))
-        low = 1; /* subnormal: fewer digits may do */
-    for (precision = low; precision < high; precision++) {
-        snprintf(text, sizeof text, "%.*e", precision - 1, x);
-        if (read_back(text, single) == x)
-            break;
-    }
-    if (precision == high) {
-        int i;
+    two(out, high / 100);
+    two(out + 2, high % 100);
+    two(out + 4, low / 100);
+    two(out + 6, low % 100);
+}
 
-        snprintf(text, sizeof text, "%.*e", high - 1, x);
-        snprintf(upper, sizeof upper, "%.*e", high - 2, x);
-        for (i = high - 1; i >= 0; i--) { /* upper, "d.ddd": last digit up by one; upper[1] is the point */
-            if (i == 1)
-                continue;
-            if (upper[i] != '9') {
-                upper[i]++;
-                break;
-            }
-            upper[i] = '0';
-        }
-        if (i >= 0 && read_back(upper, single) == x)
-            memcpy(text, upper, sizeof text);
-    }
-    for (c = text; *c != 'e'; c++)
-        if (*c >= '0' && *c <= '9')
-            digits[n++] = *c;
-    while (n > 1 && digits[n - 1] == '0')
-        n--;
-    digits[n] = '\0';
-    *point = atoi(c + 1) + 1;
-    return n;
+/* v < 10^17 as 17 digits. */
+static void seventeen(char *out, uint64_t v)
+{
+    uint64_t high = v / 100000000;
+
+    *out = (char)('0' + high / 100000000);
+    eight(out + 1, (uint32_t)(high % 100000000));
+    eight(out + 9, (uint32_t)(v % 100000000));
 }
 
 /* Wall times nearly always are whole microseconds: for 1e9 <= x < 2^32 the spacing of doubles is below one unit of the
  * sixth decimal, so if the nearest microsecond divides back to x, its digits are the shortest. */
 static int microseconds(double x, char *out)
 {
-    uint64_t k = (uint64_t)rint(x * 1e6);
-    int n;
+    uint64_t k = (uint64_t)(x * 1e6 + 0.5);
+    char digits[17];
+    int n = 17;
 
-    if (!(x >= 1e9 && x < 4294967296.0) || (double)k / 1e6 != x)
+    if ((double)k / 1e6 != x)
         return 0;
-    n = sprintf(out, "%llu.%06llu", (unsigned long long)(k / 1000000), (unsigned long long)(k % 1000000));
-    while (out[n - 1] == '0' && out[n - 2] != '.')
-        out[--n] = '\0';
+    seventeen(digits, k); /* the first is 0 */
+    memcpy(out, digits + 1, 10);
+    out[10] = '.';
+    memcpy(out + 11, digits + 11, 6);
+    while (out[n - 1] == '0' && n > 12)
+        n--;
     return n;
 }
 
-static int text_of(double x, int single, char *out)
+/* digits 10^exponent, digits > 0, as repr() writes it; out has room for NUMBER_TEXT_MAX - 2. Copies of fixed length,
+ * quicker than one of n bytes, may leave more behind the text. */
+static int lay_out(uint64_t digits, int exponent, char *out)
 {
-    char digits[20], *start = out;
-    locale_t before;
-    int n, point;
+    char text[17 + 16];
+    const char *first = text;
+    int n, point, start = 0;
 
-    pthread_once(&once, prepare);
-    if (isnan(x))
-        return (int)strlen(strcpy(out, "nan"));
-    if (signbit(x))
-        *out++ = '-';
-    x = fabs(x);
-    if (isinf(x) || x == 0)
-        return (int)(strlen(strcpy(out, x == 0 ? "0.0" : "inf")) + (size_t)(out - start));
-    if (x >= 1e9 && x < 4294967296.0 && !single && (n = microseconds(x, out)))
-        return n + (int)(out - start);
-    before = uselocale(c_locale);
-    n = shortest_digits(x, single, digits, &point);
-    uselocale(before);
-    if (point > 16 || point <= -4)
-        out += sprintf(out, "%c%s%se%c%02d", digits[0], n > 1 ? "." : "", digits + 1, point > 0 ? '+' : '-',
-                       abs(point - 1));
-    else if (point <= 0)
-        out += sprintf(out, "0.%.*s%s", -point, "000", digits);
-    else if (point >= n)
-        out += sprintf(out, "%s%.*s.0", digits, point - n, "0000000000000000");
-    else
-        out += sprintf(out, "%.*s.%s", point, digits, digits + point);
-    return (int)(out - start);
+    seventeen(text, digits);
+    while (*first == '0')
+        first++;
+    n = (int)(text + 17 - first);
+    point = n + exponent; /* the place of the decimal point relative to the first digit */
+    while (first[n - 1] == '0')
+        n--;
+    if (point > 16 || point <= -4) {
+        int e = point > 0 ? point - 1 : 1 - point;
+
+        out[start++] = *first;
+        if (n > 1)
+            out[start++] = '.';
+        memcpy(out + start, first + 1, 16);
+        start += n - 1;
+        out[start++] = 'e';
+        out[start++] = point > 0 ? '+' : '-';
+        if (e >= 100)
+            out[start++] = (char)('0' + e / 100);
+        two(out + start, (uint32_t)e % 100);
+        return start + 2;
+    }
+    if (point <= 0) {
+        memcpy(out, "0.000", 5);
+        memcpy(out + 2 - point, first, 17);
+        return 2 - point + n;
+    }
+    if (point >= n) {
+        memcpy(out, first, (size_t)n);
+        memset(out + n, '0', (size_t)(point - n));
+        memcpy(out + point, ".0", 2);
+        return point + 2;
+    }
+    memcpy(out, first, 16);
+    out[point] = '.';
+    memcpy(out + point + 1, first + point, point <= 8 ? 16 : 9);
+    return n + 1;
+}
+
+/* What is not finite, and zero; the sign of a NaN is not kept. */
+static int special(uint64_t fraction, int is_zero, int negative, char *out)
+{
+    const char *text = is_zero ? "-0.0" : fraction ? "-nan" : "-inf";
+    int from = !negative || (!is_zero && fraction);
+
+    memcpy(out, text + from, (size_t)(5 - from));
+    return 4 - from;
 }
 
 int number_text(double x, char *out)
 {
-    return text_of(x, 0, out);
+    uint64_t bits = double_bits(x), fraction = bits & (((uint64_t)1 << 52) - 1), digits;
+    int biased = (int)(bits >> 52) & 2047, negative = (int)(bits >> 63), n = 0, exponent;
+
+    if (biased == 2047 || !(bits << 1))
+        return special(fraction, biased != 2047, negative, out);
+    if (negative) {
+        out[n++] = '-';
+        x = -x;
+    }
+    if (x >= 1e9 && x < 4294967296.0 && (exponent = microseconds(x, out + n)) > 0) {
+        n += exponent;
+        out[n] = '\0';
+        return n;
+    }
+    pthread_once(&once, prepare);
+    digits = biased ? shortest_digits(fraction | (uint64_t)1 << 52, biased - 1075, !fraction && biased > 1, &exponent)
+                    : shortest_digits(fraction, -1074, 0, &exponent);
+    n += lay_out(digits, exponent, out + n);
+    out[n] = '\0';
+    return n;
 }
 
 int number_text_float(float x, char *out)
 {
-    return text_of((double)x, 1, out);
+    uint32_t bits = float_bits(x), fraction = bits & ((1u << 23) - 1);
+    int biased = (int)(bits >> 23) & 255, negative = (int)(bits >> 31), n = 0, exponent;
+    uint64_t digits;
+
+    if (biased == 255 || !(bits << 1))
+        return special(fraction, biased != 255, negative, out);
+    if (negative)
+        out[n++] = '-';
+    pthread_once(&once, prepare);
+    digits = biased ? shortest_digits(fraction | 1u << 23, biased - 150, !fraction && biased > 1, &exponent)
+                    : shortest_digits(fraction, -149, 0, &exponent);
+    n += lay_out(digits, exponent, out + n);
+    out[n] = '\0';
+    return n;
 }
 
 int number_parse_int(const char *text, int64_t *out)

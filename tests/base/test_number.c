@@ -1,4 +1,4 @@
-/* Numbers as text: vectors checked with CPython's repr(), and every text must read back as the same bits. */
+/* Numbers as text: vectors checked with CPython's repr(); the fast way against a slow one that is plain to see. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,63 +42,182 @@ static void test_vectors(void **state)
     }
 }
 
-/* Reads back as the same bits, and no text with a digit less does. */
+/*
+ * The slow way, by printf and strtod: the fewest digits that read back, of several such the nearest. A power of two has
+ * a nearer neighbour below than above, so the nearest 16 digits can miss the interval while the next 16-digit number
+ * is inside it: that is the second try.
+ */
+static int reference_digits(double x, int single, char digits[20], int *point)
+{
+    int low = single ? 6 : 15, high = single ? 9 : 17, n = 0, precision;
+    char text[40], upper[40], *c;
+
+    if (x < (single ? 1.17549435e-38 : 2.2250738585072014e-308))
+        low = 1; /* subnormal: fewer digits may do */
+    for (precision = low; precision < high; precision++) {
+        snprintf(text, sizeof text, "%.*e", precision - 1, x);
+        if ((single ? (double)strtof(text, NULL) : strtod(text, NULL)) == x)
+            break;
+    }
+    if (precision == high) {
+        int i;
+
+        snprintf(text, sizeof text, "%.*e", high - 1, x);
+        snprintf(upper, sizeof upper, "%.*e", high - 2, x);
+        for (i = high - 1; i >= 0; i--) { /* upper, "d.ddd": last digit up by one; upper[1] is the point */
+            if (i == 1)
+                continue;
+            if (upper[i] != '9') {
+                upper[i]++;
+                break;
+            }
+            upper[i] = '0';
+        }
+        if (i >= 0 && (single ? (double)strtof(upper, NULL) : strtod(upper, NULL)) == x)
+            memcpy(text, upper, sizeof text);
+    }
+    for (c = text; *c != 'e'; c++)
+        if (*c >= '0' && *c <= '9')
+            digits[n++] = *c;
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    digits[n] = '\0';
+    *point = atoi(c + 1) + 1;
+    return n;
+}
+
+static void reference(double x, int single, char *out)
+{
+    char digits[20];
+    int n, point;
+
+    if (signbit(x))
+        *out++ = '-';
+    n = reference_digits(fabs(x), single, digits, &point);
+    if (point > 16 || point <= -4)
+        sprintf(out, "%c%s%se%c%02d", digits[0], n > 1 ? "." : "", digits + 1, point > 0 ? '+' : '-', abs(point - 1));
+    else if (point <= 0)
+        sprintf(out, "0.%.*s%s", -point, "000", digits);
+    else if (point >= n)
+        sprintf(out, "%s%.*s.0", digits, point - n, "0000000000000000");
+    else
+        sprintf(out, "%.*s.%s", point, digits, digits + point);
+}
+
 static void check(uint64_t bits)
 {
     double x = bits_double(bits), back;
-    char text[NUMBER_TEXT_MAX], shorter[64];
-    int digits = 0;
+    char text[NUMBER_TEXT_MAX], want[64];
 
-    if (!isfinite(x))
+    if (!isfinite(x) || x == 0)
         return;
-    number_text(x, text);
+    reference(x, 0, want);
+    if (number_text(x, text) != (int)strlen(text) || strcmp(text, want) != 0)
+        fail_msg("%016llx became %s, not %s", (unsigned long long)bits, text, want);
     if (!number_parse_double(text, &back) || double_bits(back) != bits)
-        fail_msg("%016llx became %s", (unsigned long long)bits, text);
-    for (const char *c = text; *c && *c != 'e'; c++)
-        digits += *c >= '0' && *c <= '9' && (digits || *c != '0');
-    if (strstr(text, ".0") && !strstr(text, ".0e") && text[strlen(text) - 2] == '.')
-        return; /* whole numbers show all their digits */
-    if (digits > 1) {
-        snprintf(shorter, sizeof shorter, "%.*e", digits - 2, x);
-        if (double_bits(strtod(shorter, NULL)) == bits)
-            fail_msg("%s is longer than %s", text, shorter);
-    }
+        fail_msg("%016llx became %s, which is another number", (unsigned long long)bits, text);
 }
 
-static void test_round_trip(void **state)
+static void check_float(uint32_t bits)
+{
+    float x = bits_float(bits);
+    char text[NUMBER_TEXT_MAX], want[64];
+
+    if (!isfinite(x) || x == 0)
+        return;
+    reference((double)x, 1, want);
+    if (number_text_float(x, text) != (int)strlen(text) || strcmp(text, want) != 0)
+        fail_msg("%08x became %s, not %s", bits, text, want);
+    if (float_bits(strtof(text, NULL)) != bits)
+        fail_msg("%08x became %s, which is another number", bits, text);
+}
+
+/* Every power of two with its neighbours: there the intervals are uneven. */
+static void test_powers_of_two(void **state)
+{
+    (void)state;
+    for (uint64_t exponent = 0; exponent < 2047; exponent++)
+        for (int side = -2; side <= 2; side++)
+            check((exponent << 52) + (uint64_t)side);
+    for (int bit = 0; bit < 52; bit++)
+        for (int side = -2; side <= 2; side++)
+            check(((uint64_t)1 << bit) + (uint64_t)side);
+    for (uint32_t exponent = 0; exponent < 255; exponent++)
+        for (int side = -2; side <= 2; side++)
+            check_float((exponent << 23) + (uint32_t)side);
+}
+
+static void test_powers_of_ten(void **state)
+{
+    char text[32];
+
+    (void)state;
+    for (int n = -324; n <= 308; n++)
+        for (int first = 1; first < 10; first++) {
+            uint64_t bits;
+
+            snprintf(text, sizeof text, "%de%d", first, n);
+            bits = double_bits(strtod(text, NULL));
+            for (int side = -1; side <= 1; side++)
+                check(bits + (uint64_t)side);
+            check_float(float_bits(strtof(text, NULL)));
+        }
+}
+
+static void test_subnormals(void **state)
 {
     struct random r;
 
     (void)state;
-    for (uint64_t exponent = 0; exponent < 2047; exponent++)
-        for (int side = -1; side <= 1; side++)
-            check((exponent << 52) + (uint64_t)side);
+    for (uint32_t bits = 1; bits < 5000; bits++) {
+        check(bits);
+        check_float(bits);
+    }
+    random_init(&r, 4, RANDOM_TEST, 0, 0);
+    for (int i = 0; i < 5000; i++) {
+        uint64_t bits = (uint64_t)random_u32(&r) << 32 | random_u32(&r);
+
+        check(bits >> (12 + i % 50));
+        check_float((uint32_t)bits >> (9 + i % 20));
+    }
+}
+
+static void test_random_bits(void **state)
+{
+    struct random r;
+
+    (void)state;
     random_init(&r, 5, RANDOM_TEST, 0, 0);
-    for (int i = 0; i < 60000; i++) {
+    for (int i = 0; i < 40000; i++) {
         uint64_t bits = (uint64_t)random_u32(&r) << 32 | random_u32(&r);
 
         check(bits);
         check(double_bits((double)bits_float((uint32_t)bits)));
+        check_float((uint32_t)bits);
     }
 }
 
-static void test_floats(void **state)
+/* Numbers as logs hold them: wall times of every fineness, whole numbers, short decimals, losses. */
+static void test_usual(void **state)
 {
+    static const double scales[] = { 1, 10, 100, 1000, 1e6, 1e7, 1e9 };
     char text[NUMBER_TEXT_MAX];
     struct random r;
 
     (void)state;
     number_text_float(0.1f, text);
     assert_string_equal(text, "0.1");
+    number_text_float(-16777216.0f, text);
+    assert_string_equal(text, "-16777216.0");
     random_init(&r, 6, RANDOM_TEST, 0, 0);
-    for (int i = 0; i < 60000; i++) {
-        uint32_t bits = random_u32(&r);
+    for (int i = 0; i < 20000; i++) {
+        double whole = random_u32(&r), scale = scales[i % 7], fraction = random_u32(&r) % (uint32_t)scale;
 
-        if (!isfinite(bits_float(bits)))
-            continue;
-        number_text_float(bits_float(bits), text);
-        if (float_bits(strtof(text, NULL)) != bits)
-            fail_msg("%08x became %s", bits, text);
+        check(double_bits(1e9 + whole / 1.4 + fraction / scale));
+        check(double_bits(999999999 + fraction / scale));
+        check(double_bits(4294967295 + fraction / scale));
+        check(double_bits(floor(whole * whole / scale)));
+        check(double_bits(-whole / scale));
     }
 }
 
@@ -132,8 +251,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_floats),
+        cmocka_unit_test(test_powers_of_two),
+        cmocka_unit_test(test_powers_of_ten),
+        cmocka_unit_test(test_subnormals),
+        cmocka_unit_test(test_random_bits),
+        cmocka_unit_test(test_usual),
         cmocka_unit_test(test_parsing),
     };
 
