@@ -1,6 +1,8 @@
 #include "base/options.h"
 
 #include "base/number.h"
+#include "base/options_describe.h"
+#include "base/subcommand.h"
 #include "base/version.h"
 
 #include <math.h>
@@ -194,6 +196,10 @@ int options_parse(const struct options *o, int argc, char **argv, int *positiona
 {
     int kept = 0, ended = 0, rc = OK;
 
+    if (argc == 2 && !strcmp(argv[1], "--describe")) {
+        options_describe(o, stdout);
+        return OPTIONS_DONE;
+    }
     for (int i = 1; i < argc; i++) {
         const char *argument = argv[i];
 
@@ -215,6 +221,8 @@ int options_parse(const struct options *o, int argc, char **argv, int *positiona
             return rc;
     }
     *positional = kept;
+    if ((size_t)kept < o->least || (o->most && (size_t)kept > o->most))
+        return error_set(e, ERR_ARG, "%s '%s --help' tells more", o->wanted, o->program);
     return OPTIONS_RUN;
 }
 
@@ -239,9 +247,15 @@ static void wrap(FILE *out, const char *text, size_t at, size_t indent)
     putc('\n', out);
 }
 
-void options_print_paragraph(const char *text, FILE *out)
+static void print_commands(const struct options *o, FILE *out)
 {
-    wrap(out, text, 0, 0);
+    size_t widest = 0;
+
+    for (size_t i = 0; i < o->command_count; i++)
+        widest = strlen(o->commands[i].name) > widest ? strlen(o->commands[i].name) : widest;
+    fprintf(out, "\ncommands ('%s COMMAND --help' tells all about one):\n", o->program);
+    for (size_t i = 0; i < o->command_count; i++)
+        fprintf(out, "  %-*s  %s\n", (int)widest, o->commands[i].name, o->commands[i].help);
 }
 
 void options_print_help(const struct options *o, FILE *out)
@@ -250,6 +264,8 @@ void options_print_help(const struct options *o, FILE *out)
 
     fprintf(out, "usage: %s %s\n\n", o->program, o->usage);
     wrap(out, o->summary, 0, 0);
+    if (o->command_count)
+        print_commands(o, out);
     for (size_t i = 0; i < o->count; i++) {
         const struct option *row = &o->table[i];
         char head[128];

@@ -39,6 +39,8 @@ struct option {
     int given;            /* out: how often it was given */
 };
 
+struct subcommand;
+
 struct options {
     const char *program;  /* "trainer", "eventlog export" */
     const char *usage;    /* after the program's name: "[OPTION...] PATH..." */
@@ -46,16 +48,20 @@ struct options {
     const char *examples; /* lines, each ending in a newline */
     struct option *table;
     size_t count;
+    size_t least, most;   /* positional arguments; most 0: as many as are given */
+    const char *wanted;   /* said when they are not: "which log?", "one checkpoint at a time;" */
+    const struct subcommand *commands; /* of a program that has some (subcommand.h) */
+    size_t command_count;
 };
 
 enum { OPTIONS_RUN = 0, OPTIONS_DONE = 1 }; /* DONE: --help or --version was printed on stdout, exit 0 */
 
 /* Parses argv[1..]. Positional arguments are moved to argv[1..*positional], in order. Returns OPTIONS_RUN,
- * OPTIONS_DONE, or ERR_ARG with a sentence that names the option and suggests the nearest known one. */
+ * OPTIONS_DONE, or ERR_ARG with a sentence that names the option and suggests the nearest known one.
+ * `--describe` alone prints the table as JSON, from which man pages and completions are made (options_describe.h). */
 int options_parse(const struct options *o, int argc, char **argv, int *positional, struct error *e);
 
 void options_print_help(const struct options *o, FILE *out);
-void options_print_paragraph(const char *text, FILE *out); /* in lines of at most 100 columns */
 
 /* The item of names (count) nearest to `word` by edit distance, NULL when none is near. Borrowed from names. */
 const char *options_nearest(const char *word, const char *const *names, size_t count);

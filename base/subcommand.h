@@ -5,29 +5,23 @@
 #ifndef BASE_SUBCOMMAND_H
 #define BASE_SUBCOMMAND_H
 
-#include <stddef.h>
+#include "base/options.h"
 
 enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2 }; /* 1: the answer is no, or there is damage; 2: usage, or input */
 
+/* run gets the arguments from the command's own name on and returns the status. Asked for --describe it prints its
+ * options and does nothing else, as options_parse() does it. */
 struct subcommand {
     const char *name; /* "rename-tag" */
     const char *help; /* one line */
-    int (*run)(int argc, char **argv); /* gets the arguments from the command's own name on; returns the status */
+    int (*run)(int argc, char **argv);
 };
 
-struct subcommands {
-    const char *program;  /* "eventlog" */
-    const char *usage;    /* after the program's name: "COMMAND [OPTION...] PATH..." */
-    const char *summary;  /* what it does and what its arguments are, a paragraph */
-    const char *examples; /* lines, each ending in a newline */
-    const struct subcommand *table;
-    size_t count;
-};
+/* The row of that name among o's commands, NULL where there is none. Borrowed. */
+const struct subcommand *subcommand_find(const struct options *o, const char *name);
 
-/* The row of that name, NULL where there is none. Borrowed from the table. */
-const struct subcommand *subcommand_find(const struct subcommands *s, const char *name);
-
-/* main() of such a program: runs the command that argv[1] names, or prints what is asked for. Returns the status. */
-int subcommand_main(const struct subcommands *s, int argc, char **argv);
+/* main() of a program that does nothing without a command: runs the one that argv[1] names, `help COMMAND` as
+ * `COMMAND --help`, or prints what is asked for. Returns the status. */
+int subcommand_main(const struct options *o, int argc, char **argv);
 
 #endif

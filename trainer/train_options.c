@@ -217,10 +217,12 @@ int train_options_parse(struct train_options *out, int argc, char **argv, struct
                          .servers = 1, .sync = 1, .augment = 1, .max_steps = 1000, .keep = 5, .log_every = 10,
                          .seed = 1, .deadline = 60, .bucket_bytes = 262144 };
     struct option table[ROWS];
-    struct options o = { "trainer", "[OPTION...]",
-                         "Trains a model on one or more ranks, writes TensorFlow checkpoints and TensorBoard events. "
-                         "Without mpirun it is one rank.",
-                         examples, table, 0 };
+    struct options o = {
+        .program = "trainer", .usage = "[OPTION...]",
+        .summary = "Trains a model on one or more ranks, writes TensorFlow checkpoints and TensorBoard events. "
+                   "Without mpirun it is one rank.",
+        .examples = examples, .table = table,
+    };
     int positional, rc;
 
     o.count = fill_table(table, &c);

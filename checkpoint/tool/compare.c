@@ -332,6 +332,7 @@ int command_compare(int argc, char **argv)
         .examples = "  checkpoint compare mpi/model.ckpt-700 ps/model.ckpt-700\n"
                     "  checkpoint compare a b --tolerance 1e-5 --absolute 1e-8 --tensor '*/weights'\n",
         .table = table, .count = sizeof table / sizeof *table,
+        .least = 2, .most = 2, .wanted = "two checkpoints are compared;",
     };
     struct error e = { .code = OK };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
@@ -339,8 +340,6 @@ int command_compare(int argc, char **argv)
     x.program = options.program;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && count != 2)
-        rc = error_set(&e, ERR_ARG, "two checkpoints are compared; 'checkpoint compare --help' tells more");
     if (rc == OK && (rc = source_open(&x.a, argv[1], &e)) == OK && (rc = source_open(&x.b, argv[2], &e)) == OK)
         rc = compare_all(&x, &e);
     status = rc != OK ? command_fail(x.program, &e) : command_finish(x.program, differ(&x) ? EXIT_NO : EXIT_DONE);

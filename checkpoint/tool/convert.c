@@ -119,6 +119,7 @@ int command_convert(int argc, char **argv)
                     "  checkpoint convert model.safetensors ckpt/model.ckpt-0\n"
                     "  checkpoint convert ckpt arrays/ --tensor '*/weights'\n",
         .table = table, .count = sizeof table / sizeof *table,
+        .least = 2, .most = 2, .wanted = "a source and a destination are wanted;",
     };
     struct error e = { .code = OK };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
@@ -126,8 +127,6 @@ int command_convert(int argc, char **argv)
     c.program = options.program;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && count != 2)
-        rc = error_set(&e, ERR_ARG, "a source and a destination are wanted; 'checkpoint convert --help' tells more");
     if (rc == OK) {
         c.to = argv[2];
         rc = convert(&c, argv[1], format ? format : format_of(argv[2]), &e);

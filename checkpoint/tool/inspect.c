@@ -485,6 +485,7 @@ int command_inspect(int argc, char **argv)
         .examples = "  checkpoint inspect ckpt --tensor 'conv1/*'\n  checkpoint inspect ckpt --all\n"
                     "  checkpoint inspect ckpt/model.ckpt-700 --json | jq '.tensors[] | select(.nan > 0)'\n",
         .table = table, .count = sizeof table / sizeof *table,
+        .least = 1, .most = 1, .wanted = "one checkpoint at a time;",
     };
     struct error e = { .code = OK };
     int count = 0, rc = options_parse(&options, argc, argv, &count, &e);
@@ -492,8 +493,6 @@ int command_inspect(int argc, char **argv)
     x.program = options.program;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && count != 1)
-        rc = error_set(&e, ERR_ARG, "one checkpoint at a time; 'checkpoint inspect --help' tells more");
     if (rc == OK)
         rc = x.all ? show_directory(&x, argv[1], &e) : show_checkpoint(&x, argv[1], &e);
     buffer_release(&x.text);

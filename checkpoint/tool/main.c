@@ -7,14 +7,14 @@ static const struct subcommand commands[] = { CHECKPOINT_COMMANDS(ROW) };
 
 int main(int argc, char **argv)
 {
-    static const struct subcommands checkpoint = {
+    static const struct options checkpoint = {
         .program = "checkpoint", .usage = "COMMAND [OPTION...] PATH...",
         .summary = "Reads TensorFlow V2 checkpoints and safetensors files. PATH is a prefix (ckpt/model.ckpt-700), a "
                    "directory (its newest checkpoint), or a file (model.safetensors).",
         .examples = "  checkpoint inspect ckpt                                what is in the newest checkpoint\n"
                     "  checkpoint compare mpi/model.ckpt-700 ps/model.ckpt-700 --tolerance 1e-5\n"
                     "  checkpoint convert ckpt model.safetensors\n",
-        .table = commands, .count = sizeof commands / sizeof *commands,
+        .commands = commands, .command_count = sizeof commands / sizeof *commands,
     };
 
     return subcommand_main(&checkpoint, argc, argv);

@@ -391,6 +391,7 @@ int command_verify(int argc, char **argv)
                    "usage, or no such checkpoint.",
         .examples = "  checkpoint verify ckpt/model.ckpt-700\n  checkpoint verify ckpt --json\n",
         .table = table, .count = sizeof table / sizeof *table,
+        .least = 1, .wanted = "which checkpoint?",
     };
     struct error e = { .code = OK };
     int count = 0, rc = options_parse(&options, argc, argv, &count, &e);
@@ -398,8 +399,6 @@ int command_verify(int argc, char **argv)
     v.program = options.program;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && !count)
-        rc = error_set(&e, ERR_ARG, "which checkpoint? 'checkpoint verify --help' tells more");
     if (rc != OK)
         return command_fail(v.program, &e);
     if (v.json)

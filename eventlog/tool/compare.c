@@ -452,6 +452,7 @@ int command_compare(int argc, char **argv)
         .examples = "  eventlog compare mpi/eval ps/eval\n"
                     "  eventlog compare logs -o curves.svg --tag precision --x relative --smoothing 0.6\n",
         .table = table, .count = sizeof table / sizeof *table,
+        .least = 1, .wanted = "which runs?",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
@@ -459,8 +460,6 @@ int command_compare(int argc, char **argv)
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && !count)
-        rc = error_set(&e, ERR_ARG, "which runs? 'eventlog compare --help' tells more");
     if (rc != OK)
         return scan_fail(&s, &e);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) != EXIT_DONE)

@@ -407,6 +407,7 @@ int command_export(int argc, char **argv)
         .summary = "Writes the scalar points of event files as text, every number exact. Status 1: nothing matched, or "
                    "a file was damaged (the place is told, the sound part is written); 2: usage or I/O.",
         .examples = examples, .table = table, .count = sizeof table / sizeof *table,
+        .least = 1, .wanted = "which log directory?",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
@@ -414,8 +415,6 @@ int command_export(int argc, char **argv)
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && !count)
-        rc = error_set(&e, ERR_ARG, "which log directory? 'eventlog export --help' tells more");
     if (rc != OK || check(&options, &a, &e) != OK)
         return scan_fail(&s, &e);
     if (a.output && !strcmp(a.output, "-"))

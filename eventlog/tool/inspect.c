@@ -305,6 +305,7 @@ int command_inspect(int argc, char **argv)
                    "Status 1: no event files, or damage; 2: usage or I/O.",
         .examples = "  eventlog inspect logs\n  eventlog inspect logs --json | jq '.runs[].series[] | {tag, points}'\n",
         .table = table, .count = sizeof table / sizeof *table,
+        .least = 1, .wanted = "which log directory?",
     };
     struct error e = { 0 };
     struct output *out;
@@ -314,8 +315,6 @@ int command_inspect(int argc, char **argv)
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && !count)
-        rc = error_set(&e, ERR_ARG, "which log directory? 'eventlog inspect --help' tells more");
     if (rc != OK)
         return scan_fail(&s, &e);
     if (json)

@@ -7,12 +7,12 @@ static const struct subcommand commands[] = { EVENTLOG_COMMANDS(ROW) };
 
 int main(int argc, char **argv)
 {
-    static const struct subcommands eventlog = {
+    static const struct options eventlog = {
         .program = "eventlog", .usage = "COMMAND [OPTION...] PATH...",
         .summary = "Reads TensorBoard event files. PATH is a log directory, a run in it, or one event file.",
         .examples = "  eventlog export logs -o points.csv           every point of every run\n"
                     "  eventlog compare mpi/eval ps/eval -o a.svg   two runs in one picture\n",
-        .table = commands, .count = sizeof commands / sizeof *commands,
+        .commands = commands, .command_count = sizeof commands / sizeof *commands,
     };
 
     return subcommand_main(&eventlog, argc, argv);

@@ -79,6 +79,7 @@ int command_repair(int argc, char **argv)
         .examples = "  eventlog repair events.out.tfevents.1700000000.host.1.0 -o sound/events.out.tfevents.1\n"
                     "  eventlog repair --in-place logs/train/events.out.tfevents.*\n",
         .table = table, .count = sizeof table / sizeof *table,
+        .least = 1, .wanted = "which file?",
     };
     struct error e = { 0 };
     int count = 0, status = EXIT_DONE, rc = options_parse(&options, argc, argv, &count, &e);
@@ -86,9 +87,7 @@ int command_repair(int argc, char **argv)
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && !count)
-        rc = error_set(&e, ERR_ARG, "which file? 'eventlog repair --help' tells more");
-    else if (rc == OK && !to == !in_place)
+    if (rc == OK && !to == !in_place)
         rc = error_set(&e, ERR_ARG, "where to? one of -o NEW and --in-place; 'eventlog repair --help' tells more");
     else if (rc == OK && to && count > 1)
         rc = error_set(&e, ERR_ARG, "one FILE only with -o; --in-place takes several");

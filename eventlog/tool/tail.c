@@ -384,6 +384,7 @@ int command_tail(int argc, char **argv)
                    "that goes away is waited for. Status 0: done; 1: no point at all, or damage; 2: usage or I/O.",
         .examples = "  eventlog tail -f logs\n  eventlog tail -f -n 0 --tag 'loss*' --json logs | jq .value\n",
         .table = table, .count = sizeof table / sizeof *table,
+        .least = 1, .wanted = "which log?",
     };
     struct error e = { 0 };
     struct rlimit limit;
@@ -392,8 +393,6 @@ int command_tail(int argc, char **argv)
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && !count)
-        rc = error_set(&e, ERR_ARG, "which log? 'eventlog tail --help' tells more");
     if (rc != OK)
         return scan_fail(&s, &e);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) { /* a descriptor a file */

@@ -256,6 +256,7 @@ int command_verify(int argc, char **argv)
                    "or no event files; 2: usage, or something could not be read.",
         .examples = "  eventlog verify logs\n  eventlog verify --strict --json logs | jq '.findings[].kind'\n",
         .table = table, .count = sizeof table / sizeof *table,
+        .least = 1, .wanted = "which log?",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
@@ -263,8 +264,6 @@ int command_verify(int argc, char **argv)
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && !count)
-        rc = error_set(&e, ERR_ARG, "which log? 'eventlog verify --help' tells more");
     if (rc != OK)
         return scan_fail(&s, &e);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) != EXIT_DONE)

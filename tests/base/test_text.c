@@ -113,7 +113,8 @@ static int parse(const char *line, int64_t *steps, int *sync, const char **mode,
         { OPTION_FLAG, 0, "sync", sync, NULL, "Wait.", NULL, 0, 0, 0 },
         { OPTION_CHOICE, 0, "run-option", mode, "NAME", "Which.", "mpi|ps|single", 0, 0, 0 },
     };
-    struct options o = { "trainer", "[OPTION...]", "Trains.", "  trainer\n", table, 3 };
+    struct options o = { .program = "trainer", .usage = "[OPTION...]", .summary = "Trains.",
+                         .examples = "  trainer\n", .table = table, .count = 3 };
     static char copy[200];
     char *argv[20] = { copy };
     int argc = 1, rc;

@@ -1,0 +1,19 @@
+/*
+ * options_describe.h - a command line's table as JSON, for the programs that make man pages and completions of it.
+ *
+ *   {"program", "version", "usage", "summary", "examples",
+ *    "options": [{"kind": "flag|text|int|double|choice|list", "letter", "name", "argument", "help", "choices": [...]}
+ *                or {"kind": "heading", "help"}, ...],
+ *    "commands": [{"name", "help", "command": such an object}, ...]}
+ *
+ * letter and argument are null, choices and commands empty where there are none.
+ */
+#ifndef BASE_OPTIONS_DESCRIBE_H
+#define BASE_OPTIONS_DESCRIBE_H
+
+#include "base/options.h"
+
+/* One line. Commands describe themselves on standard output, so out is that where there are any. */
+void options_describe(const struct options *o, FILE *out);
+
+#endif

@@ -1,0 +1,155 @@
+/* Programs of several commands: which one runs, what is printed, what is suggested; and how a table describes itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/options_describe.h"
+#include "base/subcommand.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a call prints on standard output and standard error, and what it returned. */
+struct outcome {
+    int status;
+    char out[4096], err[4096];
+};
+
+static int run_alpha(int argc, char **argv)
+{
+    int64_t steps = 1;
+    struct option table[] = {
+        { .kind = OPTION_HEADING, .help = "How much:" },
+        { .kind = OPTION_INT, .letter = 'n', .name = "steps", .value = &steps, .argument = "N", .help = "so many" },
+        { .kind = OPTION_CHOICE, .name = "order", .help = "a \"word\"", .choices = "up|down" },
+    };
+    const struct options o = {
+        .program = "tool alpha", .usage = "[OPTION...] PATH", .summary = "Does it.", .examples = "  tool alpha x\n",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .most = 2, .wanted = "one or two paths;",
+    };
+    struct error e = { 0 };
+    int count = 0, rc = options_parse(&o, argc, argv, &count, &e);
+
+    if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc != OK)
+        fprintf(stderr, "%s\n", e.message);
+    return rc != OK ? EXIT_USAGE : 40 + count;
+}
+
+static int run_rename(int argc, char **argv)
+{
+    const struct options o = { .program = "tool rename-tag", .usage = "", .summary = "Renames." };
+    struct error e = { 0 };
+    int count = 0;
+
+    return options_parse(&o, argc, argv, &count, &e) == OPTIONS_DONE ? EXIT_DONE : 50;
+}
+
+static const struct subcommand commands[] = {
+    { "alpha", "the first", run_alpha },
+    { "rename-tag", "the second", run_rename },
+};
+static const struct options tool = {
+    .program = "tool", .usage = "COMMAND", .summary = "Has commands.", .examples = "  tool alpha x\n",
+    .commands = commands, .command_count = 2,
+};
+
+static void put_back(int fd, int kept, FILE *file, char *text, size_t room)
+{
+    size_t n;
+
+    dup2(kept, fd);
+    close(kept);
+    rewind(file);
+    n = fread(text, 1, room - 1, file);
+    text[n] = '\0';
+    fclose(file);
+}
+
+static struct outcome run(const char *line)
+{
+    struct outcome o = { .status = -1 };
+    char words[256], *argv[16], *state = NULL;
+    int argc = 0, out = dup(1), err = dup(2);
+    FILE *out_file = tmpfile(), *err_file = tmpfile();
+
+    assert_true(out_file && err_file && out >= 0 && err >= 0);
+    snprintf(words, sizeof words, "%s", line);
+    for (char *word = strtok_r(words, " ", &state); word; word = strtok_r(NULL, " ", &state))
+        argv[argc++] = word;
+    argv[argc] = NULL;
+    fflush(stdout);
+    dup2(fileno(out_file), 1);
+    dup2(fileno(err_file), 2);
+    o.status = subcommand_main(&tool, argc, argv);
+    fflush(stdout);
+    put_back(1, out, out_file, o.out, sizeof o.out);
+    put_back(2, err, err_file, o.err, sizeof o.err);
+    return o;
+}
+
+static void test_dispatch(void **state)
+{
+    static const struct { const char *line; int status; const char *out, *err; } cases[] = {
+        { "tool alpha x", 41, "", "" },
+        { "tool alpha -n 3 x y", 42, "", "" },
+        { "tool alpha", EXIT_USAGE, "", "one or two paths; 'tool alpha --help' tells more" },
+        { "tool alpha x y z", EXIT_USAGE, "", "one or two paths;" },
+        { "tool alpha -- --help", 41, "", "" },
+        { "tool rename-tag x", 50, "", "" },
+        { "tool", EXIT_USAGE, "", "tool: no command; 'tool --help' lists them" },
+        { "tool rename-tga", EXIT_USAGE, "", "unknown command 'rename-tga' (did you mean rename-tag?)" },
+        { "tool --setps", EXIT_USAGE, "", "unknown option --setps" },
+        { "tool --help", EXIT_DONE, "usage: tool COMMAND\n", "" },
+        { "tool -h", EXIT_DONE, "  alpha       the first\n  rename-tag  the second\n", "" },
+        { "tool help", EXIT_DONE, "examples:\n  tool alpha x\n", "" },
+        { "tool help alpha", EXIT_DONE, "usage: tool alpha [OPTION...] PATH\n", "" },
+        { "tool help alhpa", EXIT_USAGE, "", "(did you mean alpha?)" },
+        { "tool --version", EXIT_DONE, "tool (evalboard) ", "" },
+        { "tool alpha --version", EXIT_DONE, "tool alpha (evalboard) ", "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct outcome o = run(cases[i].line);
+
+        if (o.status != cases[i].status || !strstr(o.out, cases[i].out) || !strstr(o.err, cases[i].err))
+            fail_msg("%s: status %d, not %d, out '%s', err '%s'", cases[i].line, o.status, cases[i].status, o.out,
+                     o.err);
+        assert_int_equal(!*o.err, !*cases[i].err);
+    }
+}
+
+static void test_describe(void **state)
+{
+    static const char alpha[] =
+        ",\"usage\":\"[OPTION...] PATH\",\"summary\":\"Does it.\",\"examples\":\"  tool alpha x\\n\",\"options\":["
+        "{\"kind\":\"heading\",\"help\":\"How much:\"},"
+        "{\"kind\":\"int\",\"help\":\"so many\",\"letter\":\"n\",\"name\":\"steps\",\"argument\":\"N\",\"choices\":[]},"
+        "{\"kind\":\"choice\",\"help\":\"a \\\"word\\\"\",\"letter\":null,\"name\":\"order\",\"argument\":null,"
+        "\"choices\":[\"up\",\"down\"]}],\"commands\":[]}\n";
+    struct outcome o = run("tool alpha --describe");
+
+    (void)state;
+    assert_int_equal(o.status, EXIT_DONE);
+    assert_non_null(strstr(o.out, "{\"program\":\"tool alpha\",\"version\":\""));
+    assert_non_null(strstr(o.out, alpha));
+    o = run("tool --describe");
+    assert_int_equal(o.status, EXIT_DONE);
+    assert_non_null(strstr(o.out, ",\"options\":[],\"commands\":[{\"name\":\"alpha\",\"help\":\"the first\",\"command\":"
+                                  "{\"program\":\"tool alpha\""));
+    assert_non_null(strstr(o.out, alpha));
+    assert_non_null(strstr(o.out, "},{\"name\":\"rename-tag\",\"help\":\"the second\",\"command\":"));
+    assert_null(strstr(run("tool alpha --describe x").out, "{")); /* only alone: it is no option */
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = { cmocka_unit_test(test_dispatch), cmocka_unit_test(test_describe) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
