@@ -4,6 +4,7 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "eventlog/log_check.h"
+#include "eventlog/log_replace.h"
 #include "eventlog/record_file.h"
 
 #include <errno.h>
@@ -191,16 +192,6 @@ int log_repair_copy(const struct io *io, const char *path, int fd, const char *t
 
 /* ---- files ----------------------------------------------------------------------------------------------------- */
 
-/* A name beside path that TensorBoard does not read, for the file while it is written. */
-static int temporary_name(char *out, size_t size, const char *path, struct error *e)
-{
-    const char *base = file_base_name(path);
-
-    if (snprintf(out, size, "%.*s.eventlog.%ld.tmp", (int)(base - path), path, (long)getpid()) >= (int)size)
-        return error_set(e, ERR_ARG, "%s: path too long", path);
-    return OK;
-}
-
 /* Writes the sound records to the temporary file, down to the disk. */
 static int write_temporary(const struct io *io, struct record_file *f, const char *temporary, struct log_repair *r,
                            struct error *e)
@@ -239,7 +230,7 @@ int log_repair_to(const struct io *io, const char *path, const char *to, int for
     else if (rc == OK && !force && lstat(to, &st) == 0)
         rc = error_set(e, ERR_ARG, "%s: exists already; -f writes over it", to);
     if (rc == OK)
-        rc = temporary_name(temporary, sizeof temporary, to, e);
+        rc = log_replace_temporary_name(temporary, sizeof temporary, to, e);
     if (rc == OK && (rc = write_temporary(io, &f, temporary, r, e)) == OK) {
         if (io->rename(io->context, temporary, to) < 0) {
             rc = error_system(e, "%s: cannot be put in its place", to);
@@ -250,74 +241,6 @@ int log_repair_to(const struct io *io, const char *path, const char *to, int for
     }
     record_file_close(&f);
     return rc;
-}
-
-int log_repair_backup_name(char *out, size_t size, const char *path, struct error *e)
-{
-    const char *at = file_base_name(path), *hit;
-    struct buffer b = BUFFER_EMPTY;
-    int rc = OK;
-
-    buffer_append(&b, path, (size_t)(at - path));
-    for (; (hit = strstr(at, "tfevents")); at = hit + 8) {
-        buffer_append(&b, at, (size_t)(hit - at));
-        buffer_append_text(&b, "tf-events");
-    }
-    buffer_append_text(&b, at);
-    buffer_append_text(&b, ".bak");
-    if (!buffer_ok(&b))
-        rc = error_set(e, ERR_NOMEM, "%s: out of memory for a name", path);
-    else if (b.length >= size)
-        rc = error_set(e, ERR_ARG, "%s: path too long", path);
-    else
-        memcpy(out, b.data, b.length + 1);
-    buffer_release(&b);
-    return rc;
-}
-
-/* Whether somebody has the file open for writing: the kernel gives no read lease then. Where it gives none at all (some
- * network file systems, files of others), only growth tells. */
-static int open_for_writing(int fd)
-{
-    int held = fcntl(fd, F_SETLEASE, F_RDLCK);
-
-    if (held == 0)
-        fcntl(fd, F_SETLEASE, F_UNLCK);
-    return held < 0 && errno == EAGAIN;
-}
-
-static int still_the_same(const struct record_file *f, const char *path, const struct stat *before, struct error *e)
-{
-    struct stat now;
-
-    if (stat(path, &now) < 0)
-        return error_system(e, "%s: is gone", path);
-    if (open_for_writing(f->fd) || now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
-        now.st_size != before->st_size || now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
-        now.st_mtim.tv_nsec != before->st_mtim.tv_nsec)
-        return error_set(e, ERR_ARG, "%s: is being written; end its writer first, or repair a copy with -o", path);
-    return OK;
-}
-
-/* Puts the temporary file in the place of path, whose bytes get the backup's name first. */
-static int exchange(const struct io *io, const char *path, const char *temporary, struct error *e)
-{
-    char backup[PATH_MAX];
-    int rc = log_repair_backup_name(backup, sizeof backup, path, e);
-
-    if (rc != OK)
-        return rc;
-    if (link(path, backup) < 0) {
-        if (errno == EEXIST)
-            return error_set(e, ERR_ARG, "%s: is there already, from an earlier repair; move it away", backup);
-        return error_system(e, "%s: cannot link the old file to this name", backup);
-    }
-    if (io->rename(io->context, temporary, path) < 0) {
-        rc = error_system(e, "%s: cannot be replaced", path);
-        unlink(backup);
-        return rc;
-    }
-    return file_sync_parent(io, path, e);
 }
 
 int log_repair_in_place(const struct io *io, const char *given, int *changed, struct log_repair *r, struct error *e)
@@ -337,15 +260,15 @@ int log_repair_in_place(const struct io *io, const char *given, int *changed, st
         rc = error_system(e, "%s: cannot be looked at", path);
         goto out;
     }
-    if ((rc = still_the_same(&f, path, &before, e)) != OK || (rc = copy_file(&f, io, -1, path, r, e)) != OK ||
+    if ((rc = log_replace_unchanged(f.fd, path, &before, e)) != OK || (rc = copy_file(&f, io, -1, path, r, e)) != OK ||
         r->bytes == r->size)
         goto out;
     record_parser_init(&f.parser, 0, 0);
-    if ((rc = temporary_name(temporary, sizeof temporary, path, e)) != OK ||
+    if ((rc = log_replace_temporary_name(temporary, sizeof temporary, path, e)) != OK ||
         (rc = write_temporary(io, &f, temporary, r, e)) != OK)
         goto out;
-    if ((rc = still_the_same(&f, path, &before, e)) == OK)
-        rc = exchange(io, path, temporary, e);
+    if ((rc = log_replace_unchanged(f.fd, path, &before, e)) == OK)
+        rc = log_replace_exchange(io, path, temporary, e);
     if (rc == OK)
         *changed = 1;
     else

@@ -30,13 +30,10 @@ int log_repair_to(const struct io *io, const char *path, const char *to, int for
 
 /*
  * The repaired file in place of the old one, by rename, with the old one beside it under a name that no TensorBoard
- * reads: log_repair_backup_name(). A sound file is left alone and has no backup (*changed 0). ERR_ARG: somebody has it
+ * reads: log_replace_backup_name(). A sound file is left alone and has no backup (*changed 0). ERR_ARG: somebody has it
  * open for writing (asked of the kernel, so of this machine only), it grew or changed meanwhile, or a backup is there.
  * A TensorBoard that runs goes on reading the old file until it is started again.
  */
 int log_repair_in_place(const struct io *io, const char *path, int *changed, struct log_repair *r, struct error *e);
-
-/* directory/NAME -> directory/NAME.bak with every `tfevents` in NAME as `tf-events`; ERR_ARG: too long for out. */
-int log_repair_backup_name(char *out, size_t size, const char *path, struct error *e);
 
 #endif

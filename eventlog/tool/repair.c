@@ -1,6 +1,7 @@
 /* eventlog repair: a damaged event file as a sound one. */
 #include "base/json.h"
 #include "eventlog/log_repair.h"
+#include "eventlog/log_replace.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/scan.h"
 
@@ -50,7 +51,7 @@ static int repair(const char *path, const char *to, int in_place, int force, int
         return rc;
     }
     if ((rc = log_repair_in_place(NULL, path, &changed, &r, e)) == OK &&
-        (rc = log_repair_backup_name(backup, sizeof backup, path, e)) == OK)
+        (rc = log_replace_backup_name(backup, sizeof backup, path, e)) == OK)
         print(json, path, changed ? path : NULL, changed ? backup : NULL, &r);
     return rc;
 }

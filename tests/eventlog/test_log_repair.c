@@ -1,6 +1,7 @@
 /* Repair over every cut and every flipped bit of a small file, over torn records that were written over, and with
  * every call failing in turn; in place with a backup, and not while somebody writes. */
 #include "eventlog/log_repair.h"
+#include "eventlog/log_replace.h"
 
 #include "base/bytes.h"
 #include "base/file.h"
@@ -298,9 +299,9 @@ static void test_backup_names(void **state)
     char out[64];
     (void)state;
 
-    assert_int_equal(log_repair_backup_name(out, sizeof out, "tfevents/a.tfevents.tfevents", NULL), OK);
+    assert_int_equal(log_replace_backup_name(out, sizeof out, "tfevents/a.tfevents.tfevents", NULL), OK);
     assert_string_equal(out, "tfevents/a.tf-events.tf-events.bak");
-    assert_int_equal(log_repair_backup_name(out, 10, "a.tfevents", NULL), ERR_ARG);
+    assert_int_equal(log_replace_backup_name(out, 10, "a.tfevents", NULL), ERR_ARG);
 }
 
 int main(void)
