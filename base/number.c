@@ -14,7 +14,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
 
 /*
- * ---- the shortest digits: Schubfach (R. Giulietti, "The Schubfach way to render doubles", 2020) ----------------------
+ * ---- the shortest digits: Schubfach (R. Giulietti, "The Schubfach way to render doubles", 2020) --------------------
  *
  * A double is c 2^q; the reals that read back as it are the interval from (c - 1/2) 2^q to (c + 1/2) 2^q, whose ends
  * belong to it if c is even; the lower half is a quarter where c 2^q is a power of two. With 10^k the largest power of
@@ -134,8 +134,9 @@ static void prepare(void)
 
 /* ---- layout ---------------------------------------------------------------------------------------------------- */
 
-static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
-                            "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                            "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                            "8081828384858687888990919293949596979899";
 
 static void two(char *out, uint32_t v)
 {

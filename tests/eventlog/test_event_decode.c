@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "tests/eventlog/hex.h"
+#include "tests/eventlog/same_event.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,6 +122,63 @@ static void test_tensorflow_event(void **state)
     assert_false(event.is_utf8);
 }
 
+/* Usual events with any one byte changed to anything: the quick way and the long one agree. */
+static void test_quick_way(void **state)
+{
+    static const char *const rows[] = {
+        "09 c4 05 b7 3d 99 d6 d7 41 10 4d 2a 0f 0a 0d 0a 06 6c 6f 73 73 c3 a9 15 00 00 00 40",
+        "09 c4 05 b7 3d 99 d6 d7 41 10 ff 4d 2a 10 0a 0e 0a 00 42 0a 08 01 12 00 22 04 a4 70 7d 3f",
+        "09 c4 05 b7 3d 99 d6 d7 41 10 4d 2a 25 0a 23 0a 08 61 63 63 75 72 61 63 79 42 0a 08 01 12 00"
+        "2a 04 a4 70 7d 3f 4a 0b 0a 09 0a 07 73 63 61 6c 61 72 73",
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint8_t hex[100], *bytes;
+        size_t n = hex_bytes(rows[i], hex);
+        struct event event;
+
+        bytes = malloc(n);
+        memcpy(bytes, hex, n);
+        for (size_t at = 0; at < n; at++)
+            for (unsigned byte = 0; byte < 256; byte++) {
+                bytes[at] = (uint8_t)byte;
+                if (!same_the_long_way(bytes, n, event_decode(bytes, n, &event, NULL), &event))
+                    fail_msg("row %zu, byte %zu = %02x", i, at, byte);
+                bytes[at] = hex[at];
+            }
+        for (size_t cut = 1; cut < n; cut++) {
+            uint8_t *end = malloc(cut); /* of its own, so that a sanitizer sees one byte too many */
+
+            memcpy(end, bytes, cut);
+            assert_true(same_the_long_way(end, cut, event_decode(end, cut, &event, NULL), &event));
+            free(end);
+        }
+        free(bytes);
+    }
+}
+
+/* Lengths of one byte end at 127: beyond, the byte that a length would be is half of another. */
+static void test_quick_way_long_tags(void **state)
+{
+    (void)state;
+    for (unsigned tag = 90; tag < 150; tag++) {
+        uint8_t bytes[200] = { 0x09, 0xc4, 0x05, 0xb7, 0x3d, 0x99, 0xd6, 0xd7, 0x41, 0x10, 0x4d };
+        size_t n = 11 + 11 + tag;
+        struct event event;
+
+        bytes[11] = 0x2a;
+        bytes[12] = (uint8_t)(tag + 9);
+        bytes[13] = 0x0a;
+        bytes[14] = (uint8_t)(tag + 7);
+        bytes[15] = 0x0a;
+        bytes[16] = (uint8_t)tag;
+        memset(bytes + 17, 'a', tag);
+        bytes[17 + tag] = 0x15;
+        assert_true(same_the_long_way(bytes, n, event_decode(bytes, n, &event, NULL), &event));
+    }
+}
+
 static void test_large_int64(void **state)
 {
     static const struct { const char *hex; int rounded; } rows[] = {
@@ -159,6 +217,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_tensorflow_event),
+        cmocka_unit_test(test_quick_way),
+        cmocka_unit_test(test_quick_way_long_tags),
         cmocka_unit_test(test_large_int64),
         cmocka_unit_test(test_session_log),
     };

@@ -1,5 +1,8 @@
-/* Any bytes as an Event: the scan stays inside them, and the walk finds the values that the scan counted. */
+/* Any bytes as an Event: the scan stays inside them, the walk finds the values that the scan counted, and the quick way
+ * through the usual events sees what the long one sees. */
 #include "eventlog/event_decode.h"
+
+#include "tests/eventlog/same_event.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free(copy);
         return 0;
     }
+    if (!same_the_long_way(copy, size, 0, &event))
+        abort();
     event_values_init(&values, &event);
     while (event_values_next(&values, &value)) {
         count++;
