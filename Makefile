@@ -1,10 +1,12 @@
 # evalboard: trainer, evaluator, eventlog, checkpoint. `make` builds, `make test` tests, `make demo` shows.
 # V=1 shows commands; SAN=address,undefined or SAN=thread builds apart with sanitizers; ONEDNN=0 leaves oneDNN out;
-# PEERS=all adds TensorFlow, PyTorch and safetensors to the tests. CC, CFLAGS, LDFLAGS, PREFIX, DESTDIR are yours.
+# PEERS=all adds TensorFlow, PyTorch and safetensors to the tests. CC, CFLAGS, LDFLAGS, PREFIX, LIBDIR, DESTDIR are yours.
 
 CC      ?= cc
+OBJCOPY ?= objcopy
 CFLAGS  ?= -O2 -g
 PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
 PEERS   ?=
 comma   := ,
 B       := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
@@ -16,7 +18,7 @@ PACKAGES = build-essential pkg-config protobuf-c-compiler protobuf-compiler libp
            libcmocka-dev python3 python3-venv dataset-fashion-mnist chromium chromium-driver
 CONFIG   = pkg-config
 MODULES  = libprotobuf-c zlib libpng jansson openblas
-NEEDS_BUILD := $(filter-out deps clean help,$(or $(MAKECMDGOALS),all))
+NEEDS_BUILD := $(filter-out deps clean help uninstall,$(or $(MAKECMDGOALS),all))
 BOOTSTRAP   := $(filter test demo bench,$(MAKECMDGOALS))
 HAVE_ALL    := $(shell $(CONFIG) --exists $(MODULES) ompi-c cmocka 2>/dev/null && command -v protoc-c mpirun >/dev/null && echo yes)
 
@@ -44,10 +46,14 @@ PROTO     := $(sort $(wildcard proto/*.proto))
 GENERATED := $(patsubst %.proto,$(B)/generated/%.pb-c.c,$(PROTO))
 
 lib       = $(B)/lib/lib$1.a
+VERSION   := $(shell sed -n 's/^.define EVALBOARD_VERSION "\(.*\)"$$/\1/p' base/version.h)
+# What is installed for others: build/lib/ holds what our own programs link, which shows all its names.
+EVENTLOG_SO := libeventlog.so.$(VERSION)
+PRODUCT   := $(addprefix $(B)/product/,libeventlog.a $(EVENTLOG_SO) libeventlog.so.0 libeventlog.so)
 PROGRAMS  := $(addprefix $(B)/bin/,$(if $(wildcard trainer/main.c),trainer) $(if $(wildcard evaluator/main.c),evaluator) \
              $(if $(TOOL_C),eventlog) $(if $(CHECKPOINT_TOOL_C),checkpoint))
 
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(if $(SAN),,$(PRODUCT))
 
 $(call lib,base):       $(call objects,$(BASE_C))
 $(call lib,proto):      $(GENERATED:.c=.o)
@@ -92,6 +98,22 @@ $(B)/bin/checkpoint: $(call objects,$(CHECKPOINT_TOOL_C)) $(NEEDS_checkpoint)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_checkpoint)
 
+# ---- libeventlog for others ----------------------------------------------------------------------------------------
+# Only eventlog.h's functions are seen: what is hidden in the shared library is made local in the static one, so that it
+# cannot meet a name of the user's. The rest of base and proto is taken in as far as it is needed.
+ARCHIVES = -Wl,--whole-archive $(call lib,eventlog) -Wl,--no-whole-archive $(call lib,proto) $(NEEDS_base)
+$(B)/product/$(EVENTLOG_SO): $(NEEDS_eventlog) eventlog/libeventlog.map
+	$(call say,LINK)
+	$(Q)$(LINK) -shared -Wl,-soname,libeventlog.so.0 -Wl,--version-script=eventlog/libeventlog.map \
+	    $(if $(SAN),,-Wl,-z$(comma)defs) -Wl,--gc-sections -o $@ $(ARCHIVES) $(SYSTEM_eventlog)
+$(B)/product/libeventlog.so.0 $(B)/product/libeventlog.so: $(B)/product/$(EVENTLOG_SO)
+	$(Q)ln -sf $(EVENTLOG_SO) $@
+$(B)/product/libeventlog.a: $(NEEDS_eventlog)
+	$(call say,AR  )
+	$(Q)$(CC) -r -nostdlib -o $(@:.a=.o) $(ARCHIVES)
+	$(Q)$(OBJCOPY) --localize-hidden $(@:.a=.o)
+	$(Q)rm -f $@; $(AR) rcs $@ $(@:.a=.o)
+
 # ---- tests: tests/<folder>/test_<module>.c is one program of that folder -------------------------------------------
 TEST_FOLDERS = base eventlog checkpoint dataset model trainer evaluator
 TEST_C    := $(sort $(foreach f,$(TEST_FOLDERS),$(wildcard tests/$f/test_*.c)))
@@ -126,19 +148,22 @@ $(B)/tests/mpi/%.o $(B)/bench/%.o: EXTRA = $(MPI_CFLAGS)
 MODEL_FLAGS ?= -ftree-vectorize -fvect-cost-model=dynamic
 $(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
+# What libeventlog.so is made of.
+PIC = -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
+$(B)/base/%.o $(B)/eventlog/%.o $(B)/generated/%.o: SHARED = $(PIC)
 
 $(B)/%.o: %.c Makefile
 	$(call say,CC  )
-	$(Q)$(CC) $(OURS) $(EXTRA) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(OURS) $(SHARED) $(EXTRA) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/double/%.o: %.c Makefile
 	$(call say,CC  )
 	$(Q)$(CC) $(OURS) -DREAL_DOUBLE $(EXTRA) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/generated/proto/%.pb-c.c: proto/%.proto
 	$(call say,PROTO)
 	$(Q)protoc-c --c_out=$(B)/generated $<
-$(B)/generated/%.o: $(B)/generated/%.c
+$(B)/generated/%.o: $(B)/generated/%.c Makefile
 	$(call say,CC  )
-	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I$(B)/generated $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c -o $@ $<
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I$(B)/generated $(SHARED) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c -o $@ $<
 # Generated headers first: the objects that include them cannot say so before they have been compiled once.
 $(call objects,$(EVENTLOG_C) $(TOOL_C) $(CHECKPOINT_C) $(CHECKPOINT_TOOL_C)): | $(GENERATED)
 $(B)/lib/%.a:
@@ -184,16 +209,35 @@ fuzz:
 	$(Q)$(MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined fuzzers
 	$(Q)python3 tests/fuzz/run.py --seconds $(or $(SECONDS),60) build-fuzzer-no-link-address-undefined/fuzz
 
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+# Directories are written relative to the file, so that the tree can be used where DESTDIR put it.
+$(B)/product/%.pc: packaging/%.pc.in FORCE
+	@mkdir -p $(@D)
+	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PRIVATE@|$(strip $(SYSTEM_eventlog)) -pthread|' \
+	    -e 's|@PREFIX@|$${pcfiledir}/$(shell realpath -sm --relative-to=$(LIBDIR)/pkgconfig $(PREFIX))|' $< >$@
+FORCE:
+
+# What is installed: FROM:FOLDER:MODE a word. Links are made as links.
+INSTALLED = $(foreach p,$(PROGRAMS),$p:$(PREFIX)/bin:755) eventlog/eventlog.h:$(PREFIX)/include/eventlog:644 \
+            $(B)/product/libeventlog.a:$(LIBDIR):644 $(B)/product/$(EVENTLOG_SO):$(LIBDIR):644 \
+            $(B)/product/eventlog.pc:$(LIBDIR)/pkgconfig:644
+LINKS     = $(EVENTLOG_SO):$(LIBDIR)/libeventlog.so.0 $(EVENTLOG_SO):$(LIBDIR)/libeventlog.so
+part      = $(word $2,$(subst :, ,$1))
+install: all $(B)/product/eventlog.pc
+	$(Q)$(foreach f,$(INSTALLED),install -D -m $(call part,$f,3) $(call part,$f,1) \
+	    $(DESTDIR)$(call part,$f,2)/$(notdir $(call part,$f,1)) &&) :
+	$(Q)$(foreach f,$(LINKS),ln -sf $(call part,$f,1) $(DESTDIR)$(call part,$f,2) &&) :
+	$(Q)$(if $(DESTDIR),:,ldconfig 2>/dev/null || :)
+uninstall:
+	$(Q)rm -f $(foreach f,$(INSTALLED),$(DESTDIR)$(call part,$f,2)/$(notdir $(call part,$f,1))) \
+	    $(foreach f,$(LINKS),$(DESTDIR)$(call part,$f,2))
+	$(Q)rmdir $(DESTDIR)$(PREFIX)/include/eventlog 2>/dev/null || :
 
 clean:
-	rm -rf build/bin build/lib build/tests build/generated build/double build/fuzz build-*
+	rm -rf build/bin build/lib build/product build/tests build/generated build/double build/fuzz build-*
 	rm -rf $(addprefix build/,base eventlog checkpoint dataset model trainer evaluator bench)
 
 help:
 	@sed -n 's/^# \(.*\)/\1/p' Makefile | head -3
-	@echo "targets: all test demo bench lint fuzz install clean deps"
+	@echo "targets: all test demo bench lint fuzz install uninstall clean deps"
 
-.PHONY: all deps test demo bench lint fuzz fuzzers install clean help programs-for-tests
+.PHONY: all deps test demo bench lint fuzz fuzzers install uninstall clean help FORCE programs-for-tests

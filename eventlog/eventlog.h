@@ -13,6 +13,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default) /* what stands here is what libeventlog.so shows */
+#endif
 
 enum {
     EVENTLOG_OK = 0,
@@ -295,6 +298,9 @@ const char *eventlog_writer_path(const struct eventlog_writer *writer);
 /* Flushes and frees, also when it fails. NULL is fine. */
 int eventlog_writer_close(struct eventlog_writer *writer, struct eventlog_error *error);
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif
