@@ -106,7 +106,7 @@ struct tensor {
     size_t content_length;
     uint64_t floats, doubles, ints, longs; /* how many elements each list has */
     uint64_t last_float, last_double, last_int, last_long;
-    struct { uint64_t count, last; } truths, halves, words, doublewords; /* bool_val, half_val, uint32_val, uint64_val */
+    struct { uint64_t count, last; } truths, halves, words, doublewords; /* bool_, half_, uint32_, uint64_val */
 };
 
 static int scan_shape(const uint8_t *p, size_t n, struct tensor *t)

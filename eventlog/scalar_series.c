@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum scalar_view scalar_view_of(const char *word)
+{
+    return !strcmp(word, "tensorboard") ? SCALAR_VIEW_TENSORBOARD
+           : !strcmp(word, "session")   ? SCALAR_VIEW_SESSION
+                                        : SCALAR_VIEW_ALL;
+}
+
 void scalar_run_init(struct scalar_run *r, enum scalar_view view, int keep_order, int store)
 {
     memset(r, 0, sizeof *r);

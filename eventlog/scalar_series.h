@@ -2,8 +2,8 @@
  * scalar_series.h - the points of one run, gathered by tag while its events go by, under one of three views of what a
  * log means. Feed it the files of a run in order; then finish and read the series. One thread at a time.
  *
- * A point is a simple_value, or a tensor of one float, integer or bool in a series whose first value in the run belonged
- * to the plugin `scalars`. Other values are counted only, and handed to whoever asks for them.
+ * A point is a simple_value, or a tensor of one float, integer or bool in a series whose first value in the run
+ * belonged to the plugin `scalars`. Other values are counted only, and handed to whoever asks for them.
  */
 #ifndef EVENTLOG_SCALAR_SERIES_H
 #define EVENTLOG_SCALAR_SERIES_H
@@ -71,6 +71,9 @@ struct scalar_run {
     size_t capacity, guess;
     size_t *slots, slot_count;
 };
+
+/* The view called "all", "tensorboard" or "session"; anything else is SCALAR_VIEW_ALL. */
+enum scalar_view scalar_view_of(const char *word);
 
 /* keep_order: points get their number in the run, for scalar_run_in_order(). store 0: points are only recognised, not
  * kept. Finish with scalar_run_release(). */

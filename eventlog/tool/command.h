@@ -5,7 +5,7 @@
 /* All of them: ROW(the end of command_NAME(), name, what --help says of it). A new command is one row here. */
 #define EVENTLOG_COMMANDS(ROW) \
     ROW(inspect, "inspect", "what is in a log: runs, files and how they end, series, damage") \
-    ROW(export, "export", "all points as csv, wide, json or jsonl") \
+    ROW(export, "export", "all points as csv, json, a table, a database; also for TensorBoard or Prometheus") \
     ROW(compare, "compare", "runs beside each other: a table, or the curves as an SVG picture") \
     ROW(verify, "verify", "what TensorBoard would drop, hide or stumble over: every record, every rule") \
     ROW(repair, "repair", "a damaged event file as a sound one") \

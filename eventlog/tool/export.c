@@ -1,4 +1,4 @@
-/* eventlog export: all points of a log in one of the text formats. */
+/* eventlog export: all points of a log in one of the formats. */
 #include "eventlog/tool/export.h"
 
 #include "eventlog/tool/command.h"
@@ -8,12 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct export_format *const formats[] = { &format_csv, &format_wide, &format_json, &format_jsonl };
-
-struct arguments {
-    const char *format, *output, *view, *duplicate, *order, *float32, *columns, *nonfinite, *step;
-    int force, tsv, crlf, no_run, wall_time;
+static const struct export_format *const formats[] = {
+    &format_csv, &format_wide, &format_json, &format_jsonl, &format_jsonl_series, &format_tb_csv, &format_tb_json,
+    &format_reduce, &format_prom,
 };
+
+const struct export_format *export_format_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (!strcmp(formats[i]->name, name))
+            return formats[i];
+    return NULL;
+}
 
 /* The export of one run: what its events go through. */
 struct work {
@@ -77,7 +83,7 @@ static int emit(struct work *w, const struct scalar_series *s, const struct scal
 
     if (!m)
         return ERR_NOMEM;
-    if (!m->wanted || export_dropped(&w->x, p->value))
+    if (!m->wanted || export_dropped(&w->x, p))
         return OK;
     w->format->point(&w->x, &m->prefix, p, from);
     w->x.points++;
@@ -107,6 +113,28 @@ static void restart(void *context)
     struct work *w = context;
 
     scalar_run_restart(&w->run.scalars);
+    if (w->format->run_again)
+        w->format->run_again(&w->x);
+}
+
+static int other(void *context, const struct scalar_series *s, const struct event *ev, const struct event_value *value,
+                 struct error *e)
+{
+    struct work *w = context;
+
+    if (!scan_tag_wanted(w->scan, s->tag) || !export_step_wanted(&w->x, ev->step))
+        return OK;
+    w->x.skipped++;
+    return w->format->value ? w->format->value(&w->x, s, ev, value, e) : OK;
+}
+
+/* Makes w->run the empty run of that name. */
+static void begin_run(struct work *w, const char *name, int keep_order, int store)
+{
+    w->run.name = name;
+    scalar_run_init(&w->run.scalars, scalar_view_of(w->x.options->view), keep_order, store);
+    w->run.scalars.other = other;
+    w->run.scalars.context = w;
 }
 
 static int event(void *context, const struct event *ev, struct error *e)
@@ -133,7 +161,7 @@ static int event(void *context, const struct event *ev, struct error *e)
 }
 
 /* Reads a run into w->run.scalars (or, streaming, straight through) and tells what the view leaves out. */
-static int read_run(struct work *w, const struct log_run *run, const char *view, struct error *e)
+static int read_run(struct work *w, const struct log_run *run, struct error *e)
 {
     /* What has been written cannot be taken back, so a stream does not start again. */
     const struct scan_sink sink = { w, begin_file, event, damage, NULL, w->streaming ? NULL : restart };
@@ -148,7 +176,7 @@ static int read_run(struct work *w, const struct log_run *run, const char *view,
             left_out += w->run.scalars.series[i].seen - w->run.scalars.series[i].count;
     if (left_out)
         log_line(&w->scan->log, "run %s: %llu points left out by --view=%s", run->name, (unsigned long long)left_out,
-                 view);
+                 w->x.options->view);
     if (w->run.scalars.rounded)
         log_line(&w->scan->log, "run %s: %llu whole numbers beyond 2^53 were rounded to the nearest double", run->name,
                  (unsigned long long)w->run.scalars.rounded);
@@ -211,27 +239,19 @@ static int write_in_order(struct work *w, struct error *e)
     return rc;
 }
 
-static enum scalar_view view_of(const char *word)
-{
-    return !strcmp(word, "tensorboard") ? SCALAR_VIEW_TENSORBOARD
-           : !strcmp(word, "session")   ? SCALAR_VIEW_SESSION
-                                        : SCALAR_VIEW_ALL;
-}
-
 /* Formats that write point by point: one run after the other, so memory holds one run at most. */
-static int export_points(struct work *w, const struct arguments *a, struct error *e)
+static int export_points(struct work *w, struct error *e)
 {
     struct scan *s = w->scan;
-    int in_order = !strcmp(a->order, "file"), rc = OK;
+    int in_order = !strcmp(w->x.options->order, "file"), rc = OK;
 
-    w->streaming = in_order && view_of(a->view) == SCALAR_VIEW_ALL;
+    w->streaming = in_order && scalar_view_of(w->x.options->view) == SCALAR_VIEW_ALL;
     w->format->begin(&w->x);
     for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
         if (!scan_run_wanted(s, s->directory.runs[i].name))
             continue;
-        w->run.name = s->directory.runs[i].name;
-        scalar_run_init(&w->run.scalars, view_of(a->view), in_order && !w->streaming, !w->streaming);
-        rc = read_run(w, &s->directory.runs[i], a->view, e);
+        begin_run(w, s->directory.runs[i].name, in_order && !w->streaming, !w->streaming);
+        rc = read_run(w, &s->directory.runs[i], e);
         if (rc == OK && !w->streaming)
             rc = in_order ? write_in_order(w, e) : write_sorted(w, e);
         forget_made(w);
@@ -243,7 +263,7 @@ static int export_points(struct work *w, const struct arguments *a, struct error
 }
 
 /* Takes out what is not wanted, so that the format sees only its points. */
-static int sift(struct work *w, struct error *e)
+static int sift(struct work *w, int sorted, struct error *e)
 {
     struct scalar_run *r = &w->run.scalars;
 
@@ -254,7 +274,7 @@ static int sift(struct work *w, struct error *e)
         if (!scan_tag_wanted(w->scan, s->tag))
             s->count = 0;
         for (size_t k = 0; k < s->count; k++) {
-            if (export_dropped(&w->x, s->points[k].value))
+            if (export_dropped(&w->x, &s->points[k]))
                 continue;
             s->points[kept] = s->points[k];
             if (s->marks)
@@ -262,16 +282,49 @@ static int sift(struct work *w, struct error *e)
             kept++;
         }
         s->count = kept;
-        if (scalar_series_sort(s, e) != OK)
+        if (sorted && scalar_series_sort(s, e) != OK)
             return ERR_NOMEM;
     }
     return OK;
 }
 
-static int export_runs(struct work *w, const struct arguments *a, struct error *e)
+/* Formats that write series by series, one run after the other. */
+static int export_series(struct work *w, struct error *e)
+{
+    int sorted = !w->format->reading_order && strcmp(w->x.options->order, "file") != 0;
+    struct scan *s = w->scan;
+    int rc = OK;
+
+    for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
+        struct scalar_run *r = &w->run.scalars;
+
+        if (!scan_run_wanted(s, s->directory.runs[i].name))
+            continue;
+        begin_run(w, s->directory.runs[i].name, 0, 1);
+        rc = read_run(w, &s->directory.runs[i], e);
+        if (rc == OK)
+            rc = sift(w, sorted, e);
+        scalar_run_sort(r);
+        if (rc == OK && w->format->run_read)
+            rc = w->format->run_read(&w->x, w->run.name, r, e);
+        for (size_t k = 0; k < r->count && rc == OK; k++) {
+            if (!r->series[k].count)
+                continue;
+            rc = w->format->series(&w->x, w->run.name, &r->series[k], e);
+            w->x.points += r->series[k].count;
+            log_progress(&s->log, "%s: %llu points written", w->run.name, (unsigned long long)w->x.points);
+        }
+        scalar_run_release(r);
+    }
+    return rc;
+}
+
+/* Formats that need all runs before they can write anything. */
+static int export_runs(struct work *w, struct error *e)
 {
     struct scan *s = w->scan;
     struct export_run *runs = calloc(s->directory.count + 1, sizeof *runs);
+    int sorted = strcmp(w->x.options->order, "file") != 0;
     size_t count = 0, with_points = 0;
     int rc = runs ? OK : error_set(e, ERR_NOMEM, "out of memory for %zu runs", s->directory.count);
 
@@ -280,17 +333,16 @@ static int export_runs(struct work *w, const struct arguments *a, struct error *
 
         if (!scan_run_wanted(s, s->directory.runs[i].name))
             continue;
-        w->run.name = s->directory.runs[i].name;
-        scalar_run_init(&w->run.scalars, view_of(a->view), 0, 1);
-        rc = read_run(w, &s->directory.runs[i], a->view, e);
+        begin_run(w, s->directory.runs[i].name, 0, 1);
+        rc = read_run(w, &s->directory.runs[i], e);
         if (rc == OK)
-            rc = sift(w, e);
+            rc = sift(w, sorted, e);
         for (size_t k = 0; k < w->run.scalars.count; k++)
             points |= w->run.scalars.series[k].count > 0;
         with_points += (size_t)points;
         runs[count++] = w->run;
     }
-    if (rc == OK && w->x.no_run && with_points > 1)
+    if (rc == OK && w->x.options->no_run && with_points > 1)
         rc = error_set(e, ERR_ARG, "--no-run: %zu runs are selected; choose one with --run", with_points);
     if (rc == OK)
         rc = w->format->runs(&w->x, runs, count, e);
@@ -300,67 +352,50 @@ static int export_runs(struct work *w, const struct arguments *a, struct error *
     return rc;
 }
 
-/* ---- the command line ------------------------------------------------------------------------------------------ */
+/* ---- the command ----------------------------------------------------------------------------------------------- */
 
-static const char examples[] = "  eventlog export logs -o points.csv\n"
-                               "  eventlog export logs --format=wide --tag='loss*' --run='*/eval' --columns=first\n"
-                               "  eventlog export logs --format=jsonl --order=file | jq -c 'select(.step > 100)'\n";
-
-/* Options that only some formats know are refused with the others, not ignored. */
-static int check(const struct options *o, const struct arguments *a, struct error *e)
+static void take_options(struct export *x, const struct export_options *a)
 {
-    static const struct { const char *option, *formats; } rows[] = {
-        { "tsv", "csv wide" },   { "crlf", "csv wide" },      { "columns", "wide" },     { "no-run", "wide" },
-        { "dup", "wide" },       { "wall-time", "wide" },     { "step", "json jsonl" },
-    };
-
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (options_given(o, rows[i].option)) {
-            const char *at = strstr(rows[i].formats, a->format);
-            size_t n = strlen(a->format);
-
-            if (!at || (at[n] && at[n] != ' '))
-                return error_set(e, ERR_ARG, "--%s is for --format=%.*s%s only", rows[i].option,
-                                 (int)strcspn(rows[i].formats, " "), rows[i].formats,
-                                 strchr(rows[i].formats, ' ') ? " and its like" : "");
-        }
-    if (!strcmp(a->nonfinite, "null") && a->format[0] != 'j')
-        return error_set(e, ERR_ARG, "--nonfinite=null is for --format=json and jsonl only");
-    if (!strcmp(a->order, "file") && !strcmp(a->format, "wide"))
-        return error_set(e, ERR_ARG, "--order=file: --format=wide has one row a step, so it is always sorted");
-    return OK;
+    x->options = a;
+    x->float32_short = !strcmp(a->float32, "short");
+    x->tsv = a->tsv;
+    x->crlf = a->crlf;
+    x->step_string = !strcmp(a->step, "string");
+    x->duplicate = !strcmp(a->duplicate, "first")   ? EXPORT_FIRST
+                   : !strcmp(a->duplicate, "mean")  ? EXPORT_MEAN
+                   : !strcmp(a->duplicate, "error") ? EXPORT_ERROR
+                                                    : EXPORT_LAST;
+    x->nonfinite = !strcmp(a->nonfinite, "null")   ? EXPORT_NULL
+                   : !strcmp(a->nonfinite, "drop") ? EXPORT_DROP
+                                                   : EXPORT_STRING;
 }
 
-static int write_log(struct scan *s, const struct arguments *a, struct error *e)
+static int write_log(struct scan *s, const struct export_options *a, struct error *e)
 {
-    struct work w = { .scan = s, .format = NULL };
-    int rc, status;
+    struct work w = { .scan = s, .format = export_format_find(a->format) };
+    int rc = OK, status;
 
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (!strcmp(formats[i]->name, a->format))
-            w.format = formats[i];
-    w.x.float32_short = !strcmp(a->float32, "short");
-    w.x.tsv = a->tsv;
-    w.x.crlf = a->crlf;
-    w.x.first_columns = !strcmp(a->columns, "first");
-    w.x.no_run = a->no_run;
-    w.x.wall_time = a->wall_time;
-    w.x.step_string = !strcmp(a->step, "string");
-    w.x.duplicate = !strcmp(a->duplicate, "first")   ? EXPORT_FIRST
-                    : !strcmp(a->duplicate, "mean")  ? EXPORT_MEAN
-                    : !strcmp(a->duplicate, "error") ? EXPORT_ERROR
-                                                     : EXPORT_LAST;
-    w.x.nonfinite = !strcmp(a->nonfinite, "null")   ? EXPORT_NULL
-                    : !strcmp(a->nonfinite, "drop") ? EXPORT_DROP
-                                                    : EXPORT_STRING;
-    if ((rc = output_open(&w.x.out, a->output, a->force, e)) != OK)
+    if (!w.format)
+        return scan_fail(s, (error_set(e, ERR_ARG, "--format=%s: this program was built without it", a->format), e));
+    take_options(&w.x, a);
+    if (!w.format->opens_files && (rc = output_open(&w.x.out, a->output, a->force, e)) != OK)
         return scan_fail(s, e);
-    rc = w.format->runs ? export_runs(&w, a, e) : export_points(&w, a, e);
+    if (w.format->start)
+        rc = w.format->start(&w.x, e);
+    if (rc == OK)
+        rc = w.format->runs ? export_runs(&w, e) : w.format->series ? export_series(&w, e) : export_points(&w, e);
     log_progress_end(&s->log);
     status = rc == OK ? scan_status(s, w.x.points > 0) : EXIT_USAGE;
-    if (rc == OK)
+    if (w.format->finish) {
+        struct error late = { 0 };
+        int finished = w.format->finish(&w.x, rc == OK && (status != EXIT_USAGE || !a->output), &late);
+
+        if (rc == OK && (rc = finished) != OK)
+            *e = late;
+    }
+    if (w.x.out && rc == OK)
         rc = output_close(w.x.out, status != EXIT_USAGE || !a->output, e);
-    else
+    else if (w.x.out)
         output_close(w.x.out, 0, NULL);
     if (rc != OK)
         return scan_fail(s, e);
@@ -372,54 +407,16 @@ static int write_log(struct scan *s, const struct arguments *a, struct error *e)
 int command_export(int argc, char **argv)
 {
     struct scan s = { .failed = 0 };
-    struct arguments a = { .format = "csv", .view = "all", .duplicate = "last", .order = "step", .float32 = "exact",
-                           .columns = "name", .nonfinite = "string", .step = "number" };
-    struct option table[] = {
-        { OPTION_CHOICE, 0, "format", &a.format, NULL, "one row a point, one row a step, or one object a point "
-          "(default csv)", "csv|wide|json|jsonl", 0, 0, 0 },
-        { OPTION_TEXT, 'o', "output", &a.output, "FILE", "to FILE, put there whole by rename; .gz compresses "
-          "(default: standard output)", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 'f', "force", &a.force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 },
-        { OPTION_CHOICE, 0, "view", &a.view, NULL, "every point; what TensorBoard would show; or what restarts meant "
-          "(default all)", "all|tensorboard|session", 0, 0, 0 },
-        { OPTION_CHOICE, 0, "order", &a.order, NULL, "by run, tag and step, or as it stands in the files, which keeps "
-          "memory flat (default step)", "step|file", 0, 0, 0 },
-        { OPTION_CHOICE, 0, "dup", &a.duplicate, NULL, "wide: which of several points of a step (default last)",
-          "last|first|mean|error", 0, 0, 0 },
-        { OPTION_CHOICE, 0, "float32", &a.float32, NULL, "short: values that were float32 with the digits that "
-          "float32 needs (default exact)", "exact|short", 0, 0, 0 },
-        { OPTION_CHOICE, 0, "nonfinite", &a.nonfinite, NULL, "NaN and infinities: text, null (json), or left out "
-          "(default string)", "string|null|drop", 0, 0, 0 },
-        { OPTION_CHOICE, 0, "step", &a.step, NULL, "json: steps as text, for readers that round beyond 2^53 "
-          "(default number)", "number|string", 0, 0, 0 },
-        { OPTION_FLAG, 0, "tsv", &a.tsv, NULL, "csv, wide: tabs between, backslash escapes, no quotes", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "crlf", &a.crlf, NULL, "csv, wide: lines end in CR LF", NULL, 0, 0, 0 },
-        { OPTION_CHOICE, 0, "columns", &a.columns, NULL, "wide: tags by name or by first appearance (default name)",
-          "name|first", 0, 0, 0 },
-        { OPTION_FLAG, 0, "no-run", &a.no_run, NULL, "wide: without the column `run`; for one run", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "wall-time", &a.wall_time, NULL, "wide: a column with the latest wall time of the row",
-          NULL, 0, 0, 0 },
-    };
-    const struct options options = {
-        .program = "eventlog export", .usage = "[OPTION...] PATH...",
-        .summary = "Writes the scalar points of event files as text, every number exact. Status 1: nothing matched, or "
-                   "a file was damaged (the place is told, the sound part is written); 2: usage or I/O.",
-        .examples = examples, .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "which log directory?",
-    };
+    struct export_options a;
     struct error e = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc;
 
-    log_init(&s.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
+    log_init(&s.log, "eventlog export", 2);
+    if ((rc = export_options_parse(&a, &s, argc, argv, &count, &e)) == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc != OK || check(&options, &a, &e) != OK)
+    if (rc != OK)
         return scan_fail(&s, &e);
-    if (a.output && !strcmp(a.output, "-"))
-        a.output = NULL;
-    if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
+    if ((status = scan_open(&s, "eventlog export", argv + 1, (size_t)count)) == EXIT_DONE)
         status = write_log(&s, &a, &e);
     scan_close(&s);
     return status;

@@ -1,10 +1,10 @@
-/* export.h - what the formats of `eventlog export` get and give. One file a format: format_csv.c, format_json.c,
- * format_wide.c. */
+/* export.h - what the formats of `eventlog export` get and give. One file a format or family: format_<name>.c. */
 #ifndef EVENTLOG_TOOL_EXPORT_H
 #define EVENTLOG_TOOL_EXPORT_H
 
 #include "base/buffer.h"
 #include "eventlog/scalar_series.h"
+#include "eventlog/tool/export_options.h"
 #include "eventlog/tool/output.h"
 
 enum export_duplicate { EXPORT_LAST, EXPORT_FIRST, EXPORT_MEAN, EXPORT_ERROR };
@@ -16,26 +16,50 @@ struct export_run {
 };
 
 struct export {
-    struct output *out;
-    uint64_t points; /* written so far */
-    int float32_short, tsv, crlf, first_columns, no_run, wall_time, step_string;
+    const struct export_options *options;
+    struct output *out; /* NULL for a format that opens files itself */
+    uint64_t points;    /* written so far */
+    uint64_t skipped;   /* values read that are no points */
+    int float32_short, tsv, crlf, step_string; /* taken from the options */
     enum export_duplicate duplicate;
     enum export_nonfinite nonfinite;
+    void *state;        /* the format's own, from its start to its finish */
 };
 
+/* How a format is called: begin, then prefix and point, then end; or start, then series, then finish; or runs alone. */
 struct export_format {
     const char *name;
+    int opens_files;   /* what -o names is the format's business */
+    int reading_order; /* series: points as they were read, not by step */
     void (*begin)(struct export *x);
     /* What stands before the step in each line of a series; made once a series. */
     void (*prefix)(struct export *x, const char *run, const struct scalar_series *s, struct buffer *out);
     /* One point; from is SCALAR_FROM_*. */
     void (*point)(struct export *x, const struct buffer *prefix, const struct scalar_point *p, unsigned from);
-    /* Instead of prefix and point: all runs at once, by name, series by tag or by appearance, points by step. */
-    int (*runs)(struct export *x, struct export_run *runs, size_t count, struct error *e);
     void (*end)(struct export *x);
+    /* All runs at once, by name, series by tag or by appearance, points by step. */
+    int (*runs)(struct export *x, struct export_run *runs, size_t count, struct error *e);
+    int (*start)(struct export *x, struct error *e);
+    /* A series with points, of a run whose series come one after the other, by tag. */
+    int (*series)(struct export *x, const char *run, const struct scalar_series *s, struct error *e);
+    /* Also after an error, then with commit 0: gives back what start took. */
+    int (*finish)(struct export *x, int commit, struct error *e);
+    /* A value that is no point, while the run is read; any may be NULL. run_read: the values of this run are complete,
+     * run_again: forget them, the run is read from its start. */
+    int (*value)(struct export *x, const struct scalar_series *s, const struct event *event,
+                 const struct event_value *value, struct error *e);
+    int (*run_read)(struct export *x, const char *run, const struct scalar_run *scalars, struct error *e);
+    void (*run_again)(struct export *x);
 };
 
-extern const struct export_format format_csv, format_json, format_jsonl, format_wide;
+extern const struct export_format format_csv, format_json, format_jsonl, format_wide, format_jsonl_series,
+    format_tb_csv, format_tb_json, format_reduce, format_prom;
+
+/* The format of that name, NULL if this build has none. */
+const struct export_format *export_format_find(const char *name);
+
+/* Appends text with U+FFFD for each byte that is not UTF-8. */
+void export_utf8(struct buffer *out, const char *text, size_t n);
 
 /* A CSV or TSV field, quoted or escaped as x says; bytes that are not UTF-8 become U+FFFD each. */
 void export_field(const struct export *x, struct buffer *out, const char *text, size_t n);
@@ -43,12 +67,21 @@ void export_field(const struct export *x, struct buffer *out, const char *text, 
 /* The value as text, NUMBER_TEXT_MAX bytes; returns its length. */
 int export_number(const struct export *x, double value, unsigned from, char *out);
 
+/* The value as JSON into out, which has room for 32 bytes; returns the place behind it. */
+char *export_json_number(const struct export *x, char *out, double value, unsigned from);
+
 /* A whole number into out, which has room for 21 bytes; returns its length. */
 int export_integer(int64_t v, char *out);
 
-static inline int export_dropped(const struct export *x, double value)
+static inline int export_step_wanted(const struct export *x, int64_t step)
 {
-    return x->nonfinite == EXPORT_DROP && !(value - value == 0);
+    return step >= x->options->from_step && step <= x->options->to_step;
+}
+
+/* 1: a point that is not asked for. */
+static inline int export_dropped(const struct export *x, const struct scalar_point *p)
+{
+    return !export_step_wanted(x, p->step) || (x->nonfinite == EXPORT_DROP && !(p->value - p->value == 0));
 }
 
 #endif

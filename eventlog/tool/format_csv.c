@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-/* text with U+FFFD for each byte that is not UTF-8. */
-static void append_utf8(struct buffer *out, const char *text, size_t n)
+void export_utf8(struct buffer *out, const char *text, size_t n)
 {
     while (n) {
         int length = utf8_character(text, n, NULL);
@@ -33,7 +32,7 @@ static void tsv_field(struct buffer *out, const char *text, size_t n)
 
         if (!escape)
             continue;
-        append_utf8(out, text + from, i - from);
+        export_utf8(out, text + from, i - from);
         buffer_append_text(out, escape);
         from = i + 1;
     }
@@ -54,7 +53,7 @@ void export_field(const struct export *x, struct buffer *out, const char *text, 
     for (size_t i = 0, from = 0; i <= n; i++) {
         if (i < n && text[i] != '"')
             continue;
-        append_utf8(out, text + from, i - from);
+        export_utf8(out, text + from, i - from);
         if (i < n)
             buffer_append_text(out, "\"\"");
         from = i + 1;
@@ -123,4 +122,6 @@ static void csv_end(struct export *x)
     (void)x;
 }
 
-const struct export_format format_csv = { "csv", csv_begin, csv_prefix, csv_point, NULL, csv_end };
+const struct export_format format_csv = {
+    .name = "csv", .begin = csv_begin, .prefix = csv_prefix, .point = csv_point, .end = csv_end,
+};

@@ -21,7 +21,7 @@ static char *put_text(char *at, const char *text)
     return stpcpy(at, text);
 }
 
-static char *put_number(const struct export *x, char *at, double v, unsigned from)
+char *export_json_number(const struct export *x, char *at, double v, unsigned from)
 {
     if (isfinite(v))
         return at + export_number(x, v, from, at);
@@ -38,9 +38,9 @@ static void object(struct export *x, const struct buffer *start, const struct sc
     at = room = output_room(x->out, 256);
     at += export_integer(p->step, at);
     at = put_text(at, x->step_string ? "\",\"wall_time\":" : ",\"wall_time\":");
-    at = put_number(x, at, p->wall_time, 0);
+    at = export_json_number(x, at, p->wall_time, 0);
     at = put_text(at, ",\"value\":");
-    at = put_number(x, at, p->value, from);
+    at = export_json_number(x, at, p->value, from);
     *at++ = '}';
     output_filled(x->out, (size_t)(at - room));
 }
@@ -68,5 +68,9 @@ static void json_end(struct export *x)
     output_text(x->out, x->points ? "\n]\n" : "[]\n");
 }
 
-const struct export_format format_jsonl = { "jsonl", nothing, prefix, jsonl_point, NULL, nothing };
-const struct export_format format_json = { "json", nothing, prefix, json_point, NULL, json_end };
+const struct export_format format_jsonl = {
+    .name = "jsonl", .begin = nothing, .prefix = prefix, .point = jsonl_point, .end = nothing,
+};
+const struct export_format format_json = {
+    .name = "json", .begin = nothing, .prefix = prefix, .point = json_point, .end = json_end,
+};

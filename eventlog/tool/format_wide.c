@@ -57,7 +57,7 @@ static struct column *columns_of(const struct export *x, const struct export_run
             list[kept - 1].number = list[i].number < list[kept - 1].number ? list[i].number : list[kept - 1].number;
         else
             list[kept++] = list[i];
-    if (x->first_columns)
+    if (!strcmp(x->options->columns, "first"))
         qsort(list, kept, sizeof *list, by_number);
     *columns = kept;
     return list;
@@ -69,12 +69,12 @@ static void header(struct export *x, const struct column *columns, size_t count)
     struct buffer line = BUFFER_EMPTY;
     char between = x->tsv ? '\t' : ',';
 
-    if (!x->no_run) {
+    if (!x->options->no_run) {
         buffer_append_text(&line, "run");
         buffer_append_byte(&line, between);
     }
     buffer_append_text(&line, "step");
-    if (x->wall_time) {
+    if (x->options->wall_time) {
         buffer_append_byte(&line, between);
         buffer_append_text(&line, "wall_time");
     }
@@ -120,7 +120,7 @@ static int row(struct export *x, const char *run, int64_t step, struct cursor *c
     size_t at_wall_time;
 
     buffer_clear(line);
-    if (!x->no_run) {
+    if (!x->options->no_run) {
         export_field(x, line, run, strlen(run));
         buffer_append_byte(line, between);
     }
@@ -147,7 +147,7 @@ static int row(struct export *x, const char *run, int64_t step, struct cursor *c
     if (!buffer_ok(line))
         return error_set(e, ERR_NOMEM, "out of memory for a row of %zu columns", columns);
     output_bytes(x->out, line->data, at_wall_time);
-    if (x->wall_time) {
+    if (x->options->wall_time) {
         output_bytes(x->out, &between, 1);
         output_bytes(x->out, text, (size_t)number_text(wall_time, text));
     }
@@ -209,4 +209,4 @@ static int wide_runs(struct export *x, struct export_run *runs, size_t count, st
     return rc;
 }
 
-const struct export_format format_wide = { "wide", NULL, NULL, NULL, wide_runs, NULL };
+const struct export_format format_wide = { .name = "wide", .runs = wide_runs };

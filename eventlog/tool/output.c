@@ -96,7 +96,7 @@ static int open_file(struct output *o, const char *path, int force, struct error
             return error_system(e, "%s: cannot open", path);
         return OK;
     }
-    if (!force && lstat(path, &st) == 0)
+    if (!force && output_exists(path))
         return error_set(e, ERR_ARG, "%s: exists already; -f writes over it", path);
     /* The name must not hold "tfevents", or TensorBoard would open it; so it takes nothing from the file's. */
     if (snprintf(temporary, sizeof temporary, "%.*s.eventlog.%ld.tmp", (int)(base - path), path, (long)getpid()) >=
@@ -110,6 +110,13 @@ static int open_file(struct output *o, const char *path, int force, struct error
         return error_system(e, "%s: cannot create a file beside it", path);
     }
     return OK;
+}
+
+int output_exists(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0;
 }
 
 int output_open(struct output **out, const char *path, int force, struct error *e)

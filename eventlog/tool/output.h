@@ -21,6 +21,9 @@ void output_text(struct output *o, const char *text);
 char *output_room(struct output *o, size_t n);
 void output_filled(struct output *o, size_t n);
 
+/* 1 if anything has that name, a dangling link too. */
+int output_exists(const char *path);
+
 /* Frees o. commit: the file takes its place, and any error since open is returned; otherwise it is removed. */
 int output_close(struct output *o, int commit, struct error *e);
 

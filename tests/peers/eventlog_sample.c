@@ -3,7 +3,7 @@
  * file of the event format, and series of many shapes. Everything that is not a scalar of the library's own writer is
  * encoded with protobuf-c from proto/event.proto.
  *
- * usage: eventlog_sample sample|golden|restart|many DIRECTORY
+ * usage: eventlog_sample sample|golden|restart|many|reduce DIRECTORY
  */
 #include "eventlog/eventlog.h"
 #include "eventlog/record.h"
@@ -258,6 +258,24 @@ static void restart(const char *directory)
     fclose(file);
 }
 
+/* Two runs of unequal length, for the figures over runs. */
+static void reduce(const char *directory)
+{
+    static const float loss[2][3] = { { 0.5f, 0.25f, 0 }, { 0.75f, 0.5f, 0.125f } };
+    static const float acc[2][2] = { { 0.5f, 0.75f }, { 0.25f, 1.0f } };
+
+    for (int run = 0; run < 2; run++) {
+        open_file(directory, run ? "b" : "a", "events.out.tfevents.1700000000.host.1.0");
+        start(1700000000);
+        for (int i = 0; i < 2 + run; i++) {
+            simple(1700000001 + i, i * 10, "loss", loss[run][i]);
+            if (i < 2)
+                simple(1700000001 + i, i * 10, "acc", acc[run][i]);
+        }
+        fclose(file);
+    }
+}
+
 /* Twenty thousand scalars through the writer: many tags, steps up to the largest, odd values. */
 static void many(const char *directory)
 {
@@ -288,6 +306,8 @@ int main(int argc, char **argv)
         restart(argv[2]);
     else if (!strcmp(argv[1], "many"))
         many(argv[2]);
+    else if (!strcmp(argv[1], "reduce"))
+        reduce(argv[2]);
     else
         return 2;
     return 0;

@@ -1,0 +1,167 @@
+#include "eventlog/tool/export_options.h"
+
+#include "base/options.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char examples[] =
+    "  eventlog export logs -o points.csv\n"
+    "  eventlog export logs --format=wide --tag='loss*' --run='*/eval' --columns=first\n"
+    "  eventlog export logs --format=jsonl --order=file | jq -c 'select(.step > 100)'\n"
+    "  eventlog export logs --format=reduce --run='seed-*' --ops=mean,std -o mean.csv\n"
+    "  eventlog export logs --format=prom -f -o /var/lib/node_exporter/training.prom\n";
+
+/* Options that only some formats know are refused with the others, not ignored. */
+static const struct {
+    const char *option, *formats;
+} belongs[] = {
+    { "tsv", "csv wide" },
+    { "crlf", "csv wide" },
+    { "columns", "wide reduce" },
+    { "no-run", "wide" },
+    { "dup", "wide reduce" },
+    { "wall-time", "wide" },
+    { "step", "json jsonl" },
+    { "multirun", "tb-json" },
+    { "ops", "reduce" },
+    { "min-runs", "reduce" },
+    { "lax-tags", "reduce" },
+    { "events", "reduce" },
+    { "prom-prefix", "prom" },
+    { "float32", "csv wide json jsonl jsonl-series tb-csv tb-json prom" },
+};
+
+/* 1 if the word stands in the list of words. */
+static int in_list(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *at = list; *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+
+        if (length == n && !memcmp(at, word, n))
+            return 1;
+        at += length;
+    }
+    return 0;
+}
+
+static int ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n > m && !strcmp(text + n - m, end);
+}
+
+static int check_prom(const struct export_options *a, struct error *e)
+{
+    const char *p = a->prom_prefix;
+
+    if (!a->output || !ends_in(a->output, ".prom"))
+        return error_set(e, ERR_ARG, "--format=prom: -o FILE.prom is needed: Prometheus' textfile collector reads "
+                         "whenever it likes, and only files of that name");
+    for (; *p; p++)
+        if (!(*p == '_' || (isascii((unsigned char)*p) && isalnum((unsigned char)*p))))
+            break;
+    if (*p || p == a->prom_prefix || isdigit((unsigned char)*a->prom_prefix))
+        return error_set(e, ERR_ARG, "--prom-prefix=%s: letters, digits and '_', no digit first", a->prom_prefix);
+    return OK;
+}
+
+static int check(const struct options *o, const struct export_options *a, struct error *e)
+{
+    for (size_t i = 0; i < sizeof belongs / sizeof *belongs; i++)
+        if (options_given(o, belongs[i].option) && !in_list(belongs[i].formats, a->format))
+            return error_set(e, ERR_ARG, "--%s is not for --format=%s, but for: %s", belongs[i].option, a->format,
+                             belongs[i].formats);
+    if (!strcmp(a->nonfinite, "null") && !in_list("json jsonl jsonl-series tb-json", a->format))
+        return error_set(e, ERR_ARG, "--nonfinite=null is for the formats that are JSON only");
+    if (!strcmp(a->order, "file") && in_list("wide reduce", a->format))
+        return error_set(e, ERR_ARG, "--order=file: --format=%s has one row a step, so it is always sorted", a->format);
+    if (!strcmp(a->order, "file") && in_list("prom sqlite", a->format))
+        return error_set(e, ERR_ARG, "--order is not for --format=%s", a->format);
+    if (!strcmp(a->format, "sqlite") && !a->output)
+        return error_set(e, ERR_ARG, "--format=sqlite: -o FILE is needed, a database cannot be a stream");
+    if (a->events && !a->output)
+        return error_set(e, ERR_ARG, "--events: -o DIR/ is needed; the runs are DIR-mean/, DIR-std/ and so on");
+    if (a->from_step > a->to_step)
+        return error_set(e, ERR_ARG, "--from-step is behind --to-step");
+    return strcmp(a->format, "prom") ? OK : check_prom(a, e);
+}
+
+int export_options_parse(struct export_options *a, struct scan *s, int argc, char **argv, int *paths,
+                         struct error *e)
+{
+    struct option table[] = {
+        { OPTION_CHOICE, 0, "format", &a->format, NULL, "csv, json, jsonl: one row or object a point; wide: one row a "
+          "step, one column a tag; jsonl-series: one object a series; tb-csv, tb-json: TensorBoard's own download "
+          "of one series; reduce: mean and more over runs; prom: newest values for Prometheus; sqlite: a database "
+          "(default csv)",
+          "csv|wide|json|jsonl|jsonl-series|tb-csv|tb-json|reduce|prom|sqlite", 0, 0, 0 },
+        { OPTION_TEXT, 'o', "output", &a->output, "FILE", "to FILE, put there whole by rename; .gz compresses; tb-csv, "
+          "tb-json: DIR/ for a file a series (default: standard output)", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 'f', "force", &a->force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
+        { OPTION_LIST, 0, "run", &s->runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
+        { OPTION_LIST, 0, "tag", &s->tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 },
+        { OPTION_INT, 0, "from-step", &a->from_step, "N", "only points at this step and later ones", NULL,
+          0, 0, 0 },
+        { OPTION_INT, 0, "to-step", &a->to_step, "N", "only points at this step and earlier ones", NULL,
+          0, 0, 0 },
+        { OPTION_CHOICE, 0, "view", &a->view, NULL, "every point; what TensorBoard would show; or what restarts meant "
+          "(default all)", "all|tensorboard|session", 0, 0, 0 },
+        { OPTION_CHOICE, 0, "order", &a->order, NULL, "by run, tag and step, or as it stands in the files, which keeps "
+          "memory flat (default step)", "step|file", 0, 0, 0 },
+        { OPTION_CHOICE, 0, "dup", &a->duplicate, NULL, "wide, reduce: which of several points of a step (default "
+          "last; reduce: error)", "last|first|mean|error", 0, 0, 0 },
+        { OPTION_CHOICE, 0, "float32", &a->float32, NULL, "short: values that were float32 with the digits that "
+          "float32 needs (default exact)", "exact|short", 0, 0, 0 },
+        { OPTION_CHOICE, 0, "nonfinite", &a->nonfinite, NULL, "NaN and infinities: text, null (JSON), or left out "
+          "(default string)", "string|null|drop", 0, 0, 0 },
+        { OPTION_CHOICE, 0, "step", &a->step, NULL, "json: steps as text, for readers that round beyond 2^53 "
+          "(default number)", "number|string", 0, 0, 0 },
+        { OPTION_FLAG, 0, "tsv", &a->tsv, NULL, "csv, wide: tabs between, backslash escapes, no quotes", NULL,
+          0, 0, 0 },
+        { OPTION_FLAG, 0, "crlf", &a->crlf, NULL, "csv, wide: lines end in CR LF", NULL, 0, 0, 0 },
+        { OPTION_CHOICE, 0, "columns", &a->columns, NULL, "wide, reduce: tags by name or by first appearance (default "
+          "name; reduce: first)", "name|first", 0, 0, 0 },
+        { OPTION_FLAG, 0, "no-run", &a->no_run, NULL, "wide: without the column `run`; for one run", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "wall-time", &a->wall_time, NULL, "wide: a column with the latest wall time of the row",
+          NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "multirun", &a->multirun, NULL, "tb-json: one tag of all runs, as an object", NULL, 0, 0, 0 },
+        { OPTION_TEXT, 0, "ops", &a->ops, "LIST", "reduce: of mean,std,min,max,median,sum,count,var (default mean,std)",
+          NULL, 0, 0, 0 },
+        { OPTION_INT, 0, "min-runs", &a->min_runs, "N", "reduce: steps that N runs have (default: all that have "
+          "the tag)",
+          NULL, 1, 1e9, 0 },
+        { OPTION_FLAG, 0, "lax-tags", &a->lax_tags, NULL, "reduce: also tags that some runs lack", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "events", &a->events, NULL, "reduce: event files in DIR-mean/ and so on, with -o DIR/", NULL,
+          0, 0, 0 },
+        { OPTION_TEXT, 0, "prom-prefix", &a->prom_prefix, "NAME", "prom: what the metrics' names begin with "
+          "(default tb)",
+          NULL, 0, 0, 0 },
+    };
+    const struct options options = {
+        .program = "eventlog export", .usage = "[OPTION...] PATH...",
+        .summary = "Writes the scalar points of event files, every number exact. Status 1: nothing matched, or a "
+                   "file was damaged (the place is told, the sound part is written); 2: usage or I/O.",
+        .examples = examples, .table = table, .count = sizeof table / sizeof *table,
+        .least = 1, .wanted = "which log directory?",
+    };
+    int rc;
+
+    *a = (struct export_options){
+        .format = "csv", .view = "all", .duplicate = "last", .order = "step", .float32 = "exact", .columns = "name",
+        .nonfinite = "string", .step = "number", .prom_prefix = "tb", .ops = "mean,std", .from_step = INT64_MIN,
+        .to_step = INT64_MAX,
+    };
+    if ((rc = options_parse(&options, argc, argv, paths, e)) != OPTIONS_RUN)
+        return rc;
+    if (a->output && !strcmp(a->output, "-"))
+        a->output = NULL;
+    if (!strcmp(a->format, "reduce")) {
+        a->duplicate = options_given(&options, "dup") ? a->duplicate : "error";
+        a->columns = options_given(&options, "columns") ? a->columns : "first";
+    }
+    return check(&options, a, e);
+}

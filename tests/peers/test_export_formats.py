@@ -1,0 +1,274 @@
+"""The formats of `eventlog export` beyond csv, wide and json: exact texts of the manual, files, options, other readers."""
+import csv
+import glob
+import io
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+
+import pytest
+
+BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
+TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
+
+SERIES = r"""{"points": {"steps": [0, 10, 20], "values": [0.699999988079071, 0.10000000149011612, "NaN"], "wall_times": [1700000000.0, 1700000010.25, 1700000020.5]}, "run": ".", "summary_metadata": "", "tag": "loss"}
+{"points": {"steps": [0], "values": [9.999999747378752e-06], "wall_times": [1700000000.0]}, "run": ".", "summary_metadata": "CgkKB3NjYWxhcnM=", "tag": "lr"}
+{"points": {"steps": [10], "values": [0.9], "wall_times": [1700000012.000001]}, "run": "eval", "summary_metadata": "CgkKB3NjYWxhcnM=", "tag": "acc, \"top\" 1"}
+{"points": {"steps": [9007199254740992], "values": [16777216.0], "wall_times": [1700000030.0]}, "run": "eval", "summary_metadata": "", "tag": "gr\u00f6\u00dfe"}
+{"points": {"steps": [10, 20, 20], "values": [3.0, "Infinity", 0.25], "wall_times": [1700000012.0, 1700000022.123456, 1700000023.0]}, "run": "eval", "summary_metadata": "", "tag": "loss"}
+"""
+TB_CSV = ("Wall time,Step,Value\r\n1700000000.0,0,0.699999988079071\r\n1700000010.25,10,0.10000000149011612\r\n"
+          "1700000020.5,20,nan\r\n")
+TB_JSON = ('[[1700000000.0, 0, 0.699999988079071], [1700000010.25, 10, 0.10000000149011612], '
+           '[1700000020.5, 20, "NaN"]]')
+PROM = r"""# HELP tb_scalar Newest value of a series in an event log.
+# TYPE tb_scalar gauge
+tb_scalar{run=".",tag="loss"} NaN
+tb_scalar{run=".",tag="lr"} 9.999999747378752e-06
+tb_scalar{run="eval",tag="acc, \"top\" 1"} 0.9
+tb_scalar{run="eval",tag="größe"} 16777216.0
+tb_scalar{run="eval",tag="loss"} 3.0
+# HELP tb_scalar_step Step of that value.
+# TYPE tb_scalar_step gauge
+tb_scalar_step{run=".",tag="loss"} 20
+tb_scalar_step{run=".",tag="lr"} 0
+tb_scalar_step{run="eval",tag="acc, \"top\" 1"} 10
+tb_scalar_step{run="eval",tag="größe"} 9007199254740992
+tb_scalar_step{run="eval",tag="loss"} 10
+# HELP tb_scalar_wall_time_seconds Unix time of that value.
+# TYPE tb_scalar_wall_time_seconds gauge
+tb_scalar_wall_time_seconds{run=".",tag="loss"} 1700000020.5
+tb_scalar_wall_time_seconds{run=".",tag="lr"} 1700000000.0
+tb_scalar_wall_time_seconds{run="eval",tag="acc, \"top\" 1"} 1700000012.000001
+tb_scalar_wall_time_seconds{run="eval",tag="größe"} 1700000030.0
+tb_scalar_wall_time_seconds{run="eval",tag="loss"} 1700000012.0
+# HELP tb_scalar_points Points of the series in the log.
+# TYPE tb_scalar_points gauge
+tb_scalar_points{run=".",tag="loss"} 3
+tb_scalar_points{run=".",tag="lr"} 1
+tb_scalar_points{run="eval",tag="acc, \"top\" 1"} 1
+tb_scalar_points{run="eval",tag="größe"} 1
+tb_scalar_points{run="eval",tag="loss"} 3
+"""
+REDUCED = """,loss,acc,loss,acc
+,mean,mean,std,std
+step,,,,
+0,0.625,0.375,0.1767766952966369,0.1767766952966369
+10,0.375,0.875,0.1767766952966369,0.1767766952966369
+20,0.125,,,
+"""
+LOSS = ["--run=.", "--tag=loss"]
+
+
+def sample(kind, directory):
+    subprocess.run([SAMPLE, kind, directory], check=True)
+    return directory
+
+
+@pytest.fixture
+def log(tmp_path):
+    return sample("sample", tmp_path / "log")
+
+
+def run(*arguments, status=0, **environment):
+    done = subprocess.run([TOOL, *arguments], capture_output=True, env={**os.environ, **environment})
+    assert done.returncode == status, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def refused(*arguments):
+    done = subprocess.run([TOOL, *arguments], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and not done.stdout, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("options, want", [
+    (["--format=jsonl-series"], SERIES), (["--format=tb-csv", *LOSS], TB_CSV), (["--format=tb-json", *LOSS], TB_JSON)])
+def test_exact_output(log, tmp_path, options, want):
+    assert run("export", log, *options) == run("export", log, *options, LC_ALL="de_DE.UTF-8") == want
+    run("export", log, *options, "-o", tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == want.encode()
+    refused("export", log, *options, "-o", tmp_path / "x")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["log", "x"]
+
+
+def test_series_options(log):
+    lines = [json.loads(line) for line in run("export", log, "--format=jsonl-series", "--nonfinite=null").splitlines()]
+    assert lines[0]["points"]["values"][2] is None and list(lines[0]) == ["points", "run", "summary_metadata", "tag"]
+    assert '"values": [0.7, 0.1, "NaN"]' in run("export", log, "--format=jsonl-series", "--float32=short")
+    unsorted = run("export", log, "--format=jsonl-series", "--order=file", "--run=eval", "--tag=loss")
+    assert json.loads(unsorted)["points"]["steps"] == [20, 20, 10]
+    one = run("export", log, "--format=jsonl-series", "--from-step=10", "--to-step=15", "--tag=loss", "--run=.")
+    assert json.loads(one)["points"]["steps"] == [10]
+
+
+def test_steps_from_and_to(log):
+    assert run("export", log, "--from-step=20", "--to-step=20").splitlines()[1:] == [
+        ".,loss,20,nan,1700000020.5", "eval,loss,20,inf,1700000022.123456", "eval,loss,20,0.25,1700000023.0"]
+    assert run("export", log, "--format=wide", "--to-step=9").splitlines() == [
+        "run,step,loss,lr", ".,0,0.699999988079071,9.999999747378752e-06"]
+    assert run("export", log, "--order=file", "--from-step", "9007199254740992").count("\n") == 2
+    assert "--from-step" in refused("export", log, "--from-step=2", "--to-step=1")
+
+
+def test_a_file_each(log, tmp_path):
+    run("export", log, "--format=tb-csv", "-o", f"{tmp_path}/d/")
+    assert sorted(os.listdir(tmp_path / "d")) == [
+        "run-.-tag-loss.csv", "run-.-tag-lr.csv", "run-eval-tag-acc___top__1.csv", "run-eval-tag-gr____e.csv",
+        "run-eval-tag-loss.csv"]
+    assert (tmp_path / "d/run-.-tag-loss.csv").read_bytes() == TB_CSV.encode()
+    # Together they are the csv.
+    rows = set()
+    for name in glob.glob(f"{tmp_path}/d/*.csv"):
+        with open(name, newline="") as f:
+            rows |= {(wall, step, value) for wall, step, value in list(csv.reader(f))[1:]}
+    table = list(csv.reader(io.StringIO(run("export", log))))[1:]
+    assert rows == {(wall, step, value) for _, _, step, value, wall in table} and len(table) == 9
+    assert "-f" in refused("export", log, "--format=tb-csv", "-o", f"{tmp_path}/d/")
+    run("export", log, "--format=tb-csv", "-f", "-o", f"{tmp_path}/d")  # a directory without the slash, too
+    run("export", log, "--format=tb-json", "-o", f"{tmp_path}/j/")
+    assert (tmp_path / "j/run-.-tag-loss.json").read_text() == TB_JSON
+    assert "5 series" in refused("export", log, "--format=tb-json")
+
+
+def test_names_that_fall_together(tmp_path):
+    for run_name in "a/b", "a_b", "a b", "a_b-tag-x-2":
+        sample("sample", tmp_path / "log")
+        (tmp_path / "log" / run_name).parent.mkdir(parents=True, exist_ok=True)
+        os.rename(tmp_path / "log/eval", tmp_path / "log" / run_name)
+    run("export", tmp_path / "log", "--format=tb-csv", "-o", f"{tmp_path}/d/", "--tag=loss", "--run=a*")
+    assert sorted(os.listdir(tmp_path / "d")) == [
+        "run-a_b-tag-loss-2.csv", "run-a_b-tag-loss-3.csv", "run-a_b-tag-loss.csv", "run-a_b-tag-x-2-tag-loss.csv"]
+
+
+def test_several_runs_in_one_object(log):
+    both = json.loads(run("export", log, "--format=tb-json", "--multirun", "--tag=loss"))
+    assert both == {".": json.loads(TB_JSON),
+                    "eval": [[1700000012.0, 10, 3.0], [1700000022.123456, 20, "Infinity"], [1700000023.0, 20, 0.25]]}
+    assert "one tag" in refused("export", log, "--format=tb-json", "--multirun")
+    assert "tb-json" in refused("export", log, "--format=tb-csv", "--multirun")
+
+
+def test_nothing_matched(log, tmp_path):
+    for name, want in ("jsonl-series", ""), ("tb-csv", "Wall time,Step,Value\r\n"), ("tb-json", "[]"), (
+            "reduce", "\n\nstep\n"):
+        assert run("export", log, "--tag=none", f"--format={name}", status=1) == want
+    assert run("export", log, "--tag=none", "--format=tb-json", "--multirun", status=1) == "{}"
+    run("export", log, "--tag=none", "--format=prom", "-o", tmp_path / "x.prom", status=1)
+    assert (tmp_path / "x.prom").read_text() == "".join(x for x in PROM.splitlines(True) if x.startswith("#"))
+
+
+# ---- prom --------------------------------------------------------------------------------------------------------
+
+
+def parse_prometheus(text):
+    """The text format 0.0.4, strictly: lines of a metric together, TYPE before them, no timestamp, LF at the end."""
+    assert text.endswith("\n") and "\n\n" not in text
+    samples, types, current = {}, {}, None
+    for line in text[:-1].split("\n"):
+        if line.startswith("#"):
+            kind, name, rest = re.fullmatch(r"# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.*)", line).groups()
+            if kind == "HELP":
+                assert name not in types
+                current = name
+            else:
+                assert name == current and rest in ("gauge", "counter", "untyped") and name not in types
+                types[name] = rest
+            continue
+        match = re.fullmatch(r'([a-zA-Z_:][a-zA-Z0-9_:]*)\{((?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*)\} '
+                             r"([+-]?(?:[0-9.]+(?:e[+-]?[0-9]+)?|Inf)|NaN)", line)
+        assert match, line
+        name, labels, value = match.groups()
+        assert name == current and name in types
+        pairs = re.findall(r'([a-z_]+)="((?:[^"\\\n]|\\[\\"n])*)"', labels)
+        key = tuple((k, re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], v)) for k, v in pairs)
+        assert (name, key) not in samples
+        samples[name, key] = float(value)
+    return samples
+
+
+def test_prometheus(log, tmp_path):
+    run("export", log, "--format=prom", "-o", tmp_path / "x.prom")
+    assert (tmp_path / "x.prom").read_text() == PROM
+    samples = parse_prometheus(PROM)
+    assert len(samples) == 20 and samples["tb_scalar", (("run", "eval"), ("tag", 'acc, "top" 1'))] == 0.9
+    assert ".prom" in refused("export", log, "--format=prom")
+    assert ".prom" in refused("export", log, "--format=prom", "-o", tmp_path / "x.txt")
+    for bad in "", "9a", "a-b", "ä":
+        assert "--prom-prefix" in refused("export", log, "--format=prom", f"--prom-prefix={bad}", "-o", tmp_path / "y.prom")
+    run("export", log, "--format=prom", "-f", "-o", tmp_path / "x.prom", "--prom-prefix=my_1", "--run=eval",
+        "--nonfinite=drop", "--view=tensorboard")
+    samples = parse_prometheus((tmp_path / "x.prom").read_text())
+    assert {name for name, _ in samples} == {"my_1_scalar", "my_1_scalar_step", "my_1_scalar_wall_time_seconds",
+                                             "my_1_scalar_points"}
+    promtool = next((p for d in os.environ["PATH"].split(":") if os.access(p := f"{d}/promtool", os.X_OK)), None)
+    if promtool:
+        subprocess.run([promtool, "check", "metrics"], input=PROM, text=True, check=True)
+
+
+def test_prometheus_odd_labels(tmp_path):
+    sample("many", tmp_path / "log")
+    run("export", tmp_path / "log", "--format=prom", "-o", tmp_path / "x.prom")
+    samples = parse_prometheus((tmp_path / "x.prom").read_text())
+    assert ("tb_scalar", (("run", "."), ("tag", "größe/π 1 😀"))) in samples and len(samples) == 400
+
+
+# ---- reduce ------------------------------------------------------------------------------------------------------
+
+
+def test_reduce(tmp_path):
+    sample("reduce", tmp_path)
+    assert run("export", tmp_path, "--format=reduce", "--min-runs=1") == REDUCED
+    assert run("export", tmp_path, "--format=reduce") == "".join(REDUCED.splitlines(True)[:-1])
+    assert run("export", tmp_path, "--format=reduce", "--columns=name", "--ops=max").splitlines()[:4] == [
+        ",acc,loss", ",max,max", "step,,", "0,0.5,0.75"]
+    assert "'nix'" in refused("export", tmp_path, "--format=reduce", "--ops=mean,nix")
+    assert "twice" in refused("export", tmp_path, "--format=reduce", "--ops=mean,mean")
+
+
+def test_reduce_as_pandas(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    sample("reduce", tmp_path / "log")
+    for name in "c", "d":
+        sample("sample", tmp_path / "log")
+        os.rename(tmp_path / "log/eval", tmp_path / "log" / name)
+    for file in (tmp_path / "log").glob("*tfevents*"):
+        file.unlink()
+    operations = "mean std min max median sum count var".split()
+    options = ["--format=reduce", "--dup=last", "--min-runs=1", "--lax-tags", f"--ops={','.join(operations)}"]
+    (tmp_path / "x.csv").write_text(run("export", tmp_path / "log", *options))
+    ours = pandas.read_csv(tmp_path / "x.csv", header=[0, 1], index_col=0)
+    (tmp_path / "all.csv").write_text(run("export", tmp_path / "log"))
+    points = pandas.read_csv(tmp_path / "all.csv").drop_duplicates(["run", "tag", "step"], keep="last")
+    for tag in points.tag.unique():
+        table = points[points.tag == tag].pivot(index="step", columns="run", values="value")
+        for operation in operations:
+            theirs = getattr(table, operation)(axis=1)
+            for step, value in theirs.items():
+                mine = ours.loc[step, (tag, operation)]
+                assert mine == value or (math.isnan(mine) and math.isnan(value)), (tag, operation, step)
+    assert ours["loss", "std"][0] == statistics.stdev([0.5, 0.75])
+
+
+def test_reduce_refuses(log, tmp_path):
+    assert "'lr' in run eval" in refused("export", log, "--format=reduce")
+    assert "--dup" in refused("export", log, "--format=reduce", "--tag=loss")
+    assert run("export", log, "--format=reduce", "--tag=loss", "--dup=first", "--ops=count,max").splitlines()[3:] == [
+        "10,2,3.0", "20,1,inf"]  # the NaN of one run is no value
+
+
+def test_reduce_to_event_files(tmp_path):
+    sample("reduce", tmp_path / "log")
+    run("export", tmp_path / "log", "--format=reduce", "--events", "-o", f"{tmp_path}/red/", "--min-runs=1")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["log", "red-mean", "red-std"]
+    assert run("export", tmp_path / "red-mean") == (
+        "run,tag,step,value,wall_time\n.,acc,0,0.375,1700000001.0\n.,acc,10,0.875,1700000002.0\n"
+        ".,loss,0,0.625,1700000001.0\n.,loss,10,0.375,1700000002.0\n.,loss,20,0.125,1700000003.0\n")
+    assert run("export", tmp_path / "red-std").count("\n") == 5
+    assert run("verify", tmp_path / "red-mean", tmp_path / "red-std") is not None
+    assert "exists" in refused("export", tmp_path / "log", "--format=reduce", "--events", "-o", f"{tmp_path}/red/")
+    assert "-o" in refused("export", tmp_path / "log", "--format=reduce", "--events")
