@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
@@ -28,7 +29,10 @@ static const uint32_t polynomial = 0x82f63b78u;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint32_t slices[8][256];
 static uint32_t skip_long[4][256], skip_short[4][256];
-static uint32_t (*extend)(uint32_t crc, const uint8_t *p, size_t n);
+
+/* Begins as the function that prepares, so that a call costs no question whether that has been done. */
+static uint32_t prepare_and_extend(uint32_t crc, const uint8_t *p, size_t n);
+static uint32_t (*_Atomic extend)(uint32_t crc, const uint8_t *p, size_t n) = prepare_and_extend;
 
 static uint32_t matrix_times(const uint32_t matrix[32], uint32_t vector)
 {
@@ -144,13 +148,18 @@ static void prepare(void)
             slices[k][b] = slices[0][slices[k - 1][b] & 255] ^ slices[k - 1][b] >> 8;
     skip_table(skip_long, LONG_STREAM);
     skip_table(skip_short, SHORT_STREAM);
-    extend = has_instruction() ? hardware : portable;
+    atomic_store_explicit(&extend, has_instruction() ? hardware : portable, memory_order_release);
+}
+
+static uint32_t prepare_and_extend(uint32_t crc, const uint8_t *p, size_t n)
+{
+    pthread_once(&once, prepare);
+    return atomic_load_explicit(&extend, memory_order_acquire)(crc, p, n);
 }
 
 uint32_t crc32c_extend(uint32_t crc, const void *bytes, size_t n)
 {
-    pthread_once(&once, prepare);
-    return ~extend(~crc, bytes, n);
+    return ~atomic_load_explicit(&extend, memory_order_acquire)(~crc, bytes, n);
 }
 
 uint32_t crc32c_extend_portable(uint32_t crc, const void *bytes, size_t n)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 static const double year_5000 = 95617584000.0;
+enum { USUAL_MAX = 120 };
 
 struct series {
     char *tag;
@@ -26,6 +27,8 @@ struct series {
     size_t next;            /* the series that came after it last time */
     size_t described;       /* 1 + the file that last gave metadata */
     size_t *found;          /* by kind: 1 + its last finding, or NULL while there is none */
+    uint8_t usual[USUAL_MAX]; /* usual_length bytes: a value of this series in which nothing is wrong ... */
+    uint8_t usual_length, usual_number, usual_described; /* ... and where its float is; whether it has metadata */
 };
 
 struct log_check {
@@ -328,7 +331,7 @@ static struct series *new_series(struct log_check *c, const struct log_value *v,
     s->first = *v;
     s->first.tag = s->tag;
     s->first.plugin = s->plugin = plugin;
-    s->first.content = s->first.image = NULL;
+    s->first.content = s->first.image = s->first.bytes = s->first.number = NULL;
     s->class = log_value_class(v);
     s->next = c->series_count;
     find(c, s->tag, s->tag_length, hash, &slot);
@@ -372,6 +375,17 @@ static inline int step(struct log_check *c, struct series *s, int64_t at, uint64
     return note(c, s, at == last ? LOG_STEP_TWICE : LOG_STEP_BACK, offset, e);
 }
 
+/* Nothing is wrong with this value: the next of its series is compared with it, see quick(). */
+static void keep_usual(struct series *s, const struct log_value *v)
+{
+    if (s->class != LOG_CLASS_SCALAR || v->length > USUAL_MAX || !v->number)
+        return;
+    memcpy(s->usual, v->bytes, v->length);
+    s->usual_length = (uint8_t)v->length;
+    s->usual_number = (uint8_t)(v->number - v->bytes);
+    s->usual_described = (uint8_t)v->has_metadata;
+}
+
 static int value(struct log_check *c, const struct log_value *v, int64_t at, uint64_t offset, int shown,
                  struct error *e)
 {
@@ -392,8 +406,9 @@ static int value(struct log_check *c, const struct log_value *v, int64_t at, uin
     if (rc != OK)
         return rc;
     turn(c, s);
-    if ((kind = log_value_fault(v, &s->first, s->class)) != LOG_KINDS &&
-        !(begun && s->found && s->found[LOG_LEGACY_CLASS]))
+    if ((kind = log_value_fault(v, &s->first, s->class)) == LOG_KINDS)
+        keep_usual(s, v);
+    else if (!(begun && s->found && s->found[LOG_LEGACY_CLASS]))
         rc = note(c, s, kind, offset, e);
     /* Python forgets metadata from file to file, and needs it where it converts: audio pairs, hparams, graphs. */
     if (v->has_metadata)
@@ -423,52 +438,70 @@ static int wall(struct log_check *c, double t, uint64_t offset, struct error *e)
 }
 
 /*
- * Nearly all records of nearly all files: wall time, step, a summary of one simple_value, nothing else, in a series
- * that is known. Every byte is compared, so what passes is as sound as what event_wire_check() passes.
- *   09 <8: wall time>  10 <varint: step>  2a <n>  0a <n>  0a <n> <tag>  15 <4: value>
- * 1: it was one, 0: look closer, negative: an error.
+ * Nearly all records of nearly all files: wall time, step, a summary of one value, nothing else - and the value is byte
+ * for byte one in which nothing was wrong, but for its float, in which nothing can be.
+ *   09 <8: wall time>  10 <varint: step>  2a <n>  0a <n>  <value>
+ * Places *value in the record and reads the rest. 1: it is so far.
  */
+static int usual_event(const uint8_t *p, size_t n, const uint8_t **value, size_t *length, int64_t *steps, double *t)
+{
+    const uint8_t *q = p + 10;
+    uint64_t v = 0;
+    size_t left;
+    int size;
+
+    if (n < 17 || p[0] != 0x09)
+        return 0;
+    if (p[9] != 0x10)
+        q--;
+    else if (*q < 0x80)
+        v = *q++;
+    else if ((size = get_varint(q, n - 10, &v)) > 0)
+        q += size;
+    else
+        return 0;
+    left = (size_t)(p + n - q);
+    if (left < 7 || left > USUAL_MAX + 4 || q[0] != 0x2a || q[1] != left - 2 || q[2] != 0x0a || q[3] != left - 4)
+        return 0;
+    *t = bits_double(get_le64(p + 1));
+    *steps = (int64_t)v;
+    *value = q + 4;
+    *length = left - 4;
+    return *t > 0 && *t < year_5000;
+}
+
+static int is_usual(const struct series *s, const uint8_t *value, size_t n)
+{
+    size_t behind = s->usual_number + 4u;
+
+    return n == s->usual_length && !memcmp(value, s->usual, s->usual_number) &&
+           !memcmp(value + behind, s->usual + behind, n - behind);
+}
+
+/* 1: it was one, 0: look closer, negative: an error. */
 static int quick(struct log_check *c, uint64_t offset, const uint8_t *p, size_t n, struct error *e)
 {
+    const uint8_t *value;
     struct series *s;
-    const uint8_t *q;
-    uint64_t steps = 0;
-    size_t left;
+    int64_t steps;
+    size_t length;
     double t;
     int rc;
 
-    if (c->at >= c->series_count || n < 22 || n > 120 || p[0] != 0x09 || !c->file_records)
+    if (c->at >= c->series_count || !c->file_records || !usual_event(p, n, &value, &length, &steps, &t))
         return 0;
     s = &c->series[c->at];
-    q = p + 10;
-    if (p[9] == 0x10) {
-        if (*q < 0x80)
-            steps = *q++;
-        else if ((rc = get_varint(q, n - 10, &steps)) > 0)
-            q += rc;
-        else
-            return 0;
-    } else {
-        q--;
-    }
-    left = (size_t)(p + n - q);
-    if (left < 11 || q[0] != 0x2a || q[1] != left - 2 || q[2] != 0x0a || q[3] != left - 4 || q[4] != 0x0a ||
-        q[5] != left - 11 || q[left - 5] != 0x15)
-        return 0;
-    t = bits_double(get_le64(p + 1));
-    if (!(t > 0 && t < year_5000))
-        return 0;
-    if (s->tag_length != left - 11 || memcmp(s->tag, q + 6, left - 11) != 0) {
-        uint32_t hash = crc32c(q + 6, left - 11);
-        size_t slot = 0;
+    if (!is_usual(s, value, length)) {
+        size_t slot = 0, tag = length >= 2 && value[0] == 0x0a && value[1] <= length - 2 ? value[1] : SIZE_MAX;
 
-        if (!(s = find(c, (const char *)q + 6, left - 11, hash, &slot)))
+        if (tag == SIZE_MAX ||
+            !(s = find(c, (const char *)value + 2, tag, crc32c(value + 2, tag), &slot)) || !is_usual(s, value, length))
             return 0;
     }
-    if (s->class != LOG_CLASS_SCALAR)
-        return 0;
+    if (s->usual_described)
+        s->described = c->files;
     if ((rc = wall(c, t, offset, e)) == OK)
-        rc = step(c, s, (int64_t)steps, offset, 0, e);
+        rc = step(c, s, steps, offset, 0, e);
     c->file_records++;
     turn(c, s);
     return rc == OK ? 1 : rc;

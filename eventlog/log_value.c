@@ -63,6 +63,8 @@ static void read_tensor(struct log_value *v, const uint8_t *p, const uint8_t *en
             v->listed[8]++;
         else if (f.number < 18)
             v->listed[f.number] += packed_count(&f, 0);
+        if ((f.number == 4 || f.number == 5) && f.type == WIRE_BYTES && f.length == 4)
+            v->number = f.bytes;
     }
 }
 
@@ -129,7 +131,8 @@ void log_value_read(struct log_value *v, const uint8_t *bytes, size_t n)
 
     memset(v, 0, sizeof *v);
     v->tag = v->plugin = "";
-    v->content = v->image = bytes;
+    v->content = v->image = v->bytes = bytes;
+    v->length = n;
     v->elements = v->last_dimension = 1;
     while (p < end && wire_take(&p, end, &f) == 1) {
         const uint8_t *stop = f.bytes + f.length;
@@ -141,6 +144,7 @@ void log_value_read(struct log_value *v, const uint8_t *bytes, size_t n)
             v->tag = (const char *)f.bytes;
             v->tag_length = f.length;
             break;
+        case 2: v->number = p - 4; break;
         case 4: read_image(v, f.bytes, stop); break;
         case 5: read_histogram(v, f.bytes, stop); break;
         case 8: read_tensor(v, f.bytes, stop); break;

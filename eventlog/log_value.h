@@ -29,6 +29,9 @@ struct log_value {
     double first_bucket, last_bucket;
     const uint8_t *image;
     size_t image_length;
+    const uint8_t *bytes;  /* length bytes: all of the value */
+    size_t length;
+    const uint8_t *number; /* 4 of them that are a float32 and nothing else; NULL where there are none */
 };
 
 /* Reads the value in these bytes; pointers are borrowed from them. */

@@ -58,6 +58,8 @@ struct record_parser {
     uint64_t resume;     /* behind the record at hand, while the zeros after it are looked at */
     uint64_t candidate;  /* first header that did not fit in the file yet, while lost */
     uint64_t found, wanted;
+    uint64_t last_length; /* and its CRC; 0: not computed yet */
+    uint32_t last_crc;
 };
 
 /* Starts at a record border, 0 as a rule. limit 0: RECORD_LENGTH_MAX. */

@@ -550,6 +550,62 @@ static void test_damage_before_the_end(void **state)
     }
 }
 
+/* The findings after a sound event and then this one. An unknown field makes the check look closely at both. */
+static struct log_check *after_sound(struct bytes sound, struct bytes then, int closely)
+{
+    static const struct bytes unknown = { { 0xa0, 0x06, 0x01 }, 3 };
+
+    assert_int_equal(log_check_new(&check, "run", NULL), OK);
+    begin();
+    add(event(5, 1, scalar("u", 1))); /* a second series, so that a guess can be wrong */
+    add(closely ? both(unknown, sound) : sound);
+    add(closely ? both(unknown, then) : then);
+    end();
+    assert_int_equal(log_check_finish(check, NULL), OK);
+    return check;
+}
+
+static void compare(struct bytes sound, struct bytes then, const char *what, size_t at)
+{
+    struct log_check *quick = after_sound(sound, then, 0), *closely = after_sound(sound, then, 1);
+    size_t count, wanted_count;
+    const struct log_finding *found = log_check_findings(quick, &count);
+    const struct log_finding *wanted = log_check_findings(closely, &wanted_count);
+
+    if (count != wanted_count || log_check_totals(quick).records != log_check_totals(closely).records)
+        fail_msg("%s %zu: %zu findings, not %zu", what, at, count, wanted_count);
+    for (size_t k = 0; k < count; k++)
+        if (found[k].kind != wanted[k].kind || found[k].count != wanted[k].count ||
+            found[k].tag_length != wanted[k].tag_length)
+            fail_msg("%s %zu: %s, not %s", what, at, log_finding_text(found[k].kind)->word,
+                     log_finding_text(wanted[k].kind)->word);
+    log_check_free(quick);
+    log_check_free(closely);
+}
+
+/* Usual records are compared with one in which nothing was wrong. Any byte of such a record changed to anything gives
+ * the findings that looking closely gives. */
+static void test_usual(void **state)
+{
+    static const double walls[] = { NAN, INFINITY, -INFINITY, 0, -1, 1.7e12, 6 };
+    struct bytes forms[3];
+    (void)state;
+
+    forms[0] = event(5, 300, scalar("t\xc3\xa9", 1));
+    forms[1] = event(5, 3, with(tensor(1, "", single(5, 1)), "scalars", 0));
+    forms[2] = event(5, 3, with(part(8, both(integer(1, 1), words(4, "abcd"))), "scalars", 0));
+    for (size_t i = 0; i < 3; i++)
+        for (size_t at = 0; at < forms[i].n; at++)
+            for (unsigned byte = 0; byte < 256; byte += i ? 1 : 3) {
+                struct bytes then = forms[i];
+
+                then.at[at] = (uint8_t)byte;
+                compare(forms[i], then, "byte", at);
+            }
+    for (size_t i = 0; i < sizeof walls / sizeof *walls; i++)
+        compare(event(5, 300, scalar("t", 1)), event(walls[i], 300, scalar("t", 1)), "wall time", i);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -557,6 +613,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_damage_before_the_end),
+        cmocka_unit_test(test_usual),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
