@@ -1,6 +1,6 @@
 /*
- * log_replace.h - an event file in the place of another, by rename, with the old one kept beside it under a name that no
- * TensorBoard reads. For commands that change a log in place: repair, rename-tag, drop-tag, downsample.
+ * log_replace.h - an event file in the place of another, by rename, with the old one kept beside it under a name that
+ * no TensorBoard reads. For commands that change a log in place: repair, rename-tag, drop-tag, downsample.
  */
 #ifndef EVENTLOG_LOG_REPLACE_H
 #define EVENTLOG_LOG_REPLACE_H

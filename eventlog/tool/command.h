@@ -9,7 +9,9 @@
     ROW(compare, "compare", "runs beside each other: a table, or the curves as an SVG picture") \
     ROW(verify, "verify", "what TensorBoard would drop, hide or stumble over: every record, every rule") \
     ROW(repair, "repair", "a damaged event file as a sound one") \
-    ROW(tail, "tail", "the newest points, and with -f those that come")
+    ROW(tail, "tail", "the newest points, and with -f those that come") \
+    ROW(rename_tag, "rename-tag", "a log with other tags") \
+    ROW(drop_tag, "drop-tag", "a log without some of its series")
 
 #define DECLARE(function, name, help) int command_##function(int argc, char **argv);
 EVENTLOG_COMMANDS(DECLARE)

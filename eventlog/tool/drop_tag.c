@@ -1,0 +1,105 @@
+/* eventlog drop-tag: a log without some of its series. */
+#include "eventlog/tag_index.h"
+#include "eventlog/tool/command.h"
+#include "eventlog/tool/rewrite.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct dropping {
+    struct rewrite rewrite;
+    struct option_list globs;
+    int invert;
+    struct tag_index tags; /* of all runs */
+    char *dropped;         /* one a tag: 1 if it goes */
+    size_t capacity;
+};
+
+static int matches(const struct dropping *d, const char *tag)
+{
+    int hit = 0;
+
+    for (size_t i = 0; !hit && i < d->globs.count; i++)
+        hit = !fnmatch(d->globs.items[i], tag, 0);
+    return hit != d->invert;
+}
+
+static int choose(void *context, const struct event *event, const struct event_value *v, size_t place,
+                  struct log_rewrite_choice *choice, struct error *e)
+{
+    struct dropping *d = context;
+    size_t number;
+
+    (void)event;
+    (void)place;
+    if (!v)
+        return OK;
+    if ((number = tag_index_find(&d->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE) {
+        if (d->tags.count == d->capacity) {
+            char *bigger = realloc(d->dropped, d->capacity * 2 + 64);
+
+            if (!bigger)
+                return error_set(e, ERR_NOMEM, "out of memory for %zu tags", d->tags.count + 1);
+            d->dropped = bigger;
+            d->capacity = d->capacity * 2 + 64;
+        }
+        if ((number = tag_index_add(&d->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
+            return error_set(e, ERR_NOMEM, "out of memory for %zu tags", d->tags.count + 1);
+        d->dropped[number] = (char)matches(d, d->tags.entries[number].text);
+    }
+    choice->keep = !d->dropped[number];
+    return OK;
+}
+
+int command_drop_tag(int argc, char **argv)
+{
+    struct dropping d = { .invert = 0 };
+    struct option table[] = {
+        { OPTION_LIST, 't', "tag", &d.globs, "GLOB", "tags to drop, besides or instead of the first argument; may be "
+          "repeated", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "keep", &d.invert, NULL, "the other way round: keep what matches and drop the rest", NULL, 0,
+          0, 0 },
+        REWRITE_OPTIONS(d.rewrite), REWRITE_IN_PLACE(d.rewrite),
+    };
+    const struct options options = {
+        .program = "eventlog drop-tag", .usage = "[OPTION...] GLOB PATH... -o DIR | --in-place",
+        .summary = "Copies a log without the series whose tag matches (as the shell matches; * also over '/'), or "
+                   "takes them out in place. What stays is the same bit for bit, in the same order; graphs and session marks "
+                   "have no tag and stay. With --tag all arguments are paths. Damaged records are left out and told. "
+                   "Status 0: done; 1: no tag matched, or damage; 2: usage or I/O.",
+        .examples = "  eventlog drop-tag 'gradients/*' logs -o small\n"
+                    "  eventlog drop-tag --keep --tag 'loss*' --tag accuracy --in-place logs/train\n",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which tags, and which log?",
+    };
+    const struct rewrite_filter filter = { &d, NULL, choose };
+    struct error e = { 0 };
+    char more[80];
+    int count = 0, first, status, rc = options_parse(&options, argc, argv, &count, &e);
+    size_t hit = 0;
+
+    log_init(&d.rewrite.scan.log, options.program, 2);
+    if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    first = d.globs.count ? 1 : 2;
+    if (rc == OK && first == 2 && count == 1)
+        rc = error_set(&e, ERR_ARG, "which log? '%s --help' tells more", options.program);
+    if (rc == OK && first == 2)
+        d.globs.items[d.globs.count++] = argv[1];
+    status = rc == OK ? rewrite_open(&d.rewrite, options.program, argv + first, (size_t)(count - first + 1))
+                      : scan_fail(&d.rewrite.scan, &e);
+    if (status == EXIT_DONE) {
+        rc = rewrite_filter(&d.rewrite, &filter, &e);
+        for (size_t i = 0; i < d.tags.count; i++)
+            hit += d.dropped[i] != 0;
+        snprintf(more, sizeof more, d.rewrite.json ? ",\"tags\":%zu" : "; %zu tags with %llu values dropped", hit,
+                 (unsigned long long)d.rewrite.dropped);
+        if (rc == OK)
+            rewrite_print(&d.rewrite, "drop-tag", more);
+        status = rewrite_close(&d.rewrite, rc, hit > 0, &e);
+    }
+    tag_index_release(&d.tags);
+    free(d.dropped);
+    return status;
+}

@@ -1,0 +1,276 @@
+/* eventlog rename-tag: series under other names. */
+#include "base/bytes.h"
+#include "base/json.h"
+#include "eventlog/tag_index.h"
+#include "eventlog/tool/command.h"
+#include "eventlog/tool/rewrite.h"
+
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RULES_MOST = 65, GROUPS = 10 };
+
+struct rule {
+    char *from, *to; /* from's own memory */
+    regex_t regex;
+    int compiled;
+};
+
+struct name { /* of a tag of the run at hand */
+    char *text; /* the new name, NULL: it keeps its own */
+    size_t length;
+};
+
+struct renaming {
+    struct rewrite rewrite;
+    struct rule rules[RULES_MOST];
+    size_t count, matched; /* matched: series that got another name */
+    int regex;
+    struct tag_index tags, taken; /* of this run: old names; new names */
+    struct name *names;           /* one an old name */
+    size_t *owners;               /* one a new name: the old one that has it */
+    size_t names_capacity, owners_capacity;
+};
+
+/* OLD=NEW; "\=" stands for a '=' that is part of a name. */
+static int parse_rule(struct renaming *r, const char *text, struct error *e)
+{
+    struct rule *rule = &r->rules[r->count];
+    char *out;
+
+    if (r->count == RULES_MOST)
+        return error_set(e, ERR_ARG, "more than %d names to change", RULES_MOST);
+    if (!(rule->from = out = malloc(strlen(text) + 2)))
+        return error_set(e, ERR_NOMEM, "out of memory for a name");
+    r->count++;
+    for (const char *p = text; *p; p++) {
+        if (*p == '\\' && p[1] == '=') {
+            *out++ = *++p;
+        } else if (*p == '=' && !rule->to) {
+            *out++ = '\0';
+            rule->to = out;
+        } else {
+            *out++ = *p;
+        }
+    }
+    *out = '\0';
+    if (!rule->to || (!*rule->to && !r->regex) || !*rule->from)
+        return error_set(e, ERR_ARG, "'%.80s' is not OLD=NEW with names on both sides", text);
+    if (!utf8_valid(rule->to, strlen(rule->to), NULL))
+        return error_set(e, ERR_ARG, "'%.80s' is not UTF-8; TensorBoard would give the file up", text);
+    if (r->regex) {
+        char why[120];
+        int bad = regcomp(&rule->regex, rule->from, REG_EXTENDED);
+
+        if (bad) {
+            regerror(bad, &rule->regex, why, sizeof why);
+            return error_set(e, ERR_ARG, "'%.80s' is no regular expression: %s", rule->from, why);
+        }
+        rule->compiled = 1;
+    }
+    return OK;
+}
+
+/* The first match in the tag replaced; 1 done, 0 no match, -1 no memory. */
+static int substitute(const struct rule *rule, const char *tag, struct buffer *out)
+{
+    regmatch_t m[GROUPS];
+
+    if (regexec(&rule->regex, tag, GROUPS, m, 0) != 0)
+        return 0;
+    buffer_append(out, tag, (size_t)m[0].rm_so);
+    for (const char *p = rule->to; *p; p++) {
+        int group = *p == '\\' && p[1] >= '0' && p[1] <= '9' ? *++p - '0' : -1;
+
+        if (group < 0 && *p == '\\' && p[1] == '\\')
+            p++;
+        if (group < 0)
+            buffer_append_byte(out, (unsigned char)*p);
+        else if (m[group].rm_so >= 0)
+            buffer_append(out, tag + m[group].rm_so, (size_t)(m[group].rm_eo - m[group].rm_so));
+    }
+    buffer_append_text(out, tag + m[0].rm_eo);
+    return buffer_ok(out) ? 1 : -1;
+}
+
+/* What a tag is called from now on: 1 and b, 0 as before, -1 no memory. The first rule that fits counts. */
+static int new_name(const struct renaming *r, const char *tag, size_t n, struct buffer *b)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        int rc = 0;
+
+        if (r->regex && strlen(tag) == n)
+            rc = substitute(&r->rules[i], tag, b);
+        else if (!r->regex && strlen(r->rules[i].from) == n && !memcmp(r->rules[i].from, tag, n)) {
+            buffer_append_text(b, r->rules[i].to);
+            rc = buffer_ok(b) ? 1 : -1;
+        }
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static int room(void *list, size_t count, size_t *capacity, size_t size)
+{
+    void **at = list, *bigger;
+
+    if (count < *capacity)
+        return 1;
+    if (!(bigger = realloc(*at, (*capacity * 2 + 32) * size)))
+        return 0;
+    *at = bigger;
+    *capacity = *capacity * 2 + 32;
+    return 1;
+}
+
+static int no_memory(const struct renaming *r, struct error *e)
+{
+    return error_set(e, ERR_NOMEM, "out of memory for %zu tags", r->tags.count + 1);
+}
+
+/* A tag that the run has not had before. */
+static int add_tag(struct renaming *r, const char *tag, size_t n, struct error *e)
+{
+    struct buffer b = BUFFER_EMPTY;
+    size_t number = r->tags.count, owner, owners = r->taken.count;
+    struct name *name;
+    int rc;
+
+    if (!room(&r->names, number, &r->names_capacity, sizeof *r->names) ||
+        tag_index_add(&r->tags, tag, n) == TAG_INDEX_NONE)
+        return no_memory(r, e);
+    name = &r->names[number];
+    *name = (struct name){ NULL, 0 };
+    if ((rc = new_name(r, r->tags.entries[number].text, n, &b)) < 0) {
+        buffer_release(&b);
+        return no_memory(r, e);
+    }
+    if (rc && (b.length != n || memcmp(buffer_text(&b), tag, n) != 0)) {
+        *name = (struct name){ b.data, b.length };
+        r->matched++;
+        if (!b.length)
+            return error_set(e, ERR_ARG, "tag '%.80s' would have no name", r->tags.entries[number].text);
+    } else {
+        buffer_release(&b);
+    }
+    if (!room(&r->owners, owners, &r->owners_capacity, sizeof *r->owners) ||
+        (owner = tag_index_add(&r->taken, name->text ? name->text : tag, name->text ? name->length : n)) ==
+            TAG_INDEX_NONE)
+        return no_memory(r, e);
+    if (owner < owners)
+        return error_set(e, ERR_ARG, "tags '%.60s' and '%.60s' of one run would both be '%.60s'; nothing is written",
+                         r->tags.entries[r->owners[owner]].text, r->tags.entries[number].text,
+                         r->taken.entries[owner].text);
+    r->owners[owner] = number;
+    return OK;
+}
+
+static void forget(struct renaming *r)
+{
+    for (size_t i = 0; i < r->tags.count; i++)
+        free(r->names[i].text);
+    tag_index_release(&r->tags);
+    tag_index_release(&r->taken);
+}
+
+static int begin_run(void *context, const struct log_run *run, struct error *e)
+{
+    (void)run;
+    (void)e;
+    forget(context);
+    return OK;
+}
+
+static int choose(void *context, const struct event *event, const struct event_value *v, size_t place,
+                  struct log_rewrite_choice *choice, struct error *e)
+{
+    struct renaming *r = context;
+    size_t number;
+    int rc = OK;
+
+    (void)event;
+    (void)place;
+    if (!v)
+        return OK;
+    if ((number = tag_index_find(&r->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE) {
+        number = r->tags.count;
+        rc = add_tag(r, v->tag, v->tag_length, e);
+    }
+    if (rc == OK && r->names[number].text) {
+        choice->tag = r->names[number].text;
+        choice->tag_length = r->names[number].length;
+    }
+    return rc;
+}
+
+static void print(const struct renaming *r)
+{
+    char more[120];
+
+    snprintf(more, sizeof more, r->rewrite.json ? ",\"series\":%zu,\"renamed\":%llu" : "; %zu series, %llu values "
+             "under new names", r->matched, (unsigned long long)r->rewrite.renamed);
+    rewrite_print(&r->rewrite, "rename-tag", more);
+}
+
+static void release(struct renaming *r)
+{
+    forget(r);
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->rules[i].compiled)
+            regfree(&r->rules[i].regex);
+        free(r->rules[i].from);
+    }
+    free(r->names);
+    free(r->owners);
+}
+
+int command_rename_tag(int argc, char **argv)
+{
+    struct renaming r = { .regex = 0 };
+    struct option_list rules = { .count = 0 };
+    struct option table[] = {
+        { OPTION_LIST, 'e', "rename", &rules, "OLD=NEW", "another name to change; all are of the old log, so that two "
+          "can change places; the first that fits counts", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "regex", &r.regex, NULL, "OLD is a POSIX extended regular expression, whose first match in a "
+          "tag is replaced by NEW, with \\1 to \\9 for its groups", NULL, 0, 0, 0 },
+        REWRITE_OPTIONS(r.rewrite), REWRITE_IN_PLACE(r.rewrite),
+    };
+    const struct options options = {
+        .program = "eventlog rename-tag", .usage = "[OPTION...] OLD=NEW PATH... -o DIR | --in-place",
+        .summary = "Copies a log with other tags, or changes it in place. Values of all kinds, steps and wall times "
+                   "stay bit for bit; graphs have no tag; a mesh keeps the name in its metadata, by which TensorBoard lists "
+                   "it. Write \\= for a '=' that is part of OLD. Two series of a run that would get one name are an "
+                   "error, and nothing is written. Damaged records are left out and told. Status 0: done; 1: no tag "
+                   "matched, or damage; 2: usage or I/O.",
+        .examples = "  eventlog rename-tag train_loss=loss/train logs -o renamed\n"
+                    "  eventlog rename-tag --regex '^(.*)_[0-9]+$=\\1' --in-place logs/train\n",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1,
+        .wanted = "which name, and which log?",
+    };
+    const struct rewrite_filter filter = { &r, begin_run, choose };
+    struct error e = { 0 };
+    int count = 0, first, status, rc = options_parse(&options, argc, argv, &count, &e);
+
+    log_init(&r.rewrite.scan.log, options.program, 2);
+    if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    first = rules.count ? 1 : 2; /* with -e all the others are paths */
+    if (rc == OK && first == 2 && count == 1)
+        rc = error_set(&e, ERR_ARG, "which log? '%s --help' tells more", options.program);
+    if (rc == OK && first == 2)
+        rc = parse_rule(&r, argv[1], &e);
+    for (size_t i = 0; rc == OK && i < rules.count; i++)
+        rc = parse_rule(&r, rules.items[i], &e);
+    status = rc == OK ? rewrite_open(&r.rewrite, options.program, argv + first, (size_t)(count - first + 1))
+                      : scan_fail(&r.rewrite.scan, &e);
+    if (status == EXIT_DONE) {
+        if ((rc = rewrite_filter(&r.rewrite, &filter, &e)) == OK)
+            print(&r);
+        status = rewrite_close(&r.rewrite, rc, r.matched > 0, &e);
+    }
+    release(&r);
+    return status;
+}

@@ -1,0 +1,379 @@
+#include "eventlog/tool/rewrite.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "eventlog/log_check.h"
+#include "eventlog/log_replace.h"
+#include "eventlog/record_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FLUSH = 256 * 1024, DAMAGE_LINES = 20, PROGRESS_EVERY = 16384 };
+
+int rewrite_open(struct rewrite *w, const char *program, char *const *paths, size_t count)
+{
+    struct error e = { 0 };
+
+    log_init(&w->scan.log, program, 2);
+    if (!w->output == !w->in_place) {
+        error_set(&e, ERR_ARG, "where to? %s; '%s --help' tells more",
+                  w->output ? "one of -o DIR and --in-place" : "-o DIR says", program);
+        return scan_fail(&w->scan, &e);
+    }
+    return scan_open(&w->scan, program, paths, count);
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+int rewrite_sound(const uint8_t *data, size_t n, struct event *event)
+{
+    size_t place;
+
+    return log_check_data(data, n, &place) == LOG_KINDS && event_decode(data, n, event, &place) == OK;
+}
+
+static void tell_damage(struct rewrite *w, const char *path, const struct record *r, uint64_t number)
+{
+    static const char *const what[] = { "a wrong length CRC: what follows up to the next record is left out",
+                                        "a wrong data CRC: the record is left out",
+                                        "a record too long to be one: it is left out" };
+
+    w->scan.damaged++;
+    if (number < DAMAGE_LINES)
+        log_line(&w->scan.log, "%s:%llu: %s", path, (unsigned long long)r->offset, what[r->damage]);
+    else if (number == DAMAGE_LINES)
+        log_line(&w->scan.log, "%s: further damage in this file is counted only", path);
+}
+
+static int visit_all(struct rewrite *w, const char *run, struct record_file *f, const char *path, rewrite_visit *visit,
+                     void *context, struct error *e)
+{
+    uint64_t damaged = 0, refused = 0, since = 0;
+    struct record r;
+    int rc;
+
+    while ((rc = record_file_next(f, &r, e)) == RECORD_DATA || rc == RECORD_DAMAGE) {
+        struct event event;
+
+        if (rc == RECORD_DAMAGE)
+            tell_damage(w, path, &r, damaged++);
+        else if (!rewrite_sound(r.data, r.length, &event))
+            refused++;
+        else if ((rc = visit(context, r.offset, r.data, r.length, &event, e)) != OK)
+            return rc;
+        if (++since % PROGRESS_EVERY == 0)
+            log_progress(&w->scan.log, "%s: %.0f%% read", run, 100.0 * (double)(w->scan.bytes_done + r.offset) /
+                                                                   (double)(w->scan.bytes ? w->scan.bytes : 1));
+    }
+    if (refused)
+        log_line(&w->scan.log, "%s: %llu records with right CRCs that a loader of TensorBoard refuses are left out; "
+                 "'eventlog verify' says why", path, (unsigned long long)refused);
+    w->scan.damaged += refused;
+    if (rc == RECORD_MORE && f->parser.offset < f->size) {
+        log_line(&w->scan.log, "%s: the last %llu bytes are no whole record and are left out", path,
+                 (unsigned long long)(f->size - f->parser.offset));
+        w->torn += f->size - f->parser.offset;
+    }
+    w->bytes_in += f->size;
+    w->scan.bytes_done += f->size;
+    return rc == RECORD_MORE ? OK : rc;
+}
+
+int rewrite_read(struct rewrite *w, const char *run, const char *path, rewrite_visit *visit, void *context,
+                 struct error *e)
+{
+    struct record_file f;
+    int before = e->code, rc = record_file_open(&f, path, e);
+
+    if (rc == OK)
+        rc = visit_all(w, run, &f, path, visit, context, e);
+    else if (rc == ERR_IO) {
+        w->scan.failed = 1;
+        log_line(&w->scan.log, "%s", e->message);
+        e->code = before;
+        rc = OK;
+    }
+    record_file_close(&f);
+    return rc;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------- */
+
+static int holds_event_files(const char *path)
+{
+    DIR *d = opendir(path);
+    int found = 0;
+
+    for (struct dirent *entry; d && !found && (entry = readdir(d));)
+        found = strstr(entry->d_name, "tfevents") != NULL;
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* 1 if the path leads to one of the files that are read. */
+static int is_input(const struct rewrite *w, const char *path)
+{
+    struct stat a, b;
+
+    for (size_t i = 0; stat(path, &a) == 0 && i < w->scan.directory.count; i++)
+        for (size_t k = 0; k < w->scan.directory.runs[i].file_count; k++)
+            if (stat(w->scan.directory.runs[i].files[k], &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+                return 1;
+    return 0;
+}
+
+/* The struct with its names, and the temporary file beside path. */
+static int begin(struct rewrite *w, const char *path, struct rewrite_file **out, struct error *e)
+{
+    const char *base = file_base_name(path);
+    struct rewrite_file **bigger = realloc(w->files, (w->count + 1) * sizeof *bigger), *f = calloc(1, sizeof *f);
+    char temporary[PATH_MAX];
+
+    if (bigger)
+        w->files = bigger;
+    if (!bigger || !f || !(f->path = strdup(path))) {
+        free(f);
+        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+    }
+    f->fd = -1;
+    w->files[w->count++] = f;
+    if (snprintf(temporary, sizeof temporary, "%.*s.eventlog.%ld.%zu.tmp", (int)(base - path), path, (long)getpid(),
+                 w->count) >= (int)sizeof temporary)
+        return error_set(e, ERR_ARG, "%s: path too long", path);
+    unlink(temporary); /* of a killed process with our number */
+    if ((f->fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
+        return error_system(e, "%s: cannot create", temporary);
+    if (!(f->temporary = strdup(temporary))) {
+        unlink(temporary);
+        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+    }
+    *out = f;
+    return OK;
+}
+
+int rewrite_create(struct rewrite *w, const char *run, const char *name, struct rewrite_file **out, struct error *e)
+{
+    char directory[PATH_MAX], path[PATH_MAX];
+    struct stat st;
+    int rc, made;
+
+    *out = NULL;
+    if ((rc = file_join(directory, sizeof directory, w->output, strcmp(run, ".") != 0 ? run : "", e)) != OK ||
+        (rc = file_join(path, sizeof path, directory, name, e)) != OK)
+        return rc;
+    if (!w->force && holds_event_files(directory))
+        return error_set(e, ERR_ARG, "%s: holds event files already; another -o, or -f to write beside them",
+                         directory);
+    if (lstat(path, &st) == 0 && is_input(w, path))
+        return error_set(e, ERR_ARG, "%s: is one of the files that are read; another -o", path);
+    made = stat(directory, &st) < 0;
+    if ((rc = file_make_directories(directory, e)) == OK && (rc = begin(w, path, out, e)) == OK)
+        (*out)->made = made;
+    return rc;
+}
+
+/* The old file is as it was, and nobody writes it. */
+static int unchanged(const struct rewrite_file *f, struct error *e)
+{
+    int fd = open(f->path, O_RDONLY | O_CLOEXEC), rc;
+
+    if (fd < 0)
+        return error_system(e, "%s: cannot be opened", f->path);
+    rc = log_replace_unchanged(fd, f->path, &f->before, e);
+    close(fd);
+    return rc;
+}
+
+int rewrite_create_in_place(struct rewrite *w, const char *given, struct rewrite_file **out, struct error *e)
+{
+    char path[PATH_MAX];
+    int rc;
+
+    *out = NULL;
+    if (!realpath(given, path)) /* a link stays a link: the file it leads to is replaced */
+        return error_system(e, "%s: cannot be opened", given);
+    if ((rc = begin(w, path, out, e)) != OK)
+        return rc;
+    (*out)->in_place = 1;
+    if (stat(path, &(*out)->before) < 0)
+        return error_system(e, "%s: cannot be opened", path);
+    fchmod((*out)->fd, (*out)->before.st_mode & 07777);
+    return unchanged(*out, e);
+}
+
+int rewrite_flush(struct rewrite *w, struct rewrite_file *f, int end, struct error *e)
+{
+    if (!buffer_ok(&f->pending))
+        return error_set(e, ERR_NOMEM, "%s: out of memory", f->path);
+    if (f->pending.length < FLUSH && !end)
+        return OK;
+    if (f->pending.length && io_write_full(&io_real, f->fd, f->pending.data, f->pending.length) < 0)
+        return error_system(e, "%s: cannot write", f->temporary);
+    f->bytes += f->pending.length;
+    w->bytes_out += f->pending.length;
+    buffer_clear(&f->pending);
+    if (!end)
+        return OK;
+    buffer_release(&f->pending);
+    if (!f->keep_old && fsync(f->fd) < 0)
+        return error_system(e, "%s: cannot sync", f->temporary);
+    end = f->fd;
+    f->fd = -1;
+    return close(end) < 0 ? error_system(e, "%s: cannot close", f->temporary) : OK;
+}
+
+int rewrite_commit(struct rewrite *w, struct error *e)
+{
+    int rc = OK;
+
+    for (size_t i = 0; rc == OK && i < w->count; i++) {
+        struct rewrite_file *f = w->files[i];
+
+        if (f->keep_old)
+            continue;
+        if (f->in_place) {
+            if ((rc = unchanged(f, e)) == OK)
+                rc = log_replace_exchange(&io_real, f->path, f->temporary, e);
+        } else if (rename(f->temporary, f->path) < 0) {
+            rc = error_system(e, "%s: cannot be put in its place", f->path);
+        } else {
+            rc = file_sync_parent(&io_real, f->path, e);
+        }
+        if (rc == OK) {
+            free(f->temporary);
+            f->temporary = NULL;
+        }
+    }
+    return rc;
+}
+
+/* The directories that were made for a file which is not there now, as far as nothing else is in them. */
+static void remove_empty(char *path)
+{
+    for (char *slash; (slash = strrchr(path, '/')) && slash != path;) {
+        *slash = '\0';
+        if (rmdir(path) < 0)
+            break;
+    }
+}
+
+int rewrite_close(struct rewrite *w, int rc, int matched, const struct error *e)
+{
+    int status = rc == OK ? scan_status(&w->scan, matched) : scan_fail(&w->scan, e);
+
+    for (size_t i = 0; i < w->count; i++) {
+        struct rewrite_file *f = w->files[i];
+
+        if (f->fd >= 0)
+            close(f->fd);
+        if (f->temporary && unlink(f->temporary) == 0 && f->made)
+            remove_empty(f->path);
+        buffer_release(&f->pending);
+        free(f->temporary);
+        free(f->path);
+        free(f);
+    }
+    free(w->files);
+    scan_close(&w->scan);
+    return status;
+}
+
+/* ---- file by file ---------------------------------------------------------------------------------------------- */
+
+struct filter_file {
+    struct rewrite *rewrite;
+    struct log_rewrite *records;
+    struct rewrite_file *out;
+    const struct rewrite_filter *filter;
+    uint64_t read;
+};
+
+static int filter_record(void *context, uint64_t offset, const uint8_t *data, size_t n, const struct event *event,
+                         struct error *e)
+{
+    struct filter_file *f = context;
+    int rc = log_rewrite_record(f->records, data, n, event, f->filter->choose, f->filter->context, &f->out->pending, e);
+
+    (void)offset;
+    f->read++;
+    return rc == OK ? rewrite_flush(f->rewrite, f->out, 0, e) : rc;
+}
+
+static int filter_one(struct rewrite *w, const struct rewrite_filter *filter, const struct log_run *run,
+                      const char *path, struct error *e)
+{
+    struct filter_file f = { .rewrite = w, .filter = filter };
+    uint64_t damaged = w->scan.damaged, torn = w->torn;
+    struct log_rewrite_totals totals;
+    int rc = log_rewrite_new(&f.records, e);
+
+    if (rc == OK)
+        rc = w->in_place ? rewrite_create_in_place(w, path, &f.out, e)
+                         : rewrite_create(w, run->name, file_base_name(path), &f.out, e);
+    if (rc == OK)
+        rc = rewrite_read(w, run->name, path, filter_record, &f, e);
+    if (rc == OK) {
+        totals = log_rewrite_totals(f.records);
+        w->records += totals.records;
+        w->values += totals.values;
+        w->dropped += totals.dropped;
+        w->renamed += totals.renamed;
+        f.out->keep_old = w->in_place && damaged == w->scan.damaged && torn == w->torn && !totals.dropped &&
+                          !totals.renamed;
+        rc = rewrite_flush(w, f.out, 1, e);
+    }
+    log_rewrite_free(f.records);
+    return rc;
+}
+
+int rewrite_filter(struct rewrite *w, const struct rewrite_filter *filter, struct error *e)
+{
+    const struct log_directory *d = &w->scan.directory;
+    int rc = OK;
+
+    for (size_t i = 0; rc == OK && i < d->count; i++) {
+        const struct log_run *run = &d->runs[i];
+
+        if (!scan_run_wanted(&w->scan, run->name))
+            continue;
+        if (filter->begin_run)
+            rc = filter->begin_run(filter->context, run, e);
+        for (size_t k = 0; rc == OK && k < run->file_count; k++)
+            rc = filter_one(w, filter, run, run->files[k], e);
+    }
+    log_progress_end(&w->scan.log);
+    return rc == OK ? rewrite_commit(w, e) : rc;
+}
+
+/* ---- what was done --------------------------------------------------------------------------------------------- */
+
+void rewrite_print(const struct rewrite *w, const char *word, const char *more)
+{
+    struct buffer b = BUFFER_EMPTY;
+    size_t files = 0;
+
+    for (size_t i = 0; i < w->count; i++)
+        files += !w->files[i]->keep_old;
+    if (w->json) {
+        buffer_format(&b, "{\"type\":\"%s\",\"version\":1,\"output\":", word);
+        w->output ? json_text(&b, w->output) : buffer_append_text(&b, "null");
+        buffer_format(&b, ",\"files\":%zu,\"records\":%llu,\"values\":%llu,\"bytes\":%llu,\"dropped\":%llu,"
+                      "\"damaged\":%llu,\"torn_bytes\":%llu%s}\n", files, (unsigned long long)w->records,
+                      (unsigned long long)w->values, (unsigned long long)w->bytes_out, (unsigned long long)w->dropped,
+                      (unsigned long long)w->scan.damaged, (unsigned long long)w->torn, more);
+    } else {
+        buffer_format(&b, "%s: %zu files, %llu records with %llu values", w->output ? w->output : "in place", files,
+                      (unsigned long long)w->records, (unsigned long long)w->values);
+        buffer_format(&b, ", %llu bytes%s\n", (unsigned long long)w->bytes_out, more);
+    }
+    fputs(buffer_text(&b), stdout);
+    buffer_release(&b);
+}
