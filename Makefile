@@ -79,6 +79,7 @@ NEEDS_trainer    = $(call lib,trainer) $(call lib,eventlog) $(call lib,checkpoin
 NEEDS_evaluator  = $(call lib,evaluator) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,proto) $(call lib,dataset) $(NEEDS_model)
 SYSTEM_base       = -lm
 SYSTEM_eventlog   = $(shell $(CONFIG) --libs libprotobuf-c zlib libpng) -lm
+STATIC_eventlog   = $(shell $(CONFIG) --static --libs libprotobuf-c libpng zlib) -lm
 SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
 SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib) -lm
 SYSTEM_model      = $(MATH_LIBS)
@@ -212,7 +213,7 @@ fuzz:
 # Directories are written relative to the file, so that the tree can be used where DESTDIR put it.
 $(B)/product/%.pc: packaging/%.pc.in FORCE
 	@mkdir -p $(@D)
-	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PRIVATE@|$(strip $(SYSTEM_eventlog)) -pthread|' \
+	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PRIVATE@|$(strip $(STATIC_eventlog)) -pthread|' \
 	    -e 's|@PREFIX@|$${pcfiledir}/$(shell realpath -sm --relative-to=$(LIBDIR)/pkgconfig $(PREFIX))|' $< >$@
 FORCE:
 

@@ -1,0 +1,180 @@
+"""make install into a directory of its own, and what a user builds from there with nothing but pkg-config."""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
+PREFIX = "/opt/evalboard"
+C = ["cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+CPP = ["c++", "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+# What the examples write: run -> plugin -> tags.
+EXAMPLES = {
+    "c/scalars.c": {"": {"scalars": {"train/loss": 1000, "train/learning_rate": 10}}},
+    "c/histograms.c": {"": {"histograms": {"layer1/weights": 20, "input/milliseconds": 20}}},
+    "c/images.c": {"": {"images": {"input": 1, "attention": 1}}},
+    "c/texts.c": {"": {"text": {"notes": 1, "by class": 1}}},
+    "c/hparams.c": {"": {"hparams": {"_hparams_/experiment": 1}},
+                    **{run: {"scalars": {"accuracy": 10},
+                             "hparams": {"_hparams_/session_start_info": 1, "_hparams_/session_end_info": 1}}
+                       for run in ("0.1-sgd", "0.1-adam", "0.01-sgd", "0.01-adam")}},
+    "cpp/training.cpp": {"": {"scalars": {"loss": 100}, "histograms": {"weights": 100}, "text": {"notes": 1}}},
+}
+
+
+def make(target, tree, *variables):
+    """Runs make as a user would, free of what the make around this test was told."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
+    run = subprocess.run(["make", "-s", target, f"DESTDIR={tree}", f"PREFIX={PREFIX}", *variables], cwd=ROOT,
+                         env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def files(tree):
+    return {str(p.relative_to(tree)) for p in tree.rglob("*") if not p.is_dir()}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    if BUILD != ROOT / "build":
+        pytest.fail("make install installs build/")
+    tree = tmp_path_factory.mktemp("install")
+    make("install", tree)
+    return tree
+
+
+def pkg_config(tree, *words, package="eventlog"):
+    return subprocess.run(["pkg-config", *words, package], check=True, capture_output=True, text=True,
+                          env={**os.environ, "PKG_CONFIG_PATH": f"{tree}{PREFIX}/lib/pkgconfig"}).stdout.split()
+
+
+def run(tree, program, *arguments):
+    done = subprocess.run([program, *arguments], capture_output=True, text=True,
+                          env={**os.environ, "LD_LIBRARY_PATH": f"{tree}{PREFIX}/lib"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def build(tree, source, program, static=False):
+    compiler = CPP if str(source).endswith(".cpp") else C
+    subprocess.run([*compiler, *(["-static"] if static else []), "-o", program, source,
+                    *pkg_config(tree, "--cflags", "--libs", *(["--static"] if static else []))], check=True)
+    return program
+
+
+def check_log(log, want):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    runs = {str(p.parent.relative_to(log)).replace(".", "", p.parent == log) for p in log.rglob("*tfevents*")}
+    assert runs == set(want)
+    for name, plugins in want.items():
+        a = accumulator.EventAccumulator(str(log / name), size_guidance=accumulator.STORE_EVERYTHING_SIZE_GUIDANCE)
+        a.Reload()
+        found = {}
+        for tag in a.Tags()["tensors"]:
+            found.setdefault(a.SummaryMetadata(tag).plugin_data.plugin_name, {})[tag] = len(a.Tensors(tag))
+        for tag in a.Tags()["scalars"]:
+            found.setdefault("scalars", {})[tag] = len(a.Scalars(tag))
+        assert {p: t for p, t in found.items()} == plugins, name
+
+
+@pytest.mark.parametrize("source", EXAMPLES)
+@pytest.mark.parametrize("static", [False, True], ids=["shared", "static"])
+def test_example(tree, tmp_path, source, static):
+    program = build(tree, ROOT / "examples" / source, tmp_path / "program", static)
+    linked = subprocess.run(["ldd", program], capture_output=True, text=True)
+    assert ("libeventlog.so.0" in linked.stdout) != static, linked.stdout
+    run(tree, program, tmp_path / "log")
+    check_log(tmp_path / "log", EXAMPLES[source])
+    run(tree, f"{tree}{PREFIX}/bin/eventlog", "verify", "--strict", tmp_path / "log")
+
+
+def test_examples_are_all_tried():
+    assert {str(p.relative_to(ROOT / "examples")) for d in ("c", "cpp") for p in (ROOT / "examples" / d).iterdir()
+            if p.suffix in (".c", ".cpp")} == set(EXAMPLES)
+
+
+def test_pkg_config_in_a_sysroot(tree, tmp_path):
+    """PKG_CONFIG_SYSROOT_DIR, as cross builds use it, must not put the directory before the paths twice."""
+    words = subprocess.run(["pkg-config", "--cflags", "--libs", "eventlog"], check=True, capture_output=True, text=True,
+                           env={**os.environ, "PKG_CONFIG_PATH": f"{tree}{PREFIX}/lib/pkgconfig",
+                                "PKG_CONFIG_SYSROOT_DIR": str(tree)}).stdout.split()
+    subprocess.run([*C, "-o", tmp_path / "program", ROOT / "examples/c/scalars.c", *words], check=True)
+    assert pkg_config(tree, "--modversion") == [re.search(r'"(.*)"', (ROOT / "base/version.h").read_text()).group(1)]
+
+
+@pytest.mark.parametrize("compiler", [C, CPP, ["c++", "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]],
+                         ids=["C11", "C++11", "C++20"])
+def test_header_alone(tree, tmp_path, compiler):
+    """It needs nothing but the language's own headers."""
+    header = tree / PREFIX.lstrip("/") / "include/eventlog/eventlog.h"
+    assert set(re.findall(r"#include <(.*)>", header.read_text())) <= {"stddef.h", "stdint.h"}
+    assert '#include "' not in header.read_text()
+    source = tmp_path / f"alone{'.c' if compiler is C else '.cpp'}"
+    source.write_text("#include <eventlog/eventlog.h>\n")
+    subprocess.run([*compiler, "-fsyntax-only", *pkg_config(tree, "--cflags"), source], check=True)
+
+
+def test_names_of_the_user_do_not_meet_ours(tree, tmp_path):
+    """Functions called as inner ones of ours, linked with the static library: neither side takes the other's."""
+    names = ["buffer_append", "error_set", "json_text", "crc32c", "number_text", "io_write_full", "event_encode_scalar",
+             "record_header", "file_join", "wire_varint"]
+    source = tmp_path / "names.c"
+    source.write_text('#include <eventlog/eventlog.h>\n#include <stdlib.h>\n'
+                      + "".join(f"void {name}(void);\nvoid {name}(void)\n{{\n    abort();\n}}\n" for name in names)
+                      + "int main(int argc, char **argv)\n{\n    struct eventlog_writer *w;\n\n"
+                        "    if (argc != 2 || eventlog_writer_open(&w, argv[1], NULL, NULL) ||\n"
+                        '        eventlog_writer_scalar(w, "a", 1, 0, 2, NULL) ||\n'
+                        '        eventlog_writer_text(w, "b", 1, 0, "x", NULL, NULL))\n        return 1;\n'
+                        "    return eventlog_writer_close(w, NULL) != 0;\n}\n")
+    for static in (False, True):
+        run(tree, build(tree, source, tmp_path / "names", static), tmp_path / f"log-{static}")
+
+
+def shown(library, *options):
+    out = subprocess.run(["nm", *options, "--defined-only", library], check=True, capture_output=True, text=True).stdout
+    return {(w[2].split("@")[0], w[2].partition("@@")[2]) for w in map(str.split, out.splitlines())
+            if len(w) == 3 and w[1] not in "Aa"}
+
+
+def declared():
+    text = re.sub(r"/\*.*?\*/", "", (ROOT / "eventlog/eventlog.h").read_text(), flags=re.S)
+    return set(re.findall(r"\b(eventlog_\w+)\s*\((?!\*)", text))
+
+
+def test_symbols(tree):
+    """The shared library shows the functions that tests/abi/symbols.txt lists, which are those of the header."""
+    library = tree / PREFIX.lstrip("/") / "lib/libeventlog.so"
+    committed = {tuple(line.split()) for line in (ROOT / "tests/abi/symbols.txt").read_text().splitlines()}
+    found = shown(library, "-D")
+    assert not committed - found, "programs that were linked with these do not start any more"
+    assert not found - committed, "new: add these lines to tests/abi/symbols.txt, in order"
+    assert {name for name, _ in found} == declared()
+    assert {name for name, _ in shown(library.with_suffix(".a"), "-g")} == declared()
+
+
+def test_soname_and_needed(tree):
+    out = subprocess.run(["readelf", "-d", tree / PREFIX.lstrip("/") / "lib/libeventlog.so"], check=True,
+                         capture_output=True, text=True).stdout
+    assert re.findall(r"SONAME\).*\[(.*)\]", out) == ["libeventlog.so.0"]
+    needed = {re.sub(r"\.so.*", "", name) for name in re.findall(r"NEEDED\).*\[(.*)\]", out)}
+    assert needed <= {"libprotobuf-c", "libz", "libpng16", "libm", "libc", "ld-linux-x86-64", "ld-linux-aarch64"}, needed
+
+
+def test_uninstall_takes_what_install_put(tmp_path):
+    make("install", tmp_path)
+    assert {f"{PREFIX}/bin/{p}".lstrip("/") for p in ("trainer", "evaluator", "eventlog", "checkpoint")} <= files(tmp_path)
+    other = tmp_path / PREFIX.lstrip("/") / "lib/other.txt"
+    other.write_text("stays")
+    make("uninstall", tmp_path)
+    assert files(tmp_path) == {str(other.relative_to(tmp_path))}
+
+
+def test_another_library_directory(tmp_path):
+    make("install", tmp_path, f"LIBDIR={PREFIX}/lib/x86_64-linux-gnu")
+    lib = f"{tmp_path}{PREFIX}/lib/x86_64-linux-gnu"
+    words = subprocess.run(["pkg-config", "--cflags", "--libs", "eventlog"], check=True, capture_output=True, text=True,
+                           env={**os.environ, "PKG_CONFIG_PATH": f"{lib}/pkgconfig"}).stdout.split()
+    subprocess.run([*C, "-o", tmp_path / "program", ROOT / "examples/c/texts.c", *words], check=True)
