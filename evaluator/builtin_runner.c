@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
+#include "evaluator/metrics.h"
 #include "model/network.h"
 
 #include <stdlib.h>
@@ -159,7 +160,7 @@ static const struct tensor_entry *find_average(const struct builtin_runner *r, c
     return tensor_bundle_find(b, name);
 }
 
-static int match(struct builtin_runner *r, const struct runner_checkpoint *c, const char **weights, struct error *e)
+static int match(struct builtin_runner *r, const struct runner_job *c, const char **weights, struct error *e)
 {
     struct buffer complaints = BUFFER_EMPTY;
     size_t count, wrong = 0, averages = 0, trainable = 0;
@@ -185,7 +186,7 @@ static int match(struct builtin_runner *r, const struct runner_checkpoint *c, co
     return rc;
 }
 
-static int runner_load(void *context, const struct runner_checkpoint *c, const char **weights, struct error *e)
+static int runner_load(void *context, const struct runner_job *c, const char **weights, struct error *e)
 {
     struct builtin_runner *r = context;
     size_t count;
@@ -200,30 +201,42 @@ static int runner_load(void *context, const struct runner_checkpoint *c, const c
     return rc;
 }
 
-static int runner_evaluate(void *context, runner_tick *tick, void *tick_context, struct metrics *out,
+static int fill(struct evaluation *out, const struct metrics *m, struct error *e)
+{
+    int rc;
+
+    out->examples = m->examples;
+    out->correct = m->correct;
+    if ((rc = evaluation_metrics_add(&out->metrics, EVALUATION_PRECISION, metrics_precision(m), e)) == OK &&
+        (rc = evaluation_metrics_add(&out->metrics, EVALUATION_LOSS, metrics_loss(m), e)) == OK)
+        rc = evaluation_metrics_add(&out->metrics, EVALUATION_CROSS_ENTROPY, metrics_mean_cross_entropy(m), e);
+    return rc;
+}
+
+static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context, struct evaluation *out,
                            struct error *e)
 {
     struct builtin_runner *r = context;
+    struct metrics m;
 
-    (void)e;
-    metrics_init(out, network_decay_loss(r->network));
+    metrics_init(&m, network_decay_loss(r->network));
     for (size_t first = 0; first < r->examples; first += (size_t)r->batch_size) {
         size_t left = r->examples - first, count = left < (size_t)r->batch_size ? left : (size_t)r->batch_size;
         struct network_batch batch = { .labels = r->labels + first, .count = (int)count };
         struct network_result result;
 
         if (tick && tick(tick_context, (double)first / (double)r->examples))
-            return RUNNER_STOPPED;
+            return SCORER_STOPPED;
         if (!r->resident)
             transform_images(r, first, count);
         batch.images = r->resident ? r->images + first * r->width : r->images;
         network_score(r->network, &batch, &result);
-        metrics_add(out, (int64_t)count, result.correct, result.cross_entropy);
+        metrics_add(&m, (int64_t)count, result.correct, result.cross_entropy);
     }
-    return OK;
+    return fill(out, &m, e);
 }
 
-int builtin_runner_new(struct runner *out, const struct builtin_runner_options *o, struct error *e)
+int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *o, struct error *e)
 {
     struct builtin_runner *r = calloc(1, sizeof *r);
     size_t variables;
@@ -249,7 +262,7 @@ int builtin_runner_new(struct runner *out, const struct builtin_runner_options *
         rc = error_set(e, ERR_NOMEM, "no memory for %zu variables", variables);
         goto fail;
     }
-    *out = (struct runner){ "built-in", runner_load, runner_evaluate, runner_free, r };
+    *out = (struct scorer){ "built-in", runner_load, runner_evaluate, runner_free, r };
     return OK;
 fail:
     runner_free(r);

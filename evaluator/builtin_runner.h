@@ -5,7 +5,7 @@
 #ifndef EVALUATOR_BUILTIN_RUNNER_H
 #define EVALUATOR_BUILTIN_RUNNER_H
 
-#include "evaluator/runner.h"
+#include "evaluator/scorer.h"
 
 #include <stddef.h>
 
@@ -20,7 +20,7 @@ struct builtin_runner_options {
 };
 
 /* ERR_ARG, ERR_IO, ERR_CORRUPT: a sentence for the user. On OK call out->free(out->context) in the end. */
-int builtin_runner_new(struct runner *out, const struct builtin_runner_options *options, struct error *e);
+int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *options, struct error *e);
 
 /* What stands behind a variable's name in the checkpoint for its moving average. */
 #define BUILTIN_RUNNER_AVERAGE "/ExponentialMovingAverage"

@@ -25,18 +25,29 @@ struct evaluation_log {
     int pending;       /* 1: the point's events are with the writer, the sync is still to come */
 };
 
+#define BEST_PRECISION EVALUATION_BEST EVALUATION_PRECISION
+
 static const struct evaluation_tags presets[] = {
-    { NULL, { { "precision", EVALUATION_PRECISION },
-              { "best_precision", EVALUATION_BEST_PRECISION },
-              { "loss", EVALUATION_LOSS } } },
-    { "homework", { { "precision", EVALUATION_PRECISION }, { "best_precision", EVALUATION_BEST_PRECISION } } },
-    { "tutorial", { { "Precision @ 1", EVALUATION_PRECISION } } },
-    { "resnet", { { "Precision", EVALUATION_PRECISION }, { "Best Precision", EVALUATION_BEST_PRECISION } } },
-    { "im2txt", { { "Perplexity", EVALUATION_PERPLEXITY } } },
-    { "keras", { { "evaluation_loss_vs_iterations", EVALUATION_LOSS },
-                 { "evaluation_accuracy_vs_iterations", EVALUATION_PRECISION } } },
-    { "estimator", { { "accuracy", EVALUATION_PRECISION }, { "loss", EVALUATION_LOSS } } },
+    { NULL, { { "precision", EVALUATION_PRECISION, 0 },
+              { "best_precision", BEST_PRECISION, 0 },
+              { "loss", EVALUATION_LOSS, 0 } } },
+    { "homework", { { "precision", EVALUATION_PRECISION, 0 }, { "best_precision", BEST_PRECISION, 0 } } },
+    { "tutorial", { { "Precision @ 1", EVALUATION_PRECISION, 0 } } },
+    { "resnet", { { "Precision", EVALUATION_PRECISION, 0 }, { "Best Precision", BEST_PRECISION, 0 } } },
+    { "im2txt", { { "Perplexity", EVALUATION_CROSS_ENTROPY, 1 } } },
+    { "keras", { { "evaluation_loss_vs_iterations", EVALUATION_LOSS, 0 },
+                 { "evaluation_accuracy_vs_iterations", EVALUATION_PRECISION, 0 } } },
+    { "estimator", { { "accuracy", EVALUATION_PRECISION, 0 }, { "loss", EVALUATION_LOSS, 0 } } },
 };
+
+static const char *const basic[] = { EVALUATION_PRECISION, BEST_PRECISION, EVALUATION_LOSS, EVALUATION_CROSS_ENTROPY };
+
+static const struct evaluation_tags plain = { "", { { NULL, NULL, 0 } } };
+
+const struct evaluation_tags *evaluation_tags_plain(void)
+{
+    return &plain;
+}
 
 const struct evaluation_tags *evaluation_tags_find(const char *preset)
 {
@@ -181,30 +192,32 @@ static int open_writer(struct evaluation_log *l, struct error *e)
     return OK;
 }
 
-static double quantity(const struct evaluation_point *p, enum evaluation_quantity q)
+/* NULL: this metric is not written. */
+static const char *tag_of(const struct evaluation_log *l, const struct evaluation_metric *metric, float *value)
 {
-    switch (q) {
-    case EVALUATION_PRECISION:
-        return p->precision;
-    case EVALUATION_BEST_PRECISION:
-        return p->best_precision;
-    case EVALUATION_PERPLEXITY:
-        return exp(p->cross_entropy);
-    case EVALUATION_LOSS:
-        break;
-    }
-    return p->loss;
+    const struct evaluation_tag *t = l->tags->tags;
+
+    *value = (float)metric->value;
+    for (; t->tag; t++)
+        if (!strcmp(t->metric, metric->name)) {
+            *value = (float)(t->exponential ? exp(metric->value) : metric->value);
+            return t->tag;
+        }
+    for (size_t i = 0; l->tags != &plain && i < sizeof basic / sizeof *basic; i++)
+        if (!strcmp(basic[i], metric->name))
+            return NULL;
+    return metric->name;
 }
 
 static int hand_over(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
 {
     struct eventlog_error why = { 0 };
 
-    for (const struct evaluation_tag *t = l->tags->tags; t->tag; t++) {
-        if (t->quantity == EVALUATION_BEST_PRECISION && isnan(p->best_precision))
-            continue;
-        if (eventlog_writer_scalar(l->writer, t->tag, p->step, p->wall_time, (float)quantity(p, t->quantity), &why) !=
-            EVENTLOG_OK)
+    for (size_t i = 0; i < p->metrics->count; i++) {
+        float value;
+        const char *tag = tag_of(l, &p->metrics->items[i], &value);
+
+        if (tag && eventlog_writer_scalar(l->writer, tag, p->step, p->wall_time, value, &why) != EVENTLOG_OK)
             return from_eventlog(&why, e);
     }
     l->pending = 1;

@@ -11,18 +11,21 @@
 #define EVALUATOR_EVALUATION_LOG_H
 
 #include "base/error.h"
+#include "evaluator/evaluation.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum { EVALUATION_TAGS_MAX = 4 };
-enum evaluation_quantity { EVALUATION_PRECISION, EVALUATION_BEST_PRECISION, EVALUATION_LOSS, EVALUATION_PERPLEXITY };
 
 struct evaluation_tag {
-    const char *tag; /* NULL ends the list */
-    enum evaluation_quantity quantity;
+    const char *tag;    /* NULL ends the list */
+    const char *metric; /* its name in the evaluation */
+    int exponential;    /* 1: e to the power of it is written: the perplexity of a cross entropy */
 };
 
+/* Tags of the built-in runner's precision, best_precision, loss and cross_entropy: one that is not listed is left out.
+ * A metric of any other name is written under that name. */
 struct evaluation_tags {
     const char *preset; /* as --tags names it; NULL: without --tags */
     struct evaluation_tag tags[EVALUATION_TAGS_MAX + 1];
@@ -30,11 +33,13 @@ struct evaluation_tags {
 
 /* NULL: the default, precision, best_precision and loss. Unknown: NULL is returned. */
 const struct evaluation_tags *evaluation_tags_find(const char *preset);
+/* For evaluations that are not the built-in runner's: every metric under its own name. */
+const struct evaluation_tags *evaluation_tags_plain(void);
 
 struct evaluation_point {
     int64_t step;     /* >= 0 */
     double wall_time; /* seconds since 1970 */
-    double precision, best_precision, loss, cross_entropy; /* best_precision NaN: none yet, and no point of it */
+    const struct evaluation_metrics *metrics; /* borrowed; best_NAME is there when there is a best */
 };
 
 struct evaluation_log;

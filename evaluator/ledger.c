@@ -32,6 +32,18 @@ static void number(struct buffer *out, const char *name, double x)
     json_double(out, x);
 }
 
+static void format_metrics(struct buffer *out, const struct evaluation_metrics *m)
+{
+    buffer_append_text(out, ",\"metrics\":{");
+    for (size_t i = 0; i < m->count; i++) {
+        buffer_append_text(out, i ? "," : "");
+        json_text(out, m->items[i].name);
+        buffer_append_text(out, ":");
+        json_double(out, m->items[i].value);
+    }
+    buffer_append_text(out, "}");
+}
+
 void ledger_format(const struct ledger_record *r, struct buffer *out)
 {
     buffer_format(out, "{\"step\":%lld,\"checkpoint\":", (long long)r->step);
@@ -39,15 +51,12 @@ void ledger_format(const struct ledger_record *r, struct buffer *out)
     if (r->has_digest)
         buffer_format(out, ",\"digest\":\"%016llx\"", (unsigned long long)r->digest);
     buffer_format(out, ",\"status\":\"%s\"", status_names[r->status]);
-    if (r->has_metrics) {
-        buffer_append_text(out, ",\"metrics\":{\"precision\":");
-        json_double(out, r->precision);
-        if (!isnan(r->best_precision))
-            number(out, "best_precision", r->best_precision);
-        number(out, "loss", r->loss);
-        number(out, "cross_entropy", r->cross_entropy);
-        buffer_format(out, "},\"correct\":%lld,\"examples\":%lld", (long long)r->correct, (long long)r->examples);
-    }
+    if (r->has_metrics)
+        format_metrics(out, &r->metrics);
+    if (r->has_metrics && r->correct >= 0)
+        buffer_format(out, ",\"correct\":%lld", (long long)r->correct);
+    if (r->has_metrics && r->examples >= 0)
+        buffer_format(out, ",\"examples\":%lld", (long long)r->examples);
     if (*r->weights) {
         buffer_append_text(out, ",\"weights\":");
         json_text(out, r->weights);
@@ -75,19 +84,48 @@ static int take_text(const json_t *object, const char *name, char *out, size_t s
     return 1;
 }
 
-/* A number, or the names json_double() writes for those JSON lacks; `missing` where there is nothing. */
-static double take_number(const json_t *object, const char *name, double missing)
+/* A number, or the names json_double() writes for those JSON lacks. 1: *out is it. */
+static int is_number(const json_t *value, double *out)
 {
-    const json_t *value = json_object_get(object, name);
     const char *text = json_string_value(value);
 
     if (text && !strcmp(text, "NaN"))
-        return NAN;
-    if (text && !strcmp(text, "Infinity"))
-        return INFINITY;
-    if (text && !strcmp(text, "-Infinity"))
-        return -INFINITY;
-    return json_is_number(value) ? json_number_value(value) : missing;
+        *out = NAN;
+    else if (text && !strcmp(text, "Infinity"))
+        *out = INFINITY;
+    else if (text && !strcmp(text, "-Infinity"))
+        *out = -INFINITY;
+    else if (json_is_number(value))
+        *out = json_number_value(value);
+    else
+        return 0;
+    return 1;
+}
+
+static double take_number(const json_t *object, const char *name)
+{
+    double value;
+
+    return is_number(json_object_get(object, name), &value) ? value : 0;
+}
+
+static int64_t take_count(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    return json_is_integer(value) && json_integer_value(value) >= 0 ? json_integer_value(value) : -1;
+}
+
+static int take_metrics(json_t *object, struct evaluation_metrics *m, struct error *e)
+{
+    const char *name;
+    json_t *value;
+    double x;
+
+    json_object_foreach(object, name, value) /* in the order in which they stand */
+        if (is_number(value, &x) && evaluation_metrics_add(m, name, x, e) == ERR_NOMEM)
+            return ERR_NOMEM;
+    return OK;
 }
 
 static int take_digest(const json_t *object, uint64_t *out)
@@ -102,7 +140,8 @@ static int take_digest(const json_t *object, uint64_t *out)
 
 static int take_record(const json_t *object, struct ledger_record *r, struct error *e)
 {
-    const json_t *step = json_object_get(object, "step"), *metrics = json_object_get(object, "metrics");
+    const json_t *step = json_object_get(object, "step");
+    json_t *metrics = json_object_get(object, "metrics");
     char status[16] = "";
     size_t k = 0, count = sizeof status_names / sizeof *status_names;
 
@@ -123,20 +162,21 @@ static int take_record(const json_t *object, struct ledger_record *r, struct err
     if (r->status == LEDGER_DONE && !r->has_digest)
         return error_set(e, ERR_CORRUPT, "no \"digest\" of 16 hex digits");
     r->has_metrics = json_is_object(metrics);
-    r->precision = take_number(metrics, "precision", NAN);
-    r->best_precision = take_number(metrics, "best_precision", NAN);
-    r->loss = take_number(metrics, "loss", NAN);
-    r->cross_entropy = take_number(metrics, "cross_entropy", NAN);
-    r->correct = json_integer_value(json_object_get(object, "correct"));
-    r->examples = json_integer_value(json_object_get(object, "examples"));
+    r->correct = take_count(object, "correct");
+    r->examples = take_count(object, "examples");
     r->run = json_integer_value(json_object_get(object, "run"));
-    r->seconds = take_number(object, "seconds", 0);
-    r->started = take_number(object, "started", 0);
-    r->lag = take_number(object, "lag", 0);
-    r->wall_time = take_number(object, "wall_time", 0);
+    r->seconds = take_number(object, "seconds");
+    r->started = take_number(object, "started");
+    r->lag = take_number(object, "lag");
+    r->wall_time = take_number(object, "wall_time");
     take_text(object, "weights", r->weights, sizeof r->weights);
     take_text(object, "reason", r->reason, sizeof r->reason);
-    return OK;
+    return r->has_metrics ? take_metrics(metrics, &r->metrics, e) : OK;
+}
+
+void ledger_record_release(struct ledger_record *record)
+{
+    evaluation_metrics_release(&record->metrics);
 }
 
 int ledger_parse(const char *line, size_t n, struct ledger_record *out, struct error *e)
@@ -148,16 +188,35 @@ int ledger_parse(const char *line, size_t n, struct ledger_record *out, struct e
     memset(out, 0, sizeof *out);
     if (!object)
         return error_set(e, ERR_CORRUPT, "not JSON at byte %d: %s", why.position, why.text);
-    rc = take_record(object, out, e);
+    if ((rc = take_record(object, out, e)) != OK)
+        ledger_record_release(out);
     json_decref(object);
     return rc;
 }
 
 /* ---- what they add up to ----------------------------------------------------------------------------------------- */
 
-int ledger_improves(const struct ledger_summary *s, double precision)
+int ledger_improves(const struct ledger_summary *s, double value)
 {
-    return !isnan(precision) && (!s->has_best || precision > s->best_precision);
+    if (isnan(value) || !s->has_best)
+        return !isnan(value);
+    return s->rule.minimum ? value < s->best_value - s->rule.delta : value > s->best_value + s->rule.delta;
+}
+
+static void compare_with_best(struct ledger_summary *s, const struct ledger_record *r)
+{
+    double value = evaluation_metrics_value(&r->metrics, s->rule.metric);
+
+    if (!ledger_improves(s, value)) {
+        s->since_best++;
+        return;
+    }
+    s->has_best = 1;
+    s->since_best = 0;
+    s->best_value = value;
+    s->best_step = r->step;
+    s->best_digest = r->digest;
+    strcpy(s->best_checkpoint, r->checkpoint);
 }
 
 static void add_up(struct ledger_summary *s, const struct ledger_record *r)
@@ -168,12 +227,8 @@ static void add_up(struct ledger_summary *s, const struct ledger_record *r)
         s->gone++;
     else
         s->done++;
-    if (r->status == LEDGER_DONE && ledger_improves(s, r->precision)) {
-        s->has_best = 1;
-        s->best_precision = r->precision;
-        s->best_step = r->step;
-        strcpy(s->best_checkpoint, r->checkpoint);
-    }
+    if (r->status == LEDGER_DONE)
+        compare_with_best(s, r);
     if (!r->has_metrics)
         return;
     if (r->step > s->highest_step)
@@ -197,7 +252,9 @@ static int read_lines(struct ledger *l, const struct buffer *text, ledger_visit 
 
         if (ledger_parse(line, (size_t)(newline - line), &record, NULL) == OK) {
             add_up(&l->summary, &record);
-            if (visit && (rc = visit(context, &record, e)) != OK)
+            rc = visit ? visit(context, &record, e) : OK;
+            ledger_record_release(&record);
+            if (rc != OK)
                 return rc;
         } else if (newline > line) {
             l->summary.odd_lines++;
@@ -222,9 +279,10 @@ static int cut_back(struct ledger *l, struct error *e)
     return OK;
 }
 
-int ledger_open(struct ledger **out, const struct io *io, const char *path, ledger_visit *visit, void *context,
-                struct error *e)
+int ledger_open(struct ledger **out, const struct io *io, const char *path, const struct ledger_best *best,
+                ledger_visit *visit, void *context, struct error *e)
 {
+    static const struct ledger_best usual = { EVALUATION_PRECISION, 0, 0 };
     struct ledger *l = calloc(1, sizeof *l);
     struct buffer text = BUFFER_EMPTY;
     int rc;
@@ -235,6 +293,7 @@ int ledger_open(struct ledger **out, const struct io *io, const char *path, ledg
         return error_set(e, ERR_NOMEM, "%s: no memory for the ledger", path);
     }
     l->io = io ? io : &io_real;
+    l->summary.rule = best ? *best : usual;
     l->summary.last_step = l->summary.highest_step = -1;
     buffer_init(&l->line);
     /* O_APPEND: a write always goes to the end of what is there, also after the file was cut back. */

@@ -6,6 +6,9 @@
  *  "metrics":{"precision":0.657,"best_precision":0.661,"loss":1.012,"cross_entropy":0.98},"correct":6570,
  *  "examples":10000,"weights":"variables","seconds":1.5,"started":1.7e9,"lag":0.002,"wall_time":1.7e9,"run":0}
  *
+ *   metrics     what was measured, by name, in that order; best_NAME: the best of the metric NAME so far, this line
+ *               included. Any names; those above are the built-in runner's
+ *   correct     of examples; both are missing where nobody counts them
  *   status      "done"; "failed": could not be evaluated, or the loss is NaN; "gone": deleted before it was opened
  *   reason      a sentence, with "failed" and "gone"; the metrics may be missing then
  *   digest      16 hex digits: the index file's; name and digest together are the checkpoint. Missing with "gone"
@@ -21,6 +24,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/io.h"
+#include "evaluator/evaluation.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,29 +32,40 @@
 enum ledger_status { LEDGER_DONE, LEDGER_FAILED, LEDGER_GONE };
 enum { LEDGER_NAME_MAX = 256 };
 
-struct ledger_record {
+struct ledger_record { /* ledger_record_release() it where metrics were put in */
     int64_t step;
     char checkpoint[LEDGER_NAME_MAX];
     uint64_t digest;
     int has_digest;
     enum ledger_status status;
     int has_metrics;
-    double precision, best_precision, loss, cross_entropy; /* best_precision NaN: there is none yet */
-    int64_t correct, examples;
+    struct evaluation_metrics metrics;
+    int64_t correct, examples; /* -1: not counted */
     char weights[32]; /* "variables", "moving averages", "mixed" */
     double seconds, started, lag, wall_time;
     int64_t run;
     char reason[480];
 };
 
+/* Which checkpoint is the best: computed from the ledger, so that a restart cannot lose it. Lines without the metric,
+ * or with NaN, are never best; a better one must beat the best so far by more than delta, so ties keep the earlier. */
+struct ledger_best {
+    const char *metric; /* borrowed */
+    int minimum;        /* 1: smaller is better */
+    double delta;       /* >= 0 */
+};
+
 /* What stands in the ledger, appended lines included. */
 struct ledger_summary {
     size_t done, failed, gone, odd_lines; /* odd lines: passed over, kept in the file */
     size_t cut_bytes;                     /* of a cut last line, dropped at the start */
+    struct ledger_best rule;
     int has_best;
-    double best_precision;                /* the earliest of the highest; NaN is never best */
+    double best_value;                    /* of the rule's metric */
     int64_t best_step;
+    uint64_t best_digest;
     char best_checkpoint[LEDGER_NAME_MAX];
+    size_t since_best;                    /* done after it; without a best: done in all */
     int64_t last_run, last_step;          /* the newest run, and the highest step with a point in it; -1: none */
     int64_t highest_step;                 /* of all evaluated; -1: none */
 };
@@ -61,9 +76,9 @@ struct ledger;
 typedef int ledger_visit(void *context, const struct ledger_record *record, struct error *e);
 
 /* Opens or makes the file, reads it and cuts a cut last line off. io may be NULL for io_real; borrowed until close.
- * visit may be NULL. On OK *out is yours until ledger_close(). */
-int ledger_open(struct ledger **out, const struct io *io, const char *path, ledger_visit *visit, void *context,
-                struct error *e);
+ * best may be NULL: highest precision. visit may be NULL. On OK *out is yours until ledger_close(). */
+int ledger_open(struct ledger **out, const struct io *io, const char *path, const struct ledger_best *best,
+                ledger_visit *visit, void *context, struct error *e);
 void ledger_close(struct ledger *l); /* NULL is fine */
 
 /* Down to the disk when it returns OK. ERR_IO: the record is not in the ledger; the same call may be tried again. */
@@ -71,12 +86,14 @@ int ledger_append(struct ledger *l, const struct ledger_record *record, struct e
 
 const struct ledger_summary *ledger_summary(const struct ledger *l); /* borrowed */
 
-/* 1 if the precision of this record would be a new best. */
-int ledger_improves(const struct ledger_summary *s, double precision);
+/* 1 if this value of the rule's metric would be a new best. */
+int ledger_improves(const struct ledger_summary *s, double value);
 
 /* One record as a line, with its newline. */
 void ledger_format(const struct ledger_record *record, struct buffer *out);
-/* And back: n bytes without the newline. ERR_CORRUPT: not such a record. Unknown fields are passed over. */
+/* And back: n bytes without the newline. ERR_CORRUPT: not such a record. Unknown fields, and metrics that are no
+ * numbers, are passed over. On OK ledger_record_release() it. */
 int ledger_parse(const char *line, size_t n, struct ledger_record *out, struct error *e);
+void ledger_record_release(struct ledger_record *record);
 
 #endif

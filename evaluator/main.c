@@ -1,12 +1,11 @@
 /*
  * evaluator - scores every checkpoint of a running training, once each, and leaves a curve for TensorBoard.
  */
-#include "base/clock.h"
-#include "base/file.h"
 #include "base/options.h"
 #include "dataset/dataset.h"
 #include "evaluator/builtin_runner.h"
 #include "evaluator/evaluation_loop.h"
+#include "evaluator/thread_runner.h"
 #include "model/model.h"
 
 #include <errno.h>
@@ -26,7 +25,8 @@ struct command { /* as given on the command line */
     const char *checkpoint_directory, *eval_directory, *model, *data, *data_directory;
     int64_t batch_size, num_examples, every, from, until_step, max_evaluations, pid;
     double poll, quiet, idle_timeout, min_interval;
-    const char *done_file, *tags, *wall_time;
+    double best_delta;
+    const char *done_file, *tags, *wall_time, *best_metric, *best_mode;
     int once, latest_only, forever, strict, retry_failed, json, moving_averages, inotify;
 };
 
@@ -85,6 +85,12 @@ static const struct option table_template[] = {
       .choices = "homework|tutorial|resnet|im2txt|keras|estimator" },
     { OPTION_CHOICE, .name = "wall-time", .argument = "WHAT", .help = "Time of a point: evaluation (default), or "
       "checkpoint: when its index was written.", .choices = "evaluation|checkpoint" },
+    { OPTION_TEXT, .name = "best-metric", .argument = "NAME", .help = "The metric by which one checkpoint is the best. "
+      "Default: precision." },
+    { OPTION_CHOICE, .name = "best-mode", .argument = "MODE", .help = "Whether the largest or the smallest is best: "
+      "max (default) or min.", .choices = "max|min" },
+    { OPTION_DOUBLE, .name = "best-delta", .argument = "X", .help = "A new best is better than the one before by more "
+      "than this. Default: 0; of equal ones the earlier stays the best.", .minimum = 0, .maximum = 1e300 },
     { OPTION_FLAG, .name = "json", .help = "Each line of the ledger on standard output, too." },
 };
 enum { OPTIONS = sizeof table_template / sizeof *table_template };
@@ -100,6 +106,7 @@ static void bind_values(struct option *table, struct command *c)
         { "idle-timeout", &c->idle_timeout }, { "done-file", &c->done_file }, { "pid", &c->pid },
         { "max-evaluations", &c->max_evaluations }, { "forever", &c->forever }, { "strict", &c->strict },
         { "poll-interval", &c->poll }, { "quiet-time", &c->quiet }, { "inotify", &c->inotify }, { "tags", &c->tags },
+        { "best-metric", &c->best_metric }, { "best-mode", &c->best_mode }, { "best-delta", &c->best_delta },
         { "wall-time", &c->wall_time }, { "json", &c->json },
     };
 
@@ -194,121 +201,81 @@ static int open_signals(struct error *e)
     return fds[0];
 }
 
-struct recall {
-    struct queue *queue;
-    int retry_failed;
-};
-
-static int recall(void *context, const struct ledger_record *r, struct error *e)
+static struct evaluation_watch_settings settings(const struct command *c)
 {
-    struct recall *to = context;
-
-    if (!r->has_digest || r->status == LEDGER_GONE || (r->status == LEDGER_FAILED && to->retry_failed))
-        return OK;
-    return queue_remember(to->queue, r->checkpoint, r->digest, e);
-}
-
-static int open_records(const struct command *c, struct evaluation_loop *l, struct error *e)
-{
-    struct recall to = { l->queue, c->retry_failed };
-    const struct ledger_summary *s;
-    char path[PATH_MAX];
-    int rc;
-
-    if ((rc = file_join(path, sizeof path, c->eval_directory, "evaluations.jsonl", e)) != OK ||
-        (rc = ledger_open(&l->ledger, NULL, path, recall, &to, e)) != OK)
-        return rc;
-    s = ledger_summary(l->ledger);
-    if (s->cut_bytes)
-        log_line(l->log, "%s: dropped a cut last line of %zu bytes", path, s->cut_bytes);
-    if (s->odd_lines)
-        log_line(l->log, "%s: passed over %zu lines that are not of a ledger", path, s->odd_lines);
-    return evaluation_log_open(&l->events, c->eval_directory, evaluation_tags_find(c->tags), s->last_run,
-                               s->last_step, e);
-}
-
-static struct evaluation_loop_settings settings(const struct command *c)
-{
-    return (struct evaluation_loop_settings){
-        .checkpoint_directory = c->checkpoint_directory,
+    return (struct evaluation_watch_settings){
+        .checkpoint_directory = c->checkpoint_directory, .eval_directory = c->eval_directory,
+        .watcher = { c->poll, c->quiet, c->inotify }, .queue_limit = queue_limit(),
         .ending = { .once = c->once, .forever = c->forever, .until_step = c->until_step,
                     .max_evaluations = c->max_evaluations, .idle_timeout = c->idle_timeout,
                     .done_file = c->done_file, .pid = c->pid },
         .latest_only = c->latest_only, .every = c->every, .from = c->from, .min_interval = c->min_interval,
-        .strict = c->strict, .json = c->json, .retry_seconds = 1,
+        .retry_failed = c->retry_failed, .strict = c->strict, .json = c->json, .retry_seconds = 1,
+        .best = { c->best_metric, c->best_mode && !strcmp(c->best_mode, "min"), c->best_delta },
+        .tags = evaluation_tags_find(c->tags),
         .checkpoint_time = c->wall_time && !strcmp(c->wall_time, "checkpoint"),
     };
 }
 
-static int finish(struct evaluation_loop *l, int rc, const struct error *e)
+static int finish(const struct evaluation_watch *w, int rc, struct log *log, const struct error *e)
 {
-    const struct ledger_summary *s = ledger_summary(l->ledger);
-    char best[LEDGER_NAME_MAX + 64] = "no best yet";
+    const struct ledger_summary *s = ledger_summary(w->ledger);
+    char best[LEDGER_NAME_MAX + EVALUATION_NAME_MAX + 64] = "no best yet";
 
     if (*e->message)
-        log_line(l->log, "%s", e->message);
+        log_line(log, "%s", e->message);
     if (rc < 0)
         return EXIT_USAGE;
     if (s->has_best)
-        snprintf(best, sizeof best, "best precision %.3f (%s)", s->best_precision, s->best_checkpoint);
-    log_line(l->log, "%lld evaluated, %lld skipped; in all %zu done, %zu failed, %zu gone; %s",
-             (long long)l->evaluations, (long long)l->skipped, s->done, s->failed, s->gone, best);
-    if (!s->done && !s->failed && !s->gone && l->settings.ending.once)
-        log_line(l->log, "%s: no checkpoint found; looked for files named NAME-STEP.index",
-                 l->settings.checkpoint_directory);
+        snprintf(best, sizeof best, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best_checkpoint);
+    evaluation_watch_say(w, "%lld evaluated, %lld skipped; in all %zu done, %zu failed, %zu gone; %s",
+                         (long long)w->evaluations, (long long)w->skipped, s->done, s->failed, s->gone, best);
+    if (!s->done && !s->failed && !s->gone && w->settings.ending.once)
+        evaluation_watch_say(w, "%s: no checkpoint found; looked for files named NAME-STEP.index",
+                             w->settings.checkpoint_directory);
     return rc == OK && !s->failed && !s->gone ? EXIT_DONE : EXIT_SOME_FAILED;
+}
+
+static int open_runner(const struct command *c, struct runner *out, struct error *e)
+{
+    struct builtin_runner_options options = { .model = c->model, .data = c->data,
+                                              .data_directory = c->data_directory, .num_examples = c->num_examples,
+                                              .batch_size = (int)c->batch_size,
+                                              .moving_averages = c->moving_averages };
+    struct scorer scorer;
+    int rc = builtin_runner_new(&scorer, &options, e);
+
+    return rc == OK ? thread_runner_new(out, &scorer, e) : rc;
 }
 
 /* Lock, ledger and watch first, the data and the net after: what comes and goes meanwhile is not missed. */
 static int work(const struct command *c, struct log *log)
 {
-    struct queue queue;
-    struct evaluation_loop l = { .settings = settings(c), .log = log, .queue = &queue };
-    struct watcher_events events = evaluation_loop_events(&l);
-    struct watcher_options watch = { c->poll, c->quiet, c->inotify };
-    struct builtin_runner_options built_in = { .model = c->model, .data = c->data,
-                                               .data_directory = c->data_directory, .num_examples = c->num_examples,
-                                               .batch_size = (int)c->batch_size,
-                                               .moving_averages = c->moving_averages };
+    struct evaluation_watch_settings watch_settings = settings(c);
+    struct evaluation_watch *watch = NULL;
     struct runner runner = { 0 };
+    struct evaluation_loop l = { .log = log, .watches = &watch, .watch_count = 1, .runner = &runner };
     struct error e = { 0 };
-    char path[PATH_MAX];
-    int lock = -1, status = EXIT_USAGE, rc;
+    int status = EXIT_USAGE, rc;
 
-    if (queue_init(&queue, queue_limit(), &e) != OK || (l.signal_fd = open_signals(&e)) < 0)
-        goto out;
-    if (file_make_directories(c->eval_directory, &e) != OK ||
-        file_join(path, sizeof path, c->eval_directory, "evaluator.lock", &e) != OK || file_lock(path, &lock, &e) != OK)
-        goto out;
-    if (open_records(c, &l, &e) != OK || watcher_open(&l.watcher, c->checkpoint_directory, &watch, &queue, &events,
-                                                     &e) != OK || watcher_look(l.watcher, &e) != OK)
-        goto out;
-    l.first_look = clock_wall();
-    evaluation_loop_note_training(&l);
-    if (builtin_runner_new(&runner, &built_in, &e) != OK)
-        goto out;
-    l.runner = &runner;
-    malloc_trim(0);
-    rc = evaluation_loop_run(&l, &e);
-    status = finish(&l, rc, &e);
-    e.message[0] = '\0';
-out:
-    if (*e.message)
+    if ((l.signal_fd = open_signals(&e)) >= 0 && evaluation_watch_open(&watch, &watch_settings, log, &e) == OK &&
+        open_runner(c, &runner, &e) == OK) {
+        malloc_trim(0);
+        rc = evaluation_loop_run(&l, &e);
+        status = finish(watch, rc, log, &e);
+    } else {
         log_line(log, "%s", e.message);
+    }
     if (runner.free)
         runner.free(runner.context);
-    watcher_close(l.watcher);
-    evaluation_log_close(l.events, NULL);
-    ledger_close(l.ledger);
-    queue_release(&queue);
-    if (lock >= 0)
-        close(lock);
+    evaluation_watch_close(watch);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    struct command c = { .until_step = -1, .poll = 1, .quiet = 30, .moving_averages = 1, .inotify = 1 };
+    struct command c = { .until_step = -1, .poll = 1, .quiet = 30, .moving_averages = 1, .inotify = 1,
+                         .best_metric = EVALUATION_PRECISION };
     struct option table[OPTIONS];
     struct options options = {
         .program = "evaluator", .usage = "--checkpoint-dir DIR --eval-dir DIR --model NAME --data NAME [OPTION...]",

@@ -1,33 +1,52 @@
 /*
- * runner.h - what evaluates a checkpoint: a table of two calls, so that the loop does not know whether it is the
- * built-in models or something else. One thread.
+ * runner.h - what evaluates checkpoints beside the loop: a table of calls, so that the loop does not know whether it is
+ * the built-in models in a thread (thread_runner.h), commands in processes (command_runner.h), or something else.
+ * A runner has slots; each evaluates one checkpoint at a time. All calls come from the loop's thread, and none blocks.
  */
 #ifndef EVALUATOR_RUNNER_H
 #define EVALUATOR_RUNNER_H
 
 #include "base/error.h"
 #include "checkpoint/tensor_bundle.h"
-#include "evaluator/metrics.h"
+#include "evaluator/evaluation.h"
 
-struct runner_checkpoint {
+struct runner_job { /* all borrowed until the slot is idle again */
     const char *name;             /* "model.ckpt-700" */
     const char *directory;        /* where it was found */
+    const char *eval_directory;   /* where the ledger is */
     int64_t step;
-    struct tensor_bundle *bundle; /* open; borrowed. NULL for checkpoints of other formats */
+    int64_t index;                /* evaluations of this eval_directory before it, those in other slots included */
+    struct tensor_bundle *bundle; /* open. NULL for checkpoints of other formats */
 };
 
-/* Called between batches with the share that is done, 0..1. Not 0: stop at once. */
-typedef int runner_tick(void *context, double share);
+struct runner_progress {
+    double share;        /* 0..1 */
+    const char *weights; /* which values are evaluated, static, once they are loaded; NULL before, and where unknown */
+};
 
-enum { RUNNER_STOPPED = 1 };
+enum runner_state {
+    RUNNER_BUSY,
+    RUNNER_DONE,    /* *out is filled */
+    RUNNER_FAILED,  /* the checkpoint could not be evaluated: why says it in a sentence */
+    RUNNER_GONE,    /* the checkpoint was deleted before it was evaluated: why */
+    RUNNER_STOPPED, /* by stop() */
+};
 
 struct runner {
     const char *name;
-    /* Takes the weights in; all of them or an error. *weights: which were used, static: "variables", ... */
-    int (*load)(void *context, const struct runner_checkpoint *checkpoint, const char **weights, struct error *e);
-    /* OK, RUNNER_STOPPED because tick said so, or an error. */
-    int (*evaluate)(void *context, runner_tick *tick, void *tick_context, struct metrics *out, struct error *e);
-    void (*free)(void *context);
+    size_t slots;
+    int descriptor; /* readable after a change: look() at all slots that are busy */
+    /* The slot is busy from then on; on an error it stays idle, and the checkpoint has failed by the runner's fault. */
+    int (*start)(void *context, size_t slot, const struct runner_job *job, struct error *e);
+    /* Of a busy slot. Anything but RUNNER_BUSY makes it idle, and is said once. *out (yours then) is filled with
+     * RUNNER_DONE only; *progress always. */
+    enum runner_state (*look)(void *context, size_t slot, struct runner_progress *progress, struct evaluation *out,
+                              struct error *why);
+    /* The busy slot ends soon, and its look() says RUNNER_STOPPED unless it was done already. */
+    void (*stop)(void *context, size_t slot);
+    /* Seconds until look() is to be called although nothing is readable; infinity for never. NULL: never. */
+    double (*due)(void *context);
+    void (*free)(void *context); /* stops what is busy, and waits for it */
     void *context;
 };
 

@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "dataset/transform.h"
 #include "evaluator/builtin_runner.h"
+#include "evaluator/metrics.h"
 #include "model/network.h"
 
 #include <limits.h>
@@ -133,17 +134,30 @@ static struct metrics direct(uint64_t seed)
     return m;
 }
 
+static void take(const struct evaluation *v, struct metrics *m)
+{
+    double entropy = evaluation_metrics_value(&v->metrics, EVALUATION_CROSS_ENTROPY);
+
+    metrics_init(m, evaluation_metrics_value(&v->metrics, EVALUATION_LOSS) - entropy);
+    metrics_add(m, v->examples, v->correct, entropy * (double)v->examples);
+    assert_true(metrics_precision(m) == evaluation_metrics_value(&v->metrics, EVALUATION_PRECISION));
+}
+
 static int run(const struct builtin_runner_options *options, struct metrics *m, const char **weights, struct error *e)
 {
-    struct runner_checkpoint c = { .name = "model.ckpt-7", .directory = top, .step = 7 };
-    struct runner runner;
+    struct runner_job c = { .name = "model.ckpt-7", .directory = top, .step = 7 };
+    struct evaluation v = { .examples = -1, .correct = -1 };
+    struct scorer runner;
     int rc;
 
     assert_int_equal(builtin_runner_new(&runner, options, e), OK);
     assert_int_equal(tensor_bundle_open(&c.bundle, prefix, e), OK);
     rc = runner.load(runner.context, &c, weights, e);
     if (rc == OK)
-        rc = runner.evaluate(runner.context, NULL, NULL, m, e);
+        rc = runner.evaluate(runner.context, NULL, NULL, &v, e);
+    if (rc == OK)
+        take(&v, m);
+    evaluation_release(&v);
     tensor_bundle_close(c.bundle);
     runner.free(runner.context);
     return rc;
@@ -244,7 +258,7 @@ static void test_set_up(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error e = { 0 };
-        struct runner runner;
+        struct scorer runner;
 
         assert_true(builtin_runner_new(&runner, &cases[i].options, &e) < 0);
         if (!strstr(e.message, cases[i].word))

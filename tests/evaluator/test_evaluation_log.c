@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <limits.h>
-#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -73,7 +72,10 @@ static struct evaluation_log *start(int64_t last_run, int64_t last_step)
 
 static int point(struct evaluation_log *l, int64_t step)
 {
-    struct evaluation_point p = { step, 1.5e9, 0.5, NAN, 1, 1 };
+    struct evaluation_metric items[] = { { (char[]){ "precision" }, 0.5 }, { (char[]){ "loss" }, 1 },
+                                         { (char[]){ "cross_entropy" }, 1 } };
+    struct evaluation_metrics metrics = { items, 3, 3 };
+    struct evaluation_point p = { step, 1.5e9, &metrics };
 
     return evaluation_log_point(l, &p, NULL);
 }

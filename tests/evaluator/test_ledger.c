@@ -35,11 +35,14 @@ static int tear_down(void **state)
 static struct ledger_record record(int64_t step, double precision)
 {
     struct ledger_record r = { .step = step, .digest = 0x00f1000000000000u + (uint64_t)step, .has_digest = 1,
-                               .has_metrics = 1, .precision = precision, .best_precision = precision, .loss = 1.25,
-                               .cross_entropy = 1, .correct = 3, .examples = 7, .seconds = 0.5, .started = 1.5e9,
+                               .has_metrics = 1, .correct = 3, .examples = 7, .seconds = 0.5, .started = 1.5e9,
                                .lag = 0.001, .wall_time = 1.5e9 + 0.5, .weights = "variables" };
 
     snprintf(r.checkpoint, sizeof r.checkpoint, "model.ckpt-%d", (int)step);
+    assert_int_equal(evaluation_metrics_add(&r.metrics, "precision", precision, NULL), OK);
+    assert_int_equal(evaluation_metrics_add(&r.metrics, "best_precision", precision, NULL), OK);
+    assert_int_equal(evaluation_metrics_add(&r.metrics, "loss", 1.25, NULL), OK);
+    assert_int_equal(evaluation_metrics_add(&r.metrics, "cross_entropy", 1, NULL), OK);
     return r;
 }
 
@@ -78,8 +81,8 @@ static void test_line(void **state)
 
     (void)state;
     strcpy(r.checkpoint, "odd \"name\"\\ \xc3\xa4\n-700");
-    r.loss = NAN;
-    r.cross_entropy = INFINITY;
+    r.metrics.items[2].value = NAN;
+    r.metrics.items[3].value = INFINITY;
     r.status = LEDGER_FAILED;
     strcpy(r.reason, "the loss is NaN");
     ledger_format(&r, &line);
@@ -89,11 +92,17 @@ static void test_line(void **state)
     assert_int_equal(back.step, 700);
     assert_string_equal(back.checkpoint, r.checkpoint);
     assert_true(back.digest == r.digest && back.has_digest && back.status == LEDGER_FAILED);
-    assert_true(back.precision == r.precision && isnan(back.loss) && isinf(back.cross_entropy));
+    assert_int_equal(back.metrics.count, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(back.metrics.items[i].name, r.metrics.items[i].name);
+    assert_true(back.metrics.items[0].value == 0.1 + 0.2 && isnan(evaluation_metrics_value(&back.metrics, "loss")));
+    assert_true(isinf(evaluation_metrics_value(&back.metrics, "cross_entropy")));
     assert_true(back.correct == 3 && back.examples == 7 && back.wall_time == r.wall_time && back.lag == r.lag);
     assert_string_equal(back.reason, r.reason);
     assert_string_equal(back.weights, "variables");
     buffer_release(&line);
+    ledger_record_release(&back);
+    ledger_record_release(&r);
 
     /* Byte for byte, since others read these lines too. */
     r = record(691, 0.5);
@@ -104,6 +113,7 @@ static void test_line(void **state)
         "\"weights\":\"variables\",\"seconds\":0.5,\"started\":1500000000.0,\"lag\":0.001,\"wall_time\":1500000000.5,"
         "\"run\":0}\n");
     buffer_release(&line);
+    ledger_record_release(&r);
 }
 
 static void test_odd_lines(void **state)
@@ -124,6 +134,7 @@ static void test_odd_lines(void **state)
         assert_string_not_equal(e.message, "");
     }
     assert_int_equal(ledger_parse("{\"step\":1,\"checkpoint\":\"a\",\"status\":\"gone\",\"new\":[{}]}", 54, &r, NULL), OK);
+    ledger_record_release(&r);
 }
 
 static void test_best(void **state)
@@ -139,8 +150,9 @@ static void test_best(void **state)
         struct ledger_record r = record((int64_t)i, cases[i].precision);
         const struct ledger_summary *s;
 
-        assert_int_equal(ledger_open(&l, NULL, path, NULL, NULL, NULL), OK); /* a restart each time */
+        assert_int_equal(ledger_open(&l, NULL, path, NULL, NULL, NULL, NULL), OK); /* a restart each time */
         assert_int_equal(ledger_append(l, &r, NULL), OK);
+        ledger_record_release(&r);
         s = ledger_summary(l);
         assert_int_equal(s->has_best, cases[i].best >= 0);
         if (s->has_best)
@@ -149,14 +161,67 @@ static void test_best(void **state)
         ledger_close(l);
     }
     /* A failed one is not the best, whatever its precision; the run's highest step counts it all the same. */
-    assert_int_equal(ledger_open(&l, NULL, path, NULL, NULL, NULL), OK);
+    assert_int_equal(ledger_open(&l, NULL, path, NULL, NULL, NULL, NULL), OK);
     struct ledger_record failed = record(50, 1);
 
     failed.status = LEDGER_FAILED;
     assert_int_equal(ledger_append(l, &failed, NULL), OK);
+    ledger_record_release(&failed);
     assert_int_equal(ledger_summary(l)->best_step, 6);
     assert_int_equal(ledger_summary(l)->last_step, 50);
     ledger_close(l);
+}
+
+/* Any metric, either direction, a minimum change; the order of the names is kept. */
+static void test_best_rule(void **state)
+{
+    static const struct { struct ledger_best rule; double values[6]; int64_t best; size_t since; } cases[] = {
+        { { "wer", 1, 0 }, { 0.5, 0.25, 0.25, 0.75, NAN, 0.3 }, 1, 4 },
+        { { "wer", 0, 0 }, { 0.5, 0.25, 0.25, 0.75, NAN, 0.3 }, 3, 2 },
+        { { "wer", 0, 0.25 }, { 0.5, 0.75, 0.76, 0.9, 1.0, 1.2 }, 5, 0 },
+        { { "wer", 1, 0.25 }, { 1, 0.8, 0.75, 0.7, 0.6, 0.5 }, 3, 2 },
+        { { "other", 0, 0 }, { 1, 2, 3, 4, 5, 6 }, -1, 6 },
+    };
+    struct ledger *l;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unlink(path);
+        for (int64_t k = 0; k < 6; k++) {
+            struct ledger_record r = { .step = k, .has_digest = 1, .digest = 7, .has_metrics = 1, .correct = -1,
+                                       .examples = -1, .checkpoint = "model_1.pt" };
+
+            assert_int_equal(ledger_open(&l, NULL, path, &cases[i].rule, NULL, NULL, NULL), OK);
+            assert_int_equal(evaluation_metrics_add(&r.metrics, "wer", cases[i].values[k], NULL), OK);
+            assert_int_equal(ledger_append(l, &r, NULL), OK);
+            ledger_record_release(&r);
+            ledger_close(l);
+        }
+        assert_int_equal(ledger_open(&l, NULL, path, &cases[i].rule, NULL, NULL, NULL), OK);
+        assert_int_equal(ledger_summary(l)->has_best, cases[i].best >= 0);
+        if (cases[i].best >= 0)
+            assert_int_equal(ledger_summary(l)->best_step, cases[i].best);
+        assert_int_equal(ledger_summary(l)->since_best, cases[i].since);
+        ledger_close(l);
+    }
+}
+
+/* What is not a number is passed over, a count that is not there stays away. */
+static void test_foreign_metrics(void **state)
+{
+    static const char line[] = "{\"step\":1,\"checkpoint\":\"a\",\"digest\":\"00000000000000ff\",\"status\":\"done\","
+        "\"metrics\":{\"z\":1,\"a b\":\"NaN\",\"list\":[1],\"text\":\"x\",\"m\":\"-Infinity\"}}";
+    struct ledger_record r;
+    struct buffer out = BUFFER_EMPTY;
+
+    (void)state;
+    assert_int_equal(ledger_parse(line, strlen(line), &r, NULL), OK);
+    assert_int_equal(r.metrics.count, 3);
+    assert_int_equal(r.examples, -1);
+    ledger_format(&r, &out);
+    assert_non_null(strstr(buffer_text(&out), "\"metrics\":{\"z\":1.0,\"a b\":\"NaN\",\"m\":\"-Infinity\"},\"seconds\""));
+    buffer_release(&out);
+    ledger_record_release(&r);
 }
 
 static void test_runs(void **state)
@@ -169,13 +234,14 @@ static void test_runs(void **state)
 
     (void)state;
     unlink(path);
-    assert_int_equal(ledger_open(&l, NULL, path, NULL, NULL, NULL), OK);
+    assert_int_equal(ledger_open(&l, NULL, path, NULL, NULL, NULL, NULL), OK);
     assert_int_equal(ledger_summary(l)->last_step, -1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ledger_record r = record(cases[i].step, 0.5);
 
         r.run = cases[i].run;
         assert_int_equal(ledger_append(l, &r, NULL), OK);
+        ledger_record_release(&r);
         assert_int_equal(ledger_summary(l)->last_run, cases[i].last_run);
         assert_int_equal(ledger_summary(l)->last_step, cases[i].last_step);
         assert_int_equal(ledger_summary(l)->highest_step, cases[i].highest);
@@ -193,11 +259,12 @@ static void test_every_cut(void **state)
 
     (void)state;
     unlink(path);
-    assert_int_equal(ledger_open(&l, NULL, path, NULL, NULL, NULL), OK);
+    assert_int_equal(ledger_open(&l, NULL, path, NULL, NULL, NULL, NULL), OK);
     for (int i = 0; i < 3; i++) {
         struct ledger_record r = record(i + 1, 0.5);
 
         assert_int_equal(ledger_append(l, &r, NULL), OK);
+        ledger_record_release(&r);
         ends[i] = get(whole, sizeof whole);
     }
     ledger_close(l);
@@ -209,16 +276,17 @@ static void test_every_cut(void **state)
         int64_t steps[2] = { 0, 0 };
 
         put(whole, cut);
-        assert_int_equal(ledger_open(&l, NULL, path, count, steps, NULL), OK);
+        assert_int_equal(ledger_open(&l, NULL, path, NULL, count, steps, NULL), OK);
         assert_int_equal(steps[0], lines);
         assert_int_equal(ledger_summary(l)->cut_bytes, cut - kept);
         assert_int_equal(ledger_append(l, &r, NULL), OK);
+        ledger_record_release(&r);
         ledger_close(l);
         assert_memory_equal(whole, after, 0);
         get(after, sizeof after);
         assert_memory_equal(whole, after, kept);
         memset(steps, 0, sizeof steps);
-        assert_int_equal(ledger_open(&l, NULL, path, count, steps, NULL), OK);
+        assert_int_equal(ledger_open(&l, NULL, path, NULL, count, steps, NULL), OK);
         assert_int_equal(steps[0], lines + 1);
         assert_int_equal(ledger_summary(l)->odd_lines, 0);
         ledger_close(l);
@@ -229,7 +297,7 @@ static void test_every_cut(void **state)
     put(after, strlen(after));
     int64_t steps[2] = { 0, 0 };
 
-    assert_int_equal(ledger_open(&l, NULL, path, count, steps, NULL), OK);
+    assert_int_equal(ledger_open(&l, NULL, path, NULL, count, steps, NULL), OK);
     assert_int_equal(steps[0], 2);
     assert_int_equal(ledger_summary(l)->odd_lines, 1);
     ledger_close(l);
@@ -249,18 +317,19 @@ static void test_every_failure(void **state)
             struct ledger *l;
 
             unlink(path);
-            if (ledger_open(&l, &io, path, NULL, NULL, NULL) != OK)
-                assert_int_equal(ledger_open(&l, &io, path, NULL, NULL, NULL), OK);
+            if (ledger_open(&l, &io, path, NULL, NULL, NULL, NULL) != OK)
+                assert_int_equal(ledger_open(&l, &io, path, NULL, NULL, NULL, NULL), OK);
             for (int i = 0; i < 3; i++) {
                 struct ledger_record r = record(i + 1, 0.5);
                 int tries = 0;
 
                 while (ledger_append(l, &r, NULL) != OK)
                     assert_true(++tries < 3);
+                ledger_record_release(&r);
             }
             assert_int_equal(ledger_summary(l)->done, 3);
             ledger_close(l);
-            assert_int_equal(ledger_open(&l, NULL, path, count, steps, NULL), OK);
+            assert_int_equal(ledger_open(&l, NULL, path, NULL, count, steps, NULL), OK);
             assert_int_equal(steps[0], 3);
             assert_int_equal(steps[1], 6);
             assert_int_equal(ledger_summary(l)->odd_lines, 0);
@@ -284,15 +353,16 @@ static void test_disk_stays_full(void **state)
             struct ledger *l;
 
             unlink(path);
-            if (ledger_open(&l, &io, path, NULL, NULL, NULL) != OK)
+            if (ledger_open(&l, &io, path, NULL, NULL, NULL, NULL) != OK)
                 continue;
             for (int i = 0; i < 3; i++) {
                 struct ledger_record r = record(i + 1, 0.5);
 
                 good += ledger_append(l, &r, NULL) == OK;
+                ledger_record_release(&r);
             }
             ledger_close(l);
-            assert_int_equal(ledger_open(&l, NULL, path, count, steps, NULL), OK);
+            assert_int_equal(ledger_open(&l, NULL, path, NULL, count, steps, NULL), OK);
             /* A line whose fsync failed may be there whole after all, when it could not be cut off either. */
             assert_in_range(steps[0], good, good + 1);
             assert_int_equal(ledger_summary(l)->odd_lines, 0);
@@ -307,6 +377,7 @@ int main(void)
         cmocka_unit_test(test_best),          cmocka_unit_test(test_runs),
         cmocka_unit_test(test_every_cut),     cmocka_unit_test(test_every_failure),
         cmocka_unit_test(test_disk_stays_full),
+        cmocka_unit_test(test_best_rule),     cmocka_unit_test(test_foreign_metrics),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,0 +1,100 @@
+#include "evaluator/evaluation.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct evaluation_metric *evaluation_metrics_find(const struct evaluation_metrics *m, const char *name)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (!strcmp(m->items[i].name, name))
+            return &m->items[i];
+    return NULL;
+}
+
+double evaluation_metrics_value(const struct evaluation_metrics *m, const char *name)
+{
+    const struct evaluation_metric *found = evaluation_metrics_find(m, name);
+
+    return found ? found->value : NAN;
+}
+
+static int grow(struct evaluation_metrics *m, struct error *e)
+{
+    size_t capacity = m->capacity ? m->capacity * 2 : 8;
+    struct evaluation_metric *grown;
+
+    if (m->count < m->capacity)
+        return OK;
+    if (!(grown = realloc(m->items, capacity * sizeof *grown)))
+        return error_set(e, ERR_NOMEM, "no memory for %zu metrics", capacity);
+    m->items = grown;
+    m->capacity = capacity;
+    return OK;
+}
+
+int evaluation_metrics_insert(struct evaluation_metrics *m, size_t at, const char *name, double value,
+                              struct error *e)
+{
+    char *copy;
+    int rc;
+
+    assert(at <= m->count);
+    if (!*name || strlen(name) >= EVALUATION_NAME_MAX)
+        return error_set(e, ERR_ARG, "the name of a metric has 1 to %d bytes, '%.40s...' has %zu",
+                         EVALUATION_NAME_MAX - 1, name, strlen(name));
+    if (evaluation_metrics_find(m, name))
+        return error_set(e, ERR_ARG, "the metric '%s' is named twice", name);
+    if (m->count >= EVALUATION_METRICS_MAX)
+        return error_set(e, ERR_ARG, "more than %d metrics", EVALUATION_METRICS_MAX);
+    if ((rc = grow(m, e)) != OK)
+        return rc;
+    if (!(copy = strdup(name)))
+        return error_set(e, ERR_NOMEM, "no memory for the metric '%s'", name);
+    memmove(m->items + at + 1, m->items + at, (m->count - at) * sizeof *m->items);
+    m->items[at] = (struct evaluation_metric){ copy, value };
+    m->count++;
+    return OK;
+}
+
+int evaluation_metrics_add(struct evaluation_metrics *m, const char *name, double value, struct error *e)
+{
+    return evaluation_metrics_insert(m, m->count, name, value, e);
+}
+
+void evaluation_metrics_release(struct evaluation_metrics *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        free(m->items[i].name);
+    free(m->items);
+    *m = (struct evaluation_metrics){ NULL, 0, 0 };
+}
+
+int evaluation_metrics_copy(const struct evaluation_metrics *m, struct evaluation_metrics *out, struct error *e)
+{
+    *out = (struct evaluation_metrics){ NULL, 0, 0 };
+    if (!m->count)
+        return OK;
+    if (!(out->items = calloc(m->count, sizeof *out->items)))
+        return error_set(e, ERR_NOMEM, "no memory for %zu metrics", m->count);
+    out->capacity = m->count;
+    for (; out->count < m->count; out->count++) {
+        struct evaluation_metric *to = &out->items[out->count];
+
+        to->value = m->items[out->count].value;
+        if (!(to->name = strdup(m->items[out->count].name))) {
+            evaluation_metrics_release(out);
+            return error_set(e, ERR_NOMEM, "no memory for %zu metrics", m->count);
+        }
+    }
+    return OK;
+}
+
+void evaluation_release(struct evaluation *v)
+{
+    evaluation_metrics_release(&v->metrics);
+    if (v->detail && v->detail_free)
+        v->detail_free(v->detail);
+    *v = (struct evaluation){ .examples = -1, .correct = -1 };
+}

@@ -1,0 +1,664 @@
+#include "evaluator/evaluation_watch.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SAID_MAX = 1600 };
+
+void evaluation_watch_say(const struct evaluation_watch *w, const char *format, ...)
+{
+    char text[SAID_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (w->settings.name)
+        log_line(w->log, "%s: %s", w->settings.name, text);
+    else
+        log_line(w->log, "%s", text);
+}
+
+/* ---- what the watcher tells -------------------------------------------------------------------------------------- */
+
+static void on_found(void *context, const struct queue_item *item)
+{
+    struct evaluation_watch *w = context;
+
+    w->last_news = clock_monotonic();
+    if (item->written > w->newest_written)
+        w->newest_written = item->written;
+    if (queue_full(&w->queue) && !w->full_said) {
+        w->full_said = 1;
+        evaluation_watch_say(w, "%zu checkpoints wait with their files open, which is the limit; later ones are "
+                             "opened as places become free, and are lost if they are deleted before",
+                             w->queue.count);
+    }
+}
+
+static struct ledger_record *pend(struct evaluation_watch *w, const char *name, int64_t step)
+{
+    struct ledger_record *r;
+
+    if (w->pending_count == w->pending_capacity) {
+        size_t capacity = w->pending_capacity ? w->pending_capacity * 2 : 8;
+        struct ledger_record *grown = realloc(w->pending, capacity * sizeof *grown);
+
+        if (!grown) {
+            error_set(&w->pending_error, ERR_NOMEM, "no memory to record what became of %s", name);
+            return NULL;
+        }
+        w->pending = grown;
+        w->pending_capacity = capacity;
+    }
+    r = memset(&w->pending[w->pending_count++], 0, sizeof *r);
+    r->step = step;
+    snprintf(r->checkpoint, sizeof r->checkpoint, "%s", name);
+    r->started = r->wall_time = clock_wall();
+    return r;
+}
+
+static void on_failed(void *context, const struct watcher_failure *failure)
+{
+    struct evaluation_watch *w = context;
+    struct ledger_record *r = pend(w, failure->name, failure->step);
+
+    if (!r)
+        return;
+    r->status = LEDGER_FAILED;
+    r->has_digest = failure->has_digest;
+    r->digest = failure->digest;
+    snprintf(r->reason, sizeof r->reason, "%s", failure->reason);
+    evaluation_watch_say(w, "%s: failed: not whole, and nothing changed any more: %s", failure->name,
+                         failure->reason);
+}
+
+static void on_gone(void *context, const char *name, int64_t step)
+{
+    struct evaluation_watch *w = context;
+    struct ledger_record *r = pend(w, name, step);
+
+    if (!r)
+        return;
+    r->status = LEDGER_GONE;
+    snprintf(r->reason, sizeof r->reason, "deleted before it could be opened whole");
+    evaluation_watch_say(w, "%s: gone: %s", name, r->reason);
+}
+
+static void on_directory(void *context, int there)
+{
+    struct evaluation_watch *w = context;
+    const char *directory = w->settings.checkpoint_directory;
+
+    if (there)
+        evaluation_watch_say(w, "watching %s", directory);
+    else if (!w->first_look)
+        evaluation_watch_say(w, "%s does not exist yet; waiting for it", directory);
+    else
+        evaluation_watch_say(w, "%s is gone; waiting for it to come back", directory);
+}
+
+static void on_trouble(void *context, const char *sentence)
+{
+    evaluation_watch_say(context, "%s", sentence);
+}
+
+/* ---- opening and closing ----------------------------------------------------------------------------------------- */
+
+static int recall(void *context, const struct ledger_record *r, struct error *e)
+{
+    struct evaluation_watch *w = context;
+
+    if (!r->has_digest || r->status == LEDGER_GONE || (r->status == LEDGER_FAILED && w->settings.retry_failed))
+        return OK;
+    return queue_remember(&w->queue, r->checkpoint, r->digest, e);
+}
+
+static int open_records(struct evaluation_watch *w, struct error *e)
+{
+    const struct evaluation_watch_settings *s = &w->settings;
+    const struct ledger_summary *summary;
+    char path[PATH_MAX];
+    int rc;
+
+    if ((rc = file_make_directories(s->eval_directory, e)) != OK ||
+        (rc = file_join(path, sizeof path, s->eval_directory, "evaluator.lock", e)) != OK ||
+        (rc = file_lock(path, &w->lock, e)) != OK)
+        return rc;
+    if ((rc = file_join(path, sizeof path, s->eval_directory, "evaluations.jsonl", e)) != OK ||
+        (rc = ledger_open(&w->ledger, NULL, path, &s->best, recall, w, e)) != OK)
+        return rc;
+    summary = ledger_summary(w->ledger);
+    if (summary->cut_bytes)
+        evaluation_watch_say(w, "%s: dropped a cut last line of %zu bytes", path, summary->cut_bytes);
+    if (summary->odd_lines)
+        evaluation_watch_say(w, "%s: passed over %zu lines that are not of a ledger", path, summary->odd_lines);
+    if (summary->highest_step >= 0)
+        w->position = 1; /* the one before was evaluated by an earlier process */
+    return evaluation_log_open(&w->points, s->eval_directory, s->tags, summary->last_run, summary->last_step, e);
+}
+
+static void note_training(struct evaluation_watch *w)
+{
+    struct training_state state;
+    int known = training_state_read(w->settings.checkpoint_directory, &state, NULL) == 1;
+    int failed = known && !strcmp(state.state, "failed");
+
+    w->finished = ending_training_finished(&w->training, known ? &state : NULL, clock_monotonic());
+    if (failed && !w->failed_training_said && !w->settings.ending.forever)
+        evaluation_watch_say(w, "training.json says that the training failed at step %" PRId64 "; waiting for its "
+                             "restart", state.global_step);
+    w->failed_training_said = failed;
+}
+
+int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation_watch_settings *settings,
+                          struct log *log, struct error *e)
+{
+    struct evaluation_watch *w = calloc(1, sizeof *w);
+    int rc;
+
+    *out = NULL;
+    if (!w)
+        return error_set(e, ERR_NOMEM, "no memory to watch %s", settings->checkpoint_directory);
+    w->settings = *settings;
+    w->log = log;
+    w->lock = -1;
+    w->events = (struct watcher_events){ w, on_found, on_failed, on_gone, on_directory, on_trouble };
+    w->last_news = clock_monotonic();
+    if ((rc = queue_init(&w->queue, settings->queue_limit, e)) != OK || (rc = open_records(w, e)) != OK ||
+        (rc = watcher_open(&w->watcher, settings->checkpoint_directory, &settings->watcher, &w->queue, &w->events,
+                           e)) != OK || (rc = watcher_look(w->watcher, e)) != OK) {
+        evaluation_watch_close(w);
+        return rc;
+    }
+    w->first_look = clock_wall();
+    note_training(w);
+    *out = w;
+    return OK;
+}
+
+static void drop(struct evaluation_watch *w, struct evaluation_flight *flight)
+{
+    size_t i = 0;
+
+    while (w->flights[i] != flight)
+        i++;
+    memmove(w->flights + i, w->flights + i + 1, (--w->flight_count - i) * sizeof *w->flights);
+    queue_item_release(&flight->item);
+    evaluation_release(&flight->evaluation);
+    ledger_record_release(&flight->record);
+    free(flight);
+}
+
+void evaluation_watch_close(struct evaluation_watch *w)
+{
+    if (!w)
+        return;
+    while (w->flight_count)
+        drop(w, w->flights[0]);
+    free(w->flights);
+    free(w->pending);
+    watcher_close(w->watcher);
+    evaluation_log_close(w->points, NULL);
+    ledger_close(w->ledger);
+    queue_release(&w->queue);
+    if (w->lock >= 0)
+        close(w->lock);
+    free(w);
+}
+
+/* ---- recording --------------------------------------------------------------------------------------------------- */
+
+enum { RECORD_LATER = 3 };
+
+/* A disk that is full or failing: says so once and tries until it works or a signal ends it. */
+static int try_later(struct evaluation_watch *w, const char *what, const char *name, int signalled,
+                     const struct error *why, struct error *e)
+{
+    if (!w->retry_at)
+        evaluation_watch_say(w, "%s: %s: %s; trying again every %g s", name, what, why->message,
+                             w->settings.retry_seconds);
+    w->retry_at = clock_monotonic() + w->settings.retry_seconds;
+    if (!signalled)
+        return RECORD_LATER;
+    error_set(e, why->code, "%s is not recorded and will be evaluated again: %.300s", name, why->message);
+    return WATCH_GIVEN_UP;
+}
+
+static int append(struct evaluation_watch *w, const struct ledger_record *r, int signalled, struct error *e)
+{
+    struct buffer line = BUFFER_EMPTY;
+    struct error why = { 0 };
+
+    if (ledger_append(w->ledger, r, &why) != OK)
+        return try_later(w, "not recorded", r->checkpoint, signalled, &why, e);
+    if (w->retry_at)
+        evaluation_watch_say(w, "%s: recorded now", r->checkpoint);
+    w->retry_at = 0;
+    if (w->settings.json) {
+        ledger_format(r, &line);
+        fwrite(buffer_text(&line), 1, line.length, stdout);
+        fflush(stdout);
+        buffer_release(&line);
+    }
+    return OK;
+}
+
+static int stop_if_strict(const struct evaluation_watch *w, const struct ledger_record *r, struct error *e)
+{
+    if (!w->settings.strict || r->status == LEDGER_DONE)
+        return OK;
+    error_set(e, ERR_CORRUPT, "%s: %.300s; ending because of --strict", r->checkpoint, r->reason);
+    return WATCH_STOPPED;
+}
+
+static int record_pending(struct evaluation_watch *w, int signalled, struct error *e)
+{
+    if (w->pending_error.code) {
+        if (e)
+            *e = w->pending_error;
+        return w->pending_error.code;
+    }
+    while (w->pending_count) {
+        struct ledger_record first = w->pending[0];
+        int rc = append(w, &first, signalled, e);
+
+        if (rc != OK)
+            return rc;
+        memmove(w->pending, w->pending + 1, --w->pending_count * sizeof *w->pending);
+        if ((rc = stop_if_strict(w, &first, e)) != OK)
+            return rc;
+    }
+    return OK;
+}
+
+/* Puts best_NAME, the best value with this evaluation in, behind the metric NAME. */
+static int add_best(struct evaluation_watch *w, struct ledger_record *r, struct error *e)
+{
+    const struct ledger_summary *s = ledger_summary(w->ledger);
+    const struct evaluation_metric *metric = evaluation_metrics_find(&r->metrics, s->rule.metric);
+    double best = s->has_best ? s->best_value : NAN;
+    char name[EVALUATION_NAME_MAX + sizeof EVALUATION_BEST];
+
+    if (!metric) {
+        if (!w->best_missing_said && r->metrics.count)
+            evaluation_watch_say(w, "%s: no metric is named '%s', so none is best; --best-metric NAME names another",
+                                 r->checkpoint, s->rule.metric);
+        w->best_missing_said = 1;
+        return OK;
+    }
+    if (r->status == LEDGER_DONE && ledger_improves(s, metric->value))
+        best = metric->value;
+    snprintf(name, sizeof name, EVALUATION_BEST "%s", metric->name);
+    if (isnan(best) || strlen(name) >= EVALUATION_NAME_MAX || evaluation_metrics_find(&r->metrics, name))
+        return OK;
+    return evaluation_metrics_insert(&r->metrics, (size_t)(metric - r->metrics.items) + 1, name, best, e);
+}
+
+static int prepare(struct evaluation_watch *w, struct evaluation_flight *f, struct error *e)
+{
+    struct ledger_record *r = &f->record;
+    const struct evaluation_metric *loss = evaluation_metrics_find(&r->metrics, EVALUATION_LOSS);
+    int rc = OK;
+
+    f->state = FLIGHT_PREPARED;
+    if (!r->has_metrics)
+        return OK;
+    if (loss && isnan(loss->value)) {
+        r->status = LEDGER_FAILED;
+        snprintf(r->reason, sizeof r->reason, "the loss is NaN");
+    }
+    if ((rc = add_best(w, r, e)) != OK)
+        return rc;
+    r->run = evaluation_log_run(w->points, r->step);
+    if (r->run && r->run != ledger_summary(w->ledger)->last_run) {
+        char directory[PATH_MAX];
+
+        if (evaluation_log_directory(w->points, r->run, directory, sizeof directory, NULL) == OK)
+            evaluation_watch_say(w, "%s: step %" PRId64 " is lower than one that was evaluated before: its points go "
+                                 "to %s", r->checkpoint, r->step, directory);
+    }
+    return OK;
+}
+
+static int write_points(struct evaluation_watch *w, struct evaluation_flight *f, int signalled, struct error *e)
+{
+    const struct ledger_record *r = &f->record;
+    struct evaluation_point p = { r->step, w->settings.checkpoint_time ? f->item.modified : r->wall_time,
+                                  &r->metrics };
+    struct error why = { 0 };
+
+    if (r->has_metrics && evaluation_log_point(w->points, &p, &why) != OK)
+        return try_later(w, "points not written", r->checkpoint, signalled, &why, e);
+    f->state = FLIGHT_WRITTEN;
+    return OK;
+}
+
+/* "loss: 1.012, precision: 0.657, best precision: 0.661" are what people parse; other metrics follow in their order. */
+static void append_metrics(char *text, size_t size, const struct evaluation_metrics *m)
+{
+    static const char *const first[] = { EVALUATION_LOSS, EVALUATION_PRECISION,
+                                         EVALUATION_BEST EVALUATION_PRECISION };
+    size_t used = 0;
+
+    *text = '\0';
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        const struct evaluation_metric *metric = evaluation_metrics_find(m, first[i]);
+
+        if (metric)
+            used += (size_t)snprintf(text + used, size - used, "%s%s: %.3f", used ? ", " : "",
+                                     i == 2 ? "best precision" : first[i], metric->value);
+    }
+    for (size_t i = 0; i < m->count && used < size; i++) {
+        const char *name = m->items[i].name;
+        int best = !strncmp(name, EVALUATION_BEST, strlen(EVALUATION_BEST));
+
+        if (strcmp(name, first[0]) && strcmp(name, first[1]) && strcmp(name, first[2]) &&
+            strcmp(name, EVALUATION_CROSS_ENTROPY))
+            used += (size_t)snprintf(text + used, size - used, "%s%s%s: %.6g", used ? ", " : "", best ? "best " : "",
+                                     name + (best ? strlen(EVALUATION_BEST) : 0), m->items[i].value);
+    }
+}
+
+static void say_result(struct evaluation_watch *w, const struct ledger_record *r)
+{
+    const char *program = w->log->program;
+    char text[SAID_MAX - 400];
+
+    if (r->status != LEDGER_DONE)
+        evaluation_watch_say(w, "%s: %s: %s", r->checkpoint, r->status == LEDGER_GONE ? "gone" : "failed", r->reason);
+    if (!r->has_metrics)
+        return;
+    append_metrics(text, sizeof text, &r->metrics);
+    w->log->program = NULL; /* a line people parse: as it always was */
+    evaluation_watch_say(w, "step: %" PRId64 ", %s: %s", r->step, r->checkpoint, text);
+    w->log->program = program;
+}
+
+/* All flights that have landed, up to the first that has not: so points and lines come in the order of the steps. */
+static int record_flights(struct evaluation_watch *w, int signalled, struct error *e)
+{
+    while (w->flight_count && w->flights[0]->state != FLIGHT_RUNNING) {
+        struct evaluation_flight *f = w->flights[0];
+        int rc = OK;
+
+        if ((f->state == FLIGHT_LANDED && (rc = prepare(w, f, e)) != OK) ||
+            (f->state == FLIGHT_PREPARED && (rc = write_points(w, f, signalled, e)) != OK) ||
+            (rc = append(w, &f->record, signalled, e)) != OK)
+            return rc;
+        log_progress_end(w->log);
+        say_result(w, &f->record);
+        w->evaluations++;
+        w->last_news = clock_monotonic();
+        rc = stop_if_strict(w, &f->record, e);
+        drop(w, f);
+        if (rc != OK)
+            return rc;
+    }
+    return OK;
+}
+
+/* ---- which, and how long ----------------------------------------------------------------------------------------- */
+
+/* NULL: evaluate it. Else why it is passed over. What is skipped stays out of the ledger: without the option, or with
+ * another, it is evaluated by a later start. So a restart must not take what an earlier process has skipped: of what
+ * is found in the first look, the two selecting modes take only what is beyond the ledger's highest step. */
+static const char *skip(struct evaluation_watch *w, const struct queue_item *item)
+{
+    const struct evaluation_watch_settings *s = &w->settings;
+    int64_t highest = ledger_summary(w->ledger)->highest_step;
+    int selecting = s->latest_only || s->every > 1;
+
+    if (item->step < s->from)
+        return "--from";
+    if (selecting && item->found <= w->first_look && item->step < highest)
+        return s->latest_only ? "--latest-only" : "--every";
+    if (s->latest_only && w->queue.count)
+        return "--latest-only";
+    if (s->every > 1 && w->position++ % s->every)
+        return "--every";
+    return NULL;
+}
+
+static int take_off(struct evaluation_watch *w, const struct queue_item *item, struct evaluation_flight **out,
+                    struct error *e)
+{
+    const struct ledger_summary *s = ledger_summary(w->ledger);
+    struct evaluation_flight *f = calloc(1, sizeof *f);
+    size_t i = w->flight_count;
+
+    if (f && w->flight_count == w->flight_capacity) {
+        size_t capacity = w->flight_capacity ? w->flight_capacity * 2 : 4;
+        struct evaluation_flight **grown = realloc(w->flights, capacity * sizeof(void *));
+
+        if (!grown) {
+            free(f);
+            f = NULL;
+        } else {
+            w->flights = grown;
+            w->flight_capacity = capacity;
+        }
+    }
+    if (!f)
+        return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
+    f->item = *item;
+    f->evaluation = (struct evaluation){ .examples = -1, .correct = -1 };
+    f->job = (struct runner_job){ .name = f->item.name, .directory = w->settings.checkpoint_directory,
+                                  .eval_directory = w->settings.eval_directory, .step = item->step,
+                                  .index = (int64_t)(s->done + s->failed + s->gone + w->flight_count),
+                                  .bundle = item->bundle };
+    f->begin = w->last_start = clock_monotonic();
+    f->record = (struct ledger_record){ .step = item->step, .digest = item->digest, .has_digest = 1,
+                                        .started = clock_wall() };
+    snprintf(f->record.checkpoint, sizeof f->record.checkpoint, "%s", item->name);
+    f->record.lag = f->record.started - item->written;
+    while (i > 0 && w->flights[i - 1]->item.step > item->step)
+        i--;
+    /* One whose points are out already keeps its place, whatever came late. */
+    while (i < w->flight_count && w->flights[i]->state >= FLIGHT_PREPARED)
+        i++;
+    memmove(w->flights + i + 1, w->flights + i, (w->flight_count++ - i) * sizeof *w->flights);
+    *out = w->flights[i] = f;
+    return 1;
+}
+
+int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight **out, struct error *e)
+{
+    struct queue_item item;
+    const char *why;
+    int rc;
+
+    while (queue_take(&w->queue, &item)) {
+        if (!(why = skip(w, &item))) {
+            if ((rc = take_off(w, &item, out, e)) < 0)
+                queue_item_release(&item);
+            return rc;
+        }
+        w->skipped++;
+        evaluation_watch_say(w, "%s: skipped (%s)", item.name, why);
+        queue_item_release(&item);
+    }
+    return 0;
+}
+
+void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluation_flight *flight,
+                               const struct runner_progress *progress)
+{
+    const char *weights = progress->weights;
+
+    if (weights && (!w->weights_said || strcmp(w->weights_said, weights))) {
+        w->weights_said = weights;
+        evaluation_watch_say(w, "%s: evaluated with the %s", flight->item.name,
+                             !strcmp(weights, "mixed") ? "moving averages of those variables that have one" :
+                             !strcmp(weights, "variables") ? "variables themselves" :
+                             "moving averages of the variables");
+    }
+    if (w->log->terminal)
+        log_progress(w->log, "%s: %.0f %%, %zu queued", flight->item.name, progress->share * 100, w->queue.count);
+}
+
+void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *f, enum runner_state state,
+                             struct evaluation *v, const struct error *why)
+{
+    struct ledger_record *r = &f->record;
+
+    if (state == RUNNER_STOPPED) {
+        drop(w, f);
+        return;
+    }
+    f->state = FLIGHT_LANDED;
+    r->seconds = clock_monotonic() - f->begin;
+    r->wall_time = clock_wall();
+    if (state != RUNNER_DONE) {
+        r->status = state == RUNNER_GONE ? LEDGER_GONE : LEDGER_FAILED;
+        snprintf(r->reason, sizeof r->reason, "%s", why->message);
+        return;
+    }
+    f->evaluation = *v;
+    r->has_metrics = 1;
+    r->metrics = f->evaluation.metrics; /* moved: recording adds the best to them */
+    f->evaluation.metrics = (struct evaluation_metrics){ NULL, 0, 0 };
+    r->correct = v->correct;
+    r->examples = v->examples;
+    if (v->weights)
+        snprintf(r->weights, sizeof r->weights, "%s", v->weights);
+}
+
+/* A process that has ended but was not waited for still has a number; for us it is gone. */
+static int process_gone(int64_t pid)
+{
+    char path[64], text[512] = "", *state;
+    FILE *f;
+
+    if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+        return 1;
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
+    if (!(f = fopen(path, "re")))
+        return 0;
+    if (!fgets(text, sizeof text, f))
+        *text = '\0';
+    fclose(f);
+    state = strrchr(text, ')');
+    return state && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
+}
+
+static const char *reason_to_end(struct evaluation_watch *w)
+{
+    const struct ending_rules *rules = &w->settings.ending;
+    struct ending_facts facts = { .idle_seconds = clock_monotonic() - w->last_news, .evaluations = w->evaluations,
+                                  .highest_step = ledger_summary(w->ledger)->highest_step };
+
+    note_training(w);
+    facts.finished = w->finished;
+    facts.done_file_there = rules->done_file && access(rules->done_file, F_OK) == 0;
+    facts.process_gone = rules->pid && process_gone(rules->pid);
+    return ending_reason(rules, &facts);
+}
+
+/* Seconds until the next evaluation may start. */
+static double interval_left(const struct evaluation_watch *w)
+{
+    double left = w->last_start + w->settings.min_interval - clock_monotonic();
+
+    return w->settings.min_interval > 0 && w->last_start > 0 && left > 0 ? left : 0;
+}
+
+static int enough(const struct evaluation_watch *w, size_t flights)
+{
+    int64_t most = w->settings.ending.max_evaluations;
+
+    return most && w->evaluations + (int64_t)flights >= most;
+}
+
+int evaluation_watch_ready(const struct evaluation_watch *w, size_t window)
+{
+    return w->queue.count && !w->ended && !w->pending_count && !w->retry_at && w->flight_count < window &&
+           interval_left(w) <= 0 && !enough(w, w->flight_count);
+}
+
+/* Nothing waits and nothing is evaluated: has the work come to its end? */
+static int decide(struct evaluation_watch *w, struct error *e)
+{
+    const char *reason = reason_to_end(w);
+    int rc;
+
+    if (reason && !w->draining) {
+        /* The condition held before this listing, so whatever was there when it came true is in it. */
+        if ((rc = watcher_look(w->watcher, e)) != OK)
+            return rc;
+        watcher_set_closed(w->watcher, 1);
+        w->draining = reason;
+    } else if (!reason && w->draining) {
+        watcher_set_closed(w->watcher, 0);
+        w->draining = NULL;
+    }
+    if (w->draining && !w->queue.count && !w->pending_count && !watcher_undecided(w->watcher))
+        w->ended = w->draining;
+    return OK;
+}
+
+int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct error *e)
+{
+    int rc;
+
+    if (w->ended)
+        return OK;
+    if (watcher_should_look(w->watcher) && (rc = watcher_look(w->watcher, e)) != OK)
+        return rc;
+    if (w->retry_at > clock_monotonic() && !signalled)
+        return OK;
+    if ((rc = record_pending(w, signalled, e)) != OK || (rc = record_flights(w, signalled, e)) != OK)
+        return rc == RECORD_LATER ? OK : rc;
+    if (signalled || w->flight_count)
+        return OK;
+    if (enough(w, 0)) {
+        w->ended = reason_to_end(w);
+        return OK;
+    }
+    return w->queue.count ? OK : decide(w, e);
+}
+
+double evaluation_watch_due(const struct evaluation_watch *w)
+{
+    double due = watcher_due(w->watcher), interval = interval_left(w), retry = w->retry_at - clock_monotonic();
+
+    if (w->ended)
+        return INFINITY;
+    if (w->retry_at && retry < due)
+        due = retry;
+    else if (!w->retry_at && w->pending_count)
+        due = 0;
+    if (w->queue.count && interval > 0 && interval < due)
+        due = interval;
+    return due > 0 ? due : 0;
+}
+
+int evaluation_watch_descriptor(const struct evaluation_watch *w)
+{
+    return w->ended ? -1 : watcher_descriptor(w->watcher);
+}
+
+void evaluation_watch_status(const struct evaluation_watch *w, char *out, size_t size)
+{
+    const struct ledger_summary *s = ledger_summary(w->ledger);
+    char best[320] = "none yet", newest[64] = "no checkpoint yet";
+
+    if (s->has_best)
+        snprintf(best, sizeof best, "%.3f (%s)", s->best_value, s->best_checkpoint);
+    if (w->newest_written > 0)
+        snprintf(newest, sizeof newest, "newest %.0f s old", fmax(0, clock_wall() - w->newest_written));
+    snprintf(out, size, "%s: %zu done, %zu queued, %zu not whole, %zu failed, %zu gone, best %s, %s",
+             w->settings.checkpoint_directory, s->done, w->queue.count + w->flight_count,
+             watcher_undecided(w->watcher), s->failed, s->gone, best, newest);
+}

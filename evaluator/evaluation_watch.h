@@ -1,0 +1,127 @@
+/*
+ * evaluation_watch.h - one watched directory and its eval directory: lock, ledger, event files, watcher, queue, which
+ * checkpoints are taken, what becomes of them, and when the work is done. evaluation_loop.h serves an array of these
+ * with one runner. Nothing here waits: what must be waited for (a disk that is full, --min-interval) is looked at again
+ * by the next evaluation_watch_tick(). One thread.
+ *
+ * A checkpoint that is being evaluated is a flight. Flights may land in any order; results are recorded in the order of
+ * their steps: points in the event file and down to the disk, then one line in the ledger and down to the disk.
+ */
+#ifndef EVALUATOR_EVALUATION_WATCH_H
+#define EVALUATOR_EVALUATION_WATCH_H
+
+#include "base/error.h"
+#include "base/log.h"
+#include "evaluator/ending.h"
+#include "evaluator/evaluation_log.h"
+#include "evaluator/ledger.h"
+#include "evaluator/queue.h"
+#include "evaluator/runner.h"
+#include "evaluator/watcher.h"
+
+#include <stdint.h>
+
+struct evaluation_watch_settings { /* all text is borrowed for as long as the watch is open */
+    const char *name;          /* put before what is said; NULL: the only one */
+    const char *checkpoint_directory, *eval_directory;
+    struct watcher_options watcher;
+    size_t queue_limit;        /* so many may wait with their files open */
+    struct ending_rules ending;
+    int latest_only;           /* of those that wait, only the highest step */
+    int64_t every;             /* the first of every so many; 0 or 1: all */
+    int64_t from;              /* only this step and higher ones */
+    double min_interval;       /* seconds from the start of one evaluation to the next; 0: none */
+    int retry_failed;          /* what the ledger has as failed is evaluated again */
+    struct ledger_best best;
+    const struct evaluation_tags *tags;
+    int checkpoint_time;       /* points get the time of the checkpoint's index instead of the evaluation's */
+    int json;                  /* each ledger line also on standard output */
+    int strict;                /* the first that fails ends the work */
+    double retry_seconds;      /* between attempts to write to a disk that failed */
+};
+
+enum evaluation_flight_state {
+    FLIGHT_RUNNING,
+    FLIGHT_LANDED,   /* the result is there */
+    FLIGHT_PREPARED, /* its place in the curves is decided; points may have been handed to the event file */
+    FLIGHT_WRITTEN,  /* its points are on the disk, its line in the ledger is not */
+};
+
+struct evaluation_flight {
+    enum evaluation_flight_state state;
+    size_t slot;                  /* of the runner, while it is RUNNING */
+    double begin;                 /* monotonic */
+    struct queue_item item;       /* files held open */
+    struct runner_job job;        /* points into item */
+    struct evaluation evaluation; /* once landed */
+    struct ledger_record record;  /* its metrics are its own, with best_NAME among them once prepared */
+};
+
+struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c */
+    struct evaluation_watch_settings settings;
+    struct log *log;
+    int lock;                      /* descriptor of EVAL/evaluator.lock */
+    struct queue queue;
+    struct watcher_events events;
+    struct watcher *watcher;
+    struct ledger *ledger;
+    struct evaluation_log *points;
+    struct evaluation_flight **flights; /* ascending by step */
+    size_t flight_count, flight_capacity;
+
+    int64_t evaluations;           /* of this process, failed ones included */
+    int64_t skipped;               /* by latest_only, every, from */
+    int64_t position;              /* of those that could be evaluated, for `every` */
+    double last_news;              /* monotonic */
+    double last_start;             /* monotonic, of an evaluation; 0: none yet */
+    double newest_written;         /* wall, of the newest index; 0: none yet */
+    double first_look;             /* wall, the end of it */
+    double retry_at;               /* monotonic: a disk failed, and is tried again then; 0: it did not */
+    int full_said, failed_training_said, best_missing_said;
+    const char *weights_said;
+    struct ending_training training;
+    int finished;                  /* training.json says so, and it counts */
+    const char *draining;          /* why it will end, while what is there is still evaluated */
+    const char *ended;             /* why it has ended; NULL: it goes on */
+    struct ledger_record *pending; /* outcomes the watcher reported, still to be recorded */
+    size_t pending_count, pending_capacity;
+    struct error pending_error;
+};
+
+enum { WATCH_STOPPED = 1, WATCH_GIVEN_UP = 2 };
+
+/* Makes the eval directory, takes its lock, reads the ledger, begins to watch, and looks once: what comes and goes
+ * afterwards is not missed. On OK *out is yours until evaluation_watch_close(). */
+int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation_watch_settings *settings,
+                          struct log *log, struct error *e);
+void evaluation_watch_close(struct evaluation_watch *w); /* drops flights unrecorded; NULL is fine */
+
+/* Looks at the directory if that is due, records what can be recorded, and decides whether the work is done (ended).
+ * signalled: a signal ends all, so nothing is tried again. WATCH_STOPPED: a checkpoint failed and settings.strict;
+ * WATCH_GIVEN_UP: signalled, and the disk still fails; both with a sentence in e. Negative: cannot go on. */
+int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct error *e);
+
+/* 1 if a checkpoint may be started now. window: how many flights there may be at a time. */
+int evaluation_watch_ready(const struct evaluation_watch *w, size_t window);
+/* Takes the next one that no option skips: 1 and *out, or 0. Start its job, then say it is running; or land it. */
+int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight **out, struct error *e);
+
+/* What the runner says of a flight. landed: with RUNNER_DONE *v is the watch's; else why is the reason.
+ * RUNNER_STOPPED: the flight is dropped, and the checkpoint stays to be evaluated by a later process. */
+void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluation_flight *flight,
+                               const struct runner_progress *progress);
+void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *flight, enum runner_state state,
+                             struct evaluation *v, const struct error *why);
+
+/* Seconds until the next tick is due; and the descriptor that is readable earlier, -1: none. */
+double evaluation_watch_due(const struct evaluation_watch *w);
+int evaluation_watch_descriptor(const struct evaluation_watch *w);
+
+/* "12 done, 3 queued, ..." */
+void evaluation_watch_status(const struct evaluation_watch *w, char *out, size_t size);
+
+/* A line in the log, with the watch's name before it where it has one. */
+void evaluation_watch_say(const struct evaluation_watch *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif
