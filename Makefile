@@ -1,5 +1,5 @@
 # evalboard: trainer, evaluator, eventlog, checkpoint. `make` builds, `make test` tests, `make demo` shows.
-# V=1 shows commands; SAN=address,undefined or SAN=thread builds apart with sanitizers; ONEDNN=0 leaves oneDNN out;
+# V=1 shows commands; SAN=address,undefined or SAN=thread builds apart with sanitizers; ONEDNN=0, SQLITE=0 leave those out;
 # PEERS=all adds TensorFlow, PyTorch and safetensors to the tests. CC, CFLAGS, LDFLAGS, PREFIX, LIBDIR, DESTDIR are yours.
 
 CC      ?= cc
@@ -15,13 +15,14 @@ Q       := $(if $(V),,@)
 # ---- what this machine has -----------------------------------------------------------------------------------------
 PACKAGES = build-essential pkg-config protobuf-c-compiler protobuf-compiler libprotobuf-c-dev zlib1g-dev libsnappy-dev \
            libjansson-dev libpng-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
-           libcmocka-dev python3 python3-venv dataset-fashion-mnist chromium chromium-driver
+           libsqlite3-dev libcmocka-dev python3 python3-venv dataset-fashion-mnist chromium chromium-driver
 CONFIG   = pkg-config
 MODULES  = libprotobuf-c zlib libpng jansson openblas
 NEEDS_BUILD := $(filter-out deps clean help uninstall,$(or $(MAKECMDGOALS),all))
 BOOTSTRAP   := $(filter test demo bench,$(MAKECMDGOALS))
 HAVE_ALL    := $(shell $(CONFIG) --exists $(MODULES) ompi-c cmocka 2>/dev/null && command -v protoc-c mpirun >/dev/null && echo yes)
 
+SQLITE ?= $(shell $(CONFIG) --exists sqlite3 2>/dev/null && echo 1 || echo 0)
 ONEDNN ?= $(shell printf '\#include <dnnl.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wconversion -Wno-sign-conversion \
@@ -35,7 +36,7 @@ folder    = $(sort $(wildcard $(addsuffix /*.c,$1)))
 objects   = $(patsubst %.c,$(B)/%.o,$1)
 BASE_C    := $(call folder,base)
 EVENTLOG_C := $(call folder,eventlog)
-TOOL_C    := $(call folder,eventlog/tool)
+TOOL_C    := $(filter-out $(if $(filter 1,$(SQLITE)),,%_sqlite.c),$(call folder,eventlog/tool))
 CHECKPOINT_C := $(call folder,checkpoint)
 CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool)
 DATASET_C := $(call folder,dataset)
@@ -94,7 +95,7 @@ $(B)/bin/evaluator: $(B)/evaluator/main.o $(NEEDS_evaluator)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_evaluator)
 $(B)/bin/eventlog:  $(call objects,$(TOOL_C)) $(NEEDS_eventlog)
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog)
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog) $(if $(filter 1,$(SQLITE)),$(shell $(CONFIG) --libs sqlite3))
 $(B)/bin/checkpoint: $(call objects,$(CHECKPOINT_TOOL_C)) $(NEEDS_checkpoint)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_checkpoint)
@@ -149,6 +150,7 @@ $(B)/tests/mpi/%.o $(B)/bench/%.o: EXTRA = $(MPI_CFLAGS)
 MODEL_FLAGS ?= -ftree-vectorize -fvect-cost-model=dynamic
 $(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
+$(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE)
 # What libeventlog.so is made of.
 PIC = -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
 $(B)/base/%.o $(B)/eventlog/%.o $(B)/generated/%.o: SHARED = $(PIC)

@@ -11,6 +11,9 @@
 static const struct export_format *const formats[] = {
     &format_csv, &format_wide, &format_json, &format_jsonl, &format_jsonl_series, &format_tb_csv, &format_tb_json,
     &format_reduce, &format_prom,
+#if SQLITE
+    &format_sqlite,
+#endif
 };
 
 const struct export_format *export_format_find(const char *name)
@@ -122,9 +125,12 @@ static int other(void *context, const struct scalar_series *s, const struct even
 {
     struct work *w = context;
 
-    if (!scan_tag_wanted(w->scan, s->tag) || !export_step_wanted(&w->x, ev->step))
-        return OK;
-    w->x.skipped++;
+    /* Hyperparameters are the run's, not a series of their own: no choice of tags or steps leaves them out. */
+    if (strcmp(s->plugin, "hparams") != 0) {
+        if (!scan_tag_wanted(w->scan, s->tag) || !export_step_wanted(&w->x, ev->step))
+            return OK;
+        w->x.skipped++;
+    }
     return w->format->value ? w->format->value(&w->x, s, ev, value, e) : OK;
 }
 
@@ -376,7 +382,8 @@ static int write_log(struct scan *s, const struct export_options *a, struct erro
     int rc = OK, status;
 
     if (!w.format)
-        return scan_fail(s, (error_set(e, ERR_ARG, "--format=%s: this program was built without it", a->format), e));
+        return scan_fail(s, (error_set(e, ERR_ARG, "--format=%s: this program was built without its library",
+                                       a->format), e));
     take_options(&w.x, a);
     if (!w.format->opens_files && (rc = output_open(&w.x.out, a->output, a->force, e)) != OK)
         return scan_fail(s, e);

@@ -53,7 +53,7 @@ struct export_format {
 };
 
 extern const struct export_format format_csv, format_json, format_jsonl, format_wide, format_jsonl_series,
-    format_tb_csv, format_tb_json, format_reduce, format_prom;
+    format_tb_csv, format_tb_json, format_reduce, format_prom, format_sqlite;
 
 /* The format of that name, NULL if this build has none. */
 const struct export_format *export_format_find(const char *name);
@@ -69,6 +69,10 @@ int export_number(const struct export *x, double value, unsigned from, char *out
 
 /* The value as JSON into out, which has room for 32 bytes; returns the place behind it. */
 char *export_json_number(const struct export *x, char *out, double value, unsigned from);
+
+/* Appends the strings of a tensor: elements on lines of their own, the cells of a row with tabs between. 1, or 0
+ * where the value is no tensor of strings. */
+int export_value_text(const struct event_value *v, struct buffer *out);
 
 /* A whole number into out, which has room for 21 bytes; returns its length. */
 int export_integer(int64_t v, char *out);

@@ -81,7 +81,7 @@ static int check(const struct options *o, const struct export_options *a, struct
         return error_set(e, ERR_ARG, "--order=file: --format=%s has one row a step, so it is always sorted", a->format);
     if (!strcmp(a->order, "file") && in_list("prom sqlite", a->format))
         return error_set(e, ERR_ARG, "--order is not for --format=%s", a->format);
-    if (!strcmp(a->format, "sqlite") && !a->output)
+    if (!strcmp(a->format, "sqlite") && (!a->output || ends_in(a->output, ".gz")))
         return error_set(e, ERR_ARG, "--format=sqlite: -o FILE is needed, a database cannot be a stream");
     if (a->events && !a->output)
         return error_set(e, ERR_ARG, "--events: -o DIR/ is needed; the runs are DIR-mean/, DIR-std/ and so on");
@@ -157,6 +157,7 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
     };
     if ((rc = options_parse(&options, argc, argv, paths, e)) != OPTIONS_RUN)
         return rc;
+    a->log = argv[1];
     if (a->output && !strcmp(a->output, "-"))
         a->output = NULL;
     if (!strcmp(a->format, "reduce")) {

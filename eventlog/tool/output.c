@@ -112,6 +112,11 @@ static int open_file(struct output *o, const char *path, int force, struct error
     return OK;
 }
 
+const char *output_temporary(const struct output *o)
+{
+    return o->temporary;
+}
+
 int output_exists(const char *path)
 {
     struct stat st;

@@ -24,6 +24,9 @@ void output_filled(struct output *o, size_t n);
 /* 1 if anything has that name, a dangling link too. */
 int output_exists(const char *path);
 
+/* The path of the file that is renamed in the end, for what writes to it by itself; NULL where there is none. */
+const char *output_temporary(const struct output *o);
+
 /* Frees o. commit: the file takes its place, and any error since open is returned; otherwise it is removed. */
 int output_close(struct output *o, int commit, struct error *e);
 

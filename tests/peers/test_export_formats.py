@@ -1,4 +1,5 @@
 """The formats of `eventlog export` beyond csv, wide and json: exact texts of the manual, files, options, other readers."""
+import base64
 import csv
 import glob
 import io
@@ -7,13 +8,16 @@ import math
 import os
 import pathlib
 import re
+import sqlite3
 import statistics
 import subprocess
+import wave
 
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
+KINDS = BUILD / "tests/peers/event_kinds"
 
 SERIES = r"""{"points": {"steps": [0, 10, 20], "values": [0.699999988079071, 0.10000000149011612, "NaN"], "wall_times": [1700000000.0, 1700000010.25, 1700000020.5]}, "run": ".", "summary_metadata": "", "tag": "loss"}
 {"points": {"steps": [0], "values": [9.999999747378752e-06], "wall_times": [1700000000.0]}, "run": ".", "summary_metadata": "CgkKB3NjYWxhcnM=", "tag": "lr"}
@@ -72,6 +76,20 @@ def sample(kind, directory):
 @pytest.fixture
 def log(tmp_path):
     return sample("sample", tmp_path / "log")
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory):
+    """A log with every kind of value, and the GIF and WAV files that are in it."""
+    directory = tmp_path_factory.mktemp("kinds")
+    (directory / "a.gif").write_bytes(base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"))
+    with wave.open(str(directory / "a.wav"), "wb") as f:
+        f.setnchannels(1)
+        f.setsampwidth(2)
+        f.setframerate(8000)
+        f.writeframes(bytes(range(200)))
+    subprocess.run([KINDS, directory / "log", directory / "a.gif", directory / "a.wav"], check=True)
+    return directory / "log"
 
 
 def run(*arguments, status=0, **environment):
@@ -215,6 +233,71 @@ def test_prometheus_odd_labels(tmp_path):
     run("export", tmp_path / "log", "--format=prom", "-o", tmp_path / "x.prom")
     samples = parse_prometheus((tmp_path / "x.prom").read_text())
     assert ("tb_scalar", (("run", "."), ("tag", "größe/π 1 😀"))) in samples and len(samples) == 400
+
+
+# ---- sqlite ------------------------------------------------------------------------------------------------------
+
+
+def database(path):
+    handle = sqlite3.connect(path)
+    assert handle.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    return handle
+
+
+def same_rows(rows, table):
+    """Rows of a database against those of the csv, bit for bit; NULL is NaN."""
+    read = [(r, t, int(s), float(v), float(w)) for r, t, s, v, w in csv.reader(io.StringIO(table.split("\n", 1)[1]))]
+    return repr([(r, t, s, math.nan if v is None else v, w) for r, t, s, v, w in rows]) == repr(read)
+
+
+def test_sqlite(log, tmp_path):
+    run("export", log, "--format=sqlite", "-o", tmp_path / "x.db", SOURCE_DATE_EPOCH="1")
+    run("export", log, "--format=sqlite", "-o", tmp_path / "y.db", SOURCE_DATE_EPOCH="1")
+    assert (tmp_path / "x.db").read_bytes() == (tmp_path / "y.db").read_bytes()
+    db = database(tmp_path / "x.db")
+    assert same_rows(db.execute("SELECT run, tag, step, value, wall_time FROM scalars ORDER BY run, tag, step"),
+                     run("export", log))
+    assert db.execute("SELECT value FROM latest WHERE run = 'eval' AND tag = 'loss'").fetchall() == [(3.0,)]
+    assert db.execute("SELECT seq, step FROM points WHERE series_id = 5").fetchall() == [(0, 20), (1, 20), (2, 10)]
+    assert dict(db.execute("SELECT key, value FROM meta")) == {
+        "tool": "eventlog", "tool_version": "0.1.0", "logdir": str(log), "view": "all", "points": "9", "skipped": "0"}
+    assert db.execute("PRAGMA application_id").fetchone()[0] == 0x54464576
+    assert db.execute("PRAGMA user_version").fetchone()[0] == 1
+    assert dict(db.execute("SELECT tag, dtype FROM series WHERE run = 'eval'")) == {
+        'acc, "top" 1': "float64", "größe": "float32", "loss": "float32"}
+    plan = db.execute("EXPLAIN QUERY PLAN SELECT * FROM latest").fetchall()
+    assert not any("SCAN p" in row[-1] for row in plan), plan
+    refused("export", log, "--format=sqlite", "-o", tmp_path / "x.db")
+    run("export", log, "--format=sqlite", "-f", "-o", tmp_path / "x.db", "--view=tensorboard", "--from-step=20")
+    assert database(tmp_path / "x.db").execute("SELECT count(*) FROM scalars").fetchone() == (2,)
+    assert "exported_at" in dict(database(tmp_path / "x.db").execute("SELECT key, value FROM meta"))
+    run("export", log, "--format=sqlite", "-o", tmp_path / "empty.db", "--tag=none", status=1)
+    assert database(tmp_path / "empty.db").execute("SELECT count(*) FROM series").fetchone() == (0,)
+    assert "-o" in refused("export", log, "--format=sqlite")
+    refused("export", log, "--format=sqlite", "-o", "/dev/null")
+    assert sorted(os.listdir(tmp_path)) == ["empty.db", "log", "x.db", "y.db"]
+
+
+def test_sqlite_many(tmp_path):
+    sample("many", tmp_path / "log")
+    run("export", tmp_path / "log", "--format=sqlite", "-o", tmp_path / "x.db")
+    rows = database(tmp_path / "x.db").execute(
+        "SELECT run, tag, step, value, wall_time FROM scalars JOIN (SELECT 0) ORDER BY run, CAST(tag AS BLOB), step")
+    assert same_rows(rows, run("export", tmp_path / "log"))
+
+
+def test_sqlite_texts_and_hyperparameters(kinds, tmp_path):
+    run("export", kinds, "--format=sqlite", "-o", tmp_path / "x.db", "--tag=text/*", "--tag=loss")
+    db = database(tmp_path / "x.db")
+    texts = db.execute("SELECT tag, seq, step, value FROM texts JOIN series USING(series_id) ORDER BY tag, seq").fetchall()
+    assert texts == [("text/list", 0, 0, "a\n**b**\n\ngröße\ne\nf"), ("text/one", 0, 0, "*hello* wörld"),
+                     ("text/one", 1, 1, ""), ("text/table", 0, 0, "a\t**b**\n\tgröße\ne\tf")]
+    assert db.execute("SELECT plugin, display_name, description FROM series WHERE tag = 'text/one'").fetchall() == [
+        ("text", "Größe", "*how* much")]
+    assert db.execute("SELECT run, name, value, typeof(value) FROM hparams ORDER BY run, name").fetchall() == [
+        ("trial-0", "augment", 0, "integer"), ("trial-0", "optimizer", "sgd", "text"), ("trial-0", "rate", 0.0, "real"),
+        ("trial-1", "augment", 1, "integer"), ("trial-1", "optimizer", "adam", "text"),
+        ("trial-1", "rate", 0.25, "real")]
 
 
 # ---- reduce ------------------------------------------------------------------------------------------------------
