@@ -146,8 +146,9 @@ say = @$(if $(V),:,echo "  $1   $@"); mkdir -p $(@D)
 MPI_CFLAGS = $(shell $(CONFIG) --cflags ompi-c)
 $(call objects,$(wildcard trainer/strategies/*.c) trainer/main.c): EXTRA = $(MPI_CFLAGS)
 $(B)/tests/mpi/%.o $(B)/bench/%.o: EXTRA = $(MPI_CFLAGS)
-# Loops over channels become vector code; what is computed stays the same (no -ffast-math).
-MODEL_FLAGS ?= -ftree-vectorize -fvect-cost-model=dynamic
+# Loops over channels become vector code, square roots in them too (which errno would forbid); what is computed stays
+# the same (no -ffast-math).
+MODEL_FLAGS ?= -ftree-vectorize -fvect-cost-model=dynamic -fno-math-errno
 $(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
 $(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE)
