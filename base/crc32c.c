@@ -44,19 +44,31 @@ static uint32_t matrix_times(const uint32_t matrix[32], uint32_t vector)
     return sum;
 }
 
+/* The effect of one zero bit on the register: shift right, and the bit that falls out adds the polynomial. */
+static void one_bit(uint32_t matrix[32])
+{
+    matrix[0] = polynomial;
+    for (int i = 1; i < 32; i++)
+        matrix[i] = 1u << (i - 1);
+}
+
+static void square(uint32_t matrix[32])
+{
+    uint32_t result[32];
+
+    for (int i = 0; i < 32; i++)
+        result[i] = matrix_times(matrix, matrix[i]);
+    memcpy(matrix, result, sizeof result);
+}
+
 /* table[k][b]: the effect of `zeros` zero bytes (a power of two) on a register whose byte k is b. */
 static void skip_table(uint32_t table[4][256], size_t zeros)
 {
-    uint32_t power[32], square[32];
+    uint32_t power[32];
 
-    power[0] = polynomial; /* one zero bit: shift right, and the bit that falls out adds the polynomial */
-    for (int i = 1; i < 32; i++)
-        power[i] = 1u << (i - 1);
-    for (size_t bits = 1; bits < zeros * 8; bits *= 2) {
-        for (int i = 0; i < 32; i++)
-            square[i] = matrix_times(power, power[i]);
-        memcpy(power, square, sizeof power);
-    }
+    one_bit(power);
+    for (size_t bits = 1; bits < zeros * 8; bits *= 2)
+        square(power);
     for (int k = 0; k < 4; k++)
         for (uint32_t b = 0; b < 256; b++)
             table[k][b] = matrix_times(power, b << (8 * k));
@@ -171,4 +183,19 @@ uint32_t crc32c_extend_portable(uint32_t crc, const void *bytes, size_t n)
 uint32_t crc32c(const void *bytes, size_t n)
 {
     return crc32c_extend(0, bytes, n);
+}
+
+uint32_t crc32c_combine(uint32_t a, uint32_t b, uint64_t n)
+{
+    uint32_t power[32];
+
+    one_bit(power);
+    for (int i = 0; i < 3; i++)
+        square(power); /* one zero byte */
+    for (; n; n >>= 1) {
+        if (n & 1)
+            a = matrix_times(power, a);
+        square(power);
+    }
+    return a ^ b;
 }

@@ -13,7 +13,11 @@
 uint32_t crc32c(const void *bytes, size_t n);
 uint32_t crc32c_extend(uint32_t crc, const void *bytes, size_t n);
 
-/* The same by table only: what processors without the instruction run, and what tests compare against. */
+/* The CRC of a followed by b from crc32c(a) and crc32c(b), where b is n bytes: parts may be done apart. */
+uint32_t crc32c_combine(uint32_t a, uint32_t b, uint64_t n);
+
+/* The same as crc32c_extend by table only: what processors without the instruction run, and what tests compare
+ * against. */
 uint32_t crc32c_extend_portable(uint32_t crc, const void *bytes, size_t n);
 
 /* A CRC stored beside the data it covers is rotated and offset, so that a CRC over both is no special value. */

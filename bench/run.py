@@ -5,6 +5,7 @@
   train_step          images/s of one rank of each model without input and exchange, and where the time goes
   resnet32_accuracy   test precision after the same few hundred steps: ours and PyTorch
   strategy_agreement  how far the losses of other numbers of ranks and of the parameter server part from one rank's
+  checkpoint_speed    MB/s of writing and reading checkpoints on a tmpfs: ours, TensorFlow, PyTorch, safetensors
   start_up            how soon each program answers, and an evaluation begins after its checkpoint appears
 
 A peer that is not installed is named as missing; the rest runs. Figures of one machine compare only within one run.
@@ -14,6 +15,7 @@ import pathlib
 import subprocess
 import sys
 
+import checkpoint_speed
 import programs
 import resnet32_accuracy
 import resnet32_speed
@@ -36,7 +38,7 @@ def train_step(options):
 
 BENCHMARKS = {"train_step": train_step, "resnet32_speed": resnet32_speed.run,
               "resnet32_accuracy": resnet32_accuracy.run, "start_up": start_up.run,
-              "strategy_agreement": strategy_agreement.run}
+              "strategy_agreement": strategy_agreement.run, "checkpoint_speed": checkpoint_speed.run}
 
 
 def main():
@@ -57,6 +59,7 @@ def main():
     accuracy.add_argument("--evaluate-every", type=int, default=100, help="(100)")
     accuracy.add_argument("--seeds", type=int, default=2, help="trainings of each side (2)")
     parser.add_argument("--agreement-seeds", type=int, default=4, help="strategy_agreement: trainings of each (4)")
+    parser.add_argument("--checkpoint-rounds", type=int, default=5, help="checkpoint_speed: (5)")
     options = parser.parse_args()
     done = [BENCHMARKS[name](options) for name in BENCHMARKS if not options.only or name in options.only]
     sys.exit(0 if any(done) else 1)

@@ -126,6 +126,9 @@ struct tensor_bundle_writer;
 /* io may be NULL for io_real; it is borrowed until finish or abandon. prefix is copied. */
 int tensor_bundle_writer_open(struct tensor_bundle_writer **out, const struct io *io, const char *prefix,
                               struct error *e);
+/* From now on a tensor's CRC may be computed by a thread beside, while its bytes are written: 1, or 0 as at the start.
+ * Worth it for large tensors on fast disks. The thread is gone when the call that adds the tensor returns. */
+void tensor_bundle_writer_use_thread(struct tensor_bundle_writer *w, int use);
 /* bytes: the tensor's little-endian, row-major bytes, written at once, not kept; n must fit type and shape. */
 int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, int type, int rank,
                              const int64_t *shape, const void *bytes, size_t n, struct error *e);

@@ -18,12 +18,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { GATHER = 1 << 18 }; /* small tensors are gathered into writes of this size */
+enum {
+    GATHER = 1 << 18, /* small tensors are gathered into writes of this size */
+    SHARED = 1 << 20, /* from this size on starting a thread for the CRC costs less than it saves */
+    PIECE = 1 << 18,  /* large ones go through the cache in pieces of this size: CRC, then write */
+};
 
 struct item { /* one entry of the index to be */
     struct buffer key;      /* as it stands in the index */
@@ -46,6 +51,7 @@ struct tensor_bundle_writer {
     struct item *begun;     /* the one that is appended to */
     uint64_t begun_left;    /* bytes it still wants */
     uint32_t begun_crc;
+    int use_thread;
     int failed;             /* a write failed: finish will not make it visible */
     struct error first;     /* and why */
 };
@@ -102,6 +108,11 @@ int tensor_bundle_writer_open(struct tensor_bundle_writer **out, const struct io
     }
     *out = w;
     return OK;
+}
+
+void tensor_bundle_writer_use_thread(struct tensor_bundle_writer *w, int use)
+{
+    w->use_thread = use;
 }
 
 /* ---- adding ---------------------------------------------------------------------------------------------------- */
@@ -193,22 +204,71 @@ static int check_begun(const struct tensor_bundle_writer *w, struct error *e)
     return OK;
 }
 
-/* Writes the bytes and puts place, size and CRC into the entry. */
-static int place(struct tensor_bundle_writer *w, struct item *item, const void *bytes, size_t n, uint32_t crc,
-                 struct error *e)
+/* The CRC goes on over the bytes of a piece while they are in the cache, where writing finds them again. */
+static int write_pieces(struct tensor_bundle_writer *w, const char *bytes, size_t n, uint32_t *crc, struct error *e)
 {
+    int rc = OK;
+
+    for (size_t at = 0; at < n && rc == OK; at += PIECE) {
+        const size_t piece = n - at < PIECE ? n - at : PIECE;
+
+        *crc = crc32c_extend(*crc, bytes + at, piece);
+        rc = write_bytes(w, bytes + at, piece, e);
+    }
+    return rc;
+}
+
+struct sum { /* the work of the thread beside */
+    const void *bytes;
+    size_t n;
+    uint32_t crc;
+};
+
+static void *add_up(void *context)
+{
+    struct sum *s = context;
+
+    s->crc = crc32c_extend(s->crc, s->bytes, s->n);
+    return NULL;
+}
+
+static int write_with_crc(struct tensor_bundle_writer *w, const void *bytes, size_t n, uint32_t *crc, struct error *e)
+{
+    struct sum s = { bytes, n, *crc };
+    pthread_t thread;
     int rc;
 
-    if ((rc = check_begun(w, e)) != OK)
-        return rc;
+    if (!w->use_thread || n < SHARED || pthread_create(&thread, NULL, add_up, &s) != 0)
+        return write_pieces(w, bytes, n, crc, e);
+    rc = write_bytes(w, bytes, n, e);
+    pthread_join(thread, NULL);
+    *crc = s.crc;
+    return rc;
+}
+
+/* Puts the place of n more bytes into the entry. */
+static void place(const struct tensor_bundle_writer *w, struct item *item, size_t n)
+{
     item->entry.elements = 0;
     bundle_shape_elements(item->entry.rank, item->shape, &item->entry.elements);
     item->entry.offset = w->offset;
     item->entry.size = (int64_t)n;
+}
+
+/* Writes the bytes, of whose CRC nothing is known, and fills the entry. */
+static int write_item(struct tensor_bundle_writer *w, struct item *item, const void *bytes, size_t n, struct error *e)
+{
+    uint32_t crc = 0;
+    int rc;
+
+    if ((rc = check_begun(w, e)) != OK)
+        return rc;
+    place(w, item, n);
+    if ((rc = write_with_crc(w, bytes, n, &crc, e)) != OK)
+        return rc;
     item->entry.crc = crc32c_mask(crc);
-    if ((rc = write_bytes(w, bytes, n, e)) == OK)
-        w->offset += (int64_t)n;
-    return rc;
+    w->offset += (int64_t)n;
+    return OK;
 }
 
 int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, int type, int rank,
@@ -227,7 +287,7 @@ int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, i
                          (unsigned long long)elements, tensor_type_size(type));
     if ((item = item_new(name, type, rank, shape))) {
         buffer_append_text(&item->key, name);
-        if ((rc = place(w, item, bytes, n, crc32c(bytes, n), e)) != OK) {
+        if ((rc = write_item(w, item, bytes, n, e)) != OK) {
             item_free(item);
             return rc;
         }
@@ -271,11 +331,10 @@ int tensor_bundle_writer_append(struct tensor_bundle_writer *w, const void *byte
         return error_set(e, w->first.code, "%s", w->first.message);
     if (n > w->begun_left)
         return error_set(e, ERR_ARG, "tensor %s: more bytes than type and shape make", w->begun ? w->begun->name : "?");
-    if ((rc = write_bytes(w, bytes, n, e)) != OK)
+    if ((rc = write_with_crc(w, bytes, n, &w->begun_crc, e)) != OK)
         return rc;
     w->offset += (int64_t)n;
     w->begun_left -= n;
-    w->begun_crc = crc32c_extend(w->begun_crc, bytes, n);
     w->begun->entry.crc = crc32c_mask(w->begun_crc);
     return OK;
 }
@@ -298,7 +357,13 @@ int tensor_bundle_writer_add_strings(struct tensor_bundle_writer *w, const char 
     crc = string_tensor_encode(&stored, strings, count);
     if (item && buffer_ok(&stored)) {
         buffer_append_text(&item->key, name);
-        if ((rc = place(w, item, stored.data, stored.length, crc, e)) == OK)
+        if ((rc = check_begun(w, e)) == OK) {
+            place(w, item, stored.length);
+            item->entry.crc = crc32c_mask(crc);
+            if ((rc = write_bytes(w, stored.data, stored.length, e)) == OK)
+                w->offset += (int64_t)stored.length;
+        }
+        if (rc == OK)
             rc = keep_item(w, item, e);
         else
             item_free(item);
@@ -372,7 +437,7 @@ int tensor_bundle_writer_add_slice(struct tensor_bundle_writer *w, const char *n
     whole->entry.slices++;
     if ((item = item_new(name, type, rank, part))) {
         slice_key_append(&item->key, name, strlen(name), rank, start, length);
-        if ((rc = place(w, item, bytes, n, crc32c(bytes, n), e)) != OK) {
+        if ((rc = write_item(w, item, bytes, n, e)) != OK) {
             item_free(item);
             return rc;
         }

@@ -23,7 +23,7 @@ import environment
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEADLINE = 600  # seconds for one C test program
-THREADED = {"base", "dataset", "evaluator"}  # folders with threads, or with state that threads share
+THREADED = {"base", "checkpoint", "dataset", "evaluator"}  # folders with threads, or with state that threads share
 
 
 class Count(collections.Counter):

@@ -73,6 +73,8 @@ static void test_every_length_and_alignment(void **state)
     memcpy(exact, bytes, 5000);
     for (size_t n = 0; n <= 5000; n += n < 100 ? 1 : 37)
         assert_int_equal(crc32c_extend(crc32c(exact, n), exact + n, 5000 - n), crc32c(bytes, 5000));
+    for (size_t n = 0; n <= 5000; n += 61)
+        assert_int_equal(crc32c_combine(crc32c(exact, n), crc32c(exact + n, 5000 - n), 5000 - n), crc32c(bytes, 5000));
     free(exact);
     free(bytes);
 }

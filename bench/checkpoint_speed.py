@@ -1,0 +1,83 @@
+"""Writing and reading checkpoints in memory (a tmpfs): our bundles beside TensorFlow's Saver, PyTorch's save and load, and
+safetensors. Each is a process that stays; each round asks all of them in turn, writing to a new name and reading it
+back, and deletes what was written outside of the time. Ours checks every CRC, as TensorFlow does, and the values.
+"""
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import programs
+
+TENSORS = 40
+
+
+class Worker:
+    def __init__(self, name, command, directory, verbs=("write", "read")):
+        self.name, self.directory, self.verbs = name, directory, verbs
+        self.directory.mkdir()
+        self.seconds = {verb: [] for verb in verbs}
+        self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        stderr=subprocess.DEVNULL, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"})
+
+    def round(self, number):
+        for verb in self.verbs:
+            self.process.stdin.write(f"{verb} {self.directory}/model.ckpt-{number}\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+            if not line:
+                raise RuntimeError(f"{self.name}: ended with {self.process.wait()}")
+            self.seconds[verb].append(float(line))
+        for path in self.directory.iterdir():
+            path.unlink()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        shutil.rmtree(self.directory)
+
+
+def workers(options, megabytes, where):
+    here = pathlib.Path(__file__).resolve().parent
+    program = pathlib.Path(options.build) / "bench" / "checkpoint_speed"
+    for threads in (1, 2):
+        yield Worker(f"ours, {threads} thread{'s' * (threads > 1)}", [program, megabytes, TENSORS, threads],
+                     where / f"ours{threads}", ("write", "read", "fresh"))
+    for module in ("tensorflow", "torch", "safetensors"):
+        try:
+            python = programs.peer_python(module)
+        except programs.Missing as missing:
+            print(missing)
+            continue
+        yield Worker(module, [python, here / "checkpoint_peer.py", module, megabytes, TENSORS], where / module)
+
+
+def run(options):
+    if not (pathlib.Path(options.build) / "bench" / "checkpoint_speed").exists():
+        print("\ncheckpoint_speed: missing: bench/checkpoint_speed is not built; `make bench` builds it")
+        return False
+    shared = pathlib.Path("/dev/shm")
+    for megabytes in (100, 1000):
+        with contextlib.ExitStack() as stack:
+            where = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(
+                dir=shared if os.access(shared, os.W_OK) else None)))
+            all_of_them = list(workers(options, megabytes, where))
+            for worker in all_of_them:
+                stack.callback(worker.close)
+            for number in range(options.checkpoint_rounds + 1):  # the first only warms up
+                for worker in all_of_them:
+                    worker.round(number)
+            figures = {(w.name, verb): [megabytes / s for s in seconds[1:]]
+                       for w in all_of_them for verb, seconds in w.seconds.items()}
+            print(f"\n{megabytes} MB in {TENSORS} tensors, MB/s, median (best) of {options.checkpoint_rounds}; x: medians "
+                  "beside TensorFlow's", flush=True)
+            rows = []
+            for (name, verb), speeds in figures.items():
+                peer = figures.get(("tensorflow", "write" if verb == "write" else "read"))
+                rows.append([f"{name}, {verb}", f"{programs.median(speeds):.0f}", f"({max(speeds):.0f})",
+                             f"{programs.median(speeds) / programs.median(peer):.2f}" if peer else "-"])
+            programs.table(["", "median", "best", "x"], rows)
+    print("fresh: read into memory taken for it; wanted of 2 threads: write 1.5, read 2.5")
+    return True
