@@ -5,41 +5,53 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "eventlog/event_batch.h"
 #include "eventlog/event_encode.h"
+#include "eventlog/event_file.h"
+#include "eventlog/event_queue.h"
+#include "eventlog/event_resume.h"
 #include "eventlog/record.h"
 #include "eventlog/tag_table.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /*
- * Events are encoded at the end of `buffer` as whole records; a batch of them is one write() to a descriptor opened
- * with O_APPEND. If the write stops half way, the file is cut back to the last whole record that arrived, and the rest
- * stays at the front of the buffer for the next try. If even the cut fails, `torn` forbids any write until it succeeds,
- * so that nothing is ever appended behind half a record.
+ * A call encodes its event as a whole record at the end of a batch. Without a queue that is the writer's own, written
+ * by the call that fills it or comes late enough; what could not be written stays at its front for the next try. With
+ * a queue it is the queue's, all state below is under the queue's lock, and `file` belongs to the queue's thread.
+ *
+ * begin_event() finds room and decides about rotation, so that what is encoded next knows its file; end_event() hands
+ * over. Values with metadata need to know it: the metadata stands with the first value of a tag in each file.
  */
-enum { DEFAULT_BUFFER = 65536, LEAST_BUFFER = 64, FULL_BUFFERS = 16, NAME_TRIES = 100000, SOURCE_MAX = 128 };
+enum { DEFAULT_BUFFER = 65536, LEAST_BUFFER = 64, FULL_BUFFERS = 16, SOURCE_MAX = 128, TAGS_OF_SCALARS = 65536,
+       VALUE_OVERHEAD = 64 };
 
 /* The longest event: protobuf's own limit is 2 GiB. */
 static const size_t EVENT_MAX = (size_t)1 << 30;
+static const double ROTATION_RETRY = 10; /* seconds */
+
+static const char SCALARS[] = "scalars";
+
+enum { DROPPED = 1 };
 
 struct eventlog_writer {
-    const struct io *io;
-    char *path;
-    uint8_t *buffer;
-    size_t used, capacity, batch; /* batch: bytes that make a write worth while */
-    uint64_t size;                /* of the file: whole records only */
-    uint64_t writes;
-    double flush_seconds, last_write;
-    struct tag_table tags; /* of the values with metadata; scalars do without */
+    struct event_file file;
+    struct event_queue *queue; /* or NULL */
+    struct event_batch batch;  /* without a queue */
+    size_t full, limit;        /* bytes that make a write worth while, that may wait in memory */
+    double flush_seconds, last_write, due; /* due: no later than then something is to be done at a call */
+    struct tag_table tags;     /* of all files; an entry's file is the number of the last one with its metadata */
+    uint64_t number;           /* of the file that the next event goes to, from 1 */
+    uint64_t rotate_bytes, file_bytes; /* file_bytes: what that file holds once all that waits is written */
+    double rotate_seconds, file_since, rotate_after;
+    uint64_t events, dropped, flushes;
+    enum eventlog_sync sync;
     pid_t pid; /* who opened it: a forked child has a copy of the buffer and must not write it again */
-    int fd, torn, named;
+    char *mark; /* a byte that is 1 in that process and 0 in its children, or NULL where the kernel cannot do so */
 };
 
 static int twin(struct eventlog_error *to, const struct error *from)
@@ -57,210 +69,193 @@ _Static_assert(sizeof(((struct eventlog_error *)0)->message) == sizeof(((struct 
                    (int)EVENTLOG_ERROR_MEMORY == (int)ERR_NOMEM && (int)EVENTLOG_ERROR_ARGUMENT == (int)ERR_ARG,
                "eventlog_error is the public twin of error");
 
-/* How many of the first `n` bytes of the buffer are whole records. */
-static size_t whole_records(const uint8_t *buffer, size_t n)
+/* ---- processes --------------------------------------------------------------------------------------------------- */
+
+/* A page that the kernel empties in a forked child tells without a system call. */
+static char *fork_mark(void)
 {
-    size_t whole = 0;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *mark = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    while (n - whole >= RECORD_OVERHEAD) {
-        uint64_t record = get_le64(buffer + whole) + RECORD_OVERHEAD;
-
-        if (record > n - whole)
-            break;
-        whole += (size_t)record;
+    if (mark == MAP_FAILED)
+        return NULL;
+    if (madvise(mark, page, MADV_WIPEONFORK) < 0) {
+        munmap(mark, page);
+        return NULL;
     }
-    return whole;
+    *mark = 1;
+    return mark;
 }
 
-static int cut_back(struct eventlog_writer *w, struct error *e)
+static int is_forked(const struct eventlog_writer *w)
 {
-    if (w->io->ftruncate(w->io->context, w->fd, (off_t)w->size) < 0)
-        return error_system(e, "%s: cannot cut the file back to its last whole record, at %llu", w->path,
-                            (unsigned long long)w->size);
-    w->torn = 0;
-    return OK;
+    return w->mark ? !*w->mark : w->pid != getpid();
+}
+
+static int refuse_forked(const struct eventlog_writer *w, struct error *e)
+{
+    return error_set(e, ERR_ARG, "this writer belongs to process %ld, which was forked; open one of your own",
+                     (long)w->pid);
+}
+
+static int check_process(const struct eventlog_writer *w, struct error *e)
+{
+    return is_forked(w) ? refuse_forked(w, e) : OK;
+}
+
+static const char *path_of(const struct eventlog_writer *w)
+{
+    struct event_queue_state state;
+
+    if (!w->queue || is_forked(w))
+        return event_file_path(&w->file);
+    event_queue_lock(w->queue);
+    event_queue_state(w->queue, &state);
+    event_queue_unlock(w->queue);
+    return state.path;
+}
+
+/* ---- writing without a queue ------------------------------------------------------------------------------------- */
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
 }
 
 static int write_out(struct eventlog_writer *w, struct error *e)
 {
-    size_t done = 0, whole;
-    int system = 0;
+    struct event_batch *b = &w->batch;
+    size_t whole;
+    int rc;
 
-    if (w->pid != getpid())
-        return error_set(e, ERR_ARG, "%s: this writer belongs to process %ld, which was forked; open one of your own",
-                         w->path, (long)w->pid);
-    if (!w->used)
+    if (!b->used)
         return OK;
-    if (w->torn && cut_back(w, e) != OK)
-        return e ? e->code : ERR_IO;
-    while (done < w->used && !system) {
-        ssize_t n = w->io->write(w->io->context, w->fd, w->buffer + done, w->used - done);
-
-        w->writes++;
-        if (n > 0)
-            done += (size_t)n;
-        else if (n == 0)
-            system = ENOSPC;
-        else if (errno != EINTR)
-            system = errno;
-    }
-    whole = done == w->used ? done : whole_records(w->buffer, done);
-    w->size += whole;
-    memmove(w->buffer, w->buffer + whole, w->used - whole);
-    w->used -= whole;
-    if (!system) {
-        w->last_write = clock_monotonic();
-        return OK;
-    }
-    errno = system;
-    error_system(e, "%s: cannot write; %zu bytes of events wait in memory", w->path, w->used);
-    if (done > whole) {
-        w->torn = 1;
-        cut_back(w, NULL);
-    }
-    return ERR_IO;
-}
-
-/* The name of the file, from a counter that goes up until nobody has it. */
-static int make_file(struct eventlog_writer *w, const char *directory, long long seconds, const char *suffix,
-                     struct error *e)
-{
-    char host[HOST_NAME_MAX + 1] = "", name[NAME_MAX + 1], path[PATH_MAX];
-
-    if (gethostname(host, sizeof host - 1) < 0 || !*host || !utf8_valid(host, strlen(host), NULL))
-        strcpy(host, "localhost");
-    for (char *p = host; *p; p++)
-        if (*p == '/')
-            *p = '_';
-    for (unsigned counter = 0; counter < NAME_TRIES; counter++) {
-        int n = snprintf(name, sizeof name, "events.out.tfevents.%010lld.%s.%ld.%u%s", seconds, host, (long)getpid(),
-                         counter, suffix);
-
-        if (n >= (int)sizeof name)
-            return error_set(e, ERR_ARG, "%s: file name too long with the suffix '%.40s...'", directory, suffix);
-        if (file_join(path, sizeof path, directory, name, e) != OK)
-            return ERR_ARG;
-        w->fd = w->io->open(w->io->context, path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0666);
-        if (w->fd >= 0)
-            return (w->path = strdup(path)) ? OK : error_set(e, ERR_NOMEM, "%s: out of memory", path);
-        if (errno != EEXIST)
-            return error_system(e, "%s: cannot create", path);
-    }
-    return error_set(e, ERR_IO, "%s: %d event files of this process and second are there already", directory,
-                     NAME_TRIES);
-}
-
-static int check_options(const char *directory, const struct eventlog_writer_options *o, struct error *e)
-{
-    if (!directory || !*directory)
-        return error_set(e, ERR_ARG, "an event writer needs a directory");
-    if (o->buffer_bytes > ((size_t)1 << 30))
-        return error_set(e, ERR_ARG, "a buffer of %zu bytes is more than 1 GiB", o->buffer_bytes);
-    if (!(o->flush_seconds >= 0))
-        return error_set(e, ERR_ARG, "flush_seconds %g is not a time", o->flush_seconds);
-    if (o->suffix && (strchr(o->suffix, '/') || !utf8_valid(o->suffix, strlen(o->suffix), NULL)))
-        return error_set(e, ERR_ARG, "suffix '%.80s' holds a slash or is not UTF-8", o->suffix);
-    if (o->source && (strlen(o->source) > SOURCE_MAX || !utf8_valid(o->source, strlen(o->source), NULL)))
-        return error_set(e, ERR_ARG, "source '%.80s' is longer than %d bytes or not UTF-8", o->source, SOURCE_MAX);
-    return OK;
-}
-
-static int start(struct eventlog_writer *w, double now, const char *source, struct error *e)
-{
-    struct buffer first = BUFFER_EMPTY;
-    int rc = event_encode_start(&first, now, source, e);
-
-    if (rc == OK && first.length > w->capacity)
-        rc = error_set(e, ERR_ARG, "%s: the first record does not fit in the buffer", w->path);
+    rc = event_file_write(&w->file, b->bytes, b->used, &whole, e);
+    memmove(b->bytes, b->bytes + whole, b->used - whole);
+    b->used -= whole;
+    b->events = rc == OK ? 0 : event_file_records(b->bytes, b->used);
     if (rc == OK) {
-        memcpy(w->buffer, first.data, first.length);
-        w->used = first.length;
-        rc = write_out(w, e);
+        w->last_write = clock_monotonic();
+        /* What one large value took is given back. */
+        if (b->capacity > w->limit + 1024)
+            event_batch_shrink(b, w->full + 1024);
     }
-    buffer_release(&first);
     return rc;
 }
 
-int event_writer_open_io(struct eventlog_writer **out, const char *directory,
-                         const struct eventlog_writer_options *options, const struct io *io,
-                         struct eventlog_error *error)
+/* What is due by time or size. The first error is kept. */
+static int write_when_due(struct eventlog_writer *w, struct error *e)
 {
-    struct eventlog_writer_options o = { 0 };
-    struct error e = { 0 };
-    struct eventlog_writer *w;
-    double now = clock_wall();
+    double now = clock_monotonic(), next;
+    int rc = OK;
 
-    *out = NULL;
-    if (options)
-        o = *options;
-    if (check_options(directory, &o, &e) != OK || file_make_directories(directory, &e) != OK)
-        return twin(error, &e);
-    if (!(w = calloc(1, sizeof *w))) {
-        error_set(&e, ERR_NOMEM, "%s: out of memory for an event writer", directory);
-        return twin(error, &e);
-    }
-    w->io = io ? io : &io_real;
-    w->fd = -1;
-    w->pid = getpid();
-    w->batch = o.buffer_bytes ? o.buffer_bytes : DEFAULT_BUFFER;
-    if (w->batch < LEAST_BUFFER)
-        w->batch = LEAST_BUFFER;
-    w->flush_seconds = o.flush_seconds > 0 ? o.flush_seconds : 2;
-    w->capacity = w->batch + 1024;
-    if (!(w->buffer = malloc(w->capacity)))
-        error_set(&e, ERR_NOMEM, "%s: out of memory for a buffer of %zu bytes", directory, w->capacity);
-    else if (make_file(w, directory, (long long)now, o.suffix ? o.suffix : "", &e) == OK &&
-             start(w, now, o.source ? o.source : "evalboard", &e) == OK) {
-        *out = w;
-        return EVENTLOG_OK;
-    }
-    if (w->fd >= 0)
-        w->io->close(w->io->context, w->fd);
-    if (w->path)
-        w->io->unlink(w->io->context, w->path);
-    free(w->path);
-    free(w->buffer);
-    free(w);
-    return twin(error, &e);
-}
-
-int eventlog_writer_open(struct eventlog_writer **out, const char *directory,
-                         const struct eventlog_writer_options *options, struct eventlog_error *error)
-{
-    return event_writer_open_io(out, directory, options, NULL, error);
-}
-
-/* Room for `need` more bytes, beyond a batch only while writes fail (or for one very long event). `limit` is what may
- * wait in memory altogether. */
-static int make_room(struct eventlog_writer *w, size_t need, size_t limit, struct error *e)
-{
-    size_t capacity = w->capacity;
-    uint8_t *buffer;
-
-    if (need <= w->capacity - w->used)
+    if (w->batch.used < w->full && now < w->due)
         return OK;
-    if (need > limit)
-        return error_set(e, ERR_ARG, "%s: an event of %zu bytes is longer than %d buffers", w->path, need,
-                         FULL_BUFFERS);
-    if (w->used > limit - need) {
-        int rc = write_out(w, e);
+    if (w->batch.used >= w->full || now - w->last_write >= w->flush_seconds)
+        rc = write_out(w, e);
+    if (event_file_sync_when_due(&w->file, now, &next, rc == OK ? e : NULL) != OK && rc == OK)
+        rc = e->code;
+    w->due = least(w->last_write + w->flush_seconds, next);
+    return rc;
+}
 
-        if (rc == OK && need <= w->capacity - w->used)
-            return OK;
-        if (rc != OK && w->used > limit - need) {
-            error_prefix(e, "event refused, %d buffers are full", FULL_BUFFERS);
-            return rc;
-        }
-        if (need <= w->capacity - w->used)
-            return OK;
-    }
-    while (capacity - w->used < need)
-        capacity = capacity < limit / 2 ? capacity * 2 : limit + 1024;
-    if (!(buffer = realloc(w->buffer, capacity)))
-        return error_set(e, ERR_NOMEM, "%s: out of memory for %zu bytes of events", w->path, capacity);
-    w->buffer = buffer;
-    w->capacity = capacity;
+/* Room for `need` more bytes, beyond a batch only while writes fail (or for one very long event, which waits alone). */
+static int make_room(struct eventlog_writer *w, size_t need, struct error *e)
+{
+    size_t limit = need > w->limit ? need : w->limit;
+
+    if (w->batch.used > limit - need && write_out(w, e) != OK && w->batch.used > limit - need)
+        return error_prefix(e, "event refused, %d buffers are full", FULL_BUFFERS);
+    if (event_batch_reserve(&w->batch, need, limit) < 0)
+        return error_set(e, ERR_NOMEM, "%s: out of memory for %zu bytes of events", event_file_path(&w->file),
+                         w->batch.used + need);
     return OK;
+}
+
+/* ---- one event --------------------------------------------------------------------------------------------------- */
+
+static int rotation_due(const struct eventlog_writer *w, size_t need)
+{
+    double now;
+
+    if (!w->rotate_bytes && !(w->rotate_seconds > 0))
+        return 0;
+    if (w->rotate_bytes && w->file_bytes + need > w->rotate_bytes)
+        return w->rotate_after == 0 || clock_monotonic() >= w->rotate_after;
+    now = clock_monotonic();
+    return w->rotate_seconds > 0 && now - w->file_since >= w->rotate_seconds && now >= w->rotate_after;
+}
+
+/* The next event goes into a new file; where that cannot be made, into the old one. */
+static void rotate(struct eventlog_writer *w, struct error *e)
+{
+    double now = clock_monotonic();
+
+    if (w->queue) {
+        event_queue_rotate(w->queue);
+    } else if (write_out(w, e) != OK || event_file_next(&w->file, e) != OK) {
+        w->rotate_after = now + ROTATION_RETRY;
+        return;
+    }
+    w->number++;
+    w->file_bytes = 0;
+    w->file_since = now;
+    w->rotate_after = 0;
+}
+
+/* Room for an event of up to need bytes. OK; DROPPED or an error: the event is not taken. With a queue OK leaves its
+ * lock held until end_event() or abandon_event(). An error of rotation is only noted in e: the event is taken. */
+static int begin_event(struct eventlog_writer *w, size_t need, struct error *e)
+{
+    int rc;
+
+    if (w->queue)
+        event_queue_lock(w->queue);
+    rc = w->queue ? event_queue_room(w->queue, need, e) : make_room(w, need, e);
+    if (rc != OK) {
+        w->dropped++;
+        if (w->queue)
+            event_queue_unlock(w->queue);
+        return rc;
+    }
+    if (w->queue && event_queue_rotation_failed(w->queue)) {
+        w->rotate_after = clock_monotonic() + ROTATION_RETRY;
+        w->file_bytes = w->rotate_bytes;
+        w->file_since = -INFINITY;
+    }
+    if (rotation_due(w, need))
+        rotate(w, e);
+    return OK;
+}
+
+static uint8_t *event_place(struct eventlog_writer *w)
+{
+    return w->queue ? event_queue_end(w->queue) : w->batch.bytes + w->batch.used;
+}
+
+static void abandon_event(struct eventlog_writer *w)
+{
+    if (w->queue)
+        event_queue_unlock(w->queue);
+}
+
+/* The n bytes at event_place() are one record. What e holds already is the call's answer if all else goes well. */
+static int end_event(struct eventlog_writer *w, size_t n, struct error *e)
+{
+    w->events++;
+    w->file_bytes += n;
+    if (w->queue) {
+        event_queue_put(w->queue, n);
+        event_queue_unlock(w->queue);
+        return e->code;
+    }
+    w->batch.used += n;
+    w->batch.events++;
+    if (e->code) {
+        write_when_due(w, NULL);
+        return e->code;
+    }
+    return write_when_due(w, e);
 }
 
 /* Most tags are ASCII: eight bytes at a time, then the rest by characters. */
@@ -282,36 +277,69 @@ static int tag_valid(const char *tag, size_t n, size_t *bad)
     return good;
 }
 
+static int check_tag(const char *tag, size_t n, struct error *e)
+{
+    size_t bad = 0;
+
+    return tag_valid(tag, n, &bad)
+               ? OK
+               : error_set(e, ERR_ARG, "the tag is not UTF-8 at byte %zu (0x%02x); TensorBoard would give the file up",
+                           bad, (unsigned char)tag[bad]);
+}
+
+/* The tag is a scalar's or new. Under the queue's lock. */
+static int check_scalar_tag(struct eventlog_writer *w, const char *tag, size_t n, struct error *e)
+{
+    const struct tag_entry *known = tag_table_entry(&w->tags, tag, n);
+    int rc;
+
+    if (known && strcmp(known->plugin, SCALARS) != 0)
+        return error_set(e, ERR_ARG, "tag '%.80s' belongs to %.40s in this run; a scalar under it would be hidden", tag,
+                         known->plugin);
+    if (known)
+        return OK;
+    if ((rc = check_tag(tag, n, e)) == OK && w->tags.count < TAGS_OF_SCALARS)
+        tag_table_add(&w->tags, tag, SCALARS); /* without memory for it the next call comes here again */
+    return rc;
+}
+
 int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t step, double wall_time, float value,
                            struct eventlog_error *error)
 {
-    struct error e = { 0 };
-    size_t n, bad = 0;
+    struct error e;
+    size_t n;
     int rc;
 
+    e.code = OK;
+    if (w->mark && !*w->mark) {
+        refuse_forked(w, &e);
+        goto refused;
+    }
     if (!tag || !isfinite(wall_time)) {
-        error_set(&e, ERR_ARG, "%s: tag '%.80s' at step %lld: %s", w->path, tag ? tag : "", (long long)step,
+        error_set(&e, ERR_ARG, "tag '%.80s' at step %lld: %s", tag ? tag : "", (long long)step,
                   tag ? "the wall time is not a finite number" : "no tag");
-        return twin(error, &e);
+        goto refused;
     }
-    n = strlen(tag);
-    if (!tag_valid(tag, n, &bad)) {
-        error_set(&e, ERR_ARG, "%s: the tag is not UTF-8 at byte %zu (0x%02x); TensorBoard would give the file up",
-                  w->path, bad, (unsigned char)tag[bad]);
-        return twin(error, &e);
+    if ((n = strlen(tag)) > (size_t)1 << 29) {
+        error_set(&e, ERR_ARG, "a tag of %zu bytes", n);
+        goto refused;
     }
-    if (n > (size_t)1 << 29)
-        return twin(error, (error_set(&e, ERR_ARG, "%s: a tag of %zu bytes", w->path, n), &e));
-    if (make_room(w, n + EVENT_SCALAR_OVERHEAD, w->batch * FULL_BUFFERS, &e) != OK)
-        return twin(error, &e);
+    if ((rc = begin_event(w, n + EVENT_SCALAR_OVERHEAD, &e)) != OK)
+        return rc == DROPPED ? EVENTLOG_OK : twin(error, &e);
+    if (check_scalar_tag(w, tag, n, &e) != OK) {
+        abandon_event(w);
+        goto refused;
+    }
     if (wall_time == 0)
         wall_time = clock_wall();
-    w->used += event_encode_scalar(w->buffer + w->used, tag, n, step, wall_time, value);
-    if (w->used < w->batch && clock_monotonic() - w->last_write < w->flush_seconds)
-        return EVENTLOG_OK;
-    rc = write_out(w, &e);
+    rc = end_event(w, event_encode_scalar(event_place(w), tag, n, step, wall_time, value), &e);
     return rc == OK ? EVENTLOG_OK : twin(error, &e);
+refused:
+    error_prefix(&e, "%s", path_of(w));
+    return twin(error, &e);
 }
+
+/* ---- values with metadata ---------------------------------------------------------------------------------------- */
 
 size_t event_writer_tensor(struct wire *w, int dtype, const int64_t *shape, size_t rank)
 {
@@ -334,83 +362,81 @@ double event_writer_time(double wall_time)
     return wall_time == 0 ? clock_wall() : wall_time;
 }
 
-/* Appends one event, whose fields after the step are `body`, as a record. It is in the buffer when this returns OK. */
-static int append_event(struct eventlog_writer *w, int64_t step, double wall_time, const struct wire *body,
-                        struct error *e)
+/* Encodes one event, whose fields after the step are `body`, at event_place(). Its length. */
+static size_t encode_event(struct eventlog_writer *w, const struct wire *head, const struct wire *body)
 {
-    size_t limit = w->batch * FULL_BUFFERS, n = body->bytes.length, need;
-    struct wire head = WIRE_EMPTY;
-    int rc;
+    size_t n = head->bytes.length + body->bytes.length;
+    uint8_t *record = event_place(w);
 
-    if (n > EVENT_MAX)
-        return error_set(e, ERR_ARG, "%s: an event of %zu bytes is longer than 1 GiB", w->path, n);
-    wire_number(&head, 1, event_writer_time(wall_time));
-    wire_integer(&head, 2, step);
-    need = head.bytes.length + n + RECORD_OVERHEAD;
-    /* A picture may be longer than all buffers together; then it waits alone. */
-    rc = buffer_ok(&head.bytes) ? OK : error_set(e, ERR_NOMEM, "%s: out of memory for an event", w->path);
-    if (rc == OK && (rc = make_room(w, need, limit > need ? limit : need, e)) == OK) {
-        uint8_t *record = w->buffer + w->used;
-
-        memcpy(record + RECORD_HEADER, head.bytes.data, head.bytes.length);
-        memcpy(record + RECORD_HEADER + head.bytes.length, body->bytes.data, n);
-        record_seal(record, head.bytes.length + n);
-        w->used += need;
-    }
-    wire_release(&head);
-    return rc;
+    memcpy(record + RECORD_HEADER, head->bytes.data, head->bytes.length);
+    memcpy(record + RECORD_HEADER + head->bytes.length, body->bytes.data, body->bytes.length);
+    record_seal(record, n);
+    return n + RECORD_OVERHEAD;
 }
 
-static int write_when_due(struct eventlog_writer *w, struct error *e)
+static int encode_head(struct wire *head, int64_t step, double wall_time, struct error *e)
 {
-    int rc;
-
-    if (w->used < w->batch && clock_monotonic() - w->last_write < w->flush_seconds)
-        return OK;
-    rc = write_out(w, e);
-    /* What one large value took is given back. */
-    if (rc == OK && w->capacity > w->batch * FULL_BUFFERS + 1024) {
-        uint8_t *smaller = realloc(w->buffer, w->batch + 1024);
-
-        if (smaller) {
-            w->buffer = smaller;
-            w->capacity = w->batch + 1024;
-        }
-    }
-    return rc;
+    wire_number(head, 1, event_writer_time(wall_time));
+    wire_integer(head, 2, step);
+    return buffer_ok(&head->bytes) ? OK : error_set(e, ERR_NOMEM, "out of memory for an event");
 }
 
 static int check_call(const struct eventlog_writer *w, double wall_time, struct error *e)
 {
-    if (w->pid != getpid())
-        return error_set(e, ERR_ARG, "this writer belongs to process %ld, which was forked; open one of your own",
-                         (long)w->pid);
+    if (check_process(w, e) != OK)
+        return ERR_ARG;
     if (!isfinite(wall_time))
         return error_set(e, ERR_ARG, "the wall time is not a finite number");
     return OK;
 }
 
-static int check_value(const struct eventlog_writer *w, const struct event_value *v, const char **known,
-                       struct error *e)
+/* What can be said of the value without the table of tags. */
+static int check_value(const struct event_writer_value *v, struct error *e)
 {
-    size_t bad = 0;
-
     if (!v->tag || !*v->tag)
         return error_set(e, ERR_ARG, "a value needs a tag");
-    if (!tag_valid(v->tag, strlen(v->tag), &bad))
-        return error_set(e, ERR_ARG, "the tag is not UTF-8 at byte %zu (0x%02x); TensorBoard would give the file up",
-                         bad, (unsigned char)v->tag[bad]);
+    if (check_tag(v->tag, strlen(v->tag), e) != OK)
+        return ERR_ARG;
     if (v->blob && v->tag[strcspn(v->tag, "\"\\\n")])
         return error_set(e, ERR_ARG, "tag '%.80s': TensorBoard does not serve %s whose tag has a quote, a backslash or "
                          "a newline", v->tag, v->plugin);
-    *known = tag_table_find(&w->tags, v->tag);
-    if (*known && strcmp(*known, v->plugin) != 0)
-        return error_set(e, ERR_ARG, "tag '%.80s' belongs to %.40s in this file; a value of %.40s under it would be "
-                         "hidden", v->tag, *known, v->plugin);
     return OK;
 }
 
-static void encode_metadata(struct wire *body, const struct event_value *v)
+static int check_length(size_t n, struct error *e)
+{
+    return n <= EVENT_MAX ? OK : error_set(e, ERR_ARG, "an event of %zu bytes is longer than 1 GiB", n);
+}
+
+/* The answer of a call that came to rc; the sentence of what was refused names the file. */
+static int answer(struct eventlog_writer *w, int rc, int refused, struct error *e, struct eventlog_error *error)
+{
+    if (rc == OK || rc == DROPPED)
+        return EVENTLOG_OK;
+    if (refused)
+        error_prefix(e, "%s", path_of(w));
+    return twin(error, e);
+}
+
+int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, double wall_time, struct wire *body,
+                              struct error *e, struct eventlog_error *error)
+{
+    struct wire head = WIRE_EMPTY;
+    int refused;
+
+    if (rc == OK)
+        rc = wire_check(body, "event", e);
+    if (rc == OK && (rc = check_call(w, wall_time, e)) == OK && (rc = check_length(body->bytes.length, e)) == OK)
+        rc = encode_head(&head, step, wall_time, e);
+    refused = rc != OK;
+    if (rc == OK && (rc = begin_event(w, head.bytes.length + body->bytes.length + RECORD_OVERHEAD, e)) == OK)
+        rc = end_event(w, encode_event(w, &head, body), e);
+    wire_release(&head);
+    wire_release(body);
+    return answer(w, rc, refused, e, error);
+}
+
+static void encode_metadata(struct wire *body, const struct event_writer_value *v)
 {
     size_t metadata = wire_begin(body, 9), plugin = wire_begin(body, 1);
 
@@ -424,112 +450,326 @@ static void encode_metadata(struct wire *body, const struct event_value *v)
     wire_end(body, metadata);
 }
 
-/* The fields of an event that holds the one value; *fresh: with metadata, because the tag is new. */
-static int encode_value(const struct eventlog_writer *w, const struct event_value *v, const struct wire *member,
-                        struct wire *body, int *fresh, struct error *e)
+/* The fields of an event that holds the one value, with its metadata or an empty one. */
+static int encode_value(const struct event_writer_value *v, const struct wire *member, const struct wire *metadata,
+                        struct wire *body, struct error *e)
 {
-    size_t summary, value;
-    const char *known = NULL;
-    int rc = check_value(w, v, &known, e);
+    size_t summary = wire_begin(body, EVENT_FIELD_SUMMARY), value = wire_begin(body, 1);
 
-    if (rc != OK)
-        return rc;
-    summary = wire_begin(body, EVENT_FIELD_SUMMARY);
-    value = wire_begin(body, 1);
     wire_text(body, 1, v->tag);
     buffer_append(&body->bytes, member->bytes.data, member->bytes.length);
-    *fresh = !known;
-    if (!known || v->always_metadata)
-        encode_metadata(body, v);
+    if (metadata)
+        buffer_append(&body->bytes, metadata->bytes.data, metadata->bytes.length);
     wire_end(body, value);
     wire_end(body, summary);
     return wire_check(body, v->plugin, e);
 }
 
-int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, double wall_time, struct wire *body,
-                              struct error *e, struct eventlog_error *error)
+/* Begun: the value's event with or without metadata, as its file needs it. *refused: it is not taken. */
+static int put_value(struct eventlog_writer *w, const struct event_writer_value *v, const struct wire *head,
+                     const struct wire *member, const struct wire *metadata, int *refused, struct error *e)
 {
-    if (rc == OK)
-        rc = wire_check(body, "event", e);
-    if (rc == OK)
-        rc = check_call(w, wall_time, e);
-    if (rc != OK)
-        error_prefix(e, "%s", w->path);
-    else if ((rc = append_event(w, step, wall_time, body, e)) == OK)
-        rc = write_when_due(w, e);
-    wire_release(body);
-    return rc == OK ? EVENTLOG_OK : twin(error, e);
+    struct tag_entry *known = tag_table_entry(&w->tags, v->tag, strlen(v->tag));
+    int fresh = !known || known->file != w->number, rc = OK;
+    struct wire body = WIRE_EMPTY;
+    struct error own = { 0 };
+    size_t n;
+
+    if (known && strcmp(known->plugin, v->plugin) != 0)
+        rc = error_set(&own, ERR_ARG, "tag '%.80s' belongs to %.40s in this run; a value of %.40s under it would be "
+                       "hidden", v->tag, known->plugin, v->plugin);
+    else
+        rc = encode_value(v, member, fresh || v->always_metadata ? metadata : NULL, &body, &own);
+    if (rc != OK) {
+        *e = own;
+        *refused = 1;
+        abandon_event(w);
+    } else {
+        n = encode_event(w, head, &body);
+        /* Without memory for the tag its next value has metadata again, which readers do not mind. */
+        if (!known && tag_table_add(&w->tags, v->tag, v->plugin) == 0)
+            known = tag_table_entry(&w->tags, v->tag, strlen(v->tag));
+        if (known)
+            known->file = w->number;
+        rc = end_event(w, n, e);
+    }
+    wire_release(&body);
+    return rc;
 }
 
-int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_value *value, struct wire *member,
+int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_writer_value *value, struct wire *member,
                         struct error *e, struct eventlog_error *error)
 {
-    struct wire body = WIRE_EMPTY;
-    int fresh = 0;
+    struct wire head = WIRE_EMPTY, metadata = WIRE_EMPTY;
+    size_t n = 0;
+    int refused;
 
     if (rc == OK)
         rc = wire_check(member, value->plugin, e);
-    if (rc == OK && (rc = check_call(w, value->wall_time, e)) == OK)
-        rc = encode_value(w, value, member, &body, &fresh, e);
-    wire_release(member);
-    if (rc != OK)
-        error_prefix(e, "%s", w->path);
-    else if ((rc = append_event(w, value->step, value->wall_time, &body, e)) == OK) {
-        /* Without memory for the tag its next value has metadata again, which readers do not mind. */
-        if (fresh)
-            tag_table_add(&w->tags, value->tag, value->plugin);
-        rc = write_when_due(w, e);
+    if (rc == OK && (rc = check_call(w, value->wall_time, e)) == OK && (rc = check_value(value, e)) == OK &&
+        (rc = encode_head(&head, value->step, value->wall_time, e)) == OK) {
+        encode_metadata(&metadata, value);
+        rc = wire_check(&metadata, value->plugin, e);
     }
-    wire_release(&body);
-    return rc == OK ? EVENTLOG_OK : twin(error, e);
+    if (rc == OK) {
+        n = head.bytes.length + member->bytes.length + metadata.bytes.length + strlen(value->tag) + VALUE_OVERHEAD;
+        rc = check_length(n, e);
+    }
+    refused = rc != OK;
+    if (rc == OK && (rc = begin_event(w, n, e)) == OK)
+        rc = put_value(w, value, &head, member, &metadata, &refused, e);
+    wire_release(&metadata);
+    wire_release(&head);
+    wire_release(member);
+    return answer(w, rc, refused, e, error);
+}
+
+/* ---- the whole writer -------------------------------------------------------------------------------------------- */
+
+static int flush(struct eventlog_writer *w, int sync, struct eventlog_error *error)
+{
+    struct error e = { 0 };
+    int rc = check_process(w, &e);
+
+    if (rc != OK) {
+        error_prefix(&e, "%s", path_of(w));
+    } else if (w->queue) {
+        event_queue_lock(w->queue);
+        w->flushes++;
+        event_queue_unlock(w->queue);
+        rc = event_queue_flush(w->queue, sync, &e);
+    } else {
+        w->flushes++;
+        if ((rc = write_out(w, &e)) == OK && sync)
+            rc = event_file_sync(&w->file, &e);
+        w->due = 0; /* looked at anew by the next call */
+    }
+    return rc == OK ? EVENTLOG_OK : twin(error, &e);
 }
 
 int eventlog_writer_flush(struct eventlog_writer *w, struct eventlog_error *error)
 {
-    struct error e = { 0 };
-    int rc = write_out(w, &e);
-
-    return rc == OK ? EVENTLOG_OK : twin(error, &e);
+    return flush(w, w->sync == EVENTLOG_SYNC_AT_FLUSH, error);
 }
 
 int eventlog_writer_sync(struct eventlog_writer *w, struct eventlog_error *error)
 {
-    struct error e = { 0 };
-    int rc = write_out(w, &e);
-
-    if (rc == OK && w->io->fsync(w->io->context, w->fd) < 0)
-        rc = error_system(&e, "%s: cannot sync", w->path);
-    /* The name must survive as well, once. */
-    if (rc == OK && !w->named && (rc = file_sync_parent(w->io, w->path, &e)) == OK)
-        w->named = 1;
-    return rc == OK ? EVENTLOG_OK : twin(error, &e);
+    return flush(w, 1, error);
 }
 
 const char *eventlog_writer_path(const struct eventlog_writer *w)
 {
-    return w->path;
+    return path_of(w);
+}
+
+int eventlog_writer_statistics(struct eventlog_writer *w, struct eventlog_writer_statistics *s,
+                               struct eventlog_error *error)
+{
+    struct event_queue_state state;
+    struct error e = { 0 };
+
+    memset(s, 0, sizeof *s);
+    if (check_process(w, &e) != OK) {
+        error_prefix(&e, "%s", path_of(w));
+        return twin(error, &e);
+    }
+    if (w->queue) {
+        event_queue_lock(w->queue);
+        event_queue_state(w->queue, &state);
+    } else {
+        state.queued = w->batch.events;
+        state.file = w->file;
+    }
+    s->events = w->events;
+    s->dropped = w->dropped;
+    s->flushes = w->flushes;
+    if (w->queue)
+        event_queue_unlock(w->queue);
+    s->queued = state.queued;
+    s->bytes = state.file.bytes;
+    s->files = state.file.files;
+    s->writes = state.file.writes;
+    s->syncs = state.file.syncs;
+    s->errors = state.file.errors;
+    twin(&s->last_error, &state.file.last);
+    return EVENTLOG_OK;
 }
 
 uint64_t event_writer_writes(const struct eventlog_writer *w)
 {
-    return w->writes;
+    return w->file.writes;
+}
+
+static void release(struct eventlog_writer *w)
+{
+    if (w->mark)
+        munmap(w->mark, (size_t)sysconf(_SC_PAGESIZE));
+    tag_table_release(&w->tags);
+    event_batch_release(&w->batch);
+    free(w);
+}
+
+/* In a forked child. What the queue's thread held may be half changed there, so it is left alone. */
+static int close_forked(struct eventlog_writer *w, struct eventlog_error *error)
+{
+    struct error e = { 0 };
+
+    refuse_forked(w, &e);
+    error_prefix(&e, "%s", path_of(w));
+    if (w->queue)
+        w->file.io->close(w->file.io->context, w->file.fd);
+    else
+        event_file_close(&w->file, NULL);
+    if (!w->queue)
+        release(w);
+    return twin(error, &e);
 }
 
 int eventlog_writer_close(struct eventlog_writer *w, struct eventlog_error *error)
 {
     struct error e = { 0 };
+    uint64_t lost = 0;
     int rc;
 
     if (!w)
         return EVENTLOG_OK;
-    rc = write_out(w, &e);
-    if (rc != OK && w->used && w->pid == getpid())
-        error_prefix(&e, "the last events are lost");
-    if (w->io->close(w->io->context, w->fd) < 0 && rc == OK)
-        rc = error_system(&e, "%s: cannot close", w->path);
-    tag_table_release(&w->tags);
-    free(w->path);
-    free(w->buffer);
-    free(w);
+    if (is_forked(w))
+        return close_forked(w, error);
+    if (w->queue) {
+        rc = event_queue_stop(w->queue, &lost, &e);
+    } else {
+        rc = write_out(w, &e);
+        lost = w->batch.events;
+    }
+    if (lost)
+        error_prefix(&e, "the last %llu events are lost", (unsigned long long)lost);
+    if (rc == OK && w->sync != EVENTLOG_SYNC_NEVER)
+        rc = event_file_sync(&w->file, &e);
+    if (event_file_close(&w->file, rc == OK ? &e : NULL) != OK && rc == OK)
+        rc = e.code;
+    release(w);
     return rc == OK ? EVENTLOG_OK : twin(error, &e);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+static int check_options(const char *directory, const struct eventlog_writer_options *o, struct error *e)
+{
+    if (!directory || !*directory)
+        return error_set(e, ERR_ARG, "an event writer needs a directory");
+    if (o->buffer_bytes > ((size_t)1 << 30))
+        return error_set(e, ERR_ARG, "a buffer of %zu bytes is more than 1 GiB", o->buffer_bytes);
+    if (o->queue_bytes > (size_t)1 << 40)
+        return error_set(e, ERR_ARG, "a queue of %zu bytes is more than 1 TiB", o->queue_bytes);
+    if (!(o->flush_seconds >= 0))
+        return error_set(e, ERR_ARG, "flush_seconds %g is not a time", o->flush_seconds);
+    if (!(o->rotate_seconds >= 0))
+        return error_set(e, ERR_ARG, "rotate_seconds %g is not a time", o->rotate_seconds);
+    if (o->sync < EVENTLOG_SYNC_NEVER || o->sync > EVENTLOG_SYNC_EVERY ||
+        (o->sync == EVENTLOG_SYNC_EVERY && !(o->sync_seconds > 0)))
+        return error_set(e, ERR_ARG, "sync %d with sync_seconds %g is no policy", (int)o->sync, o->sync_seconds);
+    if (o->resume < EVENTLOG_RESUME_NEW || o->resume > EVENTLOG_RESUME_PURGE)
+        return error_set(e, ERR_ARG, "resume %d is no policy", (int)o->resume);
+    if (o->when_full < EVENTLOG_WHEN_FULL_WAIT || o->when_full > EVENTLOG_WHEN_FULL_DROP)
+        return error_set(e, ERR_ARG, "when_full %d is no policy", (int)o->when_full);
+    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
+        if (o->reserved[i])
+            return error_set(e, ERR_ARG, "an option is set that this version of the library does not know");
+    if (o->suffix && (strchr(o->suffix, '/') || !utf8_valid(o->suffix, strlen(o->suffix), NULL)))
+        return error_set(e, ERR_ARG, "suffix '%.80s' holds a slash or is not UTF-8", o->suffix);
+    if (o->source && (strlen(o->source) > SOURCE_MAX || !utf8_valid(o->source, strlen(o->source), NULL)))
+        return error_set(e, ERR_ARG, "source '%.80s' is longer than %d bytes or not UTF-8", o->source, SOURCE_MAX);
+    return OK;
+}
+
+static int open_file(struct eventlog_writer *w, const char *directory, const struct eventlog_writer_options *o,
+                     const struct io *io, struct error *e)
+{
+    const char *suffix = o->suffix ? o->suffix : "", *source = o->source ? o->source : "evalboard";
+    struct buffer purge = BUFFER_EMPTY;
+    size_t whole;
+    int rc = OK;
+
+    if (o->resume == EVENTLOG_RESUME_APPEND)
+        return event_file_append(&w->file, io, directory, suffix, source, e);
+    if (o->resume == EVENTLOG_RESUME_PURGE)
+        rc = event_resume_purge(&purge, o->purge_step, clock_wall(), e);
+    if (rc == OK)
+        rc = event_file_create(&w->file, io, directory, suffix, source, e);
+    if (rc == OK && purge.length &&
+        (rc = event_file_write(&w->file, (const uint8_t *)purge.data, purge.length, &whole, e)) != OK)
+        event_file_remove(&w->file);
+    buffer_release(&purge);
+    return rc;
+}
+
+static int start(struct eventlog_writer *w, const char *directory, const struct eventlog_writer_options *o,
+                 const struct io *io, struct error *e)
+{
+    struct event_queue_options queue = { .drop = o->when_full == EVENTLOG_WHEN_FULL_DROP };
+    int rc;
+
+    w->full = o->buffer_bytes ? o->buffer_bytes : DEFAULT_BUFFER;
+    if (w->full < LEAST_BUFFER)
+        w->full = LEAST_BUFFER;
+    w->limit = w->full * FULL_BUFFERS;
+    w->flush_seconds = o->flush_seconds > 0 ? o->flush_seconds : 2;
+    w->rotate_bytes = o->rotate_bytes;
+    w->rotate_seconds = o->rotate_seconds;
+    w->sync = o->sync;
+    w->number = 1;
+    if (!o->queue_bytes && event_batch_reserve(&w->batch, w->full + 1024, w->limit) < 0)
+        return error_set(e, ERR_NOMEM, "%s: out of memory for a buffer of %zu bytes", directory, w->full);
+    if ((rc = open_file(w, directory, o, io, e)) != OK)
+        return rc;
+    w->file.sync = (enum event_file_sync)o->sync;
+    w->file.sync_seconds = o->sync_seconds;
+    w->file_bytes = w->file.size;
+    w->last_write = w->file_since = clock_monotonic();
+    w->due = w->last_write + least(w->flush_seconds, o->sync == EVENTLOG_SYNC_EVERY ? o->sync_seconds : INFINITY);
+    if (!o->queue_bytes)
+        return OK;
+    queue.bytes = o->queue_bytes < w->full ? w->full : o->queue_bytes;
+    queue.batch = w->full < queue.bytes / 2 ? w->full : queue.bytes / 2;
+    queue.flush_seconds = w->flush_seconds;
+    if ((rc = event_queue_start(&w->queue, &w->file, &queue, e)) != OK) {
+        if (o->resume == EVENTLOG_RESUME_APPEND)
+            event_file_close(&w->file, NULL);
+        else
+            event_file_remove(&w->file);
+    }
+    return rc;
+}
+
+int event_writer_open_io(struct eventlog_writer **out, const char *directory,
+                         const struct eventlog_writer_options *options, const struct io *io,
+                         struct eventlog_error *error)
+{
+    struct eventlog_writer_options o = { 0 };
+    struct eventlog_writer *w;
+    struct error e = { 0 };
+
+    *out = NULL;
+    if (options)
+        o = *options;
+    if (check_options(directory, &o, &e) != OK || file_make_directories(directory, &e) != OK)
+        return twin(error, &e);
+    if (!(w = calloc(1, sizeof *w))) {
+        error_set(&e, ERR_NOMEM, "%s: out of memory for an event writer", directory);
+        return twin(error, &e);
+    }
+    w->pid = getpid();
+    w->mark = fork_mark();
+    if (start(w, directory, &o, io ? io : &io_real, &e) != OK) {
+        release(w);
+        return twin(error, &e);
+    }
+    *out = w;
+    return EVENTLOG_OK;
+}
+
+int eventlog_writer_open(struct eventlog_writer **out, const char *directory,
+                         const struct eventlog_writer_options *options, struct eventlog_error *error)
+{
+    return event_writer_open_io(out, directory, options, NULL, error);
 }

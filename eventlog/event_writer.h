@@ -31,7 +31,7 @@ enum {
 };
 
 /* One value of a series, beside its bytes. All texts are borrowed for the call. */
-struct event_value {
+struct event_writer_value {
     const char *tag;
     int64_t step;
     double wall_time; /* 0: now */
@@ -51,7 +51,7 @@ size_t event_writer_tensor(struct wire *w, int dtype, const int64_t *shape, size
 /* Last step of every function of a family. rc: what encoding came to, with its sentence in e; on OK member (fields of
  * Summary.Value beside tag and metadata) becomes an event, with metadata when the tag is new to the file. Releases
  * member, copies e to error. */
-int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_value *value, struct wire *member,
+int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_writer_value *value, struct wire *member,
                         struct error *e, struct eventlog_error *error);
 
 /* The same for an event that is no summary: body is its fields beside wall time and step. */

@@ -110,10 +110,10 @@ static int encode_files(struct wire *member, const struct eventlog_bytes *clips,
     return OK;
 }
 
-static struct event_value value_of(const char *tag, int64_t step, double wall_time,
+static struct event_writer_value value_of(const char *tag, int64_t step, double wall_time,
                                    const struct eventlog_value_options *options)
 {
-    return (struct event_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "audio", .blob = 1,
+    return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "audio", .blob = 1,
                                  .content = plugin_content, .content_length = sizeof plugin_content,
                                  .options = options };
 }
@@ -122,7 +122,7 @@ int eventlog_writer_audio(struct eventlog_writer *w, const char *tag, int64_t st
                           const float *samples, size_t clips, size_t frames, unsigned channels, uint32_t sample_rate,
                           const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = encode_samples(&member, samples, clips, frames, channels, sample_rate, &e);
@@ -134,7 +134,7 @@ int eventlog_writer_audio_encoded(struct eventlog_writer *w, const char *tag, in
                                   const struct eventlog_bytes *clips, size_t n,
                                   const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = encode_files(&member, clips, n, &e);

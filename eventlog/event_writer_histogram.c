@@ -192,14 +192,14 @@ static int encode_buckets(struct wire *member, const double *edges, const double
     return OK;
 }
 
-static struct event_value value_of(const char *tag, int64_t step, double wall_time,
+static struct event_writer_value value_of(const char *tag, int64_t step, double wall_time,
                                    const struct eventlog_value_options *options)
 {
-    return (struct event_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "histograms",
+    return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "histograms",
                                  .options = options };
 }
 
-static int histogram(struct eventlog_writer *w, const struct event_value *value, const struct numbers *v,
+static int histogram(struct eventlog_writer *w, const struct event_writer_value *value, const struct numbers *v,
                      struct eventlog_error *error)
 {
     struct wire member = WIRE_EMPTY;
@@ -213,7 +213,7 @@ int eventlog_writer_histogram_floats(struct eventlog_writer *w, const char *tag,
                                      const float *values, size_t n, const struct eventlog_value_options *options,
                                      struct eventlog_error *error)
 {
-    struct event_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = value_of(tag, step, wall_time, options);
 
     return histogram(w, &value, &(struct numbers){ values, NULL, n }, error);
 }
@@ -222,7 +222,7 @@ int eventlog_writer_histogram_doubles(struct eventlog_writer *w, const char *tag
                                       const double *values, size_t n, const struct eventlog_value_options *options,
                                       struct eventlog_error *error)
 {
-    struct event_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = value_of(tag, step, wall_time, options);
 
     return histogram(w, &value, &(struct numbers){ NULL, values, n }, error);
 }
@@ -231,7 +231,7 @@ int eventlog_writer_histogram_buckets(struct eventlog_writer *w, const char *tag
                                       const double *edges, const double *counts, size_t n,
                                       const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = encode_buckets(&member, edges, counts, n, &e);

@@ -132,10 +132,10 @@ static int encode_files(struct wire *member, const struct eventlog_bytes *images
     return OK;
 }
 
-static struct event_value value_of(const char *tag, int64_t step, double wall_time,
+static struct event_writer_value value_of(const char *tag, int64_t step, double wall_time,
                                    const struct eventlog_value_options *options)
 {
-    return (struct event_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "images", .blob = 1,
+    return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "images", .blob = 1,
                                  .options = options };
 }
 
@@ -143,7 +143,7 @@ int eventlog_writer_image(struct eventlog_writer *w, const char *tag, int64_t st
                           const uint8_t *pixels, size_t n, size_t height, size_t width, size_t channels,
                           const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = encode_pixels(&member, pixels, n, height, width, channels, &e);
@@ -155,7 +155,7 @@ int eventlog_writer_image_floats(struct eventlog_writer *w, const char *tag, int
                                  const float *values, size_t n, size_t height, size_t width, size_t channels,
                                  const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = encode_floats(&member, values, n, height, width, channels, &e);
@@ -167,7 +167,7 @@ int eventlog_writer_image_encoded(struct eventlog_writer *w, const char *tag, in
                                   const struct eventlog_bytes *images, size_t n,
                                   const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = encode_files(&member, images, n, &e);

@@ -47,8 +47,8 @@ static int encode(struct wire *w, const struct eventlog_category *categories, si
 int eventlog_writer_layout(struct eventlog_writer *w, double wall_time, const struct eventlog_category *categories,
                            size_t n, struct eventlog_error *error)
 {
-    struct event_value value = { .tag = "custom_scalars__config__", .wall_time = wall_time,
-                                 .plugin = "custom_scalars" };
+    struct event_writer_value value = { .tag = "custom_scalars__config__", .wall_time = wall_time,
+                                        .plugin = "custom_scalars" };
     struct wire layout = WIRE_EMPTY, member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = encode(&layout, categories, n, &e);

@@ -69,12 +69,12 @@ static void encode_tensor(struct wire *member, const struct eventlog_mesh *m, en
 }
 
 /* One part as a series of its own. */
-static int put_part(struct eventlog_writer *w, int rc, const struct event_value *mesh_value,
+static int put_part(struct eventlog_writer *w, int rc, const struct event_writer_value *mesh_value,
                     const struct eventlog_mesh *m, enum part part, struct error *e, struct eventlog_error *error)
 {
     static const char *const suffixes[] = { "", "_VERTEX", "_FACE", "_COLOR" };
     int64_t shape[] = { (int64_t)m->batch, (int64_t)(part == PART_FACE ? m->face_count : m->vertex_count), 3 };
-    struct event_value value = *mesh_value;
+    struct event_writer_value value = *mesh_value;
     struct wire content = WIRE_EMPTY, member = WIRE_EMPTY;
     char *tag = NULL;
 
@@ -100,8 +100,8 @@ int eventlog_writer_mesh(struct eventlog_writer *w, const char *tag, int64_t ste
                          const struct eventlog_mesh *mesh, const struct eventlog_value_options *options,
                          struct eventlog_error *error)
 {
-    struct event_value value = { .tag = tag, .step = step, .wall_time = event_writer_time(wall_time), .plugin = "mesh",
-                                 .options = options };
+    struct event_writer_value value = { .tag = tag, .step = step, .wall_time = event_writer_time(wall_time),
+                                        .plugin = "mesh", .options = options };
     struct error e = { 0 };
     int rc = tag && *tag ? check(mesh, &e) : error_set(&e, ERR_ARG, "a value needs a tag");
 

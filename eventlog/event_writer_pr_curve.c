@@ -120,9 +120,9 @@ int eventlog_writer_pr_curve(struct eventlog_writer *w, const char *tag, int64_t
 {
     size_t thresholds = options && options->thresholds ? options->thresholds : DEFAULT_THRESHOLDS;
     uint8_t content[CONTENT_MAX];
-    struct event_value value = { .tag = tag, .step = step, .wall_time = wall_time, .plugin = "pr_curves",
-                                 .content = content, .content_length = plugin_content(content, thresholds),
-                                 .options = options };
+    struct event_writer_value value = { .tag = tag, .step = step, .wall_time = wall_time, .plugin = "pr_curves",
+                                        .content = content, .content_length = plugin_content(content, thresholds),
+                                        .options = options };
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = check_thresholds(thresholds, &e);
@@ -137,9 +137,9 @@ int eventlog_writer_pr_curve_counts(struct eventlog_writer *w, const char *tag, 
                                     const struct eventlog_value_options *options, struct eventlog_error *error)
 {
     uint8_t content[CONTENT_MAX];
-    struct event_value value = { .tag = tag, .step = step, .wall_time = wall_time, .plugin = "pr_curves",
-                                 .content = content, .content_length = plugin_content(content, thresholds),
-                                 .options = options };
+    struct event_writer_value value = { .tag = tag, .step = step, .wall_time = wall_time, .plugin = "pr_curves",
+                                        .content = content, .content_length = plugin_content(content, thresholds),
+                                        .options = options };
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = check_thresholds(thresholds, &e);

@@ -73,8 +73,8 @@ int eventlog_writer_tensor(struct eventlog_writer *w, const char *tag, int64_t s
                            enum eventlog_dtype dtype, const int64_t *shape, size_t rank, const void *data, size_t bytes,
                            const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_value value = { .tag = tag, .step = step, .wall_time = wall_time, .plugin = "tensors",
-                                 .data_class = DATA_CLASS_TENSOR, .options = options };
+    struct event_writer_value value = { .tag = tag, .step = step, .wall_time = wall_time, .plugin = "tensors",
+                                        .data_class = DATA_CLASS_TENSOR, .options = options };
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc;

@@ -32,22 +32,78 @@ struct eventlog_error {
 };
 
 /*
- * A writer appends to one event file of its own. The first record (brain.Event:2) is in the file when open returns.
+ * A writer appends to an event file of its own. The first record (brain.Event:2) is in the file when open returns.
  * Only whole records are written; an append that fails is cut back to the last whole record, and the writer can be
- * used again once there is room. One writer is for one thread at a time, and for the process that opened it: in a
- * forked child its functions fail with EVENTLOG_ERROR_ARGUMENT and write nothing; the child opens a writer of its own.
+ * used again once there is room. One writer is for one thread at a time, unless it has a queue (queue_bytes): then all
+ * functions but close may be called from any thread at any time. It is for the process that opened it: in a forked
+ * child its functions fail with EVENTLOG_ERROR_ARGUMENT and write nothing; the child opens a writer of its own.
  */
 struct eventlog_writer;
+
+enum eventlog_sync {       /* when events survive a power cut as well as the death of the program */
+    EVENTLOG_SYNC_NEVER,   /* when the system sees fit, and after eventlog_writer_sync() */
+    EVENTLOG_SYNC_AT_FLUSH, /* eventlog_writer_flush() and close sync, too */
+    EVENTLOG_SYNC_EVERY,   /* what is written is synced no later than sync_seconds after, and at close */
+};
+
+enum eventlog_resume { /* when the directory has event files of this run already */
+    EVENTLOG_RESUME_NEW,
+    EVENTLOG_RESUME_APPEND,
+    EVENTLOG_RESUME_PURGE,
+};
+
+enum eventlog_when_full { EVENTLOG_WHEN_FULL_WAIT, EVENTLOG_WHEN_FULL_DROP };
 
 struct eventlog_writer_options { /* all zero, or NULL: the defaults */
     size_t buffer_bytes;   /* events are kept up to this many bytes before a write; default 65536 */
     double flush_seconds;  /* ... and no longer than this since the last write, checked at each call; default 2 */
     const char *suffix;    /* added to the file's name, for example ".train"; default none */
     const char *source;    /* source_metadata.writer; default "evalboard" */
+
+    enum eventlog_sync sync;
+    double sync_seconds;   /* for EVENTLOG_SYNC_EVERY: > 0, checked at each call; with a queue by its thread */
+
+    /* Rotation: a new file before this one is longer than rotate_bytes, or once it is older than rotate_seconds and
+     * another event comes; 0: never. It begins with its own first record and metadata, its name sorts behind the
+     * old one's, which is whole and closed before. TensorBoard shows one series across them: its default loader
+     * follows all files of a run, the Python one (--load_fast=false) goes on to the next once a file is read. Where
+     * no new file can be made the old one goes on and it is tried again, not before ten seconds. */
+    uint64_t rotate_bytes;
+    double rotate_seconds;
+
+    /*
+     * NEW: a new file; older ones stay as they are. What is logged at steps that they have already: TensorBoard's
+     * default loader drops, for each tag, the older points from the first new step on; the Python one shows both.
+     * APPEND: goes on in the newest file by name, cut back to its last whole record, and makes a new one where there is
+     * none. A file that a writer has open is refused with EVENTLOG_ERROR_IO, system EBUSY: every writer of this library
+     * locks its file (flock), and of others the kernel tells, on this machine and not on NFS or SMB. A child that the
+     * old process forked counts, while it lives. A file with damage before its end is refused with
+     * EVENTLOG_ERROR_CORRUPT: `eventlog repair` it, or take NEW.
+     * PURGE: a new file with which the points of steps >= purge_step are no longer shown: for training that starts
+     * again from a checkpoint. The Python loader drops them all, at two SessionLog START events. The default loader
+     * knows no such event: it drops a tag's old points from the first step on at which that tag is logged again, so the
+     * tail of a tag that is not logged again stays, and so do points between purge_step and that first step.
+     */
+    enum eventlog_resume resume;
+    int64_t purge_step;
+
+    /*
+     * A queue with a thread of its own: calls leave events in memory, up to queue_bytes (0: no queue; at least
+     * buffer_bytes), and return; the thread writes. When the queue is full, WAIT waits until the disk has taken
+     * some, or refuses the event with EVENTLOG_ERROR_IO when writing fails; DROP never waits: the event is counted as
+     * dropped and the call returns EVENTLOG_OK. Errors of the thread come with the next flush, sync or close, which
+     * wait for it, and stand in eventlog_writer_statistics(). buffer_bytes and flush_seconds hold without calls too.
+     */
+    size_t queue_bytes;
+    enum eventlog_when_full when_full;
+
+    uint64_t reserved[16]; /* zero. Later options come out of this, so the struct keeps its size; what an older library
+                              does not know it refuses */
 };
 
-/* Makes directory (with its parents) and a new file events.out.tfevents.<seconds>.<host>.<pid>.<n><suffix> in it.
- * On OK *out is yours until eventlog_writer_close(). options is copied. */
+/* Makes directory (with its parents) and a new file events.out.tfevents.<seconds>.<host>.<pid>.<n><suffix> in it (but
+ * see options->resume). The name sorts behind those of all event files there: the seconds may therefore be ahead of the
+ * clock. On OK *out is yours until eventlog_writer_close(). options is copied. */
 int eventlog_writer_open(struct eventlog_writer **out, const char *directory,
                          const struct eventlog_writer_options *options, struct eventlog_error *error);
 
@@ -289,11 +345,26 @@ int eventlog_writer_run_metadata(struct eventlog_writer *writer, const char *tag
 
 /* Hands all buffered events to the operating system: readers see them. */
 int eventlog_writer_flush(struct eventlog_writer *writer, struct eventlog_error *error);
-/* The same and fsync: they survive a power cut. */
+/* The same and fsync: they survive a power cut. After an fsync that failed they may not, whatever a later one says. */
 int eventlog_writer_sync(struct eventlog_writer *writer, struct eventlog_error *error);
 
-/* Path of the file. Borrowed until close. */
+/* Path of the file in use. Borrowed until close, also when another file has followed. */
 const char *eventlog_writer_path(const struct eventlog_writer *writer);
+
+struct eventlog_writer_statistics { /* since open */
+    uint64_t events;   /* accepted by a call: written = events - queued */
+    uint64_t queued;   /* of them, still in memory */
+    uint64_t dropped;  /* refused or dropped because nothing could be written, or not fast enough, or without memory */
+    uint64_t bytes;    /* in files, first records included */
+    uint64_t files;    /* made or gone on in: 1 and rotations */
+    uint64_t writes, syncs;  /* calls of write() and fsync() of a file */
+    uint64_t flushes;  /* calls of eventlog_writer_flush() and eventlog_writer_sync() */
+    uint64_t errors;   /* of writing, syncing, making files; each attempt counts */
+    struct eventlog_error last_error; /* the newest of them; code EVENTLOG_OK: none */
+    uint64_t reserved[8];             /* zero */
+};
+int eventlog_writer_statistics(struct eventlog_writer *writer, struct eventlog_writer_statistics *statistics,
+                               struct eventlog_error *error);
 
 /* Flushes and frees, also when it fails. NULL is fine. */
 int eventlog_writer_close(struct eventlog_writer *writer, struct eventlog_error *error);

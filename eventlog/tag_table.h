@@ -5,6 +5,15 @@
 #define EVENTLOG_TAG_TABLE_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+struct tag_entry { /* free while tag is NULL */
+    uint64_t hash;
+    size_t length;
+    char *tag;          /* length bytes and a NUL */
+    const char *plugin;
+    uint64_t file;      /* the caller's: number of the last file that has the tag's metadata; 0 at first */
+};
 
 struct tag_table {
     struct tag_entry *entries; /* capacity of them, a power of two, or NULL while empty */
@@ -17,6 +26,9 @@ void tag_table_release(struct tag_table *t);
 
 /* The plugin that tag was added with, borrowed until release; NULL when the table does not have it. */
 const char *tag_table_find(const struct tag_table *t, const char *tag);
+
+/* The entry of the tag of n bytes, borrowed until the next add; NULL when the table does not have it. */
+struct tag_entry *tag_table_entry(const struct tag_table *t, const char *tag, size_t n);
 
 /* Adds a tag that is not in it; both texts are copied. 0, or -1 without memory: then the table is as before. */
 int tag_table_add(struct tag_table *t, const char *tag, const char *plugin);

@@ -23,7 +23,8 @@ import environment
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEADLINE = 600  # seconds for one C test program
-THREADED = {"base", "checkpoint", "dataset", "evaluator"}  # folders with threads, or with state that threads share
+# Folders with threads, or with state that threads share.
+THREADED = {"base", "checkpoint", "dataset", "eventlog", "evaluator"}
 
 
 class Count(collections.Counter):

@@ -1,0 +1,753 @@
+/* What a long job sets: rotation, resume, fsync, the queue; each on a real directory, with failing calls where it
+ * matters. */
+#include "eventlog/event_writer.h"
+
+#include "base/file.h"
+#include "eventlog/event_decode.h"
+#include "eventlog/event_file.h"
+#include "eventlog/log_directory.h"
+#include "eventlog/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static char directory[64];
+static struct eventlog_error error;
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(directory, "/tmp/test_writer_options.XXXXXX");
+    return mkdtemp(directory) ? 0 : -1;
+}
+
+/* The run's event files, in the order in which they are read. */
+static struct log_directory list(void)
+{
+    struct log_directory d;
+    char *path = directory;
+
+    assert_int_equal(log_directory_list(&d, &path, 1, NULL), OK);
+    return d;
+}
+
+static void remove_files(void)
+{
+    struct log_directory d = list();
+
+    for (size_t i = 0; d.count && i < d.runs[0].file_count; i++)
+        unlink(d.runs[0].files[i]);
+    log_directory_release(&d);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    remove_files();
+    return rmdir(directory);
+}
+
+struct seen {
+    size_t files, points, described, versions, starts; /* described: points with metadata; starts: session starts */
+    size_t each[64];                                   /* points of each file */
+    int64_t steps[4096];
+};
+
+/* Reads the run; every file must be whole records, the first one a file_version. */
+static struct seen read_run(void)
+{
+    struct log_directory d = list();
+    struct seen s = { .files = d.count ? d.runs[0].file_count : 0 };
+
+    assert_true(s.files <= 64);
+    for (size_t i = 0; i < s.files; i++) {
+        struct buffer bytes = BUFFER_EMPTY;
+        struct record_parser p;
+        struct record r;
+        enum record_result result;
+
+        assert_int_equal(file_read(d.runs[0].files[i], 1 << 28, &bytes, NULL), OK);
+        record_parser_init(&p, 0, 0);
+        while ((result = record_next(&p, (uint8_t *)bytes.data + p.position, bytes.length - p.position, bytes.length,
+                                     &r)) == RECORD_DATA) {
+            struct event event;
+
+            assert_int_equal(event_decode(r.data, r.length, &event, NULL), OK);
+            assert_true((r.offset == 0) == (event.what == EVENT_FILE_VERSION));
+            s.versions += event.what == EVENT_FILE_VERSION;
+            s.starts += event.session == EVENT_SESSION_START;
+            if (event.what != EVENT_SUMMARY)
+                continue;
+            if (s.points < 4096)
+                s.steps[s.points] = event.step;
+            s.points++;
+            s.each[i]++;
+            s.described += (size_t)event.first.has_metadata;
+        }
+        assert_int_equal(result, RECORD_MORE);
+        assert_int_equal(p.offset, bytes.length);
+        buffer_release(&bytes);
+    }
+    log_directory_release(&d);
+    return s;
+}
+
+static struct eventlog_writer *open_with(struct eventlog_writer_options options)
+{
+    struct eventlog_writer *w;
+    int rc = eventlog_writer_open(&w, directory, &options, &error);
+
+    if (rc != EVENTLOG_OK)
+        fail_msg("%s", error.message);
+    return w;
+}
+
+static struct eventlog_writer_statistics statistics(struct eventlog_writer *w)
+{
+    struct eventlog_writer_statistics s;
+
+    assert_int_equal(eventlog_writer_statistics(w, &s, NULL), EVENTLOG_OK);
+    return s;
+}
+
+static void put(struct eventlog_writer *w, const char *tag, int64_t from, int64_t to)
+{
+    for (int64_t step = from; step < to; step++)
+        if (eventlog_writer_scalar(w, tag, step, 5.5, 1, &error) != EVENTLOG_OK)
+            fail_msg("step %lld: %s", (long long)step, error.message);
+}
+
+static void close_well(struct eventlog_writer *w)
+{
+    if (eventlog_writer_close(w, &error) != EVENTLOG_OK)
+        fail_msg("%s", error.message);
+}
+
+static size_t longest_file(void)
+{
+    struct log_directory d = list();
+    size_t longest = 0;
+
+    for (size_t i = 0; i < d.runs[0].file_count; i++) {
+        struct stat st;
+
+        assert_int_equal(stat(d.runs[0].files[i], &st), 0);
+        longest = (size_t)st.st_size > longest ? (size_t)st.st_size : longest;
+    }
+    log_directory_release(&d);
+    return longest;
+}
+
+/* ---- rotation ---------------------------------------------------------------------------------------------------- */
+
+static void rotate_by_size(size_t queue_bytes)
+{
+    struct eventlog_writer_options options = { .rotate_bytes = 1000, .queue_bytes = queue_bytes, .suffix = ".x" };
+    struct eventlog_writer *w = open_with(options);
+    char first[300];
+    struct seen s;
+
+    snprintf(first, sizeof first, "%s", eventlog_writer_path(w));
+    for (int i = 0; i < 200; i++) {
+        put(w, "loss", i, i + 1);
+        assert_int_equal(eventlog_writer_text(w, "note", i, 5.5, "hello", NULL, &error), EVENTLOG_OK);
+    }
+    assert_int_equal(eventlog_writer_flush(w, NULL), EVENTLOG_OK);
+    assert_true(strcmp(eventlog_writer_path(w), first) > 0);
+    assert_int_equal(statistics(w).events, 400);
+    assert_int_equal(statistics(w).queued, 0);
+    s = read_run();
+    assert_int_equal(statistics(w).files, s.files);
+    close_well(w);
+    assert_in_range(s.files, 20, 40);
+    assert_int_equal(s.versions, s.files);
+    assert_int_equal(s.points, 400);
+    assert_int_equal(s.described, s.files); /* the text's metadata once in each */
+    for (size_t i = 0; i < 400; i++)
+        assert_int_equal(s.steps[i], i / 2); /* in order over all files: their names sort */
+    assert_true(longest_file() <= 1000 + 64); /* the first record comes on top */
+    remove_files();
+}
+
+static void test_rotation_by_size(void **state)
+{
+    (void)state;
+    rotate_by_size(0);
+    rotate_by_size(1);
+    rotate_by_size(1 << 20);
+}
+
+static void test_rotation_by_age(void **state)
+{
+    struct eventlog_writer_options options = { .rotate_seconds = 1e-9 };
+    struct eventlog_writer *w = open_with(options);
+    struct seen s;
+    (void)state;
+
+    put(w, "loss", 0, 5);
+    close_well(w);
+    s = read_run();
+    assert_int_equal(s.files, 6); /* the first holds nothing but its first record */
+    assert_int_equal(s.points, 5);
+    remove_files();
+}
+
+static int no_file(void *context, const char *path, int flags, mode_t mode)
+{
+    if (!*(atomic_int *)context || !(flags & O_CREAT))
+        return io_real.open(NULL, path, flags, mode);
+    errno = EMFILE;
+    return -1;
+}
+
+/* No new file can be made: events go on in the old one. */
+static void rotate_without_room(size_t queue_bytes)
+{
+    struct eventlog_writer_options options = { .rotate_bytes = 400, .queue_bytes = queue_bytes };
+    struct io io = io_real;
+    struct eventlog_writer *w;
+    atomic_int none = 0;
+    int failures = 0;
+
+    io.open = no_file;
+    io.context = &none;
+    assert_int_equal(event_writer_open_io(&w, directory, &options, &io, &error), EVENTLOG_OK);
+    none = 1;
+    for (int i = 0; i < 25; i++) {
+        failures += eventlog_writer_scalar(w, "loss", i, 5.5, 1, &error) != EVENTLOG_OK;
+        assert_int_equal(eventlog_writer_flush(w, NULL), EVENTLOG_OK);
+    }
+    assert_int_equal(failures, queue_bytes ? 0 : 1);
+    assert_int_equal(statistics(w).errors, 1);
+    assert_int_equal(statistics(w).last_error.system, EMFILE);
+    assert_non_null(strstr(statistics(w).last_error.message, "events go on in"));
+    close_well(w);
+    assert_int_equal(read_run().points, 25);
+    assert_int_equal(read_run().files, 1);
+    remove_files();
+}
+
+static void test_rotation_without_room(void **state)
+{
+    (void)state;
+    rotate_without_room(0);
+    rotate_without_room(1 << 20);
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+/* A new file sorts behind whatever is there: other hosts and processes, a clock that was ahead, counters of old. */
+static void test_names_sort(void **state)
+{
+    static const char *const others[] = {
+        "events.out.tfevents.%010lld.zzz-host.99999.0.v2", "events.out.tfevents.%010lld.a.9.7",
+        "events.out.tfevents.%010lld.~.4294967.999999",
+    };
+    (void)state;
+
+    for (int ahead = 0; ahead < 100; ahead += 40)
+        for (size_t i = 0; i < 3; i++) {
+            struct eventlog_writer_options options = { 0 };
+            struct eventlog_writer *a, *b;
+            char name[100], path[300];
+            FILE *f;
+
+            snprintf(name, sizeof name, others[i], (long long)time(NULL) + ahead);
+            snprintf(path, sizeof path, "%s/%s", directory, name);
+            assert_non_null(f = fopen(path, "w"));
+            fclose(f);
+            a = open_with(options);
+            b = open_with(options);
+            assert_true(strcmp(eventlog_writer_path(a), path) > 0);
+            assert_true(strcmp(eventlog_writer_path(b), eventlog_writer_path(a)) > 0);
+            close_well(a);
+            close_well(b);
+            remove_files();
+        }
+}
+
+/* ---- resume ------------------------------------------------------------------------------------------------------ */
+
+static void append_bytes(const char *path, const void *bytes, size_t n)
+{
+    FILE *f = fopen(path, "ab");
+
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+static void test_append(void **state)
+{
+    static const struct { const char *name; size_t n; uint8_t bytes[40]; } tails[] = {
+        { "none", 0, { 0 } },
+        { "half a header", 5, { 0x18 } },
+        { "half a record", 20, { 0x18, 0, 0, 0, 0, 0, 0, 0, 0xa3, 0x7f, 0x4b, 0x22, 9 } },
+        { "zeros", 40, { 0 } },
+        { "garbage that nothing follows", 30, { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 } },
+    };
+    struct eventlog_writer_options append = { .resume = EVENTLOG_RESUME_APPEND };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        struct eventlog_writer *w = open_with(append); /* nothing there yet: a new file */
+        char path[300];
+        struct seen s;
+
+        snprintf(path, sizeof path, "%s", eventlog_writer_path(w));
+        put(w, "loss", 0, 10);
+        close_well(w);
+        append_bytes(path, tails[i].bytes, tails[i].n);
+        w = open_with(append);
+        assert_string_equal(eventlog_writer_path(w), path);
+        put(w, "loss", 10, 20);
+        close_well(w);
+        s = read_run();
+        assert_int_equal(s.files, 1);
+        assert_int_equal(s.versions, 1);
+        assert_int_equal(s.points, 20);
+        assert_int_equal(s.steps[19], 19);
+        remove_files();
+    }
+}
+
+static void test_append_takes_the_newest(void **state)
+{
+    struct eventlog_writer_options append = { .resume = EVENTLOG_RESUME_APPEND }, new = { 0 };
+    struct eventlog_writer *w;
+    struct seen s;
+    (void)state;
+
+    for (int i = 0; i < 3; i++) {
+        w = open_with(new);
+        put(w, "loss", i, i + 1);
+        close_well(w);
+    }
+    w = open_with(append);
+    put(w, "loss", 3, 10);
+    close_well(w);
+    s = read_run();
+    assert_int_equal(s.files, 3);
+    assert_int_equal(s.each[2], 8);
+    remove_files();
+
+    /* An empty file of that name gets its first record. */
+    w = open_with(new);
+    assert_int_equal(truncate(eventlog_writer_path(w), 0), 0);
+    close_well(w);
+    w = open_with(append);
+    put(w, "loss", 0, 3);
+    close_well(w);
+    assert_int_equal(read_run().points, 3);
+    assert_int_equal(read_run().files, 1);
+    remove_files();
+}
+
+static void refuse(int code, int system, const char *words)
+{
+    struct eventlog_writer_options append = { .resume = EVENTLOG_RESUME_APPEND };
+    struct eventlog_writer *w;
+
+    assert_int_equal(eventlog_writer_open(&w, directory, &append, &error), code);
+    assert_null(w);
+    assert_int_equal(error.system, system);
+    if (!strstr(error.message, words))
+        fail_msg("%s", error.message);
+}
+
+static void test_append_refused(void **state)
+{
+    struct eventlog_writer_options new = { 0 };
+    struct eventlog_writer *w = open_with(new);
+    char path[300];
+    struct stat st;
+    int fd;
+    (void)state;
+
+    snprintf(path, sizeof path, "%s", eventlog_writer_path(w));
+    put(w, "loss", 0, 100);
+    refuse(EVENTLOG_ERROR_IO, EBUSY, "is being written"); /* by us */
+    close_well(w);
+    assert_true((fd = open(path, O_WRONLY)) >= 0);
+    refuse(EVENTLOG_ERROR_IO, EBUSY, "is being written"); /* by somebody who knows nothing of locks */
+    assert_int_equal(lseek(fd, 1000, SEEK_SET), 1000);
+    assert_int_equal(write(fd, "damage", 6), 6);
+    close(fd);
+    assert_int_equal(stat(path, &st), 0);
+    refuse(EVENTLOG_ERROR_CORRUPT, 0, "eventlog repair");
+    assert_int_equal(truncate(path, 0), 0);
+    append_bytes(path, "this is no event file, just a text of that name", 47);
+    refuse(EVENTLOG_ERROR_CORRUPT, 0, "damaged at byte 0");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, 47);
+    remove_files();
+}
+
+static void test_purge(void **state)
+{
+    struct eventlog_writer_options purge = { .resume = EVENTLOG_RESUME_PURGE, .purge_step = 7 }, new = { 0 };
+    struct eventlog_writer *w = open_with(new);
+    struct seen s;
+    (void)state;
+
+    put(w, "loss", 0, 10);
+    close_well(w);
+    w = open_with(purge);
+    put(w, "loss", 7, 9);
+    close_well(w);
+    s = read_run();
+    assert_int_equal(s.files, 2);
+    assert_int_equal(s.starts, 2);
+    assert_int_equal(s.each[1], 2);
+    remove_files();
+}
+
+/* The n-th call fails in opening: nothing is left behind, and no file that was there is changed beyond its torn tail. */
+static void test_failing_open(void **state)
+{
+    (void)state;
+    for (int resume = EVENTLOG_RESUME_NEW; resume <= EVENTLOG_RESUME_PURGE; resume++)
+        for (long n = 1;; n++) {
+            struct io_failing failing = { .fail_at = n, .error_number = EIO, .short_writes = 1 };
+            struct io io = io_failing_table(&failing);
+            struct eventlog_writer_options new = { 0 }, options = { .resume = (enum eventlog_resume)resume };
+            struct eventlog_writer *w = open_with(new);
+            char path[300];
+            int rc;
+
+            put(w, "loss", 0, 10);
+            snprintf(path, sizeof path, "%s", eventlog_writer_path(w));
+            close_well(w);
+            append_bytes(path, "torn", 4);
+            rc = event_writer_open_io(&w, directory, &options, &io, &error);
+            if (rc == EVENTLOG_OK)
+                eventlog_writer_close(w, NULL); /* the n-th call may be in there */
+            else
+                assert_true(rc == EVENTLOG_ERROR_IO && error.system == EIO && *error.message);
+            options = (struct eventlog_writer_options){ .resume = EVENTLOG_RESUME_APPEND };
+            w = open_with(options); /* cuts the torn tail, if the failed one has not */
+            close_well(w);
+            if (rc != EVENTLOG_OK)
+                assert_int_equal(read_run().files, 1);
+            remove_files();
+            if (failing.calls < n)
+                break;
+        }
+}
+
+/* ---- fsync ------------------------------------------------------------------------------------------------------- */
+
+static void test_sync_policies(void **state)
+{
+    (void)state;
+    for (size_t queue_bytes = 0; queue_bytes <= 1 << 20; queue_bytes += 1 << 20) {
+        struct eventlog_writer_options never = { .queue_bytes = queue_bytes };
+        struct eventlog_writer_options at_flush = { .sync = EVENTLOG_SYNC_AT_FLUSH, .queue_bytes = queue_bytes };
+        struct eventlog_writer_options every = { .sync = EVENTLOG_SYNC_EVERY, .sync_seconds = 1e-9,
+                                                 .buffer_bytes = 200, .queue_bytes = queue_bytes };
+        struct eventlog_writer *w = open_with(never);
+
+        put(w, "loss", 0, 100);
+        eventlog_writer_flush(w, NULL);
+        assert_int_equal(statistics(w).syncs, 0);
+        eventlog_writer_sync(w, NULL);
+        assert_int_equal(statistics(w).syncs, 1);
+        assert_int_equal(statistics(w).flushes, 2);
+        close_well(w);
+        w = open_with(at_flush);
+        put(w, "loss", 0, 100);
+        assert_int_equal(statistics(w).syncs, 0);
+        eventlog_writer_flush(w, NULL);
+        assert_int_equal(statistics(w).syncs, 1);
+        close_well(w);
+        w = open_with(every);
+        put(w, "loss", 0, 100);
+        eventlog_writer_flush(w, NULL);
+        assert_true(statistics(w).syncs > 0);
+        close_well(w);
+        remove_files();
+    }
+}
+
+static void test_refused_options(void **state)
+{
+    struct eventlog_writer_options wrong[] = {
+        { .sync = EVENTLOG_SYNC_EVERY },
+        { .sync = (enum eventlog_sync)7 },
+        { .resume = (enum eventlog_resume)9 },
+        { .when_full = (enum eventlog_when_full)3 },
+        { .rotate_seconds = -1 },
+        { .queue_bytes = SIZE_MAX },
+        { .reserved = { 0, 1 } },
+    };
+    struct eventlog_writer *w;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(eventlog_writer_open(&w, directory, &wrong[i], &error), EVENTLOG_ERROR_ARGUMENT);
+    assert_int_equal(read_run().files, 0);
+}
+
+/* A tag that is a scalar is nothing else, and the other way round, over rotation as well. */
+static void test_kinds_of_scalars(void **state)
+{
+    struct eventlog_writer_options options = { .rotate_bytes = 100 };
+    struct eventlog_writer *w = open_with(options);
+    (void)state;
+
+    assert_int_equal(eventlog_writer_text(w, "note", 1, 0, "x", NULL, &error), EVENTLOG_OK);
+    put(w, "loss", 0, 10);
+    assert_int_equal(eventlog_writer_scalar(w, "note", 1, 0, 1, &error), EVENTLOG_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "belongs to text"));
+    assert_int_equal(eventlog_writer_text(w, "loss", 1, 0, "x", NULL, &error), EVENTLOG_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.message, "belongs to scalars"));
+    assert_int_equal(statistics(w).events, 11);
+    close_well(w);
+    assert_int_equal(read_run().points, 11);
+    remove_files();
+}
+
+/* ---- the queue --------------------------------------------------------------------------------------------------- */
+
+/* A disk that can be stopped, or full. */
+struct slow_disk {
+    atomic_int stopped, full;
+};
+
+static ssize_t slow_write(void *context, int fd, const void *bytes, size_t n)
+{
+    struct slow_disk *disk = context;
+    struct timespec moment = { 0, 1000000 };
+
+    while (atomic_load(&disk->stopped))
+        nanosleep(&moment, NULL);
+    if (atomic_load(&disk->full)) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return io_real.write(NULL, fd, bytes, n);
+}
+
+static void test_full_queue_drops(void **state)
+{
+    struct slow_disk disk = { 0 };
+    struct io io = io_real;
+    struct eventlog_writer_options options = { .queue_bytes = 4000, .buffer_bytes = 100,
+                                               .when_full = EVENTLOG_WHEN_FULL_DROP };
+    struct eventlog_writer_statistics s;
+    struct eventlog_writer *w;
+    (void)state;
+
+    io.write = slow_write;
+    io.context = &disk;
+    assert_int_equal(event_writer_open_io(&w, directory, &options, &io, &error), EVENTLOG_OK);
+    atomic_store(&disk.stopped, 1);
+    put(w, "loss", 0, 1000); /* none of these waits for the disk */
+    s = statistics(w);
+    assert_true(s.dropped > 800 && s.events == 1000 - s.dropped && s.queued <= s.events);
+    atomic_store(&disk.stopped, 0);
+    assert_int_equal(eventlog_writer_flush(w, &error), EVENTLOG_OK);
+    put(w, "loss", 1000, 1001);
+    close_well(w);
+    assert_int_equal(read_run().points, s.events + 1);
+    remove_files();
+}
+
+struct caller {
+    pthread_t thread;
+    struct eventlog_writer *w;
+    int number;
+};
+
+static void *call(void *argument)
+{
+    struct caller *c = argument;
+    char tag[20], text[20];
+    intptr_t failures = 0;
+
+    snprintf(tag, sizeof tag, "loss/%d", c->number);
+    snprintf(text, sizeof text, "text/%d", c->number);
+    for (int i = 0; i < 300; i++) {
+        failures += eventlog_writer_scalar(c->w, tag, i, 0, 1, NULL) != EVENTLOG_OK;
+        failures += eventlog_writer_text(c->w, text, i, 0, "hello", NULL, NULL) != EVENTLOG_OK;
+        if (i % 100 == 50)
+            failures += eventlog_writer_flush(c->w, NULL) != EVENTLOG_OK;
+        if (i % 100 == 70) {
+            struct eventlog_writer_statistics s;
+
+            failures += eventlog_writer_statistics(c->w, &s, NULL) != EVENTLOG_OK || !*eventlog_writer_path(c->w);
+        }
+    }
+    return (void *)failures;
+}
+
+/* Several threads, a queue that is often full, rotation and fsync all at once: nothing is lost, none is torn. */
+static void test_queue_of_many(void **state)
+{
+    struct eventlog_writer_options options = { .queue_bytes = 2000, .buffer_bytes = 500, .rotate_bytes = 20000,
+                                               .sync = EVENTLOG_SYNC_EVERY, .sync_seconds = 0.05 };
+    struct caller callers[4];
+    struct eventlog_writer *w = open_with(options);
+    struct seen s;
+    (void)state;
+
+    for (int i = 0; i < 4; i++) {
+        callers[i] = (struct caller){ .w = w, .number = i };
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        void *failures;
+
+        assert_int_equal(pthread_join(callers[i].thread, &failures), 0);
+        assert_null(failures);
+    }
+    assert_int_equal(statistics(w).events, 2400);
+    close_well(w);
+    s = read_run();
+    assert_int_equal(s.points, 2400);
+    assert_true(s.files > 3);
+    assert_in_range(s.described, 4, 4 * s.files);
+    remove_files();
+}
+
+/* The disk is full for a while: what the queue holds waits, what does not fit is refused and counted. */
+static void test_queue_on_a_full_disk(void **state)
+{
+    struct slow_disk disk = { 0 };
+    struct io io = io_real;
+    struct eventlog_writer_options options = { .queue_bytes = 4000, .buffer_bytes = 100 };
+    struct eventlog_writer_statistics s;
+    struct eventlog_writer *w;
+    uint64_t refused = 0;
+    (void)state;
+
+    io.write = slow_write;
+    io.context = &disk;
+    assert_int_equal(event_writer_open_io(&w, directory, &options, &io, &error), EVENTLOG_OK);
+    atomic_store(&disk.full, 1);
+    for (int i = 0; i < 1000; i++)
+        refused += eventlog_writer_scalar(w, "loss", i, 5.5, 1, &error) == EVENTLOG_ERROR_IO;
+    assert_non_null(strstr(error.message, "event refused"));
+    assert_int_equal(error.system, ENOSPC);
+    assert_int_equal(eventlog_writer_flush(w, &error), EVENTLOG_ERROR_IO);
+    s = statistics(w);
+    assert_true(refused > 800 && s.dropped == refused && s.events == 1000 - refused && s.queued == s.events);
+    assert_true(s.errors > 0 && s.last_error.system == ENOSPC);
+    atomic_store(&disk.full, 0);
+    assert_int_equal(eventlog_writer_flush(w, &error), EVENTLOG_OK);
+    put(w, "loss", 1000, 1001);
+    close_well(w);
+    assert_int_equal(read_run().points, s.events + 1);
+    remove_files();
+}
+
+/* Close on a disk that stays full says how many are lost. */
+static void test_close_tells_what_is_lost(void **state)
+{
+    struct eventlog_writer_options options[] = { { .queue_bytes = 4000 }, { 0 } };
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        struct io_failing failing = { .error_number = ENOSPC, .stay_failed = 1, .fail_at = 3 };
+        struct io io = io_failing_table(&failing);
+        struct eventlog_writer *w;
+
+        assert_int_equal(event_writer_open_io(&w, directory, &options[i], &io, &error), EVENTLOG_OK);
+        put(w, "loss", 0, 7);
+        assert_int_equal(eventlog_writer_close(w, &error), EVENTLOG_ERROR_IO);
+        assert_non_null(strstr(error.message, "the last 7 events are lost"));
+        assert_int_equal(read_run().points, 0);
+        remove_files();
+    }
+}
+
+/* Without calls the queue's thread writes all the same. */
+static void test_queue_flushes_by_time(void **state)
+{
+    struct eventlog_writer_options options = { .queue_bytes = 1 << 20, .flush_seconds = 0.01 };
+    struct eventlog_writer *w = open_with(options);
+    (void)state;
+
+    put(w, "loss", 0, 3);
+    for (int i = 0; i < 5000 && statistics(w).queued; i++)
+        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+    assert_int_equal(read_run().points, 3);
+    close_well(w);
+    remove_files();
+}
+
+static void test_long_event_through_a_small_queue(void **state)
+{
+    struct eventlog_writer_options options = { .queue_bytes = 1000 };
+    struct eventlog_writer *w = open_with(options);
+    char *text = malloc(3000001);
+    (void)state;
+
+    assert_non_null(text);
+    memset(text, 'x', 3000000);
+    text[3000000] = 0;
+    put(w, "loss", 0, 1);
+    for (int i = 1; i < 4; i++)
+        assert_int_equal(eventlog_writer_text(w, "long", i, 0, text, NULL, &error), EVENTLOG_OK);
+    close_well(w);
+    free(text);
+    assert_int_equal(read_run().points, 4);
+    remove_files();
+}
+
+static void test_forked_child_of_a_queue(void **state)
+{
+    struct eventlog_writer_options options = { .queue_bytes = 1 << 20, .flush_seconds = 1000 };
+    struct eventlog_writer *w = open_with(options);
+    int status;
+    pid_t pid;
+    (void)state;
+
+    put(w, "loss", 0, 3);
+    if (!(pid = fork())) {
+        struct eventlog_writer_statistics s;
+
+        _exit(eventlog_writer_scalar(w, "loss", 4, 0, 1, NULL) == EVENTLOG_ERROR_ARGUMENT &&
+              eventlog_writer_text(w, "note", 4, 0, "x", NULL, NULL) == EVENTLOG_ERROR_ARGUMENT &&
+              eventlog_writer_flush(w, NULL) == EVENTLOG_ERROR_ARGUMENT && *eventlog_writer_path(w) &&
+              eventlog_writer_statistics(w, &s, NULL) == EVENTLOG_ERROR_ARGUMENT &&
+              eventlog_writer_close(w, &error) == EVENTLOG_ERROR_ARGUMENT &&
+              strstr(error.message, "forked") ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    put(w, "loss", 3, 5);
+    close_well(w);
+    assert_int_equal(read_run().points, 5);
+    remove_files();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rotation_by_size),      cmocka_unit_test(test_rotation_by_age),
+        cmocka_unit_test(test_rotation_without_room), cmocka_unit_test(test_names_sort),
+        cmocka_unit_test(test_append),                cmocka_unit_test(test_append_takes_the_newest),
+        cmocka_unit_test(test_append_refused),        cmocka_unit_test(test_purge),
+        cmocka_unit_test(test_failing_open),          cmocka_unit_test(test_sync_policies),
+        cmocka_unit_test(test_refused_options),       cmocka_unit_test(test_kinds_of_scalars),
+        cmocka_unit_test(test_full_queue_drops),      cmocka_unit_test(test_queue_of_many),
+        cmocka_unit_test(test_queue_on_a_full_disk),  cmocka_unit_test(test_close_tells_what_is_lost),
+        cmocka_unit_test(test_queue_flushes_by_time), cmocka_unit_test(test_long_event_through_a_small_queue),
+        cmocka_unit_test(test_forked_child_of_a_queue),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
