@@ -30,6 +30,73 @@ int rewrite_open(struct rewrite *w, const char *program, char *const *paths, siz
     return scan_open(&w->scan, program, paths, count);
 }
 
+static int same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return !strcmp(a, b) || (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Moves the files of b to a, each file once. */
+static int join_runs(struct log_run *a, struct log_run *b, struct error *e)
+{
+    char **files = realloc(a->files, (a->file_count + b->file_count) * sizeof *files);
+
+    if (!files)
+        return error_set(e, ERR_NOMEM, "run %s: out of memory for its files", a->name);
+    a->files = files;
+    for (size_t i = 0; i < b->file_count; i++) {
+        int known = 0;
+
+        for (size_t k = 0; !known && k < a->file_count; k++)
+            known = same_file(files[k], b->files[i]);
+        if (known)
+            free(b->files[i]);
+        else
+            files[a->file_count++] = b->files[i];
+    }
+    qsort(files, a->file_count, sizeof *files, by_text);
+    b->file_count = 0;
+    return OK;
+}
+
+int rewrite_group_files(struct rewrite *w, struct error *e)
+{
+    struct log_directory *d = &w->scan.directory;
+    size_t kept = 0;
+    struct stat st;
+
+    for (size_t i = 0; i < d->count; i++) {
+        struct log_run *run = &d->runs[i], *same = NULL;
+        char *slash = strrchr(run->name, '/');
+
+        if (stat(run->directory, &st) == 0 && S_ISREG(st.st_mode))
+            strcpy(slash ? slash : run->name, slash ? "" : ".");
+        for (size_t k = 0; !same && k < kept; k++)
+            same = strcmp(d->runs[k].name, run->name) ? NULL : &d->runs[k];
+        if (!same) {
+            struct log_run moved = *run;
+
+            memset(run, 0, sizeof *run);
+            d->runs[kept++] = moved;
+            continue;
+        }
+        if (join_runs(same, run, e) != OK)
+            return ERR_NOMEM;
+        free(run->files);
+        free(run->directory);
+        free(run->name);
+        memset(run, 0, sizeof *run);
+    }
+    d->count = kept;
+    return OK;
+}
+
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
 int rewrite_sound(const uint8_t *data, size_t n, struct event *event)

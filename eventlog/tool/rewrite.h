@@ -52,6 +52,9 @@ int rewrite_open(struct rewrite *w, const char *program, char *const *paths, siz
  * sentence in e; matched: it found something to do. */
 int rewrite_close(struct rewrite *w, int rc, int matched, const struct error *e);
 
+/* Event files that were given by name become runs named by their directories, those of one directory one run. */
+int rewrite_group_files(struct rewrite *w, struct error *e);
+
 /* The sound records of one file as it is now; damage and what a loader refuses is counted and told. visit gets each
  * with its event; not OK ends the reading. A file that cannot be read is told and passed over: OK. */
 typedef int rewrite_visit(void *context, uint64_t offset, const uint8_t *data, size_t n, const struct event *event,
