@@ -37,6 +37,7 @@ objects   = $(patsubst %.c,$(B)/%.o,$1)
 BASE_C    := $(call folder,base)
 EVENTLOG_C := $(call folder,eventlog)
 TOOL_C    := $(filter-out $(if $(filter 1,$(SQLITE)),,%_sqlite.c),$(call folder,eventlog/tool))
+EVENTLOG_MPI_C := $(call folder,eventlog_mpi)
 CHECKPOINT_C := $(call folder,checkpoint)
 CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool)
 DATASET_C := $(call folder,dataset)
@@ -49,8 +50,8 @@ GENERATED := $(patsubst %.proto,$(B)/generated/%.pb-c.c,$(PROTO))
 lib       = $(B)/lib/lib$1.a
 VERSION   := $(shell sed -n 's/^.define EVALBOARD_VERSION "\(.*\)"$$/\1/p' base/version.h)
 # What is installed for others: build/lib/ holds what our own programs link, which shows all its names.
-EVENTLOG_SO := libeventlog.so.$(VERSION)
-PRODUCT   := $(addprefix $(B)/product/,libeventlog.a $(EVENTLOG_SO) libeventlog.so.0 libeventlog.so)
+LIBRARIES := libeventlog libeventlog_mpi
+PRODUCT   := $(foreach l,$(LIBRARIES),$(addprefix $(B)/product/$l,.a .so.$(VERSION) .so.0 .so))
 PROGRAMS  := $(addprefix $(B)/bin/,$(if $(wildcard trainer/main.c),trainer) $(if $(wildcard evaluator/main.c),evaluator) \
              $(if $(TOOL_C),eventlog) $(if $(CHECKPOINT_TOOL_C),checkpoint))
 
@@ -59,6 +60,7 @@ all: $(PROGRAMS) $(if $(SAN),,$(PRODUCT))
 $(call lib,base):       $(call objects,$(BASE_C))
 $(call lib,proto):      $(GENERATED:.c=.o)
 $(call lib,eventlog):   $(call objects,$(EVENTLOG_C))
+$(call lib,eventlog_mpi): $(call objects,$(EVENTLOG_MPI_C))
 $(call lib,checkpoint): $(call objects,$(CHECKPOINT_C))
 $(call lib,dataset):    $(call objects,$(DATASET_C))
 $(call lib,model):      $(call objects,$(MODEL_C))
@@ -104,17 +106,25 @@ $(B)/bin/checkpoint: $(call objects,$(CHECKPOINT_TOOL_C)) $(NEEDS_checkpoint)
 # Only eventlog.h's functions are seen: what is hidden in the shared library is made local in the static one, so that it
 # cannot meet a name of the user's. The rest of base and proto is taken in as far as it is needed.
 ARCHIVES = -Wl,--whole-archive $(call lib,eventlog) -Wl,--no-whole-archive $(call lib,proto) $(NEEDS_base)
-$(B)/product/$(EVENTLOG_SO): $(NEEDS_eventlog) eventlog/libeventlog.map
+SHARE    = $(LINK) -shared -Wl,-soname,$(@F:.$(VERSION)=.0) -Wl,--version-script=$(filter %.map,$^) \
+           $(if $(SAN),,-Wl,-z$(comma)defs) -Wl,--gc-sections -o $@
+$(B)/product/libeventlog.so.$(VERSION): $(NEEDS_eventlog) eventlog/libeventlog.map
 	$(call say,LINK)
-	$(Q)$(LINK) -shared -Wl,-soname,libeventlog.so.0 -Wl,--version-script=eventlog/libeventlog.map \
-	    $(if $(SAN),,-Wl,-z$(comma)defs) -Wl,--gc-sections -o $@ $(ARCHIVES) $(SYSTEM_eventlog)
-$(B)/product/libeventlog.so.0 $(B)/product/libeventlog.so: $(B)/product/$(EVENTLOG_SO)
-	$(Q)ln -sf $(EVENTLOG_SO) $@
+	$(Q)$(SHARE) $(ARCHIVES) $(SYSTEM_eventlog)
+$(B)/product/libeventlog_mpi.so.$(VERSION): $(call objects,$(EVENTLOG_MPI_C)) $(B)/product/libeventlog.so \
+    eventlog_mpi/libeventlog_mpi.map
+	$(call say,LINK)
+	$(Q)$(SHARE) $(filter %.o %.so,$^) $(MPI_LIBS)
+$(B)/product/%.so.0 $(B)/product/%.so: $(B)/product/%.so.$(VERSION)
+	$(Q)ln -sf $(<F) $(B)/product/$*.so.0 && ln -sf $(<F) $(B)/product/$*.so
 $(B)/product/libeventlog.a: $(NEEDS_eventlog)
 	$(call say,AR  )
 	$(Q)$(CC) -r -nostdlib -o $(@:.a=.o) $(ARCHIVES)
 	$(Q)$(OBJCOPY) --localize-hidden $(@:.a=.o)
 	$(Q)rm -f $@; $(AR) rcs $@ $(@:.a=.o)
+$(B)/product/libeventlog_mpi.a: $(call objects,$(EVENTLOG_MPI_C))
+	$(call say,AR  )
+	$(Q)rm -f $@; $(AR) rcs $@ $^
 
 # ---- tests: tests/<folder>/test_<module>.c is one program of that folder -------------------------------------------
 TEST_FOLDERS = base eventlog checkpoint dataset model trainer evaluator
@@ -135,16 +145,16 @@ $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_model) -lcmocka
 # Helper programs of the peer, fault, MPI tests and benchmarks link everything.
-$(HELPERS): $(B)/%: $(B)/%.o $(NEEDS_trainer) $(call lib,evaluator)
+$(HELPERS): $(B)/%: $(B)/%.o $(NEEDS_trainer) $(call lib,evaluator) $(call lib,eventlog_mpi)
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(call lib,evaluator) $(NEEDS_trainer) $(SYSTEM_trainer) $(SYSTEM_eventlog) \
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(call lib,evaluator) $(call lib,eventlog_mpi) $(NEEDS_trainer) $(SYSTEM_trainer) $(SYSTEM_eventlog) \
 	    -linotifytools
 
 # ---- rules ---------------------------------------------------------------------------------------------------------
 say = @$(if $(V),:,echo "  $1   $@"); mkdir -p $(@D)
 
 MPI_CFLAGS = $(shell $(CONFIG) --cflags ompi-c)
-$(call objects,$(wildcard trainer/strategies/*.c) trainer/main.c): EXTRA = $(MPI_CFLAGS)
+$(call objects,$(wildcard trainer/strategies/*.c) trainer/main.c $(EVENTLOG_MPI_C)): EXTRA = $(MPI_CFLAGS)
 $(B)/tests/mpi/%.o $(B)/bench/%.o: EXTRA = $(MPI_CFLAGS)
 # Loops over channels become vector code, square roots in them too (which errno would forbid); what is computed stays
 # the same (no -ffast-math).
@@ -154,7 +164,7 @@ $(B)/evaluator/%.o: EXTRA =
 $(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE)
 # What libeventlog.so is made of.
 PIC = -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
-$(B)/base/%.o $(B)/eventlog/%.o $(B)/generated/%.o: SHARED = $(PIC)
+$(B)/base/%.o $(B)/eventlog/%.o $(B)/eventlog_mpi/%.o $(B)/generated/%.o: SHARED = $(PIC)
 
 $(B)/%.o: %.c Makefile
 	$(call say,CC  )
@@ -222,11 +232,12 @@ FORCE:
 
 # What is installed: FROM:FOLDER:MODE a word. Links are made as links.
 INSTALLED = $(foreach p,$(PROGRAMS),$p:$(PREFIX)/bin:755) eventlog/eventlog.h:$(PREFIX)/include/eventlog:644 \
-            $(B)/product/libeventlog.a:$(LIBDIR):644 $(B)/product/$(EVENTLOG_SO):$(LIBDIR):644 \
-            $(B)/product/eventlog.pc:$(LIBDIR)/pkgconfig:644
-LINKS     = $(EVENTLOG_SO):$(LIBDIR)/libeventlog.so.0 $(EVENTLOG_SO):$(LIBDIR)/libeventlog.so
+            eventlog_mpi/eventlog_mpi.h:$(PREFIX)/include/eventlog:644 \
+            $(foreach l,$(LIBRARIES),$(B)/product/$l.a:$(LIBDIR):644 $(B)/product/$l.so.$(VERSION):$(LIBDIR):644 \
+            $(B)/product/$(l:lib%=%).pc:$(LIBDIR)/pkgconfig:644)
+LINKS     = $(foreach l,$(LIBRARIES),$l.so.$(VERSION):$(LIBDIR)/$l.so.0 $l.so.$(VERSION):$(LIBDIR)/$l.so)
 part      = $(word $2,$(subst :, ,$1))
-install: all $(B)/product/eventlog.pc
+install: all $(B)/product/eventlog.pc $(B)/product/eventlog_mpi.pc
 	$(Q)$(foreach f,$(INSTALLED),install -D -m $(call part,$f,3) $(call part,$f,1) \
 	    $(DESTDIR)$(call part,$f,2)/$(notdir $(call part,$f,1)) &&) :
 	$(Q)$(foreach f,$(LINKS),ln -sf $(call part,$f,1) $(DESTDIR)$(call part,$f,2) &&) :
@@ -238,7 +249,7 @@ uninstall:
 
 clean:
 	rm -rf build/bin build/lib build/product build/tests build/generated build/double build/fuzz build-*
-	rm -rf $(addprefix build/,base eventlog checkpoint dataset model trainer evaluator bench)
+	rm -rf $(addprefix build/,base eventlog eventlog_mpi checkpoint dataset model trainer evaluator bench)
 
 help:
 	@sed -n 's/^# \(.*\)/\1/p' Makefile | head -3

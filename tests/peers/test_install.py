@@ -21,6 +21,7 @@ EXAMPLES = {
                     **{run: {"scalars": {"accuracy": 10},
                              "hparams": {"_hparams_/session_start_info": 1, "_hparams_/session_end_info": 1}}
                        for run in ("0.1-sgd", "0.1-adam", "0.01-sgd", "0.01-adam")}},
+    "mpi/reduced.c": {"": {"scalars": {"loss": 100, "seconds/slowest rank": 100, "images": 100}, "text": {"notes": 1}}},
     "cpp/training.cpp": {"": {"scalars": {"loss": 100}, "histograms": {"weights": 100}, "text": {"notes": 1}}},
 }
 
@@ -51,17 +52,19 @@ def pkg_config(tree, *words, package="eventlog"):
                           env={**os.environ, "PKG_CONFIG_PATH": f"{tree}{PREFIX}/lib/pkgconfig"}).stdout.split()
 
 
-def run(tree, program, *arguments):
-    done = subprocess.run([program, *arguments], capture_output=True, text=True,
-                          env={**os.environ, "LD_LIBRARY_PATH": f"{tree}{PREFIX}/lib"})
+def run(tree, *words):
+    done = subprocess.run(words, capture_output=True, text=True,
+                          env={**os.environ, "LD_LIBRARY_PATH": f"{tree}{PREFIX}/lib",
+                               "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def build(tree, source, program, static=False):
+def build(tree, source, program, static=False, package="eventlog"):
     compiler = CPP if str(source).endswith(".cpp") else C
     subprocess.run([*compiler, *(["-static"] if static else []), "-o", program, source,
-                    *pkg_config(tree, "--cflags", "--libs", *(["--static"] if static else []))], check=True)
+                    *pkg_config(tree, "--cflags", "--libs", *(["--static"] if static else []), package=package)],
+                   check=True)
     return program
 
 
@@ -80,7 +83,17 @@ def check_log(log, want):
         assert {p: t for p, t in found.items()} == plugins, name
 
 
-@pytest.mark.parametrize("source", EXAMPLES)
+def test_mpi_example(tree, tmp_path):
+    program = build(tree, ROOT / "examples/mpi/reduced.c", tmp_path / "program", package="eventlog_mpi")
+    run(tree, "mpirun", "--oversubscribe", "-q", "-n", "3", program, tmp_path / "log")
+    check_log(tmp_path / "log", EXAMPLES["mpi/reduced.c"])
+
+
+def test_a_plain_logger_links_no_mpi(tree):
+    assert "mpi" not in " ".join(pkg_config(tree, "--static", "--cflags", "--libs"))
+
+
+@pytest.mark.parametrize("source", [name for name in EXAMPLES if not name.startswith("mpi/")])
 @pytest.mark.parametrize("static", [False, True], ids=["shared", "static"])
 def test_example(tree, tmp_path, source, static):
     program = build(tree, ROOT / "examples" / source, tmp_path / "program", static)
@@ -92,7 +105,7 @@ def test_example(tree, tmp_path, source, static):
 
 
 def test_examples_are_all_tried():
-    assert {str(p.relative_to(ROOT / "examples")) for d in ("c", "cpp") for p in (ROOT / "examples" / d).iterdir()
+    assert {str(p.relative_to(ROOT / "examples")) for d in ("c", "cpp", "mpi") for p in (ROOT / "examples" / d).iterdir()
             if p.suffix in (".c", ".cpp")} == set(EXAMPLES)
 
 
@@ -139,25 +152,31 @@ def shown(library, *options):
             if len(w) == 3 and w[1] not in "Aa"}
 
 
-def declared():
-    text = re.sub(r"/\*.*?\*/", "", (ROOT / "eventlog/eventlog.h").read_text(), flags=re.S)
+def declared(header):
+    text = re.sub(r"/\*.*?\*/", "", (ROOT / header).read_text(), flags=re.S)
     return set(re.findall(r"\b(eventlog_\w+)\s*\((?!\*)", text))
 
 
-def test_symbols(tree):
-    """The shared library shows the functions that tests/abi/symbols.txt lists, which are those of the header."""
-    library = tree / PREFIX.lstrip("/") / "lib/libeventlog.so"
-    committed = {tuple(line.split()) for line in (ROOT / "tests/abi/symbols.txt").read_text().splitlines()}
+@pytest.mark.parametrize("name, header, listed", [
+    ("libeventlog", "eventlog/eventlog.h", "symbols.txt"),
+    ("libeventlog_mpi", "eventlog_mpi/eventlog_mpi.h", "symbols_mpi.txt")])
+def test_symbols(tree, name, header, listed):
+    """The shared library shows the functions that the list in tests/abi/ has, which are those of the header."""
+    library = tree / PREFIX.lstrip("/") / f"lib/{name}.so"
+    committed = {tuple(line.split()) for line in (ROOT / "tests/abi" / listed).read_text().splitlines()}
     found = shown(library, "-D")
     assert not committed - found, "programs that were linked with these do not start any more"
-    assert not found - committed, "new: add these lines to tests/abi/symbols.txt, in order"
-    assert {name for name, _ in found} == declared()
-    assert {name for name, _ in shown(library.with_suffix(".a"), "-g")} == declared()
+    assert not found - committed, f"new: add these lines to tests/abi/{listed}, in order"
+    assert {symbol for symbol, _ in found} == declared(header)
+    assert {symbol for symbol, _ in shown(library.with_suffix(".a"), "-g")} == declared(header)
 
 
 def test_soname_and_needed(tree):
     out = subprocess.run(["readelf", "-d", tree / PREFIX.lstrip("/") / "lib/libeventlog.so"], check=True,
                          capture_output=True, text=True).stdout
+    # A program that finds the one finds the other.
+    assert "libeventlog.so.0" in subprocess.run(["readelf", "-d", tree / PREFIX.lstrip("/") / "lib/libeventlog_mpi.so"],
+                                                check=True, capture_output=True, text=True).stdout
     assert re.findall(r"SONAME\).*\[(.*)\]", out) == ["libeventlog.so.0"]
     needed = {re.sub(r"\.so.*", "", name) for name in re.findall(r"NEEDED\).*\[(.*)\]", out)}
     assert needed <= {"libprotobuf-c", "libz", "libpng16", "libm", "libc", "ld-linux-x86-64", "ld-linux-aarch64"}, needed
