@@ -137,9 +137,11 @@ HELPERS   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/peers/*.c tests/fault
 define test_rule
 $$(B)/tests/$1/%: $$(B)/tests/$1/%.o $$(if $$(filter model,$1),$$(call lib,model-double)) $$(NEEDS_$1)
 	$$(call say,LINK)
-	$$(Q)$$(LINK) -o $$@ $$(filter-out $$(call lib,model-double),$$^) $$(SYSTEM_$1) -lcmocka
+	$$(Q)$$(LINK) $$(WRAP) -o $$@ $$(filter-out $$(call lib,model-double),$$^) $$(SYSTEM_$1) -lcmocka
 endef
 $(foreach f,$(TEST_FOLDERS),$(eval $(call test_rule,$f)))
+# Allocation fails in this one where it says.
+$(B)/tests/eventlog/test_event_writer_memory: WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup)
 # Gradient checks run on the double build of the model.
 $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call lib,model-double) $(NEEDS_base)
 	$(call say,LINK)
