@@ -4,33 +4,47 @@
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
 #include "evaluator/metrics.h"
-#include "model/network.h"
+#include "evaluator/scoring.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct builtin_runner {
     const struct model *model;
-    struct network *network;
+    struct scoring *scoring;
+    struct network *network;              /* of scoring */
     struct dataset *data;
     const struct transform *transform;
     int moving_averages, batch_size;
-    size_t examples, width;               /* floats of one image */
-    float *images;                        /* (examples or batch_size, width) */
+    size_t images_taken;                  /* images of the data set */
+    size_t examples;                      /* more than that where some are taken twice */
+    size_t width;                         /* floats of one image */
+    float *images;                        /* (examples, width); NULL: made for each batch */
     int32_t *labels;                      /* (examples) */
-    int resident;                         /* 1: images holds all examples */
     const struct tensor_entry **entries;  /* (variables); valid while a checkpoint is loaded */
 };
 
 /* ---- set up ------------------------------------------------------------------------------------------------------ */
 
-static void transform_images(struct builtin_runner *r, size_t first, size_t count)
+static void transform_images(const struct builtin_runner *r, size_t first, size_t count, float *out)
 {
     size_t bytes = (size_t)r->data->height * (size_t)r->data->width * (size_t)r->data->channels;
 
-    for (size_t i = 0; i < count; i++)
-        r->transform->apply(r->data, r->data->images + (first + i) * bytes, 0, 0, (int64_t)(first + i),
-                            r->images + i * r->width);
+    for (size_t i = 0; i < count; i++) {
+        size_t image = (first + i) % r->images_taken;
+
+        r->transform->apply(r->data, r->data->images + image * bytes, 0, 0, (int64_t)image, out + i * r->width);
+    }
+}
+
+static const float *images_of(const void *context, size_t first, size_t count, float *room)
+{
+    const struct builtin_runner *r = context;
+
+    if (r->images)
+        return r->images + first * r->width;
+    transform_images(r, first, count, room);
+    return room;
 }
 
 static int unknown(const char *what, const char *name, const char *const *names, struct error *e)
@@ -69,30 +83,29 @@ static int open_data(struct builtin_runner *r, const struct builtin_runner_optio
     if (o->num_examples < 0 || (uint64_t)o->num_examples > d->count)
         return error_set(e, ERR_ARG, "--num-examples %lld: the test data of %s has %zu", (long long)o->num_examples,
                          d->name, d->count);
-    r->examples = o->num_examples ? (size_t)o->num_examples : d->count;
+    r->examples = r->images_taken = o->num_examples ? (size_t)o->num_examples : d->count;
     if (!r->examples)
         return error_set(e, ERR_ARG, "the test data of %s has no images", d->name);
+    if (o->tutorial_denominator)
+        r->examples += (BUILTIN_RUNNER_TUTORIAL_BATCH - r->examples % BUILTIN_RUNNER_TUTORIAL_BATCH) %
+                       BUILTIN_RUNNER_TUTORIAL_BATCH;
     r->width = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
     return OK;
 }
 
 static int prepare_images(struct builtin_runner *r, size_t limit, struct error *e)
 {
-    size_t rows;
-
-    r->resident = r->examples <= limit / sizeof(float) / r->width;
-    rows = r->resident ? r->examples : (size_t)r->batch_size;
-    r->images = aligned_alloc(64, (rows * r->width * sizeof(float) + 63) / 64 * 64);
-    r->labels = malloc(r->examples * sizeof *r->labels);
-    if (!r->images || !r->labels)
-        return error_set(e, ERR_NOMEM, "no memory for %zu images of %zu floats", rows, r->width);
+    if (!(r->labels = malloc(r->examples * sizeof *r->labels)))
+        return error_set(e, ERR_NOMEM, "no memory for %zu labels", r->examples);
     for (size_t i = 0; i < r->examples; i++)
-        r->labels[i] = r->data->labels[i];
-    if (r->resident) {
-        transform_images(r, 0, r->examples);
-        dataset_free(r->data); /* the bytes have done their work */
-        r->data = NULL;
-    }
+        r->labels[i] = r->data->labels[i % r->images_taken];
+    if (r->examples > limit / sizeof(float) / r->width)
+        return OK;
+    if (!(r->images = aligned_alloc(64, (r->examples * r->width * sizeof(float) + 63) / 64 * 64)))
+        return error_set(e, ERR_NOMEM, "no memory for %zu images of %zu floats", r->examples, r->width);
+    transform_images(r, 0, r->examples, r->images);
+    dataset_free(r->data); /* the bytes have done their work */
+    r->data = NULL;
     return OK;
 }
 
@@ -102,7 +115,7 @@ static void runner_free(void *context)
 
     if (!r)
         return;
-    network_free(r->network);
+    scoring_free(r->scoring);
     dataset_free(r->data);
     free(r->images);
     free(r->labels);
@@ -217,23 +230,35 @@ static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context,
                            struct error *e)
 {
     struct builtin_runner *r = context;
+    const struct classification *counts;
     struct metrics m;
+    double cross_entropy;
 
-    metrics_init(&m, network_decay_loss(r->network));
-    for (size_t first = 0; first < r->examples; first += (size_t)r->batch_size) {
-        size_t left = r->examples - first, count = left < (size_t)r->batch_size ? left : (size_t)r->batch_size;
-        struct network_batch batch = { .labels = r->labels + first, .count = (int)count };
-        struct network_result result;
-
-        if (tick && tick(tick_context, (double)first / (double)r->examples))
+    scoring_begin(r->scoring);
+    do
+        if (tick && tick(tick_context, scoring_share(r->scoring))) {
+            scoring_end(r->scoring, NULL, NULL);
             return SCORER_STOPPED;
-        if (!r->resident)
-            transform_images(r, first, count);
-        batch.images = r->resident ? r->images + first * r->width : r->images;
-        network_score(r->network, &batch, &result);
-        metrics_add(&m, (int64_t)count, result.correct, result.cross_entropy);
-    }
+        }
+    while (scoring_step(r->scoring));
+    scoring_end(r->scoring, &counts, &cross_entropy);
+    metrics_init(&m, network_decay_loss(r->network));
+    metrics_add(&m, counts->examples, counts->correct, cross_entropy);
     return fill(out, &m, e);
+}
+
+static int open_scoring(struct builtin_runner *r, const struct builtin_runner_options *o, struct error *e)
+{
+    const struct scoring_options options = { .model = r->model, .threads = o->threads ? o->threads : 1,
+                                             .batch_size = r->batch_size };
+    const struct scoring_source source = { images_of, r, r->labels, r->examples };
+    int rc;
+
+    if (options.threads < 1 || options.threads > BUILTIN_RUNNER_THREADS_MAX)
+        return error_set(e, ERR_ARG, "--threads %d: 1 to %d can be used", options.threads, BUILTIN_RUNNER_THREADS_MAX);
+    if ((rc = scoring_new(&r->scoring, &options, &source, e)) == OK)
+        r->network = scoring_network(r->scoring);
+    return rc;
 }
 
 int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *o, struct error *e)
@@ -255,7 +280,7 @@ int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *
     if ((size_t)r->batch_size > r->examples)
         r->batch_size = (int)r->examples;
     if ((rc = prepare_images(r, o->image_bytes ? o->image_bytes : (size_t)512 << 20, e)) != OK ||
-        (rc = network_new(&r->network, r->model, r->batch_size, e)) != OK)
+        (rc = open_scoring(r, o, e)) != OK)
         goto fail;
     network_variables(r->network, &variables);
     if (!(r->entries = calloc(variables + 1, sizeof *r->entries))) {

@@ -23,11 +23,11 @@ enum { EXIT_DONE = 0, EXIT_SOME_FAILED = 1, EXIT_USAGE = 2 };
 
 struct command { /* as given on the command line */
     const char *checkpoint_directory, *eval_directory, *model, *data, *data_directory;
-    int64_t batch_size, num_examples, every, from, until_step, max_evaluations, pid;
+    int64_t batch_size, threads, num_examples, every, from, until_step, max_evaluations, pid;
     double poll, quiet, idle_timeout, min_interval;
     double best_delta;
     const char *done_file, *tags, *wall_time, *best_metric, *best_mode;
-    int once, latest_only, forever, strict, retry_failed, json, moving_averages, inotify;
+    int once, latest_only, forever, strict, retry_failed, json, moving_averages, inotify, tutorial_denominator;
 };
 
 static const char examples[] =
@@ -49,6 +49,10 @@ static const struct option table_template[] = {
       "Default: the model's.", .minimum = 1, .maximum = 65536 },
     { OPTION_INT, .name = "num-examples", .argument = "N", .help = "The first N test images, each once. Default: all.",
       .minimum = 1, .maximum = 1e9 },
+    { OPTION_INT, .name = "threads", .argument = "N", .help = "Share the images among so many threads; results do not "
+      "depend on it. Default: 1.", .minimum = 1, .maximum = BUILTIN_RUNNER_THREADS_MAX },
+    { OPTION_FLAG, .name = "tutorial-denominator", .help = "Count as TensorFlow's CIFAR-10 tutorial does: the number "
+      "of examples rounded up to whole batches of 128, the first ones twice (10,112 of 10,000)." },
     { OPTION_FLAG, .name = "ema", .help = "Moving averages of the variables where the model's reference evaluates "
       "them and the checkpoint has them. On; --no-ema takes the variables themselves." },
     { OPTION_HEADING, .help = "Which checkpoints, all in order of their steps by default:" },
@@ -100,6 +104,7 @@ static void bind_values(struct option *table, struct command *c)
     const struct { const char *name; void *value; } values[] = {
         { "checkpoint-dir", &c->checkpoint_directory }, { "eval-dir", &c->eval_directory }, { "model", &c->model },
         { "data", &c->data }, { "data-dir", &c->data_directory }, { "batch-size", &c->batch_size },
+        { "threads", &c->threads }, { "tutorial-denominator", &c->tutorial_denominator },
         { "num-examples", &c->num_examples }, { "ema", &c->moving_averages }, { "latest-only", &c->latest_only },
         { "every", &c->every }, { "from", &c->from }, { "min-interval", &c->min_interval },
         { "retry-failed", &c->retry_failed }, { "once", &c->once }, { "until-step", &c->until_step },
@@ -240,7 +245,8 @@ static int open_runner(const struct command *c, struct runner *out, struct error
 {
     struct builtin_runner_options options = { .model = c->model, .data = c->data,
                                               .data_directory = c->data_directory, .num_examples = c->num_examples,
-                                              .batch_size = (int)c->batch_size,
+                                              .batch_size = (int)c->batch_size, .threads = (int)c->threads,
+                                              .tutorial_denominator = c->tutorial_denominator,
                                               .moving_averages = c->moving_averages };
     struct scorer scorer;
     int rc = builtin_runner_new(&scorer, &options, e);

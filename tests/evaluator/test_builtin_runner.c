@@ -221,6 +221,52 @@ static void test_batches(void **state)
     assert_int_equal(m.examples, 7);
 }
 
+/* 128 examples of 23 images: five times round, and the first 13 once more. */
+static void test_tutorial_denominator(void **state)
+{
+    struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top };
+    struct metrics parts[2], m, want;
+    const char *weights;
+
+    (void)state;
+    write_checkpoint("cifar10_cnn", 0, NONE);
+    assert_int_equal(run(&options, &parts[0], &weights, NULL), OK);
+    options.num_examples = 128 % IMAGES;
+    assert_int_equal(run(&options, &parts[1], &weights, NULL), OK);
+    metrics_init(&want, parts[0].decay_loss);
+    for (int i = 0; i < 128 / IMAGES; i++)
+        metrics_add(&want, IMAGES, parts[0].correct, parts[0].cross_entropy);
+    metrics_add(&want, options.num_examples, parts[1].correct, parts[1].cross_entropy);
+    options.num_examples = 0;
+    options.tutorial_denominator = 1;
+    for (int resident = 0; resident < 2; resident++)
+        for (options.batch_size = 1; options.batch_size <= 200; options.batch_size += 50) {
+            options.image_bytes = resident ? 0 : 1;
+            assert_int_equal(run(&options, &m, &weights, NULL), OK);
+            assert_int_equal(m.examples, 128);
+            agrees(&m, &want);
+        }
+}
+
+static void test_threads(void **state)
+{
+    struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top,
+                                              .batch_size = 4 };
+    struct metrics want, m;
+    const char *weights;
+
+    (void)state;
+    write_checkpoint("cifar10_cnn", 0, NONE);
+    assert_int_equal(run(&options, &want, &weights, NULL), OK);
+    for (int threads = 2; threads <= 4; threads++)
+        for (int resident = 0; resident < 2; resident++) {
+            options.threads = threads;
+            options.image_bytes = resident ? 0 : 1;
+            assert_int_equal(run(&options, &m, &weights, NULL), OK);
+            assert_memory_equal(&m, &want, sizeof m); /* to the bit */
+        }
+}
+
 static void test_does_not_fit(void **state)
 {
     static const struct { const char *model; enum flaw flaw; const char *words[3]; } cases[] = {
@@ -271,6 +317,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_averages),
         cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_tutorial_denominator),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_does_not_fit),
         cmocka_unit_test(test_set_up),
     };
