@@ -6,6 +6,9 @@
 #define EVENTLOG_COMMANDS(ROW) \
     ROW(inspect, "inspect", "what is in a log: runs, files and how they end, series, damage") \
     ROW(export, "export", "all points as csv, json, a table, a database; also for TensorBoard or Prometheus") \
+    ROW(stats, "stats", "figures of every series: first, last, least and greatest with their steps, mean") \
+    ROW(tags, "tags", "the series of a log, their plugins, names and descriptions") \
+    ROW(hparams, "hparams", "the hyperparameters of the runs, long or as a table with metrics") \
     ROW(compare, "compare", "runs beside each other: a table, or the curves as an SVG picture") \
     ROW(verify, "verify", "what TensorBoard would drop, hide or stumble over: every record, every rule") \
     ROW(repair, "repair", "a damaged event file as a sound one") \

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "eventlog/tool/command.h"
+#include "eventlog/tool/inspect_tree.h"
 #include "eventlog/tool/scan.h"
 
 #include <stdlib.h>
@@ -259,6 +260,7 @@ static int print_runs(struct scan *s, const char *format, struct output *out, si
 {
     struct work w = { .scan = s, .by_kind = !strcmp(format, "tb") };
     const struct scan_sink sink = { &w, begin_file, event, damage, end_file, restart };
+    struct inspect_tree tree = INSPECT_TREE_EMPTY;
     int rc = OK;
 
     begin_document(out, format, s);
@@ -273,6 +275,7 @@ static int print_runs(struct scan *s, const char *format, struct output *out, si
         sift(s, &w.run);
         if (rc == OK)
             rc = !strcmp(format, "json") ? inspect_print_json(out, &w.run, !*matched, e)
+                 : !strcmp(format, "tree") ? inspect_tree_add(&tree, &w.run, e)
                  : !strcmp(format, "tb") ? inspect_print_tensorboard(out, &w.run, e)
                                          : inspect_print_text(out, &w.run, e);
         release_run(&w.run);
@@ -280,6 +283,9 @@ static int print_runs(struct scan *s, const char *format, struct output *out, si
     }
     if (!strcmp(format, "json"))
         output_text(out, "]}\n");
+    if (rc == OK)
+        rc = inspect_tree_print(out, &tree, e);
+    inspect_tree_release(&tree);
     return rc;
 }
 
@@ -287,11 +293,12 @@ int command_inspect(int argc, char **argv)
 {
     struct scan s = { .failed = 0 };
     const char *format = "text", *path = NULL;
-    int json = 0, force = 0;
+    int json = 0, tree = 0, force = 0;
     struct option table[] = {
-        { OPTION_CHOICE, 0, "format", &format, NULL, "text for people, json, or the layout of `tensorboard --inspect` "
-          "(default text)", "text|json|tb", 0, 0, 0 },
+        { OPTION_CHOICE, 0, "format", &format, NULL, "text for people, json, or the layout of `tensorboard --inspect`; "
+          "tree: a line a directory (default text)", "text|json|tb|tree", 0, 0, 0 },
         { OPTION_FLAG, 0, "json", &json, NULL, "the same as --format=json", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "tree", &tree, NULL, "the same as --format=tree", NULL, 0, 0, 0 },
         { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
         { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 },
         { OPTION_TEXT, 'o', "output", &path, "FILE", "to FILE, put there whole by rename (default: standard output)",
@@ -317,9 +324,10 @@ int command_inspect(int argc, char **argv)
         return EXIT_DONE;
     if (rc != OK)
         return scan_fail(&s, &e);
-    if (json)
-        format = "json";
-    s.quiet_damage = strcmp(format, "tb") != 0; /* the other two print it themselves */
+    if (json && tree)
+        return scan_fail(&s, (error_set(&e, ERR_ARG, "--json and --tree: one of them"), &e));
+    format = json ? "json" : tree ? "tree" : format;
+    s.quiet_damage = strcmp(format, "tb") != 0 && strcmp(format, "tree") != 0; /* the others print it themselves */
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) != EXIT_DONE)
         return status;
     if ((rc = output_open(&out, path, force, &e)) == OK) {

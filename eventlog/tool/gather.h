@@ -1,0 +1,24 @@
+/* gather.h - the series of one run after the other, for commands that need a whole run before they say something. */
+#ifndef EVENTLOG_TOOL_GATHER_H
+#define EVENTLOG_TOOL_GATHER_H
+
+#include "eventlog/scalar_series.h"
+#include "eventlog/tool/scan.h"
+
+struct gather {
+    enum scalar_view view;
+    int64_t from_step, to_step; /* points outside are left out */
+    /* A run has been read: series by tag, points in reading order. Those that are not wanted have no points, and seen
+     * and skipped are 0. Not OK ends it. */
+    int (*run)(void *context, const char *name, struct scalar_run *scalars, struct error *e);
+    /* Values that are no points, as scalar_run hands them out, and: forget them, the run is read again. May be NULL. */
+    int (*other)(void *context, const struct scalar_series *s, const struct event *event,
+                 const struct event_value *value, struct error *e);
+    void (*again)(void *context);
+    void *context;
+};
+
+/* Reads the runs of s that are wanted, in order. OK, or what a function returned. */
+int gather_runs(struct scan *s, const struct gather *g, struct error *e);
+
+#endif

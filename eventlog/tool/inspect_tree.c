@@ -1,0 +1,151 @@
+#include "eventlog/tool/inspect_tree.h"
+
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int inspect_tree_add(struct inspect_tree *t, const struct inspect_run *run, struct error *e)
+{
+    struct inspect_leaf *leaf;
+
+    if (t->count == t->capacity) {
+        size_t capacity = t->capacity ? t->capacity * 2 : 64;
+
+        if (!(leaf = realloc(t->leaves, capacity * sizeof *leaf)))
+            return error_set(e, ERR_NOMEM, "out of memory for %zu runs", capacity);
+        t->leaves = leaf;
+        t->capacity = capacity;
+    }
+    leaf = &t->leaves[t->count++];
+    *leaf = (struct inspect_leaf){ .name = run->name, .files = run->file_count };
+    for (size_t i = 0; i < run->file_count; i++) {
+        leaf->bytes += run->files[i].state.size;
+        leaf->damage += run->files[i].damage_count;
+        leaf->partial |= run->files[i].state.offset != run->files[i].state.size;
+    }
+    for (size_t i = 0; i < run->all.count; i++) {
+        const struct scalar_series *s = &run->all.series[i];
+
+        if (!s->seen && !s->skipped)
+            continue;
+        for (size_t k = 0; k < s->count; k++) {
+            int64_t step = s->points[k].step;
+
+            leaf->least = !(leaf->points + k) || step < leaf->least ? step : leaf->least;
+            leaf->most = !(leaf->points + k) || step > leaf->most ? step : leaf->most;
+        }
+        leaf->series++;
+        leaf->points += s->count;
+        leaf->values += s->skipped;
+    }
+    return OK;
+}
+
+void inspect_tree_release(struct inspect_tree *t)
+{
+    free(t->leaves);
+    *t = (struct inspect_tree)INSPECT_TREE_EMPTY;
+}
+
+/* What stands in a directory comes right after it: '/' before any other byte. The log directory itself is first. */
+static int by_path(const void *a, const void *b)
+{
+    const char *x = ((const struct inspect_leaf *)a)->name, *y = ((const struct inspect_leaf *)b)->name;
+    int dot_x = !strcmp(x, "."), dot_y = !strcmp(y, ".");
+
+    if (dot_x || dot_y)
+        return dot_y - dot_x;
+    while (*x && *x == *y) {
+        x++;
+        y++;
+    }
+    return (*x == '/' ? 1 : (unsigned char)*x + 1 - !*x) - (*y == '/' ? 1 : (unsigned char)*y + 1 - !*y);
+}
+
+static void size_text(struct buffer *b, uint64_t bytes)
+{
+    static const char *const units[] = { "bytes", "kB", "MB", "GB", "TB" };
+    double size = (double)bytes;
+    int unit = 0;
+
+    for (; size >= 1000 && unit < 4; unit++)
+        size /= 1000;
+    buffer_format(b, unit ? "%.1f %s" : "%.0f %s", size, units[unit]);
+}
+
+/* A part of a name as JSON writes it, without the quotes: control bytes cannot upset a terminal. */
+static void name_text(struct buffer *b, const char *name, size_t n)
+{
+    struct buffer text = BUFFER_EMPTY;
+
+    json_span(&text, name, n, 0);
+    if (text.length >= 2)
+        buffer_append(b, text.data + 1, text.length - 2);
+    b->failed |= text.failed;
+    buffer_release(&text);
+}
+
+static void count_text(struct buffer *b, uint64_t n, const char *one)
+{
+    buffer_format(b, ", %llu %s%s", (unsigned long long)n, one, n == 1 || !strcmp(one, "series") ? "" : "s");
+}
+
+static void figures(struct buffer *b, const struct inspect_leaf *leaf)
+{
+    buffer_append_text(b, "  ");
+    size_text(b, leaf->bytes);
+    count_text(b, leaf->files, "file");
+    count_text(b, leaf->series, "series");
+    if (leaf->points) {
+        count_text(b, leaf->points, "point");
+        buffer_format(b, ", steps %lld to %lld", (long long)leaf->least, (long long)leaf->most);
+    }
+    if (leaf->values)
+        count_text(b, leaf->values, "other value");
+    if (leaf->damage)
+        buffer_format(b, ", damaged (%zu)", leaf->damage);
+    else if (leaf->partial)
+        buffer_append_text(b, ", stops inside a record");
+}
+
+int inspect_tree_print(struct output *out, struct inspect_tree *t, struct error *e)
+{
+    struct buffer b = BUFFER_EMPTY;
+    const char *before = "";
+    int good;
+
+    if (t->count)
+        qsort(t->leaves, t->count, sizeof *t->leaves, by_path);
+    for (size_t i = 0; i < t->count; i++) {
+        const char *name = t->leaves[i].name;
+        size_t same = 0, depth = 0;
+
+        /* The directories that the run before has shown already: whole parts that both names begin with. */
+        for (size_t k = 0; strcmp(before, ".") != 0; k++) {
+            if ((!before[k] || before[k] == '/') && (!name[k] || name[k] == '/'))
+                same = k;
+            if (!name[k] || name[k] != before[k])
+                break;
+        }
+        for (size_t from = 0; from <= strlen(name); depth++) {
+            size_t n = strcspn(name + from, "/");
+
+            if (from + n > same || !same) {
+                buffer_format(&b, "%*s", (int)(2 * depth), "");
+                name_text(&b, name + from, n);
+                if (!name[from + n])
+                    figures(&b, &t->leaves[i]);
+                else
+                    buffer_append_byte(&b, '/');
+                buffer_append_byte(&b, '\n');
+            }
+            from += n + 1;
+        }
+        before = name;
+    }
+    good = buffer_ok(&b);
+    output_bytes(out, buffer_text(&b), b.length);
+    buffer_release(&b);
+    return good ? OK : error_set(e, ERR_NOMEM, "out of memory for the tree");
+}

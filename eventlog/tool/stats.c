@@ -1,0 +1,231 @@
+/* eventlog stats: a line of figures per series. */
+#include "base/json.h"
+#include "base/number.h"
+#include "eventlog/tool/command.h"
+#include "eventlog/tool/export.h"
+#include "eventlog/tool/gather.h"
+
+#include <math.h>
+#include <string.h>
+
+struct figures {
+    size_t count, nan_count, finite;
+    struct scalar_point first, last, min, max; /* min, max: of what is no NaN, the first of equals */
+    double mean, std;                          /* of what is finite; std over n - 1 */
+};
+
+struct work {
+    struct export style; /* for the fields of CSV */
+    struct output *out;
+    const char *format;
+    uint64_t series;
+};
+
+static void compute(const struct scalar_series *s, struct figures *f)
+{
+    double sum = 0, squares = 0;
+
+    memset(f, 0, sizeof *f);
+    f->count = s->count;
+    f->first = s->points[0];
+    f->last = s->points[s->count - 1];
+    for (size_t i = 0; i < s->count; i++) {
+        const struct scalar_point *p = &s->points[i];
+
+        if (isnan(p->value)) {
+            f->nan_count++;
+            continue;
+        }
+        if (i == f->nan_count) /* the first that is none */
+            f->min = f->max = *p;
+        if (p->value < f->min.value)
+            f->min = *p;
+        if (p->value > f->max.value)
+            f->max = *p;
+        if (isfinite(p->value)) {
+            sum += p->value;
+            f->finite++;
+        }
+    }
+    f->mean = sum / (double)f->finite;
+    for (size_t i = 0; i < s->count; i++)
+        if (isfinite(s->points[i].value))
+            squares += (s->points[i].value - f->mean) * (s->points[i].value - f->mean);
+    f->std = sqrt(squares / (double)(f->finite - 1));
+}
+
+/* ---- a series as a row or an object ---------------------------------------------------------------------------- */
+
+enum { COLUMNS = 14 };
+static const char *const columns[COLUMNS] = { "run", "tag", "count", "nan_count", "first_step", "first", "last_step",
+                                              "last", "min_step", "min", "max_step", "max", "mean", "std" };
+
+/* The text of a column from `count` on, as JSON or CSV; empty where there is no such figure. */
+static size_t column_text(const struct figures *f, int column, int json, char *out)
+{
+    const struct scalar_point *points[] = { &f->first, &f->last, &f->min, &f->max };
+    struct buffer text = BUFFER_EMPTY;
+    const struct scalar_point *p;
+    double v;
+
+    if (column == 2 || column == 3)
+        return (size_t)export_integer((int64_t)(column == 2 ? f->count : f->nan_count), out);
+    if (column >= 12) {
+        if (f->finite < (column == 12 ? 1 : 2))
+            return 0;
+        v = column == 12 ? f->mean : f->std;
+    } else {
+        p = points[(column - 4) / 2];
+        if (column >= 8 && f->nan_count == f->count)
+            return 0;
+        if (column % 2 == 0)
+            return (size_t)export_integer(p->step, out);
+        v = p->value;
+    }
+    if (!json)
+        return (size_t)number_text(v, out);
+    json_double(&text, v);
+    memcpy(out, buffer_text(&text), text.length);
+    v = (double)text.length;
+    buffer_release(&text);
+    return (size_t)v;
+}
+
+static void object(struct buffer *b, const char *run, const struct scalar_series *s, const struct figures *f)
+{
+    char text[40];
+
+    buffer_append_text(b, "{\"run\":");
+    json_text(b, run);
+    buffer_append_text(b, ",\"tag\":");
+    json_span(b, s->tag, s->tag_length, 0);
+    for (int i = 2; i < COLUMNS; i++) {
+        size_t n = column_text(f, i, 1, text);
+
+        buffer_format(b, ",\"%s\":%.*s", columns[i], n ? (int)n : 4, n ? text : "null");
+    }
+    buffer_append_text(b, "}");
+}
+
+static void row(struct work *w, struct buffer *b, const char *run, const struct scalar_series *s,
+                const struct figures *f)
+{
+    char text[40];
+
+    export_field(&w->style, b, run, strlen(run));
+    buffer_append_byte(b, ',');
+    export_field(&w->style, b, s->tag, s->tag_length);
+    for (int i = 2; i < COLUMNS; i++) {
+        buffer_append_byte(b, ',');
+        buffer_append(b, text, column_text(f, i, 0, text));
+    }
+    buffer_append_byte(b, '\n');
+}
+
+static int one_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
+{
+    struct work *w = context;
+
+    for (size_t i = 0; i < scalars->count; i++) {
+        const struct scalar_series *s = &scalars->series[i];
+        struct buffer b = BUFFER_EMPTY;
+        struct figures f;
+        int good;
+
+        if (!s->count)
+            continue;
+        compute(s, &f);
+        if (!strcmp(w->format, "csv")) {
+            row(w, &b, name, s, &f);
+        } else {
+            buffer_append_text(&b, !strcmp(w->format, "jsonl") ? "" : w->series ? ",\n" : "[\n");
+            object(&b, name, s, &f);
+            buffer_append_text(&b, !strcmp(w->format, "jsonl") ? "\n" : "");
+        }
+        good = buffer_ok(&b);
+        output_bytes(w->out, buffer_text(&b), b.length);
+        buffer_release(&b);
+        if (!good)
+            return error_set(e, ERR_NOMEM, "out of memory for a row");
+        w->series++;
+    }
+    return OK;
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------------- */
+
+static int write_stats(struct scan *s, struct work *w, const struct gather *g, const char *path, int force,
+                       struct error *e)
+{
+    int status, rc = output_open(&w->out, path, force, e);
+
+    if (rc != OK)
+        return scan_fail(s, e);
+    for (int i = 0; !strcmp(w->format, "csv") && i < COLUMNS; i++) {
+        output_text(w->out, i ? "," : "");
+        output_text(w->out, columns[i]);
+    }
+    output_text(w->out, !strcmp(w->format, "csv") ? "\n" : "");
+    rc = gather_runs(s, g, e);
+    if (!strcmp(w->format, "json"))
+        output_text(w->out, w->series ? "\n]\n" : "[]\n");
+    status = scan_status(s, w->series > 0);
+    if (rc == OK)
+        rc = output_close(w->out, status != EXIT_USAGE || !path, e);
+    else
+        output_close(w->out, 0, NULL);
+    return rc == OK ? status : scan_fail(s, e);
+}
+
+int command_stats(int argc, char **argv)
+{
+    struct scan s = { .failed = 0 };
+    struct work w = { .format = "csv" };
+    struct gather g = { .from_step = INT64_MIN, .to_step = INT64_MAX, .run = one_run, .context = &w };
+    const char *path = NULL, *view = "all";
+    int json = 0, force = 0;
+    struct option table[] = {
+        { OPTION_CHOICE, 0, "format", &w.format, NULL, "a row or an object a series (default csv)",
+          "csv|json|jsonl", 0, 0,
+          0 },
+        { OPTION_FLAG, 0, "json", &json, NULL, "the same as --format=json", NULL, 0, 0, 0 },
+        { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
+        { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 },
+        { OPTION_INT, 0, "from-step", &g.from_step, "N", "only points at this step and later ones", NULL, 0, 0, 0 },
+        { OPTION_INT, 0, "to-step", &g.to_step, "N", "only points at this step and earlier ones", NULL, 0, 0, 0 },
+        { OPTION_CHOICE, 0, "view", &view, NULL, "every point; what TensorBoard would show; or what restarts meant "
+          "(default all)", "all|tensorboard|session", 0, 0, 0 },
+        { OPTION_TEXT, 'o', "output", &path, "FILE", "to FILE, put there whole by rename; .gz compresses (default: "
+          "standard "
+          "output)", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 'f', "force", &force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
+    };
+    const struct options options = {
+        .program = "eventlog stats", .usage = "[OPTION...] PATH...",
+        .summary = "Figures of every series of numbers: how many points and NaN; first and last in reading order; "
+        "least and "
+                   "greatest with the step where they first stand; mean and standard deviation (over n - 1) of what is "
+                   "finite. Status 1: nothing matched, or damage; 2: usage or I/O.",
+        .examples = "  eventlog stats logs --tag='*acc*'\n"
+                    "  eventlog stats logs --json | jq -r '.[] | select(.nan_count > 0) | .run + \" \" + .tag'\n",
+        .table = table, .count = sizeof table / sizeof *table,
+        .least = 1, .wanted = "which log directory?",
+    };
+    struct error e = { 0 };
+    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+
+    log_init(&s.log, options.program, 2);
+    if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc != OK)
+        return scan_fail(&s, &e);
+    if (json)
+        w.format = "json";
+    if (path && !strcmp(path, "-"))
+        path = NULL;
+    g.view = scalar_view_of(view);
+    if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
+        status = write_stats(&s, &w, &g, path, force, &e);
+    scan_close(&s);
+    return status;
+}

@@ -1,0 +1,167 @@
+/* eventlog tags: the series of a log with their plugin and what their metadata says. */
+#include "base/json.h"
+#include "eventlog/summary_metadata.h"
+#include "eventlog/tool/command.h"
+#include "eventlog/tool/export.h"
+#include "eventlog/tool/gather.h"
+
+#include <string.h>
+
+struct work {
+    struct export style; /* for the fields of CSV */
+    struct buffer text;
+    const char *format, *plugin;
+    uint64_t series;
+    int any_run;
+};
+
+static void write_csv(struct work *w, const char *run, const struct scalar_series *s, const struct summary_metadata *m)
+{
+    export_field(&w->style, &w->text, run, strlen(run));
+    buffer_append_byte(&w->text, ',');
+    export_field(&w->style, &w->text, s->tag, s->tag_length);
+    buffer_append_byte(&w->text, ',');
+    export_field(&w->style, &w->text, s->plugin, strlen(s->plugin));
+    buffer_append_byte(&w->text, ',');
+    export_field(&w->style, &w->text, (const char *)m->display_name.bytes, m->display_name.length);
+    buffer_append_byte(&w->text, ',');
+    export_field(&w->style, &w->text, (const char *)m->description.bytes, m->description.length);
+    buffer_append_byte(&w->text, '\n');
+}
+
+static void write_tensorboard(struct work *w, const struct scalar_series *s, const struct summary_metadata *m)
+{
+    json_span(&w->text, s->tag, s->tag_length, 1);
+    buffer_append_text(&w->text, ": {\"displayName\": ");
+    json_span(&w->text, (const char *)m->display_name.bytes, m->display_name.length, 1);
+    buffer_append_text(&w->text, ", \"description\": ");
+    json_span(&w->text, (const char *)m->description.bytes, m->description.length, 1);
+    buffer_append_byte(&w->text, '}');
+}
+
+static void write_object(struct work *w, const char *run, const struct scalar_series *s,
+                         const struct summary_metadata *m)
+{
+    buffer_append_text(&w->text, "{\"run\":");
+    json_text(&w->text, run);
+    buffer_append_text(&w->text, ",\"tag\":");
+    json_span(&w->text, s->tag, s->tag_length, 0);
+    buffer_append_text(&w->text, ",\"plugin\":");
+    json_text(&w->text, s->plugin);
+    buffer_append_text(&w->text, ",\"display_name\":");
+    json_span(&w->text, (const char *)m->display_name.bytes, m->display_name.length, 0);
+    buffer_append_text(&w->text, ",\"description\":");
+    json_span(&w->text, (const char *)m->description.bytes, m->description.length, 0);
+    buffer_append_byte(&w->text, '}');
+}
+
+static int one_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
+{
+    struct work *w = context;
+    int any = 0;
+
+    for (size_t i = 0; i < scalars->count; i++) {
+        const struct scalar_series *s = &scalars->series[i];
+        struct summary_metadata m;
+
+        if ((!s->seen && !s->skipped) || (w->plugin && strcmp(s->plugin, w->plugin) != 0))
+            continue;
+        summary_metadata_read(&m, (const uint8_t *)(s->metadata ? s->metadata : ""), s->metadata_length);
+        if (!strcmp(w->format, "csv")) {
+            write_csv(w, name, s, &m);
+        } else if (!strcmp(w->format, "json")) {
+            buffer_append_text(&w->text, w->series ? ",\n" : "[\n");
+            write_object(w, name, s, &m);
+        } else {
+            if (!any) {
+                buffer_append_text(&w->text, w->any_run ? ", " : "");
+                json_span(&w->text, name, strlen(name), 1);
+            }
+            buffer_append_text(&w->text, any ? ", " : ": {");
+            write_tensorboard(w, s, &m);
+        }
+        w->any_run = any = 1;
+        w->series++;
+    }
+    if (any && !strcmp(w->format, "tb-json"))
+        buffer_append_byte(&w->text, '}');
+    return buffer_ok(&w->text) ? OK : error_set(e, ERR_NOMEM, "out of memory for the tags of run %s", name);
+}
+
+static int write_tags(struct scan *s, struct work *w, const char *path, int force, struct error *e)
+{
+    const struct gather g = { .from_step = INT64_MIN, .to_step = INT64_MAX, .run = one_run, .context = w };
+    struct output *out;
+    int status, rc = output_open(&out, path, force, e);
+
+    if (rc != OK)
+        return scan_fail(s, e);
+    buffer_append_text(&w->text, !strcmp(w->format, "csv")       ? "run,tag,plugin,display_name,description\n"
+                                 : !strcmp(w->format, "tb-json") ? "{"
+                                                                 : "");
+    rc = gather_runs(s, &g, e);
+    buffer_append_text(&w->text, !strcmp(w->format, "tb-json") ? "}"
+                                 : strcmp(w->format, "json")   ? ""
+                                 : w->series                   ? "\n]\n"
+                                                               : "[]\n");
+    output_bytes(out, buffer_text(&w->text), w->text.length);
+    status = scan_status(s, w->series > 0);
+    if (rc == OK)
+        rc = output_close(out, status != EXIT_USAGE || !path, e);
+    else
+        output_close(out, 0, NULL);
+    return rc == OK ? status : scan_fail(s, e);
+}
+
+int command_tags(int argc, char **argv)
+{
+    struct scan s = { .failed = 0 };
+    struct work w = { .format = "csv" };
+    const char *path = NULL;
+    int json = 0, force = 0;
+    struct option table[] = {
+        { OPTION_CHOICE, 0, "format", &w.format, NULL, "a row or an object a series; tb-json: as TensorBoard's scalars "
+          "plugin answers, numbers only (default csv)", "csv|json|tb-json", 0, 0, 0 },
+        { OPTION_FLAG, 0, "json", &json, NULL, "the same as --format=json", NULL, 0, 0, 0 },
+        { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
+        { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 },
+        { OPTION_TEXT, 0, "plugin", &w.plugin, "NAME", "only series of that plugin: scalars, images, text, ...",
+          NULL, 0, 0,
+          0 },
+        { OPTION_TEXT, 'o', "output", &path, "FILE", "to FILE, put there whole by rename; .gz compresses (default: "
+          "standard "
+          "output)", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 'f', "force", &force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
+    };
+    const struct options options = {
+        .program = "eventlog tags", .usage = "[OPTION...] PATH...",
+        .summary = "Lists the series of a log: run, tag, the plugin that shows it, and the name and description "
+        "that its "
+                   "metadata holds. Status 1: nothing matched, or damage; 2: usage or I/O.",
+        .examples = "  eventlog tags logs\n  eventlog tags logs --plugin=images\n",
+        .table = table, .count = sizeof table / sizeof *table,
+        .least = 1, .wanted = "which log directory?",
+    };
+    struct error e = { 0 };
+    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+
+    log_init(&s.log, options.program, 2);
+    if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (json)
+        w.format = "json";
+    if (rc == OK && !strcmp(w.format, "tb-json")) {
+        if (w.plugin && strcmp(w.plugin, "scalars") != 0)
+            rc = error_set(&e, ERR_ARG, "--format=tb-json lists the plugin scalars only");
+        w.plugin = "scalars";
+    }
+    if (rc != OK)
+        return scan_fail(&s, &e);
+    if (path && !strcmp(path, "-"))
+        path = NULL;
+    if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
+        status = write_tags(&s, &w, path, force, &e);
+    buffer_release(&w.text);
+    scan_close(&s);
+    return status;
+}
