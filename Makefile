@@ -215,9 +215,9 @@ lint:
 	$(Q)python3 tests/lint.py --cc '$(CC)'
 
 # Every parser under libFuzzer (clang), SECONDS each, with objects of its own. A crash leaves its input in build/.
-$(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(NEEDS_eventlog) $(call lib,checkpoint) $(call lib,dataset)
+$(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(call lib,evaluator) $(NEEDS_eventlog) $(call lib,checkpoint) $(call lib,dataset)
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< $(call lib,eventlog) $(call lib,checkpoint) \
+	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< $(call lib,evaluator) $(call lib,eventlog) $(call lib,checkpoint) \
 	    $(call lib,dataset) $(call lib,proto) $(NEEDS_base) $(SYSTEM_eventlog) $(SYSTEM_checkpoint)
 fuzzers: $(FUZZ)
 fuzz:

@@ -198,6 +198,8 @@ static void drop(struct evaluation_watch *w, struct evaluation_flight *flight)
     queue_item_release(&flight->item);
     evaluation_release(&flight->evaluation);
     ledger_record_release(&flight->record);
+    free(flight->path);
+    free(flight->witness);
     free(flight);
 }
 
@@ -319,6 +321,9 @@ static int prepare(struct evaluation_watch *w, struct evaluation_flight *f, stru
         r->status = LEDGER_FAILED;
         snprintf(r->reason, sizeof r->reason, "the loss is NaN");
     }
+    for (size_t i = 0; i < r->metrics.count; i++)
+        if (isnan(r->metrics.items[i].value) && loss != &r->metrics.items[i])
+            evaluation_watch_say(w, "%s: %s is NaN", r->checkpoint, r->metrics.items[i].name);
     if ((rc = add_best(w, r, e)) != OK)
         return rc;
     r->run = evaluation_log_run(w->points, r->step);
@@ -431,30 +436,43 @@ static const char *skip(struct evaluation_watch *w, const struct queue_item *ite
     return NULL;
 }
 
+/* Room for one more, and the paths of its job. ERR_NOMEM: nothing is taken. */
+static int make_flight(struct evaluation_watch *w, const struct queue_item *item, struct evaluation_flight **out,
+                       struct error *e)
+{
+    size_t capacity = w->flight_capacity ? w->flight_capacity * 2 : 4;
+    struct evaluation_flight *f = calloc(1, sizeof *f), **grown;
+
+    if (f && w->flight_count == w->flight_capacity && (grown = realloc(w->flights, capacity * sizeof(void *)))) {
+        w->flights = grown;
+        w->flight_capacity = capacity;
+    }
+    if (f && w->flight_count < w->flight_capacity &&
+        asprintf(&f->path, "%s/%s", w->settings.checkpoint_directory, item->name) >= 0) {
+        if (asprintf(&f->witness, "%s.index", f->path) >= 0) {
+            *out = f;
+            return OK;
+        }
+        free(f->path);
+    }
+    free(f);
+    return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
+}
+
 static int take_off(struct evaluation_watch *w, const struct queue_item *item, struct evaluation_flight **out,
                     struct error *e)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
-    struct evaluation_flight *f = calloc(1, sizeof *f);
+    struct evaluation_flight *f = NULL;
     size_t i = w->flight_count;
+    int rc;
 
-    if (f && w->flight_count == w->flight_capacity) {
-        size_t capacity = w->flight_capacity ? w->flight_capacity * 2 : 4;
-        struct evaluation_flight **grown = realloc(w->flights, capacity * sizeof(void *));
-
-        if (!grown) {
-            free(f);
-            f = NULL;
-        } else {
-            w->flights = grown;
-            w->flight_capacity = capacity;
-        }
-    }
-    if (!f)
-        return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
+    if ((rc = make_flight(w, item, &f, e)) != OK)
+        return rc;
     f->item = *item;
     f->evaluation = (struct evaluation){ .examples = -1, .correct = -1 };
     f->job = (struct runner_job){ .name = f->item.name, .directory = w->settings.checkpoint_directory,
+                                  .path = f->path, .witness = f->witness,
                                   .eval_directory = w->settings.eval_directory, .step = item->step,
                                   .index = (int64_t)(s->done + s->failed + s->gone + w->flight_count),
                                   .bundle = item->bundle };

@@ -52,7 +52,8 @@ struct evaluation_flight {
     size_t slot;                  /* of the runner, while it is RUNNING */
     double begin;                 /* monotonic */
     struct queue_item item;       /* files held open */
-    struct runner_job job;        /* points into item */
+    char *path, *witness;         /* of the job; owned */
+    struct runner_job job;        /* points into what stands here */
     struct evaluation evaluation; /* once landed */
     struct ledger_record record;  /* its metrics are its own, with best_NAME among them once prepared */
 };

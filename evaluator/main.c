@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "dataset/dataset.h"
 #include "evaluator/builtin_runner.h"
+#include "evaluator/command_runner.h"
 #include "evaluator/evaluation_loop.h"
 #include "evaluator/thread_runner.h"
 #include "model/model.h"
@@ -25,14 +26,17 @@ struct command { /* as given on the command line */
     const char *checkpoint_directory, *eval_directory, *model, *data, *data_directory;
     int64_t batch_size, threads, num_examples, every, from, until_step, max_evaluations, pid;
     double poll, quiet, idle_timeout, min_interval;
-    double best_delta;
+    double best_delta, exec_timeout;
+    int64_t retries, jobs;
+    const char *exec;
     const char *done_file, *tags, *wall_time, *best_metric, *best_mode;
     int once, latest_only, forever, strict, retry_failed, json, moving_averages, inotify, tutorial_denominator;
 };
 
 static const char examples[] =
     "  evaluator --checkpoint-dir ckpt --eval-dir logs/run/eval --model resnet32 --data cifar10 --data-dir data\n"
-    "  evaluator --checkpoint-dir ckpt --eval-dir eval --model lenet --data fashion-mnist --once --json\n";
+    "  evaluator --checkpoint-dir ckpt --eval-dir eval --model lenet --data fashion-mnist --once --json\n"
+    "  evaluator --checkpoint-dir ckpt --eval-dir eval --exec 'python3 evaluate.py {checkpoint}' --jobs 2\n";
 
 static const struct option table_template[] = {
     { OPTION_HEADING, .help = "What is evaluated:" },
@@ -55,6 +59,17 @@ static const struct option table_template[] = {
       "of examples rounded up to whole batches of 128, the first ones twice (10,112 of 10,000)." },
     { OPTION_FLAG, .name = "ema", .help = "Moving averages of the variables where the model's reference evaluates "
       "them and the checkpoint has them. On; --no-ema takes the variables themselves." },
+    { OPTION_HEADING, .help = "Or evaluated by a command, in place of --model and --data:" },
+    { OPTION_TEXT, .name = "exec", .argument = "COMMAND", .help = "Run this for each checkpoint, with {checkpoint}, "
+      "{step}, {index}, {eval_dir} and {name} replaced; the same stand in the environment as EVALUATOR_CHECKPOINT and "
+      "so on. Words are split as a shell does, and no shell runs; for one: sh -c '...'. Its standard output gives the "
+      "metrics, a line each: 'accuracy 0.91', 'accuracy=0.91', or an object of JSON; EVAL/logs/ keeps what it says." },
+    { OPTION_DOUBLE, .name = "exec-timeout", .argument = "SECONDS", .help = "End a command, and all of its process "
+      "group, that runs longer: SIGTERM, and SIGKILL after 5 s. Default: never.", .minimum = 0, .maximum = 1e9 },
+    { OPTION_INT, .name = "retries", .argument = "N", .help = "Run a command that failed so many times more, after 1, "
+      "2, 4, ... s. Default: 0.", .minimum = 0, .maximum = 1e6 },
+    { OPTION_INT, .name = "jobs", .argument = "N", .help = "Run so many commands at a time; results are recorded in "
+      "the order of the steps. Default: 1.", .minimum = 1, .maximum = COMMAND_JOBS_MAX },
     { OPTION_HEADING, .help = "Which checkpoints, all in order of their steps by default:" },
     { OPTION_FLAG, .name = "latest-only", .help = "Of those that wait, only the newest." },
     { OPTION_INT, .name = "every", .argument = "N", .help = "The first, and then every N-th that is found.",
@@ -111,6 +126,7 @@ static void bind_values(struct option *table, struct command *c)
         { "idle-timeout", &c->idle_timeout }, { "done-file", &c->done_file }, { "pid", &c->pid },
         { "max-evaluations", &c->max_evaluations }, { "forever", &c->forever }, { "strict", &c->strict },
         { "poll-interval", &c->poll }, { "quiet-time", &c->quiet }, { "inotify", &c->inotify }, { "tags", &c->tags },
+        { "exec", &c->exec }, { "exec-timeout", &c->exec_timeout }, { "retries", &c->retries }, { "jobs", &c->jobs },
         { "best-metric", &c->best_metric }, { "best-mode", &c->best_mode }, { "best-delta", &c->best_delta },
         { "wall-time", &c->wall_time }, { "json", &c->json },
     };
@@ -150,8 +166,13 @@ static int check_command(const struct command *c, int positional, char **argv, s
     if (!c->checkpoint_directory || !c->eval_directory)
         return error_set(e, ERR_ARG, "--%s is missing; see --help",
                          c->checkpoint_directory ? "eval-dir" : "checkpoint-dir");
-    if ((rc = check_name("model", c->model, model_names(), e)) != OK ||
-        (rc = check_name("data", c->data, dataset_names(), e)) != OK)
+    if (c->exec && (c->model || c->data))
+        return error_set(e, ERR_ARG, "--exec evaluates by a command, --model and --data by a built-in model; give one "
+                         "of the two");
+    if (!c->exec && (c->exec_timeout > 0 || c->retries || c->jobs))
+        return error_set(e, ERR_ARG, "--exec-timeout, --retries and --jobs are for --exec");
+    if (!c->exec && ((rc = check_name("model", c->model, model_names(), e)) != OK ||
+        (rc = check_name("data", c->data, dataset_names(), e)) != OK))
         return rc;
     if (stat(c->checkpoint_directory, &st) == 0 && !S_ISDIR(st.st_mode))
         return error_set(e, ERR_ARG, "%s: is not a directory", c->checkpoint_directory);
@@ -217,7 +238,7 @@ static struct evaluation_watch_settings settings(const struct command *c)
         .latest_only = c->latest_only, .every = c->every, .from = c->from, .min_interval = c->min_interval,
         .retry_failed = c->retry_failed, .strict = c->strict, .json = c->json, .retry_seconds = 1,
         .best = { c->best_metric, c->best_mode && !strcmp(c->best_mode, "min"), c->best_delta },
-        .tags = evaluation_tags_find(c->tags),
+        .tags = c->exec && !c->tags ? evaluation_tags_plain() : evaluation_tags_find(c->tags),
         .checkpoint_time = c->wall_time && !strcmp(c->wall_time, "checkpoint"),
     };
 }
@@ -248,9 +269,14 @@ static int open_runner(const struct command *c, struct runner *out, struct error
                                               .batch_size = (int)c->batch_size, .threads = (int)c->threads,
                                               .tutorial_denominator = c->tutorial_denominator,
                                               .moving_averages = c->moving_averages };
+    struct command_runner_options command = { .command = c->exec, .jobs = (size_t)c->jobs,
+                                              .timeout = c->exec_timeout, .retries = c->retries };
     struct scorer scorer;
-    int rc = builtin_runner_new(&scorer, &options, e);
+    int rc;
 
+    if (c->exec)
+        return command_runner_new(out, &command, e);
+    rc = builtin_runner_new(&scorer, &options, e);
     return rc == OK ? thread_runner_new(out, &scorer, e) : rc;
 }
 
@@ -284,7 +310,8 @@ int main(int argc, char **argv)
                          .best_metric = EVALUATION_PRECISION };
     struct option table[OPTIONS];
     struct options options = {
-        .program = "evaluator", .usage = "--checkpoint-dir DIR --eval-dir DIR --model NAME --data NAME [OPTION...]",
+        .program = "evaluator",
+        .usage = "--checkpoint-dir DIR --eval-dir DIR (--model NAME --data NAME | --exec COMMAND) [OPTION...]",
         .summary = "Watches a directory of checkpoints beside a running training and scores every one of them, once "
                    "each, lowest step first; writes scalars for TensorBoard and one line of JSON for each. Started "
                    "again, it goes on where it stopped. Exit status: 0 all evaluated, 1 some failed, 2 wrong usage or "

@@ -13,6 +13,8 @@
 struct runner_job { /* all borrowed until the slot is idle again */
     const char *name;             /* "model.ckpt-700" */
     const char *directory;        /* where it was found */
+    const char *path;             /* of the checkpoint, as a command gets it: "CKPT/model.ckpt-700" */
+    const char *witness;          /* a file or directory that is there as long as the checkpoint is */
     const char *eval_directory;   /* where the ledger is */
     int64_t step;
     int64_t index;                /* evaluations of this eval_directory before it, those in other slots included */

@@ -1,0 +1,80 @@
+/* Words of a command as a shell splits them, and the placeholders in them. */
+#include "evaluator/command_words.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct { const char *text, *want; } cases[] = { /* want: each word in <>, or "!" and a word of the error */
+    { "a", "<a>" },
+    { "  python3 -u\teval.py\n{step} ", "<python3><-u><eval.py><{step}>" },
+    { "a 'b c' \"d e\" f\\ g", "<a><b c><d e><f g>" },
+    { "a''b '' \"\"", "<ab><><>" },
+    { "'a\\b' \"a\\\"b\\\\c\\d\" \\'", "<a\\b><a\"b\\c\\d><'>" },
+    { "sh -c 'echo \"$X\" | cat'", "<sh><-c><echo \"$X\" | cat>" },
+    { "a$b *.c ~ #x", "<a$b><*.c><~><#x>" },
+    { "", "!empty" }, { " \t\n", "!empty" }, { "a 'b", "!quote (')" }, { "a \"b", "!quote (\")" },
+    { "a\\", "!backslash" }, { "\"a\\\"", "!quote" },
+};
+
+static void test_split(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error e = { 0 };
+        char got[256] = "", **words;
+        size_t used = 0;
+        int rc = command_words_split(cases[i].text, &words, &e);
+
+        if (*cases[i].want == '!') {
+            assert_int_equal(rc, ERR_ARG);
+            assert_null(words);
+            assert_non_null(strstr(e.message, cases[i].want + 1));
+            continue;
+        }
+        assert_int_equal(rc, OK);
+        for (size_t k = 0; words[k]; k++)
+            used += (size_t)snprintf(got + used, sizeof got - used, "<%s>", words[k]);
+        assert_string_equal(got, cases[i].want);
+        command_words_free(words);
+    }
+}
+
+static void test_fill(void **state)
+{
+    static const struct command_value values[] = { { "checkpoint", "my dir/it's {step}" }, { "step", "700" } };
+    char *const words[] = { (char[]){ "{step}" }, (char[]){ "--x={checkpoint}:{step}" },
+                                   (char[]){ "{other} {step {} {\"a\":1}" }, NULL };
+    const struct { char *word; const char *near; } wrong[] = {
+        { (char[]){ "{chekpoint}" }, "{checkpoint}" }, { (char[]){ "x{setp}" }, "{step}" },
+        { (char[]){ "{print} {next} {}" }, NULL }, { (char[]){ "{step}{checkpoint}" }, NULL },
+        { (char[]){ "{\"step\":{step}}" }, NULL },
+    };
+    char **out;
+
+    (void)state;
+    assert_int_equal(command_words_fill(words, values, 2, &out, NULL), OK);
+    assert_string_equal(out[0], "700");
+    assert_string_equal(out[1], "--x=my dir/it's {step}:700"); /* what was put in is not looked at again */
+    assert_string_equal(out[2], "{other} {step {} {\"a\":1}");
+    assert_null(out[3]);
+    command_words_free(out);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char *const one[] = { wrong[i].word, NULL };
+        struct error e = { 0 };
+
+        assert_int_equal(command_words_check(one, values, 2, &e), wrong[i].near ? ERR_ARG : OK);
+        if (wrong[i].near)
+            assert_non_null(strstr(e.message, wrong[i].near));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_split), cmocka_unit_test(test_fill) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+"""The evaluator with --exec: metrics from any command, its process group, deadline, retries, logs, and the order of
+results with several at a time."""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+from test_evaluator import DEADLINE, EVALUATOR, Evaluator, ledger, points, start_writing, steps, wait_for, write
+
+assert DEADLINE and EVALUATOR
+
+
+class Exec(Evaluator):
+    """An evaluator that runs a command; the rest as in Evaluator."""
+
+    def __init__(self, directory, command, *arguments, evaluation="eval", checkpoints="ckpt", **keywords):
+        self.log_path = directory / "log"
+        self.log_path.touch()
+        self.log_start = self.log_path.stat().st_size
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                [EVALUATOR, "--checkpoint-dir", directory / checkpoints, "--eval-dir", directory / evaluation,
+                 "--exec", command, *map(str, arguments)], stdout=subprocess.PIPE, stderr=log, text=True, **keywords)
+
+
+def script(directory, text):
+    """A shell script of these lines; returns the command that runs it."""
+    path = directory / "score.sh"
+    path.write_text(text)
+    return f"sh '{path}'"
+
+
+def log_of(directory, step):
+    return (directory / "eval" / "logs" / f"{step}-model.ckpt-{step}.log").read_text()
+
+
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def test_values(tmp_path):
+    """Placeholders, environment, metrics in their order, the best of one of them, tags, log files."""
+    directory = tmp_path / "with 'blanks'"
+    directory.mkdir()
+    write(directory, "--last", 300)
+    command = script(tmp_path, 'echo talk; echo warning >&2; echo "words $*"\n'
+                               'test "$1" = "$EVALUATOR_CHECKPOINT" -a "$2" = "$EVALUATOR_STEP" || exit 9\n'
+                               'test "$3" = "$EVALUATOR_INDEX" -a "$4" = "$EVALUATOR_EVAL_DIR" || exit 8\n'
+                               'test -f "$1.index" -a -d "$4" || exit 7\n'
+                               'echo "wer $((500 - $2))"; echo "{\\"loss\\": 0.5, \\"index\\": $3}"\n')
+    with Exec(directory, command + " {checkpoint} {step} {index} {eval_dir} {name}", "--once", "--best-metric", "wer",
+              "--best-mode", "min") as evaluator:
+        evaluator.ends(0)
+        assert "step: 300, model.ckpt-300: loss: 0.500, wer: 200" in evaluator.said()
+        assert "best wer 200.000 (model.ckpt-300)" in evaluator.said()
+    records = ledger(directory)
+    assert [list(r["metrics"].items()) for r in records] == [
+        [("wer", 400), ("best_wer", 400), ("loss", 0.5), ("index", 0)],
+        [("wer", 300), ("best_wer", 300), ("loss", 0.5), ("index", 1)],
+        [("wer", 200), ("best_wer", 200), ("loss", 0.5), ("index", 2)]]
+    assert "examples" not in records[0] and "weights" not in records[0]
+    series = points(directory / "eval")
+    assert {tag: [p[1] for p in s] for tag, s in series.items()} == {
+        "wer": [400, 300, 200], "best_wer": [400, 300, 200], "loss": [0.5] * 3, "index": [0, 1, 2]}
+    for word in ("attempt 1", "talk", "warning", "model.ckpt-200", "exit status 0"):
+        assert word in log_of(directory, 200)
+
+
+@pytest.mark.parametrize("text, words", [
+    ("echo loss 1; exit 3", ["exit status 3", "logs/100-"]), ("echo it broke >&2; exit 1", ["exit status 1: it broke"]),
+    ("kill -SEGV $$", ["signal 11"]), ("echo nothing to see", ["no metric", "logs/100-"]),
+    ("echo loss 1; echo loss 2", ["'loss' is named twice"]), ("echo loss nan", ["the loss is NaN"]),
+])
+def test_failures(tmp_path, text, words):
+    write(tmp_path, "--last", 200)
+    command = script(tmp_path, f"if [ $1 = 200 ]; then echo loss 1; exit 0; fi\n{text}\n")
+    with Exec(tmp_path, command + " {step}", "--once", "--strict" if "SEGV" in text else "--once") as evaluator:
+        evaluator.ends(1)
+    records = ledger(tmp_path)
+    assert steps(records, "failed") == [100]
+    assert steps(records) == ([] if "SEGV" in text else [200])
+    for word in words:
+        assert word in records[0]["reason"], records[0]["reason"]
+
+
+def test_nan_is_said(tmp_path):
+    write(tmp_path, "--last", 200)
+    with Exec(tmp_path, script(tmp_path, "echo precision nan; echo loss 1\n"), "--once") as evaluator:
+        evaluator.ends(0)
+        assert "model.ckpt-100: precision is NaN" in evaluator.said() and "no best yet" in evaluator.said()
+    assert [r["metrics"] for r in ledger(tmp_path)] == [{"precision": "NaN", "loss": 1}] * 2
+
+
+def test_cannot_run(tmp_path):
+    write(tmp_path)
+    with Exec(tmp_path, "/nonexistent/program {checkpoint}", "--once") as evaluator:
+        evaluator.ends(1)
+    assert "/nonexistent/program" in ledger(tmp_path)[0]["reason"] and "No such file" in ledger(tmp_path)[0]["reason"]
+
+
+def test_retries(tmp_path):
+    """The second attempt works; after as many as --retries allows it has failed, with what the last one said."""
+    write(tmp_path, "--last", 200)
+    command = script(tmp_path, f'cd "{tmp_path}"; echo x >> tried.$1\n'
+                               '[ $1 = 200 ] && echo always && exit 4\n'
+                               '[ $(wc -l < tried.$1) -lt 2 ] && exit 4\necho loss 1\n')
+    with Exec(tmp_path, command + " {step}", "--once", "--retries", 1, "--jobs", 2) as evaluator:
+        evaluator.ends(1)
+    first, second = ledger(tmp_path)
+    assert first["status"] == "done" and second["status"] == "failed" and "status 4: always" in second["reason"]
+    assert (tmp_path / "tried.100").read_text().count("x") == (tmp_path / "tried.200").read_text().count("x") == 2
+    assert log_of(tmp_path, 100).count("attempt") == 2 and first["seconds"] >= 1
+
+
+def test_deadline_ends_the_whole_group(tmp_path):
+    """A command that hangs and ignores SIGTERM, with a child of its own: both are gone after deadline and grace."""
+    write(tmp_path)
+    command = script(tmp_path, f"trap '' TERM; sleep 1000 & echo $! > '{tmp_path}/child'\n"
+                               f"echo $$ > '{tmp_path}/leader'; while :; do sleep 1000; done\n")
+    with Exec(tmp_path, command, "--once", "--exec-timeout", 0.3) as evaluator:
+        evaluator.ends(1)
+    assert "0.3 s of --exec-timeout" in ledger(tmp_path)[0]["reason"]
+    for name in ("child", "leader"):
+        wait_for(lambda: not alive(int((tmp_path / name).read_text())), f"the end of the {name}", 5)
+
+
+def test_what_is_left_behind(tmp_path):
+    """A command that ends while a process of it holds its output open: its result counts, the process is ended."""
+    write(tmp_path)
+    command = script(tmp_path, f"sleep 1000 & echo $! > '{tmp_path}/child'; echo loss 1\n")
+    with Exec(tmp_path, command, "--once") as evaluator:
+        evaluator.ends(0, 10)
+    assert steps(ledger(tmp_path)) == [100]
+    wait_for(lambda: not alive(int((tmp_path / "child").read_text())), "the end of what was left", 5)
+
+
+def test_jobs_in_order(tmp_path):
+    """Four at a time, each the slower the earlier it started: points and lines stand in the order of the steps."""
+    write(tmp_path, "--last", 1200)
+    command = script(tmp_path, f"echo x >> '{tmp_path}/running'; sleep 0.$((9 - $2 % 4 * 2)); echo loss $1\n")
+    with Exec(tmp_path, command + " {step} {index}", "--once", "--jobs", 4) as evaluator:
+        wait_for(lambda: (tmp_path / "running").exists() and (tmp_path / "running").read_text().count("x") >= 4,
+                 "four at a time")
+        assert not ledger(tmp_path)
+        evaluator.ends(0)
+    assert steps(ledger(tmp_path)) == list(range(100, 1201, 100))
+    assert [(p[0], p[1]) for p in points(tmp_path / "eval")["loss"]] == [(s, s) for s in range(100, 1201, 100)]
+
+
+def test_signals(tmp_path):
+    """The first signal lets the commands finish, the second ends them; what was ended is evaluated by the next start."""
+    write(tmp_path, "--last", 300)
+    command = script(tmp_path, f"touch '{tmp_path}/started'; while [ ! -e '{tmp_path}/go' ]; do sleep 0.02; done\n"
+                               "echo loss 1\n")
+    with Exec(tmp_path, command, "--jobs", 2) as evaluator:
+        wait_for((tmp_path / "started").exists, "a command")
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.says("a second signal")
+        (tmp_path / "go").touch()
+        evaluator.ends(0)
+    assert steps(ledger(tmp_path)) in ([100], [100, 200])
+    for name in ("go", "started"):
+        (tmp_path / name).unlink()
+    before = ledger(tmp_path)
+    with Exec(tmp_path, command) as evaluator:
+        wait_for((tmp_path / "started").exists, "a command")
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.says("a second signal")
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(1, 10)
+    assert ledger(tmp_path) == before
+
+
+def test_killed_at_any_moment(tmp_path):
+    """kill -9 of the evaluator, or of a command, at random moments: nothing lost, nothing recorded twice."""
+    chance = random.Random(2)
+    wanted = list(range(100, 2001, 100))
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    command = script(tmp_path, f"touch '{pids}/'$$; sleep 0.02; echo loss $1; rm '{pids}/'$$\n") + " {step}"
+    writer = start_writing(tmp_path, "--last", 2000, "--interval", 0.1, "--finish")
+    for i in range(20):
+        with Exec(tmp_path, command, "--jobs", 1 + i % 3, "--retries", 3) as evaluator:
+            time.sleep(chance.uniform(0.03, 0.3))  # the moment is the test, nothing is waited for
+            if i % 2:
+                for path in pids.iterdir():
+                    try:
+                        os.kill(int(path.name), signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+                time.sleep(chance.uniform(0, 0.2))
+            evaluator.process.kill()
+        for path in pids.iterdir():  # a command dies with its evaluator
+            wait_for(lambda: not alive(int(path.name)), "the end of a command", 5)
+            path.unlink()
+    with Exec(tmp_path, command, "--jobs", 2) as evaluator:
+        evaluator.ends(0)
+    assert writer.wait(DEADLINE) == 0
+    records = ledger(tmp_path)
+    assert steps(records) == wanted and len(records) == len(wanted)
+    assert all(r["metrics"]["loss"] == r["step"] for r in records)
+    series = points(tmp_path / "eval")["loss"]
+    assert sorted({p[0] for p in series}) == wanted and all(p[0] == p[1] for p in series)
+
+
+def test_deleted_before_the_command(tmp_path):
+    """Without --pin a checkpoint may be deleted first: counted and named, and not a failure of the command."""
+    write(tmp_path, "--last", 300)
+    command = script(tmp_path, f"rm -f '{tmp_path}'/ckpt/model.ckpt-200*; [ -e $1.index ] || exit 5; echo loss 1\n")
+    with Exec(tmp_path, command + " {checkpoint}", "--once", "--retries", 2) as evaluator:
+        evaluator.ends(1)
+        assert "model.ckpt-200: gone" in evaluator.said() and "1 gone" in evaluator.said()
+    records = ledger(tmp_path)
+    assert steps(records) == [100, 300] and steps(records, "gone") == [200]
+
+
+def test_shell(tmp_path):
+    """A shell is there when it is asked for, and finds the values in its environment."""
+    write(tmp_path)
+    with Exec(tmp_path, """sh -c 'printf "%s" "$EVALUATOR_NAME" | wc -c | sed "s/^/length /"'""", "--once",
+              "--json") as evaluator:
+        evaluator.ends(0)
+    assert json.loads(evaluator.output)["metrics"] == {"length": 14}
+
+
+@pytest.mark.parametrize("arguments, word", [
+    (["--exec", "x 'y"], "quote"), (["--exec", ""], "empty"), (["--exec", "x {chekpoint}"], "{checkpoint}"),
+    (["--exec", "x", "--jobs", "0"], "jobs"), (["--jobs", "2"], "--exec"), (["--exec", "x", "--model", "lenet"], "--model"),
+])
+def test_wrong_usage(tmp_path, arguments, word):
+    run = subprocess.run([EVALUATOR, "--checkpoint-dir", tmp_path, "--eval-dir", tmp_path / "eval", *arguments],
+                         capture_output=True, text=True)
+    talk = [line for line in run.stderr.splitlines() if "watching" not in line]
+    assert run.returncode == 2 and len(talk) == 1 and word in talk[0]
