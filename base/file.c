@@ -159,33 +159,3 @@ const char *file_base_name(const char *path)
 
     return slash ? slash + 1 : path;
 }
-
-int file_lock(const char *path, int *fd, struct error *e)
-{
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    char text[HOST_NAME_MAX + 32], host[HOST_NAME_MAX + 1] = "localhost";
-    int n, f = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-
-    if (f < 0)
-        return error_system(e, "%s: cannot open the lock file", path);
-    if (fcntl(f, F_SETLK, &lock) < 0) {
-        if (errno != EACCES && errno != EAGAIN) {
-            close(f);
-            return error_system(e, "%s: cannot lock", path);
-        }
-        n = (int)pread(f, text, sizeof text - 1, 0);
-        text[n > 0 ? n : 0] = '\0';
-        text[strcspn(text, "\n")] = '\0';
-        close(f);
-        return error_set(e, ERR_PEER, "%s: locked by another process (host and pid: %s)", path,
-                         *text ? text : "unknown");
-    }
-    gethostname(host, sizeof host - 1);
-    n = snprintf(text, sizeof text, "%s %ld\n", host, (long)getpid());
-    if (ftruncate(f, 0) < 0 || pwrite(f, text, (size_t)n, 0) != n) {
-        close(f);
-        return error_system(e, "%s: cannot write the lock file", path);
-    }
-    *fd = f;
-    return OK;
-}

@@ -27,9 +27,4 @@ int file_join(char *out, size_t size, const char *directory, const char *name, s
 /* The part after the last '/'. Borrowed from path. */
 const char *file_base_name(const char *path);
 
-/* Takes an exclusive lock (fcntl, so it is given up when the process dies) on the file `path`, made if missing, and
- * writes "host pid\n" into it. OK: *fd is yours, closing it gives the lock up. ERR_PEER: another process holds it;
- * the sentence names what stands in the file. */
-int file_lock(const char *path, int *fd, struct error *e);
-
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "evaluator/evaluation_lock.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -125,6 +126,20 @@ static int recall(void *context, const struct ledger_record *r, struct error *e)
     return queue_remember(&w->queue, r->checkpoint, r->digest, e);
 }
 
+static int take_lock(struct evaluation_watch *w, const char *path, struct error *e)
+{
+    const struct evaluation_watch_settings *s = &w->settings;
+    enum evaluation_lock_state was;
+    struct evaluation_lock before;
+    int rc = evaluation_lock_take(path, s->checkpoint_directory, s->tags->preset, s->take_over, &w->lock, &before, &was,
+                                  e);
+
+    if (rc == OK && (was == LOCK_DEAD || was == LOCK_ELSEWHERE))
+        evaluation_watch_say(w, "taking over from process %" PRId64 " on host %s, which %s", before.pid, before.host,
+                             was == LOCK_DEAD ? "died" : "is taken for gone (--take-over)");
+    return rc;
+}
+
 static int open_records(struct evaluation_watch *w, struct error *e)
 {
     const struct evaluation_watch_settings *s = &w->settings;
@@ -134,7 +149,7 @@ static int open_records(struct evaluation_watch *w, struct error *e)
 
     if ((rc = file_make_directories(s->eval_directory, e)) != OK ||
         (rc = file_join(path, sizeof path, s->eval_directory, "evaluator.lock", e)) != OK ||
-        (rc = file_lock(path, &w->lock, e)) != OK)
+        (rc = take_lock(w, path, e)) != OK)
         return rc;
     if ((rc = file_join(path, sizeof path, s->eval_directory, "evaluations.jsonl", e)) != OK ||
         (rc = ledger_open(&w->ledger, NULL, path, &s->best, recall, w, e)) != OK)
@@ -215,8 +230,7 @@ void evaluation_watch_close(struct evaluation_watch *w)
     evaluation_log_close(w->points, NULL);
     ledger_close(w->ledger);
     queue_release(&w->queue);
-    if (w->lock >= 0)
-        close(w->lock);
+    evaluation_lock_release(w->lock, w->ended ? w->ended : "stopped");
     free(w);
 }
 

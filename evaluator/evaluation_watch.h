@@ -36,6 +36,7 @@ struct evaluation_watch_settings { /* all text is borrowed for as long as the wa
     const struct evaluation_tags *tags;
     int checkpoint_time;       /* points get the time of the checkpoint's index instead of the evaluation's */
     int json;                  /* each ledger line also on standard output */
+    int take_over;             /* the lock, also from an evaluator of another host */
     int strict;                /* the first that fails ends the work */
     double retry_seconds;      /* between attempts to write to a disk that failed */
 };

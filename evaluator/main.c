@@ -31,6 +31,7 @@ struct command { /* as given on the command line */
     const char *exec;
     const char *done_file, *tags, *wall_time, *best_metric, *best_mode;
     int once, latest_only, forever, strict, retry_failed, json, moving_averages, inotify, tutorial_denominator;
+    int take_over;
 };
 
 static const char examples[] =
@@ -98,6 +99,8 @@ static const struct option table_template[] = {
     { OPTION_DOUBLE, .name = "quiet-time", .argument = "SECONDS", .help = "What is not whole and has not changed for "
       "so long has failed. Default: 30.", .minimum = 0, .maximum = 1e9 },
     { OPTION_FLAG, .name = "inotify", .help = "Be notified of changes. On; --no-inotify only polls." },
+    { OPTION_FLAG, .name = "take-over", .help = "Work on the eval directory also where its lock names an evaluator of "
+      "another host; only if that one is gone. The lock of a dead process of this host is taken over anyway." },
     { OPTION_HEADING, .help = "What it writes:" },
     { OPTION_CHOICE, .name = "tags", .argument = "NAME", .help = "Tags of another evaluator: homework, tutorial, "
       "resnet, im2txt, keras, estimator. Default: precision, best_precision, loss.",
@@ -129,6 +132,7 @@ static void bind_values(struct option *table, struct command *c)
         { "exec", &c->exec }, { "exec-timeout", &c->exec_timeout }, { "retries", &c->retries }, { "jobs", &c->jobs },
         { "best-metric", &c->best_metric }, { "best-mode", &c->best_mode }, { "best-delta", &c->best_delta },
         { "wall-time", &c->wall_time }, { "json", &c->json },
+        { "take-over", &c->take_over },
     };
 
     for (size_t i = 0; i < OPTIONS; i++)
@@ -236,7 +240,8 @@ static struct evaluation_watch_settings settings(const struct command *c)
                     .max_evaluations = c->max_evaluations, .idle_timeout = c->idle_timeout,
                     .done_file = c->done_file, .pid = c->pid },
         .latest_only = c->latest_only, .every = c->every, .from = c->from, .min_interval = c->min_interval,
-        .retry_failed = c->retry_failed, .strict = c->strict, .json = c->json, .retry_seconds = 1,
+        .retry_failed = c->retry_failed, .take_over = c->take_over, .strict = c->strict, .json = c->json,
+        .retry_seconds = 1,
         .best = { c->best_metric, c->best_mode && !strcmp(c->best_mode, "min"), c->best_delta },
         .tags = c->exec && !c->tags ? evaluation_tags_plain() : evaluation_tags_find(c->tags),
         .checkpoint_time = c->wall_time && !strcmp(c->wall_time, "checkpoint"),

@@ -1,4 +1,4 @@
-/* Files: replacing under failing calls, locks between processes, reading with a limit. */
+/* Files: replacing under failing calls, reading with a limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,37 +112,6 @@ static void test_read_limit(void **state)
     buffer_release(&got);
 }
 
-static void test_lock(void **state)
-{
-    struct fixture *f = *state;
-    struct error e = { 0 };
-    int ready[2], done[2], fd, status;
-    char byte;
-    pid_t child;
-
-    assert_int_equal(pipe(ready), 0);
-    assert_int_equal(pipe(done), 0);
-    if ((child = fork()) == 0) {
-        int rc = file_lock(f->path, &fd, NULL);
-
-        if (write(ready[1], rc == OK ? "y" : "n", 1) == 1)
-            (void)!read(done[0], &byte, 1); /* until the parent kills us */
-        _exit(0);
-    }
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_int_equal(byte, 'y');
-    assert_int_equal(file_lock(f->path, &fd, &e), ERR_PEER);
-    assert_non_null(strstr(e.message, "locked by another process"));
-    kill(child, SIGKILL);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(file_lock(f->path, &fd, &e), OK); /* given up with the process */
-    close(fd);
-    close(ready[0]);
-    close(ready[1]);
-    close(done[0]);
-    close(done[1]);
-}
-
 static void test_names(void **state)
 {
     struct error e = { 0 };
@@ -163,7 +132,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_replace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_limit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_lock, setup, teardown),
         cmocka_unit_test(test_names),
     };
 

@@ -1,0 +1,298 @@
+#include "evaluator/evaluation_lock.h"
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/version.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TEXT_MAX = 4 * PATH_MAX };
+
+/* ---- processes --------------------------------------------------------------------------------------------------- */
+
+/* State letter and start of a process as /proc/PID/stat has them; 0 where there is none. The name, in brackets, may
+ * hold anything: the last bracket counts. */
+static int read_process(int64_t pid, char *state, int64_t *start)
+{
+    char path[64], text[1024];
+    char *at;
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
+    if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+        return 0;
+    n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    if (!(at = strrchr(text, ')')) || at[1] != ' ')
+        return 0;
+    *state = at[2];
+    *start = -1;
+    at += 2;
+    for (int field = 3; at && field < 22; field++) /* the start is field 22 */
+        if ((at = strchr(at, ' ')))
+            at++;
+    if (at)
+        *start = strtoll(at, NULL, 10);
+    return 1;
+}
+
+int evaluation_lock_process_lives(int64_t pid, int64_t process_start)
+{
+    int64_t start;
+    char state;
+
+    if (pid <= 0 || pid > INT_MAX)
+        return 0;
+    if (!read_process(pid, &state, &start))
+        return kill((pid_t)pid, 0) == 0 || errno != ESRCH; /* without /proc */
+    return state != 'Z' && state != 'X' && (process_start < 0 || start < 0 || start == process_start);
+}
+
+static void read_boot(char *out, size_t size)
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, out, size - 1);
+
+    if (fd >= 0)
+        close(fd);
+    out[n > 0 ? n : 0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+}
+
+/* ---- the text ---------------------------------------------------------------------------------------------------- */
+
+static void take_text(const json_t *object, const char *name, char *out, size_t size)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    snprintf(out, size, "%s", text ? text : "");
+}
+
+/* "host pid", as evaluators wrote it before. */
+static int parse_old(const char *text, size_t n, struct evaluation_lock *out)
+{
+    char line[HOST_NAME_MAX + 32], *blank, *end;
+
+    if (n >= sizeof line)
+        return 0;
+    memcpy(line, text, n);
+    line[n] = '\0';
+    if (!(blank = strchr(line, ' ')) || blank == line || blank - line > HOST_NAME_MAX)
+        return 0;
+    *blank = '\0';
+    out->pid = strtoll(blank + 1, &end, 10);
+    if (end == blank + 1 || *end || out->pid <= 0)
+        return 0;
+    memcpy(out->host, line, (size_t)(blank - line) + 1);
+    snprintf(out->state, sizeof out->state, "running");
+    return 1;
+}
+
+int evaluation_lock_parse(const char *text, size_t n, struct evaluation_lock *out)
+{
+    const char *newline = memchr(text, '\n', n);
+    json_t *object;
+    int ok;
+
+    memset(out, 0, sizeof *out);
+    out->process_start = -1;
+    n = newline ? (size_t)(newline - text) : n;
+    if (!(object = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL)))
+        return parse_old(text, n, out);
+    take_text(object, "state", out->state, sizeof out->state);
+    take_text(object, "host", out->host, sizeof out->host);
+    take_text(object, "boot", out->boot, sizeof out->boot);
+    take_text(object, "tags", out->tags, sizeof out->tags);
+    take_text(object, "why", out->why, sizeof out->why);
+    take_text(object, "checkpoint_dir", out->checkpoint_directory, sizeof out->checkpoint_directory);
+    take_text(object, "eval_dir", out->eval_directory, sizeof out->eval_directory);
+    out->pid = json_integer_value(json_object_get(object, "pid"));
+    if (json_is_integer(json_object_get(object, "process_start")))
+        out->process_start = json_integer_value(json_object_get(object, "process_start"));
+    out->since = json_number_value(json_object_get(object, "since"));
+    ok = json_is_object(object) && *out->host && out->pid > 0 && (!strcmp(out->state, "running") ||
+                                                                  !strcmp(out->state, "ended"));
+    json_decref(object);
+    return ok;
+}
+
+static void field(struct buffer *b, const char *name, const char *value)
+{
+    buffer_format(b, "%s\"%s\":", b->length > 1 ? "," : "", name);
+    json_text(b, value);
+}
+
+static void format(const struct evaluation_lock *l, struct buffer *b)
+{
+    buffer_append_text(b, "{");
+    field(b, "state", l->state);
+    if (*l->why)
+        field(b, "why", l->why);
+    field(b, "host", l->host);
+    buffer_format(b, ",\"pid\":%" PRId64 ",\"process_start\":%" PRId64, l->pid, l->process_start);
+    field(b, "boot", l->boot);
+    buffer_append_text(b, ",\"since\":");
+    json_double(b, l->since);
+    field(b, "checkpoint_dir", l->checkpoint_directory);
+    field(b, "eval_dir", l->eval_directory);
+    if (*l->tags)
+        field(b, "tags", l->tags);
+    field(b, "version", EVALBOARD_VERSION);
+    buffer_append_text(b, "}\n");
+}
+
+/* ---- judging and taking ------------------------------------------------------------------------------------------ */
+
+static enum evaluation_lock_state judge(const struct evaluation_lock *l)
+{
+    char host[HOST_NAME_MAX + 1] = "localhost", boot[40];
+
+    if (!strcmp(l->state, "ended"))
+        return LOCK_ENDED;
+    gethostname(host, sizeof host - 1);
+    if (strcmp(host, l->host))
+        return LOCK_ELSEWHERE;
+    read_boot(boot, sizeof boot);
+    if (*boot && *l->boot && strcmp(boot, l->boot)) /* this host, before it was started again */
+        return LOCK_DEAD;
+    return evaluation_lock_process_lives(l->pid, l->process_start) ? LOCK_ALIVE : LOCK_DEAD;
+}
+
+static enum evaluation_lock_state read_and_judge(int fd, struct evaluation_lock *out)
+{
+    char *text = malloc(TEXT_MAX);
+    ssize_t n = text ? pread(fd, text, TEXT_MAX, 0) : 0;
+    int known = n > 0 && evaluation_lock_parse(text, (size_t)n, out);
+
+    free(text);
+    return known ? judge(out) : LOCK_NONE;
+}
+
+enum evaluation_lock_state evaluation_lock_read(const char *path, struct evaluation_lock *out)
+{
+    enum evaluation_lock_state state;
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    memset(out, 0, sizeof *out);
+    if (fd < 0)
+        return LOCK_NONE;
+    state = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? read_and_judge(fd, out) : LOCK_NONE;
+    close(fd);
+    return state;
+}
+
+static int write_text(int fd, const struct evaluation_lock *l)
+{
+    struct buffer b = BUFFER_EMPTY;
+    int ok;
+
+    format(l, &b);
+    ok = buffer_ok(&b) && pwrite(fd, b.data, b.length, 0) == (ssize_t)b.length && ftruncate(fd, (off_t)b.length) == 0;
+    buffer_release(&b);
+    return ok;
+}
+
+static void absolute(const char *path, char out[PATH_MAX])
+{
+    char here[PATH_MAX];
+
+    if (!path)
+        *out = '\0';
+    else if (!realpath(path, out) && (*path == '/' || !getcwd(here, sizeof here) ||
+                                      snprintf(out, PATH_MAX, "%s/%s", here, path) >= PATH_MAX))
+        snprintf(out, PATH_MAX, "%s", path); /* not there yet */
+}
+
+static void describe_self(struct evaluation_lock *l, const char *path, const char *checkpoint_directory,
+                          const char *tags)
+{
+    char directory[PATH_MAX], state;
+    char *slash;
+
+    memset(l, 0, sizeof *l);
+    snprintf(l->state, sizeof l->state, "running");
+    snprintf(l->host, sizeof l->host, "localhost");
+    gethostname(l->host, sizeof l->host - 1);
+    l->pid = getpid();
+    l->process_start = -1;
+    read_process(l->pid, &state, &l->process_start);
+    read_boot(l->boot, sizeof l->boot);
+    l->since = clock_wall();
+    snprintf(l->tags, sizeof l->tags, "%s", tags ? tags : "");
+    absolute(checkpoint_directory, l->checkpoint_directory);
+    snprintf(directory, sizeof directory, "%s", path);
+    if ((slash = strrchr(directory, '/')))
+        *slash = '\0';
+    absolute(slash ? directory : ".", l->eval_directory);
+}
+
+static int refuse(const char *path, const struct evaluation_lock *by, enum evaluation_lock_state state, struct error *e)
+{
+    if (state == LOCK_NONE)
+        return error_set(e, ERR_PEER, "%s: locked by another process, which has not written its name yet", path);
+    return error_set(e, ERR_PEER, "%s: an evaluator works here, process %" PRId64 " on host %s%s", path, by->pid,
+                     by->host, state == LOCK_ELSEWHERE ? "; if it is gone, --take-over takes its place" : "");
+}
+
+int evaluation_lock_take(const char *path, const char *checkpoint_directory, const char *tags, int take_over, int *fd,
+                         struct evaluation_lock *before, enum evaluation_lock_state *was, struct error *e)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    struct evaluation_lock self;
+    int f = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666), free_now;
+
+    *fd = -1;
+    if (f < 0)
+        return error_system(e, "%s: cannot open the lock file", path);
+    free_now = fcntl(f, F_SETLK, &lock) == 0;
+    if (!free_now && errno != EACCES && errno != EAGAIN && errno != ENOLCK && errno != ENOTSUP) {
+        error_system(e, "%s: cannot lock", path);
+        close(f);
+        return ERR_IO;
+    }
+    /* Without locks of the kernel (ENOLCK) the line alone must do. */
+    free_now = free_now || errno == ENOLCK || errno == ENOTSUP;
+    *was = read_and_judge(f, before);
+    if (!free_now || *was == LOCK_ALIVE || (*was == LOCK_ELSEWHERE && !take_over)) {
+        close(f);
+        if (!free_now) /* somebody lives; what stands there may still be of the one before */
+            *was = *was == LOCK_ENDED || *was == LOCK_DEAD ? LOCK_NONE : LOCK_ALIVE;
+        return refuse(path, before, *was, e);
+    }
+    describe_self(&self, path, checkpoint_directory, tags);
+    if (!write_text(f, &self)) {
+        error_system(e, "%s: cannot write the lock file", path);
+        close(f);
+        return ERR_IO;
+    }
+    *fd = f;
+    return OK;
+}
+
+void evaluation_lock_release(int fd, const char *why)
+{
+    struct evaluation_lock l;
+
+    if (fd < 0)
+        return;
+    read_and_judge(fd, &l);
+    if (l.pid == getpid() && !strcmp(l.state, "running")) { /* else somebody took it over: theirs now */
+        snprintf(l.state, sizeof l.state, "ended");
+        snprintf(l.why, sizeof l.why, "%s", why ? why : "");
+        write_text(fd, &l);
+    }
+    close(fd);
+}

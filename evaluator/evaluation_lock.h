@@ -1,0 +1,58 @@
+/*
+ * evaluation_lock.h - EVAL/evaluator.lock: who works on an eval directory, one line of JSON:
+ *
+ * {"state":"running","host":"node7","pid":4711,"process_start":123456,"boot":"9f0c...","since":1.7e9,
+ *  "checkpoint_dir":"/data/ckpt","eval_dir":"/data/runs/eval","tags":"resnet","version":"0.1.0"}
+ *
+ * state "ended", with "why", is left behind by an evaluator that ended in order. The kernel's lock (fcntl) on the file
+ * tells living processes apart on one host; it does not reach other hosts on every file system, and so the line counts
+ * as well: what stands there as running on another host is respected until somebody says otherwise (take_over). A
+ * process number may be given again: process_start, in ticks since boot as /proc has it, and the boot tell which one is
+ * meant. Anything else in the file is nobody's lock. Thread-safe, but closing any descriptor of the file in the process
+ * that holds it gives the kernel's lock up: the holder reads it no more.
+ */
+#ifndef EVALUATOR_EVALUATION_LOCK_H
+#define EVALUATOR_EVALUATION_LOCK_H
+
+#include "base/error.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct evaluation_lock {
+    char state[16], host[HOST_NAME_MAX + 1], boot[40], tags[16], why[160];
+    int64_t pid, process_start; /* process_start -1: not known */
+    double since;               /* wall seconds */
+    char checkpoint_directory[PATH_MAX], eval_directory[PATH_MAX];
+};
+
+enum evaluation_lock_state {
+    LOCK_NONE,      /* no file, or nothing of ours in it */
+    LOCK_ENDED,     /* the evaluator ended in order */
+    LOCK_ALIVE,     /* its process lives on this host */
+    LOCK_DEAD,      /* its process was on this host, and is gone */
+    LOCK_ELSEWHERE, /* on another host, about which nothing is known */
+};
+
+/* Parses the text of a lock file; 1, or 0: not such a text. Pure. */
+int evaluation_lock_parse(const char *text, size_t n, struct evaluation_lock *out);
+
+/* Reads the file and judges what stands there. */
+enum evaluation_lock_state evaluation_lock_read(const char *path, struct evaluation_lock *out);
+
+/* 1 if the process of that number and start (-1: any) lives on this host. One that has ended but was not waited for
+ * does not. */
+int evaluation_lock_process_lives(int64_t pid, int64_t process_start);
+
+/* Takes the lock for this process. checkpoint_directory and tags (either may be NULL) are written down, the directories
+ * as absolute paths where they can be. take_over: also from an evaluator of another host. ERR_PEER: somebody holds it,
+ * and e names host and pid. On OK *fd is yours until evaluation_lock_release(), and before is who stood there (state
+ * LOCK_NONE where *was says so). */
+int evaluation_lock_take(const char *path, const char *checkpoint_directory, const char *tags, int take_over, int *fd,
+                         struct evaluation_lock *before, enum evaluation_lock_state *was, struct error *e);
+
+/* Writes down that this process has ended, and why, and gives the lock up. fd -1 is fine. */
+void evaluation_lock_release(int fd, const char *why);
+
+#endif

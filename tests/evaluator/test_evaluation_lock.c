@@ -1,0 +1,172 @@
+/* The lock of an eval directory: living and dead holders, another host, a process number given again, odd texts. */
+#include "evaluator/evaluation_lock.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char directory[PATH_MAX], path[PATH_MAX];
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(directory, sizeof directory, "%s/lock.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    if (!mkdtemp(directory))
+        return -1;
+    return file_join(path, sizeof path, directory, "evaluator.lock", NULL);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(directory);
+}
+
+struct taken {
+    int fd;
+    struct evaluation_lock before;
+    enum evaluation_lock_state was;
+    struct error error;
+};
+
+static int take(struct taken *t, int take_over)
+{
+    memset(t, 0, sizeof *t);
+    return evaluation_lock_take(path, "/somewhere/ckpt", "resnet", take_over, &t->fd, &t->before, &t->was, &t->error);
+}
+
+static void put(const char *format, const char *host, int64_t pid, int64_t start)
+{
+    char text[512];
+    int n = snprintf(text, sizeof text, format, host, pid, start);
+
+    assert_int_equal(file_replace(NULL, path, text, (size_t)n, NULL), OK);
+}
+
+#define LINE "{\"state\":\"running\",\"host\":\"%s\",\"pid\":%" PRId64 ",\"process_start\":%" PRId64 "}\n"
+
+static void test_taken_and_ended(void **state)
+{
+    struct evaluation_lock l;
+    struct taken t;
+
+    (void)state;
+    assert_int_equal(evaluation_lock_read(path, &l), LOCK_NONE);
+    assert_int_equal(take(&t, 0), OK);
+    assert_int_equal(t.was, LOCK_NONE);
+    evaluation_lock_release(t.fd, "training.json says finished");
+    assert_int_equal(evaluation_lock_read(path, &l), LOCK_ENDED);
+    assert_string_equal(l.why, "training.json says finished");
+    assert_string_equal(l.checkpoint_directory, "/somewhere/ckpt");
+    assert_string_equal(l.eval_directory, directory);
+    assert_string_equal(l.tags, "resnet");
+    assert_int_equal(l.pid, getpid());
+    assert_int_equal(take(&t, 0), OK);
+    assert_int_equal(t.was, LOCK_ENDED);
+    evaluation_lock_release(t.fd, NULL);
+}
+
+static void test_a_living_process(void **state)
+{
+    int ready[2], status;
+    struct evaluation_lock l;
+    struct taken t;
+    char byte, number[32];
+    pid_t child;
+
+    (void)state;
+    assert_int_equal(pipe(ready), 0);
+    if ((child = fork()) == 0) {
+        byte = take(&t, 0) == OK ? 'y' : 'n';
+        (void)!write(ready[1], &byte, 1);
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(byte, 'y');
+    assert_int_equal(evaluation_lock_read(path, &l), LOCK_ALIVE);
+    for (int take_over = 0; take_over < 2; take_over++) {
+        assert_int_equal(take(&t, take_over), ERR_PEER);
+        snprintf(number, sizeof number, "process %d ", (int)child);
+        assert_non_null(strstr(t.error.message, number));
+        assert_null(strstr(t.error.message, "--take-over"));
+    }
+    kill(child, SIGKILL);
+    waitid(P_PID, (id_t)child, NULL, WEXITED | WNOWAIT); /* it has ended, and nobody waited for it */
+    assert_int_equal(evaluation_lock_process_lives(child, -1), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(take(&t, 0), OK);
+    assert_int_equal(t.was, LOCK_DEAD);
+    assert_int_equal(t.before.pid, child);
+    evaluation_lock_release(t.fd, NULL);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+static void test_what_stands_there(void **state)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    struct taken t;
+
+    (void)state;
+    gethostname(host, sizeof host - 1);
+    /* This process lives, and so may be the one that is meant; started at another time it is not. */
+    put(LINE, host, getpid(), -1);
+    assert_int_equal(take(&t, 0), ERR_PEER);
+    put(LINE, host, getpid(), 1);
+    assert_int_equal(take(&t, 0), OK);
+    assert_int_equal(t.was, LOCK_DEAD);
+    evaluation_lock_release(t.fd, NULL);
+    put("%s %" PRId64 "\n", host, getppid(), 0); /* as it was written before */
+    assert_int_equal(take(&t, 0), ERR_PEER);
+    put(LINE, "another.host", 17, 3);
+    assert_int_equal(take(&t, 0), ERR_PEER);
+    assert_non_null(strstr(t.error.message, "process 17 on host another.host"));
+    assert_non_null(strstr(t.error.message, "--take-over"));
+    assert_int_equal(take(&t, 1), OK);
+    assert_int_equal(t.was, LOCK_ELSEWHERE);
+    put(LINE, "another.host", 18, 3); /* somebody takes it over from us: what stands there is theirs */
+    evaluation_lock_release(t.fd, "done");
+    assert_int_equal(evaluation_lock_read(path, &t.before), LOCK_ELSEWHERE);
+}
+
+static void test_odd_texts(void **state)
+{
+    static const char *const texts[] = { "", "\n", "{", "{}", "[]", "null", "host", "host 0", "host x", " 12",
+        "{\"state\":\"running\",\"host\":\"a\"}", "{\"state\":\"running\",\"host\":\"a\",\"pid\":-3}",
+        "{\"state\":\"odd\",\"host\":\"a\",\"pid\":3}", "{\"state\":7,\"host\":[],\"pid\":{}}" };
+    struct evaluation_lock l;
+    struct taken t;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        assert_int_equal(evaluation_lock_parse(texts[i], strlen(texts[i]), &l), 0);
+        assert_int_equal(file_replace(NULL, path, texts[i], strlen(texts[i]), NULL), OK);
+        assert_int_equal(take(&t, 0), OK);
+        evaluation_lock_release(t.fd, NULL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_taken_and_ended, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_living_process, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_stands_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_odd_texts, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
