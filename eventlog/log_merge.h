@@ -1,13 +1,13 @@
 /*
  * log_merge.h - which values of several event files make one run, and in which order, so that TensorBoard's default
- * loader drops none of them: that loader forgets the points of a series from the step on at which a later one stands.
- * Pure: fed with what stands in the files, in reading order; gives places in them. Memory: 32 bytes a value, for a while
- * twice that where values are not in order already. One thread at a time.
+ * loader drops none of them: it forgets the points of a series from the step on at which a later one stands. Pure: fed
+ * with what stands in the files, in reading order; gives places in them. Memory: 32 bytes a value, for a while twice
+ * that where values are not in order already. One thread at a time.
  *
  * What a restart is: a later file (of the same run, in byte order of names) in which a series begins at or below the
  * last step that it has in an earlier one, and whose points of it are all later in time; or a session start
- * (SessionLog START) at step s, which means all series of the run. Points of two files whose times overlap come from two
- * writers at work together: they are ordered by step, and only equal steps are in each other's way.
+ * (SessionLog START) at step s, which means all series of the run. Points of two files whose times overlap come from
+ * two writers at work together: they are ordered by step, and only equal steps are in each other's way.
  */
 #ifndef EVENTLOG_LOG_MERGE_H
 #define EVENTLOG_LOG_MERGE_H
@@ -52,8 +52,8 @@ void log_merge_free(struct log_merge *m);
 int log_merge_file(struct log_merge *m, size_t run, const char *name, struct error *e);
 
 /* A value of the file. ERR_ARG: another run has a series of that tag; only those that TensorBoard wants once in a run
- * (hyperparameters, the layout of custom scalars) may be in several: the first experiment and session start and the last
- * session end and layout stay. */
+ * (hyperparameters, the layout of custom scalars) may be in several: the first experiment and session start and the
+ * last session end and layout stay. */
 int log_merge_value(struct log_merge *m, uint64_t offset, uint32_t number, const char *tag, size_t n, int64_t step,
                     double wall_time, struct error *e);
 /* The profile of a step, a series like others; the event holds nothing else. */

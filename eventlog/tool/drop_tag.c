@@ -67,8 +67,8 @@ int command_drop_tag(int argc, char **argv)
         .program = "eventlog drop-tag", .usage = "[OPTION...] GLOB PATH... -o DIR | --in-place",
         .summary = "Copies a log without the series whose tag matches (as the shell matches; * also over '/'), or "
                    "takes them out in place. What stays is the same bit for bit, in the same order; graphs and session "
-                   "marks have no tag and stay. With --tag all arguments are paths. Damaged records are left out and told. "
-                   "Status 0: done; 1: no tag matched, or damage; 2: usage or I/O.",
+                   "marks have no tag and stay. With --tag all arguments are paths. Damaged records are left out and "
+                   "told. Status 0: done; 1: no tag matched, or damage; 2: usage or I/O.",
         .examples = "  eventlog drop-tag 'gradients/*' logs -o small\n"
                     "  eventlog drop-tag --keep --tag 'loss*' --tag accuracy --in-place logs/train\n",
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which tags, and which log?",

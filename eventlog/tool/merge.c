@@ -37,7 +37,7 @@ struct merge {
     size_t item_count, item_next;
 };
 
-/* ---- first pass: what is there ------------------------------------------------------------------------------------ */
+/* ---- first pass: what is there ----------------------------------------------------------------------------------- */
 
 /* The tag in the new log: behind the run's name, but for those whose name TensorBoard wants as it is. */
 static const char *new_tag(struct merge *m, const char *run, const char *tag, size_t *n)
@@ -131,7 +131,7 @@ static int plan_record(void *context, uint64_t offset, const uint8_t *data, size
     }
 }
 
-/* ---- second pass: the new file -------------------------------------------------------------------------------------- */
+/* ---- second pass: the new file ----------------------------------------------------------------------------------- */
 
 static int choose(void *context, const struct event *event, const struct event_value *v, size_t number,
                   struct log_rewrite_choice *choice, struct error *e)
@@ -226,7 +226,20 @@ static int write_file(struct merge *m, const char *run, const char *const *runs,
     return rc;
 }
 
-/* ---- runs --------------------------------------------------------------------------------------------------------- */
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
+
+static int plan_run(struct merge *m, const struct log_run *run, size_t number, const char **runs, struct error *e)
+{
+    int rc = OK;
+
+    for (size_t k = 0; rc == OK && k < run->file_count; k++) {
+        m->run = runs[m->path_count] = run->name;
+        m->paths[m->path_count++] = run->files[k];
+        if ((rc = log_merge_file(m->plan, number, run->name, e)) == OK)
+            rc = rewrite_read(&m->rewrite, m->run, run->files[k], plan_record, m, e);
+    }
+    return rc;
+}
 
 /* The runs from `first` on, `count` of them, into one new run. */
 static int merge_runs(struct merge *m, const struct log_run *first, size_t count, const char *to, struct error *e)
@@ -246,13 +259,8 @@ static int merge_runs(struct merge *m, const struct log_run *first, size_t count
     if (rc == OK && (rc = log_merge_new(&m->plan, m->overlap, e)) == OK)
         rc = log_rewrite_new(&m->records, e);
     for (size_t i = 0; rc == OK && i < count; i++)
-        for (size_t k = 0; rc == OK && scan_run_wanted(&m->rewrite.scan, first[i].name) && k < first[i].file_count; k++) {
-            m->run = runs[m->path_count] = first[i].name;
-            m->paths[m->path_count++] = first[i].files[k];
-            rc = log_merge_file(m->plan, m->join ? 0 : i, first[i].name, e);
-            if (rc == OK)
-                rc = rewrite_read(&m->rewrite, m->run, first[i].files[k], plan_record, m, e);
-        }
+        if (scan_run_wanted(&m->rewrite.scan, first[i].name))
+            rc = plan_run(m, &first[i], m->join ? 0 : i, runs, e);
     if (rc == OK)
         rc = log_merge_finish(m->plan, e);
     if (rc == OK && m->path_count) {
@@ -335,10 +343,10 @@ static int merge(struct merge *m, struct error *e)
     return rc == OK ? rewrite_commit(&m->rewrite, e) : rc;
 }
 
-static void print(const struct merge *m)
+static void print(struct merge *m)
 {
     const struct log_merge_totals *t = &m->totals;
-    const struct log *log = &m->rewrite.scan.log;
+    struct log *log = &m->rewrite.scan.log;
     char more[200] = "";
 
     if (m->rewrite.json)
@@ -347,18 +355,18 @@ static void print(const struct merge *m)
                  (unsigned long long)t->restarts, (unsigned long long)t->restarted, (unsigned long long)t->doubled,
                  (unsigned long long)t->repeated, (unsigned long long)t->interleaved);
     if (t->restarted)
-        log_line((struct log *)(uintptr_t)log, "%llu values left out: overtaken by a restart (%s)",
+        log_line(log, "%llu values left out: overtaken by a restart (%s)",
                  (unsigned long long)t->restarted,
-                 m->overlap == LOG_MERGE_FIRST ? "--overlap=first keeps the earlier ones" : "--overlap=last, the default, "
-                 "keeps the later ones");
+                 m->overlap == LOG_MERGE_FIRST ? "--overlap=first keeps the earlier ones"
+                                               : "--overlap=last, the default, keeps the later ones");
     if (t->doubled)
-        log_line((struct log *)(uintptr_t)log, "%llu values left out: another one of the series stands at their step",
+        log_line(log, "%llu values left out: another one of the series stands at their step",
                  (unsigned long long)t->doubled);
     if (t->repeated)
-        log_line((struct log *)(uintptr_t)log, "%llu graphs, hyperparameters or layouts left out: a run has one",
+        log_line(log, "%llu graphs, hyperparameters or layouts left out: a run has one",
                  (unsigned long long)t->repeated);
     if (t->interleaved)
-        log_line((struct log *)(uintptr_t)log, "%llu times two files have a series at overlapping times, so they come "
+        log_line(log, "%llu times two files have a series at overlapping times, so they come "
                  "from two writers at work together: ordered by step", (unsigned long long)t->interleaved);
     rewrite_print(&m->rewrite, "merge", more);
 }
@@ -381,8 +389,8 @@ int command_merge(int argc, char **argv)
     };
     const struct options options = {
         .program = "eventlog merge", .usage = "[OPTION...] PATH... -o DIR",
-        .summary = "Several event files as one, in order of steps, so that TensorBoard's default loader, which forgets a "
-                   "series' points from a step on when that step comes again, drops none. Points of two files whose "
+        .summary = "Several event files as one, in order of steps, so that TensorBoard's default loader, which forgets "
+                   "a series' points from a step on when that step comes again, drops none. Points of two files whose "
                    "times overlap are no restart but two writers at once: of equal steps the later file's stays. A "
                    "session start (TensorFlow 1) is a restart of all series. Values stay bit for bit; the first of "
                    "each tag gets the metadata, graph, layout and hyperparameters stay once. Equal input gives equal "

@@ -242,8 +242,8 @@ int command_rename_tag(int argc, char **argv)
         .program = "eventlog rename-tag", .usage = "[OPTION...] OLD=NEW PATH... -o DIR | --in-place",
         .summary = "Copies a log with other tags, or changes it in place. Values of all kinds, steps and wall times "
                    "stay bit for bit; graphs have no tag; a mesh keeps the name in its metadata, by which TensorBoard "
-                   "lists it. Write \\= for a '=' that is part of OLD. Two series of a run that would get one name are an "
-                   "error, and nothing is written. Damaged records are left out and told. Status 0: done; 1: no tag "
+                   "lists it. Write \\= for a '=' that is part of OLD. Two series of a run that would get one name are "
+                   "an error, and nothing is written. Damaged records are left out and told. Status 0: done; 1: no tag "
                    "matched, or damage; 2: usage or I/O.",
         .examples = "  eventlog rename-tag train_loss=loss/train logs -o renamed\n"
                     "  eventlog rename-tag --regex '^(.*)_[0-9]+$=\\1' --in-place logs/train\n",
