@@ -13,6 +13,7 @@
     ROW(verify, "verify", "what TensorBoard would drop, hide or stumble over: every record, every rule") \
     ROW(repair, "repair", "a damaged event file as a sound one") \
     ROW(tail, "tail", "the newest points, and with -f those that come") \
+    ROW(write, "write", "points, texts and pictures from the shell, a CSV file or JSON lines into a log") \
     ROW(merge, "merge", "several event files or runs as one, in order of steps") \
     ROW(rename_tag, "rename-tag", "a log with other tags") \
     ROW(drop_tag, "drop-tag", "a log without some of its series")

@@ -1,0 +1,467 @@
+/* eventlog write: points, texts and pictures from the shell, from CSV or from JSON lines into a log. */
+#include "base/file.h"
+#include "base/json.h"
+#include "base/number.h"
+#include "eventlog/event_writer.h"
+#include "eventlog/point_input.h"
+#include "eventlog/tag_index.h"
+#include "eventlog/tool/command.h"
+#include "eventlog/tool/scan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { CHUNK = 64 * 1024, ERROR_LINES = 20 };
+static const size_t LINE_MOST = (size_t)64 << 20, IMAGE_MOST = (size_t)256 << 20;
+
+struct write {
+    struct scan scan; /* its log only */
+    const char *directory;
+    int fresh, doubles, keep_going, json;
+    struct tag_index runs;
+    struct eventlog_writer **writers; /* one a run */
+    size_t capacity;
+    uint64_t points, texts, images, bad_lines, passed_over;
+    /* of the command line's values */
+    int64_t step;
+    double wall_time;
+};
+
+/* ---- writers --------------------------------------------------------------------------------------------------- */
+
+static int take(struct error *e, const struct eventlog_error *from)
+{
+    e->code = from->code;
+    e->system = from->system;
+    memcpy(e->message, from->message, sizeof e->message);
+    return from->code;
+}
+
+_Static_assert(sizeof(((struct eventlog_error *)0)->message) == sizeof(((struct error *)0)->message),
+               "eventlog_error is the public twin of error");
+
+/* A run's directory must lie below the log's. */
+static int run_allowed(const char *run)
+{
+    if (*run == '/' || !*run)
+        return 0;
+    for (const char *p = run; *p; p += strcspn(p, "/"), p += *p == '/')
+        if (p[0] == '.' && p[1] == '.' && (p[2] == '/' || !p[2]))
+            return 0;
+    return 1;
+}
+
+/* Goes on in the run's newest file, or begins one if there is none, somebody writes it, or it is damaged. */
+static int open_run(struct write *w, const char *run, struct eventlog_writer **out, struct error *e)
+{
+    struct eventlog_writer_options options = { .source = "eventlog write" };
+    struct eventlog_error error = { 0 };
+    char path[PATH_MAX];
+    int rc = file_join(path, sizeof path, w->directory, strcmp(run, ".") != 0 ? run : "", e);
+
+    if (rc != OK)
+        return rc;
+    options.resume = w->fresh ? EVENTLOG_RESUME_NEW : EVENTLOG_RESUME_APPEND;
+    rc = eventlog_writer_open(out, path, &options, &error);
+    if (rc != EVENTLOG_OK && !w->fresh && (error.system == EBUSY || rc == EVENTLOG_ERROR_CORRUPT)) {
+        log_line(&w->scan.log, "%s; a new file beside it", error.message);
+        options.resume = EVENTLOG_RESUME_NEW;
+        rc = eventlog_writer_open(out, path, &options, &error);
+    }
+    return rc == EVENTLOG_OK ? OK : take(e, &error);
+}
+
+static int writer_of(struct write *w, const char *run, struct eventlog_writer **out, struct error *e)
+{
+    size_t n = strlen(run), number = tag_index_find(&w->runs, run, n);
+    int rc;
+
+    if (number != TAG_INDEX_NONE) {
+        *out = w->writers[number];
+        return OK;
+    }
+    if (!run_allowed(run))
+        return error_set(e, ERR_ARG, "run '%.80s' is not below the log directory", run);
+    if (w->runs.count == w->capacity) {
+        struct eventlog_writer **bigger = realloc(w->writers, (w->capacity * 2 + 16) * sizeof *bigger);
+
+        if (!bigger)
+            return error_set(e, ERR_NOMEM, "out of memory for %zu runs", w->capacity + 1);
+        w->writers = bigger;
+        w->capacity = w->capacity * 2 + 16;
+    }
+    if ((rc = open_run(w, run, out, e)) != OK)
+        return rc;
+    if ((number = tag_index_add(&w->runs, run, n)) == TAG_INDEX_NONE) {
+        eventlog_writer_close(*out, NULL);
+        return error_set(e, ERR_NOMEM, "out of memory for %zu runs", w->runs.count + 1);
+    }
+    w->writers[number] = *out;
+    return OK;
+}
+
+static int flush_all(struct write *w, struct error *e)
+{
+    struct eventlog_error error;
+
+    for (size_t i = 0; i < w->runs.count; i++)
+        if (eventlog_writer_flush(w->writers[i], &error) != EVENTLOG_OK)
+            return take(e, &error);
+    return OK;
+}
+
+static int close_all(struct write *w, struct error *e)
+{
+    struct eventlog_error error;
+    int rc = OK;
+
+    for (size_t i = 0; i < w->runs.count; i++)
+        if (eventlog_writer_close(w->writers[i], &error) != EVENTLOG_OK && rc == OK)
+            rc = take(e, &error);
+    tag_index_release(&w->runs);
+    free(w->writers);
+    return rc;
+}
+
+/* ---- points ---------------------------------------------------------------------------------------------------- */
+
+/* As a tensor DT_DOUBLE of rank 0, which TensorBoard's default loader does not show. */
+static int write_double(struct eventlog_writer *writer, const struct point_input_point *p, struct eventlog_error *error)
+{
+    const struct event_writer_value value = { .tag = p->tag, .step = p->step, .wall_time = p->wall_time,
+                                              .plugin = "scalars" };
+    struct wire member = WIRE_EMPTY;
+    struct error e = { 0 };
+    size_t tensor = event_writer_tensor(&member, EVENTLOG_DTYPE_DOUBLE, NULL, 0);
+    double v = p->value;
+    uint8_t bytes[8];
+    uint64_t bits;
+
+    memcpy(&bits, &v, sizeof bits);
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(bits >> 8 * i);
+    wire_bytes(&member, TENSOR_FIELD_CONTENT, bytes, sizeof bytes);
+    wire_end(&member, tensor);
+    return event_writer_finish(writer, OK, &value, &member, &e, error);
+}
+
+static int visit(void *context, const struct point_input_point *p, struct error *e)
+{
+    struct write *w = context;
+    struct eventlog_writer *writer;
+    struct eventlog_error error;
+    int rc = writer_of(w, p->run ? p->run : ".", &writer, e);
+
+    if (rc != OK)
+        return rc;
+    if (p->has_wall_time && !(p->wall_time != 0 && isfinite(p->wall_time)))
+        return error_set(e, ERR_ARG, "tag '%.80s' at step %lld: the wall time is %s", p->tag, (long long)p->step,
+                         p->wall_time == 0 ? "0, by which writers mean now" : "not a finite number");
+    if (!w->doubles && isfinite(p->value) && isinf((float)p->value))
+        return error_set(e, ERR_ARG, "tag '%.80s' at step %lld: %g is beyond a float32, which is what TensorBoard "
+                         "shows; --double writes it", p->tag, (long long)p->step, p->value);
+    rc = w->doubles ? write_double(writer, p, &error)
+                    : eventlog_writer_scalar(writer, p->tag, p->step, p->wall_time, (float)p->value, &error);
+    w->points += rc == EVENTLOG_OK;
+    return rc == EVENTLOG_OK ? OK : take(e, &error);
+}
+
+/* ---- streams --------------------------------------------------------------------------------------------------- */
+
+struct stream {
+    const char *name;
+    struct point_input *input;
+    struct buffer line; /* that has begun */
+    uint64_t number;
+};
+
+/* OK, or the error that ends the stream. What is wrong with a line itself is passed over with --keep-going. */
+static int line(struct write *w, struct stream *s, const char *text, size_t n, struct error *e)
+{
+    int rc = point_input_line(s->input, text, n, visit, w, e);
+
+    if (rc == OK)
+        return OK;
+    error_prefix(e, "%s:%llu", s->name, (unsigned long long)s->number);
+    if ((rc != ERR_CORRUPT && rc != ERR_ARG) || !w->keep_going || point_input_lost(s->input))
+        return rc;
+    if (w->bad_lines++ < ERROR_LINES)
+        log_line(&w->scan.log, "%s", e->message);
+    *e = (struct error){ 0 };
+    return OK;
+}
+
+static int chunk(struct write *w, struct stream *s, const char *bytes, size_t n, struct error *e)
+{
+    int rc = OK;
+
+    for (const char *at = bytes, *end = bytes + n; rc == OK && at < end;) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        size_t length = (size_t)((stop ? stop : end) - at);
+
+        if (!stop || s->line.length) {
+            if (s->line.length + length > LINE_MOST)
+                return error_set(e, ERR_CORRUPT, "%s:%llu: a line of more than %zu bytes", s->name,
+                                 (unsigned long long)s->number + 1, LINE_MOST);
+            buffer_append(&s->line, at, length);
+            if (!buffer_ok(&s->line))
+                return error_set(e, ERR_NOMEM, "%s: out of memory for a line", s->name);
+        }
+        if (stop) {
+            s->number++;
+            rc = s->line.length ? line(w, s, s->line.data, s->line.length, e) : line(w, s, at, length, e);
+            buffer_clear(&s->line);
+        }
+        at = stop ? stop + 1 : end;
+    }
+    return rc;
+}
+
+/* All lines; whatever has come in is handed on before the next wait. */
+static int read_stream(struct write *w, struct stream *s, int fd, struct error *e)
+{
+    char *bytes = malloc(CHUNK);
+    ssize_t got = 1;
+    int rc = bytes ? OK : error_set(e, ERR_NOMEM, "out of memory for reading");
+
+    while (rc == OK && got) {
+        got = read(fd, bytes, CHUNK);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            rc = error_system(e, "%s: cannot read", s->name);
+        else if (got)
+            rc = chunk(w, s, bytes, (size_t)got, e);
+        if (rc == OK)
+            rc = flush_all(w, e);
+    }
+    if (rc == OK && s->line.length) { /* the last line without a newline */
+        s->number++;
+        rc = line(w, s, s->line.data, s->line.length, e);
+    }
+    if (rc == OK && (rc = point_input_end(s->input, e)) != OK)
+        error_prefix(e, "%s:%llu", s->name, (unsigned long long)s->number);
+    free(bytes);
+    return rc;
+}
+
+static int write_stream(struct write *w, const char *path, const char *format, const char *tag, struct error *e)
+{
+    struct stream s = { .name = strcmp(path, "-") != 0 ? path : "standard input" };
+    enum point_input_format f = !strcmp(format, "csv") ? POINT_INPUT_CSV : !strcmp(format, "jsonl") ? POINT_INPUT_JSONL
+                                                                                                 : POINT_INPUT_AUTO;
+    int fd = strcmp(path, "-") != 0 ? open(path, O_RDONLY | O_CLOEXEC) : 0;
+    int rc = fd < 0 ? error_system(e, "%s: cannot be opened", path) : point_input_new(&s.input, f, tag, e);
+
+    if (rc == OK)
+        rc = read_stream(w, &s, fd, e);
+    if (s.input)
+        w->passed_over += point_input_passed_over(s.input);
+    point_input_free(s.input);
+    buffer_release(&s.line);
+    if (fd > 0)
+        close(fd);
+    if (w->bad_lines)
+        log_line(&w->scan.log, "%s: %llu bad lines passed over", s.name, (unsigned long long)w->bad_lines);
+    return rc;
+}
+
+/* ---- the command line's values --------------------------------------------------------------------------------- */
+
+/* TAG=VALUE: the tag copied into *tag (free it); the value borrowed. last: the '=' that counts. */
+static int halves(const char *text, int last, char **tag, const char **value, struct error *e)
+{
+    const char *at = last ? strrchr(text, '=') : strchr(text, '=');
+
+    if (!at || at == text)
+        return error_set(e, ERR_ARG, "'%.80s' is not TAG=%s", text, last ? "NUMBER" : "...");
+    if (!(*tag = strndup(text, (size_t)(at - text))))
+        return error_set(e, ERR_NOMEM, "out of memory for a tag");
+    *value = at + 1;
+    return OK;
+}
+
+static int write_number(struct write *w, const char *text, struct error *e)
+{
+    struct point_input_point p = { .step = w->step, .has_wall_time = 1, .wall_time = w->wall_time };
+    const char *value;
+    char *tag = NULL;
+    int rc = halves(text, 1, &tag, &value, e);
+
+    p.tag = tag;
+    if (rc == OK && !number_parse_double(value, &p.value))
+        rc = error_set(e, ERR_ARG, "'%.80s': '%.40s' is no number", text, value);
+    if (rc == OK)
+        rc = visit(w, &p, e);
+    free(tag);
+    return rc;
+}
+
+static int write_text(struct write *w, const char *text, struct error *e)
+{
+    struct eventlog_writer *writer;
+    struct eventlog_error error;
+    const char *value;
+    char *tag = NULL;
+    int rc = halves(text, 0, &tag, &value, e);
+
+    if (rc == OK && (rc = writer_of(w, ".", &writer, e)) == OK &&
+        eventlog_writer_text(writer, tag, w->step, w->wall_time, value, NULL, &error) != EVENTLOG_OK)
+        rc = take(e, &error);
+    w->texts += rc == OK;
+    free(tag);
+    return rc;
+}
+
+static int write_image(struct write *w, const char *text, struct error *e)
+{
+    struct buffer bytes = BUFFER_EMPTY;
+    struct eventlog_writer *writer;
+    struct eventlog_error error;
+    struct eventlog_bytes image;
+    const char *path;
+    char *tag = NULL;
+    int rc = halves(text, 0, &tag, &path, e);
+
+    if (rc == OK)
+        rc = file_read(path, IMAGE_MOST, &bytes, e);
+    image = (struct eventlog_bytes){ bytes.data, bytes.length };
+    if (rc == OK && (rc = writer_of(w, ".", &writer, e)) == OK &&
+        eventlog_writer_image_encoded(writer, tag, w->step, w->wall_time, &image, 1, NULL, &error) != EVENTLOG_OK) {
+        rc = take(e, &error);
+        error_prefix(e, "%s", path);
+    }
+    w->images += rc == OK;
+    buffer_release(&bytes);
+    free(tag);
+    return rc;
+}
+
+struct arguments {
+    char **values;
+    size_t count;
+    struct option_list texts, images;
+    const char *input, *format, *tag;
+};
+
+static int write_all(struct write *w, const struct arguments *a, struct error *e)
+{
+    int rc = OK;
+
+    w->wall_time = event_writer_time(w->wall_time); /* one for all of them */
+    for (size_t i = 0; rc == OK && i < a->count; i++)
+        rc = write_number(w, a->values[i], e);
+    for (size_t i = 0; rc == OK && i < a->texts.count; i++)
+        rc = write_text(w, a->texts.items[i], e);
+    for (size_t i = 0; rc == OK && i < a->images.count; i++)
+        rc = write_image(w, a->images.items[i], e);
+    if (rc == OK && a->input)
+        rc = write_stream(w, a->input, a->format, a->tag, e);
+    return rc;
+}
+
+static void print_json(const struct write *w)
+{
+    struct buffer b = BUFFER_EMPTY;
+
+    buffer_append_text(&b, "{\"type\":\"write\",\"version\":1,\"directory\":");
+    json_text(&b, w->directory);
+    buffer_format(&b, ",\"runs\":%zu,\"points\":%llu,\"texts\":%llu,\"images\":%llu,\"bad_lines\":%llu,"
+                  "\"passed_over\":%llu}\n", w->runs.count, (unsigned long long)w->points, (unsigned long long)w->texts,
+                  (unsigned long long)w->images, (unsigned long long)w->bad_lines, (unsigned long long)w->passed_over);
+    fputs(buffer_text(&b), stdout);
+    buffer_release(&b);
+}
+
+static int check(const struct write *w, struct arguments *a, int stepped, struct error *e)
+{
+    size_t values;
+
+    if (!w->directory)
+        return error_set(e, ERR_ARG, "where to? --dir DIR says; 'eventlog write --help' tells more");
+    if (a->count && !strcmp(a->values[a->count - 1], "-")) {
+        if (a->input)
+            return error_set(e, ERR_ARG, "one of '-' and --input");
+        a->input = a->values[--a->count];
+    }
+    values = a->count + a->texts.count + a->images.count;
+    if (!values && !a->input)
+        return error_set(e, ERR_ARG, "what? TAG=NUMBER, --text, --image, or '-' for lines of standard input; "
+                         "'eventlog write --help' tells more");
+    if (values && !stepped)
+        return error_set(e, ERR_ARG, "at which step? --step N says");
+    return OK;
+}
+
+int command_write(int argc, char **argv)
+{
+    struct write w = { .step = 0 };
+    struct arguments a = { .format = "auto" };
+    struct option table[] = {
+        { OPTION_TEXT, 'd', "dir", &w.directory, "DIR", "the log directory; a run's directory below it where the "
+          "input names runs; made if missing", NULL, 0, 0, 0 },
+        { OPTION_INT, 's', "step", &w.step, "N", "the step of the values on the command line", NULL, 0, 0, 0 },
+        { OPTION_DOUBLE, 0, "wall-time", &w.wall_time, "SECONDS", "their time since 1970 (default: now)", NULL, 0, 1e11,
+          0 },
+        { OPTION_LIST, 0, "text", &a.texts, "TAG=TEXT", "a text, shown as Markdown; may be repeated", NULL, 0, 0, 0 },
+        { OPTION_LIST, 0, "image", &a.images, "TAG=FILE", "a picture: PNG, JPEG, GIF or BMP; may be repeated", NULL, 0,
+          0, 0 },
+        { OPTION_TEXT, 'i', "input", &a.input, "FILE", "points from a file; '-', also as the last argument, for "
+          "standard input", NULL, 0, 0, 0 },
+        { OPTION_CHOICE, 0, "format", &a.format, NULL, "of the input (default: by its first line)", "auto|csv|jsonl", 0,
+          0, 0 },
+        { OPTION_TEXT, 0, "tag", &a.tag, "TAG", "of points that come without one, as in TensorBoard's own CSV", NULL, 0,
+          0, 0 },
+        { OPTION_FLAG, 0, "keep-going", &w.keep_going, NULL, "tell bad lines, pass over them and end with status 1",
+          NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "new", &w.fresh, NULL, "begin a new file (default: go on in the run's newest, if nobody "
+          "else writes it)", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "double", &w.doubles, NULL, "write numbers with all 64 bits; TensorBoard's default "
+          "loader does not show such points, its Python one does (default: 32, as everybody)", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "json", &w.json, NULL, "what was written as one JSON object", NULL, 0, 0, 0 },
+    };
+    const struct options options = {
+        .program = "eventlog write", .usage = "--dir DIR [OPTION...] [TAG=NUMBER...] [-]",
+        .summary = "Writes into a log that TensorBoard shows. CSV needs a header: run and wall_time are optional, "
+                   "then tag,step,value with a point a row, or step and a column a tag, as 'eventlog export' "
+                   "writes both. JSON lines: {\"tag\":\"loss\",\"step\":1,\"value\":0.5}, or "
+                   "{\"step\":1,\"loss\":0.5,\"acc\":0.9}. Each line can be seen by readers as soon as the next "
+                   "one is waited for. A bad line ends the command, with its number, and what came before it "
+                   "stays. Status 0: done; 1: bad lines passed over; 2: usage, input or I/O.",
+        .examples = "  eventlog write --dir logs/shell --step 10 loss=0.5 acc=0.9\n"
+                    "  eventlog write --dir logs/shell --step 10 --text 'note=**best** so far' --image "
+                    "plot=plot.png\n  eventlog export old -o - | eventlog write --dir new -\n"
+                    "  tail -f train.jsonl | eventlog write --dir logs --keep-going -\n",
+        .table = table, .count = sizeof table / sizeof *table,
+    };
+    struct error e = { 0 }, closing = { 0 };
+    struct rlimit limit;
+    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+
+    log_init(&w.scan.log, options.program, 2);
+    if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    a.values = argv + 1;
+    a.count = (size_t)count;
+    if (rc == OK && (rc = check(&w, &a, options_given(&options, "step"), &e)) == OK) {
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0) { /* a descriptor a run */
+            limit.rlim_cur = limit.rlim_max;
+            setrlimit(RLIMIT_NOFILE, &limit);
+        }
+        rc = write_all(&w, &a, &e);
+        if (rc == OK && w.json)
+            print_json(&w);
+        if (close_all(&w, &closing) != OK && rc == OK) {
+            e = closing;
+            rc = e.code;
+        }
+    }
+    status = rc != OK ? scan_fail(&w.scan, &e) : w.bad_lines ? EXIT_NO : EXIT_DONE;
+    return status;
+}

@@ -1,0 +1,137 @@
+"""eventlog write: what is written from the shell is what TensorBoard reads, and what is exported comes back."""
+import csv
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import zlib
+
+import pytest
+
+BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
+TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
+accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+
+
+def run(*arguments, status=0, text=None):
+    done = subprocess.run([TOOL, *map(str, arguments)], input=text, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr + done.stdout
+    return done
+
+
+def write(directory, *arguments, **more):
+    return run("write", "--dir", directory, *arguments, **more)
+
+
+def export(directory, *arguments):
+    return run("export", directory, *arguments).stdout
+
+
+def loaded(directory):
+    found = accumulator.EventAccumulator(str(directory), size_guidance={"tensors": 0, "scalars": 0})
+    found.Reload()
+    return found
+
+
+def png():
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 2, 1, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(b"\0" + bytes(6))) + chunk(b"IEND", b""))
+
+
+def test_values_from_the_command_line(tmp_path):
+    (tmp_path / "a.png").write_bytes(png())
+    log = tmp_path / "log"
+    write(log, "--step", 10, "loss=0.5", "größe/a=b=0.9", "--wall-time", 1700000000.25)
+    write(log, "--step", "-11", "loss=nan", "--text", "note=a=**b**", "--image", f"picture={tmp_path / 'a.png'}")
+    assert len(list(log.iterdir())) == 1  # the second call went on in the file
+    read = loaded(log)
+    assert [(e.step, e.wall_time, e.value) for e in read.Scalars("größe/a=b")] == [
+        (10, 1700000000.25, struct.unpack("f", struct.pack("f", 0.9))[0])]
+    assert [e.step for e in read.Scalars("loss")] == [10, -11]
+    assert read.Tensors("note")[0].tensor_proto.string_val == [b"a=**b**"]
+    assert list(read.Tensors("picture")[0].tensor_proto.string_val) == [b"2", b"1", png()]
+    run("verify", log)
+    write(log, "--new", "--step", 12, "loss=1")
+    assert len(list(log.iterdir())) == 2
+    with open(max(log.iterdir()), "ab"):
+        assert "a new file beside it" in write(log, "--step", 13, "loss=1").stderr
+    assert len(list(log.iterdir())) == 3
+
+
+@pytest.mark.parametrize("how", [["--format=csv"], ["--format=jsonl"], ["--format=json"], ["--float32=short"]])
+@pytest.mark.parametrize("kind", ["sample", "restart", "many"])
+def test_export_comes_back(tmp_path, kind, how):
+    """The same points, bit for bit; those that have no wall time that can be written are told."""
+    subprocess.run([SAMPLE, kind, tmp_path / "log"], check=True)
+    points = export(tmp_path / "log")
+    rows = list(csv.reader(points.splitlines()[1:]))
+    doubles = any(row[3] == "0.9" for row in rows)
+    infinite = any("inf" in row[4] or float(row[4]) == 0 for row in rows)
+    text = export(tmp_path / "log", *how)
+    if infinite:
+        assert "wall time is" in write(tmp_path / "bad", "-", text=text, status=2).stderr
+        write(tmp_path / "new", "--keep-going", "-", text=text, status=1)
+        kept = [row for row in rows if "inf" not in row[4] and float(row[4]) != 0]
+        assert list(csv.reader(export(tmp_path / "new").splitlines()[1:])) == kept
+        return
+    report = json.loads(write(tmp_path / "new", "--json", "-", text=text).stdout)
+    assert report["points"] == len(rows)
+    got = export(tmp_path / "new")
+    if doubles:
+        got = got.replace("0.8999999761581421", "0.9")  # what a float32 makes of it
+        if "--float32=short" not in how:
+            write(tmp_path / "exact", "--double", "-", text=text)
+            assert export(tmp_path / "exact") == points
+    assert got == points
+
+
+def test_wide_comes_back(tmp_path):
+    text = "run,step,wall_time,loss,tag:step\na,1,1700000000.5,0.5,\na,2,1700000001.0,,3.0\nb/c,1,1700000002.0,nan,4.0\n"
+    write(tmp_path / "log", "-", text=text)
+    assert export(tmp_path / "log", "--format=wide", "--wall-time") == text
+    assert (tmp_path / "log/b/c").is_dir()
+    text = '{"step":1,"loss":0.5,"acc":0.25,"phase":"train"}\n{"step":2,"loss":0.125}\n{"type":"note","text":"x"}\n'
+    report = json.loads(write(tmp_path / "wide", "-", "--json", text=text).stdout)
+    assert (report["points"], report["passed_over"]) == (3, 1)
+    assert {t: [(e.step, e.value) for e in loaded(tmp_path / "wide").Scalars(t)] for t in ("loss", "acc")} == {
+        "loss": [(1, 0.5), (2, 0.125)], "acc": [(1, 0.25)]}
+
+
+def test_lines_are_seen_as_they_come(tmp_path):
+    process = subprocess.Popen([TOOL, "write", "--dir", tmp_path, "-"], stdin=subprocess.PIPE)
+    tail = subprocess.Popen([TOOL, "tail", "-f", "--json", "--interval", "0.02", tmp_path], stdout=subprocess.PIPE)
+    try:
+        for step in range(3):
+            process.stdin.write(b'{"tag":"a","step":%d,"value":%d}\n' % (step, step))
+            process.stdin.flush()
+            assert json.loads(tail.stdout.readline())["step"] == step
+        process.stdin.close()
+        assert process.wait(30) == 0
+    finally:
+        tail.terminate()
+        tail.communicate()
+        process.kill()
+        process.wait()
+
+
+def test_bad_input(tmp_path):
+    text = "tag,step,value\na,1,1\na,x,1\na,2,1e300\na,3,3\n"
+    (tmp_path / "in.csv").write_text(text)
+    told = write(tmp_path / "log", "--input", tmp_path / "in.csv", status=2).stderr
+    assert told == f"eventlog write: {tmp_path}/in.csv:3: 'x' is no step\n"
+    assert export(tmp_path / "log").count("\n") == 2  # the line before it is there
+    told = write(tmp_path / "going", "--keep-going", "-", text=text, status=1).stderr
+    assert "standard input:3: 'x' is no step" in told and "standard input:4: tag 'a' at step 2: 1e+300 is beyond" in told
+    assert [row.split(",")[2] for row in export(tmp_path / "going").splitlines()[1:]] == ["1", "3"]
+    write(tmp_path / "none", "--keep-going", "-", text="a,b\n1,2\n", status=2)
+    for run_name in ("../x", "/x", "a/../../x", "", ".."):
+        told = write(tmp_path / "log", "-", text=f"run,tag,step,value\n{run_name},a,1,1\n", status=2).stderr
+        assert "is not below the log directory" in told
+    assert not (tmp_path / "x").exists()
+    for arguments in (["a=1"], ["--step", 1], ["--step", 1, "a"], ["--step", 1, "a=x"], ["--step", 1, "=1"],
+                      ["--step", 1, "--image", "a=/none"], ["--step", 1, "--image", f"a={tmp_path / 'in.csv'}"]):
+        write(tmp_path / "log", *arguments, status=2)
+    run("write", "--step", 1, "a=1", status=2)
