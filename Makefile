@@ -15,10 +15,10 @@ Q       := $(if $(V),,@)
 # ---- what this machine has -----------------------------------------------------------------------------------------
 PACKAGES = build-essential pkg-config protobuf-c-compiler protobuf-compiler libprotobuf-c-dev zlib1g-dev libsnappy-dev \
            libjansson-dev libpng-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
-           libsqlite3-dev libcmocka-dev python3 python3-venv dataset-fashion-mnist chromium chromium-driver
+           libsqlite3-dev libcmocka-dev groff-base python3 python3-venv dataset-fashion-mnist chromium chromium-driver
 CONFIG   = pkg-config
 MODULES  = libprotobuf-c zlib libpng jansson openblas
-NEEDS_BUILD := $(filter-out deps clean help uninstall,$(or $(MAKECMDGOALS),all))
+NEEDS_BUILD := $(filter-out deps clean help,$(or $(MAKECMDGOALS),all))
 BOOTSTRAP   := $(filter test demo bench,$(MAKECMDGOALS))
 HAVE_ALL    := $(shell $(CONFIG) --exists $(MODULES) ompi-c cmocka 2>/dev/null && command -v protoc-c mpirun >/dev/null && echo yes)
 
@@ -239,22 +239,42 @@ INSTALLED = $(foreach p,$(PROGRAMS),$p:$(PREFIX)/bin:755) eventlog/eventlog.h:$(
             $(B)/product/$(l:lib%=%).pc:$(LIBDIR)/pkgconfig:644)
 LINKS     = $(foreach l,$(LIBRARIES),$l.so.$(VERSION):$(LIBDIR)/$l.so.0 $l.so.$(VERSION):$(LIBDIR)/$l.so)
 part      = $(word $2,$(subst :, ,$1))
-install: all $(B)/product/eventlog.pc $(B)/product/eventlog_mpi.pc
+
+# Man pages and completions come from what the programs say of their options, and from the headers' comments.
+DOCUMENTED := eventlog/eventlog.h eventlog_mpi/eventlog_mpi.h
+documents: $(B)/documents.stamp
+$(B)/documents.stamp: $(PROGRAMS) $(DOCUMENTED) packaging/make_man.py packaging/make_completion.py $(wildcard docs/man/*)
+	$(call say,DOC )
+	$(Q)rm -rf $(B)/man $(B)/completion
+	$(Q)python3 packaging/make_man.py --bin $(B)/bin --text docs/man --version $(VERSION) --out $(B)/man \
+	    $(notdir $(PROGRAMS)) $(DOCUMENTED)
+	$(Q)python3 packaging/make_completion.py --bin $(B)/bin --out $(B)/completion $(notdir $(PROGRAMS))
+	$(Q)touch $@
+# FROM:FOLDER a word; all files of FROM.
+DOCUMENTS = man/man1:$(PREFIX)/share/man/man1 man/man3:$(PREFIX)/share/man/man3 \
+            completion/bash:$(PREFIX)/share/bash-completion/completions \
+            completion/zsh:$(PREFIX)/share/zsh/site-functions \
+            completion/fish:$(PREFIX)/share/fish/vendor_completions.d
+install: all documents $(B)/product/eventlog.pc $(B)/product/eventlog_mpi.pc
 	$(Q)$(foreach f,$(INSTALLED),install -D -m $(call part,$f,3) $(call part,$f,1) \
 	    $(DESTDIR)$(call part,$f,2)/$(notdir $(call part,$f,1)) &&) :
 	$(Q)$(foreach f,$(LINKS),ln -sf $(call part,$f,1) $(DESTDIR)$(call part,$f,2) &&) :
+	$(Q)$(foreach d,$(DOCUMENTS),install -d $(DESTDIR)$(call part,$d,2) && \
+	    install -m 644 $(B)/$(call part,$d,1)/* $(DESTDIR)$(call part,$d,2) &&) :
 	$(Q)$(if $(DESTDIR),:,ldconfig 2>/dev/null || :)
-uninstall:
+uninstall: documents
 	$(Q)rm -f $(foreach f,$(INSTALLED),$(DESTDIR)$(call part,$f,2)/$(notdir $(call part,$f,1))) \
 	    $(foreach f,$(LINKS),$(DESTDIR)$(call part,$f,2))
+	$(Q)$(foreach d,$(DOCUMENTS),(cd $(B)/$(call part,$d,1) && for f in *; do \
+	    rm -f $(DESTDIR)$(call part,$d,2)/"$$f"; done);)
 	$(Q)rmdir $(DESTDIR)$(PREFIX)/include/eventlog 2>/dev/null || :
 
 clean:
-	rm -rf build/bin build/lib build/product build/tests build/generated build/double build/fuzz build-*
+	rm -rf build/bin build/lib build/product build/man build/completion build/documents.stamp build/tests build/generated build/double build/fuzz build-*
 	rm -rf $(addprefix build/,base eventlog eventlog_mpi checkpoint dataset model trainer evaluator bench)
 
 help:
 	@sed -n 's/^# \(.*\)/\1/p' Makefile | head -3
-	@echo "targets: all test demo bench lint fuzz install uninstall clean deps"
+	@echo "targets: all test demo bench lint fuzz documents install uninstall clean deps"
 
-.PHONY: all deps test demo bench lint fuzz fuzzers install uninstall clean help FORCE programs-for-tests
+.PHONY: all deps test demo bench lint fuzz fuzzers install uninstall documents clean help FORCE programs-for-tests

@@ -184,7 +184,11 @@ def test_soname_and_needed(tree):
 
 def test_uninstall_takes_what_install_put(tmp_path):
     make("install", tmp_path)
-    assert {f"{PREFIX}/bin/{p}".lstrip("/") for p in ("trainer", "evaluator", "eventlog", "checkpoint")} <= files(tmp_path)
+    for program in ("trainer", "evaluator", "eventlog", "checkpoint"):
+        assert {f"{PREFIX}/{path}".lstrip("/") for path in (
+            f"bin/{program}", f"share/man/man1/{program}.1", f"share/bash-completion/completions/{program}",
+            f"share/zsh/site-functions/_{program}", f"share/fish/vendor_completions.d/{program}.fish")} <= files(tmp_path)
+    assert f"{PREFIX}/share/man/man3/eventlog_writer_open.3".lstrip("/") in files(tmp_path)
     other = tmp_path / PREFIX.lstrip("/") / "lib/other.txt"
     other.write_text("stays")
     make("uninstall", tmp_path)

@@ -1,0 +1,159 @@
+"""Man pages and completions: what make install puts in place says all that there is to say, and its readers take it."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
+PROGRAMS = ("trainer", "evaluator", "eventlog", "checkpoint")
+HEADERS = ("eventlog/eventlog.h", "eventlog_mpi/eventlog_mpi.h")
+
+
+@pytest.fixture(scope="module")
+def documents():
+    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
+    run = subprocess.run(["make", "-s", "documents"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return BUILD
+
+
+@pytest.fixture(scope="module")
+def described(documents):
+    """{name as in a man page: the description of a program or command}."""
+    found = {}
+    for program in PROGRAMS:
+        o = json.loads(subprocess.run([BUILD / "bin" / program, "--describe"], check=True, capture_output=True).stdout)
+        found[program] = o
+        found.update({f"{program}-{c['name']}": c["command"] for c in o["commands"]})
+    return found
+
+
+def text_of(page, width=200):
+    run = subprocess.run(["groff", "-ww", "-man", "-Tutf8", "-P-cbou", f"-rLL={width}n", page], cwd=BUILD / "man",
+                         capture_output=True, text=True)
+    assert run.returncode == 0 and not run.stderr, f"{page}: {run.stderr}"
+    return re.sub(r"\x1b\[[0-9;]*m", "", run.stdout)
+
+
+def squeezed(text):
+    return "".join(text.split())
+
+
+def test_pages_are_without_warnings(documents):
+    pages = sorted(p.relative_to(BUILD / "man") for p in (BUILD / "man").rglob("*.[13]"))
+    assert len(pages) > 40
+    for page in pages:
+        for width in (60, 80):
+            assert text_of(page, width).strip(), page
+
+
+def test_every_option_is_in_its_page(described):
+    assert {f"{name}.1" for name in described} == {p.name for p in (BUILD / "man/man1").iterdir()}
+    for name, o in described.items():
+        text = text_of(f"man1/{name}.1")
+        assert re.search(rf"^NAME\n\s+{name} - \w", text, re.M), name
+        for title in ("SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES", "SEE ALSO"):
+            assert re.search(rf"^{title}$", text, re.M), f"{name}: no {title}"
+        for option in o["options"]:
+            if option["kind"] == "heading":
+                continue
+            value = "|".join(option["choices"]) or option["argument"] or ""
+            letter = f"-{option['letter']}, " if option["letter"] else ""
+            assert f"{letter}--{option['name']}{' ' + value if value else ''}" in text, f"{name}: {option['name']}"
+            assert squeezed(option["help"].replace("`", "").replace("*", "")) in squeezed(text.replace("*", "")), \
+                f"{name}: {option['name']}"
+        for command in o["commands"]:
+            assert f"{o['program']} {command['name']}" in text
+        assert "--version" in text and "--help" in text
+
+
+def test_every_function_has_a_page(documents):
+    for header in HEADERS:
+        code = re.sub(r"/\*.*?\*/", "", (ROOT / header).read_text(), flags=re.S)
+        functions = set(re.findall(r"\b(eventlog_\w+)\s*\((?!\*)", code))
+        overview = text_of(f"man3/lib{pathlib.Path(header).stem}.3")
+        assert functions
+        for function in functions:
+            text = text_of(f"man3/{function}.3")
+            assert re.search(rf"^NAME\n(?:.*\n)*?.*\b{function}\b.* - \w", text, re.M), function
+            declared = re.search(rf"[^;{{}}]*\b{function}\s*\([^;]*\);", code).group(0).strip()
+            assert squeezed(declared) in squeezed(text), function
+            assert f"{function}(3)" in overview, function
+        # Each comment before a function is in the page of that function.
+        for comment, function in re.findall(r"/\*((?:(?!\*/).)*)\*/\n[a-z][^;{}]*?\b(eventlog_\w+)\s*\((?!\*)",
+                                            (ROOT / header).read_text(), flags=re.S):
+            words = squeezed(re.sub(r"^ \* ?", "", comment, flags=re.M).replace("`", ""))
+            assert words[:200] in squeezed(text_of(f"man3/{function}.3")), function
+
+
+def test_limits_are_told(documents):
+    for page in ("man1/eventlog.1", "man3/libeventlog.3"):
+        text = squeezed(text_of(page))
+        for words in ("32-bit floats", "double, half or integer type", "does not reload by itself", "is sampled"):
+            assert squeezed(words) in text, f"{page}: {words}"
+
+
+# ---- completion -------------------------------------------------------------------------------------------------------
+
+def complete(program, line, directory):
+    """What bash offers where the line ends. Words are cut as bash cuts them, '=' being one of its breaks."""
+    words = [w for part in line.split(" ") for w in (re.split(r"(=)", part) if "=" in part else [part])]
+    words = [w for i, w in enumerate(words) if w or i == len(words) - 1]
+    script = (f'source "{BUILD}/completion/bash/{program}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+              f'_{program} "$1" "${{COMP_WORDS[COMP_CWORD]}}" "${{COMP_WORDS[COMP_CWORD - 1]}}"; '
+              'printf "%s\\n" "${COMPREPLY[@]}"')
+    run = subprocess.run(["bash", "--norc", "-c", script, "bash", *words], cwd=directory, capture_output=True, text=True)
+    assert run.returncode == 0 and not run.stderr, run.stderr
+    return {word for word in run.stdout.split("\n") if word}
+
+
+def test_bash(described, tmp_path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "lo g").mkdir()
+    (tmp_path / "line.txt").write_text("")
+    commands = {c["name"] for c in described["eventlog"]["commands"]}
+    cases = {
+        "eventlog ": commands | {"help"}, "eventlog ex": {"export"}, "eventlog export --fo": {"--format", "--force"},
+        "eventlog export --format=t": {"tb-csv", "tb-json"}, "eventlog export --format js": {"json", "jsonl", "jsonl-series"},
+        "eventlog export --format=": set(described["eventlog-export"]["options"][0]["choices"]),
+        "eventlog export -o l": {"logs", "lo g", "line.txt"}, "eventlog export --tag l": set(),
+        "eventlog export --tag x l": {"logs", "lo g", "line.txt"}, "eventlog verify --st": {"--strict"},
+        "checkpoint convert --to ": {"bundle", "safetensors", "npy"}, "checkpoint --v": {"--version"},
+        "trainer --run-option ": {"single", "mpi", "ps"}, "trainer --checkpoint-dir l": {"logs", "lo g"},
+        "trainer --max-steps ": set(), "trainer l": set(), "evaluator --checkpoint-dir=l": {"logs", "lo g"},
+    }
+    for line, want in cases.items():
+        assert complete(line.split()[0], line, tmp_path) == want, line
+    for name, o in described.items():
+        program, _, command = name.partition("-")
+        want = {f for x in o["options"] if x["kind"] != "heading"
+                for f in [f"--{x['name']}"] + ([f"-{x['letter']}"] if x["letter"] else [])}
+        line = f"{program} {command} -" if command else f"{program} -"
+        assert complete(program, line, tmp_path) == want | {"-h", "--help", "--version"}, name
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions_name_every_option(described, shell):
+    for program in PROGRAMS:
+        path = BUILD / "completion" / shell / {"bash": program, "zsh": f"_{program}", "fish": f"{program}.fish"}[shell]
+        text = path.read_text()
+        assert shell != "zsh" or text.startswith(f"#compdef {program}\n")
+        for name, o in described.items():
+            if name.split("-")[0] != program:
+                continue
+            for option in o["options"]:
+                if option["kind"] != "heading":
+                    assert (f"-l {option['name']} " if shell == "fish" else f"--{option['name']}") in text, name
+                    assert all(choice in text for choice in option["choices"])
+        # Quotes and brackets that do not close would take the rest of the file with them.
+        run = subprocess.run(["bash", "-n", path], capture_output=True, text=True) if shell == "bash" else None
+        assert run is None or run.returncode == 0, run.stderr
+        if shutil.which(shell):
+            assert subprocess.run([shell, "-n", path]).returncode == 0
+        bare = re.sub(r"\\.", "", text) if shell == "fish" else text.replace("'\\''", "")
+        assert all(line.count("'") % 2 == 0 for line in bare.split("\n") if not line.startswith("#")), shell
