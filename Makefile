@@ -87,7 +87,7 @@ SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
 SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib) -lm
 SYSTEM_model      = $(MATH_LIBS)
 SYSTEM_trainer    = $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) $(MPI_LIBS)
-SYSTEM_evaluator  = $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) -linotifytools
+SYSTEM_evaluator  = $(SYSTEM_eventlog) $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) -linotifytools
 
 $(B)/bin/trainer:   $(B)/trainer/main.o $(NEEDS_trainer)
 	$(call say,LINK)

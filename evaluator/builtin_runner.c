@@ -1,13 +1,21 @@
 #include "evaluator/builtin_runner.h"
 
 #include "base/buffer.h"
+#include "base/clock.h"
+#include "checkpoint/training_state.h"
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
+#include "evaluator/evaluation_detail.h"
+#include "evaluator/metric_choice.h"
 #include "evaluator/metrics.h"
 #include "evaluator/scoring.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { CLASS_NAME_MAX = 64, CLASSES_NAMED_MAX = 1000 };
 
 struct builtin_runner {
     const struct model *model;
@@ -22,6 +30,12 @@ struct builtin_runner {
     float *images;                        /* (examples, width); NULL: made for each batch */
     int32_t *labels;                      /* (examples) */
     const struct tensor_entry **entries;  /* (variables); valid while a checkpoint is loaded */
+    unsigned metrics;
+    int64_t detail_every;
+    char (*class_text)[CLASS_NAME_MAX];   /* (classes) */
+    const char **class_names;             /* (classes), into class_text */
+    struct runner_job job;                /* the one that is loaded */
+    double begin;                         /* monotonic */
 };
 
 /* ---- set up ------------------------------------------------------------------------------------------------------ */
@@ -93,6 +107,38 @@ static int open_data(struct builtin_runner *r, const struct builtin_runner_optio
     return OK;
 }
 
+/* As parts of tags: printable, without quotes and backslashes, no two alike. */
+static int name_classes(struct builtin_runner *r, struct error *e)
+{
+    const size_t classes = (size_t)r->model->classes;
+
+    if (r->metrics & (METRIC_CLASSES | METRIC_CONFUSION | METRIC_CURVES) && classes > CLASSES_NAMED_MAX)
+        return error_set(e, ERR_ARG, "--metrics: of %zu classes there would be too many curves; up to %d are written",
+                         classes, CLASSES_NAMED_MAX);
+    r->class_text = calloc(classes, sizeof *r->class_text);
+    r->class_names = calloc(classes, sizeof *r->class_names);
+    if (!r->class_text || !r->class_names)
+        return error_set(e, ERR_NOMEM, "no memory for the names of %zu classes", classes);
+    for (size_t k = 0; k < classes; k++) {
+        char *text = r->class_text[k];
+
+        if (k < (size_t)r->data->classes && r->data->class_names && *r->data->class_names[k])
+            snprintf(text, CLASS_NAME_MAX - 24, "%s", r->data->class_names[k]);
+        else
+            snprintf(text, CLASS_NAME_MAX, "%zu", k);
+        for (char *c = text; *c; c++)
+            if (*c < ' ' || *c > '~' || strchr("\"'\\`", *c))
+                *c = '_';
+        for (size_t before = 0; before < k; before++)
+            if (!strcmp(r->class_text[before], text)) {
+                snprintf(text + strlen(text), 24, "_%zu", k);
+                break;
+            }
+        r->class_names[k] = text;
+    }
+    return OK;
+}
+
 static int prepare_images(struct builtin_runner *r, size_t limit, struct error *e)
 {
     if (!(r->labels = malloc(r->examples * sizeof *r->labels)))
@@ -120,6 +166,8 @@ static void runner_free(void *context)
     free(r->images);
     free(r->labels);
     free(r->entries);
+    free(r->class_text);
+    free(r->class_names);
     free(r);
 }
 
@@ -206,6 +254,8 @@ static int runner_load(void *context, const struct runner_job *c, const char **w
     const struct variable *v = network_variables(r->network, &count);
     int rc = match(r, c, weights, e);
 
+    r->job = *c;
+    r->begin = clock_monotonic();
     for (size_t i = 0; rc == OK && i < count; i++) {
         real *array = v[i].kind == VARIABLE_WEIGHT ? network_parameters(r->network) : network_statistics(r->network);
 
@@ -214,16 +264,76 @@ static int runner_load(void *context, const struct runner_job *c, const char **w
     return rc;
 }
 
-static int fill(struct evaluation *out, const struct metrics *m, struct error *e)
+static int add_classes(const struct builtin_runner *r, const struct classification *counts,
+                       struct evaluation_metrics *out, struct error *e)
 {
+    static const char *const prefixes[] = { "class_precision/", "class_recall/" };
     int rc;
 
-    out->examples = m->examples;
-    out->correct = m->correct;
-    if ((rc = evaluation_metrics_add(&out->metrics, EVALUATION_PRECISION, metrics_precision(m), e)) == OK &&
-        (rc = evaluation_metrics_add(&out->metrics, EVALUATION_LOSS, metrics_loss(m), e)) == OK)
-        rc = evaluation_metrics_add(&out->metrics, EVALUATION_CROSS_ENTROPY, metrics_mean_cross_entropy(m), e);
+    if ((rc = evaluation_metrics_add(out, "precision_mean", classification_mean_precision(counts), e)) != OK ||
+        (rc = evaluation_metrics_add(out, "recall_mean", classification_mean_recall(counts), e)) != OK)
+        return rc;
+    for (int recall = 0; recall < 2; recall++)
+        for (int k = 0; k < counts->classes; k++) {
+            const double value = recall ? classification_recall(counts, k) : classification_precision(counts, k);
+            char name[CLASS_NAME_MAX + 32];
+
+            snprintf(name, sizeof name, "%s%s", prefixes[recall], r->class_names[k]);
+            if (!isnan(value) && (rc = evaluation_metrics_add(out, name, value, e)) != OK)
+                return rc;
+        }
+    return OK;
+}
+
+static int add_speed(const struct builtin_runner *r, double scored, struct evaluation_metrics *out, struct error *e)
+{
+    const double now = clock_monotonic();
+    struct training_state training;
+    int rc;
+
+    if ((rc = evaluation_metrics_add(out, "examples_per_second", (double)r->examples / fmax(now - scored, 1e-9),
+                                     e)) != OK ||
+        (rc = evaluation_metrics_add(out, "seconds_per_evaluation", now - r->begin, e)) != OK)
+        return rc;
+    if (r->job.written > 0 &&
+        (rc = evaluation_metrics_add(out, "lag_seconds", fmax(clock_wall() - r->job.written, 0), e)) != OK)
+        return rc;
+    if (training_state_read(r->job.directory, &training, NULL) == 1 && training.global_step >= r->job.step)
+        rc = evaluation_metrics_add(out, "lag_steps", (double)(training.global_step - r->job.step), e);
     return rc;
+}
+
+static void free_detail(struct evaluation_detail *detail)
+{
+    evaluation_detail_free(detail);
+}
+
+/* scored: monotonic seconds when the scoring began. */
+static int fill(const struct builtin_runner *r, const struct classification *counts, double cross_entropy,
+                double scored, struct evaluation *out, struct error *e)
+{
+    const unsigned drawn = r->metrics & (METRIC_CONFUSION | METRIC_CURVES);
+    struct metrics m;
+    int rc;
+
+    metrics_init(&m, network_decay_loss(r->network));
+    metrics_add(&m, counts->examples, counts->correct, cross_entropy);
+    out->examples = m.examples;
+    out->correct = m.correct;
+    if ((rc = evaluation_metrics_add(&out->metrics, EVALUATION_PRECISION, metrics_precision(&m), e)) != OK ||
+        (rc = evaluation_metrics_add(&out->metrics, EVALUATION_LOSS, metrics_loss(&m), e)) != OK ||
+        (rc = evaluation_metrics_add(&out->metrics, EVALUATION_CROSS_ENTROPY, metrics_mean_cross_entropy(&m),
+                                     e)) != OK)
+        return rc;
+    if ((r->metrics & METRIC_TOP &&
+         (rc = evaluation_metrics_add(&out->metrics, "precision_top_5", classification_top(counts), e)) != OK) ||
+        (r->metrics & METRIC_CLASSES && (rc = add_classes(r, counts, &out->metrics, e)) != OK) ||
+        (r->metrics & METRIC_SPEED && (rc = add_speed(r, scored, &out->metrics, e)) != OK))
+        return rc;
+    if (!drawn || !evaluation_detail_wanted(r->job.index, r->detail_every))
+        return OK;
+    out->detail_free = free_detail;
+    return evaluation_detail_new(&out->detail, drawn, counts, r->class_names, e);
 }
 
 static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context, struct evaluation *out,
@@ -231,7 +341,7 @@ static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context,
 {
     struct builtin_runner *r = context;
     const struct classification *counts;
-    struct metrics m;
+    const double scored = clock_monotonic();
     double cross_entropy;
 
     scoring_begin(r->scoring);
@@ -242,15 +352,15 @@ static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context,
         }
     while (scoring_step(r->scoring));
     scoring_end(r->scoring, &counts, &cross_entropy);
-    metrics_init(&m, network_decay_loss(r->network));
-    metrics_add(&m, counts->examples, counts->correct, cross_entropy);
-    return fill(out, &m, e);
+    return fill(r, counts, cross_entropy, scored, out, e);
 }
 
 static int open_scoring(struct builtin_runner *r, const struct builtin_runner_options *o, struct error *e)
 {
     const struct scoring_options options = { .model = r->model, .threads = o->threads ? o->threads : 1,
-                                             .batch_size = r->batch_size };
+                                             .batch_size = r->batch_size,
+                                             .thresholds = r->metrics & METRIC_CURVES ? CLASSIFICATION_THRESHOLDS
+                                                                                      : 0 };
     const struct scoring_source source = { images_of, r, r->labels, r->examples };
     int rc;
 
@@ -274,12 +384,15 @@ int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *
         goto fail;
     }
     r->moving_averages = o->moving_averages;
+    r->metrics = o->metrics;
+    r->detail_every = o->detail_every;
     r->batch_size = o->batch_size ? o->batch_size : r->model->batch_size;
     if ((rc = open_data(r, o, e)) != OK)
         goto fail;
     if ((size_t)r->batch_size > r->examples)
         r->batch_size = (int)r->examples;
-    if ((rc = prepare_images(r, o->image_bytes ? o->image_bytes : (size_t)512 << 20, e)) != OK ||
+    if ((rc = name_classes(r, e)) != OK ||
+        (rc = prepare_images(r, o->image_bytes ? o->image_bytes : (size_t)512 << 20, e)) != OK ||
         (rc = open_scoring(r, o, e)) != OK)
         goto fail;
     network_variables(r->network, &variables);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "evaluator/evaluation_detail.h"
 #include "eventlog/eventlog.h"
 
 #include <fcntl.h>
@@ -170,7 +171,7 @@ static void wait_for_place(const struct evaluation_log *l)
 static int open_writer(struct evaluation_log *l, struct error *e)
 {
     /* Events leave at the sync and only there, so that what fails is the sync, and can be tried again. */
-    struct eventlog_writer_options options = { .flush_seconds = 1e9 };
+    struct eventlog_writer_options options = { .flush_seconds = 1e9, .buffer_bytes = (size_t)64 << 20 };
     struct eventlog_error why = { 0 };
     char directory[PATH_MAX];
     int rc;
@@ -220,6 +221,8 @@ static int hand_over(struct evaluation_log *l, const struct evaluation_point *p,
         if (tag && eventlog_writer_scalar(l->writer, tag, p->step, p->wall_time, value, &why) != EVENTLOG_OK)
             return from_eventlog(&why, e);
     }
+    if (p->detail && evaluation_detail_write(p->detail, l->writer, p->step, p->wall_time, &why) != EVENTLOG_OK)
+        return from_eventlog(&why, e);
     l->pending = 1;
     return OK;
 }

@@ -40,6 +40,7 @@ struct evaluation_point {
     int64_t step;     /* >= 0 */
     double wall_time; /* seconds since 1970 */
     const struct evaluation_metrics *metrics; /* borrowed; best_NAME is there when there is a best */
+    const struct evaluation_detail *detail;   /* borrowed; or NULL */
 };
 
 struct evaluation_log;

@@ -355,7 +355,7 @@ static int write_points(struct evaluation_watch *w, struct evaluation_flight *f,
 {
     const struct ledger_record *r = &f->record;
     struct evaluation_point p = { r->step, w->settings.checkpoint_time ? f->item.modified : r->wall_time,
-                                  &r->metrics };
+                                  &r->metrics, f->evaluation.detail };
     struct error why = { 0 };
 
     if (r->has_metrics && evaluation_log_point(w->points, &p, &why) != OK)
@@ -364,7 +364,8 @@ static int write_points(struct evaluation_watch *w, struct evaluation_flight *f,
     return OK;
 }
 
-/* "loss: 1.012, precision: 0.657, best precision: 0.661" are what people parse; other metrics follow in their order. */
+/* "loss: 1.012, precision: 0.657, best precision: 0.661" are what people parse; other metrics follow in their order,
+ * without those of single classes (with a / in the name). */
 static void append_metrics(char *text, size_t size, const struct evaluation_metrics *m)
 {
     static const char *const first[] = { EVALUATION_LOSS, EVALUATION_PRECISION,
@@ -384,7 +385,7 @@ static void append_metrics(char *text, size_t size, const struct evaluation_metr
         int best = !strncmp(name, EVALUATION_BEST, strlen(EVALUATION_BEST));
 
         if (strcmp(name, first[0]) && strcmp(name, first[1]) && strcmp(name, first[2]) &&
-            strcmp(name, EVALUATION_CROSS_ENTROPY))
+            strcmp(name, EVALUATION_CROSS_ENTROPY) && !strchr(name, '/'))
             used += (size_t)snprintf(text + used, size - used, "%s%s%s: %.6g", used ? ", " : "", best ? "best " : "",
                                      name + (best ? strlen(EVALUATION_BEST) : 0), m->items[i].value);
     }
@@ -488,6 +489,7 @@ static int take_off(struct evaluation_watch *w, const struct queue_item *item, s
     f->job = (struct runner_job){ .name = f->item.name, .directory = w->settings.checkpoint_directory,
                                   .path = f->path, .witness = f->witness,
                                   .eval_directory = w->settings.eval_directory, .step = item->step,
+                                  .written = item->written,
                                   .index = (int64_t)(s->done + s->failed + s->gone + w->flight_count),
                                   .bundle = item->bundle };
     f->begin = w->last_start = clock_monotonic();

@@ -6,6 +6,7 @@
 #include "evaluator/builtin_runner.h"
 #include "evaluator/command_runner.h"
 #include "evaluator/evaluation_loop.h"
+#include "evaluator/metric_choice.h"
 #include "evaluator/thread_runner.h"
 #include "model/model.h"
 
@@ -24,12 +25,14 @@ enum { EXIT_DONE = 0, EXIT_SOME_FAILED = 1, EXIT_USAGE = 2 };
 
 struct command { /* as given on the command line */
     const char *checkpoint_directory, *eval_directory, *model, *data, *data_directory;
+    unsigned metric_bits; /* of metrics */
+    int64_t detail_every;
     int64_t batch_size, threads, num_examples, every, from, until_step, max_evaluations, pid;
     double poll, quiet, idle_timeout, min_interval;
     double best_delta, exec_timeout;
     int64_t retries, jobs;
     const char *exec;
-    const char *done_file, *tags, *wall_time, *best_metric, *best_mode;
+    const char *done_file, *tags, *wall_time, *metrics, *best_metric, *best_mode;
     int once, latest_only, forever, strict, retry_failed, json, moving_averages, inotify, tutorial_denominator;
     int take_over;
 };
@@ -102,6 +105,11 @@ static const struct option table_template[] = {
     { OPTION_FLAG, .name = "take-over", .help = "Work on the eval directory also where its lock names an evaluator of "
       "another host; only if that one is gone. The lock of a dead process of this host is taken over anyway." },
     { OPTION_HEADING, .help = "What it writes:" },
+    { OPTION_TEXT, .name = "metrics", .argument = "LIST", .help = "What else is measured: all, or some of "
+      METRIC_CHOICE_NAMES ", with commas between. Default: basic, which is precision and loss alone." },
+    { OPTION_INT, .name = "detail-every", .argument = "N", .help = "Pictures, tables and curves of every N-th "
+      "evaluation. Default: of the first twenty, then ever fewer, so that the event file stays small.", .minimum = 1,
+      .maximum = 1e9 },
     { OPTION_CHOICE, .name = "tags", .argument = "NAME", .help = "Tags of another evaluator: homework, tutorial, "
       "resnet, im2txt, keras, estimator. Default: precision, best_precision, loss.",
       .choices = "homework|tutorial|resnet|im2txt|keras|estimator" },
@@ -130,6 +138,7 @@ static void bind_values(struct option *table, struct command *c)
         { "max-evaluations", &c->max_evaluations }, { "forever", &c->forever }, { "strict", &c->strict },
         { "poll-interval", &c->poll }, { "quiet-time", &c->quiet }, { "inotify", &c->inotify }, { "tags", &c->tags },
         { "exec", &c->exec }, { "exec-timeout", &c->exec_timeout }, { "retries", &c->retries }, { "jobs", &c->jobs },
+        { "metrics", &c->metrics }, { "detail-every", &c->detail_every },
         { "best-metric", &c->best_metric }, { "best-mode", &c->best_mode }, { "best-delta", &c->best_delta },
         { "wall-time", &c->wall_time }, { "json", &c->json },
         { "take-over", &c->take_over },
@@ -183,6 +192,14 @@ static int check_command(const struct command *c, int positional, char **argv, s
     if (c->once && stat(c->checkpoint_directory, &st) < 0)
         return error_system(e, "%s: no checkpoints to evaluate --once", c->checkpoint_directory);
     return OK;
+}
+
+static int check_metrics(const struct command *c, struct error *e)
+{
+    if (!c->exec || !(c->metric_bits & ~(unsigned)METRIC_SETTINGS))
+        return OK;
+    return error_set(e, ERR_ARG, "--metrics %s: what a command measures is what it prints; with --exec only hparams "
+                     "can be given", c->metrics);
 }
 
 /* How many checkpoints may wait with open files: a fourth of the descriptors we can get, since each has its index and
@@ -273,6 +290,7 @@ static int open_runner(const struct command *c, struct runner *out, struct error
                                               .data_directory = c->data_directory, .num_examples = c->num_examples,
                                               .batch_size = (int)c->batch_size, .threads = (int)c->threads,
                                               .tutorial_denominator = c->tutorial_denominator,
+                                              .metrics = c->metric_bits, .detail_every = c->detail_every,
                                               .moving_averages = c->moving_averages };
     struct command_runner_options command = { .command = c->exec, .jobs = (size_t)c->jobs,
                                               .timeout = c->exec_timeout, .retries = c->retries };
@@ -332,7 +350,8 @@ int main(int argc, char **argv)
     log_init(&log, "evaluator", STDERR_FILENO);
     if ((rc = options_parse(&options, argc, argv, &positional, &e)) == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc != OPTIONS_RUN || (rc = check_command(&c, positional, argv, &e)) != OK) {
+    if (rc != OPTIONS_RUN || (rc = check_command(&c, positional, argv, &e)) != OK ||
+        (rc = metric_choice_parse(c.metrics, &c.metric_bits, &e)) != OK || (rc = check_metrics(&c, &e)) != OK) {
         log_line(&log, "%s", e.message);
         return EXIT_USAGE;
     }

@@ -17,6 +17,7 @@ struct runner_job { /* all borrowed until the slot is idle again */
     const char *witness;          /* a file or directory that is there as long as the checkpoint is */
     const char *eval_directory;   /* where the ledger is */
     int64_t step;
+    double written;               /* wall seconds when the checkpoint was written; 0: not known */
     int64_t index;                /* evaluations of this eval_directory before it, those in other slots included */
     struct tensor_bundle *bundle; /* open. NULL for checkpoints of other formats */
 };

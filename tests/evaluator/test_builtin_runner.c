@@ -5,6 +5,8 @@
 #include "base/random.h"
 #include "dataset/transform.h"
 #include "evaluator/builtin_runner.h"
+#include "evaluator/evaluation_detail.h"
+#include "evaluator/metric_choice.h"
 #include "evaluator/metrics.h"
 #include "model/network.h"
 
@@ -267,6 +269,55 @@ static void test_threads(void **state)
         }
 }
 
+static double value(const struct evaluation *v, const char *name)
+{
+    if (!evaluation_metrics_find(&v->metrics, name))
+        fail_msg("no metric %s", name);
+    return evaluation_metrics_value(&v->metrics, name);
+}
+
+/* All metrics: they agree with each other, and with what is always there. */
+static void test_metrics(void **state)
+{
+    static const char *const classes[] = { "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",
+                                           "ship", "truck" };
+    struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top,
+                                              .metrics = METRIC_ALL, .detail_every = 2 };
+    struct runner_job c = { .name = "model.ckpt-7", .directory = top, .step = 7, .written = 1 };
+    struct scorer runner;
+    const char *weights;
+
+    (void)state;
+    write_checkpoint("cifar10_cnn", 0, NONE);
+    assert_int_equal(builtin_runner_new(&runner, &options, NULL), OK);
+    for (c.index = 0; c.index < 3; c.index++) {
+        struct evaluation v = { .examples = -1, .correct = -1 };
+        double hits = 0;
+
+        assert_int_equal(tensor_bundle_open(&c.bundle, prefix, NULL), OK);
+        assert_int_equal(runner.load(runner.context, &c, &weights, NULL), OK);
+        assert_int_equal(runner.evaluate(runner.context, NULL, NULL, &v, NULL), OK);
+        tensor_bundle_close(c.bundle);
+        assert_int_equal(v.detail != NULL, c.index % 2 == 0);
+        assert_true(value(&v, "precision_top_5") >= value(&v, EVALUATION_PRECISION));
+        assert_true(value(&v, "examples_per_second") > 0 && value(&v, "seconds_per_evaluation") > 0);
+        assert_true(value(&v, "lag_seconds") > 1e9 && !evaluation_metrics_find(&v.metrics, "lag_steps"));
+        for (int k = 0; v.detail && k < 10; k++) {
+            char name[64];
+
+            assert_string_equal(v.detail->names[k], classes[k]);
+            snprintf(name, sizeof name, "class_recall/%s", classes[k]);
+            if (evaluation_metrics_find(&v.metrics, name))
+                assert_true(value(&v, name) == classification_recall(&v.detail->counts, k));
+            hits += (double)v.detail->counts.confusion[k * 10 + k];
+        }
+        if (v.detail)
+            assert_true(hits / IMAGES == value(&v, EVALUATION_PRECISION));
+        evaluation_release(&v);
+    }
+    runner.free(runner.context);
+}
+
 static void test_does_not_fit(void **state)
 {
     static const struct { const char *model; enum flaw flaw; const char *words[3]; } cases[] = {
@@ -319,6 +370,7 @@ int main(void)
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_tutorial_denominator),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_does_not_fit),
         cmocka_unit_test(test_set_up),
     };

@@ -75,7 +75,7 @@ static int point(struct evaluation_log *l, int64_t step)
     struct evaluation_metric items[] = { { (char[]){ "precision" }, 0.5 }, { (char[]){ "loss" }, 1 },
                                          { (char[]){ "cross_entropy" }, 1 } };
     struct evaluation_metrics metrics = { items, 3, 3 };
-    struct evaluation_point p = { step, 1.5e9, &metrics };
+    struct evaluation_point p = { step, 1.5e9, &metrics, NULL };
 
     return evaluation_log_point(l, &p, NULL);
 }
