@@ -129,10 +129,10 @@ static int recall(void *context, const struct ledger_record *r, struct error *e)
 static int take_lock(struct evaluation_watch *w, const char *path, struct error *e)
 {
     const struct evaluation_watch_settings *s = &w->settings;
+    const char *tags = s->tags == evaluation_tags_plain() ? "plain" : s->tags->preset ? s->tags->preset : "default";
     enum evaluation_lock_state was;
     struct evaluation_lock before;
-    int rc = evaluation_lock_take(path, s->checkpoint_directory, s->tags->preset, s->take_over, &w->lock, &before, &was,
-                                  e);
+    int rc = evaluation_lock_take(path, s->checkpoint_directory, tags, s->take_over, &w->lock, &before, &was, e);
 
     if (rc == OK && (was == LOCK_DEAD || was == LOCK_ELSEWHERE))
         evaluation_watch_say(w, "taking over from process %" PRId64 " on host %s, which %s", before.pid, before.host,
@@ -354,8 +354,8 @@ static int prepare(struct evaluation_watch *w, struct evaluation_flight *f, stru
 static int write_points(struct evaluation_watch *w, struct evaluation_flight *f, int signalled, struct error *e)
 {
     const struct ledger_record *r = &f->record;
-    struct evaluation_point p = { r->step, w->settings.checkpoint_time ? f->item.modified : r->wall_time,
-                                  &r->metrics, f->evaluation.detail };
+    struct evaluation_point p = { r->step, r->point_time > 0 ? r->point_time : r->wall_time, &r->metrics,
+                                  f->evaluation.detail };
     struct error why = { 0 };
 
     if (r->has_metrics && evaluation_log_point(w->points, &p, &why) != OK)
@@ -554,6 +554,8 @@ void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_fligh
     f->state = FLIGHT_LANDED;
     r->seconds = clock_monotonic() - f->begin;
     r->wall_time = clock_wall();
+    if (w->settings.checkpoint_time)
+        r->point_time = f->item.modified;
     if (state != RUNNER_DONE) {
         r->status = state == RUNNER_GONE ? LEDGER_GONE : LEDGER_FAILED;
         snprintf(r->reason, sizeof r->reason, "%s", why->message);

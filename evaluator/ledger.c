@@ -69,6 +69,8 @@ void ledger_format(const struct ledger_record *r, struct buffer *out)
     number(out, "started", r->started);
     number(out, "lag", r->lag);
     number(out, "wall_time", r->wall_time);
+    if (r->point_time > 0)
+        number(out, "point_time", r->point_time);
     if (r->has_metrics)
         buffer_format(out, ",\"run\":%lld", (long long)r->run);
     buffer_append_text(out, "}\n");
@@ -169,6 +171,7 @@ static int take_record(const json_t *object, struct ledger_record *r, struct err
     r->started = take_number(object, "started");
     r->lag = take_number(object, "lag");
     r->wall_time = take_number(object, "wall_time");
+    r->point_time = take_number(object, "point_time");
     take_text(object, "weights", r->weights, sizeof r->weights);
     take_text(object, "reason", r->reason, sizeof r->reason);
     return r->has_metrics ? take_metrics(metrics, &r->metrics, e) : OK;

@@ -13,6 +13,7 @@
  *   reason      a sentence, with "failed" and "gone"; the metrics may be missing then
  *   digest      16 hex digits: the index file's; name and digest together are the checkpoint. Missing with "gone"
  *   seconds     the evaluation took; started: wall time of its start; lag: from the index's last change to it
+ *   point_time  the time of the points, where it is not wall_time (--wall-time=checkpoint)
  *   run         where the points are: 0 the event files in EVAL, k those in EVAL_k
  *
  * A crash leaves at worst a cut last line: it is dropped, and cut off before the next append. An append that fails is
@@ -43,6 +44,7 @@ struct ledger_record { /* ledger_record_release() it where metrics were put in *
     int64_t correct, examples; /* -1: not counted */
     char weights[32]; /* "variables", "moving averages", "mixed" */
     double seconds, started, lag, wall_time;
+    double point_time; /* 0: wall_time */
     int64_t run;
     char reason[480];
 };

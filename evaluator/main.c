@@ -2,12 +2,14 @@
  * evaluator - scores every checkpoint of a running training, once each, and leaves a curve for TensorBoard.
  */
 #include "base/options.h"
+#include "base/subcommand.h"
 #include "dataset/dataset.h"
 #include "evaluator/builtin_runner.h"
 #include "evaluator/command_runner.h"
 #include "evaluator/evaluation_loop.h"
 #include "evaluator/metric_choice.h"
 #include "evaluator/thread_runner.h"
+#include "evaluator/tool/command.h"
 #include "model/model.h"
 
 #include <errno.h>
@@ -20,8 +22,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { EXIT_DONE = 0, EXIT_SOME_FAILED = 1, EXIT_USAGE = 2 };
 
 struct command { /* as given on the command line */
     const char *checkpoint_directory, *eval_directory, *model, *data, *data_directory;
@@ -39,6 +39,7 @@ struct command { /* as given on the command line */
 
 static const char examples[] =
     "  evaluator --checkpoint-dir ckpt --eval-dir logs/run/eval --model resnet32 --data cifar10 --data-dir data\n"
+    "  evaluator status runs\n"
     "  evaluator --checkpoint-dir ckpt --eval-dir eval --model lenet --data fashion-mnist --once --json\n"
     "  evaluator --checkpoint-dir ckpt --eval-dir eval --exec 'python3 evaluate.py {checkpoint}' --jobs 2\n";
 
@@ -281,7 +282,7 @@ static int finish(const struct evaluation_watch *w, int rc, struct log *log, con
     if (!s->done && !s->failed && !s->gone && w->settings.ending.once)
         evaluation_watch_say(w, "%s: no checkpoint found; looked for files named NAME-STEP.index",
                              w->settings.checkpoint_directory);
-    return rc == OK && !s->failed && !s->gone ? EXIT_DONE : EXIT_SOME_FAILED;
+    return rc == OK && !s->failed && !s->gone ? EXIT_DONE : EXIT_NO;
 }
 
 static int open_runner(const struct command *c, struct runner *out, struct error *e)
@@ -327,6 +328,9 @@ static int work(const struct command *c, struct log *log)
     return status;
 }
 
+#define ROW(function, name, help) { name, help, command_##function },
+static const struct subcommand commands[] = { EVALUATOR_COMMANDS(ROW) };
+
 int main(int argc, char **argv)
 {
     struct command c = { .until_step = -1, .poll = 1, .quiet = 30, .moving_averages = 1, .inotify = 1,
@@ -340,11 +344,15 @@ int main(int argc, char **argv)
                    "again, it goes on where it stopped. Exit status: 0 all evaluated, 1 some failed, 2 wrong usage or "
                    "input.",
         .examples = examples, .table = table, .count = OPTIONS,
+        .commands = commands, .command_count = sizeof commands / sizeof *commands,
     };
+    const struct subcommand *command = argc > 1 ? subcommand_find(&options, argv[1]) : NULL;
     struct error e = { 0 };
     struct log log;
     int positional = 0, rc;
 
+    if (command)
+        return command->run(argc - 1, argv + 1);
     memcpy(table, table_template, sizeof table);
     bind_values(table, &c);
     log_init(&log, "evaluator", STDERR_FILENO);

@@ -1,0 +1,47 @@
+/*
+ * evaluation_status.h - what can be said of an eval directory from outside, from its ledger and its lock alone, whether
+ * an evaluator works there or not. Nothing is changed. Thread-safe.
+ */
+#ifndef EVALUATOR_EVALUATION_STATUS_H
+#define EVALUATOR_EVALUATION_STATUS_H
+
+#include "base/error.h"
+#include "evaluator/evaluation.h"
+#include "evaluator/evaluation_lock.h"
+#include "evaluator/ledger.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { STATUS_RATE_OVER = 20 }; /* the rate is over so many of the last evaluations */
+
+struct evaluation_status {
+    enum evaluation_lock_state holder;
+    struct evaluation_lock lock;    /* all empty with LOCK_NONE */
+    size_t done, failed, gone;
+    size_t odd_lines;               /* of the ledger, passed over; a cut last line is none */
+    int64_t queued;                 /* checkpoints in lock.checkpoint_directory of whose names the ledger knows
+                                       nothing: waiting, being evaluated, skipped, or not whole. -1: not known */
+    int has_best;                   /* the newest line that has a best_NAME says which metric */
+    char best_metric[EVALUATION_NAME_MAX], best_checkpoint[LEDGER_NAME_MAX];
+    double best_value;
+    int64_t best_step;              /* -1: the line it comes from is not there */
+    int64_t last_step;              /* of the newest line; -1: none */
+    char last_checkpoint[LEDGER_NAME_MAX];
+    double last_time;               /* wall seconds; 0: none */
+    double rate;                    /* evaluations an hour; 0: not known */
+    char last_reason[480];          /* of the newest line that is not done; "" */
+};
+
+/* "running", "ended", "died", "elsewhere", "unknown". */
+const char *evaluation_status_state(const struct evaluation_status *s);
+
+/* ERR_IO: there is no ledger and no lock, or they cannot be read. */
+int evaluation_status_read(const char *eval_directory, struct evaluation_status *out, struct error *e);
+
+/* Reads a ledger without touching it, line by line; odd lines and a cut last one are passed over, *odd_lines (may be
+ * NULL) counts the former. OK also when the file is not there. */
+int evaluation_status_visit(const char *eval_directory, ledger_visit *visit, void *context, size_t *odd_lines,
+                            struct error *e);
+
+#endif

@@ -1,0 +1,14 @@
+/* command.h - the subcommands of `evaluator`; each gets the arguments from its own name on and returns the status. */
+#ifndef EVALUATOR_TOOL_COMMAND_H
+#define EVALUATOR_TOOL_COMMAND_H
+
+/* All of them: ROW(the end of command_NAME(), name, what --help says of it). */
+#define EVALUATOR_COMMANDS(ROW) \
+    ROW(status, "status", "what became of the checkpoints, and whether an evaluator works there") \
+    ROW(replay, "replay", "the event files again, from the ledger")
+
+#define DECLARE(function, name, help) int command_##function(int argc, char **argv);
+EVALUATOR_COMMANDS(DECLARE)
+#undef DECLARE
+
+#endif

@@ -1,0 +1,243 @@
+/*
+ * evaluator replay: the event files of an eval directory again, from its ledger alone: same tags, steps, times and runs
+ * (EVAL, EVAL_1, ...). Without -o they are made in EVAL/.replay first and put in the place of the old ones, which stay
+ * under names that TensorBoard does not read.
+ */
+#include "base/file.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/subcommand.h"
+#include "evaluator/evaluation_lock.h"
+#include "evaluator/evaluation_log.h"
+#include "evaluator/evaluation_status.h"
+#include "evaluator/tool/command.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char event_file[] = "events.out.tfevents.", put_aside[] = "before-replay.";
+
+struct replay {
+    const char *directory;  /* of run 0 */
+    const struct evaluation_tags *tags;
+    struct evaluation_log *log;
+    int64_t run, points;
+};
+
+static int replay_record(void *context, const struct ledger_record *r, struct error *e)
+{
+    struct replay *p = context;
+    const struct evaluation_point point = { r->step, r->point_time > 0 ? r->point_time : r->wall_time, &r->metrics,
+                                             NULL };
+    int rc;
+
+    if (!r->has_metrics)
+        return OK;
+    if (!p->log || r->run > p->run) {
+        if (p->log && (rc = evaluation_log_close(p->log, e)) != OK) {
+            p->log = NULL;
+            return rc;
+        }
+        p->run = r->run;
+        if ((rc = evaluation_log_open(&p->log, p->directory, p->tags, r->run, -1, e)) != OK)
+            return rc;
+    }
+    if ((rc = evaluation_log_point(p->log, &point, e)) == OK)
+        p->points++;
+    return rc;
+}
+
+/* Removes what an interrupted replay left: files of one level, and the directory. */
+static void remove_directory(const char *directory)
+{
+    DIR *d = opendir(directory);
+    struct dirent *entry;
+
+    while (d && (entry = readdir(d)))
+        unlinkat(dirfd(d), entry->d_name, 0);
+    if (d)
+        closedir(d);
+    rmdir(directory);
+}
+
+static int is_event_file(const char *name)
+{
+    return !strncmp(name, event_file, strlen(event_file));
+}
+
+/* Renames the event files of a directory: into another one, or, to NULL, out of TensorBoard's sight. */
+static int move_events(const char *from, const char *to, struct error *e)
+{
+    DIR *d = opendir(from);
+    struct dirent *entry;
+    int rc = OK;
+
+    if (!d)
+        return errno == ENOENT && !to ? OK : error_system(e, "%s: cannot be listed", from);
+    while (rc == OK && (entry = readdir(d))) {
+        char source[PATH_MAX], target[PATH_MAX], name[NAME_MAX + sizeof put_aside];
+
+        if (!is_event_file(entry->d_name))
+            continue;
+        snprintf(name, sizeof name, "%s%s", to ? event_file : put_aside, entry->d_name + strlen(event_file));
+        if ((rc = file_join(source, sizeof source, from, entry->d_name, e)) == OK &&
+            (rc = file_join(target, sizeof target, to ? to : from, name, e)) == OK && rename(source, target) < 0)
+            rc = error_system(e, "%s: cannot rename to %s", source, target);
+    }
+    closedir(d);
+    return rc;
+}
+
+static int run_directory(const char *directory, int64_t run, char out[PATH_MAX], struct error *e)
+{
+    int n = run ? snprintf(out, PATH_MAX, "%s_%" PRId64, directory, run) : snprintf(out, PATH_MAX, "%s", directory);
+
+    return n < PATH_MAX ? OK : error_set(e, ERR_ARG, "%s: path too long", directory);
+}
+
+static int make_events(struct replay *p, const char *eval_directory, struct error *e)
+{
+    int rc = file_make_directories(p->directory, e);
+
+    if (rc == OK)
+        rc = evaluation_status_visit(eval_directory, replay_record, p, NULL, e);
+    if (evaluation_log_close(p->log, rc == OK ? e : NULL) != OK && rc == OK)
+        rc = ERR_IO;
+    p->log = NULL;
+    return rc;
+}
+
+/* Into a directory that has no event files yet. */
+static int replay_into(struct replay *p, const char *eval_directory, struct error *e)
+{
+    DIR *d = opendir(p->directory);
+    struct dirent *entry;
+    int there = 0;
+
+    while (d && (entry = readdir(d)))
+        there |= is_event_file(entry->d_name);
+    if (d)
+        closedir(d);
+    if (there)
+        return error_set(e, ERR_ARG, "%s: there are event files already; name another directory", p->directory);
+    return make_events(p, eval_directory, e);
+}
+
+static int replace_events(struct replay *p, const char *eval_directory, const char *work, struct error *e)
+{
+    char made[PATH_MAX], from[PATH_MAX], to[PATH_MAX];
+    int rc;
+
+    if ((rc = file_join(made, sizeof made, work, "eval", e)) != OK)
+        return rc;
+    p->directory = made;
+    for (int64_t run = 0; run_directory(made, run, from, e) == OK && access(from, F_OK) == 0; run++)
+        remove_directory(from);
+    if ((rc = file_make_directories(work, e)) != OK || (rc = make_events(p, eval_directory, e)) != OK)
+        return rc;
+    for (int64_t run = 0; p->points && run <= p->run && rc == OK; run++) {
+        if ((rc = run_directory(made, run, from, e)) != OK || (rc = run_directory(eval_directory, run, to, e)) != OK)
+            break;
+        if (access(from, F_OK) < 0)
+            continue;
+        if ((rc = file_make_directories(to, e)) == OK && (rc = move_events(to, NULL, e)) == OK &&
+            (rc = move_events(from, to, e)) == OK)
+            remove_directory(from);
+    }
+    return rc;
+}
+
+/* Under the lock: an evaluator that works there would go on writing to the old files. */
+static int replay_in_place(struct replay *p, const char *eval_directory, const struct evaluation_lock *said,
+                           struct error *e)
+{
+    const char *checkpoints = *said->checkpoint_directory ? said->checkpoint_directory : NULL;
+    struct evaluation_lock before;
+    enum evaluation_lock_state was;
+    char path[PATH_MAX], work[PATH_MAX];
+    int lock, rc;
+
+    if ((rc = file_join(path, sizeof path, eval_directory, "evaluator.lock", e)) != OK ||
+        (rc = file_join(work, sizeof work, eval_directory, ".replay", e)) != OK ||
+        (rc = evaluation_lock_take(path, checkpoints, said->tags, 0, &lock, &before, &was, e)) != OK)
+        return rc;
+    if ((rc = replace_events(p, eval_directory, work, e)) == OK)
+        remove_directory(work);
+    evaluation_lock_release(lock, *said->why ? said->why : "replayed");
+    return rc;
+}
+
+static const struct evaluation_tags *find_tags(const char *name)
+{
+    if (!strcmp(name, "plain"))
+        return evaluation_tags_plain();
+    return evaluation_tags_find(!*name || !strcmp(name, "default") ? NULL : name);
+}
+
+static int replay(const char *given, const char *output, const char *tags, struct log *log, struct error *e)
+{
+    struct evaluation_status *s = malloc(sizeof *s);
+    struct replay p = { .directory = output };
+    char directory[PATH_MAX];
+    size_t n = (size_t)snprintf(directory, sizeof directory, "%s", given);
+    int rc;
+
+    if (!s || n >= sizeof directory) {
+        free(s);
+        return error_set(e, s ? ERR_ARG : ERR_NOMEM, "%s: %s", given, s ? "path too long" : "no memory");
+    }
+    while (n > 1 && directory[n - 1] == '/')
+        directory[--n] = '\0';
+    if ((rc = evaluation_status_read(directory, s, e)) == OK) {
+        if (!(p.tags = find_tags(tags ? tags : s->lock.tags)))
+            rc = error_set(e, ERR_ARG, "%s: the evaluator's tags, '%s', are not known; --tags names others", directory,
+                           s->lock.tags);
+        else
+            rc = output ? replay_into(&p, directory, e) : replay_in_place(&p, directory, &s->lock, e);
+    }
+    if (rc == OK)
+        log_line(log, "%s: %" PRId64 " evaluations written%s%s", output ? output : directory, p.points,
+                 output ? "" : "; the files before are there as ", output ? "" : "before-replay.*");
+    free(s);
+    return rc;
+}
+
+int command_replay(int argc, char **argv)
+{
+    const char *output = NULL, *tags = NULL;
+    struct option table[] = {
+        { OPTION_TEXT, 'o', "output", .value = &output, .argument = "DIR",
+          .help = "Write to DIR (and DIR_1, ... where there were several runs) and leave EVAL as it is." },
+        { OPTION_CHOICE, .name = "tags", .value = &tags, .argument = "NAME",
+          .help = "The tags, as the evaluator's option; plain: every metric under its own name. Default: what the "
+                  "evaluator used.", .choices = "default|plain|homework|tutorial|resnet|im2txt|keras|estimator" },
+    };
+    const struct options options = {
+        .program = "evaluator replay", .usage = "[-o DIR] EVAL",
+        .summary = "Writes the event files of an eval directory again from its ledger: the same tags, steps, times and "
+                   "runs. Without -o they take the place of those in EVAL, which must not be evaluated at the moment; "
+                   "the old ones stay beside as before-replay.*. Scalars only: pictures, curves and text are not in "
+                   "the ledger. A TensorBoard that shows EVAL is started again. Exit status: 0 done, 2 not.",
+        .examples = "  evaluator replay runs/mpi/eval\n  evaluator replay -o /tmp/again/eval runs/mpi/eval\n",
+        .table = table, .count = sizeof table / sizeof *table,
+        .least = 1, .most = 1, .wanted = "which eval directory?",
+    };
+    struct error e = { 0 };
+    struct log log;
+    int count = 0, rc;
+
+    log_init(&log, "evaluator replay", STDERR_FILENO);
+    if ((rc = options_parse(&options, argc, argv, &count, &e)) == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc == OPTIONS_RUN && (rc = replay(argv[1], output, tags, &log, &e)) == OK)
+        return EXIT_DONE;
+    log_line(&log, "%s", e.message);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,137 @@
+"""The evaluator seen from outside and as a service: status and replay from the ledger, locks of the dead and of other
+hosts, what it writes for others.
+"""
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from test_evaluator import EVALUATOR, Evaluator, ledger, points, steps, wait_for, write
+
+
+def run(*arguments, status=0, **keywords):
+    done = subprocess.run([EVALUATOR, *map(str, arguments)], capture_output=True, text=True, timeout=60, **keywords)
+    assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def state(*arguments, status=0):
+    return [json.loads(line) for line in run("status", "--json", *arguments, status=status).stdout.splitlines()]
+
+
+def test_status_of_living_and_dead(tmp_path):
+    write(tmp_path, "--last", 500)
+    with Evaluator(tmp_path, "--forever", "--min-interval", 0.2) as evaluator:
+        wait_for(lambda: len(ledger(tmp_path)) >= 3, "three evaluations")
+        report, = state(tmp_path / "eval")
+        assert report["state"] == "running" and report["alive"] and report["pid"] == evaluator.process.pid
+        assert report["host"] == socket.gethostname() and report["checkpoint_dir"] == str(tmp_path / "ckpt")
+        assert 3 <= report["done"] <= 5 and report["queued"] == 5 - report["done"], report
+        wait_for(lambda: len(ledger(tmp_path)) == 5, "all evaluations")
+        report, = state(tmp_path / "eval")
+        assert (report["done"], report["queued"], report["failed"], report["gone"]) == (5, 0, 0, 0)
+        assert 0 <= report["last"]["age"] < 30 and 0 < report["per_hour"] < 3600 / 0.2 * 1.5, report
+        best = max(ledger(tmp_path), key=lambda r: (r["metrics"]["precision"], -r["step"]))
+        assert report["best"] == {"metric": "precision", "value": best["metrics"]["precision"], "step": best["step"],
+                                  "checkpoint": best["checkpoint"]}
+        os.kill(evaluator.process.pid, signal.SIGKILL)
+        evaluator.process.wait()
+    report, = state(tmp_path / "eval", status=1)
+    assert report["state"] == "died" and report["alive"] is False and report["done"] == 5
+    with Evaluator(tmp_path, "--once") as evaluator:
+        evaluator.ends(0)
+        assert f"taking over from process {report['pid']} on host" in evaluator.said()
+    report, = state(tmp_path)  # a tree
+    assert report["state"] == "ended" and report["eval_dir"] == str(tmp_path / "eval") and report["why"], report
+    before = sorted((p, p.read_bytes()) for p in (tmp_path / "eval").iterdir())
+    table = run("status", tmp_path).stdout.splitlines()
+    assert len(table) == 2 and table[1].startswith("ended") and "eval" in table[1]
+    assert before == sorted((p, p.read_bytes()) for p in (tmp_path / "eval").iterdir()), "status changes nothing"
+    assert "no eval directory" in run("status", tmp_path / "ckpt", status=2).stderr
+    assert "No such file" in run("status", tmp_path / "nothing", status=2).stderr
+
+
+def test_status_of_failures_and_odd_ledgers(tmp_path):
+    write(tmp_path, "--last", 200)
+    (tmp_path / "ckpt/model.ckpt-200.index").write_bytes(b"")
+    with Evaluator(tmp_path, "--once", "--quiet-time", 0.2) as evaluator:
+        evaluator.ends(1)
+    with open(tmp_path / "eval/evaluations.jsonl", "a") as file:
+        file.write('{"odd": 1}\n{"step": 300, "checkpoint": "cut')
+    report, = state(tmp_path / "eval", status=1)
+    assert (report["done"], report["failed"], report["odd_lines"]) == (1, 1, 1) and "index" in report["last_reason"]
+    text = (tmp_path / "eval/evaluator.lock").read_text()
+    (tmp_path / "eval/evaluator.lock").write_text("not of an evaluator")
+    assert state(tmp_path / "eval", status=1)[0]["state"] == "unknown"
+    (tmp_path / "eval/evaluator.lock").unlink()
+    os.mkfifo(tmp_path / "eval/evaluator.lock")
+    assert state(tmp_path / "eval", status=1)[0]["state"] == "unknown"
+    assert '"ended"' in text
+
+
+def scalars(run_directory):
+    return {tag: values for tag, values in points(run_directory).items()}
+
+
+@pytest.mark.parametrize("arguments", [[], ["--tags", "resnet", "--wall-time", "checkpoint"]])
+def test_replay_equals_what_was_written_live(tmp_path, arguments):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    write(tmp_path, "--last", 400)
+    for _ in range(2):  # the second writes lower steps anew: a second run
+        with Evaluator(tmp_path, "--once", *arguments, evaluation="logs/eval") as evaluator:
+            evaluator.ends(0)
+        write(tmp_path, "--first", 200, "--last", 300, "--seed", 5)
+    live = {name: scalars(logs / name) for name in ("eval", "eval_1")}
+    assert len(live["eval"]) >= 2 and len(live["eval_1"]) >= 2
+    run("replay", "-o", tmp_path / "again/eval", logs / "eval")
+    assert {name: scalars(tmp_path / "again" / name) for name in live} == live
+    assert "event files already" in run("replay", "-o", tmp_path / "again/eval", logs / "eval", status=2).stderr
+    old = sorted(p.name for name in live for p in (logs / name).glob("events*"))
+    (logs / "eval/.replay").mkdir()  # as an interrupted one leaves it
+    (logs / "eval/.replay/eval").mkdir()
+    (logs / "eval/.replay/eval/events.out.tfevents.1.x.1").write_bytes(b"cut")
+    run("replay", f"{logs}/eval/")
+    assert {name: scalars(logs / name) for name in live} == live
+    assert sorted(p.name.replace("before-replay", "events.out.tfevents") for name in live
+                  for p in (logs / name).glob("before-replay.*")) == old
+    assert sorted(p.name for p in logs.iterdir()) == ["eval", "eval_1"] and not (logs / "eval/.replay").exists()
+    with Evaluator(tmp_path, "--once", *arguments, evaluation="logs/eval") as evaluator:  # and it goes on
+        evaluator.ends(0)
+    assert scalars(logs / "eval") == live["eval"]
+
+
+def test_replay_where_somebody_works(tmp_path):
+    write(tmp_path)
+    with Evaluator(tmp_path, "--forever") as evaluator:
+        wait_for(lambda: ledger(tmp_path), "an evaluation")
+        assert str(evaluator.process.pid) in run("replay", tmp_path / "eval", status=2).stderr
+        run("replay", "-o", tmp_path / "again", tmp_path / "eval")
+    assert scalars(tmp_path / "again") == scalars(tmp_path / "eval")
+
+
+def test_locks_of_the_dead_and_of_other_hosts(tmp_path):
+    """Check 10 of the service; two living ones are in test_evaluator.py."""
+    write(tmp_path)
+    (tmp_path / "eval").mkdir()
+    lock = tmp_path / "eval/evaluator.lock"
+    line = {"state": "running", "host": "node7.far", "pid": 4711, "process_start": 5, "since": time.time()}
+    lock.write_text(json.dumps(line) + "\n")
+    with Evaluator(tmp_path, "--once") as evaluator:
+        evaluator.ends(2)
+        assert "process 4711 on host node7.far" in evaluator.said() and "--take-over" in evaluator.said()
+    assert json.loads(lock.read_text()) == line and not ledger(tmp_path)
+    assert state(tmp_path / "eval")[0]["state"] == "elsewhere"
+    with Evaluator(tmp_path, "--once", "--take-over") as evaluator:
+        evaluator.ends(0)
+        assert "taking over from process 4711 on host node7.far" in evaluator.said()
+    assert steps(ledger(tmp_path)) == [100]
+    # The number of a dead evaluator given again, to a process that lives: started at another time.
+    lock.write_text(json.dumps({**line, "host": socket.gethostname(), "pid": os.getpid()}) + "\n")
+    with Evaluator(tmp_path, "--once") as evaluator:
+        evaluator.ends(0)
+    assert json.loads(lock.read_text())["state"] == "ended"
