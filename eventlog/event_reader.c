@@ -32,7 +32,11 @@ struct event_reader {
     uint64_t base;
     struct mark first, last;
     struct stat seen; /* as of the last end, so that an unchanged file costs no read */
-    int fd, at_end;
+    int fd, at_end;   /* fd -1: at rest */
+    int records_only;
+    const uint8_t *data; /* of the last record, length bytes, at `offset` of the file */
+    size_t length;
+    uint64_t offset;
     int utf8_pending; /* the record with a bad string has been reported and is to be handed out now */
 };
 
@@ -87,10 +91,34 @@ void event_reader_close(struct event_reader *r)
 {
     if (!r)
         return;
-    close(r->fd);
+    if (r->fd >= 0)
+        close(r->fd);
     free(r->window);
     free(r->path);
     free(r);
+}
+
+const uint8_t *event_reader_record(const struct event_reader *r, size_t *length, uint64_t *offset)
+{
+    *length = r->length;
+    *offset = r->offset;
+    return r->data;
+}
+
+void event_reader_records_only(struct event_reader *r)
+{
+    r->records_only = 1;
+}
+
+void event_reader_rest(struct event_reader *r)
+{
+    if (r->fd < 0 || !r->at_end)
+        return;
+    close(r->fd);
+    r->fd = -1;
+    free(r->window);
+    r->window = NULL;
+    r->have = r->capacity = 0;
 }
 
 struct event_reader_state event_reader_state(const struct event_reader *r)
@@ -113,20 +141,22 @@ static int fill(struct event_reader *r, size_t need, struct error *e)
     if (position >= r->base && position <= r->base + r->have) {
         size_t used = (size_t)(position - r->base);
 
-        memmove(r->window, r->window + used, r->have - used);
+        if (r->have > used)
+            memmove(r->window, r->window + used, r->have - used);
         r->have -= used;
     } else {
         r->have = 0;
     }
     r->base = position;
     if (need > r->capacity) {
-        uint8_t *window = realloc(r->window, need);
+        size_t capacity = need > WINDOW ? need : WINDOW;
+        uint8_t *window = realloc(r->window, capacity);
 
         if (!window)
             return error_set(e, ERR_NOMEM, "%s: out of memory for a record of %zu bytes at %llu", r->path, need,
                              (unsigned long long)position);
         r->window = window;
-        r->capacity = need;
+        r->capacity = capacity;
     }
     while (r->have < need) {
         ssize_t n = pread(r->fd, r->window + r->have, r->capacity - r->have, (off_t)(r->base + r->have));
@@ -165,14 +195,46 @@ static int mark_there(int fd, const struct mark *m)
            !memcmp(bytes, m->bytes, sizeof bytes);
 }
 
-/* Whether the path leads to another file now. EVENT_READER_END: no (or it cannot be opened: the old file stays open and
- * the name is asked again later); EVENT_READER_EVENT: yes, to a copy, in which reading goes on; or RESTARTED. */
+static int same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+static int unchanged(const struct event_reader *r, const struct stat *st)
+{
+    return (uint64_t)st->st_size == r->state.size && st->st_mtim.tv_sec == r->seen.st_mtim.tv_sec &&
+           st->st_mtim.tv_nsec == r->seen.st_mtim.tv_nsec;
+}
+
+/* Goes on in the file as it is now, st of it. */
+static int go_on(struct event_reader *r, const struct stat *st)
+{
+    r->seen = *st;
+    r->state.size = (uint64_t)st->st_size;
+    record_parser_again(&r->parser);
+    if (r->parser.position > r->state.size)
+        r->parser.position = r->parser.offset;
+    r->have = 0; /* holes may have been filled since */
+    return EVENT_READER_EVENT;
+}
+
+static int start_again(struct event_reader *r, const struct stat *st)
+{
+    r->seen = *st;
+    r->state.size = (uint64_t)st->st_size;
+    begin(r);
+    return EVENT_READER_RESTARTED;
+}
+
+/* Whether the path leads to another file now, or has to be opened after a rest. EVENT_READER_END: no (or it cannot be
+ * opened: the old file stays open and the name is asked again later); EVENT_READER_EVENT: yes, to the same one or to a
+ * copy of it, in which reading goes on; or RESTARTED. */
 static int follow_name(struct event_reader *r)
 {
     struct stat st;
     int fd, same;
 
-    if (stat(r->path, &st) < 0 || (st.st_ino == r->seen.st_ino && st.st_dev == r->seen.st_dev))
+    if (stat(r->path, &st) < 0 || (same_file(&st, &r->seen) && (r->fd >= 0 || unchanged(r, &st))))
         return EVENT_READER_END;
     if ((fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
         return EVENT_READER_END;
@@ -181,20 +243,11 @@ static int follow_name(struct event_reader *r)
         return EVENT_READER_END;
     }
     same = (uint64_t)st.st_size >= r->parser.offset &&
-           (!r->state.records || (mark_there(fd, &r->first) && mark_there(fd, &r->last)));
-    close(r->fd);
+           (same_file(&st, &r->seen) || !r->state.records || (mark_there(fd, &r->first) && mark_there(fd, &r->last)));
+    if (r->fd >= 0)
+        close(r->fd);
     r->fd = fd;
-    r->seen = st;
-    r->state.size = (uint64_t)st.st_size;
-    if (same) {
-        record_parser_again(&r->parser);
-        if (r->parser.position > r->state.size)
-            r->parser.position = r->parser.offset;
-        r->have = 0;
-        return EVENT_READER_EVENT;
-    }
-    begin(r);
-    return EVENT_READER_RESTARTED;
+    return same ? go_on(r, &st) : start_again(r, &st);
 }
 
 /* Called after an end. EVENT_READER_EVENT: there may be more now. */
@@ -203,26 +256,13 @@ static int look_again(struct event_reader *r, struct error *e)
     struct stat st;
     int rc = follow_name(r);
 
-    if (rc != EVENT_READER_END)
+    if (rc != EVENT_READER_END || r->fd < 0)
         return rc;
     if (fstat(r->fd, &st) < 0)
         return error_system(e, "%s: cannot be looked at", r->path);
-    if ((uint64_t)st.st_size < r->parser.offset) {
-        r->seen = st;
-        r->state.size = (uint64_t)st.st_size;
-        begin(r);
-        return EVENT_READER_RESTARTED;
-    }
-    if ((uint64_t)st.st_size == r->state.size && st.st_mtim.tv_sec == r->seen.st_mtim.tv_sec &&
-        st.st_mtim.tv_nsec == r->seen.st_mtim.tv_nsec)
-        return EVENT_READER_END;
-    r->seen = st;
-    r->state.size = (uint64_t)st.st_size;
-    record_parser_again(&r->parser);
-    if (r->parser.position > r->state.size)
-        r->parser.position = r->parser.offset;
-    r->have = 0; /* holes may have been filled since */
-    return EVENT_READER_EVENT;
+    if ((uint64_t)st.st_size < r->parser.offset)
+        return start_again(r, &st);
+    return unchanged(r, &st) ? EVENT_READER_END : go_on(r, &st);
 }
 
 /* ---- records and events ---------------------------------------------------------------------------------------- */
@@ -240,6 +280,15 @@ static int take_record(struct event_reader *r, const struct record *record, stru
 {
     size_t bad = 0;
 
+    r->data = record->data;
+    r->length = record->length;
+    r->offset = record->offset;
+    if (r->records_only) {
+        if (!r->state.records++)
+            keep_mark(&r->first, record);
+        keep_mark(&r->last, record);
+        return EVENT_READER_EVENT;
+    }
     if (event_decode(record->data, record->length, event, &bad) != OK)
         return report(r, d, EVENT_DAMAGE_PROTO, record->offset, bad, 0);
     if (isnan(event->wall_time))
@@ -278,7 +327,7 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
         size_t have = position >= r->base && position - r->base <= r->have ? r->have - used : 0;
         int rc;
 
-        switch (record_next(&r->parser, r->window + used, have, r->state.size, &record)) {
+        switch (record_next(&r->parser, have ? r->window + used : NULL, have, r->state.size, &record)) {
         case RECORD_DATA:
             r->state.lost = r->parser.lost;
             return take_record(r, &record, event, damage);

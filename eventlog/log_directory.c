@@ -51,6 +51,20 @@ static int problem(struct walk *w, const char *path)
     return OK;
 }
 
+static int add_directory(struct walk *w, const char *path)
+{
+    struct log_directory *d = w->to;
+    char **list = one_more(d->directories, d->directory_count, sizeof *list);
+
+    if (!list)
+        return no_memory(w->e, path);
+    d->directories = list;
+    if (!(list[d->directory_count] = strdup(path)))
+        return no_memory(w->e, path);
+    d->directory_count++;
+    return OK;
+}
+
 static int by_text(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -124,6 +138,8 @@ static int walk_directory(struct walk *w, const char *path, const char *relative
     for (const struct ancestor *a = above; a && rc == OK; a = a->above)
         if (a->device == here.device && a->inode == here.inode)
             goto out;
+    if (rc == OK)
+        rc = add_directory(w, path);
     for (struct dirent *entry; rc == OK && (errno = 0, entry = readdir(d));) {
         char child[PATH_MAX], **list;
 
@@ -226,6 +242,17 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+/* The directory of a single file. */
+static int add_parent(struct walk *w, const char *path)
+{
+    size_t n = (size_t)(file_base_name(path) - path);
+    char *parent = n ? strndup(path, n) : strdup(".");
+    int rc = parent ? add_directory(w, parent) : no_memory(w->e, path);
+
+    free(parent);
+    return rc;
+}
+
 static int list_path(struct walk *w, const char *path, struct error *e)
 {
     struct log_run run = { 0 };
@@ -246,7 +273,7 @@ static int list_path(struct walk *w, const char *path, struct error *e)
     if (rc == OK)
         rc = add_run(w, &run, path, "");
     run_release(&run);
-    return rc;
+    return rc == OK ? add_parent(w, path) : rc;
 }
 
 int log_directory_list(struct log_directory *d, char *const *paths, size_t count, struct error *e)
@@ -288,7 +315,10 @@ void log_directory_release(struct log_directory *d)
         run_release(&d->runs[i]);
     for (size_t i = 0; i < d->problem_count; i++)
         free(d->problems[i]);
+    for (size_t i = 0; i < d->directory_count; i++)
+        free(d->directories[i]);
     free(d->runs);
     free(d->problems);
+    free(d->directories);
     memset(d, 0, sizeof *d);
 }

@@ -22,6 +22,8 @@ struct log_directory {
     size_t count;
     char **problems;      /* sentences about directories that could not be read */
     size_t problem_count;
+    char **directories;   /* paths of all that were looked into, with event files or not */
+    size_t directory_count;
 };
 
 /* Lists one path or several. A path may also be one event file: a run of it alone. With several paths, the names of

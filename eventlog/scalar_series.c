@@ -266,7 +266,7 @@ int scalar_run_event(struct scalar_run *r, const struct event *event, struct err
             rc = r->other(r->context, s, event, &value, e);
         if (rc < 0)
             return rc;
-        if (rc == 0 || !r->store)
+        if (rc == 0 || !r->store || (r->wanted && !r->wanted(r->context, s, &point)))
             continue;
         if (r->view == SCALAR_VIEW_TENSORBOARD &&
             (r->file_ended || isinf(point.wall_time) || strcmp(s->plugin, "scalars") != 0))

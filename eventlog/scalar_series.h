@@ -64,6 +64,8 @@ struct scalar_run {
     /* Unless NULL: gets the values that are no points from scalar_run_event(); not OK ends it. */
     int (*other)(void *context, const struct scalar_series *s, const struct event *event,
                  const struct event_value *value, struct error *e);
+    /* Unless NULL: of the points of the run those for which it says 1 are kept. */
+    int (*wanted)(void *context, const struct scalar_series *s, const struct scalar_point *point);
     void *context;
     /* private */
     enum scalar_view view;

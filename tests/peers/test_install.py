@@ -25,6 +25,8 @@ EXAMPLES = {
     "cpp/training.cpp": {"": {"scalars": {"loss": 100}, "histograms": {"weights": 100}, "text": {"notes": 1}}},
 }
 
+READS = "c/read_scalars.c"
+
 
 def make(target, tree, *variables):
     """Runs make as a user would, free of what the make around this test was told."""
@@ -104,9 +106,27 @@ def test_example(tree, tmp_path, source, static):
     run(tree, f"{tree}{PREFIX}/bin/eventlog", "verify", "--strict", tmp_path / "log")
 
 
+@pytest.mark.parametrize("static", [False, True], ids=["shared", "static"])
+def test_example_that_reads(tree, tmp_path, static):
+    """What one example writes another reads: all points, those of a tag, and those that come."""
+    run(tree, build(tree, ROOT / "examples/c/scalars.c", tmp_path / "write", static), tmp_path / "log" / "a")
+    reader = build(tree, ROOT / "examples" / READS, tmp_path / "read", static)
+    lines = [line.split("\t") for line in run(tree, reader, tmp_path / "log").splitlines()]
+    assert len(lines) == 1010 and {line[0] for line in lines} == {"a"}
+    assert [int(line[2]) for line in lines if line[1] == "train/loss"] == list(range(1000))
+    assert len(run(tree, reader, tmp_path / "log", "*/learning_rate").splitlines()) == 10
+    with subprocess.Popen([reader, tmp_path / "log", "--follow"], stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "LD_LIBRARY_PATH": f"{tree}{PREFIX}/lib"}) as following:
+        for _ in range(1010):
+            following.stdout.readline()
+        run(tree, tmp_path / "write", tmp_path / "log" / "b")
+        assert {following.stdout.readline().split("\t")[0] for _ in range(1010)} == {"b"}
+        following.terminate()
+
+
 def test_examples_are_all_tried():
     assert {str(p.relative_to(ROOT / "examples")) for d in ("c", "cpp", "mpi") for p in (ROOT / "examples" / d).iterdir()
-            if p.suffix in (".c", ".cpp")} == set(EXAMPLES)
+            if p.suffix in (".c", ".cpp")} == {*EXAMPLES, READS}
 
 
 def test_pkg_config_in_a_sysroot(tree, tmp_path):
