@@ -52,7 +52,7 @@ int event_reader_open(struct event_reader **out, const char *path, struct error 
 /* An enum event_reader_result, or ERR_IO (try again later), ERR_NOMEM. */
 int event_reader_next(struct event_reader *r, struct event *event, struct event_damage *damage, struct error *e);
 
-/* The record of the last EVENT_READER_EVENT: its data, borrowed until the next call, and where in the file it starts. */
+/* The record of the last EVENT_READER_EVENT: its data, borrowed until the next call, and where it is in the file. */
 const uint8_t *event_reader_record(const struct event_reader *r, size_t *length, uint64_t *offset);
 
 /* Records are handed out without a look at their data: *event is then left alone. Before the first call of next. */
