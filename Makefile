@@ -15,7 +15,7 @@ Q       := $(if $(V),,@)
 # ---- what this machine has -----------------------------------------------------------------------------------------
 PACKAGES = build-essential pkg-config protobuf-c-compiler protobuf-compiler libprotobuf-c-dev zlib1g-dev libsnappy-dev \
            libjansson-dev libpng-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
-           libsqlite3-dev libcmocka-dev groff-base python3 python3-venv dataset-fashion-mnist chromium chromium-driver
+           libsqlite3-dev libcmocka-dev groff-base gfortran python3 python3-venv dataset-fashion-mnist chromium chromium-driver
 CONFIG   = pkg-config
 MODULES  = libprotobuf-c zlib libpng jansson openblas
 NEEDS_BUILD := $(filter-out deps clean help,$(or $(MAKECMDGOALS),all))
@@ -236,6 +236,7 @@ FORCE:
 # What is installed: FROM:FOLDER:MODE a word. Links are made as links.
 INSTALLED = $(foreach p,$(PROGRAMS),$p:$(PREFIX)/bin:755) eventlog/eventlog.h:$(PREFIX)/include/eventlog:644 \
             eventlog_mpi/eventlog_mpi.h:$(PREFIX)/include/eventlog:644 \
+            $(foreach f,eventlog eventlog_mpi,examples/fortran/$f.f90:$(PREFIX)/include/eventlog:644) \
             $(foreach l,$(LIBRARIES),$(B)/product/$l.a:$(LIBDIR):644 $(B)/product/$l.so.$(VERSION):$(LIBDIR):644 \
             $(B)/product/$(l:lib%=%).pc:$(LIBDIR)/pkgconfig:644)
 LINKS     = $(foreach l,$(LIBRARIES),$l.so.$(VERSION):$(LIBDIR)/$l.so.0 $l.so.$(VERSION):$(LIBDIR)/$l.so)

@@ -332,6 +332,12 @@ int eventlog_mpi_open(struct eventlog_mpi **out, MPI_Comm comm, const char *dire
     return EVENTLOG_OK;
 }
 
+int eventlog_mpi_open_fortran(struct eventlog_mpi **out, MPI_Fint comm, const char *directory,
+                              const struct eventlog_mpi_options *options, struct eventlog_error *error)
+{
+    return eventlog_mpi_open(out, MPI_Comm_f2c(comm), directory, options, error);
+}
+
 int eventlog_mpi_close(struct eventlog_mpi *log, struct eventlog_error *error)
 {
     struct eventlog_error mine = { EVENTLOG_OK, 0, "" };

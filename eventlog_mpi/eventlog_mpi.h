@@ -61,6 +61,9 @@ struct eventlog_mpi_scalar {
  * 0, or on all. On OK *out is yours until eventlog_mpi_close(); otherwise *out is NULL, on every rank. */
 int eventlog_mpi_open(struct eventlog_mpi **out, MPI_Comm comm, const char *directory,
                       const struct eventlog_mpi_options *options, struct eventlog_error *error);
+/* The same for a communicator of Fortran's, an INTEGER as `use mpi` has it. */
+int eventlog_mpi_open_fortran(struct eventlog_mpi **out, MPI_Fint comm, const char *directory,
+                              const struct eventlog_mpi_options *options, struct eventlog_error *error);
 
 /* n > 0 points at one step, reduced together. Rank 0's wall_time counts (0: now). When rank 0 cannot write one of them,
  * those before it stay and all ranks get its error. With EVENTLOG_MPI_RUN_PER_RANK not collective: the values are

@@ -91,6 +91,25 @@ def test_mpi_example(tree, tmp_path):
     check_log(tmp_path / "log", EXAMPLES["mpi/reduced.c"])
 
 
+@pytest.mark.parametrize("source, package, want", [
+    ("curves.f90", "eventlog", {"scalars": {"energy": 100}, "histograms": {"field": 10}, "text": {"notes": 1}}),
+    ("reduced.f90", "eventlog_mpi", {"scalars": {"residual": 100}})])
+def test_fortran_example(tree, tmp_path, source, package, want):
+    """With the modules that are installed as source."""
+    place = pkg_config(tree, "--variable=includedir")[0] + "/eventlog"
+    mpi = package == "eventlog_mpi"
+    compiler = ["mpifort"] if mpi else ["gfortran", "-std=f2008", "-Wpedantic"]
+    subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", "-J", tmp_path, "-o", tmp_path / "program",
+                    f"{place}/eventlog.f90", *([f"{place}/eventlog_mpi.f90"] if mpi else []),
+                    ROOT / "examples/fortran" / source, *pkg_config(tree, "--libs", package=package)], check=True)
+    run(tree, *(["mpirun", "--oversubscribe", "-q", "-n", "2"] if mpi else []), tmp_path / "program", tmp_path / "log")
+    check_log(tmp_path / "log", {"": want})
+    (tmp_path / "file").write_text("")
+    refused = subprocess.run([tmp_path / "program", tmp_path / "file"], capture_output=True, text=True,
+                             env={**os.environ, "LD_LIBRARY_PATH": f"{tree}{PREFIX}/lib"})
+    assert refused.returncode == 1 and f"{tmp_path}/file" in refused.stderr, refused.stderr
+
+
 def test_a_plain_logger_links_no_mpi(tree):
     assert "mpi" not in " ".join(pkg_config(tree, "--static", "--cflags", "--libs"))
 
