@@ -16,7 +16,9 @@
     ROW(write, "write", "points, texts and pictures from the shell, a CSV file or JSON lines into a log") \
     ROW(merge, "merge", "several event files or runs as one, in order of steps") \
     ROW(rename_tag, "rename-tag", "a log with other tags") \
-    ROW(drop_tag, "drop-tag", "a log without some of its series")
+    ROW(drop_tag, "drop-tag", "a log without some of its series") \
+    ROW(downsample, "downsample", "a log with fewer values of each series") \
+    ROW(split, "split", "a log as several, by tags, steps, sessions, runs or size")
 
 #define DECLARE(function, name, help) int command_##function(int argc, char **argv);
 EVENTLOG_COMMANDS(DECLARE)

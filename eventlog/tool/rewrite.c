@@ -112,6 +112,8 @@ static void tell_damage(struct rewrite *w, const char *path, const struct record
                                         "a wrong data CRC: the record is left out",
                                         "a record too long to be one: it is left out" };
 
+    if (w->looking_ahead)
+        return;
     w->scan.damaged++;
     if (number < DAMAGE_LINES)
         log_line(&w->scan.log, "%s:%llu: %s", path, (unsigned long long)r->offset, what[r->damage]);
@@ -139,6 +141,9 @@ static int visit_all(struct rewrite *w, const char *run, struct record_file *f, 
             log_progress(&w->scan.log, "%s: %.0f%% read", run, 100.0 * (double)(w->scan.bytes_done + r.offset) /
                                                                    (double)(w->scan.bytes ? w->scan.bytes : 1));
     }
+    w->scan.bytes_done += f->size;
+    if (w->looking_ahead)
+        return rc == RECORD_MORE ? OK : rc;
     if (refused)
         log_line(&w->scan.log, "%s: %llu records with right CRCs that a loader of TensorBoard refuses are left out; "
                  "'eventlog verify' says why", path, (unsigned long long)refused);
@@ -149,7 +154,6 @@ static int visit_all(struct rewrite *w, const char *run, struct record_file *f, 
         w->torn += f->size - f->parser.offset;
     }
     w->bytes_in += f->size;
-    w->scan.bytes_done += f->size;
     return rc == RECORD_MORE ? OK : rc;
 }
 
@@ -163,7 +167,8 @@ int rewrite_read(struct rewrite *w, const char *run, const char *path, rewrite_v
         rc = visit_all(w, run, &f, path, visit, context, e);
     else if (rc == ERR_IO) {
         w->scan.failed = 1;
-        log_line(&w->scan.log, "%s", e->message);
+        if (!w->looking_ahead)
+            log_line(&w->scan.log, "%s", e->message);
         e->code = before;
         rc = OK;
     }

@@ -31,6 +31,7 @@ struct rewrite {
     size_t count;
     uint64_t bytes_in, bytes_out, records, values, dropped, renamed; /* read; written; not */
     uint64_t torn; /* bytes of cut tails */
+    int looking_ahead; /* the files are read again later: damage is counted and told then */
 };
 
 /* The options that all have: rows of a table. */

@@ -146,3 +146,84 @@ def test_damage_is_told_and_left_out(tmp_path):
     assert done.returncode == 1 and report["damaged"] == 1 and report["torn_bytes"] > 0
     assert f"{log}:40: a wrong data CRC" in done.stderr and "no whole record" in done.stderr
     tool("verify", tmp_path / "new")
+
+
+def largest_triangles(points, most):
+    """The published algorithm, step by step."""
+    if len(points) <= most:
+        return points
+    width, kept, start = (len(points) - 2) / (most - 2), [points[0]], 1
+    edge = lambda b: 1 + int(b * width)  # noqa: E731
+    for bucket in range(most - 2):
+        end = len(points) - 1 if bucket + 3 == most else edge(bucket + 1)
+        behind = points[end:] if bucket + 3 == most else points[end:len(points) - 1 if bucket + 4 == most else
+                                                                edge(bucket + 2)]
+        mx, my = sum(p[0] for p in behind) / len(behind), sum(p[1] for p in behind) / len(behind)
+        px, py = kept[-1]
+        kept.append(max(points[start:end], key=lambda p: abs((px - mx) * (p[1] - py) - (px - p[0]) * (my - py))))
+        start = end
+    return kept + [points[-1]]
+
+
+def test_fewer_points(kinds, tmp_path):
+    subprocess.run([TOOL, "write", "--dir", tmp_path / "log", "-"], check=True, text=True, input="step,a,b\n" + "".join(
+        f"{s},{(s * 7919 % 1000) / 1024 + s / 100},{s % 3 if s < 40 else ''}\n" for s in range(1000)))
+    before = scalars(tmp_path / "log")
+    report = told("downsample", "--max-points", 100, tmp_path / "log", "-o", tmp_path / "shape")
+    after = scalars(tmp_path / "shape")
+    assert [(s, v) for s, _, v in after["a"]] == largest_triangles([(s, v) for s, _, v in before["a"]], 100)
+    assert after["b"] == before["b"] and (report["series"], report["dropped"]) == (1, 900)
+    told("downsample", "--every", 7, "--tag", "a", tmp_path / "log", "--in-place")
+    assert scalars(tmp_path / "log") == {"a": before["a"][::7] + [before["a"][-1]] * (999 % 7 > 0), "b": before["b"]}
+    told("downsample", "--max-points", 2000, tmp_path / "shape", "-o", tmp_path / "copy", status=1)
+    # All kinds: the first and the last of each series.
+    told("downsample", "--max-points", 2, kinds, "-o", tmp_path / "ends")
+    for a, b in zip(event_files(kinds), event_files(tmp_path / "ends")):
+        for tag in {v[2] for v in values(a)}:
+            old, new = [v for v in values(a) if v[2] == tag], [v for v in values(b) if v[2] == tag]
+            assert new == old[:1] + old[1:][-1:]
+    for wrong in ([], ["--every", 0], ["--max-points", 1], ["--every", 2, "--max-points", 2]):
+        tool("downsample", *wrong, kinds, "-o", tmp_path / "x", status=2)
+
+
+def test_split_by_tags_and_steps(kinds, tmp_path):
+    told("split", "--tags", "one=i*", "--tags", "two=t*", "--rest", "others", kinds, "-o", tmp_path / "tags")
+    old = event_files(kinds)
+    for name, mine in (("one", lambda t: t[0] == "i"), ("two", lambda t: t[0] == "t"), ("others", lambda t: t[0] not in "it")):
+        for a in old:
+            b = tmp_path / "tags" / name / a.relative_to(kinds)
+            want = [v for v in values(a) if mine(v[2])]
+            assert want == values(b) and others(a) == others(b) if want else not b.exists()
+    report = told("split", "--tags", "one=i*", kinds, "-o", tmp_path / "one")
+    assert report["dropped"] == sum(v[2][0] != "i" for a in old for v in values(a))
+    told("split", "--steps", "low=:2", "--steps", "high=2:", kinds, "-o", tmp_path / "steps")
+    for a in old:
+        for name, mine in (("low", lambda s: s < 2), ("high", lambda s: s >= 2)):
+            b = tmp_path / "steps" / name / a.relative_to(kinds)
+            want, got = [v for v in values(a) if mine(v[0])], values(b) if b.exists() else []
+            # A series whose first values are in the other part begins with their metadata.
+            assert [v[:3] for v in got] == [v[:3] for v in want]
+            assert all(g[3].startswith(w[3]) for g, w in zip(got, want))
+    tool("verify", tmp_path / "tags", tmp_path / "steps")
+    for wrong in (["--tags", "x"], ["--steps", "a=5:2"], ["--steps", "a=:"], ["--size", "0"], ["--size", "1x"], [],
+                  ["--by", "run", "--size", "1k"], ["--tags", "a=x", "--tags", "a=y"], ["--tags", "../a=x"]):
+        tool("split", *wrong, kinds, "-o", tmp_path / "x", status=2)
+
+
+def test_split_by_size_run_and_session(kinds, tmp_path):
+    told("split", "--size", "2k", kinds, "-o", tmp_path / "size")
+    for a in event_files(kinds):
+        parts = sorted((tmp_path / "size" / a.relative_to(kinds)).parent.glob(a.name + "*"))
+        assert (len(parts) > 1) == (a.stat().st_size > 2048)
+        assert all(p.stat().st_size <= 2048 or len(events(p)) == 2 for p in parts)
+        assert all(events(p)[0].file_version == "brain.Event:2" for p in parts)
+        assert [v[:3] for v in values(a)] == [v[:3] for p in parts for v in values(p)]
+    tool("verify", tmp_path / "size")
+    for number, (steps, wall) in enumerate((((0, 10, 20), 0), ((30, 40), 100), ((20, 30), 200), ((5,), 300))):
+        text = "step,wall_time,a\n" + "".join(f"{s},{1.7e9 + wall + s},1\n" for s in steps)
+        subprocess.run([TOOL, "write", "--new", "--dir", tmp_path / "log/r/s", "-"], check=True, text=True, input=text)
+    told("split", "--by", "session", tmp_path / "log", "-o", tmp_path / "sessions")
+    got = {p.name: [s for s, *_ in scalars(p)["a"]] for p in (tmp_path / "sessions/r/s").iterdir()}
+    assert got == {"session-1": [0, 10, 20, 30, 40], "session-2": [20, 30], "session-3": [5]}
+    told("split", "--by", "run", tmp_path / "log", "-o", tmp_path / "runs")
+    assert [p.name for p in (tmp_path / "runs").iterdir()] == ["r-s"]

@@ -1,0 +1,428 @@
+/* eventlog split: one log as several, by tags, steps, sessions, runs or size. */
+#include "base/file.h"
+#include "base/number.h"
+#include "eventlog/event_encode.h"
+#include "eventlog/record.h"
+#include "eventlog/tag_index.h"
+#include "eventlog/tool/command.h"
+#include "eventlog/tool/rewrite.h"
+#include "eventlog/tool/split_session.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PARTS_MOST = 130 };
+
+struct part {
+    char *name;
+    const char *glob;      /* of tags, or NULL: */
+    int64_t from, to;      /* steps, from <= step < to */
+    struct rewrite_file *out;
+    struct log_rewrite *records;
+    uint64_t values;       /* in the file at hand, before it */
+};
+
+struct splitting {
+    struct rewrite rewrite;
+    struct part parts[PARTS_MOST];
+    size_t count, at;      /* at: the one that a record is being written to */
+    const char *rest, *by, *size_text;
+    uint64_t size;
+    struct tag_index tags; /* of this log: */
+    size_t *homes;         /* the part of each, PARTS_MOST if none */
+    size_t capacity;
+    struct buffer version; /* the first record of the file at hand, framed */
+    const struct log_run *run;
+    const char *path;
+    unsigned number;       /* of files or sessions of this file or run */
+    struct split_session *sessions;
+    int sessions_wanted;
+    uint64_t homeless, outputs;
+};
+
+/* ---- the parts ------------------------------------------------------------------------------------------------- */
+
+/* NAME=...; a name is a directory below the output. */
+static int begin_part(struct splitting *s, const char *text, const char **value, struct part **out, struct error *e)
+{
+    const char *at = strchr(text, '=');
+    struct part *p = &s->parts[s->count];
+    size_t n = at ? (size_t)(at - text) : 0;
+
+    if (s->count == PARTS_MOST)
+        return error_set(e, ERR_ARG, "more than %d parts", PARTS_MOST);
+    if (!at || !n || memchr(text, '/', n) || *text == '.')
+        return error_set(e, ERR_ARG, "'%.80s' is not NAME=... with the name of a directory", text);
+    if (!(p->name = strndup(text, n)))
+        return error_set(e, ERR_NOMEM, "out of memory for a name");
+    *value = at + 1;
+    *out = p;
+    s->count++;
+    return OK;
+}
+
+static int add_tags(struct splitting *s, const char *text, struct error *e)
+{
+    struct part *p;
+
+    return begin_part(s, text, &text, &p, e) == OK ? (p->glob = text, OK) : e->code;
+}
+
+/* FROM:TO, either may be missing. */
+static int add_steps(struct splitting *s, const char *text, struct error *e)
+{
+    char from[32] = "", to[32] = "";
+    struct part *p;
+    const char *colon;
+
+    if (begin_part(s, text, &text, &p, e) != OK)
+        return e->code;
+    p->from = INT64_MIN;
+    p->to = INT64_MAX;
+    colon = strchr(text, ':');
+    if (colon && colon - text < 32 && strlen(colon + 1) < 32) {
+        memcpy(from, text, (size_t)(colon - text));
+        strcpy(to, colon + 1);
+    }
+    if (!colon || (!*from && !*to) || (*from && !number_parse_int(from, &p->from)) ||
+        (*to && !number_parse_int(to, &p->to)) || p->from >= p->to)
+        return error_set(e, ERR_ARG, "'%.80s' is no range of steps FROM:TO", text);
+    return OK;
+}
+
+static int parse_size(const char *text, uint64_t *out, struct error *e)
+{
+    static const char units[] = "kMG";
+    char digits[24] = "";
+    size_t n = strspn(text, "0123456789");
+    const char *unit = text[n] ? strchr(units, text[n]) : NULL;
+    int64_t v = 0;
+
+    if (n && n < sizeof digits)
+        memcpy(digits, text, n);
+    if (!number_parse_int(digits, &v) || v <= 0 || (text[n] && (!unit || text[n + 1])) || v > (int64_t)1 << 40)
+        return error_set(e, ERR_ARG, "'%.40s' is no size: a number of bytes, or with k, M or G", text);
+    *out = (uint64_t)v << (unit ? 10 * (unit - units + 1) : 0);
+    return OK;
+}
+
+static size_t home_of(struct splitting *s, const struct event *event, const struct event_value *v, struct error *e)
+{
+    size_t number, home = 0, globs = 0;
+
+    if (!s->parts[0].glob) {
+        while (home < s->count && (event->step < s->parts[home].from || event->step >= s->parts[home].to))
+            home++;
+        return home < s->count ? home : PARTS_MOST;
+    }
+    if ((number = tag_index_find(&s->tags, v->tag, v->tag_length)) != TAG_INDEX_NONE)
+        return s->homes[number];
+    if (s->tags.count == s->capacity) {
+        size_t *bigger = realloc(s->homes, (s->capacity * 2 + 64) * sizeof *bigger);
+
+        if (!bigger)
+            goto memory;
+        s->homes = bigger;
+        s->capacity = s->capacity * 2 + 64;
+    }
+    if ((number = tag_index_add(&s->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
+        goto memory;
+    globs = s->count;
+    while (home < globs && fnmatch(s->parts[home].glob, s->tags.entries[number].text, 0))
+        home++;
+    return s->homes[number] = home < globs ? home : PARTS_MOST;
+memory:
+    error_set(e, ERR_NOMEM, "out of memory for %zu tags", s->tags.count + 1);
+    return (size_t)-1;
+}
+
+static int choose_part(void *context, const struct event *event, const struct event_value *v, size_t place,
+                       struct log_rewrite_choice *choice, struct error *e)
+{
+    struct splitting *s = context;
+    const struct part *p = &s->parts[s->at];
+    size_t home;
+
+    (void)place;
+    if (!v) { /* what is no value goes to all parts, session marks to those of their steps */
+        choice->keep = event->what != EVENT_SESSION_LOG || p->glob || (event->step >= p->from && event->step < p->to);
+        return OK;
+    }
+    if ((home = home_of(s, event, v, e)) == (size_t)-1)
+        return ERR_NOMEM;
+    s->homeless += home == PARTS_MOST && !s->at;
+    choice->keep = home == s->at;
+    return OK;
+}
+
+static int part_record(void *context, uint64_t offset, const uint8_t *data, size_t n, const struct event *event,
+                       struct error *e)
+{
+    struct splitting *s = context;
+    int rc = OK;
+
+    (void)offset;
+    for (s->at = 0; rc == OK && s->at < s->count; s->at++) {
+        struct part *p = &s->parts[s->at];
+
+        rc = log_rewrite_record(p->records, data, n, event, choose_part, s, &p->out->pending, e);
+        if (rc == OK)
+            rc = rewrite_flush(&s->rewrite, p->out, 0, e);
+    }
+    return rc;
+}
+
+/* One file into a file of that name in each part that gets values of it. */
+static int split_parts(struct splitting *s, const struct log_run *run, const char *path, struct error *e)
+{
+    char name[4096];
+    int rc = OK;
+
+    for (size_t i = 0; rc == OK && i < s->count; i++) {
+        struct part *p = &s->parts[i];
+
+        if ((rc = file_join(name, sizeof name, p->name, strcmp(run->name, ".") != 0 ? run->name : "", e)) == OK)
+            rc = rewrite_create(&s->rewrite, name, file_base_name(path), &p->out, e);
+        if (rc == OK && !p->records)
+            rc = log_rewrite_new(&p->records, e);
+        if (rc == OK) {
+            log_rewrite_next_file(p->records);
+            p->values = log_rewrite_totals(p->records).values;
+        }
+    }
+    if (rc == OK)
+        rc = rewrite_read(&s->rewrite, run->name, path, part_record, s, e);
+    for (size_t i = 0; rc == OK && i < s->count; i++) {
+        struct part *p = &s->parts[i];
+
+        p->out->keep_old = log_rewrite_totals(p->records).values == p->values; /* none: no file */
+        s->outputs += !p->out->keep_old;
+        rc = rewrite_flush(&s->rewrite, p->out, 1, e);
+    }
+    return rc;
+}
+
+/* ---- by size and session ---------------------------------------------------------------------------------------- */
+
+static int keep_all(void *context, const struct event *event, const struct event_value *v, size_t place,
+                    struct log_rewrite_choice *choice, struct error *e)
+{
+    (void)context;
+    (void)event;
+    (void)v;
+    (void)place;
+    (void)choice;
+    (void)e;
+    return OK;
+}
+
+/* The next file of the part at hand, with the first record that its source had. */
+static int next_file(struct splitting *s, struct error *e)
+{
+    struct part *p = &s->parts[0];
+    char run[4096], name[400];
+    int rc = OK;
+
+    if (p->out && (rc = rewrite_flush(&s->rewrite, p->out, 1, e)) != OK)
+        return rc;
+    snprintf(run, sizeof run, "%s", s->run->name);
+    snprintf(name, sizeof name, "%s", file_base_name(s->path));
+    if (s->size)
+        snprintf(name, sizeof name, "%s.%05u", file_base_name(s->path), s->number++);
+    else if (!strcmp(s->by, "session"))
+        snprintf(run, sizeof run, "%s/session-%u", s->run->name, s->number);
+    else
+        for (char *c = run; *c; c++)
+            *c = *c == '/' ? '-' : *c;
+    if ((rc = rewrite_create(&s->rewrite, !strncmp(run, "./", 2) ? run + 2 : run, name, &p->out, e)) != OK)
+        return rc;
+    s->outputs++;
+    log_rewrite_next_file(p->records);
+    buffer_append(&p->out->pending, s->version.data, s->version.length);
+    return OK;
+}
+
+static int roll_record(void *context, uint64_t offset, const uint8_t *data, size_t n, const struct event *event,
+                       struct error *e)
+{
+    struct splitting *s = context;
+    struct part *p = &s->parts[0];
+    int rc = OK, session = s->sessions ? split_session_next(s->sessions, offset) : 0;
+
+    if (event->what == EVENT_FILE_VERSION && !s->version.length) { /* stands at the start of every new file */
+        static const uint8_t head[RECORD_HEADER];
+
+        buffer_append(&s->version, head, sizeof head);
+        buffer_append(&s->version, data, n);
+        if (!buffer_reserve(&s->version, RECORD_FOOTER))
+            return error_set(e, ERR_NOMEM, "%s: out of memory", s->path);
+        record_seal((uint8_t *)s->version.data, n);
+        s->version.length += RECORD_FOOTER;
+        return OK;
+    }
+    if (!s->version.length && (rc = event_encode_start(&s->version, event->wall_time, "evalboard", e)) != OK)
+        return rc;
+    s->number += session != 0;
+    if (!p->out || session ||
+        (s->size && p->out->bytes + p->out->pending.length + n + RECORD_OVERHEAD > s->size &&
+         p->out->bytes + p->out->pending.length > s->version.length))
+        rc = next_file(s, e);
+    if (rc == OK)
+        rc = log_rewrite_record(p->records, data, n, event, keep_all, NULL, &p->out->pending, e);
+    return rc == OK ? rewrite_flush(&s->rewrite, p->out, 0, e) : rc;
+}
+
+static int split_rolling(struct splitting *s, const struct log_run *run, size_t file, struct error *e)
+{
+    struct part *p = &s->parts[0];
+    int rc = OK;
+
+    s->run = run;
+    s->path = run->files[file];
+    p->out = NULL;
+    buffer_clear(&s->version);
+    if (s->size || !file)
+        s->number = 1;
+    if (!p->records)
+        rc = log_rewrite_new(&p->records, e);
+    if (s->sessions && file)
+        s->number += split_session_file(s->sessions, file) != 0;
+    else if (s->sessions)
+        split_session_file(s->sessions, file);
+    if (rc == OK)
+        rc = rewrite_read(&s->rewrite, run->name, s->path, roll_record, s, e);
+    if (rc == OK && !p->out && s->version.length) /* nothing but its first record */
+        rc = next_file(s, e);
+    return rc == OK && p->out ? rewrite_flush(&s->rewrite, p->out, 1, e) : rc;
+}
+
+static int split(struct splitting *s, struct error *e)
+{
+    const struct log_directory *d = &s->rewrite.scan.directory;
+    int rc = OK;
+
+    for (size_t i = 0; rc == OK && i < d->count; i++) {
+        const struct log_run *run = &d->runs[i];
+
+        if (!scan_run_wanted(&s->rewrite.scan, run->name))
+            continue;
+        if (s->sessions_wanted)
+            rc = split_session_new(&s->sessions, &s->rewrite, run, e);
+        for (size_t k = 0; rc == OK && k < run->file_count; k++)
+            rc = s->size || s->by ? split_rolling(s, run, k, e) : split_parts(s, run, run->files[k], e);
+        for (size_t k = 0; k < s->count; k++) { /* metadata belongs to a run */
+            struct log_rewrite_totals t = { 0 };
+
+            if (s->parts[k].records)
+                t = log_rewrite_totals(s->parts[k].records);
+            s->rewrite.records += t.records;
+            s->rewrite.values += t.values;
+            log_rewrite_free(s->parts[k].records);
+            s->parts[k].records = NULL;
+        }
+        split_session_free(s->sessions);
+        s->sessions = NULL;
+    }
+    log_progress_end(&s->rewrite.scan.log);
+    return rc == OK ? rewrite_commit(&s->rewrite, e) : rc;
+}
+
+/* ---- the command line ------------------------------------------------------------------------------------------ */
+
+static int prepare(struct splitting *s, const struct option_list *tags, const struct option_list *steps,
+                   struct error *e)
+{
+    int rc = OK;
+
+    if ((tags->count > 0) + (steps->count > 0) + (s->by != NULL) + (s->size_text != NULL) != 1)
+        return error_set(e, ERR_ARG, "by what? one of --tags, --steps, --by and --size; 'eventlog split --help' tells "
+                         "more");
+    for (size_t i = 0; rc == OK && i < tags->count; i++)
+        rc = add_tags(s, tags->items[i], e);
+    for (size_t i = 0; rc == OK && i < steps->count; i++)
+        rc = add_steps(s, steps->items[i], e);
+    if (rc == OK && s->rest && !tags->count)
+        rc = error_set(e, ERR_ARG, "--rest is for --tags");
+    if (rc == OK && s->rest) {
+        char text[256];
+
+        snprintf(text, sizeof text, "%.200s=*", s->rest);
+        if ((rc = add_tags(s, text, e)) == OK)
+            s->parts[s->count - 1].glob = "*";
+    }
+    for (size_t i = 0; rc == OK && i < s->count; i++)
+        for (size_t k = 0; rc == OK && k < i; k++)
+            if (!strcmp(s->parts[i].name, s->parts[k].name))
+                rc = error_set(e, ERR_ARG, "two parts are called '%.80s'", s->parts[i].name);
+    if (rc == OK && s->size_text)
+        rc = parse_size(s->size_text, &s->size, e);
+    s->sessions_wanted = s->by && !strcmp(s->by, "session");
+    s->count += !s->count; /* by size, session, run: one at a time */
+    return rc;
+}
+
+int command_split(int argc, char **argv)
+{
+    struct splitting s = { .count = 0 };
+    struct option_list tags = { .count = 0 }, steps = { .count = 0 };
+    struct option table[] = {
+        { OPTION_LIST, 't', "tags", &tags, "NAME=GLOB", "series whose tag matches go to DIR/NAME; the first that fits "
+          "counts; may be repeated", NULL, 0, 0, 0 },
+        { OPTION_TEXT, 0, "rest", &s.rest, "NAME", "where series go that no --tags fits (default: they are left out, "
+          "and counted)", NULL, 0, 0, 0 },
+        { OPTION_LIST, 0, "steps", &steps, "NAME=FROM:TO", "values at steps from FROM to below TO go to DIR/NAME; "
+          "either number may be missing; may be repeated", NULL, 0, 0, 0 },
+        { OPTION_CHOICE, 0, "by", &s.by, NULL, "session: each restart of a run to DIR/RUN/session-1, -2, ...; run: "
+          "each run to DIR/RUN with - for /", "session|run", 0, 0, 0 },
+        { OPTION_TEXT, 0, "size", &s.size_text, "BYTES", "files of at most so many bytes (k, M, G: 1024 of the "
+          "smaller), their names with .00001, .00002, ... behind; a longer record has one to itself", NULL, 0, 0, 0 },
+        REWRITE_OPTIONS(s.rewrite),
+    };
+    const struct options options = {
+        .program = "eventlog split", .usage = "--tags | --steps | --by | --size ... [OPTION...] PATH... -o DIR",
+        .summary = "One log as several. Values stay bit for bit, in their order; each file gets a first record and its "
+                   "series their metadata; graphs and the like go to all parts. A session begins with a file in which "
+                   "a series goes back to a step that an earlier one has, at a later time, or with a session start "
+                   "(TensorFlow 1). Status 0: done; 1: nothing to split, or damage; 2: usage or I/O.",
+        .examples = "  eventlog split --tags 'train=train/*' --tags 'eval=eval/*' --rest other logs -o parts\n"
+                    "  eventlog split --steps warmup=:1000 --steps rest=1000: logs/train -o parts\n"
+                    "  eventlog split --by session logs/train -o attempts      a curve for each attempt\n"
+                    "  eventlog split --size 100M logs -o small\n",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which log?",
+    };
+    struct error e = { 0 };
+    char more[100] = "";
+    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+
+    log_init(&s.rewrite.scan.log, options.program, 2);
+    if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc == OK)
+        rc = prepare(&s, &tags, &steps, &e);
+    status = rc == OK ? rewrite_open(&s.rewrite, options.program, argv + 1, (size_t)count)
+                      : scan_fail(&s.rewrite.scan, &e);
+    if (status == EXIT_DONE) {
+        if (s.sessions_wanted)
+            s.rewrite.scan.bytes *= 2;
+        if ((rc = rewrite_group_files(&s.rewrite, &e)) == OK)
+            rc = split(&s, &e);
+        s.rewrite.dropped = s.homeless;
+        if (s.homeless)
+            log_line(&s.rewrite.scan.log, "%llu values left out: they belong to no part",
+                     (unsigned long long)s.homeless);
+        if (rc == OK)
+            rewrite_print(&s.rewrite, "split", more);
+        status = rewrite_close(&s.rewrite, rc, s.outputs > 0, &e);
+    }
+    for (size_t i = 0; i < s.count; i++) {
+        free(s.parts[i].name);
+        log_rewrite_free(s.parts[i].records);
+    }
+    split_session_free(s.sessions);
+    tag_index_release(&s.tags);
+    free(s.homes);
+    buffer_release(&s.version);
+    return status;
+}
