@@ -41,7 +41,7 @@ static int get_integer(const json_t *object, const char *name, int64_t *out)
     return 1;
 }
 
-static int get_seconds(const json_t *object, const char *name, double *out)
+static int get_number(const json_t *object, const char *name, double *out)
 {
     const json_t *v = json_object_get(object, name);
 
@@ -64,8 +64,14 @@ static int decode(const char *path, const json_t *root, struct training_state *o
         get_text(root, "run_option", out->run_option, sizeof out->run_option) < 0 ||
         get_integer(root, "pid", &out->pid) < 0 || get_integer(root, "global_step", &out->global_step) < 0 ||
         get_integer(root, "max_steps", &out->max_steps) < 0 ||
-        get_integer(root, "world_size", &out->world_size) < 0 || get_seconds(root, "started", &out->started) < 0 ||
-        get_seconds(root, "updated", &out->updated) < 0)
+        get_text(root, "reason", out->reason, sizeof out->reason) < 0 ||
+        get_text(root, "model", out->model, sizeof out->model) < 0 ||
+        get_text(root, "data", out->data, sizeof out->data) < 0 ||
+        get_text(root, "optimizer", out->optimizer, sizeof out->optimizer) < 0 ||
+        get_integer(root, "batch_size", &out->batch_size) < 0 ||
+        get_number(root, "learning_rate", &out->learning_rate) < 0 ||
+        get_integer(root, "world_size", &out->world_size) < 0 || get_number(root, "started", &out->started) < 0 ||
+        get_number(root, "updated", &out->updated) < 0)
         return error_set(e, ERR_CORRUPT, "%s: a member has another type than a training state has", path);
     return 1;
 }
@@ -95,8 +101,11 @@ int training_state_read(const char *checkpoint_directory, struct training_state 
     return rc;
 }
 
+/* Left out when empty. */
 static void put_text(struct buffer *b, const char *name, const char *text)
 {
+    if (!*text)
+        return;
     buffer_format(b, ", \"%s\": ", name);
     json_text(b, text);
 }
@@ -111,14 +120,26 @@ int training_state_write(const char *checkpoint_directory, const struct training
         return rc;
     buffer_append_text(&text, "{\"state\": ");
     json_text(&text, s->state);
-    put_text(&text, "host", s->host);
+    buffer_append_text(&text, ", \"host\": ");
+    json_text(&text, s->host);
     buffer_format(&text, ", \"pid\": %lld, \"global_step\": %lld, \"max_steps\": %lld", (long long)s->pid,
                   (long long)s->global_step, (long long)s->max_steps);
-    put_text(&text, "run_option", s->run_option);
+    buffer_append_text(&text, ", \"run_option\": ");
+    json_text(&text, s->run_option);
     buffer_format(&text, ", \"world_size\": %lld, \"started\": ", (long long)s->world_size);
     json_double(&text, s->started);
     buffer_append_text(&text, ", \"updated\": ");
     json_double(&text, s->updated);
+    put_text(&text, "reason", s->reason);
+    put_text(&text, "model", s->model);
+    put_text(&text, "data", s->data);
+    put_text(&text, "optimizer", s->optimizer);
+    if (s->batch_size > 0)
+        buffer_format(&text, ", \"batch_size\": %lld", (long long)s->batch_size);
+    if (s->learning_rate > 0) {
+        buffer_append_text(&text, ", \"learning_rate\": ");
+        json_double(&text, s->learning_rate);
+    }
     buffer_append_text(&text, "}\n");
     rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
                           : error_set(e, ERR_NOMEM, "%s: no memory to write it", path);

@@ -3,12 +3,15 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/stop_file.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define STOP_LOOK_SECONDS 0.5
 
 static int write_state(struct loop *l, const char *state, struct error *e)
 {
@@ -101,6 +104,11 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     if (gethostname(l->state.host, sizeof l->state.host - 1) < 0)
         l->state.host[0] = 0;
     snprintf(l->state.run_option, sizeof l->state.run_option, "%s", run_option_name(options->run_option));
+    snprintf(l->state.model, sizeof l->state.model, "%s", options->model->name);
+    snprintf(l->state.data, sizeof l->state.data, "%s", options->data);
+    snprintf(l->state.optimizer, sizeof l->state.optimizer, "%s", optimizer_kind_name(options->optimizer.kind));
+    l->state.batch_size = options->batch_size;
+    l->state.learning_rate = options->optimizer.learning_rate;
     l->state.pid = getpid();
     l->state.max_steps = options->max_steps;
     l->state.world_size = position->world_size;
@@ -124,6 +132,22 @@ static void ready(void *context, size_t low)
     s->operations->ready(s, low);
 }
 
+/* Rank 0 alone looks, so that it need not be a file system that all ranks share. */
+static int stop_file_there(struct loop *l)
+{
+    const double now = clock_monotonic();
+    struct stop_file stop;
+
+    if (l->asked_to_stop || !l->lead || !l->options->checkpoint_directory || now - l->looked_at < STOP_LOOK_SECONDS)
+        return l->asked_to_stop;
+    l->looked_at = now;
+    if (stop_file_read(l->options->checkpoint_directory, &stop, NULL) != 1)
+        return 0;
+    snprintf(l->state.reason, sizeof l->state.reason, "%s", stop.reason);
+    log_line(l->log, "trainer: %s/stop.json asks for the end: %s", l->options->checkpoint_directory, stop.reason);
+    return l->asked_to_stop = 1;
+}
+
 static int train_step(struct loop *l, struct tally *tally, struct error *e)
 {
     struct strategy *s = l->strategy;
@@ -141,7 +165,7 @@ static int train_step(struct loop *l, struct tally *tally, struct error *e)
                              .samples = batch->count };
     if (!isfinite(result.cross_entropy))
         tally->flags |= TALLY_BAD;
-    if (l->signals->stop)
+    if (l->signals->stop || stop_file_there(l))
         tally->flags |= TALLY_STOP;
     if (l->signals->save) {
         l->signals->save = 0;
@@ -203,7 +227,8 @@ int loop_run(struct loop *l, struct error *e)
 
 void loop_close(struct loop *l, int failed)
 {
-    int whole = !failed && !l->bad && !l->failed_saves && l->position.global_step >= l->options->max_steps;
+    int whole = !failed && !l->bad && !l->failed_saves &&
+                (l->asked_to_stop || l->position.global_step >= l->options->max_steps);
     struct summary s = { whole ? "finished" : "failed", run_option_name(l->options->run_option),
                          l->position.global_step, l->options->max_steps, (int)l->position.world_size,
                          l->strategy->workers, batch_source_waited(l->source), { 0, 0, 0, 0, NULL } };

@@ -2,7 +2,8 @@
  * loop.h - the training loop of one worker: take a batch, train, exchange, log, save; until max_steps, a signal, or a
  * loss that is not a number. Rank 0's loop also writes checkpoints, events and training.json, and talks.
  *
- * training.json: "running" from loop_open on; "finished" once max_steps is reached and the last checkpoint is written;
+ * training.json: "running" from loop_open on; "finished" once max_steps is reached, or a stop file asked for the end
+ * (checkpoint/stop_file.h: rank 0 looks for it between steps, twice a second), and the last checkpoint is written;
  * "failed" when the run ended before that for whatever reason, a signal included: an evaluator goes on waiting then, as
  * a training that ended early is resumed as a rule.
  */
@@ -38,6 +39,8 @@ struct loop {
     int64_t saved;         /* step of the newest checkpoint of this run, or the one resumed from; -1: none */
     int64_t tried;         /* step at which the last one was tried, from which the next is counted */
     double tried_at;
+    double looked_at;      /* monotonic: the last look for a stop file */
+    int asked_to_stop;     /* 1: there was one; state.reason says why */
     int failed_saves, bad; /* bad: the loss was not a number */
 };
 

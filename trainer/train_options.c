@@ -242,6 +242,11 @@ const char *run_option_name(enum run_option r)
     return run_options[r];
 }
 
+const char *optimizer_kind_name(enum optimizer_kind k)
+{
+    return optimizers[k];
+}
+
 const char *shard_name(enum shard_kind s)
 {
     return s == SHARD_FILES ? shards[1] : shards[0];

@@ -212,7 +212,11 @@ static void test_training_state(void **state)
         { "", ERR_CORRUPT, "line" },
     };
     struct fixture *f = *state;
-    struct training_state s = { "running", "h\"ost", "mpi", 7, 123456789012, 5, 4, 1700000000.25, 1700000001.5 }, got;
+    struct training_state s = { .state = "running", .host = "h\"ost", .run_option = "mpi", .pid = 7,
+                                .global_step = 123456789012, .max_steps = 5, .world_size = 4,
+                                .started = 1700000000.25, .updated = 1700000001.5, .reason = "a \\ b",
+                                .model = "lenet", .data = "mnist", .optimizer = "adam", .batch_size = 128,
+                                .learning_rate = 0.1 }, got;
     struct error e = { 0 };
 
     assert_int_equal(training_state_read(f->directory, &got, &e), 0);
@@ -223,6 +227,16 @@ static void test_training_state(void **state)
     assert_string_equal(got.run_option, "mpi");
     assert_true(got.pid == 7 && got.global_step == 123456789012 && got.max_steps == 5 && got.world_size == 4);
     assert_true(got.started == 1700000000.25 && got.updated == 1700000001.5);
+    assert_string_equal(got.reason, "a \\ b");
+    assert_string_equal(got.model, "lenet");
+    assert_string_equal(got.data, "mnist");
+    assert_string_equal(got.optimizer, "adam");
+    assert_true(got.batch_size == 128 && got.learning_rate == 0.1);
+    s.learning_rate = 0;
+    *s.reason = '\0';
+    assert_int_equal(training_state_write(f->directory, &s, &e), OK);
+    assert_int_equal(training_state_read(f->directory, &got, &e), 1);
+    assert_true(got.learning_rate == 0 && !*got.reason);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture_write(f, "training.json", cases[i].text, strlen(cases[i].text));
         assert_int_equal(training_state_read(f->directory, &got, &e), cases[i].rc);
