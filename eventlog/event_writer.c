@@ -400,6 +400,9 @@ static int check_value(const struct event_writer_value *v, struct error *e)
     if (v->blob && v->tag[strcspn(v->tag, "\"\\\n")])
         return error_set(e, ERR_ARG, "tag '%.80s': TensorBoard does not serve %s whose tag has a quote, a backslash or "
                          "a newline", v->tag, v->plugin);
+    for (size_t i = 0; v->options && i < sizeof v->options->reserved / sizeof *v->options->reserved; i++)
+        if (v->options->reserved[i])
+            return error_set(e, ERR_ARG, "an option is set that this version of the library does not know");
     return OK;
 }
 

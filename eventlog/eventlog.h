@@ -131,6 +131,7 @@ struct eventlog_value_options { /* all zero, or NULL: the defaults */
     const void *plugin_content; /* tensors: plugin_content_length bytes for that plugin */
     size_t plugin_content_length;
     size_t thresholds;          /* PR curves from predictions; default 201 */
+    uint64_t reserved[8];       /* zero; as in eventlog_writer_options */
 };
 
 struct eventlog_bytes { /* a file's contents */
@@ -396,6 +397,7 @@ struct eventlog_reader_options { /* all zero, or NULL: everything */
     int64_t first_step, last_step; /* inclusive; values of other steps are passed over, events without values too */
     int numbers_only;            /* events with points of scalar series only */
     int records_only;            /* records are handed out without a look at their data; no filter but runs */
+    uint64_t reserved[8];        /* zero; as in eventlog_writer_options */
 };
 
 enum eventlog_read { /* what eventlog_reader_next() found */
@@ -472,6 +474,7 @@ struct eventlog_reader_totals { /* of the files that are there now, as far as th
     uint64_t damaged;    /* how often damage was told */
     uint64_t lost;       /* bytes passed over because of broken framing */
     uint64_t unfinished; /* files that end inside a record: being written, or cut */
+    uint64_t reserved[8]; /* zero */
 };
 
 struct eventlog_reader_totals eventlog_reader_totals(const struct eventlog_reader *reader);
@@ -529,6 +532,7 @@ struct eventlog_tensor {
     size_t bytes;
     const struct eventlog_bytes *strings; /* string_count of them, of DT_STRING; NULL for numbers */
     size_t string_count;
+    uint64_t reserved[4]; /* zero */
 };
 
 int eventlog_reader_tensor(struct eventlog_reader *reader, struct eventlog_tensor *out, struct eventlog_error *error);
@@ -546,6 +550,7 @@ struct eventlog_blobs {
     const struct eventlog_bytes *items; /* encoded image files; WAV files; texts, row by row */
     size_t count;
     int64_t width, height;              /* of images, as noted beside them; else 0 */
+    uint64_t reserved[4];               /* zero */
 };
 
 int eventlog_reader_blobs(struct eventlog_reader *reader, struct eventlog_blobs *out, struct eventlog_error *error);

@@ -24,6 +24,9 @@ int log_filter_init(struct log_filter *f, const struct eventlog_reader_options *
 
     memset(f, 0, sizeof *f);
     o = o ? o : &everything;
+    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
+        if (o->reserved[i])
+            return error_set(e, ERR_ARG, "an option is set that this version of the library does not know");
     f->first_step = o->has_first_step ? o->first_step : INT64_MIN;
     f->last_step = o->has_last_step ? o->last_step : INT64_MAX;
     f->numbers_only = o->numbers_only;
