@@ -6,6 +6,7 @@
 #include "eventlog/tool/inspect_tree.h"
 #include "eventlog/tool/scan.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +37,7 @@ static void begin_file(void *context, const char *path)
     struct work *w = context;
     struct inspect_file *files = realloc(w->run.files, (w->run.file_count + 1) * sizeof *files);
 
-    scalar_run_begin_file(&w->run.all);
-    scalar_run_begin_file(&w->run.shown);
+    w->run.file_ended = 0;
     if (!files) {
         error_set(&w->memory, ERR_NOMEM, "out of memory for the files of run %s", w->run.name);
         return;
@@ -52,7 +52,7 @@ static void damage(void *context, const struct event_damage *d)
     struct inspect_file *f = w->run.file_count ? &w->run.files[w->run.file_count - 1] : NULL;
     struct event_damage *list;
 
-    scalar_run_damage(&w->run.shown);
+    w->run.file_ended = 1;
     if (!f)
         return;
     if (!(f->damage_count & (f->damage_count - 1))) {
@@ -77,16 +77,8 @@ static void end_file(void *context, const struct event_reader_state *state)
 
 static void add_step(struct work *w, enum inspect_kind kind, int64_t step)
 {
-    struct inspect_steps *s = &w->run.kinds[kind];
-
-    if (s->count == s->capacity) {
-        int64_t *items = grown(w, s->items, &s->capacity, sizeof *items);
-
-        if (!items)
-            return;
-        s->items = items;
-    }
-    s->items[s->count++] = step;
+    if (!step_list_add(&w->run.kinds[kind], step, 0))
+        error_set(&w->memory, ERR_NOMEM, "out of memory for the steps of run %s", w->run.name);
 }
 
 static void add_tag_kind(struct work *w, size_t series, enum inspect_kind kind)
@@ -103,17 +95,51 @@ static void add_tag_kind(struct work *w, size_t series, enum inspect_kind kind)
     w->run.tag_kinds[series] |= 1u << kind;
 }
 
-/* The tag of a value has just been met by scalar_run_event(), so its series is there; values of one event are few. */
-static void add_kinds(struct work *w, const struct event *event)
+/* A point, as it counts here: TensorBoard's default loader drops those at an infinite time, lets one remove those of
+ * its series from its step on, and shows only some forms. */
+static void add_point(struct work *w, const struct scalar_series *s, const struct scalar_point *point, unsigned from)
+{
+    struct inspect_series *to = &w->run.series[s->number];
+    int good = step_list_add(&to->steps, point->step, 0);
+
+    if (good && to->scalars && !w->run.file_ended && !isinf(point->wall_time)) {
+        step_list_cut(&to->kept, point->step);
+        good = step_list_add(&to->kept, point->step, (from & SCALAR_SHOWN) != 0);
+    }
+    if (!good)
+        error_set(&w->memory, ERR_NOMEM, "out of memory for the steps of run %s", w->run.name);
+}
+
+static void know_series(struct work *w, const struct scalar_series *s)
+{
+    while (s->number >= w->run.series_count) {
+        size_t count = w->run.series_count;
+        struct inspect_series *list = grown(w, w->run.series, &w->run.series_count, sizeof *list);
+
+        if (!list)
+            return;
+        w->run.series = list;
+        memset(list + count, 0, (w->run.series_count - count) * sizeof *list);
+    }
+    w->run.series[s->number].scalars = !strcmp(s->plugin, "scalars");
+}
+
+static void add_kind(struct work *w, const struct scalar_series *s, const struct event_value *value, int64_t step)
 {
     static const enum inspect_kind kinds[] = {
         [EVENT_VALUE_SIMPLE] = INSPECT_SCALARS,       [EVENT_VALUE_IMAGE] = INSPECT_IMAGES,
         [EVENT_VALUE_HISTOGRAM] = INSPECT_HISTOGRAMS, [EVENT_VALUE_AUDIO] = INSPECT_AUDIO,
         [EVENT_VALUE_TENSOR] = INSPECT_TENSOR,
     };
-    struct event_values values;
-    struct event_value value;
 
+    if (value->kind == EVENT_VALUE_NONE || value->kind == EVENT_VALUE_OLD_HISTOGRAM)
+        return;
+    add_step(w, kinds[value->kind], step);
+    add_tag_kind(w, s->number, kinds[value->kind]);
+}
+
+static void add_event_kind(struct work *w, const struct event *event)
+{
     if (event->what == EVENT_GRAPH)
         add_step(w, INSPECT_GRAPH, event->step);
     if (event->session == EVENT_SESSION_START)
@@ -122,44 +148,49 @@ static void add_kinds(struct work *w, const struct event *event)
         add_step(w, INSPECT_STOP, event->step);
     if (event->session == EVENT_SESSION_CHECKPOINT)
         add_step(w, INSPECT_CHECKPOINT, event->step);
-    event_values_init(&values, event);
-    while (event_values_next(&values, &value)) {
-        if (value.kind == EVENT_VALUE_NONE || value.kind == EVENT_VALUE_OLD_HISTOGRAM)
-            continue;
-        add_step(w, kinds[value.kind], event->step);
-        for (size_t i = 0; i < w->run.all.count; i++)
-            if (w->run.all.series[i].tag_length == value.tag_length &&
-                !memcmp(w->run.all.series[i].tag, value.tag, value.tag_length)) {
-                add_tag_kind(w, i, kinds[value.kind]);
-                break;
-            }
-    }
 }
 
 static int event(void *context, const struct event *ev, struct error *e)
 {
     struct work *w = context;
-    int rc = scalar_run_event(&w->run.all, ev, e);
+    struct event_values values;
+    struct event_value value;
 
-    if (rc == OK)
-        rc = scalar_run_event(&w->run.shown, ev, e);
-    if (rc == OK && w->by_kind)
-        add_kinds(w, ev);
-    if (w->memory.code) {
-        *e = w->memory;
-        return ERR_NOMEM;
+    if (w->by_kind)
+        add_event_kind(w, ev);
+    event_values_init(&values, ev);
+    while (!w->memory.code && event_values_next(&values, &value)) {
+        struct scalar_series *s;
+        struct scalar_point point;
+        unsigned from;
+        int rc = scalar_run_value(&w->run.all, ev, &value, &point, &s, &from, e);
+
+        if (rc < 0)
+            return rc;
+        if (s->seen + s->skipped == 1)
+            know_series(w, s);
+        if (rc == 1 && s->number < w->run.series_count)
+            add_point(w, s, &point, from);
+        if (w->by_kind)
+            add_kind(w, s, &value, ev->step);
     }
-    return rc;
+    if (w->memory.code)
+        *e = w->memory;
+    return w->memory.code;
 }
 
 static void release_run(struct inspect_run *run)
 {
     scalar_run_release(&run->all);
-    scalar_run_release(&run->shown);
     for (size_t i = 0; i < run->file_count; i++)
         free(run->files[i].damage);
     for (size_t i = 0; i < INSPECT_KINDS; i++)
-        free(run->kinds[i].items);
+        step_list_release(&run->kinds[i]);
+    for (size_t i = 0; i < run->series_count; i++) {
+        step_list_release(&run->series[i].steps);
+        step_list_release(&run->series[i].kept);
+    }
+    free(run->series);
     free(run->files);
     free(run->tag_kinds);
 }
@@ -169,8 +200,7 @@ static void begin_run(struct inspect_run *run, const char *name, const char *dir
     memset(run, 0, sizeof *run);
     run->name = name;
     run->directory = directory;
-    scalar_run_init(&run->all, SCALAR_VIEW_ALL, 0, 1);
-    scalar_run_init(&run->shown, SCALAR_VIEW_TENSORBOARD, 0, 1);
+    scalar_run_init(&run->all, SCALAR_VIEW_ALL, 0, 0);
 }
 
 static void restart(void *context)
@@ -180,47 +210,6 @@ static void restart(void *context)
 
     release_run(&w->run);
     begin_run(&w->run, name, directory);
-}
-
-/* ---- figures --------------------------------------------------------------------------------------------------- */
-
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-int inspect_statistics(const int64_t *steps, size_t count, size_t stride, struct inspect_statistics *s,
-                       struct error *e)
-{
-    const char *at = (const char *)steps;
-    int64_t before = *steps, *sorted = NULL;
-
-    memset(s, 0, sizeof *s);
-    s->first = s->last = s->least = s->most = before;
-    s->distinct = 1;
-    for (size_t i = 1; i < count; i++) {
-        int64_t step = *(const int64_t *)(const void *)(at + i * stride);
-
-        s->out_of_order += step < before;
-        s->distinct += step != before;
-        s->least = step < s->least ? step : s->least;
-        s->most = step > s->most ? step : s->most;
-        s->last = before = step;
-    }
-    if (!s->out_of_order)
-        return OK;
-    if (!(sorted = malloc(count * sizeof *sorted)))
-        return error_set(e, ERR_NOMEM, "out of memory for the steps of a series");
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = *(const int64_t *)(const void *)(at + i * stride);
-    qsort(sorted, count, sizeof *sorted, by_value);
-    s->distinct = 1;
-    for (size_t i = 1; i < count; i++)
-        s->distinct += sorted[i] != sorted[i - 1];
-    free(sorted);
-    return OK;
 }
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
@@ -245,7 +234,7 @@ static void begin_document(struct output *out, const char *format, struct scan *
     output_text(out, "\n");
 }
 
-/* Series that are not asked for go, in both views alike. */
+/* Series that are not asked for go. */
 static void sift(const struct scan *s, struct inspect_run *run)
 {
     for (size_t i = 0; i < run->all.count; i++)
@@ -271,7 +260,6 @@ static int print_runs(struct scan *s, const char *format, struct output *out, si
             continue;
         begin_run(&w.run, run->name, run->directory);
         rc = scan_run(s, run, &sink, e);
-        scalar_run_finish(&w.run.shown);
         sift(s, &w.run);
         if (rc == OK)
             rc = !strcmp(format, "json") ? inspect_print_json(out, &w.run, !*matched, e)

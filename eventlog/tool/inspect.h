@@ -4,6 +4,7 @@
 
 #include "eventlog/event_reader.h"
 #include "eventlog/scalar_series.h"
+#include "eventlog/step_list.h"
 #include "eventlog/tool/output.h"
 
 enum inspect_kind { /* in alphabetical order, as TensorBoard prints them */
@@ -19,9 +20,11 @@ enum inspect_kind { /* in alphabetical order, as TensorBoard prints them */
     INSPECT_KINDS,
 };
 
-struct inspect_steps { /* of one kind in reading order, all tags together */
-    int64_t *items;
-    size_t count, capacity;
+/* The points of a series, by scalar_series.number: their steps in reading order, and those that TensorBoard would hold,
+ * marked 1 where it shows them. */
+struct inspect_series {
+    struct step_list steps, kept;
+    int scalars; /* the plugin is that of scalars */
 };
 
 struct inspect_file {
@@ -35,20 +38,14 @@ struct inspect_run {
     const char *name, *directory;  /* borrowed */
     struct inspect_file *files;
     size_t file_count;
-    struct scalar_run all, shown;  /* the same series in the same order; shown: what TensorBoard would hold */
-    struct inspect_steps kinds[INSPECT_KINDS];
+    struct scalar_run all;         /* without points */
+    int file_ended;                /* the file at hand is damaged: TensorBoard reads no further in it */
+    struct inspect_series *series; /* of all.series, by number; series_count of them, 0 or more behind the last */
+    size_t series_count;
+    struct step_list kinds[INSPECT_KINDS]; /* all tags together */
     unsigned *tag_kinds;           /* per series: 1 << kind for each kind its values had */
     size_t tag_kind_count;
 };
-
-struct inspect_statistics { /* of the steps of a series in reading order */
-    int64_t first, last, least, most;
-    size_t distinct, out_of_order;
-};
-
-/* Of count > 0 steps, `stride` bytes apart. ERR_NOMEM. */
-int inspect_statistics(const int64_t *steps, size_t count, size_t stride, struct inspect_statistics *s,
-                       struct error *e);
 
 /* "simple_value", "tensor DT_FLOAT", "image", ... of the first value; out holds 40 bytes. */
 void inspect_stored(const struct scalar_series *s, char *out, size_t size);

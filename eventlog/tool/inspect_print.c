@@ -81,12 +81,18 @@ static int finish(struct output *out, struct buffer *b, struct error *e)
 }
 
 /* The steps of a series: of its points, or of its values where it has none. */
-static int statistics(const struct scalar_series *s, struct inspect_statistics *t, struct error *e)
+static int statistics(const struct inspect_run *run, const struct scalar_series *s, struct step_figures *f,
+                      struct error *e)
 {
-    if (s->count)
-        return inspect_statistics(&s->points[0].step, s->count, sizeof s->points[0], t, e);
-    *t = (struct inspect_statistics){ s->skipped_first, s->skipped_last, s->skipped_min, s->skipped_max, 0, 0 };
+    *f = (struct step_figures){ s->skipped_first, s->skipped_last, s->skipped_min, s->skipped_max, 0, 0 };
+    if (s->seen && !step_list_figures(&run->series[s->number].steps, f))
+        return error_set(e, ERR_NOMEM, "out of memory for the steps of a series");
     return OK;
+}
+
+static unsigned long long shown_of(const struct inspect_run *run, const struct scalar_series *s)
+{
+    return s->number < run->series_count ? (unsigned long long)step_list_marked(&run->series[s->number].kept, 1) : 0;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------ */
@@ -116,9 +122,10 @@ static void json_file(struct buffer *b, const struct inspect_file *f)
 static int json_series(struct buffer *b, const struct inspect_run *run, const struct sorted *one, struct error *e)
 {
     const struct scalar_series *s = one->series;
-    struct inspect_statistics t;
+    struct step_figures t;
     char stored[40];
-    int first = 1, rc = statistics(s, &t, e);
+    int first = 1, rc = statistics(run, s, &t, e);
+    int64_t before, after;
 
     if (rc != OK)
         return rc;
@@ -127,21 +134,18 @@ static int json_series(struct buffer *b, const struct inspect_run *run, const st
     json_span(b, s->tag, s->tag_length, 0);
     buffer_append_text(b, ",\"plugin\":");
     json_text(b, s->plugin);
-    buffer_format(b, ",\"stored\":\"%s\",\"points\":%zu,\"first_step\":%lld,\"last_step\":%lld,\"min_step\":%lld,"
-                  "\"max_step\":%lld,\"num_steps\":", stored, s->count, (long long)t.first, (long long)t.last,
+    buffer_format(b, ",\"stored\":\"%s\",\"points\":%llu,\"first_step\":%lld,\"last_step\":%lld,\"min_step\":%lld,"
+                  "\"max_step\":%lld,\"num_steps\":", stored, (unsigned long long)s->seen, (long long)t.first, (long long)t.last,
                   (long long)t.least, (long long)t.most);
-    if (s->count)
-        buffer_format(b, "%zu,\"outoforder_steps\":[", t.distinct);
+    if (s->seen)
+        buffer_format(b, "%llu,\"outoforder_steps\":[", (unsigned long long)t.distinct);
     else
         buffer_append_text(b, "null,\"outoforder_steps\":[");
-    for (size_t i = 1; t.out_of_order && i < s->count; i++)
-        if (s->points[i].step < s->points[i - 1].step) {
-            buffer_format(b, "%s[%lld,%lld]", first ? "" : ",", (long long)s->points[i - 1].step,
-                          (long long)s->points[i].step);
-            first = 0;
-        }
-    buffer_format(b, "],\"shown\":%zu,\"skipped\":%llu}", run->shown.series[one->index].count,
-                  (unsigned long long)s->skipped);
+    for (size_t at = 0; t.out_of_order && step_list_back(&run->series[s->number].steps, &at, &before, &after);) {
+        buffer_format(b, "%s[%lld,%lld]", first ? "" : ",", (long long)before, (long long)after);
+        first = 0;
+    }
+    buffer_format(b, "],\"shown\":%llu,\"skipped\":%llu}", shown_of(run, s), (unsigned long long)s->skipped);
     return OK;
 }
 
@@ -178,43 +182,51 @@ static void tb_rule(struct buffer *b)
     buffer_append_text(b, "\n");
 }
 
-static void tb_pairs(struct buffer *b, const struct inspect_steps *s)
+static void tb_pairs(struct buffer *b, const struct step_list *l)
 {
+    int64_t before, after;
     int first = 1;
 
     buffer_format(b, "   %-20s [", "outoforder_steps");
-    for (size_t i = 1; i < s->count; i++)
-        if (s->items[i] < s->items[i - 1]) {
-            buffer_format(b, "%s(%lld, %lld)", first ? "" : ", ", (long long)s->items[i - 1], (long long)s->items[i]);
-            first = 0;
-        }
+    for (size_t at = 0; step_list_back(l, &at, &before, &after); first = 0)
+        buffer_format(b, "%s(%lld, %lld)", first ? "" : ", ", (long long)before, (long long)after);
     buffer_append_text(b, "]\n");
 }
 
-static int tb_kind(struct buffer *b, const char *name, enum inspect_kind kind, const struct inspect_steps *s,
+static void tb_steps(struct buffer *b, const struct step_list *l)
+{
+    int first = 1;
+
+    buffer_format(b, "   %-20s [", "steps");
+    for (size_t i = 0; i < l->count; i++)
+        for (uint64_t k = 0; k < l->items[i].count; k++, first = 0)
+            buffer_format(b, "%s%lld", first ? "" : ", ",
+                          (long long)((uint64_t)l->items[i].first + k * l->items[i].stride));
+    buffer_append_text(b, "]\n");
+}
+
+static int tb_kind(struct buffer *b, const char *name, enum inspect_kind kind, const struct step_list *l,
                    struct error *e)
 {
-    struct inspect_statistics t;
+    struct step_figures t;
 
-    if (!s->count) {
+    if (!l->count) {
         buffer_format(b, "%s -\n", name);
         return OK;
     }
     buffer_format(b, "%s\n", name);
     if (kind == INSPECT_START || kind == INSPECT_STOP) {
-        tb_pairs(b, s);
-        buffer_format(b, "   %-20s [", "steps");
-        for (size_t i = 0; i < s->count; i++)
-            buffer_format(b, "%s%lld", i ? ", " : "", (long long)s->items[i]);
-        buffer_append_text(b, "]\n");
+        tb_pairs(b, l);
+        tb_steps(b, l);
         return OK;
     }
-    if (inspect_statistics(s->items, s->count, sizeof *s->items, &t, e) != OK)
-        return ERR_NOMEM;
+    if (!step_list_figures(l, &t))
+        return error_set(e, ERR_NOMEM, "out of memory for the steps of a kind");
     buffer_format(b, "   %-20s %lld\n   %-20s %lld\n   %-20s %lld\n", "first_step", (long long)t.first, "last_step",
                   (long long)t.last, "max_step", (long long)t.most);
-    buffer_format(b, "   %-20s %lld\n   %-20s %zu\n", "min_step", (long long)t.least, "num_steps", t.distinct);
-    tb_pairs(b, s);
+    buffer_format(b, "   %-20s %lld\n   %-20s %llu\n", "min_step", (long long)t.least, "num_steps",
+                  (unsigned long long)t.distinct);
+    tb_pairs(b, l);
     return OK;
 }
 
@@ -303,33 +315,34 @@ static int text_series(struct buffer *b, const struct inspect_run *run, const st
                        struct error *e)
 {
     const struct scalar_series *s = one->series;
-    struct inspect_statistics t;
+    unsigned long long points = s->seen, shown = shown_of(run, s), skipped = s->skipped;
+    struct step_figures t;
     char stored[40];
-    size_t pairs = 0;
-    int rc = statistics(s, &t, e);
+    int64_t before, after;
+    size_t pairs = 0, at = 0;
+    int rc = statistics(run, s, &t, e);
 
     if (rc != OK)
         return rc;
     inspect_stored(s, stored, sizeof stored);
     buffer_append_text(b, "  ");
     append_tag(b, s, pad);
-    buffer_format(b, "  %-12s %-16s %9zu %10lld %10lld %10lld %10lld", *s->plugin ? s->plugin : "-", stored,
-                  s->count ? s->count : (size_t)s->skipped, (long long)t.first, (long long)t.last, (long long)t.least,
+    buffer_format(b, "  %-12s %-16s %9llu %10lld %10lld %10lld %10lld", *s->plugin ? s->plugin : "-", stored,
+                  points ? points : skipped, (long long)t.first, (long long)t.last, (long long)t.least,
                   (long long)t.most);
-    if (s->count)
-        buffer_format(b, " %9zu", t.distinct);
+    if (points)
+        buffer_format(b, " %9llu", (unsigned long long)t.distinct);
     else
         buffer_format(b, " %9s", "-");
-    for (size_t i = 1; t.out_of_order && i < s->count && pairs <= TEXT_PAIRS; i++)
-        if (s->points[i].step < s->points[i - 1].step && pairs++ < TEXT_PAIRS)
-            buffer_format(b, "%s(%lld, %lld)", pairs == 1 ? "  " : ", ", (long long)s->points[i - 1].step,
-                          (long long)s->points[i].step);
+    while (t.out_of_order && pairs < TEXT_PAIRS &&
+           step_list_back(&run->series[s->number].steps, &at, &before, &after))
+        buffer_format(b, "%s(%lld, %lld)", pairs++ ? ", " : "  ", (long long)before, (long long)after);
     if (t.out_of_order > TEXT_PAIRS)
-        buffer_format(b, ", ... %zu in all", t.out_of_order);
-    if (s->count && run->shown.series[one->index].count != s->count)
-        buffer_format(b, "  (TensorBoard would show %zu)", run->shown.series[one->index].count);
-    if (s->count && s->skipped)
-        buffer_format(b, "  (and %llu values that are no points)", (unsigned long long)s->skipped);
+        buffer_format(b, ", ... %llu in all", (unsigned long long)t.out_of_order);
+    if (points && shown != points)
+        buffer_format(b, "  (TensorBoard would show %llu)", shown);
+    if (points && skipped)
+        buffer_format(b, "  (and %llu values that are no points)", skipped);
     buffer_append_text(b, "\n");
     return OK;
 }

@@ -26,17 +26,19 @@ int inspect_tree_add(struct inspect_tree *t, const struct inspect_run *run, stru
     }
     for (size_t i = 0; i < run->all.count; i++) {
         const struct scalar_series *s = &run->all.series[i];
+        const struct step_list *steps;
 
         if (!s->seen && !s->skipped)
             continue;
-        for (size_t k = 0; k < s->count; k++) {
-            int64_t step = s->points[k].step;
+        steps = &run->series[s->number].steps;
+        for (size_t k = 0; s->seen && k < steps->count; k++) {
+            const struct step_stretch *part = &steps->items[k];
 
-            leaf->least = !(leaf->points + k) || step < leaf->least ? step : leaf->least;
-            leaf->most = !(leaf->points + k) || step > leaf->most ? step : leaf->most;
+            leaf->least = !(leaf->points + k) || part->first < leaf->least ? part->first : leaf->least;
+            leaf->most = !(leaf->points + k) || part->last > leaf->most ? part->last : leaf->most;
         }
         leaf->series++;
-        leaf->points += s->count;
+        leaf->points += s->seen;
         leaf->values += s->skipped;
     }
     return OK;
