@@ -209,7 +209,7 @@ static int fits(const struct variable *v, const struct tensor_entry *entry, stru
     return 0;
 }
 
-static const struct tensor_entry *find_average(const struct builtin_runner *r, const struct tensor_bundle *b,
+static const struct tensor_entry *find_average(const struct builtin_runner *r, const struct opened_checkpoint *b,
                                                const struct variable *v)
 {
     char name[sizeof v->name + sizeof BUILTIN_RUNNER_AVERAGE];
@@ -218,7 +218,7 @@ static const struct tensor_entry *find_average(const struct builtin_runner *r, c
         return NULL;
     strcpy(name, v->name);
     strcat(name, BUILTIN_RUNNER_AVERAGE);
-    return tensor_bundle_find(b, name);
+    return opened_checkpoint_find(b, name);
 }
 
 static int match(struct builtin_runner *r, const struct runner_job *c, const char **weights, struct error *e)
@@ -229,9 +229,9 @@ static int match(struct builtin_runner *r, const struct runner_job *c, const cha
     int rc = OK;
 
     for (size_t i = 0; i < count; i++) {
-        const struct tensor_entry *average = find_average(r, c->bundle, &v[i]);
+        const struct tensor_entry *average = find_average(r, c->checkpoint, &v[i]);
 
-        r->entries[i] = average ? average : tensor_bundle_find(c->bundle, v[i].name);
+        r->entries[i] = average ? average : opened_checkpoint_find(c->checkpoint, v[i].name);
         averages += average != NULL;
         trainable += v[i].kind == VARIABLE_WEIGHT;
         wrong += !fits(&v[i], r->entries[i], &complaints);
@@ -252,14 +252,19 @@ static int runner_load(void *context, const struct runner_job *c, const char **w
     struct builtin_runner *r = context;
     size_t count;
     const struct variable *v = network_variables(r->network, &count);
-    int rc = match(r, c, weights, e);
+    int rc;
+
+    if (!c->checkpoint->bundle && !c->checkpoint->safetensors)
+        return error_set(e, ERR_ARG, "%s is of no format the built-in models read (TensorFlow V2, safetensors); "
+                         "evaluate it by --exec", c->name);
+    rc = match(r, c, weights, e);
 
     r->job = *c;
     r->begin = clock_monotonic();
     for (size_t i = 0; rc == OK && i < count; i++) {
         real *array = v[i].kind == VARIABLE_WEIGHT ? network_parameters(r->network) : network_statistics(r->network);
 
-        rc = tensor_bundle_read_float(c->bundle, r->entries[i], array + v[i].offset, v[i].count, e);
+        rc = opened_checkpoint_read_float(c->checkpoint, r->entries[i], array + v[i].offset, v[i].count, e);
     }
     return rc;
 }

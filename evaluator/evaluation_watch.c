@@ -123,6 +123,8 @@ static int recall(void *context, const struct ledger_record *r, struct error *e)
 
     if (!r->has_digest || r->status == LEDGER_GONE || (r->status == LEDGER_FAILED && w->settings.retry_failed))
         return OK;
+    if (r->digest_after && queue_remember(&w->queue, r->checkpoint, r->digest_after, e) != OK)
+        return ERR_NOMEM;
     return queue_remember(&w->queue, r->checkpoint, r->digest, e);
 }
 
@@ -456,6 +458,8 @@ static int make_flight(struct evaluation_watch *w, const struct queue_item *item
                        struct error *e)
 {
     size_t capacity = w->flight_capacity ? w->flight_capacity * 2 : 4;
+    enum checkpoint_kind kind = item->checkpoint ? item->checkpoint->kind : CHECKPOINT_BUNDLE;
+    char witness[PATH_MAX];
     struct evaluation_flight *f = calloc(1, sizeof *f), **grown;
 
     if (f && w->flight_count == w->flight_capacity && (grown = realloc(w->flights, capacity * sizeof(void *)))) {
@@ -464,7 +468,8 @@ static int make_flight(struct evaluation_watch *w, const struct queue_item *item
     }
     if (f && w->flight_count < w->flight_capacity &&
         asprintf(&f->path, "%s/%s", w->settings.checkpoint_directory, item->name) >= 0) {
-        if (asprintf(&f->witness, "%s.index", f->path) >= 0) {
+        if (checkpoint_witness(kind, f->path, witness, sizeof witness, NULL) == OK &&
+            (f->witness = strdup(witness))) {
             *out = f;
             return OK;
         }
@@ -491,7 +496,7 @@ static int take_off(struct evaluation_watch *w, const struct queue_item *item, s
                                   .eval_directory = w->settings.eval_directory, .step = item->step,
                                   .written = item->written,
                                   .index = (int64_t)(s->done + s->failed + s->gone + w->flight_count),
-                                  .bundle = item->bundle };
+                                  .checkpoint = item->checkpoint };
     f->begin = w->last_start = clock_monotonic();
     f->record = (struct ledger_record){ .step = item->step, .digest = item->digest, .has_digest = 1,
                                         .started = clock_wall() };
@@ -542,6 +547,21 @@ void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluati
         log_progress(w->log, "%s: %.0f %%, %zu queued", flight->item.name, progress->share * 100, w->queue.count);
 }
 
+/* An evaluation may leave its results in the directory it evaluated. If nothing but new files came, that does not make
+ * the checkpoint new; if a file of it changed meanwhile, it was overwritten, and is. */
+static void note_results(struct evaluation_watch *w, struct evaluation_flight *f)
+{
+    const struct opened_checkpoint *c = f->item.checkpoint;
+    struct content after;
+
+    if (!c || c->kind != CHECKPOINT_OTHER || content_read(f->path, &after, NULL) != OK)
+        return;
+    if (content_digest(&after) != c->digest && content_only_grew(&c->content, &after) &&
+        queue_remember(&w->queue, f->item.name, content_digest(&after), NULL) == OK)
+        f->record.digest_after = content_digest(&after);
+    content_release(&after);
+}
+
 void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *f, enum runner_state state,
                              struct evaluation *v, const struct error *why)
 {
@@ -552,6 +572,7 @@ void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_fligh
         return;
     }
     f->state = FLIGHT_LANDED;
+    note_results(w, f);
     r->seconds = clock_monotonic() - f->begin;
     r->wall_time = clock_wall();
     if (w->settings.checkpoint_time)

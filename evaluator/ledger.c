@@ -50,6 +50,8 @@ void ledger_format(const struct ledger_record *r, struct buffer *out)
     json_text(out, r->checkpoint);
     if (r->has_digest)
         buffer_format(out, ",\"digest\":\"%016llx\"", (unsigned long long)r->digest);
+    if (r->has_digest && r->digest_after)
+        buffer_format(out, ",\"digest_after\":\"%016llx\"", (unsigned long long)r->digest_after);
     buffer_format(out, ",\"status\":\"%s\"", status_names[r->status]);
     if (r->has_metrics)
         format_metrics(out, &r->metrics);
@@ -130,9 +132,9 @@ static int take_metrics(json_t *object, struct evaluation_metrics *m, struct err
     return OK;
 }
 
-static int take_digest(const json_t *object, uint64_t *out)
+static int take_digest(const json_t *object, const char *name, uint64_t *out)
 {
-    const char *text = json_string_value(json_object_get(object, "digest"));
+    const char *text = json_string_value(json_object_get(object, name));
 
     if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
         return 0;
@@ -160,7 +162,8 @@ static int take_record(const json_t *object, struct ledger_record *r, struct err
         return error_set(e, ERR_CORRUPT, "no \"status\" of done, failed or gone");
     r->step = json_integer_value(step);
     r->status = (enum ledger_status)k;
-    r->has_digest = take_digest(object, &r->digest);
+    r->has_digest = take_digest(object, "digest", &r->digest);
+    take_digest(object, "digest_after", &r->digest_after);
     if (r->status == LEDGER_DONE && !r->has_digest)
         return error_set(e, ERR_CORRUPT, "no \"digest\" of 16 hex digits");
     r->has_metrics = json_is_object(metrics);

@@ -12,6 +12,7 @@
  *   status      "done"; "failed": could not be evaluated, or the loss is NaN; "gone": deleted before it was opened
  *   reason      a sentence, with "failed" and "gone"; the metrics may be missing then
  *   digest      16 hex digits: the index file's; name and digest together are the checkpoint. Missing with "gone"
+ *   digest_after  of a directory into which its evaluation wrote files: the digest with them, the same checkpoint
  *   seconds     the evaluation took; started: wall time of its start; lag: from the index's last change to it
  *   point_time  the time of the points, where it is not wall_time (--wall-time=checkpoint)
  *   run         where the points are: 0 the event files in EVAL, k those in EVAL_k
@@ -38,6 +39,7 @@ struct ledger_record { /* ledger_record_release() it where metrics were put in *
     char checkpoint[LEDGER_NAME_MAX];
     uint64_t digest;
     int has_digest;
+    uint64_t digest_after; /* 0: the same */
     enum ledger_status status;
     int has_metrics;
     struct evaluation_metrics metrics;

@@ -31,7 +31,7 @@ struct command { /* as given on the command line */
     double poll, quiet, idle_timeout, min_interval;
     double best_delta, exec_timeout;
     int64_t retries, jobs;
-    const char *exec;
+    const char *exec, *pattern, *ready;
     const char *done_file, *tags, *wall_time, *metrics, *best_metric, *best_mode;
     int once, latest_only, forever, strict, retry_failed, json, moving_averages, inotify, tutorial_denominator;
     int take_over;
@@ -76,6 +76,13 @@ static const struct option table_template[] = {
     { OPTION_INT, .name = "jobs", .argument = "N", .help = "Run so many commands at a time; results are recorded in "
       "the order of the steps. Default: 1.", .minimum = 1, .maximum = COMMAND_JOBS_MAX },
     { OPTION_HEADING, .help = "Which checkpoints, all in order of their steps by default:" },
+    { OPTION_TEXT, .name = "pattern", .argument = "NAME", .help = "Names with the step in them, for checkpoints of any "
+      "framework: 'model_{step}.pt', 'checkpoint-{step}/' (a directory), 'epoch={*}-step={step}.ckpt' ({*} is any "
+      "text). Default: TensorFlow's NAME-STEP.index and NAME-STEP.safetensors." },
+    { OPTION_TEXT, .name = "ready", .argument = "RULE", .help = "When one of --pattern is whole: rename (as soon as "
+      "its name is there), marker:FILE (when FILE is there, in the directory or behind the file's name; {name} and "
+      "{step} are replaced) or quiet:SECONDS (when nothing in it has changed for so long). Default: quiet:5; index and "
+      "safetensors files show it by themselves." },
     { OPTION_FLAG, .name = "latest-only", .help = "Of those that wait, only the newest." },
     { OPTION_INT, .name = "every", .argument = "N", .help = "The first, and then every N-th that is found.",
       .minimum = 1, .maximum = 1e9 },
@@ -138,6 +145,7 @@ static void bind_values(struct option *table, struct command *c)
         { "idle-timeout", &c->idle_timeout }, { "done-file", &c->done_file }, { "pid", &c->pid },
         { "max-evaluations", &c->max_evaluations }, { "forever", &c->forever }, { "strict", &c->strict },
         { "poll-interval", &c->poll }, { "quiet-time", &c->quiet }, { "inotify", &c->inotify }, { "tags", &c->tags },
+        { "pattern", &c->pattern }, { "ready", &c->ready },
         { "exec", &c->exec }, { "exec-timeout", &c->exec_timeout }, { "retries", &c->retries }, { "jobs", &c->jobs },
         { "metrics", &c->metrics }, { "detail-every", &c->detail_every },
         { "best-metric", &c->best_metric }, { "best-mode", &c->best_mode }, { "best-delta", &c->best_delta },
@@ -249,11 +257,11 @@ static int open_signals(struct error *e)
     return fds[0];
 }
 
-static struct evaluation_watch_settings settings(const struct command *c)
+static struct evaluation_watch_settings settings(const struct command *c, const struct checkpoint_source *source)
 {
     return (struct evaluation_watch_settings){
         .checkpoint_directory = c->checkpoint_directory, .eval_directory = c->eval_directory,
-        .watcher = { c->poll, c->quiet, c->inotify }, .queue_limit = queue_limit(),
+        .watcher = { c->poll, c->quiet, c->inotify, *source }, .queue_limit = queue_limit(),
         .ending = { .once = c->once, .forever = c->forever, .until_step = c->until_step,
                     .max_evaluations = c->max_evaluations, .idle_timeout = c->idle_timeout,
                     .done_file = c->done_file, .pid = c->pid },
@@ -269,7 +277,7 @@ static struct evaluation_watch_settings settings(const struct command *c)
 static int finish(const struct evaluation_watch *w, int rc, struct log *log, const struct error *e)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
-    char best[LEDGER_NAME_MAX + EVALUATION_NAME_MAX + 64] = "no best yet";
+    char best[LEDGER_NAME_MAX + EVALUATION_NAME_MAX + 64] = "no best yet", wanted[PATTERN_TEXT_MAX + 32];
 
     if (*e->message)
         log_line(log, "%s", e->message);
@@ -279,9 +287,9 @@ static int finish(const struct evaluation_watch *w, int rc, struct log *log, con
         snprintf(best, sizeof best, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best_checkpoint);
     evaluation_watch_say(w, "%lld evaluated, %lld skipped; in all %zu done, %zu failed, %zu gone; %s",
                          (long long)w->evaluations, (long long)w->skipped, s->done, s->failed, s->gone, best);
+    checkpoint_source_describe(&w->settings.watcher.source, wanted, sizeof wanted);
     if (!s->done && !s->failed && !s->gone && w->settings.ending.once)
-        evaluation_watch_say(w, "%s: no checkpoint found; looked for files named NAME-STEP.index",
-                             w->settings.checkpoint_directory);
+        evaluation_watch_say(w, "%s: no checkpoint found; looked for %s", w->settings.checkpoint_directory, wanted);
     return rc == OK && !s->failed && !s->gone ? EXIT_DONE : EXIT_NO;
 }
 
@@ -307,14 +315,17 @@ static int open_runner(const struct command *c, struct runner *out, struct error
 /* Lock, ledger and watch first, the data and the net after: what comes and goes meanwhile is not missed. */
 static int work(const struct command *c, struct log *log)
 {
-    struct evaluation_watch_settings watch_settings = settings(c);
+    struct checkpoint_source source;
+    struct evaluation_watch_settings watch_settings;
     struct evaluation_watch *watch = NULL;
     struct runner runner = { 0 };
     struct evaluation_loop l = { .log = log, .watches = &watch, .watch_count = 1, .runner = &runner };
     struct error e = { 0 };
     int status = EXIT_USAGE, rc;
 
-    if ((l.signal_fd = open_signals(&e)) >= 0 && evaluation_watch_open(&watch, &watch_settings, log, &e) == OK &&
+    if ((l.signal_fd = open_signals(&e)) >= 0 && checkpoint_source_init(&source, c->pattern, c->ready, &e) == OK)
+        watch_settings = settings(c, &source);
+    if (!e.code && evaluation_watch_open(&watch, &watch_settings, log, &e) == OK &&
         open_runner(c, &runner, &e) == OK) {
         malloc_trim(0);
         rc = evaluation_loop_run(&l, &e);

@@ -16,7 +16,7 @@ int queue_init(struct queue *q, size_t limit, struct error *e)
 void queue_item_release(struct queue_item *item)
 {
     free(item->name);
-    tensor_bundle_close(item->bundle);
+    opened_checkpoint_close(item->checkpoint);
     memset(item, 0, sizeof *item);
 }
 

@@ -1,13 +1,14 @@
 /*
  * queue.h - checkpoints that are whole and wait for their evaluation, lowest step first, each with its files held
- * open; and the memory of which ones were seen before. A checkpoint is its base name together with the digest of its
- * index: a moved directory changes neither, an overwritten checkpoint changes the digest. One thread at a time.
+ * open; and the memory of which ones were seen before. A checkpoint is its base name together with a digest of its
+ * index or contents: a moved directory changes neither, an overwritten checkpoint changes the digest. One thread at a
+ * time.
  */
 #ifndef EVALUATOR_QUEUE_H
 #define EVALUATOR_QUEUE_H
 
 #include "base/error.h"
-#include "checkpoint/tensor_bundle.h"
+#include "evaluator/opened_checkpoint.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,10 +17,10 @@ struct queue_item {
     char *name;                   /* owned */
     int64_t step;
     uint64_t digest;
-    struct tensor_bundle *bundle; /* owned; holds the descriptors. May be NULL */
+    struct opened_checkpoint *checkpoint; /* owned; holds the descriptors. May be NULL */
     double found;                 /* wall seconds when it was found whole */
-    double written;               /* wall seconds of the index file's last change */
-    double modified;              /* wall seconds of the index file's content */
+    double written;               /* wall seconds of its last change: of the index file, where there is one */
+    double modified;              /* the same of the content, which a move does not change */
 };
 
 struct queue_identity {

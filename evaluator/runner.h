@@ -7,8 +7,8 @@
 #define EVALUATOR_RUNNER_H
 
 #include "base/error.h"
-#include "checkpoint/tensor_bundle.h"
 #include "evaluator/evaluation.h"
+#include "evaluator/opened_checkpoint.h"
 
 struct runner_job { /* all borrowed until the slot is idle again */
     const char *name;             /* "model.ckpt-700" */
@@ -19,7 +19,7 @@ struct runner_job { /* all borrowed until the slot is idle again */
     int64_t step;
     double written;               /* wall seconds when the checkpoint was written; 0: not known */
     int64_t index;                /* evaluations of this eval_directory before it, those in other slots included */
-    struct tensor_bundle *bundle; /* open. NULL for checkpoints of other formats */
+    struct opened_checkpoint *checkpoint;
 };
 
 struct runner_progress {

@@ -42,9 +42,10 @@ static double since(double age, double now)
 
 static void touch(struct sighting *item, const struct sighting_seen *seen, double now)
 {
-    if (item->stamp == seen->stamp)
+    if (item->stamp == seen->stamp && item->kind == seen->kind)
         return;
     item->stamp = seen->stamp;
+    item->kind = seen->kind;
     item->changed = since(seen->age, now);
     item->state = SIGHTING_NEW;
 }
@@ -84,7 +85,8 @@ int sightings_update(struct sightings *s, const struct sighting_seen *seen, size
             items[kept++] = item;
         } else if (items[i].name) {
             struct sighting item = { .name = items[i].name, .step = seen[i].step, .stamp = seen[i].stamp,
-                                     .changed = since(seen[i].age, now), .state = SIGHTING_NEW };
+                                     .changed = since(seen[i].age, now), .state = SIGHTING_NEW,
+                                     .kind = seen[i].kind };
 
             items[i].name = NULL; /* kept <= i: moving down never overwrites a name that is still to come */
             items[kept++] = item;
@@ -164,8 +166,12 @@ double sightings_deadline(const struct sightings *s)
 {
     double earliest = INFINITY;
 
-    for (size_t i = 0; i < s->count; i++)
-        if (s->items[i].state == SIGHTING_WAITING && s->items[i].changed + s->quiet_seconds < earliest)
-            earliest = s->items[i].changed + s->quiet_seconds;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct sighting *item = &s->items[i];
+        double patience = item->patience > 0 ? item->patience : s->quiet_seconds;
+
+        if (item->state == SIGHTING_WAITING && item->changed + patience < earliest)
+            earliest = item->changed + patience;
+    }
     return earliest;
 }

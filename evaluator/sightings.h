@@ -29,6 +29,8 @@ struct sighting {
     uint64_t data_stamp;      /* the same of the data files; kept up to date while not whole only */
     double changed;           /* monotonic seconds: the last change of its files */
     enum sighting_state state;
+    int kind;                 /* of the listing; sightings does not look at it */
+    double patience;          /* > 0: it waits so long for quiet, not quiet_seconds */
 };
 
 struct sighting_seen { /* one line of a listing */
@@ -36,6 +38,8 @@ struct sighting_seen { /* one line of a listing */
     int64_t step;
     uint64_t stamp;
     double age;        /* seconds since the index file changed, as the file system says; < 0 counts as 0 */
+    int kind;
+    char *owned;       /* the lister's own, or NULL */
 };
 
 struct sightings {

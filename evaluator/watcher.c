@@ -1,10 +1,7 @@
 #include "evaluator/watcher.h"
 
-#include "base/buffer.h"
 #include "base/clock.h"
-#include "base/crc32c.h"
 #include "base/file.h"
-#include "checkpoint/checkpoint_directory.h"
 #include "evaluator/sightings.h"
 #include "evaluator/watch_inotify.h"
 
@@ -18,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { INDEX_LIMIT = 256 << 20, TROUBLE_MAX = 480 };
+enum { TROUBLE_MAX = 480 };
 
 struct watcher {
     char *directory;
@@ -29,6 +26,7 @@ struct watcher {
     struct sightings sightings;
     int there;                     /* -1: not looked yet */
     double next_poll;              /* monotonic */
+    size_t looks;
     char trouble[TROUBLE_MAX];     /* said last */
 };
 
@@ -122,34 +120,6 @@ static double changed_at(const struct stat *st)
     return (double)st->st_ctim.tv_sec + (double)st->st_ctim.tv_nsec * 1e-9;
 }
 
-static int by_step(const void *a, const void *b)
-{
-    const struct sighting_seen *x = a, *y = b;
-
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return strcmp(x->name, y->name);
-}
-
-static int see(int directory_fd, const struct checkpoint_list *list, struct sighting_seen *seen, size_t *count)
-{
-    double wall = clock_wall();
-
-    *count = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        char name[NAME_MAX + 8];
-        struct stat st;
-
-        snprintf(name, sizeof name, "%s.index", list->items[i].name);
-        if (fstatat(directory_fd, name, &st, 0) < 0 || !S_ISREG(st.st_mode))
-            continue; /* deleted since it was listed, or a FIFO nobody should open */
-        seen[(*count)++] = (struct sighting_seen){ list->items[i].name, list->items[i].step, stamp(&st),
-                                                   wall - changed_at(&st) };
-    }
-    qsort(seen, *count, sizeof *seen, by_step);
-    return OK;
-}
-
 struct data_files { /* of one checkpoint that is not whole */
     struct sighting *item;
     uint64_t sum;
@@ -200,7 +170,7 @@ static int look_at_data(struct watcher *w, int directory_fd, double now, struct 
         return OK; /* gone since: the next look will tell */
     }
     for (size_t i = 0; i < w->sightings.count; i++)
-        if (sighting_incomplete(&w->sightings.items[i]))
+        if (w->sightings.items[i].kind == CHECKPOINT_BUNDLE && sighting_incomplete(&w->sightings.items[i]))
             files[count++] = (struct data_files){ &w->sightings.items[i], 1, 0 }; /* 0 would mean: not looked yet */
     qsort(files, count, sizeof *files, by_name);
     while ((entry = readdir(d)))
@@ -215,31 +185,7 @@ static int look_at_data(struct watcher *w, int directory_fd, double now, struct 
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-int64_t watcher_step(struct tensor_bundle *bundle, const char *name)
-{
-    const struct tensor_entry *entry = tensor_bundle_find(bundle, "global_step");
-    int64_t step;
-
-    if (entry && tensor_bundle_read_integer(bundle, entry, &step, NULL) == OK && step >= 0)
-        return step;
-    return checkpoint_name_step(name);
-}
-
-/* Of an index that cannot be opened: enough to know on the next start that this one was recorded already. */
-static int raw_digest(const char *prefix, uint64_t *digest)
-{
-    struct buffer bytes = BUFFER_EMPTY;
-    char path[PATH_MAX];
-    int rc = snprintf(path, sizeof path, "%s.index", prefix) < (int)sizeof path &&
-             file_read(path, INDEX_LIMIT, &bytes, NULL) == OK;
-
-    if (rc)
-        *digest = (uint64_t)crc32c(buffer_text(&bytes), bytes.length) << 32 | (uint32_t)bytes.length;
-    buffer_release(&bytes);
-    return rc;
-}
-
-static int not_whole(struct watcher *w, struct sighting *item, const char *prefix, double now,
+static int not_whole(struct watcher *w, struct sighting *item, const char *path, double now,
                      const struct error *why, struct error *e)
 {
     struct watcher_failure failure = { .name = item->name, .step = item->step, .reason = why->message };
@@ -250,9 +196,11 @@ static int not_whole(struct watcher *w, struct sighting *item, const char *prefi
         item->changed = now + w->options.poll_seconds;
         return OK;
     }
-    if (!sighting_not_whole(&w->sightings, item, now))
+    if (why->code == ERR_ARG) /* what never will be whole is not waited for */
+        item->state = SIGHTING_FAILED;
+    else if (!sighting_not_whole(&w->sightings, item, now))
         return OK;
-    failure.has_digest = raw_digest(prefix, &failure.digest);
+    failure.has_digest = opened_checkpoint_raw_digest((enum checkpoint_kind)item->kind, path, &failure.digest);
     if (failure.has_digest) {
         int rc;
 
@@ -265,27 +213,36 @@ static int not_whole(struct watcher *w, struct sighting *item, const char *prefi
     return OK;
 }
 
-static int whole(struct watcher *w, struct sighting *item, const char *prefix, struct tensor_bundle *bundle,
+/* The step of the name where a pattern says which number it is; else the tensor's, where there is one, else the name's
+ * after all. */
+static int64_t find_step(const struct watcher *w, const struct sighting *item, struct opened_checkpoint *checkpoint)
+{
+    int64_t step = w->options.source.has_pattern ? -1 : opened_checkpoint_step(checkpoint);
+
+    return step >= 0 ? step : item->step;
+}
+
+static int whole(struct watcher *w, struct sighting *item, const char *path, struct opened_checkpoint *checkpoint,
                  struct error *e)
 {
-    struct queue_item offer = { .bundle = bundle, .digest = tensor_bundle_digest(bundle), .found = clock_wall() };
-    char path[PATH_MAX];
+    struct queue_item offer = { .checkpoint = checkpoint, .digest = checkpoint->digest, .found = clock_wall() };
+    char witness[PATH_MAX];
     struct stat st;
     int rc;
 
     sighting_opened(item);
     if (queue_knows(w->queue, item->name, offer.digest)) {
-        tensor_bundle_close(bundle);
+        opened_checkpoint_close(checkpoint);
         return OK;
     }
-    offer.step = watcher_step(bundle, item->name);
+    offer.step = find_step(w, item, checkpoint);
     offer.written = offer.modified = offer.found;
-    if (snprintf(path, sizeof path, "%s.index", prefix) < (int)sizeof path && stat(path, &st) == 0) {
+    if (checkpoint_witness(checkpoint->kind, path, witness, sizeof witness, NULL) == OK && stat(witness, &st) == 0) {
         offer.written = changed_at(&st);
         offer.modified = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
     }
     if (!(offer.name = strdup(item->name))) {
-        tensor_bundle_close(bundle);
+        opened_checkpoint_close(checkpoint);
         return error_set(e, ERR_NOMEM, "no memory for the name %s", item->name);
     }
     if ((rc = queue_offer(w->queue, &offer, e)) == QUEUE_ADDED) {
@@ -296,20 +253,32 @@ static int whole(struct watcher *w, struct sighting *item, const char *prefix, s
     return rc < 0 ? rc : OK;
 }
 
-static int open_due(struct watcher *w, double now, struct error *e)
+static int open_due(struct watcher *w, int directory_fd, double now, struct error *e)
 {
+    const struct checkpoint_source *source = &w->options.source;
+
     for (size_t i = 0; i < w->sightings.count && !queue_full(w->queue); i++) {
         struct sighting *item = &w->sightings.items[i];
+        enum checkpoint_kind kind = (enum checkpoint_kind)item->kind;
         struct error why = { 0 };
-        struct tensor_bundle *bundle;
-        char prefix[PATH_MAX];
+        struct opened_checkpoint *checkpoint;
+        char path[PATH_MAX];
         int rc;
 
         if (!sighting_due(item))
             continue;
-        if ((rc = file_join(prefix, sizeof prefix, w->directory, item->name, &why)) == OK)
-            rc = tensor_bundle_open(&bundle, prefix, &why);
-        rc = rc == OK ? whole(w, item, prefix, bundle, e) : not_whole(w, item, prefix, now, &why, e);
+        item->patience = checkpoint_source_quiet(source, kind);
+        if (now - item->changed < item->patience) {
+            item->state = SIGHTING_WAITING;
+            continue;
+        }
+        item->patience = 0;
+        rc = checkpoint_source_marked(source, directory_fd, item, &why) ? OK : ERR_IO;
+        if (rc == OK && (rc = file_join(path, sizeof path, w->directory, item->name, &why)) == OK)
+            rc = opened_checkpoint_open(&checkpoint, kind, path, &why);
+        else
+            file_join(path, sizeof path, w->directory, item->name, NULL);
+        rc = rc == OK ? whole(w, item, path, checkpoint, e) : not_whole(w, item, path, now, &why, e);
         if (rc != OK)
             return rc;
     }
@@ -326,31 +295,23 @@ static void tell_directory(struct watcher *w, int there)
     w->events->directory(w->events->context, there);
 }
 
-static int take_in(struct watcher *w, int directory_fd, const struct checkpoint_list *list, double now,
-                   struct error *e)
+static int take_in(struct watcher *w, const struct checkpoint_rows *rows, double now, struct error *e)
 {
-    struct sighting_seen *seen = calloc(list->count + 1, sizeof *seen);
     struct sighting_list gone;
-    size_t count = 0;
-    int rc;
+    int rc = sightings_update(&w->sightings, rows->items, rows->count, now, &gone, e);
 
-    if (!seen)
-        return error_set(e, ERR_NOMEM, "no memory for a list of %zu checkpoints", list->count);
-    if (directory_fd >= 0)
-        see(directory_fd, list, seen, &count);
-    if ((rc = sightings_update(&w->sightings, seen, count, now, &gone, e)) == OK) {
-        for (size_t i = 0; i < gone.count; i++)
-            if (!queue_knows_name(w->queue, gone.items[i].name))
-                w->events->gone(w->events->context, gone.items[i].name, gone.items[i].step);
-        sighting_list_release(&gone);
-    }
-    free(seen);
-    return rc;
+    if (rc != OK)
+        return rc;
+    for (size_t i = 0; i < gone.count; i++)
+        if (!queue_knows_name(w->queue, gone.items[i].name))
+            w->events->gone(w->events->context, gone.items[i].name, gone.items[i].step);
+    sighting_list_release(&gone);
+    return OK;
 }
 
 int watcher_look(struct watcher *w, struct error *e)
 {
-    struct checkpoint_list list = { 0 };
+    struct checkpoint_rows rows = { NULL, 0, 0 };
     struct error why = { 0 };
     double now = clock_monotonic();
     int rc, fd = open(w->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -362,7 +323,8 @@ int watcher_look(struct watcher *w, struct error *e)
         error_system(&why, "%s: cannot be listed", w->directory);
         say_trouble(w, why.message);
         return OK; /* what is known stays known */
-    } else if (checkpoint_directory_list(w->directory, &list, &why) != OK) {
+    } else if (checkpoint_source_list(&w->options.source, w->directory, fd, &w->sightings, w->looks++, &rows, &why) !=
+               OK) {
         close(fd);
         if (why.system == ENOENT) {
             fd = -1;
@@ -375,11 +337,11 @@ int watcher_look(struct watcher *w, struct error *e)
         tell_directory(w, 1);
         say_trouble(w, "");
     }
-    rc = take_in(w, fd, &list, now, e);
-    checkpoint_list_release(&list);
+    rc = take_in(w, &rows, now, e);
+    checkpoint_rows_release(&rows);
     if (rc == OK && fd >= 0) {
         if ((rc = look_at_data(w, fd, now, e)) == OK)
-            rc = open_due(w, now, e);
+            rc = open_due(w, fd, now, e);
     }
     if (fd >= 0)
         close(fd);

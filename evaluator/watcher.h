@@ -8,6 +8,7 @@
 #define EVALUATOR_WATCHER_H
 
 #include "base/error.h"
+#include "evaluator/checkpoint_source.h"
 #include "evaluator/queue.h"
 
 #include <stddef.h>
@@ -17,6 +18,7 @@ struct watcher_options {
     double poll_seconds;  /* > 0: look at least so often */
     double quiet_seconds; /* what is not whole and has not changed for so long has failed */
     int inotify;          /* 0: poll only */
+    struct checkpoint_source source; /* what counts as a checkpoint; zero: the default */
 };
 
 struct watcher_failure { /* a checkpoint that never became whole */
@@ -59,8 +61,5 @@ void watcher_set_closed(struct watcher *w, int closed);
 /* Checkpoints that were seen but are neither in the queue nor failed: not whole yet, or no place in the queue. */
 size_t watcher_undecided(const struct watcher *w);
 int watcher_directory_there(const struct watcher *w);
-
-/* The global step: the tensor's, where the checkpoint has one, else the number in the name; -1 without either. */
-int64_t watcher_step(struct tensor_bundle *bundle, const char *name);
 
 #endif

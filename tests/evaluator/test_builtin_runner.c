@@ -153,14 +153,14 @@ static int run(const struct builtin_runner_options *options, struct metrics *m, 
     int rc;
 
     assert_int_equal(builtin_runner_new(&runner, options, e), OK);
-    assert_int_equal(tensor_bundle_open(&c.bundle, prefix, e), OK);
+    assert_int_equal(opened_checkpoint_open(&c.checkpoint, CHECKPOINT_BUNDLE, prefix, e), OK);
     rc = runner.load(runner.context, &c, weights, e);
     if (rc == OK)
         rc = runner.evaluate(runner.context, NULL, NULL, &v, e);
     if (rc == OK)
         take(&v, m);
     evaluation_release(&v);
-    tensor_bundle_close(c.bundle);
+    opened_checkpoint_close(c.checkpoint);
     runner.free(runner.context);
     return rc;
 }
@@ -294,10 +294,10 @@ static void test_metrics(void **state)
         struct evaluation v = { .examples = -1, .correct = -1 };
         double hits = 0;
 
-        assert_int_equal(tensor_bundle_open(&c.bundle, prefix, NULL), OK);
+        assert_int_equal(opened_checkpoint_open(&c.checkpoint, CHECKPOINT_BUNDLE, prefix, NULL), OK);
         assert_int_equal(runner.load(runner.context, &c, &weights, NULL), OK);
         assert_int_equal(runner.evaluate(runner.context, NULL, NULL, &v, NULL), OK);
-        tensor_bundle_close(c.bundle);
+        opened_checkpoint_close(c.checkpoint);
         assert_int_equal(v.detail != NULL, c.index % 2 == 0);
         assert_true(value(&v, "precision_top_5") >= value(&v, EVALUATION_PRECISION));
         assert_true(value(&v, "examples_per_second") > 0 && value(&v, "seconds_per_evaluation") > 0);

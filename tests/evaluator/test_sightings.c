@@ -20,7 +20,7 @@ static void see(struct sightings *s, double now, const char *names, uint64_t sta
 
     snprintf(text, sizeof text, "%s", names);
     for (char *rest = text, *name; (name = strtok_r(rest, " ", &rest));) /* names are "c-1" to "c-9" */
-        seen[n++] = (struct sighting_seen){ name, name[2] - '0', stamp, 0 };
+        seen[n++] = (struct sighting_seen){ name, name[2] - '0', stamp, 0, 0, NULL };
     assert_int_equal(sightings_update(s, seen, n, now, &gone, NULL), OK);
     for (size_t i = 0; i < gone.count; i++) {
         strcat(gone_names, i ? " " : "");
@@ -101,7 +101,9 @@ static void test_quiet_time(void **state)
 /* What has stood broken for a day need not be waited for; a time in the future (another machine's clock) counts as now. */
 static void test_old_files(void **state)
 {
-    const struct sighting_seen old[] = { { "c-1", 1, 7, 86400 }, { "c-2", 2, 7, -3600 }, { "c-3", 3, 7, 10 } };
+    const struct sighting_seen old[] = { { "c-1", 1, 7, 86400, 0, NULL },
+                                         { "c-2", 2, 7, -3600, 0, NULL },
+                                         { "c-3", 3, 7, 10, 0, NULL } };
     struct sighting_list gone;
     struct sightings s;
 

@@ -1,0 +1,389 @@
+#include "evaluator/checkpoint_source.h"
+
+#include "base/clock.h"
+#include "base/number.h"
+#include "checkpoint/checkpoint_directory.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LOOKED_THROUGH_MAX = 256 }; /* directories of opened checkpoints, in one listing */
+
+int checkpoint_source_init(struct checkpoint_source *s, const char *pattern, const char *ready, struct error *e)
+{
+    static const char quiet[] = "quiet:", marker[] = "marker:";
+    int rc;
+
+    *s = (struct checkpoint_source){ .ready = READY_QUIET, .ready_seconds = READY_QUIET_SECONDS };
+    if (pattern && (rc = pattern_parse(pattern, &s->pattern, e)) != OK)
+        return error_prefix(e, "--pattern");
+    s->has_pattern = pattern != NULL;
+    if (!ready)
+        return OK;
+    if (!pattern)
+        return error_set(e, ERR_ARG, "--ready is for --pattern: TensorFlow's and safetensors' files show when they are "
+                         "whole");
+    if (!strcmp(ready, "rename")) {
+        s->ready = READY_RENAME;
+    } else if (!strncmp(ready, marker, strlen(marker)) && ready[strlen(marker)]) {
+        s->ready = READY_MARKER;
+        s->marker = ready + strlen(marker);
+    } else if (strncmp(ready, quiet, strlen(quiet)) ||
+               !number_parse_double(ready + strlen(quiet), &s->ready_seconds) || !(s->ready_seconds >= 0) ||
+               s->ready_seconds > 1e9) {
+        return error_set(e, ERR_ARG, "--ready '%s': it is rename, marker:FILE or quiet:SECONDS", ready);
+    }
+    return OK;
+}
+
+double checkpoint_source_quiet(const struct checkpoint_source *s, enum checkpoint_kind kind)
+{
+    return kind == CHECKPOINT_OTHER && s->ready == READY_QUIET ? s->ready_seconds : 0;
+}
+
+int checkpoint_witness(enum checkpoint_kind kind, const char *path, char *out, size_t size, struct error *e)
+{
+    int n = snprintf(out, size, "%s%s", path, kind == CHECKPOINT_BUNDLE ? ".index" : "");
+
+    return n >= 0 && (size_t)n < size ? OK : error_set(e, ERR_ARG, "%.200s...: path too long", path);
+}
+
+void checkpoint_source_describe(const struct checkpoint_source *s, char *out, size_t size)
+{
+    if (s->has_pattern)
+        snprintf(out, size, "names like %s%s", s->pattern.text, s->pattern.directory ? "/" : "");
+    else
+        snprintf(out, size, "files named NAME-STEP.index or NAME-STEP.safetensors");
+}
+
+/* ---- the marker -------------------------------------------------------------------------------------------------- */
+
+/* Its path from the watched directory. */
+static int marker_path(const struct checkpoint_source *s, const char *name, int64_t step, int is_directory, char *out,
+                       size_t size)
+{
+    const char *p = s->marker;
+    size_t used = 0;
+
+    if (!strstr(p, "{name}") && !strstr(p, "{step}"))
+        return snprintf(out, size, "%s%s%s", name, is_directory ? "/" : *p == '.' ? "" : ".", p) < (int)size;
+    *out = '\0';
+    while (*p && used < size) {
+        if (!strncmp(p, "{name}", 6))
+            used += (size_t)snprintf(out + used, size - used, "%s", name);
+        else if (!strncmp(p, "{step}", 6))
+            used += (size_t)snprintf(out + used, size - used, "%lld", (long long)step);
+        else
+            used += (size_t)snprintf(out + used, size - used, "%c", *p);
+        p += !strncmp(p, "{name}", 6) || !strncmp(p, "{step}", 6) ? 6 : 1;
+    }
+    return used < size;
+}
+
+int checkpoint_source_marked(const struct checkpoint_source *s, int fd, const struct sighting *item, struct error *e)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (item->kind != CHECKPOINT_OTHER || s->ready != READY_MARKER)
+        return 1;
+    if (fstatat(fd, item->name, &st, 0) == 0 &&
+        marker_path(s, item->name, item->step, S_ISDIR(st.st_mode), path, sizeof path)) {
+        if (fstatat(fd, path, &st, 0) == 0)
+            return 1;
+        return error_set(e, ERR_IO, "its marker %.200s is not there", path), 0;
+    }
+    return error_set(e, ERR_IO, "%.200s is not there any more", item->name), 0;
+}
+
+/* ---- listing ----------------------------------------------------------------------------------------------------- */
+
+void checkpoint_rows_release(struct checkpoint_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        free(rows->items[i].owned);
+    free(rows->items);
+    *rows = (struct checkpoint_rows){ NULL, 0, 0 };
+}
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h ^= x + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
+    return h * 0xff51afd7ed558ccdu;
+}
+
+static uint64_t stamp(const struct stat *st)
+{
+    uint64_t h = mix((uint64_t)st->st_dev, (uint64_t)st->st_ino);
+
+    h = mix(h, (uint64_t)st->st_size);
+    h = mix(mix(h, (uint64_t)st->st_mtim.tv_sec), (uint64_t)st->st_mtim.tv_nsec);
+    return mix(mix(h, (uint64_t)st->st_ctim.tv_sec), (uint64_t)st->st_ctim.tv_nsec);
+}
+
+/* ctime, since it also moves when a file with an old content is renamed into place. */
+static double changed_at(const struct stat *st)
+{
+    return (double)st->st_ctim.tv_sec + (double)st->st_ctim.tv_nsec * 1e-9;
+}
+
+struct listing {
+    const struct checkpoint_source *source;
+    int fd;
+    const struct sightings *known;
+    size_t turn;
+    double wall;
+    struct checkpoint_rows *rows;
+};
+
+static int add_row(struct listing *l, const char *name, size_t length, int64_t step, enum checkpoint_kind kind,
+                   uint64_t seen_stamp, double changed)
+{
+    struct checkpoint_rows *rows = l->rows;
+    char *copy;
+
+    if (rows->count == rows->capacity) {
+        size_t capacity = rows->capacity ? rows->capacity * 2 : 64;
+        struct sighting_seen *grown = realloc(rows->items, capacity * sizeof *grown);
+
+        if (!grown)
+            return ERR_NOMEM;
+        rows->items = grown;
+        rows->capacity = capacity;
+    }
+    if (!(copy = strndup(name, length)))
+        return ERR_NOMEM;
+    rows->items[rows->count++] = (struct sighting_seen){ .name = copy, .owned = copy, .step = step, .kind = kind,
+                                                         .stamp = seen_stamp, .age = l->wall - changed };
+    return OK;
+}
+
+/* One regular file is what it is known by: PREFIX.index, or a file of another kind itself. */
+static int add_file(struct listing *l, const char *file, size_t name_length, int64_t step, enum checkpoint_kind kind)
+{
+    struct stat st;
+
+    if (fstatat(l->fd, file, &st, 0) < 0 || !S_ISREG(st.st_mode))
+        return OK; /* deleted since it was listed, or a FIFO nobody should open */
+    return add_row(l, file, name_length, step, kind, stamp(&st), changed_at(&st));
+}
+
+static const struct sighting *find_known(const struct sightings *known, const char *name, int64_t step, size_t *at)
+{
+    size_t low = 0, high = known ? known->count : 0;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct sighting *item = &known->items[middle];
+        int order = item->step != step ? (item->step < step ? -1 : 1) : strcmp(item->name, name);
+
+        if (!order) {
+            *at = middle;
+            return item;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static int add_other(struct listing *l, const char *name, int64_t step)
+{
+    const struct checkpoint_source *s = l->source;
+    size_t at = 0, turns = l->known ? l->known->count / LOOKED_THROUGH_MAX + 1 : 1;
+    const struct sighting *known = find_known(l->known, name, step, &at);
+    struct stat st;
+    char path[PATH_MAX];
+    uint64_t seen_stamp;
+    double changed;
+    int is_directory;
+
+    if (fstatat(l->fd, name, &st, 0) < 0)
+        return OK;
+    is_directory = S_ISDIR(st.st_mode);
+    if (!is_directory && (s->pattern.directory || !S_ISREG(st.st_mode)))
+        return OK;
+    if (is_directory && known && known->state == SIGHTING_OPENED && at % turns != l->turn % turns)
+        return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, known->stamp, l->wall);
+    if (!content_stamp(l->fd, name, &seen_stamp, &changed))
+        return OK;
+    if (s->ready == READY_MARKER && marker_path(s, name, step, is_directory, path, sizeof path) &&
+        fstatat(l->fd, path, &st, 0) == 0)
+        seen_stamp = mix(seen_stamp, stamp(&st));
+    return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, seen_stamp, changed);
+}
+
+static int ends_with(const char *name, size_t n, const char *end, size_t *stem)
+{
+    size_t k = strlen(end);
+
+    *stem = n - k;
+    return n > k && !memcmp(name + n - k, end, k);
+}
+
+/* "-00001-of-00002" at the end: 1, and the length without it. */
+static int is_part(const char *name, size_t n, size_t *stem)
+{
+    size_t i = n;
+
+    while (i && isdigit((unsigned char)name[i - 1]))
+        i--;
+    if (n - i < 5 || i < 4 || memcmp(name + i - 4, "-of-", 4))
+        return 0;
+    n = i -= 4;
+    while (i && isdigit((unsigned char)name[i - 1]))
+        i--;
+    if (n - i < 5 || !i || name[i - 1] != '-')
+        return 0;
+    *stem = i - 1;
+    return 1;
+}
+
+/* The number at the end of name[0..n), -1 without one. */
+static int64_t last_number(const char *name, size_t n)
+{
+    size_t i = n;
+    int64_t step = 0;
+
+    while (i && isdigit((unsigned char)name[i - 1]))
+        i--;
+    if (i == n || n - i > 18)
+        return -1;
+    for (; i < n; i++)
+        step = step * 10 + (name[i] - '0');
+    return step;
+}
+
+/* A V1 checkpoint is a file "model.ckpt-700", its first shard "model.ckpt-700-00000-of-00002". */
+static int add_v1(struct listing *l, const char *name, size_t n)
+{
+    size_t stem = n;
+    char text[NAME_MAX + 1];
+    int64_t step;
+
+    if (is_part(name, n, &stem) && strncmp(name + stem, "-00000-", 7))
+        return OK;
+    snprintf(text, sizeof text, "%.*s", (int)stem, name);
+    if ((step = checkpoint_name_step(text)) < 0 || strstr(name, ".data-") || !opened_checkpoint_is_v1(l->fd, name))
+        return OK;
+    return add_file(l, name, n, step, CHECKPOINT_V1);
+}
+
+static int add_plain(struct listing *l, const char *name)
+{
+    size_t n = strlen(name), stem, whole;
+    int64_t step;
+
+    if (checkpoint_name_temporary(name))
+        return OK;
+    if (ends_with(name, n, ".safetensors", &stem)) {
+        step = is_part(name, stem, &whole) ? -1 : last_number(name, stem);
+        return step >= 0 ? add_file(l, name, n, step, CHECKPOINT_SAFETENSORS) : OK;
+    }
+    return isdigit((unsigned char)name[n - 1]) ? add_v1(l, name, n) : OK;
+}
+
+static int add_matching(struct listing *l, const char *name)
+{
+    const struct pattern *p = &l->source->pattern;
+    size_t n = strlen(name), stem;
+    char prefix[NAME_MAX + 1];
+    int64_t step;
+
+    if (checkpoint_name_temporary(name))
+        return OK;
+    if (!p->directory && ends_with(name, n, ".index", &stem)) {
+        snprintf(prefix, sizeof prefix, "%.*s", (int)stem, name);
+        if (pattern_match(p, prefix, &step) || pattern_match(p, name, &step))
+            return add_file(l, name, stem, step, CHECKPOINT_BUNDLE);
+    }
+    if (!pattern_match(p, name, &step) || strstr(name, ".data-"))
+        return OK;
+    if (!p->directory && ends_with(name, n, ".safetensors", &stem))
+        return add_file(l, name, n, step, CHECKPOINT_SAFETENSORS);
+    if (!p->directory && isdigit((unsigned char)name[n - 1]) && opened_checkpoint_is_v1(l->fd, name))
+        return add_file(l, name, n, step, CHECKPOINT_V1);
+    return add_other(l, name, step);
+}
+
+static int each_name(struct listing *l, const char *directory, int (*add)(struct listing *, const char *),
+                     struct error *e)
+{
+    int fd = openat(l->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = OK;
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!d) {
+        rc = error_system(e, "%s: cannot be listed", directory);
+        if (fd >= 0)
+            close(fd);
+        return rc;
+    }
+    while (rc == OK && (errno = 0, entry = readdir(d)))
+        if (*entry->d_name != '.' && add(l, entry->d_name) != OK)
+            rc = error_set(e, ERR_NOMEM, "%s: no memory to list it", directory);
+    if (rc == OK && errno)
+        rc = error_system(e, "%s: cannot read the directory", directory);
+    closedir(d);
+    return rc;
+}
+
+static int by_step(const void *a, const void *b)
+{
+    const struct sighting_seen *x = a, *y = b;
+    int order = x->step != y->step ? (x->step < y->step ? -1 : 1) : strcmp(x->name, y->name);
+
+    return order ? order : (int)x->kind - (int)y->kind;
+}
+
+static int list_bundles(struct listing *l, const char *directory, struct error *e)
+{
+    struct checkpoint_list list = { 0 };
+    int rc = checkpoint_directory_list(directory, &list, e);
+
+    for (size_t i = 0; rc == OK && i < list.count; i++) {
+        char file[NAME_MAX + 8];
+
+        snprintf(file, sizeof file, "%s.index", list.items[i].name);
+        if (add_file(l, file, strlen(list.items[i].name), list.items[i].step, CHECKPOINT_BUNDLE) != OK)
+            rc = error_set(e, ERR_NOMEM, "%s: no memory to list it", directory);
+    }
+    checkpoint_list_release(&list);
+    return rc;
+}
+
+int checkpoint_source_list(const struct checkpoint_source *s, const char *directory, int fd,
+                           const struct sightings *known, size_t turn, struct checkpoint_rows *out, struct error *e)
+{
+    struct listing l = { s, fd, known, turn, clock_wall(), out };
+    size_t kept = 0;
+    int rc = s->has_pattern ? OK : list_bundles(&l, directory, e);
+
+    if (rc == OK)
+        rc = each_name(&l, directory, s->has_pattern ? add_matching : add_plain, e);
+    if (rc != OK) {
+        checkpoint_rows_release(out);
+        return rc;
+    }
+    if (out->count)
+        qsort(out->items, out->count, sizeof *out->items, by_step);
+    for (size_t i = 0; i < out->count; i++) { /* a name of two kinds, a V1 file beside a V2 index, is the first one */
+        if (kept && out->items[kept - 1].step == out->items[i].step &&
+            !strcmp(out->items[kept - 1].name, out->items[i].name))
+            free(out->items[i].owned);
+        else
+            out->items[kept++] = out->items[i];
+    }
+    out->count = kept;
+    return OK;
+}

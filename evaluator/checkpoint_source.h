@@ -1,0 +1,65 @@
+/*
+ * checkpoint_source.h - which names in a directory are checkpoints, of which kind, and when one is ready to be opened.
+ *
+ * Without a pattern: TensorFlow V2 checkpoints (NAME.index, and what the state file names), safetensors files with a
+ * number at the end of their name ("model-700.safetensors"; not the parts of a larger one, "-00001-of-00002"), and V1
+ * checkpoints ("model.ckpt-700" being a file), which are refused.
+ * With one: every name that fits it, of files and directories. NAME.index is a TensorFlow V2 checkpoint if NAME or
+ * NAME.index fits; NAME.safetensors a safetensors file; V1 as above; all else is of no known format.
+ *
+ * What is of a known format is ready when it is whole. All else by a rule:
+ *   rename          as soon as its name is there: it was written under another one
+ *   marker:FILE     when FILE is there: NAME/FILE of a directory; NAME.FILE, or NAMEFILE for a FILE that begins with a
+ *                   dot, of a file. With {name} or {step} in it, FILE is a path from the watched directory
+ *   quiet:SECONDS   when nothing in it has changed for so long; the default, with 5 seconds
+ */
+#ifndef EVALUATOR_CHECKPOINT_SOURCE_H
+#define EVALUATOR_CHECKPOINT_SOURCE_H
+
+#include "base/error.h"
+#include "evaluator/opened_checkpoint.h"
+#include "evaluator/pattern.h"
+#include "evaluator/sightings.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum ready_kind { READY_QUIET, READY_RENAME, READY_MARKER };
+
+#define READY_QUIET_SECONDS 5.0
+
+struct checkpoint_source {
+    int has_pattern;
+    struct pattern pattern;
+    enum ready_kind ready;
+    double ready_seconds; /* READY_QUIET */
+    const char *marker;   /* READY_MARKER; borrowed */
+};
+
+/* pattern, ready: as on the command line, NULL for the defaults; ready is borrowed. ERR_ARG with a sentence. */
+int checkpoint_source_init(struct checkpoint_source *s, const char *pattern, const char *ready, struct error *e);
+
+struct checkpoint_rows { /* one listing; zero is empty */
+    struct sighting_seen *items; /* ascending by step, then name; the names are owned here */
+    size_t count, capacity;
+};
+
+/* Lists the directory, which fd is open on. Looking through many directories takes time: of those that `known` has as
+ * opened, only every turn-th part is looked through again, and `turn` counts the listings. ERR_IO: it cannot be listed
+ * (e->system is ENOENT when it went); ERR_NOMEM. */
+int checkpoint_source_list(const struct checkpoint_source *s, const char *directory, int fd,
+                           const struct sightings *known, size_t turn, struct checkpoint_rows *out, struct error *e);
+void checkpoint_rows_release(struct checkpoint_rows *rows);
+
+/* For how long one of that kind must be unchanged before it is opened, seconds. */
+double checkpoint_source_quiet(const struct checkpoint_source *s, enum checkpoint_kind kind);
+/* 1, or 0 and why in e: its marker is not there. */
+int checkpoint_source_marked(const struct checkpoint_source *s, int fd, const struct sighting *item, struct error *e);
+
+/* Where the thing is that shows that it is still there: PATH.index of a bundle, else PATH. */
+int checkpoint_witness(enum checkpoint_kind kind, const char *path, char *out, size_t size, struct error *e);
+
+/* What was looked for, for people: "files named NAME-STEP.index". */
+void checkpoint_source_describe(const struct checkpoint_source *s, char *out, size_t size);
+
+#endif

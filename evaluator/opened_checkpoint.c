@@ -1,0 +1,227 @@
+#include "evaluator/opened_checkpoint.h"
+
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "checkpoint/tensor_value.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { INDEX_LIMIT = 256 << 20, PIECE_ELEMENTS = 4096 };
+
+#define TABLE_MAGIC 0xdb4775248b80fb57u /* of a LevelDB table, the last eight bytes of the file */
+
+void opened_checkpoint_close(struct opened_checkpoint *c)
+{
+    if (!c)
+        return;
+    tensor_bundle_close(c->bundle);
+    safetensors_close(c->safetensors);
+    free(c->entries);
+    content_release(&c->content);
+    free(c);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+static int open_safetensors(struct opened_checkpoint *c, const char *path, struct error *e)
+{
+    const struct safetensors_header *h;
+    struct content content;
+    int rc;
+
+    if ((rc = safetensors_open(&c->safetensors, path, e)) != OK || (rc = content_read(path, &content, e)) != OK)
+        return rc;
+    c->digest = content_digest(&content);
+    content_release(&content);
+    h = safetensors_contents(c->safetensors);
+    if (!(c->entries = calloc(h->count + 1, sizeof *c->entries)))
+        return error_set(e, ERR_NOMEM, "%s: no memory for %zu tensors", path, h->count);
+    for (size_t i = 0; i < h->count; i++)
+        c->entries[i] = (struct tensor_entry){ .name = h->tensors[i].name, .name_length = h->tensors[i].name_length,
+                                               .type = safetensors_tensor_type(h->tensors[i].dtype),
+                                               .rank = h->tensors[i].rank, .shape = h->tensors[i].shape,
+                                               .elements = h->tensors[i].elements,
+                                               .size = (int64_t)(h->tensors[i].end - h->tensors[i].begin) };
+    return OK;
+}
+
+static int open_other(struct opened_checkpoint *c, const char *path, struct error *e)
+{
+    int rc = content_read(path, &c->content, e);
+
+    if (rc == OK)
+        c->digest = content_digest(&c->content);
+    return rc == ERR_ARG ? error_set(e, ERR_CORRUPT, "%s: too many files, or too deep a tree", path) : rc;
+}
+
+int opened_checkpoint_open(struct opened_checkpoint **out, enum checkpoint_kind kind, const char *path,
+                           struct error *e)
+{
+    struct opened_checkpoint *c = calloc(1, sizeof *c);
+    int rc = OK;
+
+    *out = NULL;
+    if (!c)
+        return error_set(e, ERR_NOMEM, "%s: no memory to open it", path);
+    c->kind = kind;
+    switch (kind) {
+    case CHECKPOINT_BUNDLE:
+        if ((rc = tensor_bundle_open(&c->bundle, path, e)) == OK)
+            c->digest = tensor_bundle_digest(c->bundle);
+        break;
+    case CHECKPOINT_SAFETENSORS:
+        rc = open_safetensors(c, path, e);
+        break;
+    case CHECKPOINT_V1:
+        rc = error_set(e, ERR_ARG, "%s: a V1 checkpoint (of TensorFlow before 0.12, or a Saver with write_version V1) "
+                       "is not supported; save it as V2", path);
+        break;
+    case CHECKPOINT_OTHER:
+        rc = open_other(c, path, e);
+        break;
+    }
+    if (rc == OK)
+        *out = c;
+    else
+        opened_checkpoint_close(c);
+    return rc;
+}
+
+int opened_checkpoint_raw_digest(enum checkpoint_kind kind, const char *path, uint64_t *digest)
+{
+    struct buffer bytes = BUFFER_EMPTY;
+    struct content content;
+    char index[PATH_MAX];
+    int rc;
+
+    if (kind != CHECKPOINT_BUNDLE) {
+        if (content_read(path, &content, NULL) != OK)
+            return 0;
+        *digest = ~content_digest(&content);
+        content_release(&content);
+        return 1;
+    }
+    rc = snprintf(index, sizeof index, "%s.index", path) < (int)sizeof index &&
+         file_read(index, INDEX_LIMIT, &bytes, NULL) == OK;
+    if (rc)
+        *digest = (uint64_t)crc32c(buffer_text(&bytes), bytes.length) << 32 | (uint32_t)bytes.length;
+    buffer_release(&bytes);
+    return rc;
+}
+
+int opened_checkpoint_is_v1(int directory_fd, const char *name)
+{
+    int fd = openat(directory_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC), rc = 0;
+    unsigned char magic[8];
+    struct stat st;
+
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= 48)
+        rc = pread(fd, magic, sizeof magic, st.st_size - 8) == 8 && get_le64(magic) == TABLE_MAGIC;
+    close(fd);
+    return rc;
+}
+
+/* ---- variables --------------------------------------------------------------------------------------------------- */
+
+static const struct tensor_entry *find_entry(const struct opened_checkpoint *c, const char *name)
+{
+    const struct safetensors_header *h = safetensors_contents(c->safetensors);
+
+    for (size_t i = 0; i < h->count; i++)
+        if (h->tensors[i].name_length == strlen(name) && !memcmp(h->tensors[i].name, name, strlen(name)))
+            return &c->entries[i];
+    return NULL;
+}
+
+const struct tensor_entry *opened_checkpoint_find(const struct opened_checkpoint *c, const char *name)
+{
+    const struct tensor_entry *found;
+    char dotted[1024];
+    size_t n = strlen(name);
+
+    if (c->bundle)
+        return tensor_bundle_find(c->bundle, name);
+    if (!c->safetensors)
+        return NULL;
+    if ((found = find_entry(c, name)) || n >= sizeof dotted)
+        return found;
+    memcpy(dotted, name, n + 1);
+    for (char *p = dotted; (p = strchr(p, '/')); p++)
+        *p = '.';
+    return find_entry(c, dotted);
+}
+
+int opened_checkpoint_read_float(struct opened_checkpoint *c, const struct tensor_entry *entry, float *out,
+                                 size_t count, struct error *e)
+{
+    const struct safetensors_header *h;
+    const struct safetensors_tensor *tensor;
+    size_t each = tensor_type_size(entry->type);
+    int rc = OK;
+
+    if (c->bundle)
+        return tensor_bundle_read_float(c->bundle, entry, out, count, e);
+    h = safetensors_contents(c->safetensors);
+    tensor = &h->tensors[entry - c->entries];
+    if (tensor_kind(entry->type) != TENSOR_KIND_FLOAT || !each)
+        return error_set(e, ERR_ARG, "tensor %s is %s, not a floating-point type", entry->name, tensor->dtype);
+    if (count != entry->elements)
+        return error_set(e, ERR_ARG, "tensor %s has %llu elements, not %zu", entry->name,
+                         (unsigned long long)entry->elements, count);
+    for (size_t done = 0; rc == OK && done < count; done += PIECE_ELEMENTS) {
+        size_t n = count - done < PIECE_ELEMENTS ? count - done : PIECE_ELEMENTS;
+        unsigned char bytes[PIECE_ELEMENTS * sizeof(double)];
+        double values[PIECE_ELEMENTS];
+
+        if ((rc = safetensors_read(c->safetensors, tensor, done * each, bytes, n * each, e)) != OK)
+            break;
+        tensor_values(entry->type, bytes, n, values);
+        for (size_t i = 0; i < n; i++)
+            out[done + i] = (float)values[i];
+    }
+    return rc;
+}
+
+static int64_t step_of_metadata(const struct safetensors_header *h)
+{
+    static const char *const keys[] = { "global_step", "step" };
+
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < h->pair_count; i++) {
+            int64_t step;
+
+            if (!strcmp(h->pairs[i].key, keys[k]) && number_parse_int(h->pairs[i].value, &step) && step >= 0)
+                return step;
+        }
+    return -1;
+}
+
+int64_t opened_checkpoint_step(struct opened_checkpoint *c)
+{
+    const struct tensor_entry *entry = opened_checkpoint_find(c, "global_step");
+    const struct safetensors_tensor *tensor;
+    unsigned char bytes[8];
+    int64_t step = -1;
+
+    if (c->bundle)
+        return entry && tensor_bundle_read_integer(c->bundle, entry, &step, NULL) == OK && step >= 0 ? step : -1;
+    if (!c->safetensors)
+        return -1;
+    if (entry && entry->elements == 1 && (entry->type == TENSOR_INT64 || entry->type == TENSOR_INT32)) {
+        tensor = &safetensors_contents(c->safetensors)->tensors[entry - c->entries];
+        if (safetensors_read(c->safetensors, tensor, 0, bytes, tensor_type_size(entry->type), NULL) == OK)
+            step = (int64_t)tensor_integer(entry->type, bytes);
+    }
+    return step >= 0 ? step : step_of_metadata(safetensors_contents(c->safetensors));
+}

@@ -1,0 +1,218 @@
+"""The evaluator on checkpoints of any name and format: patterns, when one is ready, what makes one new, V1 refused."""
+import os
+import shutil
+import signal
+import struct
+import time
+
+import pytest
+
+from test_evaluator import Evaluator, ledger, points, steps, wait_for, write
+from test_evaluator_exec import Exec, script
+
+
+def scorer(directory):
+    """Scores a file or directory by its size in bytes."""
+    return script(directory, 'echo "bytes $(find "$1" -type f | xargs cat | wc -c)"\n') + " {checkpoint}"
+
+
+def make(directory, name, size, inside=None):
+    path = directory / "ckpt" / name
+    (path if inside else path.parent).mkdir(parents=True, exist_ok=True)
+    file = path / inside if inside else path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(os.urandom(size))
+    return path
+
+
+@pytest.mark.parametrize("pattern, names, inside", [
+    ("model_{step}.pt", ["model_5.pt", "model_10.pt", "model_200.pt"], None),
+    ("epoch={}-step={step}.ckpt", ["epoch=0-step=5.ckpt", "epoch=0-step=10.ckpt", "epoch=1-step=200.ckpt"], None),
+    ("checkpoint-{step}", ["checkpoint-5", "checkpoint-10", "checkpoint-200"], "pytorch_model.bin"),
+    ("checkpoint-{step}/", ["checkpoint-5", "checkpoint-10", "checkpoint-200"], "deep/down/model.bin"),
+    ("iter_{step}", ["iter_0000005", "iter_0000010", "iter_0000200"], "mp_rank_00/model.pt"),
+])
+def test_patterns(tmp_path, pattern, names, inside):
+    for size, name in enumerate(names, 1):
+        make(tmp_path, name, size, inside)
+    make(tmp_path, "other.pt", 9)
+    make(tmp_path, "x" + names[0], 9, inside)
+    make(tmp_path, names[0] + ".tmp", 9, inside)
+    make(tmp_path, "checkpoint-7.txt", 9)
+    os.mkfifo(tmp_path / "ckpt" / names[0].replace("5", "6"))
+    with Exec(tmp_path, scorer(tmp_path), "--once", "--pattern", pattern, "--ready", "rename") as evaluator:
+        evaluator.ends(0)
+    assert [(r["step"], r["checkpoint"], r["metrics"]["bytes"]) for r in ledger(tmp_path)] == [
+        (step, name, size) for size, (step, name) in enumerate(zip((5, 10, 200), names), 1)]
+    # Moved, with other times: the same checkpoints.
+    shutil.copytree(tmp_path / "ckpt", tmp_path / "moved", ignore=shutil.ignore_patterns("*6*"))
+    before = ledger(tmp_path)
+    with Exec(tmp_path, scorer(tmp_path), "--once", "--pattern", pattern, "--ready", "rename",
+              checkpoints="moved") as evaluator:
+        evaluator.ends(0)
+    assert ledger(tmp_path) == before
+
+
+@pytest.mark.parametrize("inside", [None, "weights.bin"])
+def test_overwritten_is_new(tmp_path, inside):
+    """The same name and size with other bytes: a new checkpoint, in a run of its own; touched only: the same."""
+    name = "checkpoint-5" if inside else "model_5.pt"
+    path = make(tmp_path, name, 100, inside)
+    with Exec(tmp_path, scorer(tmp_path), "--pattern", "{*}_{step}.pt" if not inside else "checkpoint-{step}",
+              "--ready", "quiet:0.2", "--poll-interval", 0.1) as evaluator:
+        wait_for(lambda: len(ledger(tmp_path)) == 1, "the first")
+        os.utime(path / inside if inside else path)
+        make(tmp_path, name.replace("5", "7"), 100, inside)
+        wait_for(lambda: len(ledger(tmp_path)) == 2, "the second")
+        make(tmp_path, name, 100, inside)  # written in place: the directory's own time does not change
+        wait_for(lambda: len(ledger(tmp_path)) == 3, "the overwritten one")
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(0)
+    assert steps(ledger(tmp_path)) == [5, 7, 5]
+    assert [r["run"] for r in ledger(tmp_path)] == [0, 0, 1]
+
+
+def test_quiet(tmp_path):
+    """A file that is still written is left alone; how long it must rest is the rule's."""
+    path = make(tmp_path, "model_1.pt", 1)
+    with Exec(tmp_path, scorer(tmp_path), "--pattern", "model_{step}.pt", "--ready", "quiet:0.6",
+              "--poll-interval", 0.05) as evaluator:
+        with open(path, "ab", buffering=0) as file:
+            for _ in range(20):
+                file.write(b"x")
+                time.sleep(0.1)  # the pace of the writer is what is tested
+                assert not ledger(tmp_path)
+        last = time.time()
+        wait_for(lambda: ledger(tmp_path), "the evaluation")
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(0)
+    record, = ledger(tmp_path)
+    assert record["metrics"]["bytes"] == 21 and record["started"] >= last + 0.3
+
+
+@pytest.mark.parametrize("name, marker, where", [
+    ("checkpoint-5", "DONE", "checkpoint-5/DONE"), ("checkpoint-5", "meta/.done", "checkpoint-5/meta/.done"),
+    ("model_5.pt", ".done", "model_5.pt.done"), ("model_5.pt", "DONE", "model_5.pt.DONE"),
+    ("model_5.pt", "done/{name}-{step}", "done/model_5.pt-5"),
+])
+def test_marker(tmp_path, name, marker, where):
+    pattern = "checkpoint-{step}" if name[0] == "c" else "model_{step}.pt"
+    make(tmp_path, name, 3, "weights" if name[0] == "c" else None)
+    with Exec(tmp_path, scorer(tmp_path), "--pattern", pattern, "--ready", f"marker:{marker}", "--poll-interval", 0.1,
+              "--quiet-time", 0.5) as evaluator:
+        evaluator.says("failed")  # it waits for the quiet time, says so, and takes it all the same when it is ready
+        assert f"its marker {where} is not there" in ledger(tmp_path)[0]["reason"]
+        (tmp_path / "ckpt" / where).parent.mkdir(exist_ok=True)
+        (tmp_path / "ckpt" / where).touch()
+        wait_for(lambda: steps(ledger(tmp_path)) == [5], "the evaluation")
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(1)
+
+
+def test_rename_while_watching(tmp_path):
+    """Written under another name and renamed: evaluated at once."""
+    (tmp_path / "ckpt").mkdir()
+    with Exec(tmp_path, scorer(tmp_path), "--pattern", "checkpoint-{step}/", "--ready", "rename") as evaluator:
+        evaluator.says("watching")
+        for step in range(1, 6):
+            path = make(tmp_path, f"tmp-checkpoint-{step}", step, "weights")
+            path.rename(tmp_path / "ckpt" / f"checkpoint-{step}")
+            renamed = time.time()
+            wait_for(lambda: len(ledger(tmp_path)) == step, "the evaluation")
+            assert ledger(tmp_path)[-1]["started"] - renamed < 1
+    assert [r["metrics"]["bytes"] for r in ledger(tmp_path)] == [1, 2, 3, 4, 5]
+
+
+def test_results_inside_the_checkpoint(tmp_path):
+    """An evaluation that writes into the directory it scores does not make it new, nor after a restart."""
+    command = script(tmp_path, 'date +%N > "$1/results-$(date +%N).json"; echo loss 1\n') + " {checkpoint}"
+    make(tmp_path, "checkpoint-5", 10, "weights")
+    arguments = ["--pattern", "checkpoint-{step}", "--ready", "quiet:0.1", "--poll-interval", 0.05]
+    with Exec(tmp_path, command, *arguments) as evaluator:
+        evaluator.says("step: 5,")
+        make(tmp_path, "checkpoint-6", 10, "weights")
+        evaluator.says("step: 6,")
+        time.sleep(0.5)  # time for what must not happen
+    with Exec(tmp_path, command, "--once", *arguments) as evaluator:
+        evaluator.ends(0)
+    assert steps(ledger(tmp_path)) == [5, 6]
+
+
+def test_v1_is_refused(tmp_path):
+    """tf-checkpoint 10: a table without a suffix, alone or in shards, among V2 checkpoints."""
+    write(tmp_path, "--last", 200)
+    index = (tmp_path / "ckpt" / "model.ckpt-100.index").read_bytes()
+    for name in ("model.ckpt-150", "model.ckpt-160-00000-of-00002", "model.ckpt-160-00001-of-00002"):
+        (tmp_path / "ckpt" / name).write_bytes(index)
+    (tmp_path / "ckpt" / "notes-170").write_text("no table at all")
+    (tmp_path / "ckpt" / "model.ckpt-200").write_bytes(index)  # an index beside it: V2
+    with Evaluator(tmp_path, "--once") as evaluator:
+        evaluator.ends(1, 20)  # at once: it will never be whole
+    records = ledger(tmp_path)
+    assert steps(records) == [100, 200] and sorted(steps(records, "failed")) == [150, 160]
+    assert all("V1 checkpoint" in r["reason"] for r in records if r["status"] == "failed")
+    with Evaluator(tmp_path, "--once") as evaluator:
+        evaluator.ends(1, 20)
+    assert ledger(tmp_path) == records
+
+
+def test_safetensors(tmp_path):
+    """The same weights in both formats give the same numbers; not whole yet: waited for; the parts are passed over."""
+    safetensors = pytest.importorskip("safetensors.numpy")
+    tensorflow = pytest.importorskip("tensorflow")
+    write(tmp_path, "--last", 300)
+    with Evaluator(tmp_path, "--once") as evaluator:
+        evaluator.ends(0)
+    (tmp_path / "safe").mkdir()
+    for step, dots, metadata in ((100, "/", None), (200, ".", None), (300, ".", {"global_step": "1300"})):
+        reader = tensorflow.train.load_checkpoint(str(tmp_path / "ckpt" / f"model.ckpt-{step}"))
+        tensors = {name.replace("/", dots): reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
+                   if not name.startswith(("global_step", "evalboard", "_"))
+                   and reader.get_variable_to_dtype_map()[name] == tensorflow.float32}
+        safetensors.save_file(tensors, str(tmp_path / "safe" / f"model-{step}.safetensors"), metadata)
+    whole = (tmp_path / "safe" / "model-300.safetensors").read_bytes()
+    (tmp_path / "safe" / "model-300.safetensors").write_bytes(whole[:-5])
+    (tmp_path / "safe" / "model-00001-of-00002.safetensors").write_bytes(b"")
+    (tmp_path / "safe" / "model.safetensors").write_bytes(b"")
+    (tmp_path / "safe" / "model-250.safetensors").write_bytes(struct.pack("<Q", 1 << 60) + b"{}")
+    with Evaluator(tmp_path, "--quiet-time", 1, checkpoints="safe", evaluation="other") as evaluator:
+        evaluator.says("step: 200,")
+        (tmp_path / "safe" / "model-300.safetensors").write_bytes(whole)
+        evaluator.says("step: 1300, model-300.safetensors")
+        evaluator.says("model-250.safetensors: failed")
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(1)
+    records = [r for r in ledger(tmp_path, "other") if r["status"] == "done"]
+    assert [r["step"] for r in records] == [100, 200, 1300]
+    assert [r["metrics"] for r in records] == [r["metrics"] for r in ledger(tmp_path)]
+    assert len(points(tmp_path / "other")["loss"]) == 3
+
+
+def test_pattern_picks_known_formats(tmp_path):
+    """A pattern that fits a TensorFlow prefix or index finds it as such: {checkpoint} is the prefix."""
+    write(tmp_path, "--last", 300)
+    command = script(tmp_path, 'test -f "$1.index" -a ! -e "$1" && echo loss 1\n') + " {checkpoint}"
+    for pattern in ("model.ckpt-{step}", "model.ckpt-{step}.index", "{*}-{step}"):
+        with Exec(tmp_path, command, "--once", "--pattern", pattern, evaluation=f"e{len(pattern)}") as evaluator:
+            evaluator.ends(0)
+        assert steps(ledger(tmp_path, f"e{len(pattern)}")) == [100, 200, 300]
+
+
+@pytest.mark.parametrize("arguments, word", [
+    (["--pattern", "model.pt"], "{step}"), (["--pattern", "a{step}", "--ready", "now"], "quiet:SECONDS"),
+    (["--ready", "rename"], "--pattern"), (["--pattern", "a{step}", "--ready", "quiet:x"], "quiet:x"),
+    (["--pattern", "a{step}", "--ready", "marker:"], "marker:FILE"),
+])
+def test_wrong_usage(tmp_path, arguments, word):
+    (tmp_path / "ckpt").mkdir()
+    with Exec(tmp_path, "true", *arguments) as evaluator:
+        evaluator.ends(2)
+        assert evaluator.said().count("\n") == 1 and word in evaluator.said()
+
+
+def test_built_in_model_and_unknown_format(tmp_path):
+    """The built-in models say what they cannot read, instead of what is missing in it."""
+    make(tmp_path, "model_1.pt", 10)
+    with Evaluator(tmp_path, "--once", "--pattern", "model_{step}.pt", "--ready", "rename") as evaluator:
+        evaluator.ends(1)
+    assert "--exec" in ledger(tmp_path)[0]["reason"]
