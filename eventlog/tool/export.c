@@ -11,6 +11,7 @@
 static const struct export_format *const formats[] = {
     &format_csv, &format_wide, &format_json, &format_jsonl, &format_jsonl_series, &format_tb_csv, &format_tb_json,
     &format_reduce, &format_prom,
+    &format_histograms, &format_media,
 #if SQLITE
     &format_sqlite,
 #endif
@@ -137,7 +138,7 @@ static int other(void *context, const struct scalar_series *s, const struct even
 /* Makes w->run the empty run of that name. */
 static void begin_run(struct work *w, const char *name, int keep_order, int store)
 {
-    w->run.name = name;
+    w->x.run = w->run.name = name;
     scalar_run_init(&w->run.scalars, scalar_view_of(w->x.options->view), keep_order, store);
     w->run.scalars.other = other;
     w->run.scalars.context = w;
@@ -314,7 +315,7 @@ static int export_series(struct work *w, struct error *e)
         if (rc == OK && w->format->run_read)
             rc = w->format->run_read(&w->x, w->run.name, r, e);
         for (size_t k = 0; k < r->count && rc == OK; k++) {
-            if (!r->series[k].count)
+            if (!r->series[k].count || !w->format->series)
                 continue;
             rc = w->format->series(&w->x, w->run.name, &r->series[k], e);
             w->x.points += r->series[k].count;
@@ -390,7 +391,9 @@ static int write_log(struct scan *s, const struct export_options *a, struct erro
     if (w.format->start)
         rc = w.format->start(&w.x, e);
     if (rc == OK)
-        rc = w.format->runs ? export_runs(&w, e) : w.format->series ? export_series(&w, e) : export_points(&w, e);
+        rc = w.format->runs    ? export_runs(&w, e)
+             : w.format->point ? export_points(&w, e)
+                               : export_series(&w, e);
     log_progress_end(&s->log);
     status = rc == OK ? scan_status(s, w.x.points > 0) : EXIT_USAGE;
     if (w.format->finish) {
@@ -406,8 +409,11 @@ static int write_log(struct scan *s, const struct export_options *a, struct erro
         output_close(w.x.out, 0, NULL);
     if (rc != OK)
         return scan_fail(s, e);
+    if (w.x.unread)
+        log_line(&s->log, "%llu values are not what their plugin says, and were passed over",
+                 (unsigned long long)w.x.unread);
     if (!w.x.points && s->directory.count)
-        log_line(&s->log, "no points matched");
+        log_line(&s->log, w.format->value && !w.format->series ? "nothing matched" : "no points matched");
     return status;
 }
 

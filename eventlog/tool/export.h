@@ -18,15 +18,18 @@ struct export_run {
 struct export {
     const struct export_options *options;
     struct output *out; /* NULL for a format that opens files itself */
+    const char *run;    /* the one that is being read */
     uint64_t points;    /* written so far */
     uint64_t skipped;   /* values read that are no points */
+    uint64_t unread;    /* values that a format was to write and could not read */
     int float32_short, tsv, crlf, step_string; /* taken from the options */
     enum export_duplicate duplicate;
     enum export_nonfinite nonfinite;
     void *state;        /* the format's own, from its start to its finish */
 };
 
-/* How a format is called: begin, then prefix and point, then end; or start, then series, then finish; or runs alone. */
+/* How a format is called: begin, then prefix and point, then end; or start, then series, then finish; or runs alone.
+ * A format of other values than points has value and run_read, and counts in x->points what it writes. */
 struct export_format {
     const char *name;
     int opens_files;   /* what -o names is the format's business */
@@ -53,7 +56,8 @@ struct export_format {
 };
 
 extern const struct export_format format_csv, format_json, format_jsonl, format_wide, format_jsonl_series,
-    format_tb_csv, format_tb_json, format_reduce, format_prom, format_sqlite;
+    format_tb_csv, format_tb_json, format_reduce, format_prom, format_sqlite,
+    format_histograms, format_media;
 
 /* The format of that name, NULL if this build has none. */
 const struct export_format *export_format_find(const char *name);

@@ -16,8 +16,11 @@ static const char examples[] =
 static const struct {
     const char *option, *formats;
 } belongs[] = {
-    { "tsv", "csv wide" },
-    { "crlf", "csv wide" },
+    { "tsv", "csv wide histograms" },
+    { "crlf", "csv wide histograms" },
+    { "kinds", "media" },
+    { "view", "csv wide json jsonl jsonl-series tb-csv tb-json reduce prom sqlite" },
+    { "nonfinite", "csv wide json jsonl jsonl-series tb-csv tb-json reduce prom sqlite" },
     { "columns", "wide reduce" },
     { "no-run", "wide" },
     { "dup", "wide reduce" },
@@ -79,7 +82,7 @@ static int check(const struct options *o, const struct export_options *a, struct
         return error_set(e, ERR_ARG, "--nonfinite=null is for the formats that are JSON only");
     if (!strcmp(a->order, "file") && in_list("wide reduce", a->format))
         return error_set(e, ERR_ARG, "--order=file: --format=%s has one row a step, so it is always sorted", a->format);
-    if (!strcmp(a->order, "file") && in_list("prom sqlite", a->format))
+    if (!strcmp(a->order, "file") && in_list("prom sqlite media", a->format))
         return error_set(e, ERR_ARG, "--order is not for --format=%s", a->format);
     if (!strcmp(a->format, "sqlite") && (!a->output || ends_in(a->output, ".gz")))
         return error_set(e, ERR_ARG, "--format=sqlite: -o FILE is needed, a database cannot be a stream");
@@ -90,17 +93,38 @@ static int check(const struct options *o, const struct export_options *a, struct
     return strcmp(a->format, "prom") ? OK : check_prom(a, e);
 }
 
+/* What follows from what was given, then whether it goes together. path: the first one. */
+static int complete(const struct options *o, struct export_options *a, const char *path, struct error *e)
+{
+    if (a->media && options_given(o, "format"))
+        return error_set(e, ERR_ARG, "--media and --format: one of them");
+    a->format = a->media ? "media" : a->format;
+    a->log = path;
+    if (a->output && !strcmp(a->output, "-"))
+        a->output = NULL;
+    if (!strcmp(a->format, "reduce")) {
+        a->duplicate = options_given(o, "dup") ? a->duplicate : "error";
+        a->columns = options_given(o, "columns") ? a->columns : "first";
+    }
+    return check(o, a, e);
+}
+
 int export_options_parse(struct export_options *a, struct scan *s, int argc, char **argv, int *paths,
                          struct error *e)
 {
     struct option table[] = {
         { OPTION_CHOICE, 0, "format", &a->format, NULL, "csv, json, jsonl: one row or object a point; wide: one row a "
           "step, one column a tag; jsonl-series: one object a series; tb-csv, tb-json: TensorBoard's own download "
-          "of one series; reduce: mean and more over runs; prom: newest values for Prometheus; sqlite: a database "
-          "(default csv)",
-          "csv|wide|json|jsonl|jsonl-series|tb-csv|tb-json|reduce|prom|sqlite", 0, 0, 0 },
+          "of one series; reduce: mean and more over runs; prom: newest values for Prometheus; sqlite: a database; "
+          "histograms: one row a bucket (default csv)",
+          "csv|wide|json|jsonl|jsonl-series|tb-csv|tb-json|reduce|prom|sqlite|histograms",
+          0, 0, 0 },
         { OPTION_TEXT, 'o', "output", &a->output, "FILE", "to FILE, put there whole by rename; .gz compresses; tb-csv, "
           "tb-json: DIR/ for a file a series (default: standard output)", NULL, 0, 0, 0 },
+        { OPTION_TEXT, 0, "media", &a->media, "DIR", "images, audio, texts and arrays as files "
+          "DIR/run/tag/step/index.ext instead of points; -o is the list of them", NULL, 0, 0, 0 },
+        { OPTION_TEXT, 0, "kinds", &a->kinds, "LIST", "--media: of images,audio,text,tensors (default all)", NULL, 0, 0,
+          0 },
         { OPTION_FLAG, 'f', "force", &a->force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
         { OPTION_LIST, 0, "run", &s->runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
         { OPTION_LIST, 0, "tag", &s->tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 },
@@ -152,17 +176,11 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
 
     *a = (struct export_options){
         .format = "csv", .view = "all", .duplicate = "last", .order = "step", .float32 = "exact", .columns = "name",
-        .nonfinite = "string", .step = "number", .prom_prefix = "tb", .ops = "mean,std", .from_step = INT64_MIN,
+        .nonfinite = "string", .step = "number", .prom_prefix = "tb", .ops = "mean,std",
+        .kinds = "images,audio,text,tensors", .from_step = INT64_MIN,
         .to_step = INT64_MAX,
     };
     if ((rc = options_parse(&options, argc, argv, paths, e)) != OPTIONS_RUN)
         return rc;
-    a->log = argv[1];
-    if (a->output && !strcmp(a->output, "-"))
-        a->output = NULL;
-    if (!strcmp(a->format, "reduce")) {
-        a->duplicate = options_given(&options, "dup") ? a->duplicate : "error";
-        a->columns = options_given(&options, "columns") ? a->columns : "first";
-    }
-    return check(&options, a, e);
+    return complete(&options, a, argv[1], e);
 }

@@ -6,6 +6,7 @@
 #include "eventlog/tool/export.h"
 
 #include "base/version.h"
+#include "eventlog/tool/value_list.h"
 #include "eventlog/value_content.h"
 
 #include <sqlite3.h>
@@ -62,24 +63,11 @@ static const char *const statements[STATEMENTS] = {
     "INSERT OR REPLACE INTO hparams VALUES(?, ?, ?)",
 };
 
-struct note { /* a text, or a session's hyperparameters: kept until the run has been read */
-    size_t series; /* its number; of hyperparameters unused */
-    int64_t step;
-    double wall_time;
-    char *bytes;
-    size_t length;
-};
-
-struct notes {
-    struct note *list;
-    size_t count, capacity;
-};
-
 struct database {
     sqlite3 *handle;
     struct output *file; /* the temporary file, put in place at the end */
     sqlite3_stmt *statements[STATEMENTS];
-    struct notes texts, sessions;
+    struct value_list texts, sessions; /* of the run that is being read */
 };
 
 static int failed(const struct export *x, const struct database *d, struct error *e)
@@ -130,46 +118,12 @@ static int step_row(const struct export *x, struct database *d, enum statement w
 
 /* ---- what is no point ------------------------------------------------------------------------------------------ */
 
-static struct note *add_note(struct notes *n, const void *bytes, size_t length, struct error *e)
-{
-    struct note *note;
-
-    if (n->count == n->capacity) {
-        size_t capacity = n->capacity ? n->capacity * 2 : 16;
-
-        if (!(note = realloc(n->list, capacity * sizeof *note))) {
-            error_set(e, ERR_NOMEM, "out of memory for %zu texts", capacity);
-            return NULL;
-        }
-        n->list = note;
-        n->capacity = capacity;
-    }
-    note = &n->list[n->count];
-    memset(note, 0, sizeof *note);
-    if (!(note->bytes = malloc(length + 1))) {
-        error_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", length);
-        return NULL;
-    }
-    memcpy(note->bytes, bytes, length);
-    note->length = length;
-    n->count++;
-    return note;
-}
-
-static void forget_notes(struct notes *n)
-{
-    for (size_t i = 0; i < n->count; i++)
-        free(n->list[i].bytes);
-    free(n->list);
-    *n = (struct notes){ NULL, 0, 0 };
-}
-
 static void run_again(struct export *x)
 {
     struct database *d = x->state;
 
-    forget_notes(&d->texts);
-    forget_notes(&d->sessions);
+    value_list_release(&d->texts);
+    value_list_release(&d->sessions);
 }
 
 static int value(struct export *x, const struct scalar_series *s, const struct event *event,
@@ -178,20 +132,17 @@ static int value(struct export *x, const struct scalar_series *s, const struct e
     static const char session[] = "_hparams_/session_start_info";
     struct database *d = x->state;
     struct buffer text = BUFFER_EMPTY;
-    struct note *note;
     int rc = OK;
 
     if (!strcmp(s->plugin, "hparams") && !strcmp(s->tag, session) && v->metadata)
-        return add_note(&d->sessions, v->metadata, v->metadata_length, e) ? OK : ERR_NOMEM;
+        return value_list_add(&d->sessions, s->number, event->step, event->wall_time, v->metadata,
+                              v->metadata_length, e);
     if (strcmp(s->plugin, "text") != 0 || !export_value_text(v, &text))
         return OK;
-    if (!buffer_ok(&text) || !(note = add_note(&d->texts, buffer_text(&text), text.length, e))) {
+    if (!buffer_ok(&text))
         rc = error_set(e, ERR_NOMEM, "out of memory for a text");
-    } else {
-        note->series = s->number;
-        note->step = event->step;
-        note->wall_time = event->wall_time;
-    }
+    else
+        rc = value_list_add(&d->texts, s->number, event->step, event->wall_time, buffer_text(&text), text.length, e);
     buffer_release(&text);
     return rc;
 }
@@ -256,7 +207,7 @@ static int write_texts(struct export *x, const char *run, const struct scalar_se
     int rc = OK;
 
     for (size_t i = 0; i < d->texts.count && rc == OK; i++) {
-        const struct note *note = &d->texts.list[i];
+        const struct value_item *note = &d->texts.items[i];
 
         if (note->series != s->number)
             continue;
@@ -310,7 +261,7 @@ static int run_read(struct export *x, const char *run, const struct scalar_run *
     for (size_t i = 0; i < d->sessions.count && rc == OK; i++) {
         struct summary_metadata m;
 
-        summary_metadata_read(&m, (const uint8_t *)d->sessions.list[i].bytes, d->sessions.list[i].length);
+        summary_metadata_read(&m, (const uint8_t *)d->sessions.items[i].bytes, d->sessions.items[i].length);
         rc = summary_metadata_hparams(&m, write_hparam, &context);
     }
     run_again(x);
