@@ -1,0 +1,604 @@
+/*
+ * (A copy of eventlog/eventlog.h as programs were built with it, kept as it was; tests/peers/test_abi.py.)
+ *
+ * eventlog.h - the public interface of libeventlog: write event files that an unmodified TensorBoard shows, and read
+ * those that anybody wrote, finished or growing.
+ *
+ * The only header a user needs; usable from C11 and C++. Functions return EVENTLOG_OK (0) or a negative
+ * EVENTLOG_ERROR_*, with a sentence in *error (which may be NULL). Nothing here prints, exits or installs handlers.
+ */
+#ifndef EVENTLOG_EVENTLOG_H
+#define EVENTLOG_EVENTLOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default) /* what stands here is what libeventlog.so shows */
+#endif
+
+enum {
+    EVENTLOG_OK = 0,
+    EVENTLOG_ERROR_IO = -1,      /* the operating system said no; eventlog_error.system is errno */
+    EVENTLOG_ERROR_CORRUPT = -2, /* a file breaks its format */
+    EVENTLOG_ERROR_MEMORY = -3,
+    EVENTLOG_ERROR_ARGUMENT = -4, /* a tag that is not UTF-8, a wall time that is NaN, ... */
+};
+
+struct eventlog_error {
+    int code;
+    int system;        /* errno, or 0 */
+    char message[480]; /* one line, no newline */
+};
+
+/*
+ * A writer appends to an event file of its own. The first record (brain.Event:2) is in the file when open returns.
+ * Only whole records are written; an append that fails is cut back to the last whole record, and the writer can be
+ * used again once there is room. One writer is for one thread at a time, unless it has a queue (queue_bytes): then all
+ * functions but close may be called from any thread at any time. It is for the process that opened it: in a forked
+ * child its functions fail with EVENTLOG_ERROR_ARGUMENT and write nothing; the child opens a writer of its own.
+ */
+struct eventlog_writer;
+
+enum eventlog_sync {       /* when events survive a power cut as well as the death of the program */
+    EVENTLOG_SYNC_NEVER,   /* when the system sees fit, and after eventlog_writer_sync() */
+    EVENTLOG_SYNC_AT_FLUSH, /* eventlog_writer_flush() and close sync, too */
+    EVENTLOG_SYNC_EVERY,   /* what is written is synced no later than sync_seconds after, and at close */
+};
+
+enum eventlog_resume { /* when the directory has event files of this run already */
+    EVENTLOG_RESUME_NEW,
+    EVENTLOG_RESUME_APPEND,
+    EVENTLOG_RESUME_PURGE,
+};
+
+enum eventlog_when_full { EVENTLOG_WHEN_FULL_WAIT, EVENTLOG_WHEN_FULL_DROP };
+
+struct eventlog_writer_options { /* all zero, or NULL: the defaults */
+    size_t buffer_bytes;   /* events are kept up to this many bytes before a write; default 65536 */
+    double flush_seconds;  /* ... and no longer than this since the last write, checked at each call; default 2 */
+    const char *suffix;    /* added to the file's name, for example ".train"; default none */
+    const char *source;    /* source_metadata.writer; default "evalboard" */
+
+    enum eventlog_sync sync;
+    double sync_seconds;   /* for EVENTLOG_SYNC_EVERY: > 0, checked at each call; with a queue by its thread */
+
+    /* Rotation: a new file before this one is longer than rotate_bytes, or once it is older than rotate_seconds and
+     * another event comes; 0: never. It begins with its own first record and metadata, its name sorts behind the
+     * old one's, which is whole and closed before. TensorBoard shows one series across them: its default loader
+     * follows all files of a run, the Python one (--load_fast=false) goes on to the next once a file is read. Where
+     * no new file can be made the old one goes on and it is tried again, not before ten seconds. */
+    uint64_t rotate_bytes;
+    double rotate_seconds;
+
+    /*
+     * NEW: a new file; older ones stay as they are. What is logged at steps that they have already: TensorBoard's
+     * default loader drops, for each tag, the older points from the first new step on; the Python one shows both.
+     * APPEND: goes on in the newest file by name, cut back to its last whole record, and makes a new one where there is
+     * none. A file that a writer has open is refused with EVENTLOG_ERROR_IO, system EBUSY: every writer of this library
+     * locks its file (flock), and of others the kernel tells, on this machine and not on NFS or SMB. A child that the
+     * old process forked counts, while it lives. A file with damage before its end is refused with
+     * EVENTLOG_ERROR_CORRUPT: `eventlog repair` it, or take NEW.
+     * PURGE: a new file with which the points of steps >= purge_step are no longer shown: for training that starts
+     * again from a checkpoint. The Python loader drops them all, at two SessionLog START events. The default loader
+     * knows no such event: it drops a tag's old points from the first step on at which that tag is logged again, so the
+     * tail of a tag that is not logged again stays, and so do points between purge_step and that first step.
+     */
+    enum eventlog_resume resume;
+    int64_t purge_step;
+
+    /*
+     * A queue with a thread of its own: calls leave events in memory, up to queue_bytes (0: no queue; at least
+     * buffer_bytes), and return; the thread writes. When the queue is full, WAIT waits until the disk has taken
+     * some, or refuses the event with EVENTLOG_ERROR_IO when writing fails; DROP never waits: the event is counted as
+     * dropped and the call returns EVENTLOG_OK. Errors of the thread come with the next flush, sync or close, which
+     * wait for it, and stand in eventlog_writer_statistics(). buffer_bytes and flush_seconds hold without calls too.
+     */
+    size_t queue_bytes;
+    enum eventlog_when_full when_full;
+
+    uint64_t reserved[16]; /* zero. Later options come out of this, so the struct keeps its size; what an older library
+                              does not know it refuses */
+};
+
+/* Makes directory (with its parents) and a new file events.out.tfevents.<seconds>.<host>.<pid>.<n><suffix> in it (but
+ * see options->resume). The name sorts behind those of all event files there: the seconds may therefore be ahead of the
+ * clock. On OK *out is yours until eventlog_writer_close(). options is copied. */
+int eventlog_writer_open(struct eventlog_writer **out, const char *directory,
+                         const struct eventlog_writer_options *options, struct eventlog_error *error);
+
+/* One point of a scalar series. tag: UTF-8, copied; wall_time: seconds since 1970, finite, or 0 for now; step: the
+ * global step. NaN and infinite values are legal. EVENTLOG_ERROR_IO: a write failed; events not yet in the file stay
+ * buffered and are tried again by the next call, up to a limit of 16 buffers, beyond which the event is refused. */
+int eventlog_writer_scalar(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time, float value,
+                           struct eventlog_error *error);
+
+/*
+ * ---- the other kinds of values --------------------------------------------------------------------------------------
+ * For all: tag is UTF-8, not empty, and one kind's only within a run; tag, texts and arrays are read during the call
+ * and not kept. step, wall_time (0: now), errors and waiting in memory as for a scalar; one event may be up to 1 GiB
+ * long, whatever buffer_bytes is. The metadata that tells TensorBoard the kind, display_name and description among it,
+ * is written with the first value of each tag of the file; later ones' are not. EVENTLOG_ERROR_ARGUMENT where
+ * TensorBoard would hide the value or stop: texts that are not UTF-8, a tag that this file has as another kind (scalars
+ * are not looked at), shapes that do not fit. Nothing is written then.
+ */
+struct eventlog_value_options { /* all zero, or NULL: the defaults */
+    const char *display_name;   /* shown instead of the tag where the plugin does so */
+    const char *description;    /* Markdown, shown beside the series */
+    size_t buckets;             /* histograms: so many of equal width; 0: TensorFlow's limits, 10 % apart */
+    const char *plugin;         /* tensors: who shows them; default "tensors", which none of TensorBoard's own does */
+    const void *plugin_content; /* tensors: plugin_content_length bytes for that plugin */
+    size_t plugin_content_length;
+    size_t thresholds;          /* PR curves from predictions; default 201 */
+    uint64_t reserved[8];       /* zero; as in eventlog_writer_options */
+};
+
+struct eventlog_bytes { /* a file's contents */
+    const void *data;
+    size_t length;
+};
+
+/* Distribution of n values, each finite: histograms and distributions tab. n may be 0. By default the buckets are
+ * those of TensorFlow's histograms (limits 1e-12 * 1.1^k and their negatives, 0; from the smallest to the largest
+ * value, runs of empty buckets as one); with options->buckets = k there are k of equal width between smallest and
+ * largest, as tf.summary.histogram writes them with k = 30. */
+int eventlog_writer_histogram_floats(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                     const float *values, size_t n, const struct eventlog_value_options *options,
+                                     struct eventlog_error *error);
+int eventlog_writer_histogram_doubles(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                      const double *values, size_t n, const struct eventlog_value_options *options,
+                                      struct eventlog_error *error);
+/* Buckets of your own: bucket i of n holds counts[i] values from edges[i] up to edges[i + 1] (n + 1 edges, finite, not
+ * descending; counts finite, not negative). */
+int eventlog_writer_histogram_buckets(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                      const double *edges, const double *counts, size_t n,
+                                      const struct eventlog_value_options *options, struct eventlog_error *error);
+
+/* One text, shown as Markdown. */
+int eventlog_writer_text(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                         const char *text, const struct eventlog_value_options *options, struct eventlog_error *error);
+/* A table: rows x columns cells, row by row, each Markdown; columns 0 is a list of rows texts. rows > 0. */
+int eventlog_writer_text_table(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                               const char *const *cells, size_t rows, size_t columns,
+                               const struct eventlog_value_options *options, struct eventlog_error *error);
+
+/* TensorFlow's numbers of the element types that TensorBoard can read. */
+enum eventlog_dtype {
+    EVENTLOG_DTYPE_FLOAT = 1,
+    EVENTLOG_DTYPE_DOUBLE = 2,
+    EVENTLOG_DTYPE_INT32 = 3,
+    EVENTLOG_DTYPE_UINT8 = 4,
+    EVENTLOG_DTYPE_INT16 = 5,
+    EVENTLOG_DTYPE_INT8 = 6,
+    EVENTLOG_DTYPE_COMPLEX64 = 8,
+    EVENTLOG_DTYPE_INT64 = 9,
+    EVENTLOG_DTYPE_BOOL = 10, /* one byte each, 0 or 1 */
+    EVENTLOG_DTYPE_UINT16 = 17,
+    EVENTLOG_DTYPE_COMPLEX128 = 18,
+    EVENTLOG_DTYPE_HALF = 19,
+    EVENTLOG_DTYPE_UINT32 = 22,
+    EVENTLOG_DTYPE_UINT64 = 23,
+};
+
+/* An array of numbers, row-major: shape holds rank lengths (rank 0: one number), data `bytes` bytes, little-endian,
+ * exactly what shape and dtype take. It is listed under options->plugin with data class tensor; that TensorBoard shows
+ * it needs a plugin of that name which takes tensors ("mesh", "pr_curves", your own). */
+int eventlog_writer_tensor(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                           enum eventlog_dtype dtype, const int64_t *shape, size_t rank, const void *data, size_t bytes,
+                           const struct eventlog_value_options *options, struct eventlog_error *error);
+
+/* A batch of n > 0 images: pixels (n, height, width, channels), row-major, 8 bits each. channels: 1 grey, 2 grey and
+ * alpha, 3 RGB, 4 RGBA. They are packed as PNG; sides up to 65,536, an image up to 2^28 pixels. TensorBoard shows image
+ * i of the batch as sample i. The tag may not hold a quote, a backslash or a newline, here and for audio. */
+int eventlog_writer_image(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                          const uint8_t *pixels, size_t n, size_t height, size_t width, size_t channels,
+                          const struct eventlog_value_options *options, struct eventlog_error *error);
+/* The same from numbers between 0 (dark) and 1; what is outside becomes 0 or 1, NaN is refused. */
+int eventlog_writer_image_floats(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                 const float *values, size_t n, size_t height, size_t width, size_t channels,
+                                 const struct eventlog_value_options *options, struct eventlog_error *error);
+/* n > 0 images that are PNG, JPEG, GIF (animated as well) or BMP files already; the first one's size is noted. */
+int eventlog_writer_image_encoded(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                  const struct eventlog_bytes *images, size_t n,
+                                  const struct eventlog_value_options *options, struct eventlog_error *error);
+
+/* Audio clips > 0: samples (clips, frames, channels), between -1 and 1 (beyond is clipped, NaN refused); sample_rate in
+ * Hz. Written as WAV files of 16 bits a sample. Write as many clips each time: where a step of a tag has fewer than
+ * another, TensorBoard's audio page answers with an error for that sample. */
+int eventlog_writer_audio(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                          const float *samples, size_t clips, size_t frames, unsigned channels, uint32_t sample_rate,
+                          const struct eventlog_value_options *options, struct eventlog_error *error);
+/* n > 0 clips that are WAV files already. */
+int eventlog_writer_audio_encoded(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                  const struct eventlog_bytes *clips, size_t n,
+                                  const struct eventlog_value_options *options, struct eventlog_error *error);
+
+/* Precision and recall over thresholds j / (thresholds - 1): labels[i] is 0 or not, predictions[i] between 0 and 1,
+ * weights[i] >= 0 (NULL: 1 each). A prediction counts as positive from its threshold on. */
+int eventlog_writer_pr_curve(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                             const uint8_t *labels, const float *predictions, const float *weights, size_t n,
+                             const struct eventlog_value_options *options, struct eventlog_error *error);
+
+struct eventlog_pr_counts { /* each with one number a threshold, thresholds ascending */
+    const double *true_positives, *false_positives, *true_negatives, *false_negatives;
+    const double *precision, *recall; /* NULL: computed from the counts */
+};
+
+/* The same from counts >= 0; thresholds is how many, 2 at least. */
+int eventlog_writer_pr_curve_counts(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                    const struct eventlog_pr_counts *counts, size_t thresholds,
+                                    const struct eventlog_value_options *options, struct eventlog_error *error);
+
+struct eventlog_mesh {
+    size_t batch, vertex_count, face_count; /* batch > 0 meshes with as many vertices and faces each */
+    const float *vertices;                  /* (batch, vertex_count, 3): x, y, z, finite */
+    const int32_t *faces;                   /* (batch, face_count, 3): vertices of each triangle; NULL: points only */
+    const uint8_t *colors;                  /* (batch, vertex_count, 3): red, green, blue; NULL: none */
+    const char *config;                     /* JSON with three.js classes for camera, lights, material; NULL: "{}" */
+};
+
+/* Meshes or point clouds, as up to three values <tag>_VERTEX, <tag>_FACE, <tag>_COLOR; when one of them cannot be
+ * written the ones before it stay. */
+int eventlog_writer_mesh(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                         const struct eventlog_mesh *mesh, const struct eventlog_value_options *options,
+                         struct eventlog_error *error);
+
+/*
+ * Hyperparameters. A session is a run with a session start: one training with its settings. The experiment, written
+ * once, usually into a run above the sessions' (the log directory itself), says which settings and metrics the tables
+ * show; without it TensorBoard takes what it finds. wall_time is also the time of creation, start or end. Of several
+ * experiments, starts or ends in a run TensorBoard takes the first.
+ */
+enum eventlog_hparam_type { EVENTLOG_HPARAM_STRING = 1, EVENTLOG_HPARAM_BOOL = 2, EVENTLOG_HPARAM_NUMBER = 3 };
+
+struct eventlog_hparam {
+    const char *name;
+    enum eventlog_hparam_type type;
+    double number;    /* NUMBER: finite; BOOL: 0 or not */
+    const char *text; /* STRING */
+};
+
+struct eventlog_session { /* may all be NULL */
+    const char *group; /* sessions of one group are repetitions; none: the run's name */
+    const char *model_uri, *monitor_url;
+};
+
+struct eventlog_hparam_info {
+    const char *name, *display_name, *description;
+    enum eventlog_hparam_type type;
+    const struct eventlog_hparam *values; /* the values it can have (their names are not looked at), or ... */
+    size_t value_count;
+    int has_interval; /* ... numbers from min to max, or 0: anything */
+    double min, max;
+};
+
+enum eventlog_dataset { EVENTLOG_DATASET_UNKNOWN, EVENTLOG_DATASET_TRAINING, EVENTLOG_DATASET_VALIDATION };
+
+struct eventlog_metric_info { /* the last point of a scalar series */
+    const char *group;        /* run below the session's; NULL or "": the session's own */
+    const char *tag, *display_name, *description;
+    enum eventlog_dataset dataset;
+};
+
+struct eventlog_experiment {
+    const char *name, *description, *user;
+    const struct eventlog_hparam_info *hparams;
+    size_t hparam_count;
+    const struct eventlog_metric_info *metrics;
+    size_t metric_count;
+};
+
+enum eventlog_session_status {
+    EVENTLOG_SESSION_UNKNOWN, EVENTLOG_SESSION_SUCCESS, EVENTLOG_SESSION_FAILURE, EVENTLOG_SESSION_RUNNING
+};
+
+int eventlog_writer_experiment(struct eventlog_writer *writer, double wall_time,
+                               const struct eventlog_experiment *experiment, struct eventlog_error *error);
+/* Names differ. session may be NULL. */
+int eventlog_writer_session_start(struct eventlog_writer *writer, double wall_time,
+                                  const struct eventlog_hparam *hparams, size_t n,
+                                  const struct eventlog_session *session, struct eventlog_error *error);
+int eventlog_writer_session_end(struct eventlog_writer *writer, double wall_time, enum eventlog_session_status status,
+                                struct eventlog_error *error);
+
+/* Layout of the custom scalars dashboard: categories of charts; TensorBoard uses the last one of each run and merges
+ * them by title. A chart has either tags or margins. */
+struct eventlog_margin { /* a line in a band: three exact tags */
+    const char *value, *lower, *upper;
+};
+
+struct eventlog_chart {
+    const char *title;
+    const char *const *tags; /* regular expressions; all series whose tag begins with a match are lines */
+    size_t tag_count;
+    const struct eventlog_margin *margins;
+    size_t margin_count;
+};
+
+struct eventlog_category {
+    const char *title;
+    const struct eventlog_chart *charts;
+    size_t chart_count;
+    int closed; /* shown folded */
+};
+
+int eventlog_writer_layout(struct eventlog_writer *writer, double wall_time, const struct eventlog_category *categories,
+                           size_t n, struct eventlog_error *error);
+
+/* The run's graph, at step 0; a run has one. Names are paths, "block/conv"; an input is a node's name, "name:k" for its
+ * k-th output, "^name" for order alone, and may stand after its reader. No single quotes. */
+struct eventlog_node {
+    const char *name;
+    const char *operation; /* "Conv2D", ... */
+    const char *const *inputs;
+    size_t input_count;
+    const char *device;   /* NULL: none; colours the node */
+    const int64_t *shape; /* of the output, rank lengths, -1 where it varies; NULL: not known */
+    size_t rank;
+};
+
+int eventlog_writer_graph(struct eventlog_writer *writer, double wall_time, const struct eventlog_node *nodes, size_t n,
+                          struct eventlog_error *error);
+/* Times and memory of one step for the graph: n bytes of a serialized tensorflow.RunMetadata. The tag ("step 100")
+ * names it in the list and may not hold a quote, a backslash or a newline. */
+int eventlog_writer_run_metadata(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
+                                 const void *bytes, size_t n, struct eventlog_error *error);
+
+/* Hands all buffered events to the operating system: readers see them. */
+int eventlog_writer_flush(struct eventlog_writer *writer, struct eventlog_error *error);
+/* The same and fsync: they survive a power cut. After an fsync that failed they may not, whatever a later one says. */
+int eventlog_writer_sync(struct eventlog_writer *writer, struct eventlog_error *error);
+
+/* Path of the file in use. Borrowed until close, also when another file has followed. */
+const char *eventlog_writer_path(const struct eventlog_writer *writer);
+
+struct eventlog_writer_statistics { /* since open */
+    uint64_t events;   /* accepted by a call: written = events - queued */
+    uint64_t queued;   /* of them, still in memory */
+    uint64_t dropped;  /* refused or dropped because nothing could be written, or not fast enough, or without memory */
+    uint64_t bytes;    /* in files, first records included */
+    uint64_t files;    /* made or gone on in: 1 and rotations */
+    uint64_t writes, syncs;  /* calls of write() and fsync() of a file */
+    uint64_t flushes;  /* calls of eventlog_writer_flush() and eventlog_writer_sync() */
+    uint64_t errors;   /* of writing, syncing, making files; each attempt counts */
+    struct eventlog_error last_error; /* the newest of them; code EVENTLOG_OK: none */
+    uint64_t reserved[8];             /* zero */
+};
+int eventlog_writer_statistics(struct eventlog_writer *writer, struct eventlog_writer_statistics *statistics,
+                               struct eventlog_error *error);
+
+/* Flushes and frees, also when it fails. NULL is fine. */
+int eventlog_writer_close(struct eventlog_writer *writer, struct eventlog_error *error);
+
+/*
+ * ---- reading --------------------------------------------------------------------------------------------------------
+ * A reader hands out the events of one file or of a whole log directory, one after the other, and when they are all
+ * read goes on with what is added: bytes, files, runs. A run is a directory that holds event files (regular files with
+ * "tfevents" in their name); its name is its path below the directory given, with '/', and "." for that directory
+ * itself or for a single file. Runs come in the order of their names, files of a run in the order of theirs; what is
+ * new later comes in the order it is found.
+ *
+ * A record that is not whole yet is waited for, zeros at the end of a file as well. Damage is told and passed over: a
+ * wrong data CRC costs that record, a wrong header costs what lies before the next header that fits. Memory: the tags,
+ * and the largest record; points are not kept. A file is open only while it is read.
+ *
+ * One reader is for one thread at a time; several readers do not know of each other. All pointers that it gives are
+ * its own and last until the next call of eventlog_reader_next() unless something else is said.
+ */
+struct eventlog_reader;
+
+struct eventlog_reader_options { /* all zero, or NULL: everything */
+    const char *const *runs;     /* shell patterns, of which a run's name must match one (fnmatch: * passes over '/') */
+    size_t run_count;            /* 0: all runs */
+    const char *const *tags;     /* the same for tags: values of others are passed over, events without values too */
+    size_t tag_count;
+    int has_first_step, has_last_step;
+    int64_t first_step, last_step; /* inclusive; values of other steps are passed over, events without values too */
+    int numbers_only;            /* events with points of scalar series only */
+    int records_only;            /* records are handed out without a look at their data; no filter but runs */
+    uint64_t reserved[8];        /* zero; as in eventlog_writer_options */
+};
+
+enum eventlog_read { /* what eventlog_reader_next() found */
+    EVENTLOG_READ_END = 0,       /* nothing more for now; a later call looks again */
+    EVENTLOG_READ_EVENT = 1,     /* eventlog_reader_event(), and its values */
+    EVENTLOG_READ_DAMAGE = 2,    /* eventlog_reader_damage(), in the run and file of eventlog_reader_event() */
+    EVENTLOG_READ_RESTARTED = 3, /* a file of the run that eventlog_reader_event() names was cut or replaced by another,
+                                  * or all its files are gone: what came out of the run no longer stands, its series are
+                                  * freed, and what it holds now comes again from its start */
+};
+
+/* path: a directory or an event file. options are copied. On OK *out is yours: eventlog_reader_close(). */
+int eventlog_reader_open(struct eventlog_reader **out, const char *path, const struct eventlog_reader_options *options,
+                         struct eventlog_error *error);
+void eventlog_reader_close(struct eventlog_reader *reader); /* NULL is fine */
+
+/* An enum eventlog_read, or negative: EVENTLOG_ERROR_IO for a file or directory that cannot be read - further calls go
+ * on with the others and try it again after the next end - or EVENTLOG_ERROR_MEMORY. */
+int eventlog_reader_next(struct eventlog_reader *reader, struct eventlog_error *error);
+
+/* After an end: sleeps until something may have changed, at most so many seconds. 1: it may have; 0: the time is over;
+ * EVENTLOG_ERROR_IO: a signal handler ran. What other machines change on a network file system, and files behind
+ * symbolic links, are not noticed: call next after a while in any case. */
+int eventlog_reader_wait(struct eventlog_reader *reader, double seconds, struct eventlog_error *error);
+
+/* The descriptor on which it waits, for poll(): readable when something may have changed, quiet again once next has
+ * come to an end. Ask for it first, then call next until the end, then poll. -1 where the system has no more of them:
+ * then look at times. It is the reader's: read nothing from it, do not close it. */
+int eventlog_reader_descriptor(struct eventlog_reader *reader);
+
+enum eventlog_what { /* what an event holds, with its number in TensorBoard's Event message */
+    EVENTLOG_EVENT_NOTHING = 0, EVENTLOG_EVENT_FILE_VERSION = 3, EVENTLOG_EVENT_GRAPH = 4, EVENTLOG_EVENT_VALUES = 5,
+    EVENTLOG_EVENT_MESSAGE = 6, EVENTLOG_EVENT_SESSION = 7, EVENTLOG_EVENT_RUN_METADATA = 8,
+    EVENTLOG_EVENT_META_GRAPH = 9,
+    EVENTLOG_EVENT_RECORD = -1, /* with records_only: not looked at, wall_time and step are 0 */
+};
+
+struct eventlog_event {
+    const char *run, *file;  /* name of the run, path of the file; until close or RESTARTED */
+    enum eventlog_what what;
+    int64_t step;
+    double wall_time;        /* seconds since 1970, finite */
+    uint64_t offset;         /* where the record starts in the file */
+    const void *data;        /* length bytes: the record's data, a serialized tensorboard.Event */
+    size_t length;
+    const void *payload;     /* payload_length bytes of it: file version, GraphDef, MetaGraphDef, the serialized
+                              * SessionLog, LogMessage or TaggedRunMetadata; NULL with values */
+    size_t payload_length;
+};
+
+const struct eventlog_event *eventlog_reader_event(const struct eventlog_reader *reader);
+
+enum eventlog_damage_kind {
+    EVENTLOG_DAMAGE_LENGTH_CRC, /* of a header: what lies before the next header that fits is lost */
+    EVENTLOG_DAMAGE_DATA_CRC,   /* the record is lost, here and below */
+    EVENTLOG_DAMAGE_TOO_LONG,   /* over 256 MiB */
+    EVENTLOG_DAMAGE_PROTO,      /* no Event message */
+    EVENTLOG_DAMAGE_WALL_TIME,  /* NaN or infinite */
+    EVENTLOG_DAMAGE_UTF8,       /* a text is not UTF-8, and TensorBoard gives the file up: the event comes next */
+};
+
+struct eventlog_damage {
+    enum eventlog_damage_kind kind;
+    uint64_t offset;        /* where the record starts in the file */
+    uint64_t found, wanted; /* CRCs or lengths; PROTO: found is the place in the data */
+    const char *text;       /* a sentence for people, without the file */
+};
+
+const struct eventlog_damage *eventlog_reader_damage(const struct eventlog_reader *reader);
+
+struct eventlog_reader_totals { /* of the files that are there now, as far as they are read */
+    uint64_t runs, files;
+    uint64_t records;    /* sound ones */
+    uint64_t damaged;    /* how often damage was told */
+    uint64_t lost;       /* bytes passed over because of broken framing */
+    uint64_t unfinished; /* files that end inside a record: being written, or cut */
+    uint64_t reserved[8]; /* zero */
+};
+
+struct eventlog_reader_totals eventlog_reader_totals(const struct eventlog_reader *reader);
+
+/* A series is a tag of a run; what it is was told with its first value. Lasts until close or RESTARTED of its run. */
+struct eventlog_series {
+    const char *run;
+    const char *tag;         /* tag_length bytes, then a NUL; may hold NULs and bytes that are not UTF-8 */
+    size_t tag_length;
+    const char *plugin;      /* "scalars", "images", ...; "" where none is named. Old forms of values imply theirs */
+    const char *display_name, *description; /* "" where there is none; Markdown */
+    const void *plugin_content;             /* plugin_content_length bytes */
+    size_t plugin_content_length;
+};
+
+enum eventlog_kind { /* of a value */
+    EVENTLOG_KIND_OTHER,     /* without content, or of a form that nothing shows */
+    EVENTLOG_KIND_SCALAR,    /* number */
+    EVENTLOG_KIND_HISTOGRAM, /* eventlog_reader_histogram() */
+    EVENTLOG_KIND_IMAGE,     /* eventlog_reader_blobs(), here and for the next two */
+    EVENTLOG_KIND_AUDIO,
+    EVENTLOG_KIND_TEXT,
+    EVENTLOG_KIND_TENSOR,    /* eventlog_reader_tensor() */
+};
+
+enum eventlog_stored { /* how the file holds it, with its number in TensorBoard's Value message */
+    EVENTLOG_STORED_NOTHING = 0, EVENTLOG_STORED_SIMPLE_VALUE = 2, EVENTLOG_STORED_OLD_HISTOGRAM = 3,
+    EVENTLOG_STORED_IMAGE = 4, EVENTLOG_STORED_HISTOGRAM = 5, EVENTLOG_STORED_AUDIO = 6, EVENTLOG_STORED_TENSOR = 8,
+};
+
+enum { EVENTLOG_DTYPE_STRING = 7, EVENTLOG_DTYPE_BFLOAT16 = 14 }; /* beside enum eventlog_dtype, in files of others */
+
+struct eventlog_value {
+    const struct eventlog_series *series;
+    enum eventlog_kind kind;
+    int64_t step;
+    double wall_time;
+    double number;          /* of a scalar; an integer beyond 2^53 is rounded */
+    enum eventlog_stored stored;
+    int dtype;              /* of a tensor or simple_value, TensorFlow's number; else 0 */
+    const void *data;       /* length bytes: the serialized Summary.Value */
+    size_t length;
+};
+
+/* The next value of the event at hand that the filters let through, NULL after the last. */
+const struct eventlog_value *eventlog_reader_value(struct eventlog_reader *reader);
+
+/* What the value at hand holds. Results last until the next call of one of these or of next. EVENTLOG_ERROR_ARGUMENT:
+ * it is not of that kind; EVENTLOG_ERROR_CORRUPT: it does not hold what its shape says. */
+struct eventlog_tensor {
+    int dtype;
+    size_t rank, elements;  /* elements: the product of the shape */
+    const int64_t *shape;   /* rank lengths */
+    const void *data;       /* bytes of them: the elements row by row, little-endian; NULL for strings */
+    size_t bytes;
+    const struct eventlog_bytes *strings; /* string_count of them, of DT_STRING; NULL for numbers */
+    size_t string_count;
+    uint64_t reserved[4]; /* zero */
+};
+
+int eventlog_reader_tensor(struct eventlog_reader *reader, struct eventlog_tensor *out, struct eventlog_error *error);
+
+struct eventlog_bucket { /* count values from left up to right */
+    double left, right, count;
+};
+
+/* The buckets of a histogram of either generation. Old ones as TensorBoard shows them: without empty buckets at the
+ * ends, from the smallest to the largest value. */
+int eventlog_reader_histogram(struct eventlog_reader *reader, const struct eventlog_bucket **buckets, size_t *count,
+                              struct eventlog_error *error);
+
+struct eventlog_blobs {
+    const struct eventlog_bytes *items; /* encoded image files; WAV files; texts, row by row */
+    size_t count;
+    int64_t width, height;              /* of images, as noted beside them; else 0 */
+    uint64_t reserved[4];               /* zero */
+};
+
+int eventlog_reader_blobs(struct eventlog_reader *reader, struct eventlog_blobs *out, struct eventlog_error *error);
+
+/*
+ * All points of a log at once, by series: what is in the files now. 24 bytes a point in memory. A log that was read
+ * is not changed by anything, so several threads may look at it.
+ */
+struct eventlog_points;
+
+struct eventlog_point {
+    int64_t step;
+    double wall_time, value;
+};
+
+enum eventlog_view {
+    EVENTLOG_VIEW_ALL,         /* every point of the files, in reading order */
+    EVENTLOG_VIEW_TENSORBOARD, /* what TensorBoard's default loader would hold without sampling: steps rise strictly, a
+                                * point at a step removes earlier ones from that step on */
+    EVENTLOG_VIEW_SESSION,     /* what restarts meant: a session start at a step removes the run's earlier points from
+                                * that step on */
+};
+
+/* path and options as for a reader (records_only has no meaning). *out is yours: eventlog_points_free(). Damage is
+ * passed over and counted; EVENTLOG_ERROR_IO where a file cannot be read. */
+int eventlog_points_read(struct eventlog_points **out, const char *path, enum eventlog_view view,
+                         const struct eventlog_reader_options *options, struct eventlog_error *error);
+void eventlog_points_free(struct eventlog_points *points); /* NULL is fine */
+
+/* Runs by name, those without points as well: index from 0; NULL behind the last. */
+const char *eventlog_points_run(const struct eventlog_points *points, size_t index);
+/* Series by run and tag, both as bytes, those without points as well: index from 0; NULL behind the last. Until free,
+ * as all of these. */
+const struct eventlog_series *eventlog_points_series(const struct eventlog_points *points, size_t index);
+/* The series' points, *count of them (may be 0). */
+const struct eventlog_point *eventlog_points_of(const struct eventlog_points *points, size_t index, size_t *count);
+/* The series of that run and tag: its index in *index and 1, or 0. */
+int eventlog_points_find(const struct eventlog_points *points, const char *run, const char *tag, size_t *index);
+/* How often damage was passed over while reading. */
+uint64_t eventlog_points_damaged(const struct eventlog_points *points);
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
+#ifdef __cplusplus
+}
+#endif
+
+#endif
