@@ -378,20 +378,26 @@ int event_file_append(struct event_file *f, const struct io *io, const char *dir
                       const char *source, struct error *e)
 {
     char path[PATH_MAX];
+    uint64_t cut = 0;
     int rc = set_up(f, io, directory, suffix, source, e);
 
     if (rc == OK)
         rc = event_resume_newest(directory, path, sizeof path, e);
-    if (rc == OK) /* none yet */
-        rc = begin(f, e);
-    else if (rc > 0 && (rc = remember(f, path, e)) == OK &&
-             (rc = event_resume_open(io, path, &f->fd, &f->size, e)) == OK) {
-        f->last_sync = clock_monotonic();
-        f->unsynced = 1;
-        f->files = 1;
-        if (!f->size && (rc = first_record(f, e)) != OK)
+    if (rc > 0 && (rc = remember(f, path, e)) == OK &&
+        (rc = event_resume_open(io, path, &f->fd, &f->size, &cut, e)) == OK) {
+        if (!cut) {
+            f->files = 1;
+            f->unsynced = 1;
+            f->last_sync = clock_monotonic();
+            if (!f->size && (rc = first_record(f, e)) != OK)
+                f->io->close(f->io->context, f->fd);
+        } else {
             f->io->close(f->io->context, f->fd);
+            f->fd = -1;
+        }
     }
+    if (rc == OK && f->fd < 0) /* there is none yet, or its tail was torn */
+        rc = begin(f, e);
     if (rc == OK)
         fix_directory(f);
     else

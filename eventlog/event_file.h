@@ -38,8 +38,10 @@ struct event_file {
  * and source as in eventlog_writer_options, not NULL. io outlives f. On error f holds nothing. */
 int event_file_create(struct event_file *f, const struct io *io, const char *directory, const char *suffix,
                       const char *source, struct error *e);
-/* The same, but goes on in the newest file of the directory by name, if there is one, cut back to its last whole
- * record. ERR_CORRUPT: it is damaged before its end. ERR_IO with EBUSY: somebody has it open for writing. */
+/* The same, but goes on in the newest file of the directory by name, if there is one. If that has a torn tail, it is
+ * cut back to its last whole record and a new file is made all the same: a reader that has seen the half record would
+ * put other bytes behind it. ERR_CORRUPT: the file is damaged before its end. ERR_IO with EBUSY: somebody has it open
+ * for writing. */
 int event_file_append(struct event_file *f, const struct io *io, const char *directory, const char *suffix,
                       const char *source, struct error *e);
 

@@ -90,13 +90,15 @@ static int find_end(struct record_file *f, const char *path, uint64_t *end, stru
     return rc < 0 ? rc : OK;
 }
 
-int event_resume_open(const struct io *io, const char *path, int *fd, uint64_t *size, struct error *e)
+int event_resume_open(const struct io *io, const char *path, int *fd, uint64_t *size, uint64_t *cut,
+                      struct error *e)
 {
     struct record_file f;
     struct stat before, now;
     int rc = record_file_open(&f, path, e);
 
     *fd = -1;
+    *cut = 0;
     if (rc != OK)
         goto out;
     if (fstat(f.fd, &before) < 0) {
@@ -117,7 +119,7 @@ int event_resume_open(const struct io *io, const char *path, int *fd, uint64_t *
     if ((flock(*fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) || fstat(*fd, &now) < 0 ||
         now.st_ino != before.st_ino || now.st_dev != before.st_dev || now.st_size != before.st_size)
         rc = busy(path, e);
-    else if (*size < (uint64_t)now.st_size && io->ftruncate(io->context, *fd, (off_t)*size) < 0)
+    else if ((*cut = (uint64_t)now.st_size - *size) && io->ftruncate(io->context, *fd, (off_t)*size) < 0)
         rc = error_system(e, "%s: cannot cut its torn tail off, at byte %llu", path, (unsigned long long)*size);
     if (rc != OK) {
         io->close(io->context, *fd);

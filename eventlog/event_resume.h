@@ -16,11 +16,12 @@ int event_resume_newest(const char *directory, char *path, size_t size, struct e
 
 /*
  * Opens the file for appending, cut back to its last whole record if its tail is torn (half a record, or zeros that a
- * crash left); *size: its length then. *fd is the caller's, opened with O_APPEND, and holds a flock().
+ * crash left); *size: its length then, *cut: bytes that were cut off. *fd is the caller's, opened with O_APPEND, and
+ * holds a flock().
  * ERR_CORRUPT: damage that whole records follow, for a repair. ERR_IO with EBUSY: a writer has it: one of this library
  * holds its lock, or the kernel knows of a descriptor open for writing (this machine's only, and not on NFS or SMB).
  */
-int event_resume_open(const struct io *io, const char *path, int *fd, uint64_t *size, struct error *e);
+int event_resume_open(const struct io *io, const char *path, int *fd, uint64_t *size, uint64_t *cut, struct error *e);
 
 /*
  * Appends the records that stand behind the first one of a file with which all points of steps >= step are to go:

@@ -43,6 +43,15 @@ static struct log_directory list(void)
     return d;
 }
 
+static size_t count_files(void)
+{
+    struct log_directory d = list();
+    size_t count = d.count ? d.runs[0].file_count : 0;
+
+    log_directory_release(&d);
+    return count;
+}
+
 static void remove_files(void)
 {
     struct log_directory d = list();
@@ -311,12 +320,12 @@ static void test_append(void **state)
         close_well(w);
         append_bytes(path, tails[i].bytes, tails[i].n);
         w = open_with(append);
-        assert_string_equal(eventlog_writer_path(w), path);
+        /* A torn tail is cut off, but not written over: a reader may have half of it. */
+        assert_int_equal(strcmp(eventlog_writer_path(w), path) > 0, tails[i].n > 0);
         put(w, "loss", 10, 20);
         close_well(w);
         s = read_run();
-        assert_int_equal(s.files, 1);
-        assert_int_equal(s.versions, 1);
+        assert_int_equal(s.files, tails[i].n ? 2 : 1);
         assert_int_equal(s.points, 20);
         assert_int_equal(s.steps[19], 19);
         remove_files();
@@ -430,17 +439,19 @@ static void test_failing_open(void **state)
             put(w, "loss", 0, 10);
             snprintf(path, sizeof path, "%s", eventlog_writer_path(w));
             close_well(w);
-            append_bytes(path, "torn", 4);
+            if (resume == EVENTLOG_RESUME_APPEND)
+                append_bytes(path, "torn", 4);
             rc = event_writer_open_io(&w, directory, &options, &io, &error);
             if (rc == EVENTLOG_OK)
                 eventlog_writer_close(w, NULL); /* the n-th call may be in there */
             else
                 assert_true(rc == EVENTLOG_ERROR_IO && error.system == EIO && *error.message);
             options = (struct eventlog_writer_options){ .resume = EVENTLOG_RESUME_APPEND };
+            if (rc != EVENTLOG_OK)
+                assert_int_equal(count_files(), 1);
             w = open_with(options); /* cuts the torn tail, if the failed one has not */
             close_well(w);
-            if (rc != EVENTLOG_OK)
-                assert_int_equal(read_run().files, 1);
+            read_run();
             remove_files();
             if (failing.calls < n)
                 break;
