@@ -18,7 +18,9 @@
     ROW(rename_tag, "rename-tag", "a log with other tags") \
     ROW(drop_tag, "drop-tag", "a log without some of its series") \
     ROW(downsample, "downsample", "a log with fewer values of each series") \
-    ROW(split, "split", "a log as several, by tags, steps, sessions, runs or size")
+    ROW(split, "split", "a log as several, by tags, steps, sessions, runs or size") \
+    ROW(archive, "archive", "finished logs in one compressed file") \
+    ROW(cat, "cat", "what is in an archive: lists, checks, restores")
 
 #define DECLARE(function, name, help) int command_##function(int argc, char **argv);
 EVENTLOG_COMMANDS(DECLARE)

@@ -1,0 +1,246 @@
+/* eventlog cat: what is in an archive: lists, checks, restores. */
+#include "base/file.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "eventlog/log_archive.h"
+#include "eventlog/tool/command.h"
+#include "eventlog/tool/scan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct restoring {
+    struct log log;
+    struct log_archive archive;
+    const char *output;
+    int list, check, force, json, damaged, first;
+    uint64_t members, bytes, done, all;
+    int fd; /* where the contents go, -1: nowhere */
+    const char *to;
+    const struct log_archive_entry *entry;
+};
+
+static int sink(void *context, const void *bytes, size_t n, struct error *e)
+{
+    struct restoring *r = context;
+
+    if (r->fd >= 0 && io_write_full(&io_real, r->fd, bytes, n) < 0)
+        return error_system(e, "%s: cannot write", r->to);
+    r->done += n;
+    log_progress(&r->log, "%s: %.0f%%", r->entry->name, 100.0 * (double)r->done / (double)(r->all ? r->all : 1));
+    return OK;
+}
+
+/* The directory that the member goes to, made if missing, entered part by part and never through a link: nothing lands
+ * outside the output. Returns its descriptor; *base is the name in it. */
+static int enter(const struct restoring *r, const char *name, const char **base, struct error *e)
+{
+    int at = open(r->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const char *slash;
+    char part[LOG_ARCHIVE_NAME_MOST + 1];
+
+    for (*base = name; at >= 0 && (slash = strchr(*base, '/')); *base = slash + 1) {
+        int next;
+
+        memcpy(part, *base, (size_t)(slash - *base));
+        part[slash - *base] = '\0';
+        if (mkdirat(at, part, 0777) < 0 && errno != EEXIST)
+            next = -1;
+        else
+            next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (next < 0)
+            error_system(e, "%s/%s: '%s' is no directory that can be entered", r->output, name, part);
+        close(at);
+        if ((at = next) < 0)
+            return ERR_IO;
+    }
+    return at >= 0 ? at : error_system(e, "%s: cannot be opened", r->output);
+}
+
+static int put_in_place(struct restoring *r, int at, const char *temporary, const char *base, struct error *e)
+{
+    const struct log_archive_entry *entry = r->entry;
+    int64_t second = 1000000000, nanoseconds = entry->mtime % second;
+    struct timespec times[2] = { { 0, UTIME_OMIT }, { 0, 0 } };
+
+    times[1].tv_sec = (time_t)(entry->mtime / second - (nanoseconds < 0));
+    times[1].tv_nsec = (long)(nanoseconds < 0 ? nanoseconds + second : nanoseconds);
+    /* Without set-user-id and the like, whoever made the archive. */
+    if (fchmod(r->fd, entry->mode & 0777) < 0 || futimens(r->fd, times) < 0 || fsync(r->fd) < 0)
+        return error_system(e, "%s/%s: cannot be finished", r->output, entry->name);
+    if (renameat(at, temporary, at, base) < 0)
+        return error_system(e, "%s/%s: cannot be put in its place", r->output, entry->name);
+    return OK;
+}
+
+static int restore(struct restoring *r, struct error *e)
+{
+    const char *base;
+    char temporary[64];
+    struct stat st;
+    int at, rc = OK;
+
+    if ((at = enter(r, r->entry->name, &base, e)) < 0)
+        return e->code;
+    snprintf(temporary, sizeof temporary, ".eventlog.%ld.tmp", (long)getpid());
+    if (!r->force && fstatat(at, base, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        rc = error_set(e, ERR_ARG, "%s/%s: exists already; -f writes over it", r->output, r->entry->name);
+    unlinkat(at, temporary, 0);
+    if (rc == OK && (r->fd = openat(at, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) < 0)
+        rc = error_system(e, "%s/%s: cannot create", r->output, r->entry->name);
+    if (rc == OK && (rc = log_archive_read(&r->archive, r->entry, sink, r, e)) == OK)
+        rc = put_in_place(r, at, temporary, base, e);
+    if (rc != OK && r->fd >= 0)
+        unlinkat(at, temporary, 0);
+    if (r->fd >= 0)
+        close(r->fd);
+    r->fd = -1;
+    close(at);
+    return rc;
+}
+
+static void list_one(struct restoring *r)
+{
+    const struct log_archive_entry *entry = r->entry;
+    struct buffer b = BUFFER_EMPTY;
+
+    if (r->json) {
+        buffer_append_text(&b, r->first ? "\n{\"name\":" : ",\n{\"name\":");
+        json_text(&b, entry->name);
+        buffer_format(&b, ",\"bytes\":%llu,\"packed\":%llu,\"mode\":%u,\"mtime\":", (unsigned long long)entry->size,
+                      (unsigned long long)entry->packed, (unsigned)entry->mode);
+        json_double(&b, (double)entry->mtime / 1e9);
+        buffer_format(&b, ",\"crc32c\":\"%08x\"}", (unsigned)entry->crc);
+    } else {
+        struct buffer quoted = BUFFER_EMPTY;
+
+        json_text(&quoted, entry->name); /* control characters must not reach a terminal */
+        buffer_format(&b, "%12llu %12llu  ", (unsigned long long)entry->size, (unsigned long long)entry->packed);
+        buffer_append(&b, buffer_text(&quoted) + 1, quoted.length > 2 ? quoted.length - 2 : 0);
+        buffer_append_byte(&b, '\n');
+        buffer_release(&quoted);
+    }
+    r->first = 0;
+    fputs(buffer_text(&b), stdout);
+    buffer_release(&b);
+}
+
+static int wanted(const char *name, char *const *globs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!fnmatch(globs[i], name, 0))
+            return 1;
+    return !count;
+}
+
+static int one(struct restoring *r, struct error *e)
+{
+    int rc = OK;
+
+    r->members++;
+    r->bytes += r->entry->size;
+    if (r->list) {
+        list_one(r);
+    } else if (r->output) {
+        rc = restore(r, e);
+    } else {
+        r->fd = r->check ? -1 : 1;
+        r->to = "standard output";
+        rc = log_archive_read(&r->archive, r->entry, sink, r, e);
+        r->fd = -1;
+    }
+    if (rc != ERR_CORRUPT)
+        return rc;
+    log_line(&r->log, "%s", e->message); /* the other members may be sound */
+    r->damaged = 1;
+    *e = (struct error){ 0 };
+    return OK;
+}
+
+static int all(struct restoring *r, char *const *globs, size_t count, struct error *e)
+{
+    const struct log_archive *a = &r->archive;
+    int rc = OK;
+
+    for (size_t i = 0; i < a->count; i++)
+        r->all += wanted(a->entries[i].name, globs, count) ? a->entries[i].size : 0;
+    if (r->output && !r->list)
+        rc = file_make_directories(r->output, e);
+    for (size_t i = 0; rc == OK && i < a->count; i++) {
+        r->entry = &a->entries[i];
+        if (wanted(r->entry->name, globs, count))
+            rc = one(r, e);
+    }
+    log_progress_end(&r->log);
+    return rc;
+}
+
+static void finish(const struct restoring *r)
+{
+    if (r->list && r->json)
+        printf("%s]}\n", r->first ? "" : "\n");
+    else if (r->json && (r->output || r->check))
+        printf("{\"type\":\"cat\",\"version\":1,\"members\":%llu,\"bytes\":%llu,\"damaged\":%s}\n",
+               (unsigned long long)r->members, (unsigned long long)r->bytes, r->damaged ? "true" : "false");
+    else if (r->check || (r->output && !r->list))
+        printf("%s: %llu members, %llu bytes%s\n", r->archive.path, (unsigned long long)r->members,
+               (unsigned long long)r->bytes, r->damaged ? ", damaged" : r->check ? ", all sound" : "");
+}
+
+int command_cat(int argc, char **argv)
+{
+    struct restoring r = { .fd = -1, .first = 1, .archive = { .fd = -1 } };
+    struct option table[] = {
+        { OPTION_TEXT, 'o', "output", &r.output, "DIR", "restore into this directory, made if missing, with "
+          "permissions and times; each file appears whole by rename (default: contents to standard output, "
+          "one after another)", NULL,
+          0, 0, 0 },
+        { OPTION_FLAG, 'l', "list", &r.list, NULL, "list names, bytes and packed bytes instead", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "check", &r.check, NULL, "unpack and check only", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 'f', "force", &r.force, NULL, "write over existing files", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "json", &r.json, NULL, "with --list, --check and -o: one JSON object", NULL, 0, 0, 0 },
+    };
+    const struct options options = {
+        .program = "eventlog cat", .usage = "[OPTION...] ARCHIVE [NAME...]",
+        .summary = "Restores what 'eventlog archive' has packed, to the byte: all members, or those whose name matches "
+                   "(as the shell matches; * also over '/'). With -o nothing is written outside DIR, whatever is "
+                   "in the archive, and not through links in DIR. A damaged member is told and, with -o, not put "
+                   "in place; the others are. Status 0: done; 1: no member matched, or damage; 2: usage, "
+                   "no archive, or I/O.",
+        .examples = "  eventlog cat --list logs.tfz\n"
+                    "  eventlog cat logs.tfz 'logs/train/*' > events.out.tfevents.1\n"
+                    "  eventlog cat logs.tfz -o restored\n",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which archive?",
+    };
+    struct error e = { 0 };
+    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+
+    log_init(&r.log, options.program, 2);
+    if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc == OK && (r.list + r.check > 1 || (r.output && (r.list || r.check))))
+        rc = error_set(&e, ERR_ARG, "one of -o, --list and --check");
+    if (rc == OK && (rc = log_archive_open(&r.archive, argv[1], &e)) == OK) {
+        if (r.list && r.json)
+            printf("{\"type\":\"archive\",\"version\":1,\"members\":[");
+        rc = all(&r, argv + 2, (size_t)count - 1, &e);
+        if (rc == OK)
+            finish(&r);
+        if (rc == OK && !r.members)
+            log_line(&r.log, "%s: no member matches", argv[1]);
+    }
+    if (rc == OK && fflush(stdout) != 0)
+        rc = error_system(&e, "standard output: cannot write");
+    if (rc != OK)
+        log_line(&r.log, "%s", e.message);
+    status = rc != OK ? EXIT_USAGE : r.damaged || !r.members ? EXIT_NO : EXIT_DONE;
+    log_archive_release(&r.archive);
+    return status;
+}
