@@ -135,8 +135,8 @@ static int json_series(struct buffer *b, const struct inspect_run *run, const st
     buffer_append_text(b, ",\"plugin\":");
     json_text(b, s->plugin);
     buffer_format(b, ",\"stored\":\"%s\",\"points\":%llu,\"first_step\":%lld,\"last_step\":%lld,\"min_step\":%lld,"
-                  "\"max_step\":%lld,\"num_steps\":", stored, (unsigned long long)s->seen, (long long)t.first, (long long)t.last,
-                  (long long)t.least, (long long)t.most);
+                  "\"max_step\":%lld,\"num_steps\":", stored, (unsigned long long)s->seen, (long long)t.first,
+                  (long long)t.last, (long long)t.least, (long long)t.most);
     if (s->seen)
         buffer_format(b, "%llu,\"outoforder_steps\":[", (unsigned long long)t.distinct);
     else

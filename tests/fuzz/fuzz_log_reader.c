@@ -1,9 +1,12 @@
 /*
- * Any bytes as an event file that grows: the first two say after how many of the others it is read for the first time.
- * Whatever is cut where, reader and points see what a reader of the whole file sees, and every value can be asked for
- * everything.
+ * Any bytes as an event file that grows: the first two say after how many bytes it is read for the first time; then each
+ * byte says how many of the next are the data of a record (255: so many as the byte behind says stand in the file as
+ * they are). Whatever is cut where, reader and points see what a reader of the whole file sees, and every value can be
+ * asked for everything.
  */
 #include "eventlog/eventlog.h"
+
+#include "eventlog/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +59,26 @@ static void read_on(struct eventlog_reader *r, struct seen *s)
     }
 }
 
+/* The file: at most size * (1 + RECORD_OVERHEAD) bytes. */
+static size_t make_file(const uint8_t *data, size_t size, uint8_t *file)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < size;) {
+        int as_is = data[i] == 255 && i + 1 < size;
+        size_t n = data[i += (size_t)as_is];
+
+        i++;
+        n = n < size - i ? n : size - i;
+        memcpy(file + total + (as_is ? 0 : RECORD_HEADER), data + i, n);
+        if (!as_is)
+            record_seal(file + total, n);
+        total += n + (as_is ? 0 : RECORD_OVERHEAD);
+        i += n;
+    }
+    return total;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct seen whole = { 0 }, parts = { 0 };
@@ -63,6 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct eventlog_reader *r;
     char path[64];
     size_t first, total = 0, count;
+    uint8_t *file;
     int fd = memfd_create("tfevents", MFD_CLOEXEC);
 
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -71,13 +95,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     first = (size_t)(data[0] | data[1] << 8);
-    data += 2;
-    size -= 2;
+    if (!(file = malloc(size * (1 + RECORD_OVERHEAD))))
+        abort();
+    size = make_file(data + 2, size - 2, file);
     first = first < size ? first : size;
-    if (write(fd, data, first) != (ssize_t)first || eventlog_reader_open(&r, path, NULL, NULL) != EVENTLOG_OK)
+    if (write(fd, file, first) != (ssize_t)first || eventlog_reader_open(&r, path, NULL, NULL) != EVENTLOG_OK)
         abort();
     read_on(r, &parts);
-    if (write(fd, data + first, size - first) != (ssize_t)(size - first))
+    if (write(fd, file + first, size - first) != (ssize_t)(size - first))
         abort();
     read_on(r, &parts);
     eventlog_reader_close(r);
@@ -95,6 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (total != whole.points || (!whole.damage && memcmp(&whole, &parts, sizeof whole) != 0))
         abort();
     eventlog_points_free(points);
+    free(file);
     close(fd);
     return 0;
 }
