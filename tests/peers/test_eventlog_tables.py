@@ -102,12 +102,13 @@ def test_stats_of_many(tmp_path):
 
 def test_hparams(kinds, log, tmp_path):
     assert run("hparams", kinds) == HPARAMS
-    assert run("hparams", kinds, "--wide", "--metric", "loss:min", "--metric=loss", "--metric=none", "--metric=loss:max") == (
+    metrics = "--metric=loss:min", "--metric=loss", "--metric=none", "--metric=loss:max"
+    assert run("hparams", kinds, "--wide", *metrics) == (
         "run,augment,optimizer,rate,loss:min,loss,none,loss:max\n"
         "trial-0,False,sgd,0.0,0.25,0.25,,1.0\ntrial-1,True,adam,0.25,0.5,0.5,,2.0\n")
     assert run("hparams", kinds, "--json", "--metric=loss", "--metric=none") == (
-        '{"header": ["run", "augment", "optimizer", "rate", "loss", "none"], "rows": [["trial-0", false, "sgd", 0.0, 0.25, '
-        'null], ["trial-1", true, "adam", 0.25, 0.5, null]]}\n')
+        '{"header": ["run", "augment", "optimizer", "rate", "loss", "none"], "rows": [["trial-0", false, "sgd", 0.0, '
+        '0.25, null], ["trial-1", true, "adam", 0.25, 0.5, null]]}\n')
     assert json.loads(run("hparams", kinds, "--json", "--no-run"))["rows"][0] == [False, "sgd", 0.0]
     assert run("hparams", kinds, "--wide", "--no-run", "--run=trial-1") == "augment,optimizer,rate\nTrue,adam,0.25\n"
     assert run("hparams", log, status=1) == "run,name,value\n"
@@ -139,8 +140,8 @@ def test_tags(kinds, log):
     rows = list(csv.DictReader(io.StringIO(run("tags", kinds))))
     assert {"run": "kinds", "tag": "text/one", "plugin": "text", "display_name": "Größe",
             "description": "*how* much"} in rows
-    assert {r["plugin"] for r in rows} >= {"scalars", "images", "audio", "text", "histograms", "pr_curves", "mesh", "hparams",
-                                           "custom_scalars"}
+    assert {r["plugin"] for r in rows} >= {"scalars", "images", "audio", "text", "histograms", "pr_curves", "mesh",
+                                           "hparams", "custom_scalars"}
     assert json.loads(run("tags", kinds, "--json")) == rows
     assert [r["tag"] for r in csv.DictReader(io.StringIO(run("tags", kinds, "--plugin=audio")))] == [
         "audio/file", "audio/stereo"]
@@ -161,7 +162,8 @@ def test_tree(log, tmp_path):
     with open(tmp_path / "tree/c/d/e" / file.name, "ab") as f:
         f.write(b"\1")
     tail = f"  {file.stat().st_size} bytes, 1 file, 3 series, 5 points, steps 10 to 9007199254740992\n"
-    cut = tail.replace(str(file.stat().st_size), str(file.stat().st_size + 1)).replace("\n", ", stops inside a record\n")
+    cut = tail.replace(str(file.stat().st_size), str(file.stat().st_size + 1))
+    cut = cut.replace("\n", ", stops inside a record\n")
     assert run("inspect", "--tree", tmp_path / "tree") == (
         f"a{tail}  b{tail}a-b{tail}c/\n  d/\n    e{cut}    f{tail}")
     assert run("inspect", "--tree", tmp_path / "tree", "--run=c*", "--tag=loss").count("1 series, 3 points") == 2

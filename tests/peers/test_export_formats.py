@@ -1,4 +1,4 @@
-"""The formats of `eventlog export` beyond csv, wide and json: exact texts of the manual, files, options, other readers."""
+"""The formats of `eventlog export` beyond csv, wide and json: exact texts, files, options, other readers."""
 import base64
 import csv
 import glob
@@ -217,7 +217,8 @@ def test_prometheus(log, tmp_path):
     assert ".prom" in refused("export", log, "--format=prom")
     assert ".prom" in refused("export", log, "--format=prom", "-o", tmp_path / "x.txt")
     for bad in "", "9a", "a-b", "ä":
-        assert "--prom-prefix" in refused("export", log, "--format=prom", f"--prom-prefix={bad}", "-o", tmp_path / "y.prom")
+        assert "--prom-prefix" in refused("export", log, "--format=prom", f"--prom-prefix={bad}", "-o",
+                                          tmp_path / "y.prom")
     run("export", log, "--format=prom", "-f", "-o", tmp_path / "x.prom", "--prom-prefix=my_1", "--run=eval",
         "--nonfinite=drop", "--view=tensorboard")
     samples = parse_prometheus((tmp_path / "x.prom").read_text())
@@ -289,8 +290,8 @@ def test_sqlite_many(tmp_path):
 def test_sqlite_texts_and_hyperparameters(kinds, tmp_path):
     run("export", kinds, "--format=sqlite", "-o", tmp_path / "x.db", "--tag=text/*", "--tag=loss")
     db = database(tmp_path / "x.db")
-    texts = db.execute("SELECT tag, seq, step, value FROM texts JOIN series USING(series_id) ORDER BY tag, seq").fetchall()
-    assert texts == [("text/list", 0, 0, "a\n**b**\n\ngröße\ne\nf"), ("text/one", 0, 0, "*hello* wörld"),
+    texts = db.execute("SELECT tag, seq, step, value FROM texts JOIN series USING(series_id) ORDER BY tag, seq")
+    assert texts.fetchall() == [("text/list", 0, 0, "a\n**b**\n\ngröße\ne\nf"), ("text/one", 0, 0, "*hello* wörld"),
                      ("text/one", 1, 1, ""), ("text/table", 0, 0, "a\t**b**\n\tgröße\ne\tf")]
     assert db.execute("SELECT plugin, display_name, description FROM series WHERE tag = 'text/one'").fetchall() == [
         ("text", "Größe", "*how* much")]

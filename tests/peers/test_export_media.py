@@ -1,4 +1,4 @@
-"""Files and histograms that `eventlog export` takes out of a log, against TensorBoard's own reading of the same events."""
+"""Files and histograms that `eventlog export` takes out of a log, against TensorBoard's own reading of them."""
 import csv
 import io
 import os
@@ -97,7 +97,8 @@ def test_every_kind(kinds, tmp_path):
                 assert not mine
             elif v.WhichOneof("value") == "tensor":
                 array, theirs = np.load(tmp_path / "m" / mine[0]["file"]), tensor_util.make_ndarray(v.tensor)
-                assert array.dtype == theirs.dtype and array.shape == theirs.shape and array.tobytes() == theirs.tobytes()
+                assert array.dtype == theirs.dtype and array.shape == theirs.shape
+                assert array.tobytes() == theirs.tobytes()
     assert {r["kind"] for r in listed} == {"images", "audio", "text", "tensors"}
 
 
@@ -105,14 +106,16 @@ def test_options(kinds, tmp_path):
     assert {r["kind"] for r in rows(kinds, "--media", tmp_path / "a", "--kinds=text,audio")} == {"text", "audio"}
     assert [r["file"] for r in rows(kinds, "--media", tmp_path / "b", "--tag=text/one", "--from-step=1")] == [
         "kinds/text_one/1/0.md"]
-    again = subprocess.run([TOOL, "export", kinds, "--media", tmp_path / "b", "--tag=text/one"], capture_output=True, text=True)
+    again = subprocess.run([TOOL, "export", kinds, "--media", tmp_path / "b", "--tag=text/one"], capture_output=True,
+                           text=True)
     assert again.returncode == 2 and "-f" in again.stderr
     assert len(rows(kinds, "-f", "--media", tmp_path / "b", "--tag=text/one")) == 2
     run("export", kinds, "--media", tmp_path / "c", "-o", tmp_path / "list.csv", "--kinds=images")
     assert (tmp_path / "list.csv").read_text().startswith("run,tag,step,index,kind,file,wall_time\n")
     assert run("export", kinds, "--media", tmp_path / "d", "--tag=none", status=1).count("\n") == 1
     for bad in ["--kinds=pictures"], ["--format=csv"], ["--view=tensorboard"], ["--order=file"]:
-        assert subprocess.run([TOOL, "export", kinds, "--media", tmp_path / "e", *bad], capture_output=True).returncode == 2
+        done = subprocess.run([TOOL, "export", kinds, "--media", tmp_path / "e", *bad], capture_output=True)
+        assert done.returncode == 2
     assert subprocess.run([TOOL, "export", kinds, "--kinds=text"], capture_output=True).returncode == 2
 
 
@@ -138,8 +141,8 @@ def test_older_values_and_restarts(tmp_path):
 def test_nothing_outside(tmp_path):
     """Names that would lead elsewhere, fall together, or are too long; links in the way."""
     log = Log(tmp_path / "log")
-    tags = ["../../../out", "/etc/out", ".", "..", ".hidden", "", "a/b", "a_b", "a b", "a_b-2", "x" * 300, "x" * 301, "größe",
-            "line\nend", 'quo"te,']
+    tags = ["../../../out", "/etc/out", ".", "..", ".hidden", "", "a/b", "a_b", "a b", "a_b-2", "x" * 300, "x" * 301,
+            "größe", "line\nend", 'quo"te,']
     for tag in tags:
         log.add(value(tag, "text", tag))
     log.close()
@@ -157,7 +160,8 @@ def test_nothing_outside(tmp_path):
         if len(link) > 1:
             place.parent.mkdir(exist_ok=True)
             place.symlink_to(tmp_path / "elsewhere")
-            done = subprocess.run([TOOL, "export", log.path, "-f", "--tag=a/b", "--media", tmp_path / link[0]], capture_output=True)
+            done = subprocess.run([TOOL, "export", log.path, "-f", "--tag=a/b", "--media", tmp_path / link[0]],
+                                  capture_output=True)
             assert done.returncode == 2
     (tmp_path / "l1/r/a_b/0").mkdir(parents=True)
     (tmp_path / "l1/r/a_b/0/0.md").symlink_to(tmp_path / "elsewhere/file")
@@ -201,8 +205,8 @@ def test_histograms_of_both_generations(tmp_path, kinds):
         edges = np.sort(rng.normal(size=21))
         counts = rng.integers(0, 3, 20).astype(float)
         log.add(summary_pb2.Summary.Value(tag="old", histo=summary_pb2.HistogramProto(
-            min=edges[0] - 1, max=edges[-1] + 1, num=counts.sum(), sum=1, sum_squares=1, bucket_limit=edges[1:].tolist(),
-            bucket=counts.tolist())), step)
+            min=edges[0] - 1, max=edges[-1] + 1, num=counts.sum(), sum=1, sum_squares=1,
+            bucket_limit=edges[1:].tolist(), bucket=counts.tolist())), step)
         rows_new = np.stack([edges[:-1], edges[1:], counts], axis=1)
         log.add(value("new", "histograms", rows_new, np.float64), step)
         log.add(value("single", "histograms", rows_new.astype(np.float32), np.float32), step)
@@ -226,7 +230,8 @@ def test_histograms_of_both_generations(tmp_path, kinds):
                 assert mine.tolist() == tensor_util.make_ndarray(v.tensor).tolist()
     sorted_rows = rows(log.path, "--format=histograms")
     keys = [(r["tag"], int(r["step"])) for r in sorted_rows]
-    assert keys == sorted(keys) and list(sorted_rows[0]) == ["run", "tag", "step", "left", "right", "count", "wall_time"]
+    assert keys == sorted(keys)
+    assert list(sorted_rows[0]) == ["run", "tag", "step", "left", "right", "count", "wall_time"]
     assert run("export", log.path, "--format=histograms", "--tsv", "--crlf", "--tag=new").splitlines()[0] == (
         "run\ttag\tstep\tleft\tright\tcount\twall_time")
     assert run("export", log.path, "--format=histograms", "--tag=x", status=1).count("\n") == 1

@@ -1,6 +1,6 @@
 """A log written through the C API, in the pages of an unmodified TensorBoard in a real browser: one test a plugin.
 
-Each looks for the data itself: pixels of pictures and curves, texts, lengths of clips, shapes in drawings. The screenshots
+Each looks for the data itself: pixels of pictures and curves, texts, lengths of clips, shapes in drawings. Screenshots
 are kept: BUILD/screenshots/<plugin>.png.
 """
 import io
@@ -82,7 +82,8 @@ class Page:
         return self.js("return words()")
 
     def wait_words(self, *wanted):
-        wait_for(lambda: f"{set(wanted) - set(self.words())} not in {self.words()}", lambda: set(wanted) <= set(self.words()))
+        wait_for(lambda: f"{set(wanted) - set(self.words())} not in {self.words()}",
+                 lambda: set(wanted) <= set(self.words()))
 
     def picture(self, place=None):
         image = Image.open(io.BytesIO(self.browser.get_screenshot_as_png())).convert("RGB")
@@ -247,8 +248,8 @@ def test_pr_curves(page):
 
 def test_hparams(page):
     page.open("hparams")
-    page.wait_words("rate", "optimizer", "Accuracy", "trial-0", "trial-1", "0.50000", "momentum", "0.75000", "0.25000", "adam",
-                    "0.87500")
+    page.wait_words("rate", "optimizer", "Accuracy", "trial-0", "trial-1", "0.50000", "momentum", "0.75000", "0.25000",
+                    "adam", "0.87500")
     page.keep("hparams")
 
 
