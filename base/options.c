@@ -81,11 +81,33 @@ static int in_choices(const char *choices, const char *word)
     return 0;
 }
 
+/* The choice nearest to the word, in `near`, which is empty where none is. */
+static void nearest_choice(const char *choices, const char *word, char *near, size_t room)
+{
+    char text[512];
+    const char *names[32], *found;
+    char *rest = text;
+    size_t count = 0;
+
+    near[0] = '\0';
+    if (strlen(choices) >= sizeof text)
+        return;
+    strcpy(text, choices);
+    while (rest && count < 32) {
+        names[count++] = rest;
+        if ((rest = strchr(rest, '|')))
+            *rest++ = '\0';
+    }
+    if ((found = options_nearest(word, names, count)))
+        snprintf(near, room, "%s", found);
+}
+
 static int set_value(const struct options *o, struct option *row, const char *text, struct error *e)
 {
     int bounded = row->minimum != 0 || row->maximum != 0;
     struct option_list *list = row->value;
     int64_t integer;
+    char near[64];
     double number;
 
     (void)o;
@@ -94,8 +116,11 @@ static int set_value(const struct options *o, struct option *row, const char *te
         *(const char **)row->value = text;
         return OK;
     case OPTION_CHOICE:
-        if (!in_choices(row->choices, text))
-            return error_set(e, ERR_ARG, "--%s: '%s' is not one of %s", row->name, text, row->choices);
+        if (!in_choices(row->choices, text)) {
+            nearest_choice(row->choices, text, near, sizeof near);
+            return error_set(e, ERR_ARG, "--%s: '%s' is not one of %s%s%s%s", row->name, text, row->choices,
+                             *near ? " (did you mean " : "", near, *near ? "?)" : "");
+        }
         *(const char **)row->value = text;
         return OK;
     case OPTION_INT:

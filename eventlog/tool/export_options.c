@@ -96,9 +96,9 @@ static int check(const struct options *o, const struct export_options *a, struct
 /* What follows from what was given, then whether it goes together. path: the first one. */
 static int complete(const struct options *o, struct export_options *a, const char *path, struct error *e)
 {
-    if (a->media && options_given(o, "format"))
-        return error_set(e, ERR_ARG, "--media and --format: one of them");
-    a->format = a->media ? "media" : a->format;
+    if ((a->media != NULL) + (a->json != 0) + options_given(o, "format") > 1)
+        return error_set(e, ERR_ARG, "--format, --json and --media: one of them");
+    a->format = a->media ? "media" : a->json ? "json" : a->format;
     a->log = path;
     if (a->output && !strcmp(a->output, "-"))
         a->output = NULL;
@@ -119,6 +119,7 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
           "histograms: one row a bucket (default csv)",
           "csv|wide|json|jsonl|jsonl-series|tb-csv|tb-json|reduce|prom|sqlite|histograms",
           0, 0, 0 },
+        { OPTION_FLAG, 0, "json", &a->json, NULL, "the same as --format=json", NULL, 0, 0, 0 },
         { OPTION_TEXT, 'o', "output", &a->output, "FILE", "to FILE, put there whole by rename; .gz compresses; tb-csv, "
           "tb-json: DIR/ for a file a series (default: standard output)", NULL, 0, 0, 0 },
         { OPTION_TEXT, 0, "media", &a->media, "DIR", "images, audio, texts and arrays as files "

@@ -11,7 +11,7 @@ struct export_options {
     const char *log; /* the first path */
     const char *format, *output, *view, *duplicate, *order, *float32, *columns, *nonfinite, *step, *prom_prefix,
     *ops, *media, *kinds;
-    int force, tsv, crlf, no_run, wall_time, multirun, lax_tags, events;
+    int force, json, tsv, crlf, no_run, wall_time, multirun, lax_tags, events;
     int64_t from_step, to_step, min_runs; /* min_runs 0: all that have the tag */
 };
 

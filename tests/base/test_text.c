@@ -132,7 +132,7 @@ static void test_options(void **state)
 {
     static const struct { const char *line, *says; } refused[] = {
         { "--max-step 7", "--max-steps" }, { "--max-steps 101", "max-steps" }, { "--max-steps 7x", "max-steps" },
-        { "--max-steps", "max-steps" },    { "--run-option mp", "mpi" },       { "--sync=3", "sync" },
+        { "--max-steps", "max-steps" }, { "--run-option mp", "did you mean mpi?" }, { "--sync=3", "sync" },
         { "-q", "-q" },                    { "--zzzzzz", "zzzzzz" },
     };
     const char *mode = "single";
