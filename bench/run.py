@@ -6,6 +6,7 @@
   resnet32_accuracy   test precision after the same few hundred steps: ours and PyTorch
   strategy_agreement  how far the losses of other numbers of ranks and of the parameter server part from one rank's
   checkpoint_speed    MB/s of writing and reading checkpoints on a tmpfs: ours, TensorFlow, PyTorch, safetensors
+  event_writing       scalars/s into one event file: ours, PyTorch, tensorboardX, TensorFlow
   start_up            how soon each program answers, and an evaluation begins after its checkpoint appears
 
 A peer that is not installed is named as missing; the rest runs. Figures of one machine compare only within one run.
@@ -16,6 +17,7 @@ import subprocess
 import sys
 
 import checkpoint_speed
+import event_writing
 import programs
 import resnet32_accuracy
 import resnet32_speed
@@ -38,7 +40,8 @@ def train_step(options):
 
 BENCHMARKS = {"train_step": train_step, "resnet32_speed": resnet32_speed.run,
               "resnet32_accuracy": resnet32_accuracy.run, "start_up": start_up.run,
-              "strategy_agreement": strategy_agreement.run, "checkpoint_speed": checkpoint_speed.run}
+              "strategy_agreement": strategy_agreement.run, "checkpoint_speed": checkpoint_speed.run,
+              "event_writing": event_writing.run}
 
 
 def main():
@@ -51,7 +54,7 @@ def main():
     speed.add_argument("--steps", type=int, default=100, help="(100)")
     speed.add_argument("--warm-up", type=int, default=20, help="steps not counted (20)")
     speed.add_argument("--log-every", type=int, default=10, help="(10)")
-    speed.add_argument("--rounds", type=int, default=3, help="(3)")
+    speed.add_argument("--rounds", type=int, default=3, help="event_writing, too (3)")
     speed.add_argument("--without", action="append", default=[], metavar="WORD",
                        help="leave out the lines that hold this word")
     accuracy = parser.add_argument_group("resnet32_accuracy")
