@@ -142,11 +142,30 @@ static int take_lock(struct evaluation_watch *w, const char *path, struct error 
     return rc;
 }
 
+static int open_keeper(struct evaluation_watch *w, struct error *e)
+{
+    const struct evaluation_watch_settings *s = &w->settings;
+    const struct evaluation_best_options options = { s->checkpoint_directory, s->eval_directory, s->keep_best,
+                                                     s->patience };
+
+    return s->keep_best || s->patience ? evaluation_best_open(&w->keeper, &options, e) : OK;
+}
+
+static void say_of_best(const struct evaluation_watch *w, int rc, const struct error *trouble)
+{
+    if (rc == EVALUATION_BEST_STOP)
+        evaluation_watch_say(w, "%s; %s/stop.json asks the training to end", trouble->message,
+                             w->settings.checkpoint_directory);
+    else if (rc != OK)
+        evaluation_watch_say(w, "%s", trouble->message);
+}
+
 static int open_records(struct evaluation_watch *w, struct error *e)
 {
     const struct evaluation_watch_settings *s = &w->settings;
     const struct ledger_summary *summary;
     char path[PATH_MAX];
+    struct error trouble = { 0 };
     int rc;
 
     if ((rc = file_make_directories(s->eval_directory, e)) != OK ||
@@ -163,7 +182,11 @@ static int open_records(struct evaluation_watch *w, struct error *e)
         evaluation_watch_say(w, "%s: passed over %zu lines that are not of a ledger", path, summary->odd_lines);
     if (summary->highest_step >= 0)
         w->position = 1; /* the one before was evaluated by an earlier process */
-    return evaluation_log_open(&w->points, s->eval_directory, s->tags, summary->last_run, summary->last_step, e);
+    if ((rc = evaluation_log_open(&w->points, s->eval_directory, s->tags, summary->last_run, summary->last_step,
+                                  e)) != OK || (rc = open_keeper(w, e)) != OK)
+        return rc;
+    say_of_best(w, evaluation_best_resume(w->keeper, summary, &trouble), &trouble);
+    return OK;
 }
 
 static void note_training(struct evaluation_watch *w)
@@ -212,6 +235,7 @@ static void drop(struct evaluation_watch *w, struct evaluation_flight *flight)
     while (w->flights[i] != flight)
         i++;
     memmove(w->flights + i, w->flights + i + 1, (--w->flight_count - i) * sizeof *w->flights);
+    evaluation_best_forget(w->keeper, flight->item.name, flight->item.digest);
     queue_item_release(&flight->item);
     evaluation_release(&flight->evaluation);
     ledger_record_release(&flight->record);
@@ -230,6 +254,7 @@ void evaluation_watch_close(struct evaluation_watch *w)
     free(w->pending);
     watcher_close(w->watcher);
     evaluation_log_close(w->points, NULL);
+    evaluation_best_close(w->keeper);
     ledger_close(w->ledger);
     queue_release(&w->queue);
     evaluation_lock_release(w->lock, w->ended ? w->ended : "stopped");
@@ -413,6 +438,7 @@ static int record_flights(struct evaluation_watch *w, int signalled, struct erro
 {
     while (w->flight_count && w->flights[0]->state != FLIGHT_RUNNING) {
         struct evaluation_flight *f = w->flights[0];
+        struct error trouble = { 0 };
         int rc = OK;
 
         if ((f->state == FLIGHT_LANDED && (rc = prepare(w, f, e)) != OK) ||
@@ -421,6 +447,7 @@ static int record_flights(struct evaluation_watch *w, int signalled, struct erro
             return rc;
         log_progress_end(w->log);
         say_result(w, &f->record);
+        say_of_best(w, evaluation_best_after(w->keeper, &f->record, ledger_summary(w->ledger), &trouble), &trouble);
         w->evaluations++;
         w->last_news = clock_monotonic();
         rc = stop_if_strict(w, &f->record, e);
@@ -502,6 +529,7 @@ static int take_off(struct evaluation_watch *w, const struct queue_item *item, s
                                         .started = clock_wall() };
     snprintf(f->record.checkpoint, sizeof f->record.checkpoint, "%s", item->name);
     f->record.lag = f->record.started - item->written;
+    evaluation_best_before(w->keeper, item->name, item->digest);
     while (i > 0 && w->flights[i - 1]->item.step > item->step)
         i--;
     /* One whose points are out already keeps its place, whatever came late. */

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "evaluator/ending.h"
+#include "evaluator/evaluation_best.h"
 #include "evaluator/evaluation_log.h"
 #include "evaluator/ledger.h"
 #include "evaluator/queue.h"
@@ -33,6 +34,8 @@ struct evaluation_watch_settings { /* all text is borrowed for as long as the wa
     double min_interval;       /* seconds from the start of one evaluation to the next; 0: none */
     int retry_failed;          /* what the ledger has as failed is evaluated again */
     struct ledger_best best;
+    int keep_best;             /* EVAL/best/ holds the best checkpoint */
+    int64_t patience;          /* evaluations without a better one, after which CKPT/stop.json is written; 0: never */
     const struct evaluation_tags *tags;
     int checkpoint_time;       /* points get the time of the checkpoint's index instead of the evaluation's */
     int json;                  /* each ledger line also on standard output */
@@ -68,6 +71,7 @@ struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c
     struct watcher *watcher;
     struct ledger *ledger;
     struct evaluation_log *points;
+    struct evaluation_best *keeper; /* NULL: nothing follows from the best */
     struct evaluation_flight **flights; /* ascending by step */
     size_t flight_count, flight_capacity;
 

@@ -1,0 +1,38 @@
+/*
+ * evaluation_best.h - what follows from which checkpoint is the best: EVAL/best/ holds it (best_directory.h), and after
+ * so many evaluations without a better one CKPT/stop.json asks the training to end (checkpoint/stop_file.h). Both go by
+ * the ledger alone, so a restart changes nothing. Trouble here never stops the evaluations. One thread.
+ */
+#ifndef EVALUATOR_EVALUATION_BEST_H
+#define EVALUATOR_EVALUATION_BEST_H
+
+#include "base/error.h"
+#include "evaluator/ledger.h"
+
+#include <stdint.h>
+
+struct evaluation_best_options {
+    const char *checkpoint_directory, *eval_directory; /* borrowed */
+    int keep;                                          /* 1: EVAL/best/ */
+    int64_t patience;                                  /* evaluations; 0: no stop file */
+};
+
+struct evaluation_best;
+
+enum { EVALUATION_BEST_STOP = 1 }; /* the stop file was written just now; e holds its reason */
+
+/* OK and *out is yours, or ERR_NOMEM, ERR_IO: EVAL/best cannot be made. */
+int evaluation_best_open(struct evaluation_best **out, const struct evaluation_best_options *options, struct error *e);
+void evaluation_best_close(struct evaluation_best *b); /* NULL is fine, also for the next four */
+
+/* Once after opening, with what the ledger says. As evaluation_best_after(). */
+int evaluation_best_resume(struct evaluation_best *b, const struct ledger_summary *s, struct error *e);
+/* Before a checkpoint is evaluated. */
+void evaluation_best_before(struct evaluation_best *b, const char *name, uint64_t digest);
+/* When its line is in the ledger; s: with it. OK, EVALUATION_BEST_STOP, or what went wrong, to be told. */
+int evaluation_best_after(struct evaluation_best *b, const struct ledger_record *r, const struct ledger_summary *s,
+                          struct error *e);
+/* When it will not be recorded, or was; harmless to repeat. */
+void evaluation_best_forget(struct evaluation_best *b, const char *name, uint64_t digest);
+
+#endif

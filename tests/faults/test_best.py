@@ -1,0 +1,122 @@
+"""EVAL/best/ and --patience: the evaluator killed at random moments, and a training that is asked to end."""
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from test_evaluator import BUILD, Evaluator, ledger, write
+
+
+def best_of(records, metric="precision", minimum=False):
+    """What must be in best/ by the ledger: the earliest of the best."""
+    best = None
+    for record in records:
+        if record["status"] != "done":
+            continue
+        value = record["metrics"][metric]
+        if best is None or (value < best["metrics"][metric] if minimum else value > best["metrics"][metric]):
+            best = record
+    return best
+
+
+def named(directory):
+    """The checkpoint that best/checkpoint names, or None; its files must be there and verify."""
+    state = directory / "eval" / "best" / "checkpoint"
+    if not state.exists():
+        return None
+    name = state.read_text().split('"')[1]
+    subprocess.run([BUILD / "bin" / "checkpoint", "verify", state.parent / name], check=True, capture_output=True)
+    return name
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_best_is_kept(tmp_path):
+    """Best by the lowest loss; originals are deleted soon, and best/ has its own."""
+    with Evaluator(tmp_path, "--keep-best", "--best-metric", "loss", "--best-mode", "min", "--idle-timeout", 3) as e:
+        write(tmp_path, "--first", 1, "--last", 30, "--step", 1, "--interval", 0.03, "--keep", 3)
+        e.ends(0)
+    best = best_of(ledger(tmp_path), "loss", minimum=True)
+    assert named(tmp_path) == best["checkpoint"]
+    assert {path.name for path in (tmp_path / "eval" / "best").iterdir()} == {
+        "checkpoint", f"{best['checkpoint']}.index", f"{best['checkpoint']}.data-00000-of-00001"}
+
+
+def test_killed_with_best(tmp_path):
+    """kill -9 thirty times: best/ is never half, and after the last start it is the ledger's."""
+    write(tmp_path, "--first", 1, "--last", 60, "--step", 1)
+    draw = random.Random(7)
+    for _ in range(30):
+        with Evaluator(tmp_path, "--keep-best", "--best-metric", "loss", "--best-mode", "min", "--once", examples=50) as e:
+            try:
+                e.process.wait(draw.uniform(0.02, 0.2))
+            except subprocess.TimeoutExpired:
+                e.process.send_signal(signal.SIGKILL)
+            e.process.wait()
+        named(tmp_path)
+    with Evaluator(tmp_path, "--keep-best", "--best-metric", "loss", "--best-mode", "min", "--once", examples=50) as e:
+        e.ends(0)
+    assert len(ledger(tmp_path)) == 60
+    best = best_of(ledger(tmp_path), "loss", minimum=True)
+    assert named(tmp_path) == best["checkpoint"]
+    for end in ("index", "data-00000-of-00001"):
+        file = f"{best['checkpoint']}.{end}"
+        assert digest(tmp_path / "eval" / "best" / file) == digest(tmp_path / "ckpt" / file)
+    assert not list((tmp_path / "eval" / "best").glob(".tmp*"))
+
+
+def test_patience_by_the_ledger(tmp_path):
+    """Three without a better one; a restart in between does not begin to count anew, and says it only once."""
+    options = ["--patience", 3, "--best-delta", 1, "--once"]
+    stop = tmp_path / "ckpt" / "stop.json"
+    write(tmp_path, "--first", 1, "--last", 3, "--step", 1)
+    with Evaluator(tmp_path, *options) as e:
+        e.ends(0)
+    assert not stop.exists() and "stop.json" not in e.said()
+    write(tmp_path, "--first", 4, "--last", 5, "--step", 1)
+    with Evaluator(tmp_path, *options) as e:
+        e.ends(0)
+    said = json.loads(stop.read_text())
+    assert said["metric"] == "precision" and said["best_step"] == 1 and said["best_checkpoint"] == "model.ckpt-1"
+    assert said["step"] == 4 and "3 evaluations" in said["reason"] and e.said().count("stop.json") == 1
+    before = stop.stat()
+    with Evaluator(tmp_path, *options) as e:
+        e.ends(0)
+    assert stop.stat().st_ino == before.st_ino and "stop.json" not in e.said()
+    stop.unlink()  # as long as there is no better one, the next start asks again
+    with Evaluator(tmp_path, *options) as e:
+        e.ends(0)
+    assert stop.exists()
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="mpirun is not installed")
+def test_patience_ends_a_training(tmp_path):
+    """Three ranks that would train for ever, an evaluator that loses its patience: both end in order."""
+    trainer = subprocess.Popen(
+        ["mpirun", "--oversubscribe", "--bind-to", "none", "-q", "-n", "3", BUILD / "bin" / "trainer", "--run-option",
+         "mpi", "--model", "lenet", "--data", "fashion-mnist", "--batch-size", "4", "--max-steps", str(10**9),
+         "--save-checkpoint-steps", "20", "--checkpoint-dir", tmp_path / "ckpt", "--quiet"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+             "OPENBLAS_NUM_THREADS": "1"})
+    try:
+        with Evaluator(tmp_path, "--patience", 3, "--best-delta", 1, "--keep-best", examples=50) as e:
+            _, said = trainer.communicate(timeout=60)
+            assert trainer.returncode == 0, said
+            e.ends(0)
+    finally:
+        if trainer.poll() is None:
+            os.killpg(trainer.pid, signal.SIGKILL)
+            trainer.communicate()
+    state = json.loads((tmp_path / "ckpt" / "training.json").read_text())
+    assert state["state"] == "finished" and "precision did not get higher by more than 1" in state["reason"]
+    records = ledger(tmp_path)
+    assert records[-1]["step"] == state["global_step"]  # what was saved last was evaluated, too
+    assert named(tmp_path) == records[0]["checkpoint"]
