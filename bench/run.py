@@ -7,6 +7,9 @@
   strategy_agreement  how far the losses of other numbers of ranks and of the parameter server part from one rank's
   checkpoint_speed    MB/s of writing and reading checkpoints on a tmpfs: ours, TensorFlow, PyTorch, safetensors
   event_writing       scalars/s into one event file: ours, PyTorch, tensorboardX, TensorFlow
+  export_speed        10^7 scalars to CSV, beside tbparse
+  verify_speed        GB/s of verify for logs of several kinds, beside TensorBoard's own file loader
+  inspect_speed       5,000 runs, and 10^7 points of one file, beside EventAccumulator and tensorboard --inspect
   start_up            how soon each program answers, and an evaluation begins after its checkpoint appears
 
 A peer that is not installed is named as missing; the rest runs. Figures of one machine compare only within one run.
@@ -18,6 +21,7 @@ import sys
 
 import checkpoint_speed
 import event_writing
+import log_reading_speed
 import programs
 import resnet32_accuracy
 import resnet32_speed
@@ -41,7 +45,9 @@ def train_step(options):
 BENCHMARKS = {"train_step": train_step, "resnet32_speed": resnet32_speed.run,
               "resnet32_accuracy": resnet32_accuracy.run, "start_up": start_up.run,
               "strategy_agreement": strategy_agreement.run, "checkpoint_speed": checkpoint_speed.run,
-              "event_writing": event_writing.run}
+              "event_writing": event_writing.run,
+              "export_speed": log_reading_speed.export_speed, "verify_speed": log_reading_speed.verify_speed,
+              "inspect_speed": log_reading_speed.inspect_speed}
 
 
 def main():
@@ -63,6 +69,9 @@ def main():
     accuracy.add_argument("--seeds", type=int, default=2, help="trainings of each side (2)")
     parser.add_argument("--agreement-seeds", type=int, default=4, help="strategy_agreement: trainings of each (4)")
     parser.add_argument("--checkpoint-rounds", type=int, default=5, help="checkpoint_speed: (5)")
+    logs = parser.add_argument_group("export_speed, verify_speed, inspect_speed")
+    logs.add_argument("--points", type=int, default=10_000_000, help="of the large file (10000000)")
+    logs.add_argument("--log-bytes", type=int, default=10**9, help="of each log that is verified (1000000000)")
     options = parser.parse_args()
     done = [BENCHMARKS[name](options) for name in BENCHMARKS if not options.only or name in options.only]
     sys.exit(0 if any(done) else 1)
