@@ -24,7 +24,7 @@ static const struct { const char *light, *dark, *dash; } styles[COLOURS] = {
 };
 
 struct frame { /* of one plot: where it stands and what it spans */
-    double left, top, width, height, x0, x1, y0, y1;
+    double left, top, width, height, x0, x1, y0, y1; /* y as picture_scale() has it */
 };
 
 /* ---- text ------------------------------------------------------------------------------------------------------ */
@@ -77,11 +77,11 @@ static void time_text(double v, double span, char *out, size_t size)
     strftime(out, size, span > 2 * 86400 ? "%d %b" : span > 300 ? "%H:%M" : "%H:%M:%S", &tm);
 }
 
-static void axis_text(const struct picture *p, double v, double span, char *out, size_t size)
+void picture_axis_text(enum picture_axis axis, double v, double span, char *out, size_t size)
 {
-    if (p->axis == PICTURE_STEP)
+    if (axis == PICTURE_STEP)
         step_text(v, out, size);
-    else if (p->axis == PICTURE_WALL)
+    else if (axis == PICTURE_WALL)
         time_text(v, span, out, size);
     else if (span > 3 * 3600)
         snprintf(out, size, "%.4g h", v / 3600);
@@ -94,7 +94,7 @@ static void axis_text(const struct picture *p, double v, double span, char *out,
 /* ---- scales ---------------------------------------------------------------------------------------------------- */
 
 /* 1, 2 or 5 times a power of ten, so that at most `most` ticks fit in span; for time, whole minutes, hours, days. */
-static double tick_step(double span, int most, int is_time)
+double picture_tick_step(double span, int most, int is_time)
 {
     static const double times[] = { 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
                                     86400 };
@@ -109,9 +109,28 @@ static double tick_step(double span, int most, int is_time)
 }
 
 /* What can be placed: beyond 1e300 even differences overflow. */
-static int placeable(double x, double y)
+int picture_placeable(double x, double y)
 {
     return fabs(x) < 1e300 && fabs(y) < 1e300; /* no NaN either */
+}
+
+enum picture_axis picture_axis_of(const char *word)
+{
+    return !strcmp(word, "wall") ? PICTURE_WALL : !strcmp(word, "step") ? PICTURE_STEP : PICTURE_RELATIVE;
+}
+
+double picture_scale(const struct picture *p, double y)
+{
+    return !p->log_y ? y : y > 0 ? log10(y) : NAN;
+}
+
+double picture_smooth(struct picture_average *a, double y)
+{
+    if (!isfinite(y))
+        return y;
+    a->sum = a->sum * a->smoothing + (1 - a->smoothing) * y;
+    a->weight = a->weight * a->smoothing + (1 - a->smoothing);
+    return a->sum / a->weight;
 }
 
 static double place_x(const struct frame *f, double x)
@@ -125,7 +144,7 @@ static double place_y(const struct frame *f, double y)
 }
 
 /* What the finite points span, with some air above and below. */
-static void span(const struct picture_panel *panel, struct frame *f)
+static void span(const struct picture *p, const struct picture_panel *panel, struct frame *f)
 {
     int any = 0;
     double air;
@@ -136,7 +155,8 @@ static void span(const struct picture_panel *panel, struct frame *f)
         for (size_t k = 0; k < panel->curves[i].count; k++) {
             struct picture_point q = panel->curves[i].points[k];
 
-            if (!placeable(q.x, q.y))
+            q.y = picture_scale(p, q.y);
+            if (!picture_placeable(q.x, q.y))
                 continue;
             if (!any++) {
                 f->x0 = f->x1 = q.x;
@@ -154,7 +174,7 @@ static void span(const struct picture_panel *panel, struct frame *f)
     }
     air = f->y1 - f->y0 > fabs(f->y1) * 1e-9 ? (f->y1 - f->y0) * 0.06 : fabs(f->y1) * 0.1 + 1e-30;
     /* A quantity that never was negative does not look as if it could be. */
-    f->y0 = f->y0 >= 0 && f->y0 - air < 0 ? 0 : f->y0 - air;
+    f->y0 = !p->log_y && f->y0 >= 0 && f->y0 - air < 0 ? 0 : f->y0 - air;
     f->y1 += air;
 }
 
@@ -163,19 +183,25 @@ static void span(const struct picture_panel *panel, struct frame *f)
 static void draw_axes(struct buffer *b, const struct picture *p, const struct frame *f)
 {
     static const char *const names[] = { "step", "time (UTC)", "time since the run's first point" };
-    double step = tick_step(f->y1 - f->y0, TICKS, 0);
+    double step = picture_tick_step(f->y1 - f->y0, TICKS, 0);
     char text[64];
+
+    if (p->log_y && f->y1 - f->y0 > 2 && step < 1) /* powers of ten where there are some */
+        step = 1;
 
     for (int i = 0; i < TICKS_MOST; i++) {
         double at = (ceil(f->y0 / step) + i) * step, y = place_y(f, at);
 
         if (!(at <= f->y1))
             break;
-        snprintf(text, sizeof text, "%.6g", at == 0 ? 0 : at);
+        if (p->log_y)
+            snprintf(text, sizeof text, "%.3g", pow(10, at));
+        else
+            snprintf(text, sizeof text, "%.6g", at == 0 ? 0 : at);
         buffer_format(b, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text class=\"tick\" x=\"%.1f\" y=\"%.1f\" "
                       "text-anchor=\"end\">%s</text>\n", f->left, y, f->left + f->width, f->left - 8, y + 4, text);
     }
-    step = tick_step(f->x1 - f->x0, TICKS, p->axis != PICTURE_STEP);
+    step = picture_tick_step(f->x1 - f->x0, TICKS, p->axis != PICTURE_STEP);
     if (p->axis == PICTURE_STEP && step < 1)
         step = 1;
     for (int i = 0; i < TICKS_MOST; i++) {
@@ -183,7 +209,7 @@ static void draw_axes(struct buffer *b, const struct picture *p, const struct fr
 
         if (!(at <= f->x1))
             break;
-        axis_text(p, at, f->x1 - f->x0, text, sizeof text);
+        picture_axis_text(p->axis, at, f->x1 - f->x0, text, sizeof text);
         buffer_format(b, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/><text class=\"tick\" x=\"%.1f\" y=\"%.1f\" "
                       "text-anchor=\"middle\">%s</text>\n", x, f->top + f->height, x, f->top + f->height + 18, text);
     }
@@ -232,7 +258,7 @@ static void pen_to(struct pen *pen, double x, double y)
 {
     long column;
 
-    if (!placeable(x, y)) {
+    if (!picture_placeable(x, y)) {
         pen_flush(pen);
         pen->down = 0;
         return;
@@ -254,40 +280,27 @@ static void pen_to(struct pen *pen, double x, double y)
         }
 }
 
-/* smoothing: an exponential moving average, corrected for its start, as TensorBoard's page draws it. */
-static void draw_line(struct buffer *b, const struct frame *f, const struct picture_curve *c, double smoothing,
-                      const char *class)
+static void draw_line(struct buffer *b, const struct picture *p, const struct frame *f, const struct picture_curve *c,
+                      double smoothing, const char *class)
 {
     struct pen pen = { .out = b, .frame = f, .column = -1 };
-    double average = 0, weight = 0;
+    struct picture_average average = { smoothing, 0, 0 };
 
     buffer_format(b, "<path class=\"%s c%zu\" d=\"", class, c->run % COLOURS);
-    for (size_t i = 0; i < c->count; i++) {
-        double y = c->points[i].y;
-
-        if (isfinite(y)) {
-            average = average * smoothing + (1 - smoothing) * y;
-            weight = weight * smoothing + (1 - smoothing);
-            y = average / weight;
-        }
-        pen_to(&pen, c->points[i].x, y);
-    }
+    for (size_t i = 0; i < c->count; i++)
+        pen_to(&pen, c->points[i].x, picture_scale(p, picture_smooth(&average, c->points[i].y)));
     pen_flush(&pen);
     buffer_append_text(b, "\"/>\n");
 }
 
-struct summary {
-    const struct picture_point *last, *best; /* NULL: no finite value */
-};
-
-static struct summary summary_of(const struct picture_curve *c, int lower)
+struct picture_summary picture_summary_of(const struct picture_curve *c, int lower)
 {
-    struct summary s = { NULL, NULL };
+    struct picture_summary s = { NULL, NULL };
 
     for (size_t i = 0; i < c->count; i++) {
         const struct picture_point *q = &c->points[i];
 
-        if (!placeable(q->x, q->y))
+        if (!picture_placeable(q->x, q->y))
             continue;
         s.last = q;
         if (!s.best || (lower ? q->y < s.best->y : q->y > s.best->y))
@@ -300,15 +313,18 @@ static struct summary summary_of(const struct picture_curve *c, int lower)
 static void draw_marks(struct buffer *b, const struct picture *p, const struct frame *f, const struct picture_curve *c,
                        int lower)
 {
-    struct summary s = summary_of(c, lower);
+    struct picture_summary s = picture_summary_of(c, lower);
     const struct picture_point *points[2] = { s.best, s.last };
 
     for (int i = 0; i < 2 && s.last; i++) {
+        double y = picture_scale(p, points[i]->y);
         char at[64];
 
-        axis_text(p, points[i]->x, f->x1 - f->x0, at, sizeof at);
+        if (isnan(y))
+            continue;
+        picture_axis_text(p->axis, points[i]->x, f->x1 - f->x0, at, sizeof at);
         buffer_format(b, "<circle class=\"%s c%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>", i ? "last" : "best",
-                      c->run % COLOURS, place_x(f, points[i]->x), place_y(f, points[i]->y), i ? "3.2" : "5.5");
+                      c->run % COLOURS, place_x(f, points[i]->x), place_y(f, y), i ? "3.2" : "5.5");
         escape(b, p->runs[c->run], strlen(p->runs[c->run]));
         buffer_format(b, ": %s %.6g at %s</title></circle>\n", i ? "final" : "best", points[i]->y, at);
     }
@@ -322,7 +338,7 @@ static void draw_rows(struct buffer *b, const struct picture *p, const struct pi
 
     for (size_t i = 0; i < panel->count && i < ROWS_MOST; i++, y += ROW) {
         const struct picture_curve *c = &panel->curves[i];
-        struct summary s = summary_of(c, panel->lower_is_better);
+        struct picture_summary s = picture_summary_of(c, panel->lower_is_better);
         char at[64];
 
         buffer_format(b, "<path class=\"line c%zu\" d=\"M%.1f %.1fh26\"/><text class=\"row\" x=\"%.1f\" y=\"%.1f\">",
@@ -330,7 +346,7 @@ static void draw_rows(struct buffer *b, const struct picture *p, const struct pi
         escape(b, p->runs[c->run], strlen(p->runs[c->run]));
         buffer_append_text(b, "</text>");
         if (s.last) {
-            axis_text(p, s.best->x, f->x1 - f->x0, at, sizeof at);
+            picture_axis_text(p->axis, s.best->x, f->x1 - f->x0, at, sizeof at);
             buffer_format(b, "<text class=\"row\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">final "
                           "<tspan class=\"b\">%.5g</tspan></text>", f->left + f->width - 190, y, s.last->y);
             buffer_format(b, "<text class=\"row\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">best "
@@ -348,15 +364,15 @@ static void draw_panel(struct buffer *b, const struct picture *p, const struct p
 {
     struct frame f = { left + LEFT, top + TITLE, PANEL_WIDTH - LEFT - RIGHT, PLOT_HEIGHT, 0, 1, 0, 1 };
 
-    span(panel, &f);
+    span(p, panel, &f);
     buffer_format(b, "<text class=\"title\" x=\"%.1f\" y=\"%.1f\">", f.left, top + 22);
     escape(b, panel->title, panel->title_length);
     buffer_append_text(b, "</text>\n");
     draw_axes(b, p, &f);
     for (size_t i = 0; i < panel->count; i++) {
         if (p->smoothing > 0)
-            draw_line(b, &f, &panel->curves[i], 0, "faint");
-        draw_line(b, &f, &panel->curves[i], p->smoothing, "line");
+            draw_line(b, p, &f, &panel->curves[i], 0, "faint");
+        draw_line(b, p, &f, &panel->curves[i], p->smoothing, "line");
     }
     for (size_t i = 0; i < panel->count; i++)
         draw_marks(b, p, &f, &panel->curves[i], panel->lower_is_better);

@@ -36,7 +36,32 @@ struct picture {
     size_t panel_count;
     enum picture_axis axis;
     double smoothing; /* weight of the past in the moving average, 0 (none) to below 1; the raw curve stays, faint */
+    int log_y;        /* logarithms on the axis of values; what is not above 0 is a gap */
 };
+
+/* The axis that a word of --x means: "step", "wall", "relative". */
+enum picture_axis picture_axis_of(const char *word);
+
+/* For those who draw elsewhere: v on the axis as text; a step between at most `most` ticks over span, in seconds where
+ * is_time; what can be drawn at all. */
+void picture_axis_text(enum picture_axis axis, double v, double span, char *out, size_t size);
+double picture_tick_step(double span, int most, int is_time);
+int picture_placeable(double x, double y);
+
+/* Where a value stands on its axis: itself or its logarithm (base 10), NaN where it has none. */
+double picture_scale(const struct picture *p, double y);
+
+/* A moving average as TensorBoard's page draws it: exponential, corrected for its start; what is not finite passes. */
+struct picture_average {
+    double smoothing, sum, weight; /* smoothing as in struct picture; the others begin as 0 */
+};
+double picture_smooth(struct picture_average *a, double y);
+
+/* Last and best point that can be placed; NULL: none. */
+struct picture_summary {
+    const struct picture_point *last, *best;
+};
+struct picture_summary picture_summary_of(const struct picture_curve *c, int lower_is_better);
 
 /* Appends the document; ask buffer_ok() at the end. */
 void picture_draw(struct buffer *out, const struct picture *p);

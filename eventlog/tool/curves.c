@@ -1,0 +1,251 @@
+#include "eventlog/tool/curves.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+static void begin_file(void *context, const char *path)
+{
+    struct curves *w = context;
+
+    (void)path;
+    scalar_run_begin_file(&w->runs[w->current]);
+}
+
+static void damage(void *context, const struct event_damage *d)
+{
+    struct curves *w = context;
+
+    (void)d;
+    scalar_run_damage(&w->runs[w->current]);
+}
+
+static void restart(void *context)
+{
+    struct curves *w = context;
+
+    scalar_run_restart(&w->runs[w->current]);
+}
+
+static int event(void *context, const struct event *ev, struct error *e)
+{
+    struct curves *w = context;
+
+    return scalar_run_event(&w->runs[w->current], ev, e);
+}
+
+int curves_read(struct curves *w, enum scalar_view view, int by_step, struct error *e)
+{
+    const struct scan_sink sink = { w, begin_file, event, damage, NULL, restart };
+    const struct log_directory *d = &w->scan->directory;
+
+    w->runs = calloc(d->count + 1, sizeof *w->runs);
+    w->names = calloc(d->count + 1, sizeof *w->names);
+    if (!w->runs || !w->names)
+        return error_set(e, ERR_NOMEM, "out of memory for %zu runs", d->count);
+    for (size_t i = 0; i < d->count; i++) {
+        struct scalar_run *r = &w->runs[w->count];
+        int rc = OK;
+
+        if (!scan_run_wanted(w->scan, d->runs[i].name))
+            continue;
+        w->names[w->count] = d->runs[i].name;
+        w->current = w->count++;
+        scalar_run_init(r, view, 0, 1);
+        rc = scan_run(w->scan, &d->runs[i], &sink, e);
+        scalar_run_finish(r);
+        scalar_run_sort(r);
+        for (size_t k = 0; k < r->count && rc == OK && by_step; k++)
+            rc = scalar_series_sort(&r->series[k], e);
+        if (rc != OK)
+            return rc;
+    }
+    return OK;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const struct curves_tag *x = a, *y = b;
+    size_t n = x->length < y->length ? x->length : y->length;
+    int c = memcmp(x->text, y->text, n);
+
+    return c ? c : (x->length > y->length) - (x->length < y->length);
+}
+
+/* The tags to be shown: with --tag all that match, else those that all runs have, else all. */
+int curves_choose_tags(struct curves *w, struct error *e)
+{
+    size_t n = 0, kept = 0, common = 0;
+
+    for (size_t i = 0; i < w->count; i++)
+        n += w->runs[i].count;
+    if (!(w->tags = malloc((n + 1) * sizeof *w->tags)))
+        return error_set(e, ERR_NOMEM, "out of memory for %zu tags", n);
+    n = 0;
+    for (size_t i = 0; i < w->count; i++)
+        for (size_t k = 0; k < w->runs[i].count; k++)
+            if (w->runs[i].series[k].count && scan_tag_wanted(w->scan, w->runs[i].series[k].tag))
+                w->tags[n++] = (struct curves_tag){ w->runs[i].series[k].tag, w->runs[i].series[k].tag_length, 1 };
+    qsort(w->tags, n, sizeof *w->tags, by_text);
+    for (size_t i = 0; i < n; i++)
+        if (kept && !by_text(&w->tags[kept - 1], &w->tags[i]))
+            w->tags[kept - 1].runs++;
+        else
+            w->tags[kept++] = w->tags[i];
+    for (size_t i = 0; i < kept; i++)
+        common += w->tags[i].runs == w->count;
+    if (!w->scan->tags.count && common) {
+        n = 0;
+        for (size_t i = 0; i < kept; i++)
+            if (w->tags[i].runs == w->count)
+                w->tags[n++] = w->tags[i];
+        kept = n;
+    }
+    w->tag_count = kept;
+    return OK;
+}
+
+const struct scalar_series *curves_series(const struct curves *w, size_t run, const struct curves_tag *tag)
+{
+    for (size_t i = 0; i < w->runs[run].count; i++) {
+        const struct scalar_series *s = &w->runs[run].series[i];
+
+        if (s->tag_length == tag->length && !memcmp(s->tag, tag->text, tag->length))
+            return s->count ? s : NULL;
+    }
+    return NULL;
+}
+
+static int matches(const struct option_list *globs, const char *text)
+{
+    for (size_t i = 0; i < globs->count; i++)
+        if (!fnmatch(globs->items[i], text, 0))
+            return 1;
+    return 0;
+}
+
+/* Whether less is better, from the words people put into tags. */
+int curves_lower_is_better(const struct curves *w, const char *tag)
+{
+    static const char *const words[] = { "loss", "error", "err", "perplexity", "entropy", "rmse", "mse", "mae", "wer",
+                                         "cer", "seconds", "latency", "staleness" };
+
+    if (matches(&w->lower, tag) || matches(&w->higher, tag))
+        return !matches(&w->higher, tag);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *at = strstr(tag, words[i]);
+        size_t n = strlen(words[i]);
+
+        /* A short word counts only where it stands alone: not "answer" for "wer". */
+        if (at && (n > 4 || ((at == tag || strchr("/_-. ", at[-1])) && (!at[n] || strchr("/_-. 0123456789", at[n])))))
+            return 1;
+    }
+    return 0;
+}
+
+/* ---- as a picture
+ * --------------------------------------------------------------------------------------------------- */
+
+static double first_wall_time(const struct scalar_run *r)
+{
+    double first = INFINITY;
+
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t k = 0; k < r->series[i].count; k++)
+            first = fmin(first, r->series[i].points[k].wall_time);
+    return first;
+}
+
+/* The curve of a series: of several points at one step the last counts. */
+static size_t curve(const struct scalar_series *s, enum picture_axis axis, double start, struct picture_point *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct scalar_point *p = &s->points[i];
+
+        if (axis == PICTURE_STEP && i + 1 < s->count && s->points[i + 1].step == p->step)
+            continue;
+        out[n].x = axis == PICTURE_STEP ? (double)p->step : p->wall_time - (axis == PICTURE_WALL ? 0 : start);
+        out[n++].y = p->value;
+    }
+    return n;
+}
+
+int curves_picture_new(struct curves_picture *p, const struct curves *w, enum picture_axis axis, size_t most,
+                       struct error *e)
+{
+    size_t points = 0, panels = w->tag_count < most ? w->tag_count : most, used = 0, drawn = 0;
+
+    *p = (struct curves_picture){ .panels = calloc(panels + 1, sizeof *p->panels) };
+    p->curves = calloc(panels * w->count + 1, sizeof *p->curves);
+    p->starts = calloc(w->count + 1, sizeof *p->starts);
+    p->picture = (struct picture){ .runs = w->names, .run_count = w->count, .panels = p->panels,
+                                   .panel_count = panels, .axis = axis };
+    for (size_t i = 0; i < w->count; i++)
+        for (size_t k = 0; k < w->runs[i].count; k++)
+            points += w->runs[i].series[k].count;
+    p->points = malloc((points + 1) * sizeof *p->points);
+    if (!p->panels || !p->curves || !p->starts || !p->points)
+        return error_set(e, ERR_NOMEM, "out of memory for a picture of %zu points", points);
+    for (size_t i = 0; i < w->count; i++)
+        p->starts[i] = first_wall_time(&w->runs[i]);
+    for (size_t i = 0; i < panels; i++) {
+        struct picture_panel *panel = &p->panels[i];
+
+        *panel = (struct picture_panel){ w->tags[i].text, w->tags[i].length, p->curves + drawn, 0,
+                                         curves_lower_is_better(w, w->tags[i].text) };
+        for (size_t k = 0; k < w->count; k++) {
+            const struct scalar_series *s = curves_series(w, k, &w->tags[i]);
+            struct picture_point *at = p->points + used;
+
+            if (!s)
+                continue;
+            p->curves[drawn] = (struct picture_curve){ k, at, curve(s, axis, p->starts[k], at) };
+            used += p->curves[drawn++].count;
+            panel->count++;
+        }
+    }
+    if (panels < w->tag_count)
+        log_line(&w->scan->log, "%zu tags, the first %zu are drawn; --tag chooses", w->tag_count, panels);
+    return OK;
+}
+
+void curves_picture_release(struct curves_picture *p)
+{
+    free(p->panels);
+    free(p->curves);
+    free(p->starts);
+    free(p->points);
+}
+
+int curves_print_svg(const struct curves *w, const struct picture *style, struct output *out, struct error *e)
+{
+    struct curves_picture p;
+    struct buffer b = BUFFER_EMPTY;
+    int rc = curves_picture_new(&p, w, style->axis, CURVES_PANELS_MOST, e);
+
+    p.picture.smoothing = style->smoothing;
+    p.picture.log_y = style->log_y;
+    if (rc == OK) {
+        picture_draw(&b, &p.picture);
+        if (!buffer_ok(&b))
+            rc = error_set(e, ERR_NOMEM, "out of memory for a picture");
+        output_bytes(out, buffer_text(&b), b.length);
+    }
+    buffer_release(&b);
+    curves_picture_release(&p);
+    return rc;
+}
+
+void curves_release(struct curves *w)
+{
+    for (size_t i = 0; i < w->count; i++)
+        scalar_run_release(&w->runs[i]);
+    free(w->runs);
+    free(w->names);
+    free(w->tags);
+}
