@@ -10,6 +10,7 @@
     ROW(tags, "tags", "the series of a log, their plugins, names and descriptions") \
     ROW(hparams, "hparams", "the hyperparameters of the runs, long or as a table with metrics") \
     ROW(compare, "compare", "runs beside each other: a table, or the curves as an SVG picture") \
+    ROW(plot, "plot", "curves in the terminal, or as an SVG picture") \
     ROW(verify, "verify", "what TensorBoard would drop, hide or stumble over: every record, every rule") \
     ROW(repair, "repair", "a damaged event file as a sound one") \
     ROW(tail, "tail", "the newest points, and with -f those that come") \

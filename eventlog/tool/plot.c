@@ -1,0 +1,208 @@
+/* eventlog plot: curves in the terminal, or as an SVG picture. */
+#include "base/json.h"
+#include "eventlog/tool/chart.h"
+#include "eventlog/tool/command.h"
+#include "eventlog/tool/curves.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { TAGS_MOST = 12, COLUMNS = 80, ROWS = 16 };
+
+struct plot {
+    struct scan scan;
+    struct curves curves;
+    const char *output, *view, *x, *color;
+    double smoothing;
+    int64_t width, height;
+    int json, force, log_y, ascii;
+};
+
+static int ends_in(const char *path, const char *ending)
+{
+    size_t n = path ? strlen(path) : 0, m = strlen(ending);
+
+    return n > m && !strcmp(path + n - m, ending);
+}
+
+/* The terminal's width, COLUMNS, or 80. */
+static int columns_of(const struct plot *p)
+{
+    const char *text = getenv("COLUMNS");
+    int columns = text ? atoi(text) : 0;
+    struct winsize size;
+
+    if (p->width)
+        return (int)p->width;
+    if (!p->output && ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col)
+        return size.ws_col;
+    return columns > 0 ? columns : COLUMNS;
+}
+
+static int coloured(const struct plot *p)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    if (strcmp(p->color, "auto") != 0)
+        return !strcmp(p->color, "always");
+    return !p->output && isatty(1) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
+static struct chart chart_of(const struct plot *p)
+{
+    struct chart chart = { columns_of(p), (int)p->height, p->ascii, coloured(p) };
+
+    /* Braille needs UTF-8; only the kind of characters is taken from the locale, so that numbers keep their points. */
+    if (!p->output && !p->ascii && setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        chart.ascii = 1;
+    return chart;
+}
+
+/* The curves as they are drawn: smoothed values, every point. */
+static void print_json(const struct picture *p, struct output *out)
+{
+    static const char *const axes[] = { "step", "wall", "relative" };
+    struct buffer b = BUFFER_EMPTY;
+
+    buffer_format(&b, "{\"type\":\"plot\",\"version\":1,\"x\":\"%s\",\"smoothing\":", axes[p->axis]);
+    json_double(&b, p->smoothing);
+    buffer_append_text(&b, ",\"curves\":[");
+    for (size_t i = 0, first = 1; i < p->panel_count; i++)
+        for (size_t k = 0; k < p->panels[i].count; k++, first = 0) {
+            const struct picture_curve *c = &p->panels[i].curves[k];
+            struct picture_average average = { p->smoothing, 0, 0 };
+
+            buffer_append_text(&b, first ? "\n{\"run\":" : ",\n{\"run\":");
+            json_text(&b, p->runs[c->run]);
+            buffer_append_text(&b, ",\"tag\":");
+            json_span(&b, p->panels[i].title, p->panels[i].title_length, 0);
+            buffer_append_text(&b, ",\"points\":[");
+            for (size_t n = 0; n < c->count; n++) {
+                buffer_append_text(&b, n ? ",[" : "[");
+                if (p->axis == PICTURE_STEP)
+                    buffer_format(&b, "%.0f", c->points[n].x);
+                else
+                    json_double(&b, c->points[n].x);
+                buffer_append_byte(&b, ',');
+                json_double(&b, picture_smooth(&average, c->points[n].y));
+                buffer_append_byte(&b, ']');
+            }
+            buffer_append_text(&b, "]}");
+            output_bytes(out, buffer_text(&b), b.length);
+            buffer_clear(&b);
+        }
+    buffer_append_text(&b, "]}\n");
+    output_bytes(out, buffer_text(&b), b.length);
+    buffer_release(&b);
+}
+
+static int print_text(const struct plot *p, const struct picture *style, struct output *out, struct error *e)
+{
+    struct chart chart = chart_of(p);
+    struct curves_picture picture;
+    struct buffer b = BUFFER_EMPTY;
+    int rc = curves_picture_new(&picture, &p->curves, style->axis, p->json ? SIZE_MAX : TAGS_MOST, e);
+
+    picture.picture.smoothing = style->smoothing;
+    picture.picture.log_y = style->log_y;
+    if (rc == OK && p->json)
+        print_json(&picture.picture, out);
+    else if (rc == OK)
+        chart_draw(&b, &picture.picture, &chart);
+    if (rc == OK && !buffer_ok(&b))
+        rc = error_set(e, ERR_NOMEM, "out of memory for a chart");
+    output_bytes(out, buffer_text(&b), b.length);
+    buffer_release(&b);
+    curves_picture_release(&picture);
+    return rc;
+}
+
+static int plot(struct plot *p, struct error *e)
+{
+    enum scalar_view view = !strcmp(p->view, "tensorboard") ? SCALAR_VIEW_TENSORBOARD
+                            : !strcmp(p->view, "session")   ? SCALAR_VIEW_SESSION
+                                                            : SCALAR_VIEW_ALL;
+    struct picture style = { .axis = picture_axis_of(p->x), .smoothing = p->smoothing, .log_y = p->log_y };
+    struct output *out;
+    int rc = curves_read(&p->curves, view, style.axis == PICTURE_STEP, e);
+
+    if (rc == OK)
+        rc = curves_choose_tags(&p->curves, e);
+    if (rc == OK && !p->curves.tag_count && !p->json) {
+        log_line(&p->scan.log, "no points matched; nothing to draw");
+        return OK;
+    }
+    if (rc != OK || (rc = output_open(&out, p->output, p->force, e)) != OK)
+        return rc;
+    rc = ends_in(p->output, ".svg") && !p->json ? curves_print_svg(&p->curves, &style, out, e)
+                                                : print_text(p, &style, out, e);
+    if (rc != OK) {
+        output_close(out, 0, NULL);
+        return rc;
+    }
+    return output_close(out, 1, e);
+}
+
+int command_plot(int argc, char **argv)
+{
+    struct plot p = { .view = "all", .x = "step", .color = "auto", .height = ROWS };
+    struct option table[] = {
+        { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", "these tags, a chart each; may be repeated (default: "
+          "those that all runs have)", NULL, 0, 0, 0 },
+        { OPTION_LIST, 0, "run", &p.scan.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
+        { OPTION_CHOICE, 0, "x", &p.x, NULL, "what the curves run over (default step)", "step|wall|relative", 0, 0, 0 },
+        { OPTION_DOUBLE, 0, "smoothing", &p.smoothing, "W", "draw a moving average with this weight of the past, 0 to "
+          "0.999, as TensorBoard's page does (default 0: none)", NULL, 0, 0.999, 0 },
+        { OPTION_FLAG, 0, "log-y", &p.log_y, NULL, "values on a logarithmic scale; those that are not above 0 are gaps",
+          NULL, 0, 0, 0 },
+        { OPTION_INT, 0, "width", &p.width, "N", "characters (default: the terminal's, else COLUMNS, else 80)", NULL,
+          CHART_COLUMNS_LEAST, CHART_COLUMNS_MOST, 0 },
+        { OPTION_INT, 0, "height", &p.height, "N", "rows of a chart (default 16)", NULL, CHART_ROWS_LEAST,
+          CHART_ROWS_MOST, 0 },
+        { OPTION_FLAG, 0, "ascii", &p.ascii, NULL, "no braille (default where the locale is not UTF-8)", NULL, 0, 0,
+          0 },
+        { OPTION_CHOICE, 0, "color", &p.color, NULL, "default auto: on a terminal, unless NO_COLOR is set",
+          "auto|always|never", 0, 0, 0 },
+        { OPTION_CHOICE, 0, "view", &p.view, NULL, "every point; what TensorBoard would show; or what restarts meant "
+          "(default all)", "all|tensorboard|session", 0, 0, 0 },
+        { OPTION_TEXT, 'o', "output", &p.output, "FILE", "to FILE; a name ending in .svg draws a picture, as 'eventlog "
+          "compare' does", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 'f', "force", &p.force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "json", &p.json, NULL, "the curves' points as JSON, smoothed", NULL, 0, 0, 0 },
+        { OPTION_LIST, 0, "lower", &p.curves.lower, "GLOB", "tags of which less is better (default: by words as loss, "
+          "error)", NULL, 0, 0, 0 },
+        { OPTION_LIST, 0, "higher", &p.curves.higher, "GLOB", "tags of which more is better (default: the others)",
+          NULL, 0, 0, 0 },
+    };
+    const struct options options = {
+        .program = "eventlog plot", .usage = "[OPTION...] PATH...",
+        .summary = "Draws scalar series in the terminal: a chart for each tag, a curve for each run, with axes and a "
+                   "legend that tells the last and the best value. Of several points at one step the last counts. "
+                   "Status 1: nothing to draw, or damage; 2: usage or I/O.",
+        .examples = "  eventlog plot logs --tag loss --smoothing 0.6\n"
+                    "  watch -c eventlog plot --color always logs/train\n"
+                    "  eventlog plot logs --x relative --log-y -o loss.svg\n",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which log?",
+    };
+    struct error e = { 0 };
+    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+
+    log_init(&p.scan.log, options.program, 2);
+    if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc != OK)
+        return scan_fail(&p.scan, &e);
+    p.curves.scan = &p.scan;
+    if ((status = scan_open(&p.scan, options.program, argv + 1, (size_t)count)) != EXIT_DONE)
+        return status;
+    rc = plot(&p, &e);
+    status = rc == OK ? scan_status(&p.scan, p.curves.tag_count > 0) : scan_fail(&p.scan, &e);
+    curves_release(&p.curves);
+    scan_close(&p.scan);
+    return status;
+}
