@@ -115,6 +115,7 @@ int evaluation_lock_parse(const char *text, size_t n, struct evaluation_lock *ou
     take_text(object, "host", out->host, sizeof out->host);
     take_text(object, "boot", out->boot, sizeof out->boot);
     take_text(object, "tags", out->tags, sizeof out->tags);
+    take_text(object, "pattern", out->pattern, sizeof out->pattern);
     take_text(object, "why", out->why, sizeof out->why);
     take_text(object, "checkpoint_dir", out->checkpoint_directory, sizeof out->checkpoint_directory);
     take_text(object, "eval_dir", out->eval_directory, sizeof out->eval_directory);
@@ -146,6 +147,8 @@ static void format(const struct evaluation_lock *l, struct buffer *b)
     buffer_append_text(b, ",\"since\":");
     json_double(b, l->since);
     field(b, "checkpoint_dir", l->checkpoint_directory);
+    if (*l->pattern)
+        field(b, "pattern", l->pattern);
     field(b, "eval_dir", l->eval_directory);
     if (*l->tags)
         field(b, "tags", l->tags);
@@ -217,7 +220,7 @@ static void absolute(const char *path, char out[PATH_MAX])
 }
 
 static void describe_self(struct evaluation_lock *l, const char *path, const char *checkpoint_directory,
-                          const char *tags)
+                          const char *pattern, const char *tags)
 {
     char directory[PATH_MAX], state;
     char *slash;
@@ -232,6 +235,7 @@ static void describe_self(struct evaluation_lock *l, const char *path, const cha
     read_boot(l->boot, sizeof l->boot);
     l->since = clock_wall();
     snprintf(l->tags, sizeof l->tags, "%s", tags ? tags : "");
+    snprintf(l->pattern, sizeof l->pattern, "%s", pattern ? pattern : "");
     absolute(checkpoint_directory, l->checkpoint_directory);
     snprintf(directory, sizeof directory, "%s", path);
     if ((slash = strrchr(directory, '/')))
@@ -247,8 +251,9 @@ static int refuse(const char *path, const struct evaluation_lock *by, enum evalu
                      by->host, state == LOCK_ELSEWHERE ? "; if it is gone, --take-over takes its place" : "");
 }
 
-int evaluation_lock_take(const char *path, const char *checkpoint_directory, const char *tags, int take_over, int *fd,
-                         struct evaluation_lock *before, enum evaluation_lock_state *was, struct error *e)
+int evaluation_lock_take(const char *path, const char *checkpoint_directory, const char *pattern, const char *tags,
+                         int take_over, int *fd, struct evaluation_lock *before, enum evaluation_lock_state *was,
+                         struct error *e)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     struct evaluation_lock self;
@@ -272,7 +277,7 @@ int evaluation_lock_take(const char *path, const char *checkpoint_directory, con
             *was = *was == LOCK_ENDED || *was == LOCK_DEAD ? LOCK_NONE : LOCK_ALIVE;
         return refuse(path, before, *was, e);
     }
-    describe_self(&self, path, checkpoint_directory, tags);
+    describe_self(&self, path, checkpoint_directory, pattern, tags);
     if (!write_text(f, &self)) {
         error_system(e, "%s: cannot write the lock file", path);
         close(f);

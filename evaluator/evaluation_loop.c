@@ -17,6 +17,10 @@ static void read_signals(struct evaluation_loop *l)
     unsigned char number;
 
     while (read(l->signal_fd, &number, 1) == 1) {
+        if (number == SIGHUP) {
+            l->hangup = 1;
+            continue;
+        }
         l->signals++;
         if (l->signals == 1)
             log_line(l->log, "%s: ending after the checkpoint in hand; a second signal stops at once",
@@ -145,9 +149,10 @@ static void say_status(struct evaluation_loop *l)
 }
 
 /* Until a directory changes, the runner or a signal has news, or something is due. */
-static int wait_for_news(struct evaluation_loop *l, struct pollfd *fds, struct error *e)
+static int wait_for_news(struct evaluation_loop *l, struct error *e)
 {
     double wait = l->runner->due ? l->runner->due(l->runner->context) : INFINITY;
+    struct pollfd *fds = l->fds;
     nfds_t count = 0;
 
     fds[count++] = (struct pollfd){ .fd = l->signal_fd, .events = POLLIN };
@@ -156,6 +161,8 @@ static int wait_for_news(struct evaluation_loop *l, struct pollfd *fds, struct e
         fds[count++] = (struct pollfd){ .fd = evaluation_watch_descriptor(l->watches[i]), .events = POLLIN };
         wait = fmin(wait, evaluation_watch_due(l->watches[i]));
     }
+    if (l->set && !l->signals)
+        wait = fmin(wait, evaluation_set_due(l->set));
     if (l->log->terminal && busy(l))
         wait = fmin(wait, 0.1); /* the share that is done moves on */
     if (poll(fds, count, wait > 0 ? (int)ceil(fmin(wait, 1e6) * 1000) : 0) < 0 && errno != EINTR)
@@ -168,16 +175,55 @@ static int all_ended(const struct evaluation_loop *l)
     for (size_t i = 0; i < l->watch_count; i++)
         if (!l->watches[i]->ended)
             return 0;
-    return 1;
+    return !l->set || !evaluation_set_open_ended(l->set);
 }
 
-static int run(struct evaluation_loop *l, struct pollfd *fds, struct error *e)
+static int take_watches(struct evaluation_loop *l, struct error *e)
+{
+    size_t wanted;
+
+    if (l->set)
+        l->watches = evaluation_set_watches(l->set, &l->watch_count);
+    wanted = l->watch_count + 2; /* for signals and the runner */
+    if (wanted > l->fd_count) {
+        struct pollfd *grown = realloc(l->fds, wanted * sizeof *grown);
+
+        if (!grown)
+            return error_set(e, ERR_NOMEM, "no memory for %zu directories", l->watch_count);
+        l->fds = grown;
+        l->fd_count = wanted;
+    }
+    return OK;
+}
+
+/* Directories that come and go; and what a SIGHUP asks for. */
+static int refresh(struct evaluation_loop *l, struct error *e)
+{
+    int rc = OK;
+
+    if (l->set && (l->hangup || evaluation_set_due(l->set) <= 0) &&
+        ((rc = evaluation_set_refresh(l->set, l->hangup, e)) != OK || (rc = take_watches(l, e)) != OK))
+        return rc;
+    if (l->hangup) {
+        l->hangup = 0;
+        for (size_t i = 0; i < l->watch_count; i++)
+            watcher_look_soon(l->watches[i]->watcher);
+        if (l->hung_up)
+            l->hung_up(l->context);
+        log_line(l->log, "SIGHUP: looking at everything again");
+    }
+    return rc;
+}
+
+static int run(struct evaluation_loop *l, struct error *e)
 {
     for (;;) {
         int rc;
 
         read_signals(l);
         collect(l);
+        if (!l->signals && (rc = refresh(l, e)) != OK)
+            return rc;
         if ((rc = tick(l, e)) != OK)
             return rc;
         if (l->signals > 1 && busy(l))
@@ -193,7 +239,7 @@ static int run(struct evaluation_loop *l, struct pollfd *fds, struct error *e)
                 return EVALUATION_LOOP_DONE;
         }
         say_status(l);
-        if ((rc = wait_for_news(l, fds, e)) != OK)
+        if ((rc = wait_for_news(l, e)) != OK)
             return rc;
     }
 }
@@ -226,18 +272,19 @@ static void stop_all(struct evaluation_loop *l)
 
 int evaluation_loop_run(struct evaluation_loop *l, struct error *e)
 {
-    struct pollfd *fds = calloc(l->watch_count + 2, sizeof *fds);
-    int rc;
+    int rc = take_watches(l, e);
 
     l->slots = calloc(l->runner->slots, sizeof *l->slots);
-    if (fds && l->slots) {
-        rc = run(l, fds, e);
+    if (rc == OK && l->slots) {
+        rc = run(l, e);
         log_progress_end(l->log);
         stop_all(l);
-    } else {
+    } else if (rc == OK) {
         rc = error_set(e, ERR_NOMEM, "no memory for %zu evaluations at a time", l->runner->slots);
     }
-    free(fds);
+    free(l->fds);
+    l->fds = NULL;
+    l->fd_count = 0;
     free(l->slots);
     l->slots = NULL;
     return rc;

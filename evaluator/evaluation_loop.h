@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "evaluator/evaluation_set.h"
 #include "evaluator/evaluation_watch.h"
 #include "evaluator/runner.h"
 
@@ -24,9 +25,15 @@ struct evaluation_loop {
     struct evaluation_watch **watches;
     size_t watch_count;
     const struct runner *runner;
-    int signal_fd;               /* gives a byte, its number, for each SIGTERM or SIGINT; not blocking */
+    int signal_fd;               /* gives a byte, its number, for each SIGTERM, SIGINT or SIGHUP; not blocking */
+    struct evaluation_set *set;  /* where the watches come from, asked when they may change; NULL: they stay */
+    void (*hung_up)(void *context); /* called after a SIGHUP, when every directory was told to look; or NULL */
+    void *context;
 
-    int signals;                 /* so many came */
+    int signals;                 /* so many of the first two came */
+    int hangup;                  /* 1: a SIGHUP came and was not answered yet */
+    struct pollfd *fds;          /* to wait with */
+    size_t fd_count;
     struct evaluation_slot *slots; /* one for each of the runner's, while it runs */
 };
 

@@ -2,9 +2,10 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "checkpoint/checkpoint_directory.h"
+#include "evaluator/checkpoint_source.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -145,19 +146,26 @@ static int compare_names(const void *a, const void *b)
 static void count_queued(struct gathered *g)
 {
     struct evaluation_status *s = g->status;
-    struct checkpoint_list list;
+    const char *directory = s->lock.checkpoint_directory;
+    const struct sightings none = { .count = 0 };
+    struct checkpoint_source source;
+    struct checkpoint_rows rows = { NULL, 0, 0 };
+    int fd;
 
     s->queued = -1;
-    if (!*s->lock.checkpoint_directory ||
-        checkpoint_directory_list(s->lock.checkpoint_directory, &list, NULL) != OK)
+    if (!*directory || checkpoint_source_init(&source, *s->lock.pattern ? s->lock.pattern : NULL, NULL, NULL) != OK ||
+        (fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return;
-    s->queued = 0;
-    if (g->name_count)
-        qsort(g->names, g->name_count, sizeof *g->names, compare_names);
-    for (size_t i = 0; i < list.count; i++)
-        s->queued += !g->name_count ||
-                     !bsearch(&list.items[i].name, g->names, g->name_count, sizeof *g->names, compare_names);
-    checkpoint_list_release(&list);
+    if (checkpoint_source_list(&source, directory, fd, &none, 0, &rows, NULL) == OK) {
+        s->queued = 0;
+        if (g->name_count)
+            qsort(g->names, g->name_count, sizeof *g->names, compare_names);
+        for (size_t i = 0; i < rows.count; i++)
+            s->queued += !g->name_count ||
+                         !bsearch(&rows.items[i].name, g->names, g->name_count, sizeof *g->names, compare_names);
+    }
+    checkpoint_rows_release(&rows);
+    close(fd);
 }
 
 static void finish(struct gathered *g)

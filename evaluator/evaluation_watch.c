@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "evaluator/evaluation_lock.h"
 
 #include <errno.h>
@@ -132,9 +133,12 @@ static int take_lock(struct evaluation_watch *w, const char *path, struct error 
 {
     const struct evaluation_watch_settings *s = &w->settings;
     const char *tags = s->tags == evaluation_tags_plain() ? "plain" : s->tags->preset ? s->tags->preset : "default";
+    const struct checkpoint_source *source = &s->watcher.source;
+    const char *pattern = source->has_pattern ? source->pattern.text : NULL;
     enum evaluation_lock_state was;
     struct evaluation_lock before;
-    int rc = evaluation_lock_take(path, s->checkpoint_directory, tags, s->take_over, &w->lock, &before, &was, e);
+    int rc = evaluation_lock_take(path, s->checkpoint_directory, pattern, tags, s->take_over, &w->lock, &before, &was,
+                                  e);
 
     if (rc == OK && (was == LOCK_DEAD || was == LOCK_ELSEWHERE))
         evaluation_watch_say(w, "taking over from process %" PRId64 " on host %s, which %s", before.pid, before.host,
@@ -283,6 +287,7 @@ static int append(struct evaluation_watch *w, const struct ledger_record *r, int
 {
     struct buffer line = BUFFER_EMPTY;
     struct error why = { 0 };
+    size_t name_end;
 
     if (ledger_append(w->ledger, r, &why) != OK)
         return try_later(w, "not recorded", r->checkpoint, signalled, &why, e);
@@ -290,7 +295,15 @@ static int append(struct evaluation_watch *w, const struct ledger_record *r, int
         evaluation_watch_say(w, "%s: recorded now", r->checkpoint);
     w->retry_at = 0;
     if (w->settings.json) {
+        if (w->settings.name) { /* which of several: before the rest of the object */
+            buffer_append_text(&line, "{\"watch\":");
+            json_text(&line, w->settings.name);
+            buffer_append_text(&line, ",");
+        }
+        name_end = line.length;
         ledger_format(r, &line);
+        if (name_end)
+            memmove(line.data + name_end, line.data + name_end + 1, line.length-- - name_end);
         fwrite(buffer_text(&line), 1, line.length, stdout);
         fflush(stdout);
         buffer_release(&line);

@@ -36,10 +36,13 @@ struct command { /* as given on the command line */
     const char *done_file, *tags, *wall_time, *metrics, *best_metric, *best_mode;
     int once, latest_only, forever, strict, retry_failed, json, moving_averages, inotify, tutorial_denominator;
     int take_over;
+    struct option_list watch;
+    const char *watch_file, *watch_tree, *eval_root;
 };
 
 static const char examples[] =
     "  evaluator --checkpoint-dir ckpt --eval-dir logs/run/eval --model resnet32 --data cifar10 --data-dir data\n"
+    "  evaluator --watch mpi=ckpt/mpi --watch ps=ckpt/ps --eval-root runs --model lenet --data fashion-mnist\n"
     "  evaluator status runs\n"
     "  evaluator --checkpoint-dir ckpt --eval-dir eval --model lenet --data fashion-mnist --once --json\n"
     "  evaluator --checkpoint-dir ckpt --eval-dir eval --exec 'python3 evaluate.py {checkpoint}' --jobs 2\n";
@@ -50,6 +53,14 @@ static const struct option table_template[] = {
       .help = "Watch this directory; it need not exist yet. Required." },
     { OPTION_TEXT, .name = "eval-dir", .argument = "DIR",
       .help = "Write the ledger evaluations.jsonl and the event files here; made if missing. Required." },
+    { OPTION_LIST, .name = "watch", .argument = "NAME=DIR", .help = "One of several directories instead, each with its "
+      "own ledger and curves in ROOT/NAME/eval; they are served in turn with one model and data set in memory." },
+    { OPTION_TEXT, .name = "watch-file", .argument = "FILE", .help = "More of them, a NAME=DIR a line; read again at "
+      "SIGHUP, when what is not listed any more is let go." },
+    { OPTION_TEXT, .name = "watch-tree", .argument = "DIR", .help = "All directories below in which there are "
+      "checkpoints, as they appear, named by their path; those that are finished or gone are let go. Ends only at a "
+      "signal, or with --once." },
+    { OPTION_TEXT, .name = "eval-root", .argument = "ROOT", .help = "Where the eval directories of several are." },
     { OPTION_TEXT, .name = "model", .argument = "NAME", .help = "The model the checkpoints are of. Required." },
     { OPTION_TEXT, .name = "data", .argument = "NAME", .help = "Evaluate on the test images of this data set. "
       "Required." },
@@ -156,7 +167,8 @@ static void bind_values(struct option *table, struct command *c)
         { "keep-best", &c->keep_best }, { "patience", &c->patience }, { "metrics", &c->metrics }, { "detail-every", &c->detail_every },
         { "best-metric", &c->best_metric }, { "best-mode", &c->best_mode }, { "best-delta", &c->best_delta },
         { "wall-time", &c->wall_time }, { "json", &c->json },
-        { "take-over", &c->take_over },
+        { "take-over", &c->take_over }, { "watch", &c->watch }, { "watch-file", &c->watch_file },
+        { "watch-tree", &c->watch_tree }, { "eval-root", &c->eval_root },
     };
 
     for (size_t i = 0; i < OPTIONS; i++)
@@ -184,6 +196,11 @@ static int check_name(const char *what, const char *given, const char *const *na
                      near ? near : "", near ? "'? " : "", known);
 }
 
+static int several(const struct command *c)
+{
+    return c->watch.count || c->watch_file || c->watch_tree;
+}
+
 static int check_command(const struct command *c, int positional, char **argv, struct error *e)
 {
     struct stat st;
@@ -191,7 +208,12 @@ static int check_command(const struct command *c, int positional, char **argv, s
 
     if (positional)
         return error_set(e, ERR_ARG, "'%s': only options are taken; see --help", argv[1]);
-    if (!c->checkpoint_directory || !c->eval_directory)
+    if (several(c) ? c->checkpoint_directory || c->eval_directory : c->eval_root != NULL)
+        return error_set(e, ERR_ARG, "--watch, --watch-file and --watch-tree go with --eval-root, --checkpoint-dir "
+                         "with --eval-dir; give one of the two");
+    if (several(c) && !c->eval_root)
+        return error_set(e, ERR_ARG, "--eval-root is missing; see --help");
+    if (!several(c) && (!c->checkpoint_directory || !c->eval_directory))
         return error_set(e, ERR_ARG, "--%s is missing; see --help",
                          c->checkpoint_directory ? "eval-dir" : "checkpoint-dir");
     if (c->exec && (c->model || c->data))
@@ -202,6 +224,8 @@ static int check_command(const struct command *c, int positional, char **argv, s
     if (!c->exec && ((rc = check_name("model", c->model, model_names(), e)) != OK ||
         (rc = check_name("data", c->data, dataset_names(), e)) != OK))
         return rc;
+    if (several(c))
+        return OK;
     if (stat(c->checkpoint_directory, &st) == 0 && !S_ISDIR(st.st_mode))
         return error_set(e, ERR_ARG, "%s: is not a directory", c->checkpoint_directory);
     if (c->once && stat(c->checkpoint_directory, &st) < 0)
@@ -249,7 +273,7 @@ static void on_signal(int number)
 
 static int open_signals(struct error *e)
 {
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, hangup;
     int fds[2];
 
     if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0) {
@@ -259,6 +283,9 @@ static int open_signals(struct error *e)
     signal_pipe = fds[1];
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
+    /* On a terminal it means that the terminal has gone; under nohup that nothing should happen. */
+    if (!isatty(STDERR_FILENO) && sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
     return fds[0];
 }
@@ -317,6 +344,53 @@ static int open_runner(const struct command *c, struct runner *out, struct error
         return command_runner_new(out, &command, e);
     rc = builtin_runner_new(&scorer, &options, e);
     return rc == OK ? thread_runner_new(out, &scorer, e) : rc;
+}
+
+/* The status of several: the worst of them. */
+static int finish_all(const struct evaluation_loop *l, int rc, struct log *log, struct error *e)
+{
+    struct evaluation_set_past past = evaluation_set_past(l->set);
+    int status = past.failed || past.gone ? EXIT_NO : EXIT_DONE;
+
+    if (*e->message)
+        log_line(log, "%s", e->message);
+    *e->message = '\0';
+    for (size_t i = 0; i < l->watch_count; i++) {
+        int one = finish(l->watches[i], rc, log, e);
+
+        status = one > status ? one : status;
+    }
+    return rc < 0 ? EXIT_USAGE : status;
+}
+
+static int work_on_several(const struct command *c, struct log *log)
+{
+    struct checkpoint_source source;
+    struct evaluation_set_options options = { .eval_root = c->eval_root,
+                                              .pairs = c->watch.items, .pair_count = c->watch.count,
+                                              .file = c->watch_file, .tree = c->watch_tree,
+                                              .scan_seconds = c->poll, .inotify = c->inotify };
+    struct runner runner = { 0 };
+    struct evaluation_loop l = { .log = log, .runner = &runner };
+    struct error e = { 0 };
+    int status = EXIT_USAGE, rc;
+
+    if ((l.signal_fd = open_signals(&e)) >= 0 && checkpoint_source_init(&source, c->pattern, c->ready, &e) == OK) {
+        options.settings = settings(c, &source);
+        options.settings.queue_limit = options.settings.queue_limit / (c->watch.count > 8 ? c->watch.count : 8) + 4;
+    }
+    if (!e.code && evaluation_set_open(&l.set, &options, log, &e) == OK &&
+        open_runner(c, &runner, &e) == OK) {
+        malloc_trim(0);
+        rc = evaluation_loop_run(&l, &e);
+        status = finish_all(&l, rc, log, &e);
+    } else {
+        log_line(log, "%s", e.message);
+    }
+    if (runner.free)
+        runner.free(runner.context);
+    evaluation_set_close(l.set);
+    return status;
 }
 
 /* Lock, ledger and watch first, the data and the net after: what comes and goes meanwhile is not missed. */
@@ -381,5 +455,5 @@ int main(int argc, char **argv)
         log_line(&log, "%s", e.message);
         return EXIT_USAGE;
     }
-    return work(&c, &log);
+    return several(&c) ? work_on_several(&c, &log) : work(&c, &log);
 }

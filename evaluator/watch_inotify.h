@@ -1,7 +1,7 @@
 /*
- * watch_inotify.h - says that something changed in one directory, by libinotifytools in a thread of its own. It never
- * says what: whoever listens lists the directory again, so a lost or doubled message does no harm. A directory that
- * is not there (yet, or any more) is tried again every `retry_seconds`.
+ * watch_inotify.h - says that something changed in some directories, by libinotifytools in a thread of its own. It
+ * never says what: whoever listens lists the directory again, so a lost or doubled message does no harm. One that is
+ * not there (yet, or any more) is tried again every `retry_seconds`; then all are watched anew, and all have news.
  *
  * The library keeps its state in globals: one watch_inotify a process at a time, and this is the only file that sees
  * it. start and stop are for one thread; descriptor and take for the same one.
@@ -10,6 +10,8 @@
 #define EVALUATOR_WATCH_INOTIFY_H
 
 #include "base/error.h"
+
+#include <stddef.h>
 
 enum watch_news {           /* bits of what watch_inotify_take() returns */
     WATCH_CHANGED = 1,      /* a file that may matter came, changed, moved or went */
@@ -20,16 +22,16 @@ enum watch_news {           /* bits of what watch_inotify_take() returns */
 
 struct watch_inotify;
 
-/* Tries to watch at once, in the caller's thread: *standing is 1 if the watch stands when this returns, 0 if the
- * directory is not there. ERR_IO: inotify cannot be used here (limits, no kernel support); poll instead. directory is
- * copied. On OK *out is yours until watch_inotify_stop(). */
-int watch_inotify_start(struct watch_inotify **out, const char *directory, double retry_seconds, int *standing,
-                        struct error *e);
+/* Tries to watch at once, in the caller's thread: standing[i] (standing may be NULL) is 1 if that watch stands when
+ * this returns, 0 if the directory is not there. ERR_IO: inotify cannot be used here (limits, no kernel support); poll
+ * instead. count > 0; the paths are copied. On OK *out is yours until watch_inotify_stop(). */
+int watch_inotify_start(struct watch_inotify **out, const char *const *directories, size_t count, double retry_seconds,
+                        int *standing, struct error *e);
 void watch_inotify_stop(struct watch_inotify *w); /* NULL is fine */
 
-/* A descriptor that is readable while there is news. Borrowed. */
-int watch_inotify_descriptor(const struct watch_inotify *w);
-/* The news since the last call, 0 for none. Never blocks. */
-unsigned watch_inotify_take(struct watch_inotify *w);
+/* A descriptor that is readable while there is news of the i-th directory. Borrowed. */
+int watch_inotify_descriptor(const struct watch_inotify *w, size_t i);
+/* The news of it since the last call, 0 for none. Never blocks. */
+unsigned watch_inotify_take(struct watch_inotify *w, size_t i);
 
 #endif

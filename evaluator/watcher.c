@@ -23,6 +23,8 @@ struct watcher {
     struct queue *queue;
     const struct watcher_events *events;
     struct watch_inotify *inotify; /* NULL: poll only */
+    struct watch_inotify *own;     /* the same, where it is not shared */
+    size_t place;                  /* of the directory in it */
     struct sightings sightings;
     int there;                     /* -1: not looked yet */
     double next_poll;              /* monotonic */
@@ -44,7 +46,6 @@ int watcher_open(struct watcher **out, const char *directory, const struct watch
 {
     struct watcher *w = calloc(1, sizeof *w);
     struct error why = { 0 };
-    int standing = 0;
 
     *out = NULL;
     if (!w || !(w->directory = strdup(directory))) {
@@ -57,21 +58,36 @@ int watcher_open(struct watcher **out, const char *directory, const struct watch
     w->there = -1;
     sightings_init(&w->sightings, options->quiet_seconds);
     if (options->inotify &&
-        watch_inotify_start(&w->inotify, directory, options->poll_seconds, &standing, &why) != OK) {
+        watch_inotify_start(&w->own, (const char *const[]){ directory }, 1, options->poll_seconds, NULL, &why) != OK) {
         char sentence[TROUBLE_MAX];
 
         snprintf(sentence, sizeof sentence, "%.300s; looking every %g s instead", why.message, options->poll_seconds);
         say_trouble(w, sentence);
     }
+    w->inotify = w->own;
     *out = w;
     return OK;
+}
+
+void watcher_share_inotify(struct watcher *w, struct watch_inotify *shared, size_t place)
+{
+    watch_inotify_stop(w->own);
+    w->own = NULL;
+    w->inotify = shared;
+    w->place = place;
+    w->next_poll = 0;
+}
+
+void watcher_look_soon(struct watcher *w)
+{
+    w->next_poll = 0;
 }
 
 void watcher_close(struct watcher *w)
 {
     if (!w)
         return;
-    watch_inotify_stop(w->inotify);
+    watch_inotify_stop(w->own);
     sightings_release(&w->sightings);
     free(w->directory);
     free(w);
@@ -79,7 +95,7 @@ void watcher_close(struct watcher *w)
 
 int watcher_descriptor(const struct watcher *w)
 {
-    return w->inotify ? watch_inotify_descriptor(w->inotify) : -1;
+    return w->inotify ? watch_inotify_descriptor(w->inotify, w->place) : -1;
 }
 
 double watcher_due(const struct watcher *w)
@@ -92,7 +108,7 @@ double watcher_due(const struct watcher *w)
 
 int watcher_should_look(struct watcher *w)
 {
-    if (w->inotify && watch_inotify_take(w->inotify))
+    if (w->inotify && watch_inotify_take(w->inotify, w->place))
         return 1;
     return watcher_due(w) <= 0;
 }

@@ -47,6 +47,13 @@ int watcher_open(struct watcher **out, const char *directory, const struct watch
                  struct queue *queue, const struct watcher_events *events, struct error *e);
 void watcher_close(struct watcher *w); /* NULL is fine */
 
+/* From now on the news of the directory comes from a notifier that several share (the library allows one a process),
+ * where it is number `place`; borrowed, NULL: poll only. The next look is due at once. */
+struct watch_inotify;
+void watcher_share_inotify(struct watcher *w, struct watch_inotify *shared, size_t place);
+/* The next look is due at once. */
+void watcher_look_soon(struct watcher *w);
+
 /* Readable when something changed; -1 without inotify. Seconds until the next look is due anyway, 0: now. */
 int watcher_descriptor(const struct watcher *w);
 double watcher_due(const struct watcher *w);

@@ -166,7 +166,7 @@ static int replay_in_place(struct replay *p, const char *eval_directory, const s
 
     if ((rc = file_join(path, sizeof path, eval_directory, "evaluator.lock", e)) != OK ||
         (rc = file_join(work, sizeof work, eval_directory, ".replay", e)) != OK ||
-        (rc = evaluation_lock_take(path, checkpoints, said->tags, 0, &lock, &before, &was, e)) != OK)
+        (rc = evaluation_lock_take(path, checkpoints, said->pattern, said->tags, 0, &lock, &before, &was, e)) != OK)
         return rc;
     if ((rc = replace_events(p, eval_directory, work, e)) == OK)
         remove_directory(work);

@@ -40,11 +40,11 @@ static void expect(struct watch_inotify *w, unsigned wanted)
     unsigned heard = 0;
 
     while ((heard & wanted) != wanted) {
-        struct pollfd fd = { .fd = watch_inotify_descriptor(w), .events = POLLIN };
+        struct pollfd fd = { .fd = watch_inotify_descriptor(w, 0), .events = POLLIN };
 
         assert_true(clock_monotonic() < until);
         poll(&fd, 1, 1000);
-        heard |= watch_inotify_take(w);
+        heard |= watch_inotify_take(w, 0);
     }
 }
 
@@ -70,9 +70,9 @@ static void test_changes(void **state)
 
     (void)state;
     assert_int_equal(mkdir(directory, 0777), 0);
-    assert_int_equal(watch_inotify_start(&w, directory, 0.02, &standing, NULL), OK);
+    assert_int_equal(watch_inotify_start(&w, (const char *[]){ directory }, 1, 0.02, &standing, NULL), OK);
     assert_int_equal(standing, 1);
-    assert_int_equal(watch_inotify_take(w), 0);
+    assert_int_equal(watch_inotify_take(w, 0), 0);
     touch("a.tmp", 1); /* a temporary name: nothing is said, which the next expectation cannot tell; it costs a look */
     file_join(from, sizeof from, directory, "a.tmp", NULL);
     file_join(to, sizeof to, directory, "a.index", NULL);
@@ -97,14 +97,14 @@ static void test_not_there_yet(void **state)
     int standing;
 
     (void)state;
-    assert_int_equal(watch_inotify_start(&w, directory, 0.02, &standing, NULL), OK);
+    assert_int_equal(watch_inotify_start(&w, (const char *[]){ directory }, 1, 0.02, &standing, NULL), OK);
     assert_int_equal(standing, 0);
     assert_int_equal(mkdir(directory, 0777), 0);
     expect(w, WATCH_STANDS);
     watch_inotify_stop(w);
     assert_int_equal(rmdir(directory), 0);
     for (int i = 0; i < 20; i++) { /* stopping at any moment; and none is left behind for the next */
-        assert_int_equal(watch_inotify_start(&w, directory, 0.001, &standing, NULL), OK);
+        assert_int_equal(watch_inotify_start(&w, (const char *[]){ directory }, 1, 0.001, &standing, NULL), OK);
         watch_inotify_stop(w);
     }
     watch_inotify_stop(NULL);
@@ -123,7 +123,7 @@ static void test_parent_moved(void **state)
     file_join(moved, sizeof moved, top, "old", NULL);
     file_join(moved_inner, sizeof moved_inner, moved, "ckpt", NULL);
     assert_int_equal(file_make_directories(inner, NULL), OK);
-    assert_int_equal(watch_inotify_start(&w, inner, 0.02, &standing, NULL), OK);
+    assert_int_equal(watch_inotify_start(&w, (const char *[]){ inner }, 1, 0.02, &standing, NULL), OK);
     assert_int_equal(rename(parent, moved), 0);
     expect(w, WATCH_GONE);
     assert_int_equal(file_make_directories(inner, NULL), OK);

@@ -1,0 +1,186 @@
+"""One evaluator for several directories: named, listed in a file, or those of a tree, as trainings appear and go."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from test_evaluator import DEADLINE, EVALUATOR, WRITER, wait_for
+
+
+class Several:
+    def __init__(self, directory, *arguments, root="runs"):
+        self.root, self.log_path = directory / root, directory / "log"
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                [EVALUATOR, "--eval-root", self.root, "--model", "lenet", "--data", "fashion-mnist", "--num-examples",
+                 "100", *map(str, arguments)], stdout=subprocess.PIPE, stderr=log, text=True)
+
+    def said(self):
+        return self.log_path.read_text()
+
+    def says(self, text):
+        wait_for(lambda: text in self.said() or self.process.poll() is not None, f"'{text}'")
+        assert text in self.said(), self.said()
+
+    def ledger(self, name):
+        path = self.root / name / "eval/evaluations.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def steps(self, name):
+        return [record["step"] for record in self.ledger(name)]
+
+    def waits_for(self, name, wanted):
+        wait_for(lambda: self.steps(name) == wanted or self.process.poll() is not None, f"{wanted} of {name}")
+        assert self.steps(name) == wanted, (self.steps(name), self.said())
+
+    def ends(self, status):
+        self.output, _ = self.process.communicate(timeout=DEADLINE)
+        assert self.process.returncode == status, self.said()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+def write(directory, *arguments):
+    subprocess.run([WRITER, "--directory", directory, *map(str, arguments)], stdout=subprocess.DEVNULL, check=True)
+
+
+def test_named_ones_are_served_in_turn(tmp_path):
+    for name in "abc":
+        write(tmp_path / name, "--last", 1000)
+    with Several(tmp_path, *[x for name in "abc" for x in ("--watch", f"{name}={tmp_path / name}")], "--once",
+                 "--json") as several:
+        several.ends(0)
+    lines = [json.loads(line) for line in several.output.splitlines()]
+    assert len(lines) == 30 and list(lines[0])[:2] == ["watch", "step"]
+    for name in "abc":
+        assert several.steps(name) == list(range(100, 1001, 100))
+        mine = [{k: v for k, v in line.items() if k != "watch"} for line in lines if line["watch"] == name]
+        assert mine == several.ledger(name)
+        assert list((tmp_path / "runs" / name / "eval").glob("events*"))
+    order = [line["watch"] for line in lines]
+    assert all(len(set(order[i:i + 3])) == 3 for i in range(0, 30, 3)), order
+
+
+def test_each_is_heard_of_at_once(tmp_path):
+    """The poll is far away: it is the notifier that all share. One directory comes later, one is moved and made anew."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "c").mkdir()
+    with Several(tmp_path, *[x for name in "abc" for x in ("--watch", f"{name}={tmp_path / name}")], "--forever",
+                 "--poll-interval", 2) as several:
+        several.says(f"watching {tmp_path / 'a'}")
+        several.says(f"b: {tmp_path / 'b'} does not exist yet")
+        write(tmp_path / "c")
+        several.waits_for("c", [100])
+        for step in range(100, 1001, 100):
+            write(tmp_path / "a", "--first", step, "--last", step)
+            several.waits_for("a", list(range(100, step + 1, 100)))
+        late = sorted(record["lag"] for record in several.ledger("a")[1:])
+        print(f"median {1000 * late[len(late) // 2]:.1f} ms, worst {1000 * late[-1]:.1f} ms")
+        assert late[len(late) // 2] < 0.2, late
+        write(tmp_path / "b", "--last", 200)
+        several.waits_for("b", [100, 200])
+        (tmp_path / "c").rename(tmp_path / "c.moved")
+        several.says("c: " + str(tmp_path / "c") + " is gone; waiting for it to come back")
+        write(tmp_path / "c", "--first", 300, "--last", 300)
+        several.waits_for("c", [100, 300])
+        several.process.send_signal(signal.SIGTERM)
+        several.ends(0)
+    assert several.process.returncode == 0
+
+
+def test_file_read_again_at_sighup(tmp_path):
+    for name in "abc":
+        write(tmp_path / name)
+    listed = tmp_path / "list"
+    listed.write_text(f"# trainings\n\n a={tmp_path / 'a'}\nb={tmp_path / 'b'}\r\n")
+    with Several(tmp_path, "--watch-file", listed, "--forever") as several:
+        several.waits_for("a", [100])
+        several.waits_for("b", [100])
+        listed.write_text(f"deep/c={tmp_path / 'c'}\nb={tmp_path / 'b'}\n")
+        several.process.send_signal(signal.SIGHUP)
+        several.waits_for("deep/c", [100])
+        several.says("a: not in the file any more")
+        assert json.loads((tmp_path / "runs/a/eval/evaluator.lock").read_text())["state"] == "ended"
+        write(tmp_path / "a", "--first", 200, "--last", 200)
+        listed.write_text("nonsense\n")
+        several.process.send_signal(signal.SIGHUP)
+        several.says(f"{listed}:1: 'nonsense': NAME=DIR is wanted; going on with what was served before")
+        write(tmp_path / "b", "--first", 200, "--last", 200)
+        several.waits_for("b", [100, 200])
+        listed.write_text(f"a={tmp_path / 'a'}\nb={tmp_path / 'b'}\n")
+        several.process.send_signal(signal.SIGHUP)
+        several.waits_for("a", [100, 200])
+        several.process.send_signal(signal.SIGTERM)
+        several.ends(0)
+    for text, wanted in (("../x=/tmp\n", "is no name"), ("a=x\na=y\n", "there already"), ("=x\n", "NAME=DIR")):
+        listed.write_text(text)
+        with Several(tmp_path, "--watch-file", listed) as several:
+            several.ends(2)
+            assert wanted in several.said().splitlines()[-1]
+
+
+def test_a_tree_in_which_trainings_appear_and_go(tmp_path):
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "loop").symlink_to(tree)
+    (tree / "empty/deep").mkdir(parents=True)
+    with Several(tmp_path, "--watch-tree", tree, "--poll-interval", 0.1) as several:
+        several.waits_for("nothing", [])
+        write(tree / "one", "--last", 300)
+        several.waits_for("one", [100, 200, 300])
+        write(tree / "group/two", "--last", 200, "--finish")
+        several.waits_for("group/two", [100, 200])
+        lock = tmp_path / "runs/group/two/eval/evaluator.lock"
+        wait_for(lambda: json.loads(lock.read_text())["state"] == "ended", "the finished one to be let go")
+        assert "finished" in json.loads(lock.read_text())["why"]
+        write(tree / "group/two", "--first", 300, "--last", 300)  # it goes on
+        several.waits_for("group/two", [100, 200, 300])
+        for path in (tree / "one").iterdir():
+            path.unlink()
+        (tree / "one").rmdir()
+        wait_for(lambda: json.loads((tmp_path / "runs/one/eval/evaluator.lock").read_text())["state"] == "ended",
+                 "the one that is gone to be let go")
+        write(tree / "one", "--first", 400, "--last", 400)
+        several.waits_for("one", [100, 200, 300, 400])
+        descriptors = len(os.listdir(f"/proc/{several.process.pid}/fd"))
+        for k in range(20):
+            write(tree / f"short{k}", "--finish")
+        for k in range(20):
+            several.waits_for(f"short{k}", [100])
+        wait_for(lambda: len(os.listdir(f"/proc/{several.process.pid}/fd")) <= descriptors, "closed descriptors")
+        several.process.send_signal(signal.SIGTERM)
+        several.ends(0)
+    assert "loop" not in str(sorted((tmp_path / "runs").iterdir()))
+    with Several(tmp_path, "--watch-tree", tree, "--once") as several:
+        several.ends(0)
+    assert several.steps("one") == [100, 200, 300, 400]
+
+
+def test_one_that_somebody_else_serves(tmp_path):
+    write(tmp_path / "tree/a")
+    write(tmp_path / "tree/b")
+    with Several(tmp_path, "--watch", f"a={tmp_path / 'tree/a'}", "--forever") as first:
+        first.waits_for("a", [100])
+        with Several(tmp_path, "--watch-tree", tmp_path / "tree") as several:
+            several.waits_for("b", [100])
+            several.says(f"an evaluator works here, process {first.process.pid}")
+        with Several(tmp_path, "--watch", f"b={tmp_path / 'tree/b'}", "--watch", f"a={tmp_path / 'tree/a'}") as second:
+            second.ends(2)
+            assert str(first.process.pid) in second.said().splitlines()[-1]
+
+
+def test_usage(tmp_path):
+    for arguments, wanted in ((["--watch", "x"], "NAME=DIR"), (["--watch", "a=x", "--checkpoint-dir", "y"], "one of the"),
+                              (["--watch", "a=x", "--watch", "a=y"], "two directories are named a"),
+                              (["--watch", "/a=x"], "no name"), (["--watch", "a/../b=x"], "no name")):
+        with Several(tmp_path, *arguments) as several:
+            several.ends(2)
+            assert wanted in several.said().splitlines()[-1], several.said()
