@@ -84,6 +84,7 @@ NEEDS_evaluator  = $(call lib,evaluator) $(call lib,eventlog) $(call lib,checkpo
 SYSTEM_base       = -lm
 SYSTEM_eventlog   = $(shell $(CONFIG) --libs libprotobuf-c zlib libpng) -lm
 STATIC_eventlog   = $(shell $(CONFIG) --static --libs libprotobuf-c libpng zlib) -lm
+SQLITE_LIBS       = $(if $(filter 1,$(SQLITE)),$(shell $(CONFIG) --libs sqlite3))
 SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
 SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib) -lm
 SYSTEM_model      = $(MATH_LIBS)
@@ -98,7 +99,7 @@ $(B)/bin/evaluator: $(B)/evaluator/main.o $(call objects,$(EVALUATOR_TOOL_C)) $(
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_evaluator)
 $(B)/bin/eventlog:  $(call objects,$(TOOL_C)) $(NEEDS_eventlog)
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog) $(if $(filter 1,$(SQLITE)),$(shell $(CONFIG) --libs sqlite3))
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog) $(SQLITE_LIBS)
 $(B)/bin/checkpoint: $(call objects,$(CHECKPOINT_TOOL_C)) $(NEEDS_checkpoint)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_checkpoint)
@@ -216,10 +217,13 @@ lint:
 	$(Q)python3 tests/lint.py --cc '$(CC)'
 
 # Every parser under libFuzzer (clang), SECONDS each, with objects of its own. A crash leaves its input in build/.
-$(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(call lib,evaluator) $(NEEDS_eventlog) $(call lib,checkpoint) $(call lib,dataset)
+$(call lib,eventlog-tool): $(filter-out %/main.o,$(call objects,$(TOOL_C)))
+$(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(call lib,evaluator) $(call lib,eventlog-tool) $(NEEDS_eventlog) \
+                      $(call lib,checkpoint) $(call lib,dataset)
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< $(call lib,evaluator) $(call lib,eventlog) $(call lib,checkpoint) \
-	    $(call lib,dataset) $(call lib,proto) $(NEEDS_base) $(SYSTEM_eventlog) $(SYSTEM_checkpoint)
+	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< $(call lib,evaluator) $(call lib,eventlog-tool) \
+	    $(call lib,eventlog) $(call lib,checkpoint) $(call lib,dataset) $(call lib,proto) $(NEEDS_base) \
+	    $(SYSTEM_eventlog) $(SYSTEM_checkpoint) $(SQLITE_LIBS)
 fuzzers: $(FUZZ)
 fuzz:
 	@sh tests/install_packages.sh clang libclang-rt-14-dev

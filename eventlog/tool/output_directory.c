@@ -51,8 +51,8 @@ void output_directory_safe(struct buffer *name, const char *text, size_t n)
  * tells apart. */
 static void numbered(struct buffer *name, const char *stem, size_t number, const char *extension)
 {
-    char suffix[64];
-    size_t n = (size_t)snprintf(suffix, sizeof suffix, number > 1 ? "-%zu" : "", number);
+    char suffix[64] = "";
+    size_t n = number > 1 ? (size_t)snprintf(suffix, sizeof suffix, "-%zu", number) : 0;
     size_t room = NAME_BYTES - n - strlen(extension), length = strlen(stem);
 
     buffer_clear(name);

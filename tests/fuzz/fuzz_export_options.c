@@ -1,0 +1,49 @@
+/* Any bytes as a command line of `eventlog export`, words separated by NULs: what is accepted goes together. */
+#include "eventlog/tool/export_options.h"
+
+#include "base/options.h"
+#include "eventlog/tool/export.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+enum { WORDS = 40 };
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    (void)argc;
+    (void)argv;
+    dup2(nowhere, 1); /* --help */
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1), program[] = "export", *argv[WORDS + 2] = { program };
+    struct export_options a;
+    struct scan s = { .failed = 0 };
+    struct error e = { 0 };
+    int argc = 1, paths = 0, rc;
+
+    if (!text)
+        return 0;
+    memcpy(text, data, size);
+    text[size] = '\0';
+    for (size_t at = 0; at < size && argc < WORDS; at += strlen(text + at) + 1)
+        argv[argc++] = text + at;
+    argv[argc] = NULL;
+    rc = export_options_parse(&a, &s, argc, argv, &paths, &e);
+    if (rc == OPTIONS_RUN && (!paths || !a.log || a.from_step > a.to_step || !a.format))
+        abort();
+    if (rc < 0 && !*e.message)
+        abort();
+    free(text);
+    return 0;
+}
