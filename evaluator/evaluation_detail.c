@@ -22,7 +22,8 @@ int evaluation_detail_new(struct evaluation_detail **out, unsigned metrics, cons
         return error_set(e, ERR_NOMEM, "no memory for the counts of an evaluation");
     d->metrics = metrics;
     d->names = names;
-    if ((rc = classification_init(&d->counts, counts->classes, counts->ties_are_correct, counts->thresholds, e)) != OK) {
+    rc = classification_init(&d->counts, counts->classes, counts->ties_are_correct, counts->thresholds, e);
+    if (rc != OK) {
         free(d);
         return rc;
     }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "evaluator/evaluation_detail.h"
+#include "evaluator/session_settings.h"
 #include "eventlog/eventlog.h"
 
 #include <fcntl.h>
@@ -23,6 +24,8 @@ struct evaluation_log {
     int points_fd;     /* EVAL/.points; -1: not open yet */
     struct eventlog_writer *writer;
     int64_t writer_run;
+    struct session_settings settings; /* count 0: none */
+    int64_t described; /* the newest run that has them from this process; -1: none */
     int pending;       /* 1: the point's events are with the writer, the sync is still to come */
 };
 
@@ -102,6 +105,7 @@ int evaluation_log_open(struct evaluation_log **out, const char *directory, cons
     l->run = last_run > 0 ? last_run : 0;
     l->step = last_step;
     l->points_fd = -1;
+    l->described = -1;
     if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK) {
         evaluation_log_close(l, NULL);
         return rc;
@@ -210,10 +214,22 @@ static const char *tag_of(const struct evaluation_log *l, const struct evaluatio
     return metric->name;
 }
 
+void evaluation_log_describe(struct evaluation_log *l, const struct training_state *training, const char *model,
+                             const char *data)
+{
+    session_settings_fill(&l->settings, training, model, data);
+}
+
 static int hand_over(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
 {
     struct eventlog_error why = { 0 };
 
+    if (l->settings.count && l->described != l->run) {
+        if (eventlog_writer_session_start(l->writer, p->wall_time, l->settings.items, l->settings.count, NULL,
+                                          &why) != EVENTLOG_OK)
+            return from_eventlog(&why, e);
+        l->described = l->run;
+    }
     for (size_t i = 0; i < p->metrics->count; i++) {
         float value;
         const char *tag = tag_of(l, &p->metrics->items[i], &value);

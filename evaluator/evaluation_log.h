@@ -11,6 +11,7 @@
 #define EVALUATOR_EVALUATION_LOG_H
 
 #include "base/error.h"
+#include "checkpoint/training_state.h"
 #include "evaluator/evaluation.h"
 
 #include <stddef.h>
@@ -49,6 +50,12 @@ struct evaluation_log;
  * written before the first point. On OK *out is yours until evaluation_log_close(). */
 int evaluation_log_open(struct evaluation_log **out, const char *directory, const struct evaluation_tags *tags,
                         int64_t last_run, int64_t last_step, struct error *e);
+
+/* The settings of the training (session_settings.h), written as a session's start before the first point that follows
+ * in each run; training is copied, model and data are borrowed. TensorBoard takes the first of a run, so saying them
+ * again after a restart does no harm. */
+void evaluation_log_describe(struct evaluation_log *l, const struct training_state *training, const char *model,
+                             const char *data);
 
 /* The run this step will go to, and whether it is a new one. */
 int64_t evaluation_log_run(const struct evaluation_log *l, int64_t step);

@@ -391,6 +391,16 @@ static int prepare(struct evaluation_watch *w, struct evaluation_flight *f, stru
     return OK;
 }
 
+/* As late as that, since a trainer that was started beside us has written training.json by its first checkpoint. */
+static void describe(struct evaluation_watch *w)
+{
+    struct training_state training;
+    int known = training_state_read(w->settings.checkpoint_directory, &training, NULL) == 1;
+
+    evaluation_log_describe(w->points, known ? &training : NULL, w->settings.model, w->settings.data);
+    w->described = 1;
+}
+
 static int write_points(struct evaluation_watch *w, struct evaluation_flight *f, int signalled, struct error *e)
 {
     const struct ledger_record *r = &f->record;
@@ -398,6 +408,8 @@ static int write_points(struct evaluation_watch *w, struct evaluation_flight *f,
                                   f->evaluation.detail };
     struct error why = { 0 };
 
+    if (r->has_metrics && w->settings.session && !w->described)
+        describe(w);
     if (r->has_metrics && evaluation_log_point(w->points, &p, &why) != OK)
         return try_later(w, "points not written", r->checkpoint, signalled, &why, e);
     f->state = FLIGHT_WRITTEN;

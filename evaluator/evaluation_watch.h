@@ -37,6 +37,9 @@ struct evaluation_watch_settings { /* all text is borrowed for as long as the wa
     int keep_best;             /* EVAL/best/ holds the best checkpoint */
     int64_t patience;          /* evaluations without a better one, after which CKPT/stop.json is written; 0: never */
     const struct evaluation_tags *tags;
+    int session;               /* 1: the training's settings are written as hyperparameters, with these two where it
+                                  does not name its own */
+    const char *model, *data;  /* or NULL */
     int checkpoint_time;       /* points get the time of the checkpoint's index instead of the evaluation's */
     int json;                  /* each ledger line also on standard output */
     int take_over;             /* the lock, also from an evaluator of another host */
@@ -83,6 +86,7 @@ struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c
     double newest_written;         /* wall, of the newest index; 0: none yet */
     double first_look;             /* wall, the end of it */
     double retry_at;               /* monotonic: a disk failed, and is tried again then; 0: it did not */
+    int described;                 /* the settings of the training were given to points */
     int full_said, failed_training_said, best_missing_said;
     const char *weights_said;
     struct ending_training training;

@@ -141,8 +141,8 @@ static const struct option table_template[] = {
       "max (default) or min.", .choices = "max|min" },
     { OPTION_DOUBLE, .name = "best-delta", .argument = "X", .help = "A new best is better than the one before by more "
       "than this. Default: 0; of equal ones the earlier stays the best.", .minimum = 0, .maximum = 1e300 },
-    { OPTION_FLAG, .name = "keep-best", .help = "Keep the best checkpoint in best/ of the eval directory, by hard links "
-      "where that can be, and name it in the file checkpoint there." },
+    { OPTION_FLAG, .name = "keep-best", .help = "Keep the best checkpoint in best/ of the eval directory, by hard "
+      "links where that can be, and name it in the file checkpoint there." },
     { OPTION_INT, .name = "patience", .argument = "N", .help = "After N evaluations without a new best, ask the "
       "training to end by the file stop.json beside the checkpoints; our trainer does.", .minimum = 1,
       .maximum = 1e9 },
@@ -164,7 +164,8 @@ static void bind_values(struct option *table, struct command *c)
         { "poll-interval", &c->poll }, { "quiet-time", &c->quiet }, { "inotify", &c->inotify }, { "tags", &c->tags },
         { "pattern", &c->pattern }, { "ready", &c->ready },
         { "exec", &c->exec }, { "exec-timeout", &c->exec_timeout }, { "retries", &c->retries }, { "jobs", &c->jobs },
-        { "keep-best", &c->keep_best }, { "patience", &c->patience }, { "metrics", &c->metrics }, { "detail-every", &c->detail_every },
+        { "keep-best", &c->keep_best }, { "patience", &c->patience },
+        { "metrics", &c->metrics }, { "detail-every", &c->detail_every },
         { "best-metric", &c->best_metric }, { "best-mode", &c->best_mode }, { "best-delta", &c->best_delta },
         { "wall-time", &c->wall_time }, { "json", &c->json },
         { "take-over", &c->take_over }, { "watch", &c->watch }, { "watch-file", &c->watch_file },
@@ -303,6 +304,7 @@ static struct evaluation_watch_settings settings(const struct command *c, const 
         .retry_seconds = 1,
         .best = { c->best_metric, c->best_mode && !strcmp(c->best_mode, "min"), c->best_delta },
         .keep_best = c->keep_best, .patience = c->patience,
+        .session = (c->metric_bits & METRIC_SETTINGS) != 0, .model = c->model, .data = c->data,
         .tags = c->exec && !c->tags ? evaluation_tags_plain() : evaluation_tags_find(c->tags),
         .checkpoint_time = c->wall_time && !strcmp(c->wall_time, "checkpoint"),
     };
