@@ -185,14 +185,23 @@ static void keep_mark(struct mark *m, const struct record *record)
     memcpy(m->bytes + RECORD_HEADER, record->data + record->length, RECORD_FOOTER);
 }
 
+/* 0 if other bytes stand there. What cannot be read is taken for what it was: the next read will tell. */
 static int mark_there(int fd, const struct mark *m)
 {
     uint8_t bytes[RECORD_OVERHEAD];
+    ssize_t head = pread(fd, bytes, RECORD_HEADER, (off_t)m->offset), foot;
 
-    return pread(fd, bytes, RECORD_HEADER, (off_t)m->offset) == RECORD_HEADER &&
-           pread(fd, bytes + RECORD_HEADER, RECORD_FOOTER, (off_t)(m->offset + RECORD_HEADER + m->length)) ==
-               RECORD_FOOTER &&
-           !memcmp(bytes, m->bytes, sizeof bytes);
+    foot = pread(fd, bytes + RECORD_HEADER, RECORD_FOOTER, (off_t)(m->offset + RECORD_HEADER + m->length));
+    return head < 0 || foot < 0 ||
+           (head == RECORD_HEADER && foot == RECORD_FOOTER && !memcmp(bytes, m->bytes, sizeof bytes));
+}
+
+/* Whether the file behind fd, with that size, begins with what has been read: the same one, grown, or a copy of it.
+ * Not so, also under the same inode: a file cut and written anew, and longer again before anybody looked. */
+static int goes_on(const struct event_reader *r, int fd, uint64_t size)
+{
+    return size >= r->parser.offset &&
+           (!r->state.records || (mark_there(fd, &r->first) && mark_there(fd, &r->last)));
 }
 
 static int same_file(const struct stat *a, const struct stat *b)
@@ -242,8 +251,7 @@ static int follow_name(struct event_reader *r)
         close(fd);
         return EVENT_READER_END;
     }
-    same = (uint64_t)st.st_size >= r->parser.offset &&
-           (same_file(&st, &r->seen) || !r->state.records || (mark_there(fd, &r->first) && mark_there(fd, &r->last)));
+    same = goes_on(r, fd, (uint64_t)st.st_size);
     if (r->fd >= 0)
         close(r->fd);
     r->fd = fd;
@@ -260,9 +268,9 @@ static int look_again(struct event_reader *r, struct error *e)
         return rc;
     if (fstat(r->fd, &st) < 0)
         return error_system(e, "%s: cannot be looked at", r->path);
-    if ((uint64_t)st.st_size < r->parser.offset)
-        return start_again(r, &st);
-    return unchanged(r, &st) ? EVENT_READER_END : go_on(r, &st);
+    if (unchanged(r, &st))
+        return EVENT_READER_END;
+    return goes_on(r, r->fd, (uint64_t)st.st_size) ? go_on(r, &st) : start_again(r, &st);
 }
 
 /* ---- records and events ---------------------------------------------------------------------------------------- */

@@ -146,6 +146,38 @@ static void test_cut_and_replaced(void **state)
     unlink(other);
 }
 
+/* Cut and written anew between two looks, and longer than before: the same inode, but another file. */
+static void test_written_anew(void **state)
+{
+    uint8_t bytes[800];
+    struct event_reader *r;
+    size_t n = scalars(bytes, 1, 3);
+    (void)state;
+
+    for (int rested = 0; rested < 2; rested++) {
+        put(path, O_TRUNC, bytes, scalars(bytes, 1, 3));
+        assert_int_equal(event_reader_open(&r, path, NULL), OK);
+        for (int i = 1; i <= 3; i++)
+            assert_int_equal(next(r), i);
+        assert_int_equal(next(r), -1);
+        if (rested)
+            event_reader_rest(r);
+        assert_int_equal(next(r), -1);
+        put(path, O_APPEND, bytes, n); /* grown: goes on */
+        for (int i = 1; i <= 3; i++)
+            assert_int_equal(next(r), i);
+        assert_int_equal(next(r), -1);
+        if (rested)
+            event_reader_rest(r);
+        put(path, O_TRUNC, bytes, scalars(bytes, 11, 8));
+        assert_int_equal(next(r), -3);
+        for (int i = 11; i <= 18; i++)
+            assert_int_equal(next(r), i);
+        assert_int_equal(next(r), -1);
+        event_reader_close(r);
+    }
+}
+
 static void test_hole_at_the_end(void **state)
 {
     struct event_reader *r;
@@ -308,7 +340,7 @@ int main(void)
         cmocka_unit_test(test_grows_byte_by_byte), cmocka_unit_test(test_cut_and_replaced),
         cmocka_unit_test(test_hole_at_the_end),    cmocka_unit_test(test_damage),
         cmocka_unit_test(test_long_records),       cmocka_unit_test(test_what_is_no_file),
-        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_runs),               cmocka_unit_test(test_written_anew),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -63,16 +63,15 @@ static void expect(struct scalar_run *r, const char *tag, const char *wanted)
 }
 
 /* A float tensor, a double tensor, a float of shape [1], two floats: of plugin scalars; one float without plugin. */
-static const char tensor_float[] = "09 00 00 00 00 00 00 14 40 10 01 2a 1e 0a 1c 0a 01 66 42 0a 08 01 12 00 22 04 00 00 "
-                                   "00 40 4a 0b 0a 09 0a 07 73 63 61 6c 61 72 73";
-static const char tensor_double[] = "09 00 00 00 00 00 00 14 40 10 02 2a 22 0a 20 0a 01 66 42 0e 08 02 12 00 22 08 00 00 "
-                                    "00 00 00 00 08 40 4a 0b 0a 09 0a 07 73 63 61 6c 61 72 73";
-static const char tensor_shape_1[] = "09 00 00 00 00 00 00 14 40 10 03 2a 22 0a 20 0a 01 66 42 0e 08 01 12 04 12 02 08 01 "
-                                     "22 04 00 00 80 40 4a 0b 0a 09 0a 07 73 63 61 6c 61 72 73";
-static const char tensor_two[] = "09 00 00 00 00 00 00 14 40 10 04 2a 15 0a 13 0a 01 66 42 0e 08 01 2a 08 00 00 00 40 00 "
-                                 "00 00 40 12 00";
-static const char tensor_no_plugin[] = "09 00 00 00 00 00 00 14 40 10 01 2a 11 0a 0f 0a 01 6e 42 0a 08 01 12 00 22 04 00 "
-                                       "00 00 40";
+#define WALL "09 00 00 00 00 00 00 14 40 "
+#define PLUGIN " 4a 0b 0a 09 0a 07 73 63 61 6c 61 72 73"
+static const char tensor_float[] = WALL "10 01 2a 1e 0a 1c 0a 01 66 42 0a 08 01 12 00 22 04 00 00 00 40" PLUGIN;
+static const char tensor_double[] = WALL "10 02 2a 22 0a 20 0a 01 66 42 0e 08 02 12 00 22 08 00 00 00 00 00 00 08 40"
+                                    PLUGIN;
+static const char tensor_shape_1[] = WALL "10 03 2a 22 0a 20 0a 01 66 42 0e 08 01 12 04 12 02 08 01 22 04 00 00 80 40"
+                                     PLUGIN;
+static const char tensor_two[] = WALL "10 04 2a 15 0a 13 0a 01 66 42 0e 08 01 2a 08 00 00 00 40 00 00 00 40 12 00";
+static const char tensor_no_plugin[] = WALL "10 01 2a 11 0a 0f 0a 01 6e 42 0a 08 01 12 00 22 04 00 00 00 40";
 
 static void test_what_a_point_is(void **state)
 {
