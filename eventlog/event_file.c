@@ -36,6 +36,11 @@ const char *event_file_path(const struct event_file *f)
     return f->names ? f->names->path : "";
 }
 
+const char *event_file_directory(const struct event_file *f)
+{
+    return f->directory;
+}
+
 static int remember(struct event_file *f, const char *path, struct error *e)
 {
     size_t n = strlen(path) + 1;

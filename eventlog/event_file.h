@@ -47,6 +47,8 @@ int event_file_append(struct event_file *f, const struct io *io, const char *dir
 
 /* The path of the file at hand; borrowed until close. */
 const char *event_file_path(const struct event_file *f);
+/* The directory, absolute where that could be found out. It stays the same, so any thread may ask. */
+const char *event_file_directory(const struct event_file *f);
 
 /* Writes n bytes, whole records. ERR_IO: only the first *whole bytes, whole records too, are in the file. */
 int event_file_write(struct event_file *f, const uint8_t *records, size_t n, size_t *whole, struct error *e);

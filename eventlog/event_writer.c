@@ -54,7 +54,7 @@ struct eventlog_writer {
     char *mark; /* a byte that is 1 in that process and 0 in its children, or NULL where the kernel cannot do so */
 };
 
-static int twin(struct eventlog_error *to, const struct error *from)
+int event_writer_error(struct eventlog_error *to, const struct error *from)
 {
     if (to) {
         to->code = from->code;
@@ -325,7 +325,7 @@ int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t s
         goto refused;
     }
     if ((rc = begin_event(w, n + EVENT_SCALAR_OVERHEAD, &e)) != OK)
-        return rc == DROPPED ? EVENTLOG_OK : twin(error, &e);
+        return rc == DROPPED ? EVENTLOG_OK : event_writer_error(error, &e);
     if (check_scalar_tag(w, tag, n, &e) != OK) {
         abandon_event(w);
         goto refused;
@@ -333,10 +333,10 @@ int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t s
     if (wall_time == 0)
         wall_time = clock_wall();
     rc = end_event(w, event_encode_scalar(event_place(w), tag, n, step, wall_time, value), &e);
-    return rc == OK ? EVENTLOG_OK : twin(error, &e);
+    return rc == OK ? EVENTLOG_OK : event_writer_error(error, &e);
 refused:
     error_prefix(&e, "%s", path_of(w));
-    return twin(error, &e);
+    return event_writer_error(error, &e);
 }
 
 /* ---- values with metadata ---------------------------------------------------------------------------------------- */
@@ -418,7 +418,7 @@ static int answer(struct eventlog_writer *w, int rc, int refused, struct error *
         return EVENTLOG_OK;
     if (refused)
         error_prefix(e, "%s", path_of(w));
-    return twin(error, e);
+    return event_writer_error(error, e);
 }
 
 int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, double wall_time, struct wire *body,
@@ -527,6 +527,21 @@ int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_wr
     return answer(w, rc, refused, e, error);
 }
 
+int event_writer_check(const struct eventlog_writer *w, struct error *e)
+{
+    return check_process(w, e);
+}
+
+const char *event_writer_directory(const struct eventlog_writer *w)
+{
+    return event_file_directory(&w->file);
+}
+
+const struct io *event_writer_io(const struct eventlog_writer *w)
+{
+    return w->file.io;
+}
+
 /* ---- the whole writer -------------------------------------------------------------------------------------------- */
 
 static int flush(struct eventlog_writer *w, int sync, struct eventlog_error *error)
@@ -547,7 +562,7 @@ static int flush(struct eventlog_writer *w, int sync, struct eventlog_error *err
             rc = event_file_sync(&w->file, &e);
         w->due = 0; /* looked at anew by the next call */
     }
-    return rc == OK ? EVENTLOG_OK : twin(error, &e);
+    return rc == OK ? EVENTLOG_OK : event_writer_error(error, &e);
 }
 
 int eventlog_writer_flush(struct eventlog_writer *w, struct eventlog_error *error)
@@ -574,7 +589,7 @@ int eventlog_writer_statistics(struct eventlog_writer *w, struct eventlog_writer
     memset(s, 0, sizeof *s);
     if (check_process(w, &e) != OK) {
         error_prefix(&e, "%s", path_of(w));
-        return twin(error, &e);
+        return event_writer_error(error, &e);
     }
     if (w->queue) {
         event_queue_lock(w->queue);
@@ -594,7 +609,7 @@ int eventlog_writer_statistics(struct eventlog_writer *w, struct eventlog_writer
     s->writes = state.file.writes;
     s->syncs = state.file.syncs;
     s->errors = state.file.errors;
-    twin(&s->last_error, &state.file.last);
+    event_writer_error(&s->last_error, &state.file.last);
     return EVENTLOG_OK;
 }
 
@@ -625,7 +640,7 @@ static int close_forked(struct eventlog_writer *w, struct eventlog_error *error)
         event_file_close(&w->file, NULL);
     if (!w->queue)
         release(w);
-    return twin(error, &e);
+    return event_writer_error(error, &e);
 }
 
 int eventlog_writer_close(struct eventlog_writer *w, struct eventlog_error *error)
@@ -651,7 +666,7 @@ int eventlog_writer_close(struct eventlog_writer *w, struct eventlog_error *erro
     if (event_file_close(&w->file, rc == OK ? &e : NULL) != OK && rc == OK)
         rc = e.code;
     release(w);
-    return rc == OK ? EVENTLOG_OK : twin(error, &e);
+    return rc == OK ? EVENTLOG_OK : event_writer_error(error, &e);
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
@@ -756,16 +771,16 @@ int event_writer_open_io(struct eventlog_writer **out, const char *directory,
     if (options)
         o = *options;
     if (check_options(directory, &o, &e) != OK || file_make_directories(directory, &e) != OK)
-        return twin(error, &e);
+        return event_writer_error(error, &e);
     if (!(w = calloc(1, sizeof *w))) {
         error_set(&e, ERR_NOMEM, "%s: out of memory for an event writer", directory);
-        return twin(error, &e);
+        return event_writer_error(error, &e);
     }
     w->pid = getpid();
     w->mark = fork_mark();
     if (start(w, directory, &o, io ? io : &io_real, &e) != OK) {
         release(w);
-        return twin(error, &e);
+        return event_writer_error(error, &e);
     }
     *out = w;
     return EVENTLOG_OK;

@@ -61,4 +61,15 @@ int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, d
 /* What the wall time of a call means: itself, or now for 0. */
 double event_writer_time(double wall_time);
 
+/* For what is no event but files beside them. OK, or ERR_ARG in a forked child. */
+int event_writer_check(const struct eventlog_writer *w, struct error *e);
+const char *event_writer_directory(const struct eventlog_writer *w);
+const struct io *event_writer_io(const struct eventlog_writer *w);
+/* Copies what went wrong; returns its code. */
+int event_writer_error(struct eventlog_error *to, const struct error *from);
+
+/* Pixels (height, width, channels) of 8 bits as a PNG file of *n bytes, the caller's to free(). */
+int event_writer_png(const uint8_t *pixels, size_t height, size_t width, size_t channels, void **bytes, size_t *n,
+                     struct error *e);
+
 #endif

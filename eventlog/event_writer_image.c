@@ -30,15 +30,12 @@ static size_t begin(struct wire *member, size_t n, size_t height, size_t width)
     return tensor;
 }
 
-/* One picture of 8-bit pixels as PNG, appended as a string. */
-static int put_png(struct wire *member, const uint8_t *pixels, size_t height, size_t width, size_t channels,
-                   struct error *e)
+int event_writer_png(const uint8_t *pixels, size_t height, size_t width, size_t channels, void **bytes, size_t *n,
+                     struct error *e)
 {
     static const png_uint_32 formats[] = { 0, PNG_FORMAT_GRAY, PNG_FORMAT_GA, PNG_FORMAT_RGB, PNG_FORMAT_RGBA };
     png_image image;
     png_alloc_size_t size;
-    void *bytes;
-    int rc = OK;
 
     memset(&image, 0, sizeof image);
     image.version = PNG_IMAGE_VERSION;
@@ -46,13 +43,28 @@ static int put_png(struct wire *member, const uint8_t *pixels, size_t height, si
     image.height = (png_uint_32)height;
     image.format = formats[channels];
     size = PNG_IMAGE_PNG_SIZE_MAX(image);
-    if (!(bytes = malloc(size)))
+    if (!(*bytes = malloc(size)))
         return error_set(e, ERR_NOMEM, "out of memory for an image of %zu x %zu", width, height);
-    if (png_image_write_to_memory(&image, bytes, &size, 0, pixels, 0, NULL))
-        wire_bytes(member, TENSOR_FIELD_STRING, bytes, size);
-    else
-        rc = error_set(e, ERR_NOMEM, "an image of %zu x %zu cannot be packed: %s", width, height, image.message);
-    free(bytes);
+    if (png_image_write_to_memory(&image, *bytes, &size, 0, pixels, 0, NULL)) {
+        *n = size;
+        return OK;
+    }
+    free(*bytes);
+    *bytes = NULL;
+    return error_set(e, ERR_NOMEM, "an image of %zu x %zu cannot be packed: %s", width, height, image.message);
+}
+
+/* One picture of 8-bit pixels as PNG, appended as a string. */
+static int put_png(struct wire *member, const uint8_t *pixels, size_t height, size_t width, size_t channels,
+                   struct error *e)
+{
+    void *bytes;
+    size_t n;
+    int rc = event_writer_png(pixels, height, width, channels, &bytes, &n, e);
+
+    if (rc == OK)
+        wire_bytes(member, TENSOR_FIELD_STRING, bytes, n);
+    free(rc == OK ? bytes : NULL);
     return rc;
 }
 
@@ -133,10 +145,10 @@ static int encode_files(struct wire *member, const struct eventlog_bytes *images
 }
 
 static struct event_writer_value value_of(const char *tag, int64_t step, double wall_time,
-                                   const struct eventlog_value_options *options)
+                                          const struct eventlog_value_options *options)
 {
     return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "images", .blob = 1,
-                                 .options = options };
+                                        .options = options };
 }
 
 int eventlog_writer_image(struct eventlog_writer *w, const char *tag, int64_t step, double wall_time,

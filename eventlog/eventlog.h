@@ -346,6 +346,26 @@ int eventlog_writer_graph(struct eventlog_writer *writer, double wall_time, cons
 int eventlog_writer_run_metadata(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                                  const void *bytes, size_t n, struct eventlog_error *error);
 
+/* Points for the embedding projector. */
+struct eventlog_embedding {
+    const char *name;     /* shown in the list; not empty, no ':', one's only */
+    const float *values;  /* (points, dimensions), finite; dimensions > 1 */
+    size_t points, dimensions;
+    const char *const *labels;       /* (points, columns), or NULL: none. No tabs or line ends, no line all blank */
+    const char *const *column_names; /* of the labels, where columns > 1 */
+    size_t columns;
+    const uint8_t *sprites; /* a picture a point, (points, height, width, channels) as for images; NULL: none */
+    size_t sprite_height, sprite_width, sprite_channels;
+    uint64_t reserved[4]; /* zero */
+};
+
+/* The run's embeddings: not events, but files beside them - projector_config.pbtxt and, of embedding K,
+ * projector_K.tsv, projector_K_labels.tsv, projector_K_sprites.png - each put there whole by rename, the config last.
+ * A later call replaces all; a TensorBoard that runs keeps what it has read of them. The pictures of one embedding are
+ * laid out in a square of at most 8192 x 8192 pixels, what browsers take. Not for two threads at once in one run. */
+int eventlog_writer_projector(struct eventlog_writer *writer, const struct eventlog_embedding *embeddings, size_t n,
+                              struct eventlog_error *error);
+
 /* Hands all buffered events to the operating system: readers see them. */
 int eventlog_writer_flush(struct eventlog_writer *writer, struct eventlog_error *error);
 /* The same and fsync: they survive a power cut. After an fsync that failed they may not, whatever a later one says. */

@@ -1,6 +1,6 @@
 /*
- * The n-th allocation fails, n = 1, 2, ... until none does: no call crashes or leaks (AddressSanitizer looks), each says
- * ERROR_MEMORY or does its work, the files are whole and hold every event that was accepted. The linker puts the
+ * The n-th allocation fails, n = 1, 2, ... until none does: no call crashes or leaks (AddressSanitizer looks), each
+ * says ERROR_MEMORY or does its work, the files are whole and hold every event that was accepted. The linker puts the
  * functions below in the place of malloc and its kin (--wrap in the Makefile) for the library's own calls.
  */
 #include "eventlog/event_writer.h"

@@ -423,7 +423,7 @@ static void test_purge(void **state)
     remove_files();
 }
 
-/* The n-th call fails in opening: nothing is left behind, and no file that was there is changed beyond its torn tail. */
+/* The n-th call fails in opening: nothing is left behind, no file that was there is changed beyond its torn tail. */
 static void test_failing_open(void **state)
 {
     (void)state;
