@@ -6,7 +6,8 @@ usage: make_man.py --bin DIR --text DIR --version V --out DIR PROGRAM... HEADER.
 Each PROGRAM in DIR is asked with --describe (base/options_describe.h). Each header gives one page a group of functions:
 the functions between two blank lines, with their comments and the types that they take. What a table cannot say stands
 in TEXT/<page>.txt: "# SECTION" begins a section (DESCRIPTION is added to the generated one), lines that begin with four
-blanks are shown as they are, "* " begins an item, `words` are bold and *words* italic, @NAME stands for NAME.inc.
+blanks are shown as they are, "* " begins an item, `words` are bold and *words* italic, @NAME stands for NAME.inc,
+@findings for what `eventlog verify` can find.
 TEXT/functions.txt has a line for the NAME of a page of section 3; where there is none the comment's beginning is taken.
 """
 import argparse
@@ -84,11 +85,21 @@ def body(text):
     return out
 
 
-def sections_of(path):
+def findings(binaries):
+    """What `eventlog verify` can find, as items of a text file."""
+    run = subprocess.run([binaries / "eventlog", "verify", "--kinds", "--json"], check=True, capture_output=True, text=True)
+    for row in json.loads(run.stdout)["kinds"]:
+        default, python = row["default_loader"], row["python_loader"]
+        both = f"Both loaders: {default}." if default == python else f"Default loader: {default}. Python loader: {python}."
+        yield f"* `{row['kind']}` ({row['level']}): {row['what']}. {both}\n"
+
+
+def sections_of(path, binaries=None):
     """[(title, text)] of a text file; empty where there is none."""
     if not path.exists():
         return []
-    words = re.sub(r"^@(\w+)$", lambda m: (path.parent / f"{m.group(1)}.inc").read_text(), path.read_text(), flags=re.M)
+    words = re.sub(r"^@(\w+)$", lambda m: "\n".join(findings(binaries)) if m.group(1) == "findings" else
+                   (path.parent / f"{m.group(1)}.inc").read_text(), path.read_text(), flags=re.M)
     parts = re.split(r"^# (.+)\n", words, flags=re.M)
     return [(parts[i], parts[i + 1].strip("\n")) for i in range(1, len(parts), 2)]
 
@@ -126,10 +137,10 @@ def split_status(summary):
     return (summary[:match.start()], summary[match.start():]) if match else (summary, "")
 
 
-def command_page(o, line, text, version, related):
+def command_page(o, line, text, version, related, binaries):
     name = o["program"].replace(" ", "-")
     summary, status = split_status(o["summary"])
-    extra = sections_of(text / f"{name}.txt")
+    extra = sections_of(text / f"{name}.txt", binaries)
     synopsis = [f".B {escape(o['program'])}", guard(escape(o["usage"]))] if o["usage"] else [f".B {escape(o['program'])}"]
     commands = []
     for c in o["commands"]:
@@ -161,10 +172,10 @@ def command_pages(program, binaries, text, version):
     others = [(name, 1) for name in LINES if name != program]
     children = [(f"{program}-{c['name']}", 1) for c in o["commands"]]
     library = [("libeventlog", 3)] if program == "eventlog" else []
-    yield command_page(o, LINES[program], text, version, sorted(children) + others + library)
+    yield command_page(o, LINES[program], text, version, sorted(children) + others + library, binaries)
     for c in o["commands"]:
         yield command_page(c["command"], c["help"], text, version,
-                           [(program, 1)] + sorted(x for x in children if x[0] != f"{program}-{c['name']}"))
+                           [(program, 1)] + sorted(x for x in children if x[0] != f"{program}-{c['name']}"), binaries)
 
 
 # ---- section 3 --------------------------------------------------------------------------------------------------------

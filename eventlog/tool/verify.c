@@ -230,14 +230,56 @@ static int check_directories(struct verify *v, const char *path, int depth, stru
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
+/* What can be found at all. */
+static int list_kinds(struct verify *v, const char *path, int force, struct error *e)
+{
+    struct buffer *b = &v->line;
+    int rc = output_open(&v->out, path, force, e);
+
+    if (rc != OK)
+        return rc;
+    if (v->json)
+        buffer_append_text(b, "{\"type\":\"kinds\",\"version\":1,\"kinds\":[");
+    for (int kind = 0; kind < LOG_KINDS; kind++) {
+        const struct log_finding_text *t = log_finding_text((enum log_finding_kind)kind);
+        const struct { const char *name, *text; } members[] = {
+            { "level", log_level_word(t->level) }, { "what", t->what }, { "default_loader", t->default_loader },
+            { "python_loader", t->python_loader },
+        };
+
+        if (!v->json) {
+            buffer_format(b, "%s, %s: %s; TensorBoard's default loader %s; its Python loader %s\n",
+                          log_level_word(t->level), t->word, t->what, t->default_loader, t->python_loader);
+            continue;
+        }
+        buffer_format(b, "%s\n{\"kind\":\"%s\"", kind ? "," : "", t->word);
+        for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+            buffer_format(b, ",\"%s\":", members[i].name);
+            json_text(b, members[i].text);
+        }
+        buffer_append_byte(b, '}');
+    }
+    if (v->json)
+        buffer_append_text(b, "]}\n");
+    if (!buffer_ok(b))
+        rc = error_set(e, ERR_NOMEM, "out of memory for the kinds of findings");
+    output_text(v->out, buffer_text(b));
+    buffer_release(b);
+    if (rc == OK)
+        return output_close(v->out, 1, e);
+    output_close(v->out, 0, NULL);
+    return rc;
+}
+
 int command_verify(int argc, char **argv)
 {
     struct scan s = { .quiet_damage = 1 };
     struct verify v = { .scan = &s, .line = BUFFER_EMPTY };
     const char *path = NULL;
-    int strict = 0, force = 0;
+    int strict = 0, force = 0, kinds = 0;
     struct option table[] = {
         { OPTION_FLAG, 0, "strict", &strict, NULL, "notes count as findings, too", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "kinds", &kinds, NULL, "only list what can be found; without PATH", NULL, 0, 0, 0 },
         { OPTION_FLAG, 0, "json", &v.json, NULL, "one JSON object: findings and totals", NULL, 0, 0, 0 },
         { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
         { OPTION_TEXT, 'o', "output", &path, "FILE", "to FILE, put there whole by rename (default: standard output)",
@@ -245,7 +287,7 @@ int command_verify(int argc, char **argv)
         { OPTION_FLAG, 'f', "force", &force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
     };
     const struct options options = {
-        .program = "eventlog verify", .usage = "[OPTION...] PATH...",
+        .program = "eventlog verify", .usage = "[OPTION...] PATH... | --kinds",
         .summary = "Checks both CRCs and the whole message of every record, names, wall times, and every value against "
                    "the rules of its plugin, and says what TensorBoard's two loaders make of what is wrong, as "
                    "FILE:OFFSET: LEVEL, KIND: what. Levels: 'damage' is a record at which a loader gives up, and which "
@@ -256,13 +298,17 @@ int command_verify(int argc, char **argv)
                    "or no event files; 2: usage, or something could not be read.",
         .examples = "  eventlog verify logs\n  eventlog verify --strict --json logs | jq '.findings[].kind'\n",
         .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "which log?",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc == OK && !count == !kinds)
+        rc = error_set(&e, ERR_ARG, "%s 'eventlog verify --help' tells more", kinds ? "--kinds goes without a log;"
+                                                                                    : "which log?");
+    if (rc == OK && kinds && (rc = list_kinds(&v, path, force, &e)) == OK)
         return EXIT_DONE;
     if (rc != OK)
         return scan_fail(&s, &e);

@@ -98,6 +98,41 @@ def test_limits_are_told(documents):
             assert squeezed(words) in text, f"{page}: {words}"
 
 
+def test_every_finding_is_in_the_page_of_verify(documents):
+    run = subprocess.run([BUILD / "bin/eventlog", "verify", "--kinds", "--json"], check=True, capture_output=True)
+    kinds, text = json.loads(run.stdout)["kinds"], squeezed(text_of("man1/eventlog-verify.1"))
+    assert len(kinds) > 30
+    for row in kinds:
+        for words in (f"{row['kind']} ({row['level']}): {row['what']}.", row["default_loader"], row["python_loader"]):
+            assert squeezed(words) in text, row["kind"]
+    lines = subprocess.run([BUILD / "bin/eventlog", "verify", "--kinds"], check=True, capture_output=True, text=True).stdout
+    assert [line.split(", ")[1].split(":")[0] for line in lines.splitlines()] == [row["kind"] for row in kinds]
+    for words in (["--kinds", "/"], []):
+        assert subprocess.run([BUILD / "bin/eventlog", "verify", *words], capture_output=True).returncode == 2
+
+
+def keys(value):
+    """All keys of objects in a JSON value."""
+    if isinstance(value, dict):
+        return set(value) | set().union(*map(keys, value.values()))
+    return set().union(*map(keys, value)) if isinstance(value, list) and value else set()
+
+
+@pytest.mark.parametrize("command", ["inspect", "verify", "repair", "compare"])
+def test_keys_of_json_are_in_the_page(documents, command, tmp_path):
+    log = tmp_path / "log"
+    subprocess.run([BUILD / "tests/peers/eventlog_sample", "many", log], check=True)
+    file = sorted(log.rglob("*tfevents*"))[0]
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data[:-3])
+    words = {"repair": [file, "-o", tmp_path / "new.tfevents"]}.get(command, [log])
+    run = subprocess.run([BUILD / "bin/eventlog", command, "--json", *words], capture_output=True, text=True)
+    text = text_of(f"man1/eventlog-{command}.1")
+    missing = {key for key in keys(json.loads(run.stdout)) - {"type", "version"} if not re.search(rf"\b{key}\b", text)}
+    assert not missing
+
+
 # ---- completion -------------------------------------------------------------------------------------------------------
 
 def complete(program, line, directory):
