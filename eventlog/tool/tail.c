@@ -6,6 +6,7 @@
 #include "eventlog/scalar_series.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/scan.h"
+#include "eventlog/tool/value_words.h"
 
 #include <search.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@ struct last { /* a point whose line is not printed yet; its series' tag stays wh
     size_t tag_length;
     struct scalar_point point;
     unsigned from;
+    const char *word;    /* of what is no point, else NULL; */
+    char *details;       /* and what else there is to say of it, the line's own */
 };
 
 struct tail_run {
@@ -44,7 +47,7 @@ struct tail {
     char *const *paths;
     size_t path_count;
     int64_t keep; /* -1: all */
-    int json, listing_told;
+    int json, everything, listing_told;
     struct tail_file **files; /* in the order they were met: of runs by name, of files by name */
     size_t file_count;
     struct tail_run **runs;
@@ -68,7 +71,7 @@ static void number(struct buffer *b, double v, unsigned from)
 }
 
 /* A name in a line of fields with tabs between: control characters and the backslash as in C. */
-static void field(struct buffer *b, const char *text, size_t n)
+static void escaped(struct buffer *b, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)text[i];
@@ -80,6 +83,11 @@ static void field(struct buffer *b, const char *text, size_t n)
         else
             buffer_append_byte(b, c);
     }
+}
+
+static void field(struct buffer *b, const char *text, size_t n)
+{
+    escaped(b, text, n);
     buffer_append_byte(b, '\t');
 }
 
@@ -90,20 +98,33 @@ static int print(struct tail *t, const struct tail_run *run, const struct last *
 
     buffer_clear(b);
     if (t->json) {
-        buffer_append_text(b, "{\"run\":");
+        if (l->word)
+            buffer_format(b, "{\"type\":\"%s\",\"run\":", l->word);
+        else
+            buffer_append_text(b, "{\"run\":");
         json_text(b, run->name);
         buffer_append_text(b, ",\"tag\":");
         json_span(b, l->tag, l->tag_length, 0);
         buffer_format(b, ",\"step\":%lld,\"wall_time\":", (long long)l->point.step);
         json_double(b, l->point.wall_time);
-        buffer_append_text(b, ",\"value\":");
-        json_double(b, l->point.value);
+        if (l->word) {
+            buffer_append_text(b, l->details);
+        } else {
+            buffer_append_text(b, ",\"value\":");
+            json_double(b, l->point.value);
+        }
         buffer_append_text(b, "}\n");
     } else {
         field(b, run->name, strlen(run->name));
         field(b, l->tag, l->tag_length);
         buffer_format(b, "%lld\t", (long long)l->point.step);
-        number(b, l->point.value, l->from);
+        if (l->word) {
+            buffer_format(b, *l->details ? "<%s: " : "<%s", l->word);
+            escaped(b, l->details, strlen(l->details));
+            buffer_append_byte(b, '>');
+        } else {
+            number(b, l->point.value, l->from);
+        }
         buffer_append_byte(b, '\t');
         number(b, l->point.wall_time, 0);
         buffer_append_byte(b, '\n');
@@ -116,26 +137,41 @@ static int print(struct tail *t, const struct tail_run *run, const struct last *
     return OK;
 }
 
+/* The line's details are the callee's. */
 static int point(struct tail *t, struct tail_run *run, const struct last *l, struct error *e)
 {
-    if (!run->holding)
-        return print(t, run, l, e);
-    if (run->ring_size == 0)
-        return OK;
+    if (!run->holding || run->ring_size == 0) {
+        int rc = run->holding ? OK : print(t, run, l, e);
+
+        free(l->details);
+        return rc;
+    }
     if (run->ring_next == run->ring_capacity) {
         size_t more = run->ring_capacity ? run->ring_capacity * 2 : 16;
         struct last *bigger;
 
         more = more < run->ring_size ? more : run->ring_size;
-        if (!(bigger = realloc(run->ring, more * sizeof *bigger)))
+        if (!(bigger = realloc(run->ring, more * sizeof *bigger))) {
+            free(l->details);
             return error_set(e, ERR_NOMEM, "run %s: out of memory for its last %zu points", run->name, more);
+        }
         run->ring = bigger;
         run->ring_capacity = more;
     }
-    run->ring_seen++;
+    if (run->ring_seen++ >= run->ring_size)
+        free(run->ring[run->ring_next].details);
     run->ring[run->ring_next] = *l;
     run->ring_next = run->ring_next + 1 == run->ring_size ? 0 : run->ring_next + 1;
     return OK;
+}
+
+static void forget_ring(struct tail_run *run)
+{
+    for (size_t i = 0; i < run->ring_size && i < run->ring_seen; i++)
+        free(run->ring[i].details);
+    free(run->ring);
+    run->ring = NULL;
+    run->ring_seen = 0;
 }
 
 /* What was there already is read: its last points, and from now on each as it comes. */
@@ -149,13 +185,38 @@ static int print_ring(struct tail *t, struct tail_run *run, struct error *e)
 
         rc = print(t, run, &run->ring[at >= run->ring_size ? at - run->ring_size : at], e);
     }
-    free(run->ring);
-    run->ring = NULL;
+    forget_ring(run);
     run->holding = 0;
     return rc;
 }
 
 /* ---- files ----------------------------------------------------------------------------------------------------- */
+
+static char *details(const struct event_value *value, const char *plugin, int json)
+{
+    struct buffer b = BUFFER_EMPTY;
+
+    value_words_details(&b, value, plugin, json);
+    if (!buffer_ok(&b))
+        buffer_release(&b);
+    else if (!b.data) /* an empty text */
+        b.data = strdup("");
+    else
+        b.length = strlen(b.data);
+    return b.data;
+}
+
+/* Graphs, session marks: lines with an empty tag. */
+static int take_other(struct tail *t, struct tail_run *run, const struct event *event, struct error *e)
+{
+    struct last l = { .tag = "", .point = { event->step, event->wall_time, 0 }, .word = value_words_event(event) };
+
+    if (!l.word || t->scan->tags.count)
+        return OK;
+    if (!(l.details = strdup("")))
+        return error_set(e, ERR_NOMEM, "run %s: out of memory for a line", run->name);
+    return point(t, run, &l, e);
+}
 
 static int take_event(struct tail *t, struct tail_run *run, const struct event *event, struct error *e)
 {
@@ -165,9 +226,16 @@ static int take_event(struct tail *t, struct tail_run *run, const struct event *
     event_values_init(&values, event);
     while (event_values_next(&values, &value)) {
         struct scalar_series *s;
-        struct last l;
+        struct last l = { .word = NULL };
         int rc = scalar_run_value(&run->scalars, event, &value, &l.point, &s, &l.from, e);
 
+        if (rc == 0 && t->everything && scan_tag_wanted(t->scan, s->tag)) {
+            l.word = value_words_word(&value, s->plugin);
+            if (!(l.details = details(&value, s->plugin, t->json)))
+                return error_set(e, ERR_NOMEM, "run %s: out of memory for a line", run->name);
+            l.point = (struct scalar_point){ event->step, event->wall_time, 0 };
+            rc = 1;
+        }
         if (rc == 1 && scan_tag_wanted(t->scan, s->tag)) {
             l.tag = s->tag;
             l.tag_length = s->tag_length;
@@ -205,7 +273,10 @@ static int read_file(struct tail *t, struct tail_file *f, struct error *e)
             log_line(&t->scan->log, "%s: was cut or replaced; reading begins again at its start", f->path);
         else if (rc == EVENT_READER_DAMAGE)
             tell_damage(t, f, &damage);
-        rc = rc == EVENT_READER_EVENT && event.what == EVENT_SUMMARY ? take_event(t, f->run, &event, e) : OK;
+        if (rc == EVENT_READER_EVENT && event.what == EVENT_SUMMARY)
+            rc = take_event(t, f->run, &event, e);
+        else
+            rc = rc == EVENT_READER_EVENT && t->everything ? take_other(t, f->run, &event, e) : OK;
         if (rc != OK)
             return rc;
     }
@@ -324,7 +395,7 @@ static void release(struct tail *t)
     }
     for (size_t i = 0; i < t->run_count; i++) {
         scalar_run_release(&t->runs[i]->scalars);
-        free(t->runs[i]->ring);
+        forget_ring(t->runs[i]);
         free(t->runs[i]->name);
         free(t->runs[i]);
     }
@@ -367,8 +438,10 @@ int command_tail(int argc, char **argv)
           "new as well, until it is interrupted", NULL, 0, 0, 0 },
         { OPTION_INT, 'n', "points", &t.keep, "N", "of what is there already, the last N points of each run in reading "
           "order; -1: all (default 10)", NULL, -1, 1e9, 0 },
-        { OPTION_FLAG, 0, "json", &t.json, NULL, "one JSON object a line, as 'export --format=jsonl' writes them", NULL,
-          0, 0, 0 },
+        { OPTION_FLAG, 'a', "all", &t.everything, NULL, "also what is no point: images, histograms, audio, texts, "
+          "graphs, session marks and the rest, in a few words; they count with -n", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "json", &t.json, NULL, "one JSON object a line, as 'export --format=jsonl' writes them; what "
+          "is no point has a key \"type\"", NULL, 0, 0, 0 },
         { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
         { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 },
         { OPTION_DOUBLE, 0, "interval", &interval, "SECONDS", "how often -f looks (default 0.5)", NULL, 0.01, 3600, 0 },
@@ -379,10 +452,12 @@ int command_tail(int argc, char **argv)
         .program = "eventlog tail", .usage = "[OPTION...] PATH...",
         .summary = "Prints the newest points, a line each: run, tag, step, value and wall time with tabs between "
                    "(control characters and backslashes in names as \\xNN and \\\\; a float32 as the shortest decimal "
-                   "that is it). Each line is one write. With -f a file that is cut or replaced by another is read "
-                   "again from its start, one replaced by a longer copy of itself goes on, and a file or directory "
-                   "that goes away is waited for. Status 0: done; 1: no point at all, or damage; 2: usage or I/O.",
-        .examples = "  eventlog tail -f logs\n  eventlog tail -f -n 0 --tag 'loss*' --json logs | jq .value\n",
+                   "that is it; with --all <image: 3x2, 170 bytes> and the like for a value). Each line is one "
+                   "write. With -f a file that is cut or replaced by another is read again from its start, one "
+                   "replaced by a longer copy of itself goes on, and a file or directory that goes away is waited "
+                   "for. Status 0: done; 1: no point at all, or damage; 2: usage or I/O.",
+        .examples = "  eventlog tail -f logs\n  eventlog tail -f -n 0 --tag 'loss*' --json logs | jq .value\n"
+                    "  eventlog tail --all -n -1 logs | grep '<text'\n",
         .table = table, .count = sizeof table / sizeof *table,
         .least = 1, .wanted = "which log?",
     };

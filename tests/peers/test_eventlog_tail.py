@@ -6,6 +6,7 @@ import select
 import struct
 import subprocess
 import time
+import zlib
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
@@ -127,3 +128,37 @@ def test_waits_for_a_first_run_and_ends_when_idle(tmp_path):
         (sample / "eval").rename(log / "eval")
         assert {json.loads(line)["run"] for line in follow.lines(5)} == {"eval"}
         assert follow.process.wait(DEADLINE) == 0
+
+
+def test_all_kinds(tmp_path):
+    """Lines that are no points carry a "type"; the points stay what they were, in the order of the file."""
+    picture = tmp_path / "a.png"
+    chunk = lambda kind, data: (struct.pack(">I", len(data)) + kind + data  # noqa: E731
+                                + struct.pack(">I", zlib.crc32(kind + data)))
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 3, 2, 8, 0, 0, 0, 0))
+                        + chunk(b"IDAT", zlib.compress(bytes(8))) + chunk(b"IEND", b""))
+    log = tmp_path / "log"
+    subprocess.run([TOOL, "write", "--dir", log, "--step", "5", "--wall-time", "1700000000", "loss=0.5",
+                    "--text", "note=a\tb\\c " + "x" * 300, "--image", f"pic={picture}"], check=True)
+    points = tail("--json", log)
+    lines = [json.loads(line) for line in tail("--json", "--all", log).splitlines()]
+    assert [json.loads(line) for line in points.splitlines()] == [l for l in lines if "type" not in l] == [
+        {"run": ".", "tag": "loss", "step": 5, "wall_time": 1700000000.0, "value": 0.5}]
+    assert lines[1:] == [
+        {"type": "text", "run": ".", "tag": "note", "step": 5, "wall_time": 1700000000.0, "bytes": 306, "shape": [],
+         "text": "a\tb\\c " + "x" * 300},
+        {"type": "image", "run": ".", "tag": "pic", "step": 5, "wall_time": 1700000000.0,
+         "bytes": picture.stat().st_size, "width": 3, "height": 2, "count": 1}]
+    assert tail("--all", log).splitlines()[1:] == [
+        ".\tnote\t5\t<text: a\\x09b\\\\c " + "x" * 194 + "...>\t1700000000.0",
+        f".\tpic\t5\t<image: 3x2, {picture.stat().st_size} bytes>\t1700000000.0"]
+    assert len(tail("--all", "-n", "1", log).splitlines()) == 1
+    assert [json.loads(line)["type"] for line in tail("--all", "--json", "--tag", "[np]*", log).splitlines()] == [
+        "text", "image"]
+    golden = tmp_path / "golden"
+    subprocess.run([SAMPLE, "golden", golden], check=True)
+    assert [json.loads(line).get("type", "point") for line in tail("--all", "--json", "-n", "-1", golden).splitlines()] == [
+        "point", "point", "point", "histogram", "image", "audio", "text", "graph", "hparams", "point"]
+    with Follow("--all", "--json", "-n", "0", log) as follow:
+        subprocess.run([TOOL, "write", "--dir", log, "--step", "6", "--text", "note=new"], check=True)
+        assert json.loads(follow.lines(1)[0])["text"] == "new"
