@@ -1,6 +1,8 @@
 #include "base/log.h"
 
+#include "base/buffer.h"
 #include "base/clock.h"
+#include "base/json.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,14 +43,58 @@ static void line(struct log *l, const char *before, const char *after, const cha
     emit(l, text, used + strlen(after));
 }
 
+static void json_line(struct log *l, const char *level, const char *fields, const char *format, va_list args)
+{
+    struct buffer b = BUFFER_EMPTY;
+    char text[LINE_MAX_BYTES];
+
+    vsnprintf(text, sizeof text, format, args);
+    buffer_append_text(&b, "{\"time\":");
+    json_double(&b, clock_wall());
+    buffer_format(&b, ",\"level\":\"%s\",\"program\":", level);
+    json_text(&b, l->program ? l->program : "");
+    buffer_append_text(&b, ",\"message\":");
+    json_text(&b, text);
+    if (fields && *fields)
+        buffer_format(&b, ",%s", fields);
+    buffer_append_text(&b, "}\n");
+    if (buffer_ok(&b))
+        emit(l, b.data, b.length);
+    buffer_release(&b);
+}
+
+static void event(struct log *l, const char *level, const char *fields, const char *format, va_list args)
+{
+    if (l->json)
+        json_line(l, level, fields, format, args);
+    else
+        line(l, l->drawn ? "\r\033[K" : "", "\n", format, args);
+    l->drawn = 0;
+}
+
 void log_line(struct log *l, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    line(l, l->drawn ? "\r\033[K" : "", "\n", format, args);
+    event(l, "info", NULL, format, args);
     va_end(args);
-    l->drawn = 0;
+}
+
+void log_event(struct log *l, const char *level, const char *fields, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    event(l, level, fields, format, args);
+    va_end(args);
+}
+
+void log_set_json(struct log *l, int json)
+{
+    l->json = json;
+    l->terminal = !json && isatty(l->fd);
+    l->status_next = l->terminal ? 0 : clock_monotonic() + 60;
 }
 
 void log_progress(struct log *l, const char *format, ...)
@@ -62,7 +108,7 @@ void log_progress(struct log *l, const char *format, ...)
     if (l->terminal)
         line(l, "\r\033[K", "", format, args);
     else
-        line(l, "", "\n", format, args);
+        event(l, "info", NULL, format, args);
     va_end(args);
     l->drawn = l->terminal;
     l->status_next = now + (l->terminal ? 0.1 : 60);

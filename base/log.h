@@ -12,12 +12,20 @@ struct log {
     int terminal;        /* 1: fd is a terminal, so progress may be drawn */
     int drawn;           /* 1: a progress line stands on the terminal */
     double status_next;  /* monotonic seconds before which log_progress stays silent */
+    int json;            /* 1: each line is a JSON object: time (seconds since 1970), level, program, message, fields */
 };
 
 void log_init(struct log *l, const char *program, int fd);
 
 /* One line; the newline is added. */
 void log_line(struct log *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same with what programs read: level is "info" (as log_line), "warning" or "error"; fields is JSON text of more
+ * members of the object, `"step":700,"loss":0.5`, or NULL. As text only the message is written. */
+void log_event(struct log *l, const char *level, const char *fields, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* From now on JSON (1) or text (0). A terminal shows no progress then. */
+void log_set_json(struct log *l, int json);
 
 /* Progress: on a terminal redraws one line, at most ten times a second; elsewhere writes it as a line, at most once a
  * minute. log_progress_end takes the drawn line away. */

@@ -197,10 +197,10 @@ static int open_writer(struct evaluation_log *l, struct error *e)
     return OK;
 }
 
-/* NULL: this metric is not written. */
-static const char *tag_of(const struct evaluation_log *l, const struct evaluation_metric *metric, float *value)
+const char *evaluation_tags_name(const struct evaluation_tags *tags, const struct evaluation_metric *metric,
+                                 float *value)
 {
-    const struct evaluation_tag *t = l->tags->tags;
+    const struct evaluation_tag *t = tags->tags;
 
     *value = (float)metric->value;
     for (; t->tag; t++)
@@ -208,7 +208,7 @@ static const char *tag_of(const struct evaluation_log *l, const struct evaluatio
             *value = (float)(t->exponential ? exp(metric->value) : metric->value);
             return t->tag;
         }
-    for (size_t i = 0; l->tags != &plain && i < sizeof basic / sizeof *basic; i++)
+    for (size_t i = 0; tags != &plain && i < sizeof basic / sizeof *basic; i++)
         if (!strcmp(basic[i], metric->name))
             return NULL;
     return metric->name;
@@ -232,7 +232,7 @@ static int hand_over(struct evaluation_log *l, const struct evaluation_point *p,
     }
     for (size_t i = 0; i < p->metrics->count; i++) {
         float value;
-        const char *tag = tag_of(l, &p->metrics->items[i], &value);
+        const char *tag = evaluation_tags_name(l->tags, &p->metrics->items[i], &value);
 
         if (tag && eventlog_writer_scalar(l->writer, tag, p->step, p->wall_time, value, &why) != EVENTLOG_OK)
             return from_eventlog(&why, e);

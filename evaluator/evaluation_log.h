@@ -37,6 +37,10 @@ const struct evaluation_tags *evaluation_tags_find(const char *preset);
 /* For evaluations that are not the built-in runner's: every metric under its own name. */
 const struct evaluation_tags *evaluation_tags_plain(void);
 
+/* The tag under which a metric is written, and its value there; NULL: it is not written. Borrowed from either. */
+const char *evaluation_tags_name(const struct evaluation_tags *tags, const struct evaluation_metric *metric,
+                                 float *value);
+
 struct evaluation_point {
     int64_t step;     /* >= 0 */
     double wall_time; /* seconds since 1970 */

@@ -1,11 +1,14 @@
 #include "evaluator/evaluation_loop.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -215,6 +218,60 @@ static int refresh(struct evaluation_loop *l, struct error *e)
     return rc;
 }
 
+static const char *run_name(const struct evaluation_watch *w, char *out, size_t size)
+{
+    char path[PATH_MAX];
+    size_t n = (size_t)snprintf(path, sizeof path, "%s", w->settings.eval_directory);
+
+    while (n > 1 && n < sizeof path && path[n - 1] == '/')
+        path[--n] = '\0';
+    snprintf(out, size, "%s%s%s", w->settings.name ? w->settings.name : "", w->settings.name ? "/" : "",
+             file_base_name(path));
+    return out;
+}
+
+/* A failure is said once: whoever looks at the file sees how old it is. */
+static void write_prom(struct evaluation_loop *l)
+{
+    struct evaluation_prom_row *rows = calloc(l->watch_count + 1, sizeof *rows);
+    char (*names)[PATH_MAX + NAME_MAX] = calloc(l->watch_count + 1, sizeof *names);
+    struct error why = { 0 };
+    int rc;
+
+    for (size_t i = 0; rows && names && i < l->watch_count; i++) {
+        struct evaluation_watch *w = l->watches[i];
+
+        rows[i] = (struct evaluation_prom_row){ run_name(w, names[i], sizeof names[i]), &w->series,
+                                                ledger_summary(w->ledger), w->queue.count + w->flight_count,
+                                                w->last_step };
+    }
+    rc = rows && names ? evaluation_prom_write(l->prom, rows, l->watch_count, &why)
+                       : error_set(&why, ERR_NOMEM, "%s: no memory for it", l->prom);
+    if (rc != OK && !l->prom_failed)
+        log_event(l->log, "error", NULL, "%s; trying again with each score", why.message);
+    l->prom_failed = rc != OK;
+    free(rows);
+    free(names);
+}
+
+static void prom_if_due(struct evaluation_loop *l)
+{
+    size_t recorded = 1, pending = 0; /* 1: also without a score it is written once */
+
+    if (!l->prom)
+        return;
+    for (size_t i = 0; i < l->watch_count; i++) {
+        recorded += l->watches[i]->recorded;
+        pending += l->watches[i]->queue.count + l->watches[i]->flight_count;
+    }
+    if (recorded == l->prom_recorded && (pending == l->prom_pending || clock_monotonic() < l->prom_next))
+        return;
+    l->prom_recorded = recorded;
+    l->prom_pending = pending;
+    l->prom_next = clock_monotonic() + 1;
+    write_prom(l);
+}
+
 static int run(struct evaluation_loop *l, struct error *e)
 {
     for (;;) {
@@ -226,6 +283,7 @@ static int run(struct evaluation_loop *l, struct error *e)
             return rc;
         if ((rc = tick(l, e)) != OK)
             return rc;
+        prom_if_due(l);
         if (l->signals > 1 && busy(l))
             return EVALUATION_LOOP_STOPPED;
         if (l->signals && !busy(l))

@@ -27,11 +27,15 @@ struct evaluation_loop {
     const struct runner *runner;
     int signal_fd;               /* gives a byte, its number, for each SIGTERM, SIGINT or SIGHUP; not blocking */
     struct evaluation_set *set;  /* where the watches come from, asked when they may change; NULL: they stay */
+    const char *prom;            /* a file for Prometheus' collector, written anew after each score; NULL: none */
     void (*hung_up)(void *context); /* called after a SIGHUP, when every directory was told to look; or NULL */
     void *context;
 
     int signals;                 /* so many of the first two came */
     int hangup;                  /* 1: a SIGHUP came and was not answered yet */
+    size_t prom_recorded, prom_pending; /* as it was written last */
+    double prom_next;            /* monotonic: not before this if only what is pending has changed */
+    int prom_failed;
     struct pollfd *fds;          /* to wait with */
     size_t fd_count;
     struct evaluation_slot *slots; /* one for each of the runner's, while it runs */

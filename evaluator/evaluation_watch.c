@@ -18,18 +18,69 @@
 
 enum { SAID_MAX = 1600 };
 
+static void say(const struct evaluation_watch *w, const char *level, const char *fields, const char *format,
+                va_list args)
+{
+    struct buffer more = BUFFER_EMPTY;
+    char text[SAID_MAX];
+
+    vsnprintf(text, sizeof text, format, args);
+    if (w->settings.name && w->log->json) {
+        buffer_append_text(&more, "\"watch\":");
+        json_text(&more, w->settings.name);
+        buffer_format(&more, "%s%s", fields ? "," : "", fields ? fields : "");
+        fields = buffer_text(&more);
+    }
+    if (w->settings.name)
+        log_event(w->log, level, fields, "%s: %s", w->settings.name, text);
+    else
+        log_event(w->log, level, fields, "%s", text);
+    buffer_release(&more);
+}
+
 void evaluation_watch_say(const struct evaluation_watch *w, const char *format, ...)
 {
-    char text[SAID_MAX];
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    say(w, "info", NULL, format, args);
     va_end(args);
-    if (w->settings.name)
-        log_line(w->log, "%s: %s", w->settings.name, text);
-    else
-        log_line(w->log, "%s", text);
+}
+
+__attribute__((format(printf, 3, 4)))
+static void warn(const struct evaluation_watch *w, const char *level, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say(w, level, NULL, format, args);
+    va_end(args);
+}
+
+/* Of one checkpoint: what became of it, for programs, and the sentence for people. */
+__attribute__((format(printf, 4, 5)))
+static void say_of(const struct evaluation_watch *w, const struct ledger_record *r, const char *level,
+                   const char *format, ...)
+{
+    struct buffer fields = BUFFER_EMPTY;
+    va_list args;
+
+    if (w->log->json) {
+        buffer_format(&fields, "\"step\":%" PRId64 ",\"checkpoint\":", r->step);
+        json_text(&fields, r->checkpoint);
+        for (size_t i = 0; r->status == LEDGER_DONE && i < r->metrics.count; i++) {
+            buffer_append_text(&fields, i ? "," : ",\"metrics\":{");
+            json_text(&fields, r->metrics.items[i].name);
+            buffer_append_text(&fields, ":");
+            json_double(&fields, r->metrics.items[i].value);
+        }
+        if (r->status == LEDGER_DONE && r->metrics.count)
+            buffer_append_text(&fields, "}");
+    }
+    va_start(args, format);
+    say(w, level, buffer_text(&fields), format, args);
+    va_end(args);
+    buffer_release(&fields);
 }
 
 /* ---- what the watcher tells -------------------------------------------------------------------------------------- */
@@ -82,8 +133,7 @@ static void on_failed(void *context, const struct watcher_failure *failure)
     r->has_digest = failure->has_digest;
     r->digest = failure->digest;
     snprintf(r->reason, sizeof r->reason, "%s", failure->reason);
-    evaluation_watch_say(w, "%s: failed: not whole, and nothing changed any more: %s", failure->name,
-                         failure->reason);
+    say_of(w, r, "error", "%s: failed: not whole, and nothing changed any more: %s", failure->name, failure->reason);
 }
 
 static void on_gone(void *context, const char *name, int64_t step)
@@ -95,7 +145,7 @@ static void on_gone(void *context, const char *name, int64_t step)
         return;
     r->status = LEDGER_GONE;
     snprintf(r->reason, sizeof r->reason, "deleted before it could be opened whole");
-    evaluation_watch_say(w, "%s: gone: %s", name, r->reason);
+    say_of(w, r, "warning", "%s: gone: %s", name, r->reason);
 }
 
 static void on_directory(void *context, int there)
@@ -113,15 +163,25 @@ static void on_directory(void *context, int there)
 
 static void on_trouble(void *context, const char *sentence)
 {
-    evaluation_watch_say(context, "%s", sentence);
+    warn(context, "warning", "%s", sentence);
 }
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */
 
+static int note_line(struct evaluation_watch *w, const struct ledger_record *r, struct error *e)
+{
+    w->recorded++;
+    w->last_step = r->step;
+    return evaluation_series_add(&w->series, w->settings.tags, r, e);
+}
+
 static int recall(void *context, const struct ledger_record *r, struct error *e)
 {
     struct evaluation_watch *w = context;
+    int rc = note_line(w, r, e);
 
+    if (rc != OK)
+        return rc;
     if (!r->has_digest || r->status == LEDGER_GONE || (r->status == LEDGER_FAILED && w->settings.retry_failed))
         return OK;
     if (r->digest_after && queue_remember(&w->queue, r->checkpoint, r->digest_after, e) != OK)
@@ -218,6 +278,7 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
     w->settings = *settings;
     w->log = log;
     w->lock = -1;
+    w->last_step = -1;
     w->events = (struct watcher_events){ w, on_found, on_failed, on_gone, on_directory, on_trouble };
     w->last_news = clock_monotonic();
     if ((rc = queue_init(&w->queue, settings->queue_limit, e)) != OK || (rc = open_records(w, e)) != OK ||
@@ -260,6 +321,7 @@ void evaluation_watch_close(struct evaluation_watch *w)
     evaluation_log_close(w->points, NULL);
     evaluation_best_close(w->keeper);
     ledger_close(w->ledger);
+    evaluation_series_release(&w->series);
     queue_release(&w->queue);
     evaluation_lock_release(w->lock, w->ended ? w->ended : "stopped");
     free(w);
@@ -274,7 +336,7 @@ static int try_later(struct evaluation_watch *w, const char *what, const char *n
                      const struct error *why, struct error *e)
 {
     if (!w->retry_at)
-        evaluation_watch_say(w, "%s: %s: %s; trying again every %g s", name, what, why->message,
+        warn(w, "error", "%s: %s: %s; trying again every %g s", name, what, why->message,
                              w->settings.retry_seconds);
     w->retry_at = clock_monotonic() + w->settings.retry_seconds;
     if (!signalled)
@@ -288,12 +350,15 @@ static int append(struct evaluation_watch *w, const struct ledger_record *r, int
     struct buffer line = BUFFER_EMPTY;
     struct error why = { 0 };
     size_t name_end;
+    int rc;
 
     if (ledger_append(w->ledger, r, &why) != OK)
         return try_later(w, "not recorded", r->checkpoint, signalled, &why, e);
     if (w->retry_at)
         evaluation_watch_say(w, "%s: recorded now", r->checkpoint);
     w->retry_at = 0;
+    if ((rc = note_line(w, r, e)) != OK)
+        return rc;
     if (w->settings.json) {
         if (w->settings.name) { /* which of several: before the rest of the object */
             buffer_append_text(&line, "{\"watch\":");
@@ -449,12 +514,14 @@ static void say_result(struct evaluation_watch *w, const struct ledger_record *r
     char text[SAID_MAX - 400];
 
     if (r->status != LEDGER_DONE)
-        evaluation_watch_say(w, "%s: %s: %s", r->checkpoint, r->status == LEDGER_GONE ? "gone" : "failed", r->reason);
+        say_of(w, r, r->status == LEDGER_GONE ? "warning" : "error", "%s: %s: %s", r->checkpoint,
+               r->status == LEDGER_GONE ? "gone" : "failed", r->reason);
     if (!r->has_metrics)
         return;
     append_metrics(text, sizeof text, &r->metrics);
-    w->log->program = NULL; /* a line people parse: as it always was */
-    evaluation_watch_say(w, "step: %" PRId64 ", %s: %s", r->step, r->checkpoint, text);
+    if (!w->log->json)
+        w->log->program = NULL; /* a line people parse: as it always was */
+    say_of(w, r, "info", "step: %" PRId64 ", %s: %s", r->step, r->checkpoint, text);
     w->log->program = program;
 }
 

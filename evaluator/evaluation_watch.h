@@ -15,6 +15,7 @@
 #include "evaluator/ending.h"
 #include "evaluator/evaluation_best.h"
 #include "evaluator/evaluation_log.h"
+#include "evaluator/evaluation_prom.h"
 #include "evaluator/ledger.h"
 #include "evaluator/queue.h"
 #include "evaluator/runner.h"
@@ -83,6 +84,9 @@ struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c
     int64_t position;              /* of those that could be evaluated, for `every` */
     double last_news;              /* monotonic */
     double last_start;             /* monotonic, of an evaluation; 0: none yet */
+    struct evaluation_series series; /* what the curves ended in */
+    size_t recorded;               /* lines of the ledger */
+    int64_t last_step;             /* of the newest of them; -1: none */
     double newest_written;         /* wall, of the newest index; 0: none yet */
     double first_look;             /* wall, the end of it */
     double retry_at;               /* monotonic: a disk failed, and is tried again then; 0: it did not */

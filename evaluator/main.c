@@ -37,7 +37,7 @@ struct command { /* as given on the command line */
     int once, latest_only, forever, strict, retry_failed, json, moving_averages, inotify, tutorial_denominator;
     int take_over;
     struct option_list watch;
-    const char *watch_file, *watch_tree, *eval_root;
+    const char *watch_file, *watch_tree, *eval_root, *prom, *log_format, *log_file;
 };
 
 static const char examples[] =
@@ -146,6 +146,14 @@ static const struct option table_template[] = {
     { OPTION_INT, .name = "patience", .argument = "N", .help = "After N evaluations without a new best, ask the "
       "training to end by the file stop.json beside the checkpoints; our trainer does.", .minimum = 1,
       .maximum = 1e9 },
+    { OPTION_CHOICE, .name = "log-format", .argument = "WHAT", .help = "What it says: text (default), or json: an "
+      "object a line with time, level, program, message, and step, checkpoint and metrics of results.",
+      .choices = "text|json" },
+    { OPTION_TEXT, .name = "log-file", .argument = "FILE", .help = "Say it in this file, at its end, instead of on "
+      "standard error; opened anew at SIGHUP." },
+    { OPTION_TEXT, .name = "prom", .argument = "FILE", .help = "The newest values and how the work stands, written "
+      "anew after each score for the textfile collector of Prometheus' node_exporter, which takes names ending in "
+      ".prom." },
     { OPTION_FLAG, .name = "json", .help = "Each line of the ledger on standard output, too." },
 };
 enum { OPTIONS = sizeof table_template / sizeof *table_template };
@@ -169,7 +177,8 @@ static void bind_values(struct option *table, struct command *c)
         { "best-metric", &c->best_metric }, { "best-mode", &c->best_mode }, { "best-delta", &c->best_delta },
         { "wall-time", &c->wall_time }, { "json", &c->json },
         { "take-over", &c->take_over }, { "watch", &c->watch }, { "watch-file", &c->watch_file },
-        { "watch-tree", &c->watch_tree }, { "eval-root", &c->eval_root },
+        { "watch-tree", &c->watch_tree }, { "eval-root", &c->eval_root }, { "prom", &c->prom },
+        { "log-format", &c->log_format }, { "log-file", &c->log_file },
     };
 
     for (size_t i = 0; i < OPTIONS; i++)
@@ -316,7 +325,7 @@ static int finish(const struct evaluation_watch *w, int rc, struct log *log, con
     char best[LEDGER_NAME_MAX + EVALUATION_NAME_MAX + 64] = "no best yet", wanted[PATTERN_TEXT_MAX + 32];
 
     if (*e->message)
-        log_line(log, "%s", e->message);
+        log_event(log, "error", NULL, "%s", e->message);
     if (rc < 0)
         return EXIT_USAGE;
     if (s->has_best)
@@ -348,6 +357,36 @@ static int open_runner(const struct command *c, struct runner *out, struct error
     return rc == OK ? thread_runner_new(out, &scorer, e) : rc;
 }
 
+/* Standard error becomes the file, so that what libraries say goes there, too. */
+static int open_log_file(const struct command *c, struct log *log, struct error *e)
+{
+    int fd;
+
+    if (!c->log_file)
+        return OK;
+    if ((fd = open(c->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) < 0)
+        return error_system(e, "%s: cannot open the log file", c->log_file);
+    dup2(fd, STDERR_FILENO);
+    close(fd);
+    log_set_json(log, log->json); /* a terminal no more */
+    return OK;
+}
+
+struct log_place {
+    const struct command *command;
+    struct log *log;
+};
+
+/* After a SIGHUP: the file was moved away, as logrotate does it. */
+static void reopen_log(void *context)
+{
+    const struct log_place *place = context;
+    struct error e = { 0 };
+
+    if (open_log_file(place->command, place->log, &e) != OK)
+        log_event(place->log, "error", NULL, "%s; going on in the old one", e.message);
+}
+
 /* The status of several: the worst of them. */
 static int finish_all(const struct evaluation_loop *l, int rc, struct log *log, struct error *e)
 {
@@ -355,7 +394,7 @@ static int finish_all(const struct evaluation_loop *l, int rc, struct log *log, 
     int status = past.failed || past.gone ? EXIT_NO : EXIT_DONE;
 
     if (*e->message)
-        log_line(log, "%s", e->message);
+        log_event(log, "error", NULL, "%s", e->message);
     *e->message = '\0';
     for (size_t i = 0; i < l->watch_count; i++) {
         int one = finish(l->watches[i], rc, log, e);
@@ -373,7 +412,9 @@ static int work_on_several(const struct command *c, struct log *log)
                                               .file = c->watch_file, .tree = c->watch_tree,
                                               .scan_seconds = c->poll, .inotify = c->inotify };
     struct runner runner = { 0 };
-    struct evaluation_loop l = { .log = log, .runner = &runner };
+    struct log_place place = { c, log };
+    struct evaluation_loop l = { .log = log, .runner = &runner, .prom = c->prom, .hung_up = reopen_log,
+                                 .context = &place };
     struct error e = { 0 };
     int status = EXIT_USAGE, rc;
 
@@ -387,7 +428,7 @@ static int work_on_several(const struct command *c, struct log *log)
         rc = evaluation_loop_run(&l, &e);
         status = finish_all(&l, rc, log, &e);
     } else {
-        log_line(log, "%s", e.message);
+        log_event(log, "error", NULL, "%s", e.message);
     }
     if (runner.free)
         runner.free(runner.context);
@@ -402,7 +443,9 @@ static int work(const struct command *c, struct log *log)
     struct evaluation_watch_settings watch_settings;
     struct evaluation_watch *watch = NULL;
     struct runner runner = { 0 };
-    struct evaluation_loop l = { .log = log, .watches = &watch, .watch_count = 1, .runner = &runner };
+    struct log_place place = { c, log };
+    struct evaluation_loop l = { .log = log, .watches = &watch, .watch_count = 1, .runner = &runner,
+                                 .prom = c->prom, .hung_up = reopen_log, .context = &place };
     struct error e = { 0 };
     int status = EXIT_USAGE, rc;
 
@@ -414,7 +457,7 @@ static int work(const struct command *c, struct log *log)
         rc = evaluation_loop_run(&l, &e);
         status = finish(watch, rc, log, &e);
     } else {
-        log_line(log, "%s", e.message);
+        log_event(log, "error", NULL, "%s", e.message);
     }
     if (runner.free)
         runner.free(runner.context);
@@ -450,11 +493,14 @@ int main(int argc, char **argv)
     memcpy(table, table_template, sizeof table);
     bind_values(table, &c);
     log_init(&log, "evaluator", STDERR_FILENO);
-    if ((rc = options_parse(&options, argc, argv, &positional, &e)) == OPTIONS_DONE)
+    rc = options_parse(&options, argc, argv, &positional, &e);
+    log_set_json(&log, c.log_format && !strcmp(c.log_format, "json"));
+    if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc != OPTIONS_RUN || (rc = check_command(&c, positional, argv, &e)) != OK ||
-        (rc = metric_choice_parse(c.metrics, &c.metric_bits, &e)) != OK || (rc = check_metrics(&c, &e)) != OK) {
-        log_line(&log, "%s", e.message);
+        (rc = metric_choice_parse(c.metrics, &c.metric_bits, &e)) != OK || (rc = check_metrics(&c, &e)) != OK ||
+        (rc = open_log_file(&c, &log, &e)) != OK) {
+        log_event(&log, "error", NULL, "%s", e.message);
         return EXIT_USAGE;
     }
     return several(&c) ? work_on_several(&c, &log) : work(&c, &log);

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from test_evaluator import EVALUATOR, Evaluator, ledger, points, steps, wait_for, write
+from test_evaluator import BUILD, EVALUATOR, Evaluator, ledger, points, steps, wait_for, write
 
 
 def run(*arguments, status=0, **keywords):
@@ -71,6 +71,75 @@ def test_status_of_failures_and_odd_ledgers(tmp_path):
     os.mkfifo(tmp_path / "eval/evaluator.lock")
     assert state(tmp_path / "eval", status=1)[0]["state"] == "unknown"
     assert '"ended"' in text
+
+
+def samples(text):
+    """{line without its value: value} of a text for Prometheus' collector; each metric's lines stand together."""
+    found, metric, seen = {}, None, set()
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            metric = line.split()[2]
+            assert metric not in seen
+            seen.add(metric)
+        elif line.startswith("# TYPE "):
+            assert line.split()[2] == metric and line.split()[3] in ("gauge", "counter")
+        else:
+            name, value = line.rsplit(" ", 1)
+            assert name.split("{")[0] == metric
+            found[name] = float(value)
+    return found
+
+
+def test_prometheus_file_after_each_score(tmp_path):
+    (tmp_path / "metrics").mkdir()
+    prom = tmp_path / "metrics/training.prom"
+    with Evaluator(tmp_path, "--forever", "--prom", prom) as evaluator:
+        wait_for(prom.exists, "the file")
+        assert samples(prom.read_text())['tb_eval_done_total{run="eval"}'] == 0
+        for step in (100, 200, 300):
+            write(tmp_path, "--first", step, "--last", step)
+            wait_for(lambda: samples(prom.read_text()).get('tb_eval_last_checkpoint_step{run="eval"}') == step, "it")
+        prom.parent.rename(tmp_path / "away")
+        write(tmp_path, "--first", 400, "--last", 400)
+        evaluator.says("trying again with each score")
+        wait_for(lambda: len(ledger(tmp_path)) == 4, "the evaluation, without the file")
+        (tmp_path / "away").rename(prom.parent)
+        write(tmp_path, "--first", 500, "--last", 500)
+        wait_for(lambda: samples(prom.read_text())['tb_eval_last_checkpoint_step{run="eval"}'] == 500, "the file again")
+    with Evaluator(tmp_path, "--once", "--prom", prom) as evaluator:  # counts are those of the ledger, not of a process
+        evaluator.ends(0)
+    ours = samples(prom.read_text())
+    subprocess.run([BUILD / "bin/eventlog", "export", tmp_path, "--format=prom", "-o", tmp_path / "all.prom"], check=True)
+    theirs = samples((tmp_path / "all.prom").read_text())
+    assert {name: value for name, value in ours.items() if name.startswith("tb_scalar")} == theirs
+    assert len(theirs) == 12 and ours['tb_eval_pending{run="eval"}'] == 0
+    assert (ours['tb_eval_done_total{run="eval"}'], ours['tb_eval_failed_total{run="eval"}']) == (5, 0)
+
+
+def test_log_as_json(tmp_path):
+    write(tmp_path, "--last", 200)
+    (tmp_path / "ckpt/model.ckpt-200.index").write_bytes(b"")
+    log = tmp_path / "service.log"
+    with Evaluator(tmp_path, "--forever", "--quiet-time", 0.2, "--log-format", "json", "--log-file", log) as evaluator:
+        wait_for(lambda: len(ledger(tmp_path)) == 2, "both")
+        wait_for(lambda: "model.ckpt-200: failed" in log.read_text(), "the failure in the log")
+        log.rename(tmp_path / "service.log.1")
+        evaluator.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: log.exists() and "SIGHUP" in log.read_text(), "a log begun anew")
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(1)
+        assert evaluator.said() == ""
+    lines = [json.loads(line) for path in (tmp_path / "service.log.1", log) for line in path.read_text().splitlines()]
+    assert all(list(line)[:4] == ["time", "level", "program", "message"] for line in lines), lines
+    assert all(abs(line["time"] - time.time()) < 60 and line["program"] == "evaluator" for line in lines)
+    result, = [line for line in lines if "metrics" in line]
+    assert result["step"] == 100 and result["checkpoint"] == "model.ckpt-100" and result["level"] == "info"
+    assert result["metrics"] == ledger(tmp_path)[0]["metrics"] and "precision: " in result["message"]
+    failure, = [line for line in lines if line["level"] == "error"]
+    assert failure["step"] == 200 and failure["checkpoint"] == "model.ckpt-200"
+    bad = subprocess.run([EVALUATOR, "--log-format=json"], capture_output=True, text=True)
+    assert bad.returncode == 2 and json.loads(bad.stderr)["level"] == "error"
 
 
 def scalars(run_directory):
