@@ -14,7 +14,7 @@ import re
 import subprocess
 
 PATHS = {"FILE", "NEW", "PATH", "F", "OUT"}  # arguments that are files
-DIRECTORIES = {"DIR", "CKPT", "DIRECTORY"}
+DIRECTORIES = {"DIR", "CKPT", "DIRECTORY", "ROOT"}
 
 
 def takes(option):
