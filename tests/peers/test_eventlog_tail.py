@@ -159,6 +159,7 @@ def test_all_kinds(tmp_path):
     subprocess.run([SAMPLE, "golden", golden], check=True)
     assert [json.loads(line).get("type", "point") for line in tail("--all", "--json", "-n", "-1", golden).splitlines()] == [
         "point", "point", "point", "histogram", "image", "audio", "text", "graph", "hparams", "point"]
-    with Follow("--all", "--json", "-n", "0", log) as follow:
+    with Follow("--all", "--json", "-n", "1", log) as follow:
+        assert json.loads(follow.lines(1)[0])["type"] == "image"  # it has begun
         subprocess.run([TOOL, "write", "--dir", log, "--step", "6", "--text", "note=new"], check=True)
         assert json.loads(follow.lines(1)[0])["text"] == "new"
