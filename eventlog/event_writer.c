@@ -51,6 +51,7 @@ struct eventlog_writer {
     uint64_t events, dropped, flushes;
     enum eventlog_sync sync;
     pid_t pid; /* who opened it: a forked child has a copy of the buffer and must not write it again */
+    int exact_times; /* a wall time of 0 is 1970, not now */
     char *mark; /* a byte that is 1 in that process and 0 in its children, or NULL where the kernel cannot do so */
 };
 
@@ -330,7 +331,7 @@ int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t s
         abandon_event(w);
         goto refused;
     }
-    if (wall_time == 0)
+    if (wall_time == 0 && !w->exact_times)
         wall_time = clock_wall();
     rc = end_event(w, event_encode_scalar(event_place(w), tag, n, step, wall_time, value), &e);
     return rc == OK ? EVENTLOG_OK : event_writer_error(error, &e);
@@ -374,9 +375,15 @@ static size_t encode_event(struct eventlog_writer *w, const struct wire *head, c
     return n + RECORD_OVERHEAD;
 }
 
-static int encode_head(struct wire *head, int64_t step, double wall_time, struct error *e)
+void event_writer_exact_times(struct eventlog_writer *w)
 {
-    wire_number(head, 1, event_writer_time(wall_time));
+    w->exact_times = 1;
+}
+
+static int encode_head(const struct eventlog_writer *w, struct wire *head, int64_t step, double wall_time,
+                       struct error *e)
+{
+    wire_number(head, 1, w->exact_times ? wall_time : event_writer_time(wall_time));
     wire_integer(head, 2, step);
     return buffer_ok(&head->bytes) ? OK : error_set(e, ERR_NOMEM, "out of memory for an event");
 }
@@ -430,7 +437,7 @@ int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, d
     if (rc == OK)
         rc = wire_check(body, "event", e);
     if (rc == OK && (rc = check_call(w, wall_time, e)) == OK && (rc = check_length(body->bytes.length, e)) == OK)
-        rc = encode_head(&head, step, wall_time, e);
+        rc = encode_head(w, &head, step, wall_time, e);
     refused = rc != OK;
     if (rc == OK && (rc = begin_event(w, head.bytes.length + body->bytes.length + RECORD_OVERHEAD, e)) == OK)
         rc = end_event(w, encode_event(w, &head, body), e);
@@ -510,7 +517,7 @@ int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_wr
     if (rc == OK)
         rc = wire_check(member, value->plugin, e);
     if (rc == OK && (rc = check_call(w, value->wall_time, e)) == OK && (rc = check_value(value, e)) == OK &&
-        (rc = encode_head(&head, value->step, value->wall_time, e)) == OK) {
+        (rc = encode_head(w, &head, value->step, value->wall_time, e)) == OK) {
         encode_metadata(&metadata, value);
         rc = wire_check(&metadata, value->plugin, e);
     }

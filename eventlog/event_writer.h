@@ -61,6 +61,9 @@ int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, d
 /* What the wall time of a call means: itself, or now for 0. */
 double event_writer_time(double wall_time);
 
+/* From now on a wall time of 0 is 1970: for those who copy points as they were. */
+void event_writer_exact_times(struct eventlog_writer *w);
+
 /* For what is no event but files beside them. OK, or ERR_ARG in a forked child. */
 int event_writer_check(const struct eventlog_writer *w, struct error *e);
 const char *event_writer_directory(const struct eventlog_writer *w);

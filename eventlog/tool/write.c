@@ -1,4 +1,5 @@
 /* eventlog write: points, texts and pictures from the shell, from CSV or from JSON lines into a log. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/number.h"
@@ -74,7 +75,10 @@ static int open_run(struct write *w, const char *run, struct eventlog_writer **o
         options.resume = EVENTLOG_RESUME_NEW;
         rc = eventlog_writer_open(out, path, &options, &error);
     }
-    return rc == EVENTLOG_OK ? OK : take(e, &error);
+    if (rc != EVENTLOG_OK)
+        return take(e, &error);
+    event_writer_exact_times(*out);
+    return OK;
 }
 
 static int writer_of(struct write *w, const char *run, struct eventlog_writer **out, struct error *e)
@@ -132,9 +136,10 @@ static int close_all(struct write *w, struct error *e)
 /* ---- points ---------------------------------------------------------------------------------------------------- */
 
 /* As a tensor DT_DOUBLE of rank 0, which TensorBoard's default loader does not show. */
-static int write_double(struct eventlog_writer *writer, const struct point_input_point *p, struct eventlog_error *error)
+static int write_double(struct eventlog_writer *writer, const struct point_input_point *p, double wall_time,
+                        struct eventlog_error *error)
 {
-    const struct event_writer_value value = { .tag = p->tag, .step = p->step, .wall_time = p->wall_time,
+    const struct event_writer_value value = { .tag = p->tag, .step = p->step, .wall_time = wall_time,
                                               .plugin = "scalars" };
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
@@ -156,18 +161,19 @@ static int visit(void *context, const struct point_input_point *p, struct error 
     struct write *w = context;
     struct eventlog_writer *writer;
     struct eventlog_error error;
+    double wall_time = p->has_wall_time ? p->wall_time : clock_wall();
     int rc = writer_of(w, p->run ? p->run : ".", &writer, e);
 
     if (rc != OK)
         return rc;
-    if (p->has_wall_time && !(p->wall_time != 0 && isfinite(p->wall_time)))
-        return error_set(e, ERR_ARG, "tag '%.80s' at step %lld: the wall time is %s", p->tag, (long long)p->step,
-                         p->wall_time == 0 ? "0, by which writers mean now" : "not a finite number");
+    if (!isfinite(wall_time)) /* TensorBoard drops such a point, or the whole file */
+        return error_set(e, ERR_ARG, "tag '%.80s' at step %lld: the wall time is not a finite number", p->tag,
+                         (long long)p->step);
     if (!w->doubles && isfinite(p->value) && isinf((float)p->value))
         return error_set(e, ERR_ARG, "tag '%.80s' at step %lld: %g is beyond a float32, which is what TensorBoard "
                          "shows; --double writes it", p->tag, (long long)p->step, p->value);
-    rc = w->doubles ? write_double(writer, p, &error)
-                    : eventlog_writer_scalar(writer, p->tag, p->step, p->wall_time, (float)p->value, &error);
+    rc = w->doubles ? write_double(writer, p, wall_time, &error)
+                    : eventlog_writer_scalar(writer, p->tag, p->step, wall_time, (float)p->value, &error);
     w->points += rc == EVENTLOG_OK;
     return rc == EVENTLOG_OK ? OK : take(e, &error);
 }
@@ -240,7 +246,10 @@ static int read_stream(struct write *w, struct stream *s, int fd, struct error *
             rc = chunk(w, s, bytes, (size_t)got, e);
         if (rc == OK)
             rc = flush_all(w, e);
+        log_progress(&w->scan.log, "%s: %llu lines read, %llu points written", s->name, (unsigned long long)s->number,
+                     (unsigned long long)w->points);
     }
+    log_progress_end(&w->scan.log);
     if (rc == OK && s->line.length) { /* the last line without a newline */
         s->number++;
         rc = line(w, s, s->line.data, s->line.length, e);
