@@ -213,6 +213,10 @@ static int add_other(struct listing *l, const char *name, int64_t step)
     is_directory = S_ISDIR(st.st_mode);
     if (!is_directory && (s->pattern.directory || !S_ISREG(st.st_mode)))
         return OK;
+    /* One that was renamed into place is another directory when it is new; what changes in it is its deletion. */
+    if (is_directory && s->ready == READY_RENAME)
+        return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, mix((uint64_t)st.st_dev, (uint64_t)st.st_ino),
+                       changed_at(&st));
     if (is_directory && known && known->state == SIGHTING_OPENED && at % turns != l->turn % turns)
         return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, known->stamp, l->wall);
     if (!content_stamp(l->fd, name, &seen_stamp, &changed))

@@ -8,7 +8,7 @@
  * NAME.index fits; NAME.safetensors a safetensors file; V1 as above; all else is of no known format.
  *
  * What is of a known format is ready when it is whole. All else by a rule:
- *   rename          as soon as its name is there: it was written under another one
+ *   rename          as soon as its name is there: it was written under another one, and is not changed in place
  *   marker:FILE     when FILE is there: NAME/FILE of a directory; NAME.FILE, or NAMEFILE for a FILE that begins with a
  *                   dot, of a file. With {name} or {step} in it, FILE is a path from the watched directory
  *   quiet:SECONDS   when nothing in it has changed for so long; the default, with 5 seconds

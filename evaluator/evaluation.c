@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,31 @@ int evaluation_metrics_copy(const struct evaluation_metrics *m, struct evaluatio
         }
     }
     return OK;
+}
+
+void evaluation_metrics_text(const struct evaluation_metrics *m, char *text, size_t size)
+{
+    static const char *const first[] = { EVALUATION_LOSS, EVALUATION_PRECISION,
+                                         EVALUATION_BEST EVALUATION_PRECISION };
+    size_t used = 0;
+
+    *text = '\0';
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        const struct evaluation_metric *metric = evaluation_metrics_find(m, first[i]);
+
+        if (metric)
+            used += (size_t)snprintf(text + used, size - used, "%s%s: %.3f", used ? ", " : "",
+                                     i == 2 ? "best precision" : first[i], metric->value);
+    }
+    for (size_t i = 0; i < m->count && used < size; i++) {
+        const char *name = m->items[i].name;
+        int best = !strncmp(name, EVALUATION_BEST, strlen(EVALUATION_BEST));
+
+        if (strcmp(name, first[0]) && strcmp(name, first[1]) && strcmp(name, first[2]) &&
+            strcmp(name, EVALUATION_CROSS_ENTROPY) && !strchr(name, '/'))
+            used += (size_t)snprintf(text + used, size - used, "%s%s%s: %.6g", used ? ", " : "", best ? "best " : "",
+                                     name + (best ? strlen(EVALUATION_BEST) : 0), m->items[i].value);
+    }
 }
 
 void evaluation_release(struct evaluation *v)

@@ -39,6 +39,9 @@ const struct evaluation_metric *evaluation_metrics_find(const struct evaluation_
 double evaluation_metrics_value(const struct evaluation_metrics *m, const char *name);
 /* out is overwritten, not released. ERR_NOMEM: out is empty. */
 int evaluation_metrics_copy(const struct evaluation_metrics *m, struct evaluation_metrics *out, struct error *e);
+/* "loss: 1.012, precision: 0.657, best precision: 0.661", which is what people parse, then other metrics in their
+ * order; cut where size ends. */
+void evaluation_metrics_text(const struct evaluation_metrics *m, char *text, size_t size);
 void evaluation_metrics_release(struct evaluation_metrics *m); /* m is empty again */
 
 struct evaluation_detail; /* what only the runner and what writes it know of: counts per class, curves */

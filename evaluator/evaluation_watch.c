@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "evaluator/evaluation_lock.h"
+#include "evaluator/pin.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SAID_MAX = 1600 };
@@ -94,9 +96,9 @@ static void on_found(void *context, const struct queue_item *item)
         w->newest_written = item->written;
     if (queue_full(&w->queue) && !w->full_said) {
         w->full_said = 1;
-        evaluation_watch_say(w, "%zu checkpoints wait with their files open, which is the limit; later ones are "
-                             "opened as places become free, and are lost if they are deleted before",
-                             w->queue.count);
+        evaluation_watch_say(w, "%zu checkpoints wait %s, which is the limit; later ones are opened as places "
+                             "become free, and are lost if they are deleted before", w->queue.count,
+                             w->settings.watcher.pin_directory ? "pinned" : "with their files open");
     }
 }
 
@@ -224,6 +226,34 @@ static void say_of_best(const struct evaluation_watch *w, int rc, const struct e
         evaluation_watch_say(w, "%s", trouble->message);
 }
 
+/* A pin of an earlier process: recorded already, or still to be evaluated. */
+static int recall_pin(void *context, const struct pin *pin, const char *path, uint64_t bytes, struct error *e)
+{
+    struct evaluation_watch *w = context;
+    struct queue_item item = { .step = pin->step, .digest = pin->digest, .kind = pin->kind, .pinned_bytes = bytes,
+                               .found = clock_wall() };
+    struct stat st;
+    char witness[PATH_MAX];
+    int rc;
+
+    if (queue_knows(&w->queue, pin->name, pin->digest)) {
+        pin_remove(path);
+        return OK;
+    }
+    if (queue_full(&w->queue))
+        return OK; /* the next start, or the directory itself, has it */
+    item.written = item.modified = item.found;
+    if (checkpoint_witness(pin->kind, path, witness, sizeof witness, NULL) == OK && stat(witness, &st) == 0)
+        item.written = item.modified = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
+    item.name = strdup(pin->name);
+    item.pinned = strdup(path);
+    rc = item.name && item.pinned ? queue_offer(&w->queue, &item, e)
+                                  : error_set(e, ERR_NOMEM, "no memory for the pinned %s", pin->name);
+    if (rc != QUEUE_ADDED)
+        queue_item_release(&item);
+    return rc < 0 ? rc : OK;
+}
+
 static int open_records(struct evaluation_watch *w, struct error *e)
 {
     const struct evaluation_watch_settings *s = &w->settings;
@@ -282,6 +312,7 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
     w->events = (struct watcher_events){ w, on_found, on_failed, on_gone, on_directory, on_trouble };
     w->last_news = clock_monotonic();
     if ((rc = queue_init(&w->queue, settings->queue_limit, e)) != OK || (rc = open_records(w, e)) != OK ||
+        (rc = pin_recover(settings->eval_directory, recall_pin, w, e)) != OK ||
         (rc = watcher_open(&w->watcher, settings->checkpoint_directory, &settings->watcher, &w->queue, &w->events,
                            e)) != OK || (rc = watcher_look(w->watcher, e)) != OK) {
         evaluation_watch_close(w);
@@ -481,33 +512,6 @@ static int write_points(struct evaluation_watch *w, struct evaluation_flight *f,
     return OK;
 }
 
-/* "loss: 1.012, precision: 0.657, best precision: 0.661" are what people parse; other metrics follow in their order,
- * without those of single classes (with a / in the name). */
-static void append_metrics(char *text, size_t size, const struct evaluation_metrics *m)
-{
-    static const char *const first[] = { EVALUATION_LOSS, EVALUATION_PRECISION,
-                                         EVALUATION_BEST EVALUATION_PRECISION };
-    size_t used = 0;
-
-    *text = '\0';
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
-        const struct evaluation_metric *metric = evaluation_metrics_find(m, first[i]);
-
-        if (metric)
-            used += (size_t)snprintf(text + used, size - used, "%s%s: %.3f", used ? ", " : "",
-                                     i == 2 ? "best precision" : first[i], metric->value);
-    }
-    for (size_t i = 0; i < m->count && used < size; i++) {
-        const char *name = m->items[i].name;
-        int best = !strncmp(name, EVALUATION_BEST, strlen(EVALUATION_BEST));
-
-        if (strcmp(name, first[0]) && strcmp(name, first[1]) && strcmp(name, first[2]) &&
-            strcmp(name, EVALUATION_CROSS_ENTROPY) && !strchr(name, '/'))
-            used += (size_t)snprintf(text + used, size - used, "%s%s%s: %.6g", used ? ", " : "", best ? "best " : "",
-                                     name + (best ? strlen(EVALUATION_BEST) : 0), m->items[i].value);
-    }
-}
-
 static void say_result(struct evaluation_watch *w, const struct ledger_record *r)
 {
     const char *program = w->log->program;
@@ -518,7 +522,7 @@ static void say_result(struct evaluation_watch *w, const struct ledger_record *r
                r->status == LEDGER_GONE ? "gone" : "failed", r->reason);
     if (!r->has_metrics)
         return;
-    append_metrics(text, sizeof text, &r->metrics);
+    evaluation_metrics_text(&r->metrics, text, sizeof text);
     if (!w->log->json)
         w->log->program = NULL; /* a line people parse: as it always was */
     say_of(w, r, "info", "step: %" PRId64 ", %s: %s", r->step, r->checkpoint, text);
@@ -543,6 +547,8 @@ static int record_flights(struct evaluation_watch *w, int signalled, struct erro
         w->evaluations++;
         w->last_news = clock_monotonic();
         rc = stop_if_strict(w, &f->record, e);
+        if (f->item.pinned)
+            pin_remove(f->item.pinned);
         drop(w, f);
         if (rc != OK)
             return rc;
@@ -572,12 +578,18 @@ static const char *skip(struct evaluation_watch *w, const struct queue_item *ite
     return NULL;
 }
 
+static char *in_directory(const struct evaluation_watch *w, const char *name)
+{
+    char *path;
+
+    return asprintf(&path, "%s/%s", w->settings.checkpoint_directory, name) < 0 ? NULL : path;
+}
+
 /* Room for one more, and the paths of its job. ERR_NOMEM: nothing is taken. */
 static int make_flight(struct evaluation_watch *w, const struct queue_item *item, struct evaluation_flight **out,
                        struct error *e)
 {
     size_t capacity = w->flight_capacity ? w->flight_capacity * 2 : 4;
-    enum checkpoint_kind kind = item->checkpoint ? item->checkpoint->kind : CHECKPOINT_BUNDLE;
     char witness[PATH_MAX];
     struct evaluation_flight *f = calloc(1, sizeof *f), **grown;
 
@@ -586,8 +598,8 @@ static int make_flight(struct evaluation_watch *w, const struct queue_item *item
         w->flight_capacity = capacity;
     }
     if (f && w->flight_count < w->flight_capacity &&
-        asprintf(&f->path, "%s/%s", w->settings.checkpoint_directory, item->name) >= 0) {
-        if (checkpoint_witness(kind, f->path, witness, sizeof witness, NULL) == OK &&
+        (f->path = item->pinned ? strdup(item->pinned) : in_directory(w, item->name))) {
+        if (checkpoint_witness(item->kind, f->path, witness, sizeof witness, NULL) == OK &&
             (f->witness = strdup(witness))) {
             *out = f;
             return OK;
@@ -645,10 +657,23 @@ int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight *
             return rc;
         }
         w->skipped++;
+        if (item.pinned)
+            pin_remove(item.pinned);
         evaluation_watch_say(w, "%s: skipped (%s)", item.name, why);
         queue_item_release(&item);
     }
     return 0;
+}
+
+int evaluation_watch_reopen(struct evaluation_flight *f, struct error *e)
+{
+    int rc;
+
+    if (f->item.checkpoint || !f->item.pinned)
+        return OK;
+    if ((rc = opened_checkpoint_open(&f->item.checkpoint, f->item.kind, f->item.pinned, e)) == OK)
+        f->job.checkpoint = f->item.checkpoint;
+    return rc;
 }
 
 void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluation_flight *flight,
@@ -829,13 +854,15 @@ int evaluation_watch_descriptor(const struct evaluation_watch *w)
 void evaluation_watch_status(const struct evaluation_watch *w, char *out, size_t size)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
-    char best[320] = "none yet", newest[64] = "no checkpoint yet";
+    char best[320] = "none yet", newest[64] = "no checkpoint yet", pinned[48] = "";
 
     if (s->has_best)
         snprintf(best, sizeof best, "%.3f (%s)", s->best_value, s->best_checkpoint);
     if (w->newest_written > 0)
         snprintf(newest, sizeof newest, "newest %.0f s old", fmax(0, clock_wall() - w->newest_written));
-    snprintf(out, size, "%s: %zu done, %zu queued, %zu not whole, %zu failed, %zu gone, best %s, %s",
-             w->settings.checkpoint_directory, s->done, w->queue.count + w->flight_count,
+    if (w->settings.watcher.pin_directory)
+        snprintf(pinned, sizeof pinned, " (%.1f MB pinned)", (double)queue_pinned_bytes(&w->queue) / 1e6);
+    snprintf(out, size, "%s: %zu done, %zu queued%s, %zu not whole, %zu failed, %zu gone, best %s, %s",
+             w->settings.checkpoint_directory, s->done, w->queue.count + w->flight_count, pinned,
              watcher_undecided(w->watcher), s->failed, s->gone, best, newest);
 }

@@ -120,6 +120,9 @@ int evaluation_watch_ready(const struct evaluation_watch *w, size_t window);
 /* Takes the next one that no option skips: 1 and *out, or 0. Start its job, then say it is running; or land it. */
 int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight **out, struct error *e);
 
+/* Opens the files of one that waited pinned. An error: land it as failed. */
+int evaluation_watch_reopen(struct evaluation_flight *flight, struct error *e);
+
 /* What the runner says of a flight. landed: with RUNNER_DONE *v is the watch's; else why is the reason.
  * RUNNER_STOPPED: the flight is dropped, and the checkpoint stays to be evaluated by a later process. */
 void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluation_flight *flight,

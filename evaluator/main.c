@@ -33,6 +33,8 @@ struct command { /* as given on the command line */
     double best_delta, exec_timeout;
     int64_t retries, jobs;
     const char *exec, *pattern, *ready;
+    double pin_limit;
+    int pin;
     const char *done_file, *tags, *wall_time, *metrics, *best_metric, *best_mode;
     int once, latest_only, forever, strict, retry_failed, json, moving_averages, inotify, tutorial_denominator;
     int take_over;
@@ -121,6 +123,10 @@ static const struct option table_template[] = {
       "for file systems without notification. Default: 1.", .minimum = 0.01, .maximum = 86400 },
     { OPTION_DOUBLE, .name = "quiet-time", .argument = "SECONDS", .help = "What is not whole and has not changed for "
       "so long has failed. Default: 30.", .minimum = 0, .maximum = 1e9 },
+    { OPTION_FLAG, .name = "pin", .help = "Keep each checkpoint until it is evaluated, by hard links in EVAL/pinned/ "
+      "(copies, on another file system): the trainer may delete it while it waits, and a crash loses none." },
+    { OPTION_DOUBLE, .name = "pin-limit", .argument = "MB", .help = "Pin no more while so much is pinned. Default: no "
+      "limit.", .minimum = 0, .maximum = 1e12 },
     { OPTION_FLAG, .name = "inotify", .help = "Be notified of changes. On; --no-inotify only polls." },
     { OPTION_FLAG, .name = "take-over", .help = "Work on the eval directory also where its lock names an evaluator of "
       "another host; only if that one is gone. The lock of a dead process of this host is taken over anyway." },
@@ -170,7 +176,7 @@ static void bind_values(struct option *table, struct command *c)
         { "idle-timeout", &c->idle_timeout }, { "done-file", &c->done_file }, { "pid", &c->pid },
         { "max-evaluations", &c->max_evaluations }, { "forever", &c->forever }, { "strict", &c->strict },
         { "poll-interval", &c->poll }, { "quiet-time", &c->quiet }, { "inotify", &c->inotify }, { "tags", &c->tags },
-        { "pattern", &c->pattern }, { "ready", &c->ready },
+        { "pin", &c->pin }, { "pin-limit", &c->pin_limit }, { "pattern", &c->pattern }, { "ready", &c->ready },
         { "exec", &c->exec }, { "exec-timeout", &c->exec_timeout }, { "retries", &c->retries }, { "jobs", &c->jobs },
         { "keep-best", &c->keep_best }, { "patience", &c->patience },
         { "metrics", &c->metrics }, { "detail-every", &c->detail_every },
@@ -251,6 +257,8 @@ static int check_metrics(const struct command *c, struct error *e)
                      "can be given", c->metrics);
 }
 
+enum { PINNED_MAX = 100000 }; /* how many may wait pinned, which takes no descriptors */
+
 /* How many checkpoints may wait with open files: a fourth of the descriptors we can get, since each has its index and
  * at least one data file. */
 static size_t queue_limit(void)
@@ -304,7 +312,8 @@ static struct evaluation_watch_settings settings(const struct command *c, const 
 {
     return (struct evaluation_watch_settings){
         .checkpoint_directory = c->checkpoint_directory, .eval_directory = c->eval_directory,
-        .watcher = { c->poll, c->quiet, c->inotify, *source }, .queue_limit = queue_limit(),
+        .watcher = { c->poll, c->quiet, c->inotify, *source, c->pin ? c->eval_directory : NULL, c->pin_limit * 1e6 },
+        .queue_limit = c->pin ? PINNED_MAX : queue_limit(),
         .ending = { .once = c->once, .forever = c->forever, .until_step = c->until_step,
                     .max_evaluations = c->max_evaluations, .idle_timeout = c->idle_timeout,
                     .done_file = c->done_file, .pid = c->pid },

@@ -54,10 +54,20 @@ static int open_safetensors(struct opened_checkpoint *c, const char *path, struc
     return OK;
 }
 
+/* A directory that is written or deleted just now has no content yet, or none any more. */
 static int open_other(struct opened_checkpoint *c, const char *path, struct error *e)
 {
-    int rc = content_read(path, &c->content, e);
+    uint64_t before, after;
+    double changed;
+    int rc;
 
+    if (!content_stamp(AT_FDCWD, path, &before, &changed))
+        return error_set(e, ERR_IO, "%s: is gone", path);
+    rc = content_read(path, &c->content, e);
+    if (rc == OK && !c->content.count)
+        rc = error_set(e, ERR_IO, "%s: there is no file in it", path);
+    if (rc == OK && (!content_stamp(AT_FDCWD, path, &after, &changed) || before != after))
+        rc = error_set(e, ERR_IO, "%s: changed while it was read", path);
     if (rc == OK)
         c->digest = content_digest(&c->content);
     return rc == ERR_ARG ? error_set(e, ERR_CORRUPT, "%s: too many files, or too deep a tree", path) : rc;

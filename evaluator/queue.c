@@ -16,6 +16,7 @@ int queue_init(struct queue *q, size_t limit, struct error *e)
 void queue_item_release(struct queue_item *item)
 {
     free(item->name);
+    free(item->pinned);
     opened_checkpoint_close(item->checkpoint);
     memset(item, 0, sizeof *item);
 }
@@ -117,4 +118,13 @@ int queue_take(struct queue *q, struct queue_item *out)
     q->count--;
     memmove(q->items, q->items + 1, q->count * sizeof *q->items);
     return 1;
+}
+
+uint64_t queue_pinned_bytes(const struct queue *q)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < q->count; i++)
+        bytes += q->items[i].pinned_bytes;
+    return bytes;
 }

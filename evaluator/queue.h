@@ -17,7 +17,10 @@ struct queue_item {
     char *name;                   /* owned */
     int64_t step;
     uint64_t digest;
-    struct opened_checkpoint *checkpoint; /* owned; holds the descriptors. May be NULL */
+    enum checkpoint_kind kind;
+    struct opened_checkpoint *checkpoint; /* owned; holds the descriptors. May be NULL: pinned ones are opened later */
+    char *pinned;                 /* owned: where pin.h keeps it; NULL: it is not pinned */
+    uint64_t pinned_bytes;
     double found;                 /* wall seconds when it was found whole */
     double written;               /* wall seconds of its last change: of the index file, where there is one */
     double modified;              /* the same of the content, which a move does not change */
@@ -55,6 +58,7 @@ int queue_offer(struct queue *q, const struct queue_item *item, struct error *e)
 
 /* 1 and the item with the lowest step, yours to queue_item_release(); 0: nothing waits. */
 int queue_take(struct queue *q, struct queue_item *out);
-void queue_item_release(struct queue_item *item);
+uint64_t queue_pinned_bytes(const struct queue *q); /* of all that wait */
+void queue_item_release(struct queue_item *item); /* a pin stays on the disk */
 
 #endif

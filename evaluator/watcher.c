@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "evaluator/pin.h"
 #include "evaluator/sightings.h"
 #include "evaluator/watch_inotify.h"
 
@@ -238,10 +239,38 @@ static int64_t find_step(const struct watcher *w, const struct sighting *item, s
     return step >= 0 ? step : item->step;
 }
 
+/* From now on the trainer may delete it. Descriptors are not needed then, so any number may wait. */
+static void pin(struct watcher *w, struct queue_item *offer)
+{
+    struct pin pin = { offer->kind, offer->step, offer->digest, offer->name };
+    double already = (double)queue_pinned_bytes(w->queue);
+    char sentence[TROUBLE_MAX];
+    struct error why = { 0 };
+
+    if (!w->options.pin_directory || offer->step < 0)
+        return;
+    if (w->options.pin_limit > 0 && already >= w->options.pin_limit) {
+        snprintf(sentence, sizeof sentence, "%.0f MB are pinned, which is as much as --pin-limit allows; what comes "
+                 "now is lost if it is deleted before its evaluation", already / 1e6);
+        say_trouble(w, sentence);
+        return;
+    }
+    if (pin_make(w->options.pin_directory, w->directory, &pin, &offer->pinned, &offer->pinned_bytes, &why) != OK) {
+        snprintf(sentence, sizeof sentence, "%.100s: not pinned: %.300s", offer->name, why.message);
+        say_trouble(w, sentence);
+        return;
+    }
+    if (offer->kind != CHECKPOINT_OTHER) {
+        opened_checkpoint_close(offer->checkpoint);
+        offer->checkpoint = NULL;
+    }
+}
+
 static int whole(struct watcher *w, struct sighting *item, const char *path, struct opened_checkpoint *checkpoint,
                  struct error *e)
 {
-    struct queue_item offer = { .checkpoint = checkpoint, .digest = checkpoint->digest, .found = clock_wall() };
+    struct queue_item offer = { .kind = checkpoint->kind, .checkpoint = checkpoint,
+                                .digest = checkpoint->digest, .found = clock_wall() };
     char witness[PATH_MAX];
     struct stat st;
     int rc;
@@ -261,6 +290,7 @@ static int whole(struct watcher *w, struct sighting *item, const char *path, str
         opened_checkpoint_close(checkpoint);
         return error_set(e, ERR_NOMEM, "no memory for the name %s", item->name);
     }
+    pin(w, &offer);
     if ((rc = queue_offer(w->queue, &offer, e)) == QUEUE_ADDED) {
         w->events->found(w->events->context, &offer);
         return OK;

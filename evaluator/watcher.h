@@ -19,6 +19,8 @@ struct watcher_options {
     double quiet_seconds; /* what is not whole and has not changed for so long has failed */
     int inotify;          /* 0: poll only */
     struct checkpoint_source source; /* what counts as a checkpoint; zero: the default */
+    const char *pin_directory;       /* the eval directory to pin in (pin.h), borrowed; NULL: nothing is pinned */
+    double pin_limit;                /* bytes: no more is pinned while so much is; 0: no limit */
 };
 
 struct watcher_failure { /* a checkpoint that never became whole */

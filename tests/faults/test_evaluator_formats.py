@@ -216,3 +216,85 @@ def test_built_in_model_and_unknown_format(tmp_path):
     with Evaluator(tmp_path, "--once", "--pattern", "model_{step}.pt", "--ready", "rename") as evaluator:
         evaluator.ends(1)
     assert "--exec" in ledger(tmp_path)[0]["reason"]
+
+
+def trainer(directory, names, inside=None):
+    """Writes each under another name, renames it, and deletes the one before as soon as the evaluator has found it."""
+    for size, name in enumerate(names, 1):
+        path = make(directory, "tmp-" + name, size, inside)
+        path.rename(directory / "ckpt" / name)
+        wait_for(lambda: list(directory.glob(f"eval/pinned/[0-9]*/{name}")) or size in steps(ledger(directory)), "the pin")
+        if inside:
+            shutil.rmtree(directory / "ckpt" / name)
+        else:
+            (directory / "ckpt" / name).unlink()
+
+
+@pytest.mark.parametrize("inside", [None, "deep/weights.bin"])
+def test_pin(tmp_path, inside):
+    """The trainer is faster than the evaluation and keeps none: with --pin none is lost, and nothing is left over."""
+    names = [f"checkpoint-{step}" for step in range(1, 31)]
+    (tmp_path / "ckpt").mkdir()
+    command = script(tmp_path, 'sleep 0.1; echo "bytes $(find "$1" -type f | xargs cat | wc -c)"\n') + " {checkpoint}"
+    with Exec(tmp_path, command, "--pin", "--pattern", "checkpoint-{step}", "--ready", "rename") as evaluator:
+        evaluator.says("watching")
+        trainer(tmp_path, names, inside)
+        wait_for(lambda: len(ledger(tmp_path)) == 30, "all evaluations")
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(0)
+    assert [(r["step"], r["metrics"]["bytes"]) for r in ledger(tmp_path)] == [(s, s) for s in range(1, 31)]
+    assert not list((tmp_path / "eval" / "pinned").iterdir()) and not list((tmp_path / "ckpt").iterdir())
+
+
+def test_pin_outlives_a_crash(tmp_path):
+    """Killed while checkpoints wait that the trainer has deleted: the next start has them."""
+    arguments = ["--pin", "--pattern", "model_{step}.pt", "--ready", "rename"]
+    for step in range(1, 11):
+        make(tmp_path, f"model_{step}.pt", step)
+    with Exec(tmp_path, script(tmp_path, "sleep 1000\n"), *arguments) as evaluator:
+        wait_for(lambda: len(list(tmp_path.glob("eval/pinned/[0-9]*"))) == 10, "pins")
+        evaluator.process.kill()
+    shutil.rmtree(tmp_path / "ckpt")
+    (tmp_path / "ckpt").mkdir()
+    (tmp_path / "eval" / "pinned" / ".unfinished-x").mkdir()
+    with Exec(tmp_path, scorer(tmp_path), "--once", *arguments) as evaluator:
+        evaluator.ends(0)
+    assert [r["metrics"]["bytes"] for r in ledger(tmp_path)] == list(range(1, 11))
+    assert not list((tmp_path / "eval" / "pinned").iterdir())
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_pin_bundles(tmp_path, elsewhere):
+    """TensorFlow's checkpoints at 50 a second, thirty kept, the built-in model; also where links cannot be made."""
+    (tmp_path / "ckpt").mkdir()
+    evaluation = "eval"
+    if elsewhere:
+        if not os.access("/dev/shm", os.W_OK) or os.stat("/dev/shm").st_dev == os.stat(tmp_path).st_dev:
+            pytest.skip("no second file system to write to")
+        evaluation = f"/dev/shm/evaluator-test-{os.getpid()}"
+    try:
+        with Evaluator(tmp_path, "--pin", evaluation=evaluation) as evaluator:
+            evaluator.says("watching")
+            write(tmp_path, "--first", 1, "--step", 1, "--last", 60, "--interval", 0.02, "--keep", 30, "--finish")
+            evaluator.ends(0)
+        assert steps(ledger(tmp_path, evaluation)) == list(range(1, 61))
+        assert not list((tmp_path / evaluation / "pinned").iterdir())
+    finally:
+        if elsewhere:
+            shutil.rmtree(evaluation, ignore_errors=True)
+
+
+def test_pin_limit(tmp_path):
+    """What is over the limit is not pinned, and that is said; what was deleted then is counted and named."""
+    (tmp_path / "ckpt").mkdir()
+    command = script(tmp_path, f"while [ ! -e '{tmp_path}/go' ]; do sleep 0.02; done; test -e $1 && echo loss 1\n")
+    with Exec(tmp_path, command + " {checkpoint}", "--pin", "--pin-limit", 0.002, "--pattern", "model_{step}.pt",
+              "--ready", "rename") as evaluator:
+        for step in range(1, 5):
+            make(tmp_path, f"tmp_{step}", 1000).rename(tmp_path / "ckpt" / f"model_{step}.pt")
+            wait_for(lambda: step > 3 or len(list(tmp_path.glob("eval/pinned/[0-9]*"))) == step, "the pin")
+        evaluator.says("as much as --pin-limit allows")
+        shutil.rmtree(tmp_path / "ckpt")
+        (tmp_path / "go").touch()
+        wait_for(lambda: len(ledger(tmp_path)) == 4, "all outcomes")
+    assert steps(ledger(tmp_path)) == [1, 2, 3] and steps(ledger(tmp_path), "gone") == [4]
