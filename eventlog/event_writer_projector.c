@@ -165,11 +165,13 @@ static int write_labels(struct eventlog_writer *w, size_t k, const struct eventl
     return rc;
 }
 
+/* As many rows as columns, the last ones empty: TensorBoard's page finds a picture's row by dividing through their
+ * number, where it means the columns', so that in a grid that is not square points get each other's pictures. */
 static int write_sprites(struct eventlog_writer *w, size_t k, const struct eventlog_embedding *x, size_t across,
                          struct error *e)
 {
-    size_t line = x->sprite_width * x->sprite_channels, rows = (x->points + across - 1) / across, n;
-    uint8_t *pixels = calloc(rows * x->sprite_height, across * line);
+    size_t line = x->sprite_width * x->sprite_channels, n;
+    uint8_t *pixels = calloc(across * x->sprite_height, across * line);
     void *bytes = NULL;
     int rc;
 
@@ -179,7 +181,8 @@ static int write_sprites(struct eventlog_writer *w, size_t k, const struct event
         for (size_t y = 0; y < x->sprite_height; y++)
             memcpy(pixels + ((i / across * x->sprite_height + y) * across + i % across) * line,
                    x->sprites + (i * x->sprite_height + y) * line, line);
-    rc = event_writer_png(pixels, rows * x->sprite_height, across * x->sprite_width, x->sprite_channels, &bytes, &n, e);
+    rc = event_writer_png(pixels, across * x->sprite_height, across * x->sprite_width, x->sprite_channels, &bytes,
+                          &n, e);
     free(pixels);
     if (rc == OK)
         rc = write_file(w, k, "_sprites.png", bytes, n, e);

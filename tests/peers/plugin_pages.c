@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STEPS = 40, WIDTH = 48, HEIGHT = 32, RATE = 8000 };
+enum { STEPS = 40, WIDTH = 48, HEIGHT = 32, RATE = 8000, CLOUD = 90 };
 
 static struct eventlog_writer *writer;
 static struct eventlog_error error;
@@ -141,6 +141,28 @@ static void graph(void)
     check(eventlog_writer_graph(writer, wall(0), nodes, 4, &error));
 }
 
+/* Three clouds of points in eight dimensions, with a picture of one colour each. */
+static void projector(void)
+{
+    static const char *const kinds[] = { "red cloud", "green cloud", "blue cloud" };
+    static float values[CLOUD * 8];
+    static const char *labels[CLOUD];
+    static uint8_t sprites[CLOUD * 16 * 16 * 3];
+    const struct eventlog_embedding clouds = { .name = "clouds", .values = values, .points = CLOUD, .dimensions = 8,
+                                               .labels = labels, .columns = 1, .sprites = sprites, .sprite_height = 16,
+                                               .sprite_width = 16, .sprite_channels = 3 };
+
+    for (int i = 0; i < CLOUD; i++) {
+        labels[i] = kinds[i % 3];
+        for (int d = 0; d < 8; d++)
+            values[i * 8 + d] = (float)((d == i % 3) * 4 + sin(i * 12.9898 + d * 78.233));
+        for (int p = 0; p < 16 * 16; p++)
+            for (int c = 0; c < 3; c++)
+                sprites[(i * 16 * 16 + p) * 3 + c] = c == i % 3 ? 230 : 30;
+    }
+    check(eventlog_writer_projector(writer, &clouds, 1, &error));
+}
+
 static void layout(void)
 {
     static const char *const tags[] = { "loss$", "accuracy" };
@@ -185,6 +207,7 @@ int main(int argc, char **argv)
     curve();
     mesh();
     graph();
+    projector();
     layout();
     stop();
     start(argv[1], "eval");

@@ -66,7 +66,7 @@ def test_labels(board):
 
 def test_pictures(board):
     image = pytest.importorskip("PIL.Image").open(io.BytesIO(board("sprite_image", run="run", name=NAME)))
-    assert (image.format, image.size, image.mode) == ("PNG", (9, 4), "RGB")  # three in a row, two rows
+    assert (image.format, image.size, image.mode) == ("PNG", (9, 6), "RGB")  # three in a row; as many rows, the last empty
     pixels = np.asarray(image)
     for k in range(5):
         y, x = k // 3 * 2, k % 3 * 3

@@ -17,6 +17,7 @@ import pytest
 
 pytest.importorskip("tensorboard")
 pytest.importorskip("selenium")
+np = pytest.importorskip("numpy")
 from PIL import Image  # noqa: E402  (a dependency of TensorBoard)
 from selenium import webdriver  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
@@ -277,6 +278,30 @@ def test_mesh(page):
 
     wait_for(lambda: f"no cube is drawn: {page.words()}", drawn)
     page.keep("mesh")
+
+
+def test_projector(page):
+    page.open("projector")
+    page.wait_words("clouds", "90x8")
+    wait_for(page.words, lambda: "Points: 90" in "|".join(page.words()))
+
+    def clouds():
+        """Where the points of each picture's colour are, in pixels: red, green, blue."""
+        place = page.js("const c = all('canvas').filter(c => c.getBoundingClientRect().width > 300); "
+                        "return c.length ? place(c[0]) : null")
+        if not place:
+            return None
+        image = np.asarray(page.picture(place)).astype(int)
+        found = [np.argwhere((image[..., c] > 200) & (image.sum(axis=2) - image[..., c] < 110)) for c in range(3)]
+        return found if all(len(f) > 200 for f in found) else None
+
+    # Each cloud shows the picture of its own points: the three colours do not share a place.
+    red, green, blue = wait_for(lambda: f"no points are drawn: {page.words()}", clouds)
+    middles = [cloud.mean(axis=0) for cloud in (red, green, blue)]
+    for a, cloud in enumerate((red, green, blue)):
+        near = [np.linalg.norm(cloud - middle, axis=1) for middle in middles]
+        assert np.mean(np.argmin(near, axis=0) == a) > 0.9
+    page.keep("projector")
 
 
 def test_graph(page):
