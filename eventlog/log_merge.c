@@ -159,6 +159,9 @@ static struct span *span_of(struct log_merge *m, struct series *s, int64_t step,
     size_t capacity = s->capacity;
     struct span *span;
 
+    if (!isfinite(wall_time))
+        wall_time = NAN; /* tells nothing: fmin and fmax pass over it, and it compares as no overlap */
+
     if (s->count && s->spans[s->count - 1].segment == segment) {
         span = &s->spans[s->count - 1];
         span->low = step < span->low ? step : span->low;

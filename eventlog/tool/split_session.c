@@ -83,6 +83,7 @@ static int visit(void *context, uint64_t offset, const uint8_t *data, size_t n, 
         return start(s, offset, e);
     event_values_init(&values, event);
     while (event->what == EVENT_SUMMARY && event_values_next(&values, &v)) {
+        double wall_time = isfinite(event->wall_time) ? event->wall_time : NAN; /* passed over by fmin and fmax */
         struct span *span = span_of(s, &v);
 
         if (!span)
@@ -90,8 +91,8 @@ static int visit(void *context, uint64_t offset, const uint8_t *data, size_t n, 
         s->values = 1;
         span->low = span->here && span->low < event->step ? span->low : event->step;
         span->high_here = span->here && span->high_here > event->step ? span->high_here : event->step;
-        span->first = span->here ? fmin(span->first, event->wall_time) : event->wall_time;
-        span->last_here = span->here ? fmax(span->last_here, event->wall_time) : event->wall_time;
+        span->first = span->here ? fmin(span->first, wall_time) : wall_time;
+        span->last_here = span->here ? fmax(span->last_here, wall_time) : wall_time;
         span->here = 1;
     }
     return OK;

@@ -2,6 +2,8 @@
 import json
 import os
 import pathlib
+import resource
+import signal
 import subprocess
 import time
 import urllib.parse
@@ -214,3 +216,32 @@ def test_damage_and_wrong_use(logs, tmp_path):
     (tmp_path / "empty").mkdir()
     tool("merge", tmp_path / "empty", "-o", tmp_path / "x", status=1)
     assert not (tmp_path / "x").exists()
+
+
+def test_an_infinite_time_hides_no_restart(tmp_path):
+    run = tmp_path / "run"
+    odd = event_pb2.Event(wall_time=float("inf"), step=9)
+    odd.summary.value.add(tag="x", simple_value=9)
+    write(run / "events.out.tfevents.1", [("x", s, s) for s in range(10)], more=[odd])
+    write(run / "events.out.tfevents.2", [("x", s, 100 + s) for s in range(5, 12)], W + 100)
+    report = merged(run, "-o", tmp_path / "out")
+    assert (report["restarts"], report["interleaved"], report["restarted"]) == (1, 0, 6)
+
+
+def test_a_full_disk_leaves_nothing_behind(logs, tmp_path):
+    """A write that fails, here for a limit on the size of files: no new file, no temporary one, the input as it was."""
+    run = tmp_path / "run"
+    path = write(run / "events.out.tfevents.1", [("x", s, s) for s in range(5000)])
+    before = path.read_bytes()
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))
+
+    for arguments in (["merge", run, "-o", tmp_path / "out/new"], ["rename-tag", "x=y", run, "-o", tmp_path / "out/new"],
+                      ["rename-tag", "x=y", run, "--in-place"], ["drop-tag", "z", run, "-o", tmp_path / "out"],
+                      ["split", "--by", "run", run, "-o", tmp_path / "out"],
+                      ["downsample", "--every", "1", run, "-o", tmp_path / "out"]):
+        done = subprocess.run([TOOL, *arguments], capture_output=True, text=True, preexec_fn=limit)
+        assert done.returncode == 2 and "cannot write: File too large" in done.stderr, done.stderr
+        assert not (tmp_path / "out").exists() and list(run.iterdir()) == [path] and path.read_bytes() == before
