@@ -119,9 +119,11 @@ $(B)/product/libeventlog_mpi.so.$(VERSION): $(call objects,$(EVENTLOG_MPI_C)) $(
 	$(Q)$(SHARE) $(filter %.o %.so,$^) $(MPI_LIBS)
 $(B)/product/%.so.0 $(B)/product/%.so: $(B)/product/%.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(B)/product/$*.so.0 && ln -sf $(<F) $(B)/product/$*.so
+# With -flto among the user's flags: machine code all the same, since names are made local in that only.
+WHOLE = $(if $(findstring -flto,$(CFLAGS)),$(CFLAGS) $(if $(findstring clang,$(CC)),,-flinker-output=nolto-rel))
 $(B)/product/libeventlog.a: $(NEEDS_eventlog)
 	$(call say,AR  )
-	$(Q)$(CC) -r -nostdlib -o $(@:.a=.o) $(ARCHIVES)
+	$(Q)$(CC) -r -nostdlib $(WHOLE) -o $(@:.a=.o) $(ARCHIVES)
 	$(Q)$(OBJCOPY) --localize-hidden $(@:.a=.o)
 	$(Q)rm -f $@; $(AR) rcs $@ $(@:.a=.o)
 $(B)/product/libeventlog_mpi.a: $(call objects,$(EVENTLOG_MPI_C))
