@@ -112,4 +112,5 @@ def main():
             print(f"evaluation: step {step}, precision {evaluate(network, options.data_dir):.4f}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

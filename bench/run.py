@@ -10,6 +10,7 @@
   export_speed        10^7 scalars to CSV, beside tbparse
   verify_speed        GB/s of verify for logs of several kinds, beside TensorBoard's own file loader
   inspect_speed       5,000 runs, and 10^7 points of one file, beside EventAccumulator and tensorboard --inspect
+  evaluation_speed    images/s of evaluating checkpoints, and what a checkpoint costs in all: ours, PyTorch, TensorFlow
   start_up            how soon each program answers, and an evaluation begins after its checkpoint appears
 
 A peer that is not installed is named as missing; the rest runs. Figures of one machine compare only within one run.
@@ -20,6 +21,7 @@ import subprocess
 import sys
 
 import checkpoint_speed
+import evaluation_speed
 import event_writing
 import log_reading_speed
 import programs
@@ -43,7 +45,8 @@ def train_step(options):
 
 
 BENCHMARKS = {"train_step": train_step, "resnet32_speed": resnet32_speed.run,
-              "resnet32_accuracy": resnet32_accuracy.run, "start_up": start_up.run,
+              "resnet32_accuracy": resnet32_accuracy.run, "evaluation_speed": evaluation_speed.run,
+              "start_up": start_up.run,
               "strategy_agreement": strategy_agreement.run, "checkpoint_speed": checkpoint_speed.run,
               "event_writing": event_writing.run,
               "export_speed": log_reading_speed.export_speed, "verify_speed": log_reading_speed.verify_speed,
@@ -72,6 +75,7 @@ def main():
     logs = parser.add_argument_group("export_speed, verify_speed, inspect_speed")
     logs.add_argument("--points", type=int, default=10_000_000, help="of the large file (10000000)")
     logs.add_argument("--log-bytes", type=int, default=10**9, help="of each log that is verified (1000000000)")
+    parser.add_argument("--num-examples", type=int, default=10000, help="evaluation_speed: images (10000)")
     options = parser.parse_args()
     done = [BENCHMARKS[name](options) for name in BENCHMARKS if not options.only or name in options.only]
     sys.exit(0 if any(done) else 1)
