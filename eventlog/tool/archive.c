@@ -6,6 +6,7 @@
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/scan.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
 #include <limits.h>
@@ -245,7 +246,7 @@ static int delete_all(struct archiving *a, char *const *paths, size_t count, str
     int rc = check_all(a, e);
 
     for (size_t i = 0; rc == OK && i < a->count; i++)
-        if (unlink(a->files[i].path) < 0)
+        if (unlink(a->files[i].path) < 0 && errno != ENOENT) /* a path within another one's was there twice */
             rc = error_system(e, "%s: cannot be deleted", a->files[i].path);
     for (size_t i = 0; rc == OK && i < count; i++) { /* directories that nothing is left in */
         char *roots[] = { paths[i], NULL };

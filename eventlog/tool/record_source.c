@@ -7,9 +7,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-enum { WINDOW = 64 * 1024, FILES_OPEN = 256 }; /* 16 MiB of windows at most, but for long records */
+/* Windows take 64 MiB together, but for long records; a file whose turn comes while too many are open costs the others
+ * theirs, so as many are kept open as the system allows. */
+enum { WINDOW_MOST = 64 * 1024, WINDOW_LEAST = 4096, WINDOWS = 64 << 20, FILES_MOST = 16384, FILES_SPARE = 64 };
 
 struct source {
     int fd; /* -1: not open */
@@ -21,8 +24,23 @@ struct source {
 struct record_source {
     const char *const *paths;
     struct source *sources;
-    size_t count, open;
+    size_t count, open, open_most, window;
 };
+
+/* How many files may be open here: the limit is raised as far as it goes. */
+static size_t files_allowed(void)
+{
+    struct rlimit limit;
+    size_t most = FILES_SPARE;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 2 * FILES_SPARE)
+            most = limit.rlim_cur < FILES_MOST ? (size_t)limit.rlim_cur - FILES_SPARE : FILES_MOST;
+    }
+    return most;
+}
 
 int record_source_open(struct record_source **out, const char *const *paths, size_t count, struct error *e)
 {
@@ -37,6 +55,9 @@ int record_source_open(struct record_source **out, const char *const *paths, siz
         s->sources[i].fd = -1;
     s->paths = paths;
     s->count = count;
+    s->window = WINDOWS / (count + 1) / WINDOW_LEAST * WINDOW_LEAST;
+    s->window = s->window < WINDOW_LEAST ? WINDOW_LEAST : s->window > WINDOW_MOST ? WINDOW_MOST : s->window;
+    s->open_most = files_allowed();
     *out = s;
     return OK;
 }
@@ -70,7 +91,7 @@ static const uint8_t *bytes_at(struct record_source *s, size_t file, uint64_t of
     if (offset >= f->base && offset - f->base <= f->have && f->have - (size_t)(offset - f->base) >= n)
         return f->window + (offset - f->base);
     if (f->capacity < n || !f->window) {
-        size_t capacity = n > WINDOW ? n : WINDOW;
+        size_t capacity = n > s->window ? n : s->window;
         uint8_t *bigger = realloc(f->window, capacity);
 
         if (!bigger) {
@@ -109,7 +130,7 @@ int record_source_at(struct record_source *s, size_t file, uint64_t offset, stru
     uint64_t length;
 
     if (f->fd < 0) {
-        if (s->open == FILES_OPEN)
+        if (s->open >= s->open_most)
             close_all(s);
         if ((f->fd = open(s->paths[file], O_RDONLY | O_CLOEXEC)) < 0)
             return error_system(e, "%s: cannot be opened", s->paths[file]);

@@ -45,7 +45,8 @@ struct rewrite {
 #define REWRITE_IN_PLACE(w) \
     { OPTION_FLAG, 0, "in-place", &(w).in_place, NULL, "put each changed file in the place of the old one and keep " \
       "that beside it as NAME.bak, with every 'tfevents' in NAME as 'tf-events', so that TensorBoard does not read " \
-      "it; refused for files that somebody writes", NULL, 0, 0, 0 }
+      "it; refused for files that somebody writes. A TensorBoard that runs reads the new file after " \
+      "a restart", NULL, 0, 0, 0 }
 
 /* Checks where the result goes and lists the runs. EXIT_DONE, or a status that has been told. */
 int rewrite_open(struct rewrite *w, const char *program, char *const *paths, size_t count);
