@@ -345,13 +345,21 @@ static void release(struct event_file *f)
 static int set_up(struct event_file *f, const struct io *io, const char *directory, const char *suffix,
                   const char *source, struct error *e)
 {
+    struct buffer first = BUFFER_EMPTY;
+    int rc;
+
     memset(f, 0, sizeof *f);
     f->io = io;
     f->fd = -1;
     f->directory = strdup(directory);
     f->suffix = strdup(suffix);
     f->source = strdup(source);
-    return f->directory && f->suffix && f->source ? OK : error_set(e, ERR_NOMEM, "%s: out of memory", directory);
+    if (!f->directory || !f->suffix || !f->source)
+        return error_set(e, ERR_NOMEM, "%s: out of memory", directory);
+    rc = event_encode_start(&first, clock_wall(), source, e);
+    f->first = first.length;
+    buffer_release(&first);
+    return rc;
 }
 
 /* A relative directory would be another one after chdir(). */

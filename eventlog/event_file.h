@@ -23,6 +23,7 @@ struct event_file {
     const struct io *io;
     int fd;                  /* -1: none */
     uint64_t size;           /* of the file: whole records only */
+    size_t first;            /* bytes of the first record of each file */
     enum event_file_sync sync;
     double sync_seconds;
     uint64_t writes, bytes, syncs, files, errors; /* so far, over all files; errors: calls that failed */

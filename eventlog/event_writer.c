@@ -27,7 +27,7 @@
  * begin_event() finds room and decides about rotation, so that what is encoded next knows its file; end_event() hands
  * over. Values with metadata need to know it: the metadata stands with the first value of a tag in each file.
  */
-enum { DEFAULT_BUFFER = 65536, LEAST_BUFFER = 64, FULL_BUFFERS = 16, SOURCE_MAX = 128, TAGS_OF_SCALARS = 65536,
+enum { DEFAULT_BUFFER = 65536, LEAST_BUFFER = 64, FULL_BUFFERS = 16, TAGS_OF_SCALARS = 65536,
        VALUE_OVERHEAD = 64 };
 
 /* The longest event: protobuf's own limit is 2 GiB. */
@@ -46,7 +46,8 @@ struct eventlog_writer {
     double flush_seconds, last_write, due; /* due: no later than then something is to be done at a call */
     struct tag_table tags;     /* of all files; an entry's file is the number of the last one with its metadata */
     uint64_t number;           /* of the file that the next event goes to, from 1 */
-    uint64_t rotate_bytes, file_bytes; /* file_bytes: what that file holds once all that waits is written */
+    uint64_t rotate_bytes, file_bytes; /* file_bytes: what that file holds once all that waits is written, */
+    size_t first_bytes;                /* ... of which its first record is so many */
     double rotate_seconds, file_since, rotate_after;
     uint64_t events, dropped, flushes;
     enum eventlog_sync sync;
@@ -148,14 +149,18 @@ static int write_out(struct eventlog_writer *w, struct error *e)
 static int write_when_due(struct eventlog_writer *w, struct error *e)
 {
     double now = clock_monotonic(), next;
+    struct error own;
     int rc = OK;
 
     if (w->batch.used < w->full && now < w->due)
         return OK;
     if (w->batch.used >= w->full || now - w->last_write >= w->flush_seconds)
         rc = write_out(w, e);
-    if (event_file_sync_when_due(&w->file, now, &next, rc == OK ? e : NULL) != OK && rc == OK)
-        rc = e->code;
+    if (event_file_sync_when_due(&w->file, now, &next, &own) != OK && rc == OK) {
+        rc = own.code;
+        if (e)
+            *e = own;
+    }
     w->due = least(w->last_write + w->flush_seconds, next);
     return rc;
 }
@@ -179,8 +184,8 @@ static int rotation_due(const struct eventlog_writer *w, size_t need)
 {
     double now;
 
-    if (!w->rotate_bytes && !(w->rotate_seconds > 0))
-        return 0;
+    if ((!w->rotate_bytes && !(w->rotate_seconds > 0)) || w->file_bytes <= w->first_bytes)
+        return 0; /* a file has one event at least */
     if (w->rotate_bytes && w->file_bytes + need > w->rotate_bytes)
         return w->rotate_after == 0 || clock_monotonic() >= w->rotate_after;
     now = clock_monotonic();
@@ -199,7 +204,7 @@ static void rotate(struct eventlog_writer *w, struct error *e)
         return;
     }
     w->number++;
-    w->file_bytes = 0;
+    w->file_bytes = w->first_bytes;
     w->file_since = now;
     w->rotate_after = 0;
 }
@@ -221,7 +226,7 @@ static int begin_event(struct eventlog_writer *w, size_t need, struct error *e)
     }
     if (w->queue && event_queue_rotation_failed(w->queue)) {
         w->rotate_after = clock_monotonic() + ROTATION_RETRY;
-        w->file_bytes = w->rotate_bytes;
+        w->file_bytes = w->rotate_bytes + w->first_bytes;
         w->file_since = -INFINITY;
     }
     if (rotation_due(w, need))
@@ -312,10 +317,8 @@ int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t s
     int rc;
 
     e.code = OK;
-    if (w->mark && !*w->mark) {
-        refuse_forked(w, &e);
+    if (check_process(w, &e) != OK)
         goto refused;
-    }
     if (!tag || !isfinite(wall_time)) {
         error_set(&e, ERR_ARG, "tag '%.80s' at step %lld: %s", tag ? tag : "", (long long)step,
                   tag ? "the wall time is not a finite number" : "no tag");
@@ -678,35 +681,6 @@ int eventlog_writer_close(struct eventlog_writer *w, struct eventlog_error *erro
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-static int check_options(const char *directory, const struct eventlog_writer_options *o, struct error *e)
-{
-    if (!directory || !*directory)
-        return error_set(e, ERR_ARG, "an event writer needs a directory");
-    if (o->buffer_bytes > ((size_t)1 << 30))
-        return error_set(e, ERR_ARG, "a buffer of %zu bytes is more than 1 GiB", o->buffer_bytes);
-    if (o->queue_bytes > (size_t)1 << 40)
-        return error_set(e, ERR_ARG, "a queue of %zu bytes is more than 1 TiB", o->queue_bytes);
-    if (!(o->flush_seconds >= 0))
-        return error_set(e, ERR_ARG, "flush_seconds %g is not a time", o->flush_seconds);
-    if (!(o->rotate_seconds >= 0))
-        return error_set(e, ERR_ARG, "rotate_seconds %g is not a time", o->rotate_seconds);
-    if (o->sync < EVENTLOG_SYNC_NEVER || o->sync > EVENTLOG_SYNC_EVERY ||
-        (o->sync == EVENTLOG_SYNC_EVERY && !(o->sync_seconds > 0)))
-        return error_set(e, ERR_ARG, "sync %d with sync_seconds %g is no policy", (int)o->sync, o->sync_seconds);
-    if (o->resume < EVENTLOG_RESUME_NEW || o->resume > EVENTLOG_RESUME_PURGE)
-        return error_set(e, ERR_ARG, "resume %d is no policy", (int)o->resume);
-    if (o->when_full < EVENTLOG_WHEN_FULL_WAIT || o->when_full > EVENTLOG_WHEN_FULL_DROP)
-        return error_set(e, ERR_ARG, "when_full %d is no policy", (int)o->when_full);
-    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
-        if (o->reserved[i])
-            return error_set(e, ERR_ARG, "an option is set that this version of the library does not know");
-    if (o->suffix && (strchr(o->suffix, '/') || !utf8_valid(o->suffix, strlen(o->suffix), NULL)))
-        return error_set(e, ERR_ARG, "suffix '%.80s' holds a slash or is not UTF-8", o->suffix);
-    if (o->source && (strlen(o->source) > SOURCE_MAX || !utf8_valid(o->source, strlen(o->source), NULL)))
-        return error_set(e, ERR_ARG, "source '%.80s' is longer than %d bytes or not UTF-8", o->source, SOURCE_MAX);
-    return OK;
-}
-
 static int open_file(struct eventlog_writer *w, const char *directory, const struct eventlog_writer_options *o,
                      const struct io *io, struct error *e)
 {
@@ -750,6 +724,7 @@ static int start(struct eventlog_writer *w, const char *directory, const struct 
     w->file.sync = (enum event_file_sync)o->sync;
     w->file.sync_seconds = o->sync_seconds;
     w->file_bytes = w->file.size;
+    w->first_bytes = w->file.first;
     w->last_write = w->file_since = clock_monotonic();
     w->due = w->last_write + least(w->flush_seconds, o->sync == EVENTLOG_SYNC_EVERY ? o->sync_seconds : INFINITY);
     if (!o->queue_bytes)
@@ -777,7 +752,7 @@ int event_writer_open_io(struct eventlog_writer **out, const char *directory,
     *out = NULL;
     if (options)
         o = *options;
-    if (check_options(directory, &o, &e) != OK || file_make_directories(directory, &e) != OK)
+    if (event_writer_check_options(directory, &o, &e) != OK || file_make_directories(directory, &e) != OK)
         return event_writer_error(error, &e);
     if (!(w = calloc(1, sizeof *w))) {
         error_set(&e, ERR_NOMEM, "%s: out of memory for an event writer", directory);

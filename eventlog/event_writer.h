@@ -15,6 +15,9 @@ int event_writer_open_io(struct eventlog_writer **out, const char *directory,
                          const struct eventlog_writer_options *options, const struct io *io,
                          struct eventlog_error *error);
 
+/* ERR_ARG where the directory's name or an option makes no sense. */
+int event_writer_check_options(const char *directory, const struct eventlog_writer_options *o, struct error *e);
+
 /* How often write() was called so far, for benchmarks and tests of batching. */
 uint64_t event_writer_writes(const struct eventlog_writer *writer);
 
