@@ -1,6 +1,7 @@
 /*
- * eventlog_mpi_cases CASE DIRECTORY - what a program of several ranks does with eventlog_mpi.h, right and wrong. Every
- * rank prints a line "RANK<tab>WHAT<tab>CODE<tab>SENTENCE" for each call that is looked at.
+ * eventlog_mpi_cases CASE DIRECTORY SAID - what a program of several ranks does with eventlog_mpi.h, right and wrong.
+ * Every rank appends a line "WHAT<tab>CODE<tab>SENTENCE" to the file SAID<rank> for each call that is looked at: on the
+ * standard output that mpirun passes on, lines of several ranks may mix.
  */
 #include "eventlog_mpi/eventlog_mpi.h"
 
@@ -12,14 +13,20 @@
 
 struct job {
     int rank, size;
-    const char *directory;
+    const char *directory, *said;
     struct eventlog_mpi *log;
 };
 
 static void tell(const struct job *j, const char *what, int code, const struct eventlog_error *e)
 {
-    printf("%d\t%s\t%d\t%s\n", j->rank, what, code, code ? e->message : "");
-    fflush(stdout);
+    char path[4096];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s%d", j->said, j->rank);
+    if (!(file = fopen(path, "a")))
+        exit(1);
+    fprintf(file, "%s\t%d\t%s\n", what, code, code ? e->message : "");
+    fclose(file);
 }
 
 static void open_log(struct job *j, const struct eventlog_mpi_options *options)
@@ -115,13 +122,13 @@ static void miss(struct job *j)
         one(j, "after", "loss", 2, 1, EVENTLOG_MPI_SUM);
         close_log(j);
     }
-    MPI_Barrier(MPI_COMM_WORLD); /* all lines are out; there is no way to finalize with a collective open */
+    MPI_Barrier(MPI_COMM_WORLD); /* there is no way to finalize with a collective open */
     _exit(0);
 }
 
 int main(int argc, char **argv)
 {
-    struct job j = { 0, 0, argc > 2 ? argv[2] : "", NULL };
+    struct job j = { 0, 0, argc > 2 ? argv[2] : "", argc > 3 ? argv[3] : "said", NULL };
     struct eventlog_mpi_options options = { .runs = EVENTLOG_MPI_REDUCED };
     const char *name = argc > 1 ? argv[1] : "";
 
