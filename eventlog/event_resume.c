@@ -65,7 +65,7 @@ static int open_for_writing(int fd)
     type = (unsigned long)fs.f_type & 0xffffffffu;
     if (type == NFS || type == SMB || type == CIFS || type == SMB2)
         return 0;
-    /* Whoever opens it in this moment has the kernel tell us: by a signal that does nothing, not by SIGIO, which ends. */
+    /* Whoever opens it in this moment has the kernel signal us: with one that does nothing, not SIGIO, which ends. */
     if (fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
         fcntl(fd, F_SETLEASE, F_UNLCK);
         return 0;

@@ -102,7 +102,8 @@ static int write_until_room(struct writing *x)
     char tag[200];
 
     snprintf(tag, sizeof tag, "%s/0", s->tag);
-    for (; n.dropped < 1000 && now() < end; calls++) {
+    /* A queue that drops does so while the disk is only slow, too. */
+    for (; (n.dropped < 1000 || !n.errors) && now() < end; calls++) {
         uint64_t dropped = n.dropped;
 
         eventlog_writer_scalar(x->w, tag, step, 0, (float)(step % 1000), NULL);
