@@ -11,8 +11,8 @@
  *
  * Ranks that wait sleep. A rank that never calls, or has closed already, is waited for without end, or for
  * options.deadline_seconds: then the waiting ranks get EVENTLOG_ERROR_IO, and so does every later call on them but
- * close, which then writes what this rank has buffered and leaves a few hundred bytes with MPI. Opening has no deadline:
- * it makes a communicator, as MPI_Comm_dup() does.
+ * close, which then writes what this rank has buffered and leaves a few hundred bytes with MPI. Opening has no
+ * deadline: it makes a communicator, as MPI_Comm_dup() does.
  *
  * MPI is initialized before open and finalized after close. The communicator is duplicated, so messages of the program
  * and ours do not meet. One struct is for one thread at a time; with more threads MPI_THREAD_SERIALIZED is needed.
