@@ -245,3 +245,49 @@ def test_a_full_disk_leaves_nothing_behind(logs, tmp_path):
         done = subprocess.run([TOOL, *arguments], capture_output=True, text=True, preexec_fn=limit)
         assert done.returncode == 2 and "cannot write: File too large" in done.stderr, done.stderr
         assert not (tmp_path / "out").exists() and list(run.iterdir()) == [path] and path.read_bytes() == before
+
+
+def everything(directory):
+    """(step, tag, wall time, the value without metadata) of all values of a run, by step and order of reading."""
+    found = []
+    for path in sorted(p for p in pathlib.Path(directory).iterdir() if "tfevents" in p.name):
+        for data in event_file_loader.RawEventFileLoader(str(path)).Load():
+            event = event_pb2.Event.FromString(data)
+            for value in event.summary.value:
+                value.ClearField("metadata")
+                found.append((event.step, value.tag, event.wall_time, value.SerializeToString()))
+    return sorted(found, key=lambda v: v[0])
+
+
+@pytest.mark.parametrize("library", ["torch.utils.tensorboard", "tensorflow"])
+def test_what_other_libraries_write(tmp_path, library):
+    """Two files of one run that follow on each other, of all kinds: nothing is left out or changed."""
+    module, np = pytest.importorskip(library), pytest.importorskip("numpy")
+    run = tmp_path / "log" / "run"
+    for part in range(2):
+        if library == "tensorflow":
+            writer = module.summary.create_file_writer(str(run), filename_suffix=f".{part}")
+            with writer.as_default():
+                for step in range(part * 20, part * 20 + 20):
+                    module.summary.scalar("loss", 1 / (step + 1), step=step)
+                    module.summary.histogram("weights", np.arange(step + 2.0), step=step)
+                module.summary.text("note", f"part {part}", step=part * 20)
+                module.summary.image("picture", np.zeros([2, 4, 4, 3]), step=part * 20)
+            writer.close()
+        else:
+            with module.SummaryWriter(str(run), filename_suffix=f".{part}") as writer:
+                for step in range(part * 20, part * 20 + 20):
+                    writer.add_scalar("loss", 1 / (step + 1), step)
+                    writer.add_scalars("both", {"a": step, "b": -step}, step)
+                    writer.add_histogram("weights", np.arange(step + 2.0), step)
+                writer.add_text("note", f"part {part}", part * 20)
+                writer.add_image("picture", np.zeros([3, 4, 4]), part * 20)
+                writer.add_pr_curve("pr", np.array([0, 1, 1]), np.array([0.1, 0.7, 0.4]), part * 20)
+    report = merged("--keep-runs", tmp_path / "log", "-o", tmp_path / "out")
+    assert report["restarted"] == report["doubled"] == report["repeated"] == 0
+    for old in (p for p in (tmp_path / "log").rglob("*") if p.is_dir() and any("tfevents" in f.name for f in p.iterdir())):
+        assert everything(old) == everything(tmp_path / "out" / old.relative_to(tmp_path / "log"))
+    tool("verify", tmp_path / "out")
+    renamed = tool("rename-tag", "--regex", "^=x/", tmp_path / "out", "-o", tmp_path / "renamed").stdout
+    assert f"{report['values']} values under new names" in renamed
+    tool("verify", tmp_path / "renamed")
