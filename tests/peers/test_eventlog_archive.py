@@ -125,11 +125,11 @@ def test_delete_only_what_is_safe(log, tmp_path):
     assert [p for p in tmp_path.rglob("*.tmp")] == []
 
 
-def forged(name):
-    """An archive whose only member has that name, with every CRC right."""
-    packed, name = zlib.compress(b"evil"), name.encode()
+def forged(name, contents=b"evil", size=4):
+    """An archive whose only member has that name, with every CRC right, as long as its contents are b"evil"."""
+    packed, name = zlib.compress(contents), name.encode()
     head = b"\x89TFZ\r\n\x1a\n" + struct.pack("<II", 1, 0)
-    directory = struct.pack("<IIQQQqII", len(name), 0o644, 16, len(packed), 4, 0, crc32c(b"evil"), crc32c(packed)) + name
+    directory = struct.pack("<IIQQQqII", len(name), 0o644, 16, len(packed), size, 0, crc32c(b"evil"), crc32c(packed)) + name
     footer = struct.pack("<QQQI", 16 + len(packed), len(directory), 1, crc32c(directory))
     return head + packed + directory + footer + struct.pack("<I", crc32c(footer)) + b"TFZ end\n"
 
@@ -152,6 +152,14 @@ def test_nothing_outside_the_directory(tmp_path):
     error("cat", archive, "-o", out)
     tool("cat", archive, "-o", out, "-f")  # the link is replaced, not followed
     assert (tmp_path / "victim").read_text() == "mine" and (out / "a/x").read_text() == "evil"
+
+
+def test_contents_that_are_not_what_the_directory_says(tmp_path):
+    archive = tmp_path / "a.tfz"
+    for contents, size in ((b"live", 4), (b"evil!", 4), (b"evil!", 5), (b"evi", 4), (b"", 4), (b"evil", 5), (b"\0" * 100000, 4)):
+        archive.write_bytes(forged("x", contents, size))
+        assert "member 'x' is damaged" in error("cat", archive, "-o", tmp_path / "out", status=1)
+        assert len(tool("cat", archive, status=1).stdout) <= size and not any((tmp_path / "out").iterdir())
 
 
 def test_wrong_use(log, tmp_path):
