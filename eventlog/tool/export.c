@@ -351,6 +351,7 @@ static int export_runs(struct work *w, struct error *e)
     }
     if (rc == OK && w->x.options->no_run && with_points > 1)
         rc = error_set(e, ERR_ARG, "--no-run: %zu runs are selected; choose one with --run", with_points);
+    w->x.failed = s->failed && w->x.options->output;
     if (rc == OK)
         rc = w->format->runs(&w->x, runs, count, e);
     for (size_t i = 0; i < count; i++)

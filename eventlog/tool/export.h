@@ -21,6 +21,7 @@ struct export {
     const char *run;    /* the one that is being read */
     uint64_t points;    /* written so far */
     uint64_t skipped;   /* values read that are no points */
+    int failed;         /* something could not be read, so a file -o is not to be put in place */
     uint64_t unread;    /* values that a format was to write and could not read */
     int float32_short, tsv, crlf, step_string; /* taken from the options */
     enum export_duplicate duplicate;

@@ -418,7 +418,7 @@ static int runs(struct export *x, struct export_run *list, size_t count, struct 
         rc = check_tags(&t, with, n, e);
     for (size_t c = 0; c < t.count && rc == OK; c++)
         rc = reduce_column(x, &t, &t.columns[c], with, n, e);
-    if (rc == OK)
+    if (rc == OK && !x->failed)
         rc = write_all(x, &t, e);
     release(&t);
     free(with);

@@ -140,6 +140,8 @@ static int runs(struct export *x, struct export_run *list, size_t count, struct 
     struct output *out;
     int rc;
 
+    if (x->failed)
+        return OK;
     if (x->options->output && !x->options->multirun && output_directory_is(x->options->output))
         return to_directory(x, list, count, e);
     if ((rc = output_open(&out, x->options->output, x->options->force, e)) != OK)

@@ -356,3 +356,30 @@ def test_reduce_to_event_files(tmp_path):
     assert run("verify", tmp_path / "red-mean", tmp_path / "red-std") is not None
     assert "exists" in refused("export", tmp_path / "log", "--format=reduce", "--events", "-o", f"{tmp_path}/red/")
     assert "-o" in refused("export", tmp_path / "log", "--format=reduce", "--events")
+
+
+# ---- damage ------------------------------------------------------------------------------------------------------
+
+
+ALL = ["csv", "wide", "json", "jsonl", "jsonl-series", "tb-csv", "tb-json", "reduce", "prom", "sqlite", "histograms"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_damage(tmp_path, name):
+    """The sound part is written, the place told, status 1."""
+    log = sample("golden", tmp_path / "log")
+    file = next(log.iterdir())
+    data = bytearray(file.read_bytes())
+    options = ["--format", name, *(["--tag=loss"] if name.startswith("tb") else []),
+               *(["--dup=last"] if name == "reduce" else [])]
+    run("export", log, *options, "-o", tmp_path / "good.prom")
+    data[140] ^= 1  # in the third of four points
+    file.write_bytes(data)
+    done = subprocess.run([TOOL, "export", log, *options, "-o", tmp_path / "x.prom"], capture_output=True, text=True)
+    assert done.returncode == 1 and f"{file}:122: " in done.stderr
+    assert (tmp_path / "x.prom").stat().st_size > 0
+    assert (tmp_path / "x.prom").read_bytes() != (tmp_path / "good.prom").read_bytes() or name == "histograms"
+    file.write_bytes(data[:-3])  # and its last record is being written: that is no damage of its own
+    done = subprocess.run([TOOL, "export", log, *options, "-o", tmp_path / "y.prom"], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.count(f"{file}:") == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["good.prom", "log", "x.prom", "y.prom"]

@@ -1,4 +1,4 @@
-"""tb-csv, tb-json and `tags` against the bytes that a running TensorBoard serves, by both of its loaders; csv in pandas."""
+"""tb-csv, tb-json, tags and hparams against what a running TensorBoard serves, by both loaders; csv in pandas."""
 import io
 import json
 import math
@@ -31,6 +31,7 @@ def log(tmp_path_factory):
     directory.mkdir()
     for kind in "many", "sample", "golden":
         subprocess.run([SAMPLE, kind, directory / kind], check=True)
+    subprocess.run([BUILD / "tests/peers/plugin_pages", directory / "pages"], check=True)
     return directory
 
 
@@ -57,8 +58,8 @@ class Server:
             time.sleep(0.05)
         return self
 
-    def get(self, route, data=None, **query):
-        address = f"{self.base}/data/plugin/scalars/{route}?{urllib.parse.urlencode(query)}"
+    def get(self, route, data=None, plugin="scalars", **query):
+        address = f"{self.base}/data/plugin/{plugin}/{route}?{urllib.parse.urlencode(query)}"
         with urllib.request.urlopen(address, data=data, timeout=30) as answer:
             return answer.read()
 
@@ -68,7 +69,8 @@ def servers(log, tmp_path_factory):
     directory = tmp_path_factory.mktemp("output")
     started = [Server(log, fast, directory / str(fast)) for fast in (False, True)]
     try:
-        yield [server.ready({"many", "sample", "golden", "sample/eval"}) for server in started]
+        runs = {"many", "sample", "golden", "sample/eval", "pages/train", "pages/trial-1"}
+        yield [server.ready(runs) for server in started]
     finally:
         for server in started:
             server.process.terminate()
@@ -101,12 +103,14 @@ def test_bytes_are_those_served(log, servers, series, tmp_path):
     for run, tag, _, _ in some[:5]:  # the same by name, one at a time
         choice = [f"--run={run}", f"--tag={tag.replace('[', '[[]')}"]
         server = servers[0]
-        assert export("export", log, "--format=tb-csv", *choice) == server.get("scalars", run=run, tag=tag, format="csv")
+        served = server.get("scalars", run=run, tag=tag, format="csv")
+        assert export("export", log, "--format=tb-csv", *choice) == served
         assert export("export", log, "--format=tb-json", *choice) == server.get("scalars", run=run, tag=tag)
 
 
 def test_several_runs(log, servers):
-    want = json.loads(export("export", log, "--format=tb-json", "--multirun", "--tag=loss", "--view=tensorboard"))
+    want = json.loads(export("export", log, "--format=tb-json", "--multirun", "--tag=loss", "--view=tensorboard",
+                             "--run=[gs]*"))
     assert set(want) == {"golden", "sample", "sample/eval"}
     form = urllib.parse.urlencode([("tag", "loss"), *(("runs", run) for run in want)]).encode()
     fast = servers[1]
@@ -127,6 +131,20 @@ def test_tags(log, servers):
     assert {run: set(tags) for run, tags in ours.items()} == {run: set(tags) for run, tags in slow.items()}
     shown = {run: {tag: both for tag, both in tags.items() if tag != 'acc, "top" 1'} for run, tags in ours.items()}
     assert shown == fast  # all but the double
+
+
+def test_hyperparameters(log, servers):
+    """The same table as TensorBoard's own download, whose columns come in the experiment's order."""
+    ours = json.loads(export("hparams", log, "--json", "--no-run", "--metric=accuracy"))
+    assert ours["header"] == ["optimizer", "rate", "accuracy"]
+    want = {"allowedStatuses": ["STATUS_UNKNOWN", "STATUS_SUCCESS", "STATUS_FAILURE", "STATUS_RUNNING"],
+            "startIndex": 0, "sliceSize": 100, "colParams": [{"hparam": "rate"}, {"hparam": "optimizer"}]}
+    for server in servers:
+        theirs = json.loads(server.get("download_data", plugin="hparams", format="json", request=json.dumps(want),
+                                       columnsVisibility="[true,true,true]"))
+        assert sorted(theirs["header"]) == ["Accuracy", "optimizer", "rate"]
+        columns = [[name.lower() for name in theirs["header"]].index(name) for name in ours["header"]]
+        assert sorted([row[i] for i in columns] for row in theirs["rows"]) == sorted(ours["rows"])
 
 
 def test_csv_in_pandas(log):

@@ -14,8 +14,8 @@ import pytest
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL = BUILD / "bin/eventlog"
 TAGS = ["", ",", '"', 'a "b", c', "line\nend", "tab\there", "back\\slash", "cr\rhere", "crlf\r\n", "\x01\x1f\x7f",
-        "\u2028", "größe", "😀", "NA", "null", "nan", "=1+1", "+1", "-1", "@x", "'", "a b", "run", "step", "wall_time", "tag:run",
-        "/", "{}", "\ufeff", "\ufffe", "%s%n"]
+        "\u2028", "größe", "😀", "NA", "null", "nan", "=1+1", "+1", "-1", "@x", "'", "a b", "run", "step", "wall_time",
+        "tag:run", "/", "{}", "\ufeff", "\ufffe", "%s%n"]
 
 
 def masked_crc(data):
