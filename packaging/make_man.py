@@ -19,7 +19,7 @@ import subprocess
 OWN = [{"kind": "flag", "letter": "h", "name": "help", "argument": None, "choices": [], "help": "Help on standard output."},
        {"kind": "flag", "letter": None, "name": "version", "argument": None, "choices": [],
         "help": "Name and version on standard output."}]
-RETURN = ("`EVENTLOG_OK` (0), or one of the negative `EVENTLOG_ERROR_` codes, and then, where *error* is not NULL, a "
+RETURN = ("Where nothing else is said above: `EVENTLOG_OK` (0), or one of the negative `EVENTLOG_ERROR_` codes, and then, where *error* is not NULL, a "
           "sentence that names the file and what happened. See `libeventlog`(3).")
 
 
