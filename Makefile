@@ -136,6 +136,9 @@ TEST_C    := $(sort $(foreach f,$(TEST_FOLDERS),$(wildcard tests/$f/test_*.c)))
 TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_C))
 FUZZ_C    := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(FUZZ_C))
+# The same harnesses over the inputs in tests/fuzz/corpus, as tests.
+REPLAYS   := $(patsubst tests/fuzz/corpus/%.txt,$(B)/tests/fuzz/replay_%,$(sort $(wildcard tests/fuzz/corpus/*.txt)))
+TESTS     += $(REPLAYS)
 HELPERS   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/peers/*.c tests/faults/*.c tests/mpi/*.c bench/*.c)))
 
 define test_rule
@@ -146,6 +149,7 @@ endef
 $(foreach f,$(TEST_FOLDERS),$(eval $(call test_rule,$f)))
 # Allocation fails in this one where it says.
 $(B)/tests/eventlog/test_event_writer_memory: WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup)
+$(B)/tests/eventlog/test_log_reader_memory: WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup)
 # Gradient checks run on the double build of the model.
 $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call lib,model-double) $(NEEDS_base)
 	$(call say,LINK)
@@ -226,6 +230,12 @@ $(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(call lib,evaluator) $(call lib,
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< $(call lib,evaluator) $(call lib,eventlog-tool) \
 	    $(call lib,eventlog) $(call lib,checkpoint) $(call lib,dataset) $(call lib,proto) $(NEEDS_base) \
 	    $(SYSTEM_eventlog) $(SYSTEM_checkpoint) $(SQLITE_LIBS)
+$(REPLAYS): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(call lib,evaluator) \
+            $(call lib,eventlog-tool) $(NEEDS_eventlog) $(call lib,checkpoint) $(call lib,dataset)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(call lib,evaluator) $(call lib,eventlog-tool) $(call lib,eventlog) \
+	    $(call lib,checkpoint) $(call lib,dataset) $(call lib,proto) $(NEEDS_base) $(SYSTEM_eventlog) \
+	    $(SYSTEM_checkpoint) $(SQLITE_LIBS)
 fuzzers: $(FUZZ)
 fuzz:
 	@sh tests/install_packages.sh clang libclang-rt-14-dev

@@ -160,6 +160,7 @@ int tensor_content_bytes(const struct tensor_content *t, size_t limit, struct bu
         if (f.number == d->field)
             good = append_list(&f, d, &list);
     good = good && buffer_ok(&list);
+    out->failed |= list.failed;
     if (good && list.length == n)
         buffer_append(out, buffer_text(&list), n);
     else if (good && list.length == d->size)
@@ -215,7 +216,8 @@ static int legacy_rows(const struct span *message, struct buffer *out, size_t *c
         append_row(out, i == first ? min : double_at(&limits, i - 1), i + 1 == behind ? max : double_at(&limits, i),
                    double_at(&buckets, i));
     *count = behind - first;
-    good = good && buffer_ok(&lists[0]) && buffer_ok(&lists[1]) && buffer_ok(out);
+    out->failed |= lists[0].failed | lists[1].failed;
+    good = good && buffer_ok(out);
     buffer_release(&lists[0]);
     buffer_release(&lists[1]);
     return good;
@@ -246,6 +248,7 @@ int histogram_content_rows(const uint8_t *value, size_t n, struct buffer *out, s
         append_row(out, row[0], row[1], row[2]);
         ++*count;
     }
+    out->failed |= bytes.failed;
     buffer_release(&bytes);
     return good && buffer_ok(out);
 }

@@ -2,6 +2,8 @@
 """Runs every fuzzer of a directory for some seconds, two at a time, and fails if one finds a crash.
 
 usage: run.py --seconds N DIRECTORY      the corpus grows in DIRECTORY/corpus-<name>, crashes land in DIRECTORY
+
+It begins with the inputs of tests/fuzz/corpus; keep.py takes new ones there.
 """
 import argparse
 import concurrent.futures
@@ -11,10 +13,14 @@ import re
 import subprocess
 import sys
 
+import keep
+
 
 def fuzz(program, seconds):
     corpus = program.parent / f"corpus-{program.name}"
     corpus.mkdir(exist_ok=True)
+    for number, data in enumerate(keep.inputs(program.name)):
+        (corpus / f"kept-{number}").write_bytes(data)
     run = subprocess.run([program, f"-max_total_time={seconds}", "-timeout=20", "-rss_limit_mb=2048", "-max_len=65536",
                           f"-artifact_prefix={program.parent}/{program.name}-", "-print_final_stats=1", corpus],
                          capture_output=True, text=True, errors="replace")
