@@ -1,0 +1,165 @@
+"""Trainers that save faster than anybody should, keep five, and say little: every checkpoint is evaluated, none twice.
+
+EVALBOARD_CHECKPOINTS and EVALBOARD_RATE (a second) make the rows of the acceptance table literal: 1000 at 10.
+And: TensorBoard, by either of its loaders, shows every point of a history of kills and restarts.
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+
+import pytest
+
+from test_evaluator import Evaluator, ledger, steps, write
+from test_evaluator_exec import Exec, script
+
+COUNT = int(os.environ.get("EVALBOARD_CHECKPOINTS", "60"))
+RATE = float(os.environ.get("EVALBOARD_RATE", "10"))
+KEEP = 5
+
+
+def publish(directory, state):
+    """Renames checkpoints that were written beforehand into place, at the rate, and deletes all but the newest five.
+
+    state: "list" names the kept ones in the state file, "newest" only the last, None writes none.
+    """
+    checkpoints, stash = directory / "ckpt", directory / "stash"
+    begin = time.monotonic()
+    for step in range(1, COUNT + 1):
+        time.sleep(max(0, begin + step / RATE - time.monotonic()))  # the pace of the trainer
+        for end in (".data-00000-of-00001", ".index"):
+            os.rename(stash / f"model.ckpt-{step}{end}", checkpoints / f"model.ckpt-{step}{end}")
+        kept = range(max(1, step - KEEP + 1), step + 1)
+        if state:
+            lines = [f'all_model_checkpoint_paths: "model.ckpt-{s}"\n' for s in (kept if state == "list" else [step])]
+            (checkpoints / "checkpoint.tmp").write_text(f'model_checkpoint_path: "model.ckpt-{step}"\n' + "".join(lines))
+            os.rename(checkpoints / "checkpoint.tmp", checkpoints / "checkpoint")
+        if step > KEEP:
+            for end in (".index", ".data-00000-of-00001"):
+                (checkpoints / f"model.ckpt-{step - KEEP}{end}").unlink()
+
+
+def prepare(directory):
+    (directory / "ckpt").mkdir()
+    write(directory, "--first", 1, "--step", 1, "--last", COUNT, "--stateless", checkpoints="stash")
+
+
+def check(directory):
+    records = ledger(directory)
+    assert steps(records) == list(range(1, COUNT + 1)) and len(records) == COUNT
+    assert {r["run"] for r in records} == {0}
+
+
+@pytest.mark.parametrize("state", ["list", "newest", None])
+def test_built_in(tmp_path, state):
+    prepare(tmp_path)
+    with Evaluator(tmp_path, "--pin", "--until-step", COUNT) as evaluator:
+        evaluator.says("watching")
+        publish(tmp_path, state)
+        evaluator.ends(0)
+    check(tmp_path)
+
+
+def test_command(tmp_path):
+    prepare(tmp_path)
+    command = script(tmp_path, 'test -s "$1.index" && echo loss 1\n') + " {checkpoint}"
+    with Exec(tmp_path, command, "--pin", "--until-step", COUNT, "--jobs", 2) as evaluator:
+        evaluator.says("watching")
+        publish(tmp_path, "list")
+        evaluator.ends(0)
+    check(tmp_path)
+    assert not list((tmp_path / "eval" / "pinned").iterdir())
+
+
+def test_command_without_pin(tmp_path):
+    """What vanished before its turn is counted and named; every checkpoint has exactly one outcome."""
+    prepare(tmp_path)
+    command = script(tmp_path, 'sleep 0.1; test -s "$1.index" && echo loss 1\n') + " {checkpoint}"
+    with Exec(tmp_path, command, "--idle-timeout", 3) as evaluator:
+        evaluator.says("watching")
+        publish(tmp_path, None)
+        evaluator.process.wait(120)
+        said = evaluator.said()
+    records = ledger(tmp_path)
+    gone = steps(records, "gone")
+    assert gone and not steps(records, "failed") and evaluator.process.returncode == 1
+    assert len({r["step"] for r in records}) == len(records)
+    assert f"{len(steps(records))} done, 0 failed, {len(gone)} gone" in said
+    assert all(f"model.ckpt-{step}: gone" in said for step in gone)
+
+
+def seen_by_the_default_loader(logs):
+    """{run: {tag: [(step, value)]}} from a TensorBoard that reads by its data server."""
+    pytest.importorskip("tensorboard_data_server")
+    output = logs.parent / "tensorboard"
+    with open(output, "w") as file:
+        process = subprocess.Popen([sys.executable, "-m", "tensorboard.main", "--logdir", logs, "--port", "0", "--host",
+                                    "127.0.0.1", "--load_fast=true", "--samples_per_plugin=scalars=100000",
+                                    "--reload_interval=1"], stdout=file, stderr=subprocess.STDOUT)
+    deadline = time.monotonic() + 60
+
+    def ask(route, **query):
+        while True:
+            assert time.monotonic() < deadline and process.poll() is None, output.read_text()
+            try:
+                base = output.read_text().split("http://")[1].split()[0].rstrip("/")
+                with urllib.request.urlopen(f"http://{base}/data/{route}?{urllib.parse.urlencode(query)}") as answer:
+                    return json.load(answer)
+            except (OSError, IndexError):
+                time.sleep(0.05)
+
+    try:
+        while len(tags := ask("plugin/scalars/tags")) < 2 or not all("loss" in names for names in tags.values()):
+            time.sleep(0.05)
+        return {run: {tag: [(s, v) for _, s, v in ask("plugin/scalars/scalars", run=run, tag=tag)] for tag in names}
+                for run, names in tags.items()}
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def seen_by_the_python_loader(logs):
+    event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    runs = {}
+    for run in (path for path in logs.iterdir() if path.is_dir()):
+        accumulator = event_accumulator.EventAccumulator(str(run), size_guidance={"scalars": 0, "tensors": 0})
+        accumulator.Reload()
+        tensor_util = pytest.importorskip("tensorboard.util.tensor_util")
+        runs[run.name] = {tag: [(e.step, float(tensor_util.make_ndarray(e.tensor_proto))) for e in accumulator.Tensors(tag)]
+                          for tag in accumulator.Tags()["tensors"]}
+        for tag in accumulator.Tags()["scalars"]:
+            runs[run.name][tag] = [(e.step, e.value) for e in accumulator.Scalars(tag)]
+    return runs
+
+
+def test_both_loaders_show_every_point(tmp_path):
+    """Five restarts, one kill, a training that went back to an earlier step, a checkpoint repaired afterwards."""
+    for last in (300, 600, 900):
+        write(tmp_path, "--first", last - 200, "--last", last)
+        with Evaluator(tmp_path, "--once", evaluation="logs/eval") as evaluator:
+            evaluator.ends(0)
+    write(tmp_path, "--first", 1000, "--last", 1500)
+    with Evaluator(tmp_path, examples=2000, evaluation="logs/eval") as evaluator:
+        evaluator.says("step: 1100,")
+        evaluator.process.send_signal(signal.SIGKILL)
+    with Evaluator(tmp_path, "--once", evaluation="logs/eval") as evaluator:
+        evaluator.ends(0)
+    write(tmp_path, "--first", 700, "--last", 1200, "--seed", 5)
+    with Evaluator(tmp_path, "--once", evaluation="logs/eval") as evaluator:
+        evaluator.ends(0)
+    records = ledger(tmp_path, "logs/eval")
+    wanted = {}
+    for record in records:
+        wanted.setdefault("eval" if not record["run"] else f"eval_{record['run']}", set()).add(record["step"])
+    assert wanted == {"eval": set(range(100, 1501, 100)), "eval_1": set(range(700, 1201, 100))}
+    values = {(f"eval_{r['run']}" if r["run"] else "eval", r["step"]): r["metrics"] for r in records}
+    for loader in (seen_by_the_default_loader, seen_by_the_python_loader):
+        for run, tags in (shown := loader(tmp_path / "logs")).items():
+            for tag in ("precision", "best_precision", "loss"):
+                assert {step for step, _ in tags[tag]} == wanted[run], (loader.__name__, run, tag)
+                assert all(value == pytest.approx(values[run, step][tag], rel=1e-6) for step, value in tags[tag])
+        assert set(shown) == set(wanted)
