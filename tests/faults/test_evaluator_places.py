@@ -1,0 +1,338 @@
+"""The evaluator where files live: tmpfs, overlay, mounts that tell nothing, permissions that come and go, directories full
+of other things, disks that fill up, clocks that are set back; and how soon it begins.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+from test_evaluator import DEADLINE, EVALUATOR, WRITER, Evaluator, ledger, points, steps, wait_for, write
+
+NOBODY = 65534
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting, or becoming another user, needs root")
+
+# Moves the wall clock of a program by the seconds in a file. Monotonic clocks stay, as they do in truth.
+CLOCK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+static long shift(void)
+{
+    FILE *f = fopen(getenv("CLOCK_SHIFT_FILE"), "r");
+    long seconds = 0;
+    if (f && fscanf(f, "%ld", &seconds) != 1)
+        seconds = 0;
+    if (f)
+        fclose(f);
+    return seconds;
+}
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    int (*next)(clockid_t, struct timespec *) = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int rc = next(id, t);
+    if (rc == 0 && id == CLOCK_REALTIME)
+        t->tv_sec += shift();
+    return rc;
+}
+int gettimeofday(struct timeval *restrict t, void *restrict zone)
+{
+    struct timespec now;
+    (void)zone;
+    clock_gettime(CLOCK_REALTIME, &now);
+    t->tv_sec = now.tv_sec;
+    t->tv_usec = now.tv_nsec / 1000;
+    return 0;
+}
+time_t time(time_t *out)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (out)
+        *out = now.tv_sec;
+    return now.tv_sec;
+}
+"""
+
+
+@contextlib.contextmanager
+def mounted(kind, options, where):
+    where.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "-t", kind, "-o", options, kind, where], check=True)
+    try:
+        yield where
+    finally:
+        subprocess.run(["umount", "-l", where], check=True)
+
+
+def follows(directory, evaluator, checkpoints="ckpt", first=100, count=5):
+    """Each of some checkpoints, written one after the other, is evaluated."""
+    for step in range(first, first + 100 * count, 100):
+        write(directory, "--first", step, "--last", step, checkpoints=checkpoints)
+        wait_for(lambda: step in steps(ledger(directory)) or evaluator.process.poll() is not None, f"step {step}")
+        assert step in steps(ledger(directory)), evaluator.said()
+
+
+@pytest.mark.parametrize("arguments", [[], ["--no-inotify", "--poll-interval", "0.05"]])
+def test_soon(tmp_path, arguments, record_property):
+    """Service check 2: idle, from the rename of the index to the start of the evaluation."""
+    notified, count = not arguments, 200 if not arguments else 40
+    with Evaluator(tmp_path, "--forever", *arguments, examples=50) as evaluator:
+        write(tmp_path, "--first", 1, "--last", 1)
+        wait_for(lambda: len(ledger(tmp_path)) == 1, "the first evaluation")
+        times = write(tmp_path, "--first", 2, "--step", 1, "--last", 1 + count, "--interval", 0.03)
+        wait_for(lambda: len(ledger(tmp_path)) == 1 + count, "all evaluations")
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(0)
+    late = sorted(1000 * (r["started"] - times[r["step"]]) for r in ledger(tmp_path) if r["step"] in times)
+    text = f"median {statistics.median(late):.2f} ms, 99 % {late[int(0.99 * count) - 1]:.1f}, worst {late[-1]:.1f} of {count}"
+    record_property("latency", text)
+    print(text)
+    assert statistics.median(late) <= (5 if notified else 100)
+    assert late[-1] <= (50 if notified else 100), text
+
+
+@needs_root
+def test_tmpfs(tmp_path):
+    with mounted("tmpfs", "size=64m", tmp_path / "ckpt"), mounted("tmpfs", "size=8m", tmp_path / "eval"):
+        with Evaluator(tmp_path, "--poll-interval", 5) as evaluator:
+            follows(tmp_path, evaluator)
+
+
+@needs_root
+def test_overlay(tmp_path):
+    """Checkpoints and eval directory on an overlay, as in a container."""
+    for name in ("lower", "upper", "work"):
+        (tmp_path / "layers" / name).mkdir(parents=True)
+    layers = tmp_path / "layers"
+    try:
+        context = mounted("overlay", f"lowerdir={layers}/lower,upperdir={layers}/upper,workdir={layers}/work",
+                          tmp_path / "merged")
+        context.__enter__()
+    except subprocess.CalledProcessError:  # an overlay on an overlay: put the layers on a tmpfs
+        pytest.skip("this kernel or file system has no overlays")
+    try:
+        (tmp_path / "ckpt").symlink_to(tmp_path / "merged/ckpt")
+        (tmp_path / "eval").symlink_to(tmp_path / "merged/eval")
+        (tmp_path / "merged/eval").mkdir()
+        with Evaluator(tmp_path) as evaluator:
+            evaluator.says("does not exist yet")
+            (tmp_path / "merged/ckpt").mkdir()
+            follows(tmp_path, evaluator)
+    finally:
+        context.__exit__(None, None, None)
+
+
+@needs_root
+def test_a_mount_that_tells_nothing(tmp_path):
+    """What is written beneath an overlay is seen through it, and inotify hears nothing of it: as on network file systems,
+    when another host writes. The watch stands, so only the poll can find it."""
+    for name in ("lower/ckpt", "upper", "work"):
+        (tmp_path / "layers" / name).mkdir(parents=True)
+    layers = tmp_path / "layers"
+    (tmp_path / "merged").mkdir()
+    if subprocess.run(["mount", "-t", "overlay", "-o", f"lowerdir={layers}/lower,upperdir={layers}/upper,"
+                       f"workdir={layers}/work", "overlay", tmp_path / "merged"]).returncode:
+        pytest.skip("this kernel or file system has no overlays")
+    try:
+        with Evaluator(tmp_path, "--poll-interval", 0.2, checkpoints="merged/ckpt") as evaluator:
+            evaluator.says("watching")
+            follows(tmp_path, evaluator, checkpoints="layers/lower/ckpt", count=4)
+        assert all(r["lag"] < 2 for r in ledger(tmp_path))
+    finally:
+        subprocess.run(["umount", "-l", tmp_path / "merged"], check=True)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--no-inotify"]])
+def test_moved_deleted_and_made_again(tmp_path, arguments):
+    with Evaluator(tmp_path, "--poll-interval", 0.1, "--forever", *arguments) as evaluator:
+        follows(tmp_path, evaluator, count=2)
+        (tmp_path / "ckpt").rename(tmp_path / "aside")
+        evaluator.says("is gone; waiting for it to come back")
+        (tmp_path / "aside").rename(tmp_path / "ckpt")
+        wait_for(lambda: evaluator.said().count("watching ") == 2, "the directory again")
+        follows(tmp_path, evaluator, first=300, count=1)
+        shutil.rmtree(tmp_path / "ckpt")
+        wait_for(lambda: evaluator.said().count("is gone; waiting") == 2, "the directory to be missed")
+        follows(tmp_path, evaluator, first=400, count=2)
+        assert steps(ledger(tmp_path)) == [100, 200, 300, 400, 500]
+
+
+@pytest.fixture
+def others_place():
+    """A directory of another user, with programs of its own: what leads to ours may be closed to that user."""
+    with tempfile.TemporaryDirectory(prefix="evaluator-") as name:
+        place = pathlib.Path(name)
+        place.chmod(0o755)
+        shutil.copy(EVALUATOR, place / "evaluator")
+        (place / "runs").mkdir()  # where a lower step may make eval_1, too
+        os.chown(place / "runs", NOBODY, NOBODY)
+        yield place
+        (place / "ckpt").chmod(0o755)
+
+
+@needs_root
+@pytest.mark.parametrize("arguments", [[], ["--no-inotify"]])
+def test_permissions_taken_away_and_given_back(others_place, arguments):
+    place = others_place
+    write(place)
+    log = open(place / "log", "wb")
+    process = subprocess.Popen(
+        [place / "evaluator", "--checkpoint-dir", place / "ckpt", "--eval-dir", place / "runs/eval", "--model", "lenet", "--data",
+         "fashion-mnist", "--num-examples", "100", "--forever", "--poll-interval", "0.1", *arguments], stderr=log,
+        user=NOBODY, group=NOBODY, extra_groups=[])
+
+    def says(text):
+        wait_for(lambda: text in (place / "log").read_text() or process.poll() is not None, f"'{text}'")
+        assert text in (place / "log").read_text(), (place / "log").read_text()
+
+    try:
+        says("step: 100,")
+        (place / "ckpt").chmod(0)
+        write(place, "--first", 200, "--last", 200)
+        says("ckpt: cannot be listed: Permission denied")
+        (place / "ckpt").chmod(0o755)
+        says("step: 200,")
+        write(place, "--first", 300, "--last", 300, checkpoints="made")
+        (place / "made/model.ckpt-300.data-00000-of-00001").chmod(0)
+        for path in sorted((place / "made").glob("model*"), key=lambda p: p.suffix == ".index"):
+            path.rename(place / "ckpt" / path.name)
+        write(place, "--first", 400, "--last", 400)
+        says("step: 400,")
+        (place / "ckpt/model.ckpt-300.data-00000-of-00001").chmod(0o644)
+        says("step: 300,")
+        assert (place / "log").read_text().count("cannot be listed") == 1, "said once"
+        assert [r["status"] for r in ledger(place, "runs/eval")] == ["done"] * 4
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(DEADLINE) == 0
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        log.close()
+
+
+def test_a_directory_full_of_other_things(tmp_path):
+    """FIFOs, sockets, devices' names, links in a circle, directories, and many names, under names of checkpoints."""
+    ckpt = tmp_path / "ckpt"
+    ckpt.mkdir()
+    for i in range(50000):
+        os.mknod(ckpt / f"some-other-name-of-no-interest-{i}.log")
+    os.mkfifo(ckpt / "model.ckpt-1.index")
+    os.mkfifo(ckpt / "checkpoint")
+    os.mkfifo(ckpt / "training.json")
+    (ckpt / "model.ckpt-2.index").symlink_to("model.ckpt-3.index")
+    (ckpt / "model.ckpt-3.index").symlink_to("model.ckpt-2.index")
+    (ckpt / "model.ckpt-4.index").symlink_to("/dev/zero")
+    (ckpt / "model.ckpt-5.index").mkdir()
+    (ckpt / "here").symlink_to(".")
+    listener = socket.socket(socket.AF_UNIX)
+    here = os.getcwd()
+    os.chdir(ckpt)  # the path of a socket is short
+    try:
+        listener.bind("model.ckpt-6.index")
+    finally:
+        os.chdir(here)
+    with Evaluator(tmp_path, "--quiet-time", 0.2, "--forever") as evaluator:
+        evaluator.says("watching")
+        write(tmp_path, "--first", 100, "--last", 300, "--stateless", checkpoints="made")
+        write(tmp_path, "--first", 150, "--last", 150, "--stateless", checkpoints="made")
+        os.mkfifo(ckpt / "model.ckpt-150.data-00000-of-00001")  # whose data nobody can read
+        shutil.copy(tmp_path / "made/model.ckpt-150.index", ckpt)
+        for path in sorted((tmp_path / "made").glob("model.ckpt-*00.*"), key=lambda p: (p.suffix == ".index", p.name)):
+            path.rename(ckpt / path.name)
+        wait_for(lambda: len(steps(ledger(tmp_path))) == 3, "three evaluations")
+        wait_for(lambda: 150 in steps(ledger(tmp_path), "failed"), "one failure")
+        with open(f"/proc/{evaluator.process.pid}/status") as status:
+            resident = int(next(line for line in status if line.startswith("VmHWM")).split()[1])
+        assert resident < 200 * 1024, f"{resident} KiB"
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(1)
+    listener.close()
+    assert steps(ledger(tmp_path)) == [100, 200, 300]
+
+
+@needs_root
+def test_disk_full_from_the_start_and_in_between(tmp_path):
+    """Service check 11: full while ledger or events are written; it says so, loses nothing, goes on when there is room."""
+    with mounted("tmpfs", "size=64k", tmp_path / "eval") as small:
+        write(tmp_path, "--last", 2000)
+
+        def fill():
+            with open(small / "ballast", "ab", buffering=0) as ballast, contextlib.suppress(OSError):
+                while ballast.write(b"\0" * 4096):
+                    pass
+
+        with Evaluator(tmp_path, "--forever") as evaluator:
+            wait_for(lambda: len(ledger(tmp_path)) >= 3, "some evaluations")
+            for _ in range(3):
+                fill()
+                have = len(ledger(tmp_path))
+                wait_for(lambda: "trying again every" in evaluator.said() or len(ledger(tmp_path)) == 20, "a full disk")
+                os.truncate(small / "ballast", 4096)
+                wait_for(lambda: len(ledger(tmp_path)) > have or len(ledger(tmp_path)) == 20, "it to go on")
+            (small / "ballast").unlink()
+            wait_for(lambda: len(ledger(tmp_path)) == 20, "all")
+            evaluator.process.send_signal(signal.SIGTERM)
+            evaluator.ends(0)
+        assert "No space left on device" in evaluator.said()
+        assert steps(ledger(tmp_path)) == list(range(100, 2001, 100))
+        assert [p[0] for p in points(small)["precision"]] == list(range(100, 2001, 100))
+
+
+@needs_root
+def test_read_only_while_it_works(tmp_path):
+    with mounted("tmpfs", "size=1m", tmp_path / "eval") as where:
+        # As file systems do after an error. Remounting waits for nobody who writes: shown by a second mount over it.
+        with Evaluator(tmp_path, "--forever") as evaluator:
+            follows(tmp_path, evaluator, count=2)
+            evaluator.process.send_signal(signal.SIGTERM)
+            evaluator.ends(0)
+        subprocess.run(["mount", "-o", "remount,ro", where], check=True)
+        with Evaluator(tmp_path, "--forever") as evaluator:
+            evaluator.ends(2)
+            assert "Read-only file system" in evaluator.said() and str(where) in evaluator.said()
+        subprocess.run(["mount", "-o", "remount,rw", where], check=True)
+        with Evaluator(tmp_path, "--once") as evaluator:
+            evaluator.ends(0)
+    assert not list((tmp_path / "eval").iterdir())
+
+
+def test_clock_set_back(tmp_path):
+    """Steps decide, not times: by an hour while it works, and again before the next start."""
+    source, library, shift = tmp_path / "clock.c", tmp_path / "clock.so", tmp_path / "shift"
+    source.write_text(CLOCK)
+    subprocess.run([os.environ.get("CC_FOR_TESTS", "cc"), "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    shift.write_text("0\n")
+    environment = {**os.environ, "LD_PRELOAD": str(library), "CLOCK_SHIFT_FILE": str(shift)}
+    with Evaluator(tmp_path, "--forever", env=environment) as evaluator:
+        follows(tmp_path, evaluator, count=3)
+        shift.write_text("-3600\n")
+        follows(tmp_path, evaluator, first=400, count=3)
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(0)
+    shift.write_text("-86400\n")
+    with Evaluator(tmp_path, "--forever", env=environment) as evaluator:
+        follows(tmp_path, evaluator, first=700, count=3)
+        report = json.loads(subprocess.run([EVALUATOR, "status", "--json", tmp_path / "eval"], capture_output=True,
+                                           text=True).stdout)
+        assert report["state"] == "running" and report["done"] == 9
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(0)
+    records = ledger(tmp_path)
+    assert steps(records) == list(range(100, 1000, 100)) and {r["run"] for r in records} == {0}
+    walls = [r["wall_time"] for r in records]
+    assert walls[0] - walls[3] == pytest.approx(3600, abs=60) and walls[0] - walls[8] == pytest.approx(86400, abs=60)
+    assert all(r["seconds"] < 30 for r in records), "durations are not measured with that clock"
+    assert [p[0] for p in points(tmp_path / "eval")["precision"]] == steps(records)
