@@ -145,9 +145,10 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
           "(default string)", "string|null|drop", 0, 0, 0 },
         { OPTION_CHOICE, 0, "step", &a->step, NULL, "json: steps as text, for readers that round beyond 2^53 "
           "(default number)", "number|string", 0, 0, 0 },
-        { OPTION_FLAG, 0, "tsv", &a->tsv, NULL, "csv, wide: tabs between, backslash escapes, no quotes", NULL,
+        { OPTION_FLAG, 0, "tsv", &a->tsv, NULL, "csv, wide, histograms: tabs between, backslash escapes, no "
+          "quotes", NULL,
           0, 0, 0 },
-        { OPTION_FLAG, 0, "crlf", &a->crlf, NULL, "csv, wide: lines end in CR LF", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "crlf", &a->crlf, NULL, "csv, wide, histograms: lines end in CR LF", NULL, 0, 0, 0 },
         { OPTION_CHOICE, 0, "columns", &a->columns, NULL, "wide, reduce: tags by name or by first appearance (default "
           "name; reduce: first)", "name|first", 0, 0, 0 },
         { OPTION_FLAG, 0, "no-run", &a->no_run, NULL, "wide: without the column `run`; for one run", NULL, 0, 0, 0 },

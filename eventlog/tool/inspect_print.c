@@ -15,7 +15,8 @@ static const char *dtype_name(int dtype)
 {
     static const char *const names[] = { "INVALID", "FLOAT", "DOUBLE", "INT32", "UINT8", "INT16", "INT8", "STRING",
                                          "COMPLEX64", "INT64", "BOOL", "QINT8", "QUINT8", "QINT32", "BFLOAT16",
-                                         "QINT16", "QUINT16", "UINT16", "COMPLEX128", "HALF" };
+                                         "QINT16", "QUINT16", "UINT16", "COMPLEX128", "HALF", "RESOURCE",
+                                         "VARIANT", "UINT32", "UINT64" };
 
     return dtype >= 0 && (size_t)dtype < sizeof names / sizeof *names ? names[dtype] : NULL;
 }

@@ -57,7 +57,7 @@ window.place = function (element) {
 """
 
 
-def wait_for(what, check, seconds=40):
+def wait_for(what, check, seconds=60):
     """Polls until check() is true; fails with `what` after the deadline."""
     deadline = time.monotonic() + seconds
     while not (found := check()):
