@@ -344,16 +344,21 @@ static void restart_single_threaded(char **argv)
     execv("/proc/self/exe", argv); /* where that cannot be, all works without */
 }
 
+static int asks_only(const char *word)
+{
+    return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "--version") || !strcmp(word, "--describe");
+}
+
 int main(int argc, char **argv)
 {
     struct run r;
     struct error e = { OK, 0, "" };
     int rc, status = EXIT_USAGE;
 
-    if (argc > 1 && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "--version") != 0)
-        restart_single_threaded(argv);
-
     memset(&r, 0, sizeof r);
+    if (argc == 2 && asks_only(argv[1])) /* that needs no ranks, and a build may have no way to start MPI */
+        return train_options_parse(&r.options, argc, argv, &e) == OPTIONS_DONE ? EXIT_DONE : EXIT_USAGE;
+    restart_single_threaded(argv);
     log_init(&r.log, NULL, 2);
     if (world_open(&r.world, &e) < 0) {
         log_line(&r.log, "trainer: %s", e.message);
