@@ -77,11 +77,12 @@ struct eventlog_writer_options { /* all zero, or NULL: the defaults */
     /*
      * NEW: a new file; older ones stay as they are. What is logged at steps that they have already: TensorBoard's
      * default loader drops, for each tag, the older points from the first new step on; the Python one shows both.
-     * APPEND: goes on in the newest file by name, cut back to its last whole record, and makes a new one where there is
-     * none. A file that a writer has open is refused with EVENTLOG_ERROR_IO, system EBUSY: every writer of this library
-     * locks its file (flock), and of others the kernel tells, on this machine and not on NFS or SMB. A child that the
-     * old process forked counts, while it lives. A file with damage before its end is refused with
-     * EVENTLOG_ERROR_CORRUPT: `eventlog repair` it, or take NEW.
+     * APPEND: goes on in the newest file by name, and makes a new one where there is none. If its tail is torn, as a
+     * crash can leave it, the tail is cut off and a new file is made all the same: a TensorBoard that runs has read the
+     * half record and would give the file up if it went on otherwise. A file that a writer has open is refused with
+     * EVENTLOG_ERROR_IO, system EBUSY: every writer of this library locks its file (flock), and of others the kernel
+     * tells, on this machine and not on NFS or SMB. A child that the old process forked counts, while it lives. A file
+     * with damage before its end is refused with EVENTLOG_ERROR_CORRUPT: `eventlog repair` it, or take NEW.
      * PURGE: a new file with which the points of steps >= purge_step are no longer shown: for training that starts
      * again from a checkpoint. The Python loader drops them all, at two SessionLog START events. The default loader
      * knows no such event: it drops a tag's old points from the first step on at which that tag is logged again, so the
@@ -346,6 +347,26 @@ int eventlog_writer_graph(struct eventlog_writer *writer, double wall_time, cons
  * names it in the list and may not hold a quote, a backslash or a newline. */
 int eventlog_writer_run_metadata(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                                  const void *bytes, size_t n, struct eventlog_error *error);
+
+/* Points for the embedding projector. */
+struct eventlog_embedding {
+    const char *name;     /* shown in the list; not empty, no ':', one's only */
+    const float *values;  /* (points, dimensions), finite; dimensions > 1 */
+    size_t points, dimensions;
+    const char *const *labels;       /* (points, columns), or NULL: none. No tabs or line ends, no line all blank */
+    const char *const *column_names; /* of the labels, where columns > 1 */
+    size_t columns;
+    const uint8_t *sprites; /* a picture a point, (points, height, width, channels) as for images; NULL: none */
+    size_t sprite_height, sprite_width, sprite_channels;
+    uint64_t reserved[4]; /* zero */
+};
+
+/* The run's embeddings: not events, but files beside them - projector_config.pbtxt and, of embedding K,
+ * projector_K.tsv, projector_K_labels.tsv, projector_K_sprites.png - each put there whole by rename, the config last.
+ * A later call replaces all; a TensorBoard that runs keeps what it has read of them. The pictures of one embedding are
+ * laid out in a square of at most 8192 x 8192 pixels, what browsers take. Not for two threads at once in one run. */
+int eventlog_writer_projector(struct eventlog_writer *writer, const struct eventlog_embedding *embeddings, size_t n,
+                              struct eventlog_error *error);
 
 /* Hands all buffered events to the operating system: readers see them. */
 int eventlog_writer_flush(struct eventlog_writer *writer, struct eventlog_error *error);

@@ -64,6 +64,7 @@ static void write_structured(struct eventlog_writer *w)
     const struct eventlog_experiment experiment = { .name = "e", .hparams = &info, .hparam_count = 1,
                                                     .metrics = &metric, .metric_count = 1 };
     const struct eventlog_session session = { .group = "g" };
+    const struct eventlog_embedding embedding = { .name = "e", .values = vertices, .points = 3, .dimensions = 3 };
     const struct eventlog_margin margin = { "scalar", "lower", "upper" };
     const struct eventlog_chart charts[] = { { .title = "c", .tags = tags, .tag_count = 1 },
                                              { .title = "m", .margins = &margin, .margin_count = 1 } };
@@ -79,6 +80,7 @@ static void write_structured(struct eventlog_writer *w)
     must(eventlog_writer_session_end(w, 1e9, EVENTLOG_SESSION_SUCCESS, &error), "session end");
     must(eventlog_writer_layout(w, 1e9, &category, 1, &error), "layout");
     must(eventlog_writer_graph(w, 1e9, nodes, 2, &error), "graph");
+    must(eventlog_writer_projector(w, &embedding, 1, &error), "projector");
     must(eventlog_writer_run_metadata(w, "step 1", 1, 1e9, "", 0, &error), "run metadata");
 }
 
