@@ -23,7 +23,7 @@ struct point_input {
     const char *tag;
     struct column *columns; /* of CSV, after the header */
     size_t count;
-    int lost, is_long;
+    int lost, is_long, tabs; /* tabs: between fields, with backslashes before what would be in the way */
     struct buffer row;      /* CSV: lines so far, while a quoted field is open */
     int open;
     struct buffer fields;   /* of a row, each with a NUL behind */
@@ -110,25 +110,59 @@ static int bad(struct error *e, const char *what, const char *text)
 
 /* ---- CSV ------------------------------------------------------------------------------------------------------- */
 
+/* Another field begins at the end of the fields so far. */
+static int begin_field(struct point_input *p, size_t *count, struct error *e)
+{
+    if (*count == p->starts_capacity) {
+        size_t more = p->starts_capacity ? p->starts_capacity * 2 : 16, *bigger;
+
+        if (more > COLUMNS_MOST * 2)
+            return error_set(e, ERR_CORRUPT, "more than %d columns", COLUMNS_MOST);
+        if (!(bigger = realloc(p->starts, more * sizeof *bigger)))
+            return error_set(e, ERR_NOMEM, "out of memory for %zu columns", more);
+        p->starts = bigger;
+        p->starts_capacity = more;
+    }
+    p->starts[(*count)++] = p->fields.length;
+    return OK;
+}
+
+/* As split(), of a row with tabs between: \t, \n, \r and \\ in fields, no quotes. */
+static int split_tabs(struct point_input *p, const char *row, size_t n, size_t *count, struct error *e)
+{
+    static const char letters[] = "tnr\\", means[] = "\t\n\r\\";
+    int rc = begin_field(p, count, e);
+
+    for (size_t i = 0; rc == OK && i < n; i++) {
+        const char *letter = row[i] == '\\' && i + 1 < n && row[i + 1] ? strchr(letters, row[i + 1]) : NULL;
+
+        if (letter) {
+            buffer_append_byte(&p->fields, means[letter - letters]);
+            i++;
+        } else if (row[i] == '\t') {
+            buffer_append_byte(&p->fields, 0);
+            rc = begin_field(p, count, e);
+        } else {
+            buffer_append_byte(&p->fields, (unsigned char)row[i]);
+        }
+    }
+    buffer_append_byte(&p->fields, 0);
+    return rc;
+}
+
 /* The row's fields, each with a NUL behind, and where they start. *count fields; ERR_CORRUPT: text behind a quote. */
 static int split(struct point_input *p, const char *row, size_t n, size_t *count, struct error *e)
 {
     const char *at = row, *end = row + n;
+    int rc = OK;
 
     *count = 0;
     buffer_clear(&p->fields);
-    for (;;) {
-        if (*count == p->starts_capacity) {
-            size_t more = p->starts_capacity ? p->starts_capacity * 2 : 16, *bigger;
-
-            if (more > COLUMNS_MOST * 2)
-                return error_set(e, ERR_CORRUPT, "more than %d columns", COLUMNS_MOST);
-            if (!(bigger = realloc(p->starts, more * sizeof *bigger)))
-                return error_set(e, ERR_NOMEM, "out of memory for %zu columns", more);
-            p->starts = bigger;
-            p->starts_capacity = more;
-        }
-        p->starts[(*count)++] = p->fields.length;
+    if (p->tabs && (rc = split_tabs(p, row, n, count, e)) != OK)
+        return rc;
+    while (!p->tabs) {
+        if ((rc = begin_field(p, count, e)) != OK)
+            return rc;
         if (at < end && *at == '"') {
             for (at++; at < end && (*at != '"' || (at + 1 < end && at[1] == '"')); at++) {
                 at += *at == '"';
@@ -277,6 +311,16 @@ static int quote_open(const char *text, size_t n)
     return open;
 }
 
+/* Of the two separators the one that comes first, behind "run" or the like, is the header's. */
+static int tab_first(const char *line, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && line[i] != ',' && line[i] != '\t')
+        i++;
+    return i < n && line[i] == '\t';
+}
+
 static int csv_line(struct point_input *p, const char *line, size_t n, point_input_visit *visit, void *context,
                     struct error *e)
 {
@@ -284,7 +328,9 @@ static int csv_line(struct point_input *p, const char *line, size_t n, point_inp
 
     if (p->lost)
         return error_set(e, ERR_CORRUPT, "no header before it");
-    if (p->open || quote_open(line, n)) { /* a field goes on on the next line */
+    if (!p->columns && !p->open)
+        p->tabs = tab_first(line, n);
+    if (p->open || (!p->tabs && quote_open(line, n))) { /* a field goes on on the next line */
         if (p->open)
             buffer_append_byte(&p->row, '\n');
         buffer_append(&p->row, line, n);

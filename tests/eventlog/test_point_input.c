@@ -32,6 +32,8 @@ static const struct {
       "-|a|9223372036854775807|-|1.0;-|a|-9223372036854775808|-|1.0;!'9223372036854775808' is no step;" },
     { "bad lines", "tag,step,value\nt,1\nt,x,1\nt,1,x\nt,1,\n\"t\"x,1,2\nt,1,2", "!2 columns, but the header has 3;"
       "!'x' is no step;!'x' is no number;!'' is no number;!text behind the quotes of column 1;-|t|1|-|2.0;" },
+    { "tabs", "run\ttag\tstep\tvalue\n.\ta,\"b\\t\\\\\\n\t1\t2\nr\tc\t3\t4\r\n", ".|a,\"b\t\\\n|1|-|2.0;r|c|3|-|4.0;" },
+    { "wide with tabs", "step\ta,b\tc\n1\t\t2\n", "-|c|1|-|2.0;" },
     { "no step", "a,b\n1,2\n", "!the header has no column 'step';!no header before it;" },
     { "no series", "step\n1\n",
       "!the header has no column 'step' with columns of tags beside it, nor 'tag' and 'value';!no header before it;" },

@@ -61,7 +61,7 @@ def test_values_from_the_command_line(tmp_path):
     assert len(list(log.iterdir())) == 3
 
 
-@pytest.mark.parametrize("how", [["--format=csv"], ["--format=jsonl"], ["--format=json"], ["--float32=short"]])
+@pytest.mark.parametrize("how", [["--format=csv"], ["--format=jsonl"], ["--format=json"], ["--tsv"], ["--crlf"], ["--float32=short"]])
 @pytest.mark.parametrize("kind", ["sample", "restart", "many"])
 def test_export_comes_back(tmp_path, kind, how):
     """The same points, bit for bit; those with an infinite wall time, which no loader shows, are told."""
