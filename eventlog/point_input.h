@@ -6,8 +6,8 @@
  * tag, where an empty cell is no point; a tag called as one of the columns below stands there as tag:NAME. In both
  * run and wall_time may be there, and columns come in any order; of TensorBoard's own download, Wall
  * time,Step,Value, the tag is the one given to point_input_new(). With tabs between
- * columns, as `export --tsv` has them, fields hold \t \n \r \\ for what they cannot, and no quotes. Not finite: nan, inf, -inf in any of the usual
- * spellings.
+ * columns, as `export --tsv` has them, fields hold \t \n \r \\ for what they cannot, and no quotes. Not finite:
+ * nan, inf, -inf in any of the usual spellings.
  *
  * JSON lines: an object a line. With "tag": one point of "step" and "value". Without: every other member that is a
  * number is a point of the series of its name. "run" and "wall_time" may be there; other members are passed over, and
