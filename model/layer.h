@@ -49,6 +49,7 @@ struct value {
     /* Set by network_plan on values that own memory: whole batch (in the plan's long memory) or one slice (in the
      * memory that each segment uses anew), and the place in reals. */
     int data_whole, gradient_whole;
+    int wanted_whole;   /* a layer wants it of all images at once */
     size_t data_place, gradient_place;
 };
 

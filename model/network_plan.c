@@ -330,6 +330,12 @@ int network_plan_finish(struct network_plan *p, int max_batch, struct error *e)
         return rc;
     for (int i = 0; i < p->layer_count; i++) {
         struct layer *l = &p->layers[i];
+        if (l->whole && l->in != VALUE_IMAGES)
+            p->values[p->values[l->in].data].wanted_whole = 1;
+        if (l->whole && l->other > VALUE_IMAGES)
+            p->values[p->values[l->other].data].wanted_whole = 1;
+        if (l->whole && l->out >= 0)
+            p->values[p->values[l->out].data].wanted_whole = 1;
         if (l->kind->make && (rc = l->kind->make(l, p->segments[l->segment].slice, max_batch, e)) < 0)
             return rc;
     }
@@ -354,18 +360,25 @@ static real *value_gradient(const struct network_plan *p, int value, int first)
                                : p->local + own->gradient_place;
 }
 
-static struct slice make_slice(const struct network_plan *p, const struct layer *l, const real *images, int first,
-                               int count)
+/* Where the slice of a value lies. Inference reuses the place of the first images for each slice, but for what a layer
+ * wants of the whole batch: what a slice has needed is not looked at again. */
+static real *slice_data(const struct network_plan *p, const struct run *r, int value, const real *images, int first)
+{
+    if (value == VALUE_IMAGES)
+        return (real *)(uintptr_t)(images + (size_t)first * shape_size(&p->values[0].shape));
+    return value_data(p, value, r->training || p->values[p->values[value].data].wanted_whole ? first : 0);
+}
+
+static struct slice make_slice(const struct network_plan *p, const struct layer *l, const struct run *r,
+                               const real *images, int first, int count)
 {
     struct slice s = { .first = first, .count = count };
 
-    s.in = l->in == VALUE_IMAGES ? images + (size_t)first * shape_size(&p->values[0].shape)
-                                 : value_data(p, l->in, first);
+    s.in = slice_data(p, r, l->in, images, first);
     if (l->other >= 0 && !(l->kind->flags & LAYER_OTHER_GRADIENT))
-        s.other = l->other == VALUE_IMAGES ? images + (size_t)first * shape_size(&p->values[0].shape)
-                                           : value_data(p, l->other, first);
+        s.other = slice_data(p, r, l->other, images, first);
     if (l->out >= 0)
-        s.out = value_data(p, l->out, first);
+        s.out = slice_data(p, r, l->out, images, first);
     return s;
 }
 
@@ -377,7 +390,7 @@ static int skips(const struct layer *l, const struct run *r)
 static void layer_forward(struct network_plan *p, struct layer *l, const struct run *r, const real *images, int first,
                           int count)
 {
-    const struct slice s = make_slice(p, l, images, first, count);
+    const struct slice s = make_slice(p, l, r, images, first, count);
 
     if (p->seconds) {
         const double start = clock_monotonic();
@@ -394,16 +407,42 @@ void network_plan_begin(struct network_plan *p, const struct run *r)
             p->layers[i].kind->forward_begin(&p->layers[i], r);
 }
 
+static void run_segment(struct network_plan *p, const struct segment *g, const struct run *r, const real *images,
+                        int first, int count)
+{
+    for (int i = g->first; i < g->last; i++)
+        if (!skips(&p->layers[i], r))
+            layer_forward(p, &p->layers[i], r, images, first, count);
+}
+
+/* Without batch statistics nothing waits for the whole batch before the dense layers: a slice goes through all segments
+ * before the next one starts, and finds in the cache what the one before left there. */
+static void infer(struct network_plan *p, const struct run *r, const real *images)
+{
+    const struct segment *end = p->segments + p->segment_count;
+
+    for (const struct segment *g = p->segments, *next; g < end; g = next) {
+        int slice = g->slice;
+
+        for (next = g + 1; next < end && p->layers[next->first].whole == p->layers[g->first].whole; next++)
+            slice = next->slice < slice ? next->slice : slice;
+        for (int first = 0; first < r->count; first += slice)
+            for (const struct segment *s = g; s < next; s++)
+                run_segment(p, s, r, images, first, r->count - first < slice ? r->count - first : slice);
+    }
+}
+
 void network_plan_forward(struct network_plan *p, const struct run *r, const real *images)
 {
+    if (!r->training) {
+        infer(p, r, images);
+        return;
+    }
     for (const struct segment *g = p->segments; g < p->segments + p->segment_count; g++) {
         for (int first = 0; first < r->count; first += g->slice)
-            for (int i = g->first; i < g->last; i++)
-                if (!skips(&p->layers[i], r))
-                    layer_forward(p, &p->layers[i], r, images, first,
-                                  r->count - first < g->slice ? r->count - first : g->slice);
+            run_segment(p, g, r, images, first, r->count - first < g->slice ? r->count - first : g->slice);
         for (int i = g->first; i < g->last; i++)
-            if (p->layers[i].kind->forward_end && !skips(&p->layers[i], r))
+            if (p->layers[i].kind->forward_end)
                 p->layers[i].kind->forward_end(&p->layers[i], r);
     }
 }
@@ -416,7 +455,7 @@ static int runs_again(const struct network_plan *p, const struct layer *l)
 static void layer_backward(struct network_plan *p, struct layer *l, const struct run *r, const real *images, int first,
                            int count)
 {
-    struct slice s = make_slice(p, l, images, first, count);
+    struct slice s = make_slice(p, l, r, images, first, count);
     real *target = NULL;
     const double start = p->seconds ? clock_monotonic() : 0;
 
