@@ -84,7 +84,7 @@ def run(options):
         row("trainer, one rank, until lenet's first step is done", 300, [
             seconds_until([binaries / "trainer", *data, "--max-steps", "1000", "--log-every", "1"], "step: 1,")
             for _ in range(times)])
-    if measured := latency(binaries, 30):
+    if measured := latency(binaries, 200):
         row("rename of the index to the start of its evaluation", 50, measured)
     else:
         print("rename to evaluation: missing: build/tests/peers/write_checkpoint")
