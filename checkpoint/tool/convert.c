@@ -1,6 +1,7 @@
 /* checkpoint convert: the same tensors in another format. */
 #include "checkpoint/tool/convert.h"
 
+#include "base/json.h"
 #include "checkpoint/tool/command.h"
 
 #include <stdio.h>
@@ -81,6 +82,25 @@ static const char *format_of(const char *to)
     return (n && to[n - 1] == '/') || (stat(to, &st) == 0 && S_ISDIR(st.st_mode)) ? "npy" : "bundle";
 }
 
+static void print(const struct convert *c, const char *format)
+{
+    unsigned long long tensors = c->written, bytes = c->bytes, left_out = c->left_out;
+    struct buffer b = BUFFER_EMPTY;
+
+    if (!c->json) {
+        printf("%s: %llu tensors, %llu bytes, from %s\n", c->to, tensors, bytes, c->source.path);
+        return;
+    }
+    buffer_append_text(&b, "{\"type\":\"convert\",\"version\":1,\"source\":");
+    json_text(&b, c->source.path);
+    buffer_append_text(&b, ",\"output\":");
+    json_text(&b, c->to);
+    buffer_format(&b, ",\"format\":\"%s\",\"tensors\":%llu,\"bytes\":%llu,\"left_out\":%llu}\n", format, tensors, bytes,
+                  left_out);
+    command_put(&b);
+    buffer_release(&b);
+}
+
 static int convert(struct convert *c, const char *from, const char *format, struct error *e)
 {
     int rc = source_open(&c->source, from, e);
@@ -91,8 +111,7 @@ static int convert(struct convert *c, const char *from, const char *format, stru
          : strcmp(format, "safetensors") == 0 ? convert_to_safetensors(c, e)
                                               : convert_to_npy(c, e);
     if (rc == OK)
-        printf("%s: %llu tensors, %llu bytes, from %s\n", c->to, (unsigned long long)c->written,
-               (unsigned long long)c->bytes, c->source.path);
+        print(c, format);
     return rc;
 }
 
@@ -106,6 +125,7 @@ int command_convert(int argc, char **argv)
         { OPTION_LIST, 0, "tensor", &c.tensors, "GLOB", "only tensors that match ('*' matches '/' too); may be "
           "repeated", NULL, 0, 0, 0 },
         { OPTION_FLAG, 'f', "force", &c.force, NULL, "write over what is there", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "json", &c.json, NULL, "what was written as one JSON object", NULL, 0, 0, 0 },
     };
     const struct options options = {
         .program = "checkpoint convert", .usage = "[OPTION...] SOURCE DESTINATION",

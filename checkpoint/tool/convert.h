@@ -14,7 +14,7 @@ struct convert {
     struct option_list tensors;
     struct source source;
     const char *to;          /* prefix, file or directory */
-    int force;
+    int force, json;
     uint64_t written, bytes; /* tensors, and their bytes */
     uint64_t left_out;       /* tensors that the format has no type for; each was told */
 };

@@ -317,7 +317,9 @@ def test_convert_every_type_both_ways(tmp_path):
     checkpoint("verify", back)
     same_tensors(back, tensors)
     again = tmp_path / "again.safetensors"
-    checkpoint("convert", file, again)
+    said = json.loads(checkpoint("convert", "--json", file, again))
+    assert said["output"] == str(again) and said["format"] == "safetensors" and said["tensors"] == len(tensors)
+    assert said["source"] == str(file) and said["left_out"] == 0 and said["bytes"] > 0
     assert again.read_bytes() == file.read_bytes()
     with safetensors.safe_open(str(file), "numpy") as opened:  # the reference reader takes all of it
         assert set(opened.keys()) == set(tensors)
