@@ -19,3 +19,8 @@ double clock_monotonic(void)
 {
     return seconds(CLOCK_MONOTONIC);
 }
+
+double clock_monotonic_coarse(void)
+{
+    return seconds(CLOCK_MONOTONIC_COARSE);
+}

@@ -148,12 +148,13 @@ static int write_out(struct eventlog_writer *w, struct error *e)
 /* What is due by time or size. The first error is kept. */
 static int write_when_due(struct eventlog_writer *w, struct error *e)
 {
-    double now = clock_monotonic(), next;
     struct error own;
+    double now, next;
     int rc = OK;
 
-    if (w->batch.used < w->full && now < w->due)
+    if (w->batch.used < w->full && clock_monotonic_coarse() < w->due)
         return OK;
+    now = clock_monotonic();
     if (w->batch.used >= w->full || now - w->last_write >= w->flush_seconds)
         rc = write_out(w, e);
     if (event_file_sync_when_due(&w->file, now, &next, &own) != OK && rc == OK) {

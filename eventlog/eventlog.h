@@ -75,12 +75,13 @@ struct eventlog_writer_options { /* all zero, or NULL: the defaults */
     /*
      * NEW: a new file; older ones stay as they are. What is logged at steps that they have already: TensorBoard's
      * default loader drops, for each tag, the older points from the first new step on; the Python one shows both.
-     * APPEND: goes on in the newest file by name, and makes a new one where there is none. If its tail is torn, as a
-     * crash can leave it, the tail is cut off and a new file is made all the same: a TensorBoard that runs has read the
-     * half record and would give the file up if it went on otherwise. A file that a writer has open is refused with
-     * EVENTLOG_ERROR_IO, system EBUSY: every writer of this library locks its file (flock), and of others the kernel
-     * tells, on this machine and not on NFS or SMB. A child that the old process forked counts, while it lives. A file
-     * with damage before its end is refused with EVENTLOG_ERROR_CORRUPT: `eventlog repair` it, or take NEW.
+     * APPEND: goes on in the newest file by name, which it reads through once, and makes a new one where there is
+     * none. If its tail is torn, as a crash can leave it, the tail is cut off and a new file is made all the same: a
+     * TensorBoard that runs has read the half record and would give the file up if it went on otherwise. A file that
+     * a writer has open is refused with EVENTLOG_ERROR_IO, system EBUSY: every writer of this library locks its file
+     * (flock), and of others the kernel tells, on this machine and not on NFS or SMB. A child that the old process
+     * forked counts, while it lives. A file with damage before its end is refused with EVENTLOG_ERROR_CORRUPT:
+     * `eventlog repair` it, or take NEW.
      * PURGE: a new file with which the points of steps >= purge_step are no longer shown: for training that starts
      * again from a checkpoint. The Python loader drops them all, at two SessionLog START events. The default loader
      * knows no such event: it drops a tag's old points from the first step on at which that tag is logged again, so the
