@@ -9,7 +9,8 @@
  *                      cannot be made (another file system)
  *
  * The ledger says which is best; what a killed process left behind is finished or removed by best_directory_recover().
- * An original that is changed in place, not replaced, changes here, too. One thread.
+ * An original that is changed in place, not replaced, changes here, too. A hard link changes the time of the original's
+ * inode: who goes by that looks at it again, and finds the same content. One thread.
  */
 #ifndef EVALUATOR_BEST_DIRECTORY_H
 #define EVALUATOR_BEST_DIRECTORY_H

@@ -35,7 +35,7 @@ static int copy_bytes(int in, int out, const char *from, const char *to, struct 
 
 static int copy_file(const char *from, const char *to, struct error *e)
 {
-    int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), out, rc;
+    int in = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK), out, rc;
 
     if (in < 0)
         return error_system(e, "%s: cannot open", from);
@@ -84,11 +84,13 @@ static int make(const char *from, const char *to, enum file_tree_means means, in
         return error_system(e, "%s: cannot be looked at", from);
     if (S_ISDIR(st.st_mode))
         return make_directory(from, to, means, depth, e);
+    if (S_ISLNK(st.st_mode) && stat(from, &st) < 0)
+        return depth ? OK : error_system(e, "%s: leads nowhere", from);
     if (!S_ISREG(st.st_mode))
         return depth ? OK : error_set(e, ERR_ARG, "%s: is neither a file nor a directory", from);
     if (means == FILE_TREE_COPY)
         return copy_file(from, to, e);
-    return linkat(AT_FDCWD, from, AT_FDCWD, to, 0) < 0 ? error_system(e, "%s: cannot be linked", from) : OK;
+    return linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) < 0 ? error_system(e, "%s: cannot be linked", from) : OK;
 }
 
 int file_tree_make(const char *from, const char *to, enum file_tree_means means, struct error *e)

@@ -1,7 +1,7 @@
 /*
  * file_tree.h - a file, or a directory with all that is in it, at a second place: by hard links or by copying; and its
- * removal. Only regular files and directories are taken: links, sockets and FIFOs in a checkpoint are left out, and
- * directories deeper than FILE_TREE_DEPTH_MAX are an error. No one else may change `to` meanwhile.
+ * removal. A symbolic link to a file counts as that file; links to directories, sockets and FIFOs in a checkpoint are
+ * left out, and directories deeper than FILE_TREE_DEPTH_MAX are an error. No one else may change `to` meanwhile.
  */
 #ifndef EVALUATOR_FILE_TREE_H
 #define EVALUATOR_FILE_TREE_H

@@ -203,6 +203,7 @@ static void test_files_and_directories(void **state)
 {
     struct best_directory *b = open_best();
     const struct best_checkpoint file = { ckpt, "model-7.safetensors", 7 }, tree = { ckpt, "checkpoint-8", 8 };
+    struct stat st;
     char deep[ROOM];
 
     (void)state;
@@ -212,6 +213,8 @@ static void test_files_and_directories(void **state)
     assert_int_equal(file_replace(NULL, path_of(deep, "weights"), "eight", 5, NULL), OK);
     assert_int_equal(mkfifo(path_of(deep, "fifo"), 0666), 0); /* left out, and nobody waits for a writer */
     assert_int_equal(symlink("/", path_of(deep, "link")), 0);
+    assert_int_equal(symlink("nowhere", path_of(deep, "broken")), 0);
+    assert_int_equal(symlink("weights", path_of(deep, "alias")), 0); /* as in a cache of a model hub: the file counts */
     best_directory_reserve(b, &file);
     assert_int_equal(best_directory_promote(b, &file, NULL), OK);
     assert_int_equal(access(path_of(best, "model-7.safetensors"), F_OK), 0);
@@ -219,6 +222,8 @@ static void test_files_and_directories(void **state)
     assert_int_equal(best_directory_promote(b, &tree, NULL), OK);
     assert_int_equal(access(path_of(best, "checkpoint-8/a/b/weights"), F_OK), 0);
     assert_int_equal(access(path_of(best, "checkpoint-8/a/b/fifo"), F_OK), -1);
+    assert_int_equal(access(path_of(best, "checkpoint-8/a/b/link"), F_OK), -1);
+    assert_true(lstat(path_of(best, "checkpoint-8/a/b/alias"), &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 5);
     assert_true(access(path_of(best, "model-7.safetensors"), F_OK) < 0 && entries(best) == 2);
     assert_int_equal(best_directory_promote(b, &tree, NULL), OK); /* over itself */
     assert_true(access(path_of(best, "checkpoint-8/a/b/weights"), F_OK) == 0 && entries(best) == 2);
