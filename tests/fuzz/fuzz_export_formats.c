@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <ftw.h>
-#include <sanitizer/common_interface_defs.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,8 @@
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *argc, char ***argv);
+/* Not there in a program without sanitizers. */
+void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
 
 enum { WORDS = 4 };
 
@@ -53,18 +53,16 @@ static const char *const extra[] = { NULL, "--view=tensorboard", "--view=session
 static char directory[64];
 static int standard_error, nowhere;
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+static void prepare(void)
 {
-    (void)argc;
-    (void)argv;
     snprintf(directory, sizeof directory, "%s/evalboard-fuzz-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
     if (!mkdtemp(directory))
         abort();
     /* What the commands say is not for here; what the sanitizers say is. */
     standard_error = fcntl(2, F_DUPFD_CLOEXEC, 10);
     nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    __sanitizer_set_report_fd((void *)(intptr_t)standard_error);
-    return 0;
+    if (__sanitizer_set_report_fd)
+        __sanitizer_set_report_fd((void *)(intptr_t)standard_error);
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *walk)
@@ -118,6 +116,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 2)
         return 0;
+    if (!*directory)
+        prepare();
     which = data[0] % (sizeof commands / sizeof *commands);
     snprintf(text[0], sizeof text[0], "%s/log", directory);
     if (mkdir(directory, 0777) < 0 || mkdir(text[0], 0777) < 0)
