@@ -1,0 +1,116 @@
+"""examples/systemd and examples/slurm as far as they run without systemd and Slurm: units that systemd accepts, whose
+commands do what they say; the batch script with a stand-in for srun.
+"""
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from test_evaluator import BUILD, DEADLINE, ledger, steps, wait_for, write
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+UNITS = ROOT / "examples/systemd"
+SRUN = """#!/bin/bash
+# srun's options that the script uses; the rest is the command. `exec`, so that signals reach it, as srun passes them on.
+ranks=1
+while [[ $1 == --* ]]; do [[ $1 == --ntasks=* ]] && ranks=${1#--ntasks=}; shift; done
+[ "$ranks" = 1 ] && exec "$@"
+exec mpirun --oversubscribe --bind-to none -n "$ranks" "$@"
+"""
+
+
+def command_of(unit, environment):
+    """ExecStart with its variables, in words."""
+    text = (UNITS / unit).read_text().replace("\\\n", " ")
+    line = re.search(r"^ExecStart=(.*)$", text, re.M).group(1)
+    words = [re.sub(r"\$\{(\w+)\}", lambda m: environment[m.group(1)], word) for word in shlex.split(line)]
+    assert words[0] == "/usr/local/bin/evaluator"
+    return [BUILD / "bin/evaluator", *words[1:]]
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
+@pytest.mark.parametrize("unit", ["evaluator.service", "evaluator@.service"])
+def test_systemd_accepts_the_units(tmp_path, unit):
+    copy = tmp_path / unit.replace("@", "@one")
+    copy.write_text((UNITS / unit).read_text().replace("/usr/local/bin/evaluator", str(BUILD / "bin/evaluator")))
+    run = subprocess.run(["systemd-analyze", "verify", "--man=no", copy], capture_output=True, text=True)
+    told = [line for line in run.stderr.splitlines() if unit.split(".")[0].rstrip("@") in line]
+    assert not told and (run.returncode == 0 or not run.stderr.count(str(copy))), run.stderr
+
+
+def test_the_service_command(tmp_path):
+    defaults = dict(line.split("=", 1) for line in (UNITS / "evaluator.default").read_text().split())
+    assert set(defaults) == {"CHECKPOINTS", "EVALUATIONS", "MODEL", "DATA", "DATA_DIR"}
+    data = BUILD / "none"
+    command = command_of("evaluator.service", {**defaults, "CHECKPOINTS": str(tmp_path / "training"), "MODEL": "lenet",
+                                               "DATA": "fashion-mnist", "EVALUATIONS": str(tmp_path / "state"),
+                                               "DATA_DIR": str(data)})
+    at = command.index("--data-dir")
+    del command[at:at + 2]  # Debian's package has its place
+    (tmp_path / "training").mkdir()
+    (tmp_path / "state").mkdir()
+    with open(tmp_path / "journal", "wb") as journal:
+        process = subprocess.Popen(command, stderr=journal)
+    try:
+        write(tmp_path, "--last", 200, checkpoints="training/first")
+        state = tmp_path / "state/first"
+        wait_for(lambda: steps(ledger(state)) == [100, 200] or process.poll() is not None, "both")
+        process.send_signal(signal.SIGHUP)  # ExecReload
+        wait_for(lambda: "SIGHUP" in (tmp_path / "journal").read_text(), "the reload")
+        assert 'tb_eval_done_total{run="first/eval"} 2' in (tmp_path / "state/evaluator.prom").read_text()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(DEADLINE) == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert all(json.loads(line)["program"] for line in (tmp_path / "journal").read_text().splitlines())
+
+
+def test_the_template_command(tmp_path):
+    (tmp_path / "evaluate.sh").write_text('#!/bin/sh\ntest -e "$1.index" && echo accuracy 0.5\n')
+    (tmp_path / "evaluate.sh").chmod(0o755)
+    write(tmp_path, "--last", 300, "--finish")
+    subprocess.run(command_of("evaluator@.service", {}), cwd=tmp_path, check=True, timeout=DEADLINE,
+                   stderr=subprocess.DEVNULL)
+    assert steps(ledger(tmp_path, "logs/eval")) == [100, 200, 300]
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_the_batch_script(tmp_path, cancelled):
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "srun").write_text(SRUN)
+    (programs / "srun").chmod(0o755)
+    for name in ("trainer", "evaluator"):
+        (programs / name).symlink_to(BUILD / "bin" / name)
+    script = ROOT / "examples/slurm/train_and_evaluate.sbatch"
+    assert len(re.findall(r"^#SBATCH --ntasks=5$", script.read_text(), re.M)) == 1
+    run = tmp_path / "run"
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "RUN": str(run), "MODEL": "lenet",
+                   "DATA": "fashion-mnist", "MAX_STEPS": "100000" if cancelled else "20", "EVERY": "10",
+                   "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OPENBLAS_NUM_THREADS": "1"}
+    with open(tmp_path / "log", "wb") as log:
+        process = subprocess.Popen(["bash", script], env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        if cancelled:
+            wait_for(lambda: ledger(run, "logs/eval") or process.poll() is not None, "an evaluation", 120)
+            process.send_signal(signal.SIGTERM)  # --signal=B:TERM: to the shell alone
+        process.wait(180)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    said = (tmp_path / "log").read_text()
+    records = ledger(run, "logs/eval")
+    assert re.search(r"trainer: \d+, evaluator: 0$", said, re.M), said
+    written = sorted(int(p.stem.split("-")[1]) for p in (run / "ckpt").glob("model.ckpt-*.index"))
+    assert set(written) <= set(steps(records)) and [r["status"] for r in records] == ["done"] * len(records), said
+    if not cancelled:
+        assert process.returncode == 0 and steps(records)[-1] == 20, said
+    assert json.loads((run / "logs/eval/evaluator.lock").read_text())["state"] == "ended"
