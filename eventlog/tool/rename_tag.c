@@ -27,7 +27,7 @@ struct renaming {
     struct rewrite rewrite;
     struct rule rules[RULES_MOST];
     size_t count, matched; /* matched: series that got another name */
-    int regex;
+    int regex, named; /* named: something in the log names tags itself */
     struct tag_index tags, taken; /* of this run: old names; new names */
     struct name *names;           /* one an old name */
     size_t *owners;               /* one a new name: the old one that has it */
@@ -144,6 +144,8 @@ static int add_tag(struct renaming *r, const char *tag, size_t n, struct error *
         return no_memory(r, e);
     name = &r->names[number];
     *name = (struct name){ NULL, 0 };
+    r->named |= !strcmp(r->tags.entries[number].text, "custom_scalars__config__") ||
+                !strcmp(r->tags.entries[number].text, "_hparams_/experiment");
     if ((rc = new_name(r, r->tags.entries[number].text, n, &b)) < 0) {
         buffer_release(&b);
         return no_memory(r, e);
@@ -206,10 +208,13 @@ static int choose(void *context, const struct event *event, const struct event_v
     return rc;
 }
 
-static void print(const struct renaming *r)
+static void print(struct renaming *r)
 {
     char more[120];
 
+    if (r->named && r->matched)
+        log_line(&r->rewrite.scan.log, "the layouts of custom scalars and experiments of hyperparameters in it stay as "
+                 "they are, also where they name tags");
     snprintf(more, sizeof more, r->rewrite.json ? ",\"series\":%zu,\"renamed\":%llu" : "; %zu series, %llu values "
              "under new names", r->matched, (unsigned long long)r->rewrite.renamed);
     rewrite_print(&r->rewrite, "rename-tag", more);

@@ -400,6 +400,10 @@ static int filter_one(struct rewrite *w, const struct rewrite_filter *filter, co
         w->renamed += totals.renamed;
         f.out->keep_old = w->in_place && damaged == w->scan.damaged && torn == w->torn && !totals.dropped &&
                           !totals.renamed;
+        if (!w->in_place && !totals.records) {
+            log_line(&w->scan.log, "%s: nothing of it is left, so there is no new file of it", path);
+            f.out->keep_old = 1;
+        }
         rc = rewrite_flush(w, f.out, 1, e);
     }
     log_rewrite_free(f.records);
