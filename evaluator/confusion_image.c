@@ -181,7 +181,7 @@ static int draw_named(struct confusion_image *out, const int64_t *counts, int cl
 
             fill(out, x, y, cell - 1, CELL_HEIGHT - 1, shade(count, row));
             snprintf(text, sizeof text, "%lld", (long long)count);
-            write_centred(out, x, y, cell, text, 2 * count > row ? white : black);
+            write_centred(out, x, y, cell, text, count > row - count ? white : black);
         }
     }
     return OK;
