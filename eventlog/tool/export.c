@@ -178,7 +178,7 @@ static int read_run(struct work *w, const struct log_run *run, struct error *e)
     if (rc != OK)
         return rc;
     scalar_run_finish(&w->run.scalars);
-    for (size_t i = 0; i < w->run.scalars.count && !w->streaming; i++)
+    for (size_t i = 0; i < w->run.scalars.count && w->run.scalars.store; i++)
         if (scan_tag_wanted(w->scan, w->run.scalars.series[i].tag))
             left_out += w->run.scalars.series[i].seen - w->run.scalars.series[i].count;
     if (left_out)
@@ -307,7 +307,7 @@ static int export_series(struct work *w, struct error *e)
 
         if (!scan_run_wanted(s, s->directory.runs[i].name))
             continue;
-        begin_run(w, s->directory.runs[i].name, 0, 1);
+        begin_run(w, s->directory.runs[i].name, 0, w->format->series != NULL);
         rc = read_run(w, &s->directory.runs[i], e);
         if (rc == OK)
             rc = sift(w, sorted, e);

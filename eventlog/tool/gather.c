@@ -68,7 +68,7 @@ int gather_runs(struct scan *s, const struct gather *g, struct error *e)
     for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
         if (!scan_run_wanted(s, s->directory.runs[i].name))
             continue;
-        scalar_run_init(&w.scalars, g->view, 0, 1);
+        scalar_run_init(&w.scalars, g->view, 0, !g->no_points);
         w.scalars.other = g->other;
         w.scalars.context = g->context;
         rc = scan_run(s, &s->directory.runs[i], &sink, e);

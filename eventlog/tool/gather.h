@@ -7,6 +7,7 @@
 
 struct gather {
     enum scalar_view view;
+    int no_points;              /* series are only counted: their points are not wanted */
     int64_t from_step, to_step; /* points outside are left out */
     /* A run has been read: series by tag, points in reading order. Those that are not wanted have no points, and seen
      * and skipped are 0. Not OK ends it. */

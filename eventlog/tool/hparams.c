@@ -343,7 +343,7 @@ static int write_sessions(struct scan *s, struct work *w, enum layout layout, co
                           struct error *e)
 {
     const struct gather g = { .from_step = INT64_MIN, .to_step = INT64_MAX, .run = one_run, .other = other,
-                              .again = again, .context = w };
+                              .again = again, .context = w, .no_points = !w->metric_count };
     struct buffer b = BUFFER_EMPTY;
     struct entry *names = NULL;
     struct output *out;

@@ -90,7 +90,8 @@ static int one_run(void *context, const char *name, struct scalar_run *scalars, 
 
 static int write_tags(struct scan *s, struct work *w, const char *path, int force, struct error *e)
 {
-    const struct gather g = { .from_step = INT64_MIN, .to_step = INT64_MAX, .run = one_run, .context = w };
+    const struct gather g = { .from_step = INT64_MIN, .to_step = INT64_MAX, .run = one_run, .context = w,
+                              .no_points = 1 };
     struct output *out;
     int status, rc = output_open(&out, path, force, e);
 
