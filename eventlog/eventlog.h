@@ -596,8 +596,9 @@ enum eventlog_view {
                                 * that step on */
 };
 
-/* path and options as for a reader (records_only has no meaning). *out is yours: eventlog_points_free(). Damage is
- * passed over and counted; EVENTLOG_ERROR_IO where a file cannot be read. */
+/* path and options as for a reader (records_only has no meaning; with numbers_only there are no series without points).
+ * *out is yours: eventlog_points_free(). Damage is passed over and counted, points at infinite wall times are left out;
+ * EVENTLOG_ERROR_IO where a file cannot be read. */
 int eventlog_points_read(struct eventlog_points **out, const char *path, enum eventlog_view view,
                          const struct eventlog_reader_options *options, struct eventlog_error *error);
 void eventlog_points_free(struct eventlog_points *points); /* NULL is fine */
