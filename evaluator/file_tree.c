@@ -90,7 +90,9 @@ static int make(const char *from, const char *to, enum file_tree_means means, in
         return depth ? OK : error_set(e, ERR_ARG, "%s: is neither a file nor a directory", from);
     if (means == FILE_TREE_COPY)
         return copy_file(from, to, e);
-    return linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) < 0 ? error_system(e, "%s: cannot be linked", from) : OK;
+    if (linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) < 0)
+        return error_system(e, "%s: cannot be linked", from);
+    return OK;
 }
 
 int file_tree_make(const char *from, const char *to, enum file_tree_means means, struct error *e)

@@ -6,8 +6,8 @@
  * slice of a few images goes through all layers before the next slice starts, so what passes between them stays in the
  * cache. Values that cross segments, or that the backward pass reads and cannot cheaply make again, are kept for the
  * whole batch; the others have room for one slice, used anew by each segment. Slices are of a size that depends on
- * the shapes alone, so results depend neither on max_batch nor on the machine's cache. Inference needs no batch finished
- * before the dense layers: there a slice goes through all segments before the next one starts.
+ * the shapes alone, so results depend neither on max_batch nor on the machine's cache. Inference needs no batch
+ * finished before the dense layers: there a slice goes through all segments before the next one starts.
  */
 #ifndef MODEL_NETWORK_PLAN_H
 #define MODEL_NETWORK_PLAN_H
