@@ -105,6 +105,8 @@ static void bind_text(sqlite3_stmt *s, int at, const void *text, size_t n)
     export_utf8(&sound, text, n);
     if (buffer_ok(&sound))
         sqlite3_bind_text64(s, at, buffer_text(&sound), sound.length, SQLITE_TRANSIENT, SQLITE_UTF8);
+    else
+        sqlite3_bind_null(s, at); /* out of memory: the row is refused */
     buffer_release(&sound);
 }
 
