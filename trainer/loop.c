@@ -113,7 +113,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->state.max_steps = options->max_steps;
     l->state.world_size = position->world_size;
     l->state.started = clock_wall();
-    if ((rc = progress_open(&l->progress, log, l->lead ? options->log_directory : NULL, e)) < 0)
+    if ((rc = progress_open(&l->progress, log, l->lead ? options->log_directory : NULL, position->global_step, e)) < 0)
         return rc;
     l->progress.quiet = options->quiet || !l->lead;
     l->progress.log_every = options->log_every;

@@ -8,11 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-int progress_open(struct progress *p, struct log *log, const char *log_directory, struct error *e)
+int progress_open(struct progress *p, struct log *log, const char *log_directory, int64_t step, struct error *e)
 {
     struct eventlog_writer_options options = { .flush_seconds = 0.5 };
     struct eventlog_error error = { 0, 0, "" };
 
+    if (step > 0) {
+        options.resume = EVENTLOG_RESUME_PURGE;
+        options.purge_step = step + 1;
+    }
     memset(p, 0, sizeof *p);
     p->log = log;
     if (!log_directory)

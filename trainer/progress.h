@@ -24,8 +24,9 @@ struct progress {
     int complained;                  /* about events that could not be written */
 };
 
-/* log_directory NULL: no event file. The first record of the file is on disk on return. */
-int progress_open(struct progress *p, struct log *log, const char *log_directory, struct error *e);
+/* log_directory NULL: no event file. The first record of the file is on disk on return. step: where the training goes
+ * on, 0 at its start; points of later steps, which a run that died has logged, are purged from the curves. */
+int progress_open(struct progress *p, struct log *log, const char *log_directory, int64_t step, struct error *e);
 /* The training loop starts now, at `step`. */
 void progress_start(struct progress *p, int64_t step);
 /* 1: the point of `step` is to be logged: the first, every log_every-th, and the last. */

@@ -5,6 +5,8 @@ import re
 import signal
 import subprocess
 
+import pytest
+
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 HELPER = BUILD / "tests" / "faults" / "save_under_kill"
 TRAINER = BUILD / "bin" / "trainer"
@@ -57,3 +59,19 @@ def test_killed_trainer_resumes(tmp_path):
         step = int(re.search(r"going on from .*model\.ckpt-(\d+)", run.stderr).group(1))
         assert step > last
         last = step
+
+
+def test_curves_after_a_resume(tmp_path):
+    """Going on from step 6 of 10: each step is once in what the Python loader shows, with the new file's wall time."""
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.plugin_event_accumulator")
+    command = [TRAINER, "--model", "lenet", "--data", "fashion-mnist", "--batch-size", "4", "--log-every", "1",
+               "--checkpoint-dir", tmp_path / "ckpt", "--log-dir", tmp_path / "log", "--save-checkpoint-steps", "2",
+               "--keep", "0"]
+    for words in (["--max-steps", "10"], ["--max-steps", "12", "--resume", "6"]):
+        run = subprocess.run([*command, *words], capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0, run.stderr
+    events = accumulator.EventAccumulator(str(tmp_path / "log"), tensor_size_guidance={"scalars": 0}).Reload()
+    points = events.Tensors("loss")
+    assert [point.step for point in points] == list(range(1, 13))
+    files = sorted((tmp_path / "log").iterdir())
+    assert len(files) == 2 and [point.wall_time < files[0].stat().st_mtime + 0.001 for point in points].count(True) == 6
