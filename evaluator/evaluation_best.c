@@ -92,10 +92,10 @@ int evaluation_best_resume(struct evaluation_best *b, const struct ledger_summar
     return rc == OK ? lose_patience(b, s, e) : rc;
 }
 
-void evaluation_best_before(struct evaluation_best *b, const char *name, uint64_t digest)
+void evaluation_best_before(struct evaluation_best *b, const char *directory, const char *name, uint64_t digest)
 {
     if (b && b->directory) {
-        const struct best_checkpoint c = named(b, name, digest);
+        const struct best_checkpoint c = { directory, name, digest };
 
         best_directory_reserve(b->directory, &c);
     }

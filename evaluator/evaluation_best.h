@@ -27,8 +27,8 @@ void evaluation_best_close(struct evaluation_best *b); /* NULL is fine, also for
 
 /* Once after opening, with what the ledger says. As evaluation_best_after(). */
 int evaluation_best_resume(struct evaluation_best *b, const struct ledger_summary *s, struct error *e);
-/* Before a checkpoint is evaluated. */
-void evaluation_best_before(struct evaluation_best *b, const char *name, uint64_t digest);
+/* Before a checkpoint is evaluated; directory: where its files are just now, the watched one or a pin's. */
+void evaluation_best_before(struct evaluation_best *b, const char *directory, const char *name, uint64_t digest);
 /* When its line is in the ledger; s: with it. OK, EVALUATION_BEST_STOP, or what went wrong, to be told. */
 int evaluation_best_after(struct evaluation_best *b, const struct ledger_record *r, const struct ledger_summary *s,
                           struct error *e);

@@ -332,12 +332,7 @@ static void drop(struct evaluation_watch *w, struct evaluation_flight *flight)
         i++;
     memmove(w->flights + i, w->flights + i + 1, (--w->flight_count - i) * sizeof *w->flights);
     evaluation_best_forget(w->keeper, flight->item.name, flight->item.digest);
-    queue_item_release(&flight->item);
-    evaluation_release(&flight->evaluation);
-    ledger_record_release(&flight->record);
-    free(flight->path);
-    free(flight->witness);
-    free(flight);
+    evaluation_flight_free(flight);
 }
 
 void evaluation_watch_close(struct evaluation_watch *w)
@@ -578,62 +573,25 @@ static const char *skip(struct evaluation_watch *w, const struct queue_item *ite
     return NULL;
 }
 
-static char *in_directory(const struct evaluation_watch *w, const char *name)
-{
-    char *path;
-
-    return asprintf(&path, "%s/%s", w->settings.checkpoint_directory, name) < 0 ? NULL : path;
-}
-
-/* Room for one more, and the paths of its job. ERR_NOMEM: nothing is taken. */
-static int make_flight(struct evaluation_watch *w, const struct queue_item *item, struct evaluation_flight **out,
-                       struct error *e)
-{
-    size_t capacity = w->flight_capacity ? w->flight_capacity * 2 : 4;
-    char witness[PATH_MAX];
-    struct evaluation_flight *f = calloc(1, sizeof *f), **grown;
-
-    if (f && w->flight_count == w->flight_capacity && (grown = realloc(w->flights, capacity * sizeof(void *)))) {
-        w->flights = grown;
-        w->flight_capacity = capacity;
-    }
-    if (f && w->flight_count < w->flight_capacity &&
-        (f->path = item->pinned ? strdup(item->pinned) : in_directory(w, item->name))) {
-        if (checkpoint_witness(item->kind, f->path, witness, sizeof witness, NULL) == OK &&
-            (f->witness = strdup(witness))) {
-            *out = f;
-            return OK;
-        }
-        free(f->path);
-    }
-    free(f);
-    return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
-}
-
 static int take_off(struct evaluation_watch *w, const struct queue_item *item, struct evaluation_flight **out,
                     struct error *e)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
-    struct evaluation_flight *f = NULL;
-    size_t i = w->flight_count;
+    size_t i = w->flight_count, capacity = w->flight_capacity ? w->flight_capacity * 2 : 4;
+    struct evaluation_flight *f, **grown = w->flights;
     int rc;
 
-    if ((rc = make_flight(w, item, &f, e)) != OK)
+    if (w->flight_count == w->flight_capacity) {
+        if (!(grown = realloc(w->flights, capacity * sizeof(void *))))
+            return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
+        w->flights = grown;
+        w->flight_capacity = capacity;
+    }
+    if ((rc = evaluation_flight_new(&f, item, w->settings.checkpoint_directory, w->settings.eval_directory,
+                                    (int64_t)(s->done + s->failed + s->gone + w->flight_count), e)) != OK)
         return rc;
-    f->item = *item;
-    f->evaluation = (struct evaluation){ .examples = -1, .correct = -1 };
-    f->job = (struct runner_job){ .name = f->item.name, .directory = w->settings.checkpoint_directory,
-                                  .path = f->path, .witness = f->witness,
-                                  .eval_directory = w->settings.eval_directory, .step = item->step,
-                                  .written = item->written,
-                                  .index = (int64_t)(s->done + s->failed + s->gone + w->flight_count),
-                                  .checkpoint = item->checkpoint };
-    f->begin = w->last_start = clock_monotonic();
-    f->record = (struct ledger_record){ .step = item->step, .digest = item->digest, .has_digest = 1,
-                                        .started = clock_wall() };
-    snprintf(f->record.checkpoint, sizeof f->record.checkpoint, "%s", item->name);
-    f->record.lag = f->record.started - item->written;
-    evaluation_best_before(w->keeper, item->name, item->digest);
+    w->last_start = f->begin;
+    evaluation_best_before(w->keeper, f->directory, item->name, item->digest);
     while (i > 0 && w->flights[i - 1]->item.step > item->step)
         i--;
     /* One whose points are out already keeps its place, whatever came late. */
@@ -665,17 +623,6 @@ int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight *
     return 0;
 }
 
-int evaluation_watch_reopen(struct evaluation_flight *f, struct error *e)
-{
-    int rc;
-
-    if (f->item.checkpoint || !f->item.pinned)
-        return OK;
-    if ((rc = opened_checkpoint_open(&f->item.checkpoint, f->item.kind, f->item.pinned, e)) == OK)
-        f->job.checkpoint = f->item.checkpoint;
-    return rc;
-}
-
 void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluation_flight *flight,
                                const struct runner_progress *progress)
 {
@@ -692,49 +639,20 @@ void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluati
         log_progress(w->log, "%s: %.0f %%, %zu queued", flight->item.name, progress->share * 100, w->queue.count);
 }
 
-/* An evaluation may leave its results in the directory it evaluated. If nothing but new files came, that does not make
- * the checkpoint new; if a file of it changed meanwhile, it was overwritten, and is. */
-static void note_results(struct evaluation_watch *w, struct evaluation_flight *f)
-{
-    const struct opened_checkpoint *c = f->item.checkpoint;
-    struct content after;
-
-    if (!c || c->kind != CHECKPOINT_OTHER || content_read(f->path, &after, NULL) != OK)
-        return;
-    if (content_digest(&after) != c->digest && content_only_grew(&c->content, &after) &&
-        queue_remember(&w->queue, f->item.name, content_digest(&after), NULL) == OK)
-        f->record.digest_after = content_digest(&after);
-    content_release(&after);
-}
-
 void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *f, enum runner_state state,
                              struct evaluation *v, const struct error *why)
 {
-    struct ledger_record *r = &f->record;
+    uint64_t results;
 
     if (state == RUNNER_STOPPED) {
         drop(w, f);
         return;
     }
-    f->state = FLIGHT_LANDED;
-    note_results(w, f);
-    r->seconds = clock_monotonic() - f->begin;
-    r->wall_time = clock_wall();
+    if (evaluation_flight_results(f, &results) && queue_remember(&w->queue, f->item.name, results, NULL) == OK)
+        f->record.digest_after = results;
+    evaluation_flight_land(f, state, v, why);
     if (w->settings.checkpoint_time)
-        r->point_time = f->item.modified;
-    if (state != RUNNER_DONE) {
-        r->status = state == RUNNER_GONE ? LEDGER_GONE : LEDGER_FAILED;
-        snprintf(r->reason, sizeof r->reason, "%s", why->message);
-        return;
-    }
-    f->evaluation = *v;
-    r->has_metrics = 1;
-    r->metrics = f->evaluation.metrics; /* moved: recording adds the best to them */
-    f->evaluation.metrics = (struct evaluation_metrics){ NULL, 0, 0 };
-    r->correct = v->correct;
-    r->examples = v->examples;
-    if (v->weights)
-        snprintf(r->weights, sizeof r->weights, "%s", v->weights);
+        f->record.point_time = f->item.modified;
 }
 
 /* A process that has ended but was not waited for still has a number; for us it is gone. */

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "evaluator/ending.h"
 #include "evaluator/evaluation_best.h"
+#include "evaluator/evaluation_flight.h"
 #include "evaluator/evaluation_log.h"
 #include "evaluator/evaluation_prom.h"
 #include "evaluator/ledger.h"
@@ -46,24 +47,6 @@ struct evaluation_watch_settings { /* all text is borrowed for as long as the wa
     int take_over;             /* the lock, also from an evaluator of another host */
     int strict;                /* the first that fails ends the work */
     double retry_seconds;      /* between attempts to write to a disk that failed */
-};
-
-enum evaluation_flight_state {
-    FLIGHT_RUNNING,
-    FLIGHT_LANDED,   /* the result is there */
-    FLIGHT_PREPARED, /* its place in the curves is decided; points may have been handed to the event file */
-    FLIGHT_WRITTEN,  /* its points are on the disk, its line in the ledger is not */
-};
-
-struct evaluation_flight {
-    enum evaluation_flight_state state;
-    size_t slot;                  /* of the runner, while it is RUNNING */
-    double begin;                 /* monotonic */
-    struct queue_item item;       /* files held open */
-    char *path, *witness;         /* of the job; owned */
-    struct runner_job job;        /* points into what stands here */
-    struct evaluation evaluation; /* once landed */
-    struct ledger_record record;  /* its metrics are its own, with best_NAME among them once prepared */
 };
 
 struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c */
@@ -119,9 +102,6 @@ int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct erro
 int evaluation_watch_ready(const struct evaluation_watch *w, size_t window);
 /* Takes the next one that no option skips: 1 and *out, or 0. Start its job, then say it is running; or land it. */
 int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight **out, struct error *e);
-
-/* Opens the files of one that waited pinned. An error: land it as failed. */
-int evaluation_watch_reopen(struct evaluation_flight *flight, struct error *e);
 
 /* What the runner says of a flight. landed: with RUNNER_DONE *v is the watch's; else why is the reason.
  * RUNNER_STOPPED: the flight is dropped, and the checkpoint stays to be evaluated by a later process. */

@@ -298,3 +298,18 @@ def test_pin_limit(tmp_path):
         (tmp_path / "go").touch()
         wait_for(lambda: len(ledger(tmp_path)) == 4, "all outcomes")
     assert steps(ledger(tmp_path)) == [1, 2, 3] and steps(ledger(tmp_path), "gone") == [4]
+
+
+def test_best_of_a_pinned_one(tmp_path):
+    """The best is kept although the trainer has deleted it before its evaluation began."""
+    for step in range(1, 4):
+        make(tmp_path, f"model_{step}.pt", step)
+    command = script(tmp_path, f"while [ ! -e '{tmp_path}/go' ]; do sleep 0.02; done; echo precision 0.$(cat $1 | wc -c)\n")
+    with Exec(tmp_path, command + " {checkpoint}", "--once", "--pin", "--keep-best", "--pattern", "model_{step}.pt",
+              "--ready", "rename") as evaluator:
+        wait_for(lambda: len(list(tmp_path.glob("eval/pinned/[0-9]*"))) == 3, "pins")
+        shutil.rmtree(tmp_path / "ckpt")
+        (tmp_path / "go").touch()
+        evaluator.ends(0)
+    assert steps(ledger(tmp_path)) == [1, 2, 3]
+    assert (tmp_path / "eval" / "best" / "model_3.pt").stat().st_size == 3

@@ -1,0 +1,114 @@
+#include "evaluator/evaluation_flight.h"
+
+#include "base/clock.h"
+#include "evaluator/checkpoint_source.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void evaluation_flight_free(struct evaluation_flight *f)
+{
+    if (!f)
+        return;
+    queue_item_release(&f->item);
+    evaluation_release(&f->evaluation);
+    ledger_record_release(&f->record);
+    free(f->directory);
+    free(f->path);
+    free(f->witness);
+    free(f);
+}
+
+/* A pinned one is DIRECTORY/NAME as well, only elsewhere. */
+static int set_paths(struct evaluation_flight *f, const struct queue_item *item, const char *directory, struct error *e)
+{
+    size_t length = item->pinned ? (size_t)(strrchr(item->pinned, '/') - item->pinned) : strlen(directory);
+    char witness[PATH_MAX];
+    int rc;
+
+    if (!(f->directory = strndup(item->pinned ? item->pinned : directory, length)) ||
+        asprintf(&f->path, "%s/%s", f->directory, item->name) < 0) {
+        f->path = NULL;
+        return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
+    }
+    if ((rc = checkpoint_witness(item->kind, f->path, witness, sizeof witness, e)) != OK)
+        return rc;
+    return (f->witness = strdup(witness)) ? OK : error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
+}
+
+int evaluation_flight_new(struct evaluation_flight **out, const struct queue_item *item, const char *directory,
+                          const char *eval_directory, int64_t index, struct error *e)
+{
+    struct evaluation_flight *f = calloc(1, sizeof *f);
+    int rc;
+
+    *out = NULL;
+    if (!f)
+        return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
+    if ((rc = set_paths(f, item, directory, e)) != OK) {
+        evaluation_flight_free(f);
+        return rc;
+    }
+    f->item = *item;
+    f->evaluation = (struct evaluation){ .examples = -1, .correct = -1 };
+    f->job = (struct runner_job){ .name = f->item.name, .directory = directory, .path = f->path,
+                                  .witness = f->witness, .eval_directory = eval_directory, .step = item->step,
+                                  .written = item->written, .index = index, .checkpoint = item->checkpoint };
+    f->begin = clock_monotonic();
+    f->record = (struct ledger_record){ .step = item->step, .digest = item->digest, .has_digest = 1,
+                                        .started = clock_wall() };
+    snprintf(f->record.checkpoint, sizeof f->record.checkpoint, "%s", item->name);
+    f->record.lag = f->record.started - item->written;
+    *out = f;
+    return OK;
+}
+
+int evaluation_flight_reopen(struct evaluation_flight *f, struct error *e)
+{
+    int rc;
+
+    if (f->item.checkpoint || !f->item.pinned)
+        return OK;
+    if ((rc = opened_checkpoint_open(&f->item.checkpoint, f->item.kind, f->item.pinned, e)) == OK)
+        f->job.checkpoint = f->item.checkpoint;
+    return rc;
+}
+
+void evaluation_flight_land(struct evaluation_flight *f, enum runner_state state, struct evaluation *v,
+                            const struct error *why)
+{
+    struct ledger_record *r = &f->record;
+
+    f->state = FLIGHT_LANDED;
+    r->seconds = clock_monotonic() - f->begin;
+    r->wall_time = clock_wall();
+    if (state != RUNNER_DONE) {
+        r->status = state == RUNNER_GONE ? LEDGER_GONE : LEDGER_FAILED;
+        snprintf(r->reason, sizeof r->reason, "%s", why->message);
+        return;
+    }
+    f->evaluation = *v;
+    r->has_metrics = 1;
+    r->metrics = f->evaluation.metrics; /* moved: recording adds the best to them */
+    f->evaluation.metrics = (struct evaluation_metrics){ NULL, 0, 0 };
+    r->correct = v->correct;
+    r->examples = v->examples;
+    if (v->weights)
+        snprintf(r->weights, sizeof r->weights, "%s", v->weights);
+}
+
+int evaluation_flight_results(const struct evaluation_flight *f, uint64_t *digest)
+{
+    const struct opened_checkpoint *c = f->item.checkpoint;
+    struct content after;
+    int results;
+
+    if (!c || c->kind != CHECKPOINT_OTHER || content_read(f->path, &after, NULL) != OK)
+        return 0;
+    *digest = content_digest(&after);
+    results = *digest != c->digest && content_only_grew(&c->content, &after);
+    content_release(&after);
+    return results;
+}
