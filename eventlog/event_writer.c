@@ -373,7 +373,7 @@ static size_t encode_event(struct eventlog_writer *w, const struct wire *head, c
     size_t n = head->bytes.length + body->bytes.length;
     uint8_t *record = event_place(w);
 
-    memcpy(record + RECORD_HEADER, head->bytes.data, head->bytes.length);
+    memcpy(record + RECORD_HEADER, buffer_text(&head->bytes), head->bytes.length); /* may be none */
     memcpy(record + RECORD_HEADER + head->bytes.length, body->bytes.data, body->bytes.length);
     record_seal(record, n);
     return n + RECORD_OVERHEAD;
