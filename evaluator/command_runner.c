@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { VALUES = 5, READ_AT_ONCE = 1 << 16, LOOK_BYTES_MAX = 1 << 22, BACK_OFF_MAX = 60 };
+enum { VALUES = 5, READ_AT_ONCE = 1 << 16, LOOK_BYTES_MAX = 1 << 22, LOG_BYTES_MAX = 16 << 20, BACK_OFF_MAX = 60 };
 
 /* How long a pipe may stay open after the command has ended, by what it left behind. */
 #define LEFT_BEHIND_SECONDS 1.0
@@ -50,6 +50,7 @@ struct slot {
     double leave_at;                 /* LEAVING: no longer than this */
     double retry_at;                 /* WAITING */
     int late, stopping, output_ended;
+    size_t logged;                   /* bytes of standard output in the log, of this attempt */
     struct metric_output output;
     struct evaluation_metrics metrics;
 };
@@ -218,6 +219,7 @@ static int launch(struct command_runner *r, struct slot *s, struct error *e)
         s->started = clock_monotonic();
         s->kill_at = INFINITY;
         s->late = s->output_ended = 0;
+        s->logged = 0;
         metric_output_init(&s->output);
         watch(r, s->output_fd);
         if ((s->pid_fd = (int)syscall(SYS_pidfd_open, s->pid, 0)) >= 0) /* close-on-exec by itself */
@@ -243,6 +245,17 @@ static int runner_start(void *context, size_t slot, const struct runner_job *job
 
 /* ---- ending ------------------------------------------------------------------------------------------------------ */
 
+/* A command that prints without end must not fill the disk; its metrics are still read. */
+static void keep_output(struct slot *s, const char *bytes, size_t n)
+{
+    ssize_t ignored = s->log_fd < 0 ? 0 : write(s->log_fd, bytes, n); /* a full disk is the ledger's to complain of */
+
+    (void)ignored;
+    s->logged += n;
+    if (s->logged >= LOG_BYTES_MAX)
+        note(s, "the rest of its standard output is not kept");
+}
+
 static void read_output(struct slot *s)
 {
     static const size_t most = LOOK_BYTES_MAX;
@@ -261,8 +274,8 @@ static void read_output(struct slot *s)
             s->output_fd = -1;
             return;
         }
-        if (s->log_fd >= 0 && write(s->log_fd, bytes, (size_t)n) < 0 && errno == ENOSPC)
-            dprintf(s->log_fd, "# cut: no space\n");
+        if (s->logged < LOG_BYTES_MAX)
+            keep_output(s, bytes, (size_t)n);
         metric_output_add(&s->output, bytes, (size_t)n, &s->metrics);
         total += (size_t)n;
     }

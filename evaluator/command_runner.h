@@ -13,7 +13,8 @@
  * An attempt fails if the command cannot be started, ends with another status than 0 or by a signal, or runs longer
  * than the deadline: then its group gets SIGTERM, and SIGKILL COMMAND_GRACE_SECONDS later. It is repeated `retries`
  * times, after 1, 2, 4, ... seconds (60 at most). Output without a metric, or with one named twice, is not repeated.
- * What a command leaves in its group is ended with it. If this process dies, the command is killed.
+ * The log keeps 16 MiB of an attempt's standard output. What a command leaves in its group is ended with it. If this
+ * process dies, the command is killed.
  */
 #ifndef EVALUATOR_COMMAND_RUNNER_H
 #define EVALUATOR_COMMAND_RUNNER_H

@@ -142,6 +142,15 @@ def test_what_is_left_behind(tmp_path):
     wait_for(lambda: not alive(int((tmp_path / "child").read_text())), "the end of what was left", 5)
 
 
+def test_endless_output(tmp_path):
+    """A command that prints for ever: its log stays bounded, and the deadline ends it."""
+    write(tmp_path)
+    with Exec(tmp_path, "yes 0123456789abcdef", "--once", "--exec-timeout", 1) as evaluator:
+        evaluator.ends(1)
+    assert "--exec-timeout" in ledger(tmp_path)[0]["reason"]
+    assert (tmp_path / "eval" / "logs" / "100-model.ckpt-100.log").stat().st_size < 20 << 20
+
+
 def test_jobs_in_order(tmp_path):
     """Four at a time, each the slower the earlier it started: points and lines stand in the order of the steps."""
     write(tmp_path, "--last", 1200)
