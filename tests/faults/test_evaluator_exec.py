@@ -132,10 +132,12 @@ def test_deadline_ends_the_whole_group(tmp_path):
         wait_for(lambda: not alive(int((tmp_path / name).read_text())), f"the end of the {name}", 5)
 
 
-def test_what_is_left_behind(tmp_path):
-    """A command that ends while a process of it holds its output open: its result counts, the process is ended."""
+@pytest.mark.parametrize("left", ["sleep 1000 &", "sleep 1000 > /dev/null 2>&1 &", "(trap '' TERM; exec sleep 1000) &"])
+def test_what_is_left_behind(tmp_path, left):
+    """A command that ends while a process of it lives, holds its output open, ignores SIGTERM: its result counts, the
+    process is ended."""
     write(tmp_path)
-    command = script(tmp_path, f"sleep 1000 & echo $! > '{tmp_path}/child'; echo loss 1\n")
+    command = script(tmp_path, f"{left} echo $! > '{tmp_path}/child'; echo loss 1\n")
     with Exec(tmp_path, command, "--once") as evaluator:
         evaluator.ends(0, 10)
     assert steps(ledger(tmp_path)) == [100]
