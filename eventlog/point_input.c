@@ -190,6 +190,17 @@ static const char *field(const struct point_input *p, size_t i)
     return p->fields.data + p->starts[i];
 }
 
+/* The same of a number: without blanks around it, as people put them behind commas. */
+static const char *number_field(struct point_input *p, size_t i)
+{
+    char *from = p->fields.data + p->starts[i], *end;
+
+    from += strspn(from, " ");
+    for (end = from + strlen(from); end > from && end[-1] == ' ';)
+        *--end = '\0';
+    return from;
+}
+
 static int column_kind(const char *name, int tensorboard)
 {
     static const char *const names[] = { "run", "tag", "step", "wall_time", "value" };
@@ -257,9 +268,10 @@ static int row(struct point_input *p, const char *text, size_t n, point_input_vi
     if (count != p->count)
         return error_set(e, ERR_CORRUPT, "%zu columns, but the header has %zu", count, p->count);
     for (size_t i = 0; i < count; i++) {
-        const char *f = field(p, i);
+        int kind = p->columns[i].kind;
+        const char *f = kind == RUN || kind == NAME ? field(p, i) : number_field(p, i);
 
-        switch (p->columns[i].kind) {
+        switch (kind) {
         case RUN: point.run = f; break;
         case NAME: point.tag = f; break;
         case STEP:
@@ -284,10 +296,12 @@ static int row(struct point_input *p, const char *text, size_t n, point_input_vi
     if (p->is_long)
         return visit(context, &point, e);
     for (size_t i = 0; i < count && rc == OK; i++) {
-        if (p->columns[i].kind != SERIES || !*field(p, i))
+        const char *f = number_field(p, i);
+
+        if (p->columns[i].kind != SERIES || !*f)
             continue;
         point.tag = p->columns[i].tag;
-        rc = parse_number(field(p, i), &point.value) ? visit(context, &point, e) : bad(e, "number", field(p, i));
+        rc = parse_number(f, &point.value) ? visit(context, &point, e) : bad(e, "number", f);
     }
     return rc;
 }

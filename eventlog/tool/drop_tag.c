@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct dropping {
     struct rewrite rewrite;
@@ -57,18 +58,19 @@ int command_drop_tag(int argc, char **argv)
 {
     struct dropping d = { .invert = 0 };
     struct option table[] = {
-        { OPTION_LIST, 't', "tag", &d.globs, "GLOB", "tags to drop, besides or instead of the first argument; may be "
+        { OPTION_LIST, 't', "tag", &d.globs, "GLOB", "tags to drop, instead of the first arguments; may be "
           "repeated", NULL, 0, 0, 0 },
         { OPTION_FLAG, 0, "keep", &d.invert, NULL, "the other way round: keep what matches and drop the rest", NULL, 0,
           0, 0 },
         REWRITE_OPTIONS(d.rewrite), REWRITE_IN_PLACE(d.rewrite),
     };
     const struct options options = {
-        .program = "eventlog drop-tag", .usage = "[OPTION...] GLOB PATH... -o DIR | --in-place",
+        .program = "eventlog drop-tag", .usage = "[OPTION...] GLOB... PATH... -o DIR | --in-place",
         .summary = "Copies a log without the series whose tag matches (as the shell matches; * also over '/'), or "
                    "takes them out in place. What stays is the same bit for bit, in the same order; graphs and session "
-                   "marks have no tag and stay. With --tag all arguments are paths. Damaged records are left out and "
-                   "told. Status 0: done; 1: no tag matched, or damage; 2: usage or I/O.",
+                   "marks have no tag and stay. Arguments before the first PATH that is there are globs; with "
+                   "--tag all are paths. Damaged records are left out and told. Status 0: done; 1: no tag matched, "
+                   "or damage; 2: usage or I/O.",
         .examples = "  eventlog drop-tag 'gradients/*' logs -o small\n"
                     "  eventlog drop-tag --keep --tag 'loss*' --tag accuracy --in-place logs/train\n",
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which tags, and which log?",
@@ -76,17 +78,22 @@ int command_drop_tag(int argc, char **argv)
     const struct rewrite_filter filter = { &d, NULL, choose };
     struct error e = { 0 };
     char more[80];
-    int count = 0, first, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, first, globbing = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
     size_t hit = 0;
 
     log_init(&d.rewrite.scan.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    first = d.globs.count ? 1 : 2;
-    if (rc == OK && first == 2 && count == 1)
+    /* The first argument is a glob, and those behind it that are no files, but for the last. */
+    for (first = 1; rc == OK && first <= count && (first == 1 ? !d.globs.count : globbing); first++) {
+        globbing = first + 1 < count && access(argv[first + 1], F_OK) != 0;
+        if (d.globs.count == sizeof d.globs.items / sizeof *d.globs.items)
+            rc = error_set(&e, ERR_ARG, "more than %zu globs", d.globs.count);
+        else
+            d.globs.items[d.globs.count++] = argv[first];
+    }
+    if (rc == OK && first > count)
         rc = error_set(&e, ERR_ARG, "which log? '%s --help' tells more", options.program);
-    if (rc == OK && first == 2)
-        d.globs.items[d.globs.count++] = argv[1];
     status = rc == OK ? rewrite_open(&d.rewrite, options.program, argv + first, (size_t)(count - first + 1))
                       : scan_fail(&d.rewrite.scan, &e);
     if (status == EXIT_DONE) {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { RULES_MOST = 65, GROUPS = 10 };
 
@@ -237,14 +238,14 @@ int command_rename_tag(int argc, char **argv)
     struct renaming r = { .regex = 0 };
     struct option_list rules = { .count = 0 };
     struct option table[] = {
-        { OPTION_LIST, 'e', "rename", &rules, "OLD=NEW", "another name to change; all are of the old log, so that two "
-          "can change places; the first that fits counts", NULL, 0, 0, 0 },
+        { OPTION_LIST, 'e', "rename", &rules, "OLD=NEW", "another name to change, and all arguments are paths; all are "
+          "of the old log, so that two can change places; the first that fits counts", NULL, 0, 0, 0 },
         { OPTION_FLAG, 0, "regex", &r.regex, NULL, "OLD is a POSIX extended regular expression, whose first match in a "
           "tag is replaced by NEW, with \\1 to \\9 for its groups", NULL, 0, 0, 0 },
         REWRITE_OPTIONS(r.rewrite), REWRITE_IN_PLACE(r.rewrite),
     };
     const struct options options = {
-        .program = "eventlog rename-tag", .usage = "[OPTION...] OLD=NEW PATH... -o DIR | --in-place",
+        .program = "eventlog rename-tag", .usage = "[OPTION...] OLD=NEW... PATH... -o DIR | --in-place",
         .summary = "Copies a log with other tags, or changes it in place. Values of all kinds, steps and wall times "
                    "stay bit for bit; graphs have no tag; a mesh keeps the name in its metadata, by which TensorBoard "
                    "lists it. Write \\= for a '=' that is part of OLD. Two series of a run that would get one name are "
@@ -257,16 +258,19 @@ int command_rename_tag(int argc, char **argv)
     };
     const struct rewrite_filter filter = { &r, begin_run, choose };
     struct error e = { 0 };
-    int count = 0, first, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, first, renaming = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
     log_init(&r.rewrite.scan.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    first = rules.count ? 1 : 2; /* with -e all the others are paths */
-    if (rc == OK && first == 2 && count == 1)
+    /* The first argument is OLD=NEW, unless -e gives some, and so are those behind it that could be and are no
+     * files. */
+    for (first = 1; rc == OK && first <= count && (first == 1 ? !rules.count : renaming); first++) {
+        renaming = first < count && strchr(argv[first + 1], '=') && access(argv[first + 1], F_OK) != 0;
+        rc = parse_rule(&r, argv[first], &e);
+    }
+    if (rc == OK && first > count)
         rc = error_set(&e, ERR_ARG, "which log? '%s --help' tells more", options.program);
-    if (rc == OK && first == 2)
-        rc = parse_rule(&r, argv[1], &e);
     for (size_t i = 0; rc == OK && i < rules.count; i++)
         rc = parse_rule(&r, rules.items[i], &e);
     status = rc == OK ? rewrite_open(&r.rewrite, options.program, argv + first, (size_t)(count - first + 1))

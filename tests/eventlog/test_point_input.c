@@ -39,6 +39,7 @@ static const struct {
       "!the header has no column 'step' with columns of tags beside it, nor 'tag' and 'value';!no header before it;" },
     { "two columns", "step,step\n1,2", "!two columns are called 'step';!no header before it;" },
     { "an open quote", "tag,step,value\n\"t,1,2\nu,1,2\n", "!a quoted field is not closed;" },
+    { "blanks around numbers", "step,a,b\n 1, 2 ,  \n", "-|a|1|-|2.0;" },
     { "hexadecimal is none", "step,a\n1,0x10\n", "!'0x10' is no number;" },
     { "json", "{\"run\":\".\",\"tag\":\"a\\u00e9\\ud83d\\ude00\\n\",\"step\":1,\"wall_time\":2.5,\"value\":\"NaN\"}\n"
       "  {\"value\" : -1e3 , \"tag\":\"b\", \"step\": 2 ,\"more\":[1,{\"x\":\"}\"}], \"ok\":true}\r\n",

@@ -93,9 +93,11 @@ def test_every_kind_survives_a_new_name(kinds, tmp_path):
 def test_names_change_places(tmp_path):
     subprocess.run([SAMPLE, "sample", tmp_path / "log"], check=True)
     before = scalars(tmp_path / "log")
-    tool("rename-tag", "-e", "loss=lr", "-e", "lr=loss", tmp_path / "log", "-o", tmp_path / "new")
+    tool("rename-tag", "loss=lr", "lr=loss", tmp_path / "log", "-o", tmp_path / "new")
     after = scalars(tmp_path / "new")
     assert repr(after) == repr({"lr": before["loss"], "loss": before["lr"]})
+    tool("rename-tag", "-e", "loss=lr", "-e", "lr=loss", tmp_path / "log", "-o", tmp_path / "swapped")
+    assert repr(scalars(tmp_path / "swapped")) == repr(after)
     log = event_files(tmp_path / "log")[-1]  # of the run ".", behind eval/
     assert "both be 'lr'" in tool("rename-tag", "loss=lr", tmp_path / "log", "-o", tmp_path / "none", status=2)
     assert not (tmp_path / "none").exists()
@@ -115,6 +117,8 @@ def test_series_are_dropped(kinds, tmp_path):
     assert report["tags"] == len(gone) and report["dropped"] > 0
     for a, b in zip(event_files(kinds), event_files(tmp_path / "less")):
         assert [v for v in values(a) if v[2] not in gone] == values(b) and others(a) == others(b)
+    tool("drop-tag", "i*", "[a-h]*", kinds, "-o", tmp_path / "several")
+    assert {v[2] for p in event_files(tmp_path / "several") for v in values(p)} == {t for t in tags if t[0] not in "abcdefghi"}
     tool("drop-tag", "--keep", "--tag", "i*", kinds, "-o", tmp_path / "only")
     for a, b in zip(event_files(kinds), event_files(tmp_path / "only")):
         assert [v for v in values(a) if v[2] in gone] == values(b) and others(a) == others(b)
