@@ -329,6 +329,8 @@ int command_archive(int argc, char **argv)
     }
     if (rc == OK && a.count)
         print(&a);
+    if (rc == OK && fflush(stdout) != 0)
+        rc = error_system(&e, "standard output: cannot write");
     if (rc != OK) {
         log_line(&a.log, "%s", e.message);
         status = EXIT_USAGE;

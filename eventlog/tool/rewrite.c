@@ -341,6 +341,10 @@ int rewrite_close(struct rewrite *w, int rc, int matched, const struct error *e)
 {
     int status = rc == OK ? scan_status(&w->scan, matched) : scan_fail(&w->scan, e);
 
+    if (rc == OK && fflush(stdout) != 0) {
+        log_line(&w->scan.log, "standard output: cannot write: %s", strerror(errno));
+        status = EXIT_USAGE;
+    }
     for (size_t i = 0; i < w->count; i++) {
         struct rewrite_file *f = w->files[i];
 

@@ -466,6 +466,8 @@ int command_write(int argc, char **argv)
         rc = write_all(&w, &a, &e);
         if (rc == OK && w.json)
             print_json(&w);
+        if (rc == OK && fflush(stdout) != 0)
+            rc = error_system(&e, "standard output: cannot write");
         if (close_all(&w, &closing) != OK && rc == OK) {
             e = closing;
             rc = e.code;
