@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <malloc.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -326,6 +327,7 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
 
 static void drop(struct evaluation_watch *w, struct evaluation_flight *flight)
 {
+    const int large = flight->evaluation.detail != NULL;
     size_t i = 0;
 
     while (w->flights[i] != flight)
@@ -333,6 +335,8 @@ static void drop(struct evaluation_watch *w, struct evaluation_flight *flight)
     memmove(w->flights + i, w->flights + i + 1, (--w->flight_count - i) * sizeof *w->flights);
     evaluation_best_forget(w->keeper, flight->item.name, flight->item.digest);
     evaluation_flight_free(flight);
+    if (large)
+        malloc_trim(0); /* what pictures and tables took: else the heap creeps up, by holes, for hundreds of them */
 }
 
 void evaluation_watch_close(struct evaluation_watch *w)
