@@ -384,7 +384,7 @@ static int write_log(struct scan *s, const struct export_options *a, struct erro
     int rc = OK, status;
 
     if (!w.format)
-        return scan_fail(s, (error_set(e, ERR_ARG, "--format=%s: this program was built without its library",
+        return scan_fail(s, (error_set(e, ERR_ARG, "--format=%s: this program was built without SQLite",
                                        a->format), e));
     take_options(&w.x, a);
     if (!w.format->opens_files && (rc = output_open(&w.x.out, a->output, a->force, e)) != OK)
