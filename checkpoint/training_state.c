@@ -110,6 +110,33 @@ static void put_text(struct buffer *b, const char *name, const char *text)
     json_text(b, text);
 }
 
+void training_state_format(const struct training_state *s, struct buffer *out)
+{
+    buffer_append_text(out, "{\"state\": ");
+    json_text(out, s->state);
+    buffer_append_text(out, ", \"host\": ");
+    json_text(out, s->host);
+    buffer_format(out, ", \"pid\": %lld, \"global_step\": %lld, \"max_steps\": %lld", (long long)s->pid,
+                  (long long)s->global_step, (long long)s->max_steps);
+    buffer_append_text(out, ", \"run_option\": ");
+    json_text(out, s->run_option);
+    buffer_format(out, ", \"world_size\": %lld, \"started\": ", (long long)s->world_size);
+    json_double(out, s->started);
+    buffer_append_text(out, ", \"updated\": ");
+    json_double(out, s->updated);
+    put_text(out, "reason", s->reason);
+    put_text(out, "model", s->model);
+    put_text(out, "data", s->data);
+    put_text(out, "optimizer", s->optimizer);
+    if (s->batch_size > 0)
+        buffer_format(out, ", \"batch_size\": %lld", (long long)s->batch_size);
+    if (s->learning_rate > 0) {
+        buffer_append_text(out, ", \"learning_rate\": ");
+        json_double(out, s->learning_rate);
+    }
+    buffer_append_text(out, "}\n");
+}
+
 int training_state_write(const char *checkpoint_directory, const struct training_state *s, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
@@ -118,29 +145,7 @@ int training_state_write(const char *checkpoint_directory, const struct training
 
     if ((rc = file_join(path, sizeof path, checkpoint_directory, file_name, e)) != OK)
         return rc;
-    buffer_append_text(&text, "{\"state\": ");
-    json_text(&text, s->state);
-    buffer_append_text(&text, ", \"host\": ");
-    json_text(&text, s->host);
-    buffer_format(&text, ", \"pid\": %lld, \"global_step\": %lld, \"max_steps\": %lld", (long long)s->pid,
-                  (long long)s->global_step, (long long)s->max_steps);
-    buffer_append_text(&text, ", \"run_option\": ");
-    json_text(&text, s->run_option);
-    buffer_format(&text, ", \"world_size\": %lld, \"started\": ", (long long)s->world_size);
-    json_double(&text, s->started);
-    buffer_append_text(&text, ", \"updated\": ");
-    json_double(&text, s->updated);
-    put_text(&text, "reason", s->reason);
-    put_text(&text, "model", s->model);
-    put_text(&text, "data", s->data);
-    put_text(&text, "optimizer", s->optimizer);
-    if (s->batch_size > 0)
-        buffer_format(&text, ", \"batch_size\": %lld", (long long)s->batch_size);
-    if (s->learning_rate > 0) {
-        buffer_append_text(&text, ", \"learning_rate\": ");
-        json_double(&text, s->learning_rate);
-    }
-    buffer_append_text(&text, "}\n");
+    training_state_format(s, &text);
     rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
                           : error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
     buffer_release(&text);

@@ -8,6 +8,7 @@
 #ifndef CHECKPOINT_TRAINING_STATE_H
 #define CHECKPOINT_TRAINING_STATE_H
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 #include <stdint.h>
@@ -24,5 +25,8 @@ struct training_state {
 /* 1 read, 0 the file is not there, < 0 unreadable or not such a file (a watcher takes that as "not known"). */
 int training_state_read(const char *checkpoint_directory, struct training_state *out, struct error *e);
 int training_state_write(const char *checkpoint_directory, const struct training_state *state, struct error *e);
+
+/* Appends the text of such a file. */
+void training_state_format(const struct training_state *state, struct buffer *out);
 
 #endif

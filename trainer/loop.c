@@ -1,5 +1,6 @@
 #include "trainer/loop.h"
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
@@ -13,6 +14,25 @@
 
 #define STOP_LOOK_SECONDS 0.5
 
+static void prepare_farewell(struct loop *l)
+{
+    const int next = l->signals->farewell == 1;
+    struct loop_farewell *f = &l->signals->farewells[next];
+    struct training_state failed = l->state;
+    struct buffer text = BUFFER_EMPTY;
+
+    snprintf(failed.state, sizeof failed.state, "failed");
+    training_state_format(&failed, &text);
+    if (buffer_ok(&text) && text.length < sizeof f->text &&
+        file_join(f->path, sizeof f->path, l->options->checkpoint_directory, "training.json", NULL) == OK &&
+        file_join(f->temporary, sizeof f->temporary, l->options->checkpoint_directory, "training.json.tmp.end",
+                  NULL) == OK) {
+        memcpy(f->text, text.data, f->length = text.length);
+        l->signals->farewell = next + 1;
+    }
+    buffer_release(&text);
+}
+
 static int write_state(struct loop *l, const char *state, struct error *e)
 {
     struct training_state *s = &l->state;
@@ -22,6 +42,10 @@ static int write_state(struct loop *l, const char *state, struct error *e)
     snprintf(s->state, sizeof s->state, "%s", state);
     s->global_step = l->position.global_step;
     s->updated = clock_wall();
+    if (!strcmp(state, "running"))
+        prepare_farewell(l);
+    else
+        l->signals->farewell = 0;
     return training_state_write(l->options->checkpoint_directory, s, e);
 }
 

@@ -22,8 +22,18 @@
 #include <signal.h>
 #include <stdint.h>
 
+/* What the handler of a first SIGTERM or SIGINT puts in the place of training.json, by rename: where another rank has
+ * died, rank 0 waits for it and is killed before it can write anything in order. A stop in order writes its own after
+ * it. */
+struct loop_farewell {
+    char path[4096], temporary[4096], text[2048];
+    size_t length;
+};
+
 struct loop_signals { /* set by main's handlers, read between steps */
     volatile sig_atomic_t stop, save;
+    struct loop_farewell farewells[2]; /* one is made while the other counts */
+    volatile sig_atomic_t farewell;    /* 1 + which of them counts; 0: none */
 };
 
 struct loop {

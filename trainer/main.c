@@ -4,6 +4,8 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "trainer/loop.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +32,20 @@ struct run {
     int workers, worker;
 };
 
+/* Only what a handler may call. */
+static void write_farewell(void)
+{
+    const struct loop_farewell *f = &asked.farewells[asked.farewell - 1];
+    int before = errno, fd = open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+    if (fd >= 0) {
+        if (write(fd, f->text, f->length) == (ssize_t)f->length)
+            rename(f->temporary, f->path);
+        close(fd);
+    }
+    errno = before;
+}
+
 static void on_signal(int number)
 {
     if (number == SIGUSR1) {
@@ -39,6 +55,8 @@ static void on_signal(int number)
     if (asked.stop)
         _exit(128 + number); /* the second time: at once */
     asked.stop = 1;
+    if (asked.farewell)
+        write_farewell();
 }
 
 static void handle_signals(void)

@@ -160,6 +160,20 @@ def test_idle_server_sleeps(tmp_path):
     assert share < 0.1, f"the server took {share:.2f} of what its worker took"
 
 
+@pytest.mark.parametrize("how", [["mpi"], ["ps", "--servers", "1"]])
+def test_state_after_another_rank_died(tmp_path, how):
+    """mpirun ends the others, and rank 0 waits for the dead one: training.json says failed all the same."""
+    process = ranks.start(3, *LENET, "--run-option", *how, "--max-steps", NEVER, "--checkpoint-dir", tmp_path,
+                          "--save-checkpoint-steps", 5, "--quiet")
+    wait_for(lambda: saved(tmp_path, 10), "a checkpoint", process)
+    assert training_json(tmp_path)["state"] == "running"
+    os.kill(ranks.rank_processes(process)[1], signal.SIGKILL)
+    process.communicate(timeout=60)
+    state = training_json(tmp_path)
+    assert state["state"] == "failed" and state["global_step"] >= 10 and state["max_steps"] == NEVER
+    assert not list(tmp_path.glob("training.json.*"))
+
+
 def test_second_signal_ends_at_once(tmp_path):
     process = ranks.start(2, *LENET, "--run-option", "mpi", "--max-steps", NEVER, "--checkpoint-dir", tmp_path,
                           "--quiet")
