@@ -225,10 +225,32 @@ def test_verify_finds_each_flipped_byte(tmp_path):
     for name in ("m-1.index", "m-1.data-00000-of-00001"):
         path = tmp_path / name
         good = path.read_bytes()
-        for at in range(0, len(good), 3):
+        for at in range(len(good)):
             path.write_bytes(good[:at] + bytes([good[at] ^ 1 << at % 8]) + good[at + 1:])
             assert f"{path}: " in checkpoint("verify", tmp_path / "m-1", status=1), at
         path.write_bytes(good)
+
+
+def test_six_thousand_tensors(tmp_path):
+    """An index of many blocks; and a byte flipped anywhere in it, or in the data, is found."""
+    rng = numpy.random.default_rng(6)
+    tensors = {f"layer_{i % 97}/block_{i}/w": rng.standard_normal(i % 7).astype(numpy.float32) for i in range(6000)}
+    prefix = save(tmp_path / "many-6000", tensors)
+    found = {row["name"]: row for row in as_json("inspect", prefix)["tensors"]}
+    assert list(found) == sorted(tensors)
+    assert all(row["shape"] == list(tensors[name].shape) for name, row in found.items())
+    checkpoint("convert", prefix, tmp_path / "copy-6000")
+    reader = tf.train.load_checkpoint(str(tmp_path / "copy-6000"))
+    assert all(reader.get_tensor(name).tobytes() == value.tobytes() for name, value in tensors.items())
+    assert as_json("compare", prefix, tmp_path / "copy-6000")["total"]["same"] == 6000
+    for name in ("many-6000.index", "many-6000.data-00000-of-00001"):
+        path = tmp_path / name
+        good = path.read_bytes()
+        for at in sorted(rng.choice(len(good), 40, replace=False)):
+            path.write_bytes(good[:at] + bytes([good[at] ^ 1 << int(at) % 8]) + good[at + 1:])
+            assert f"{path}: " in checkpoint("verify", prefix, status=1), at
+        path.write_bytes(good)
+    checkpoint("verify", prefix)
 
 
 def masked_crc(content):
