@@ -2,6 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "checkpoint/training_state.h"
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
@@ -10,12 +11,13 @@
 #include "evaluator/metrics.h"
 #include "evaluator/scoring.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASS_NAME_MAX = 64, CLASSES_NAMED_MAX = 1000 };
+enum { CLASS_NAME_MAX = 64, CLASSES_NAMED_MAX = 1000, COMPLAINTS_SHOWN = 340 };
 
 struct builtin_runner {
     const struct model *model;
@@ -221,6 +223,41 @@ static const struct tensor_entry *find_average(const struct builtin_runner *r, c
     return opened_checkpoint_find(b, name);
 }
 
+/* EVAL/logs/STEP-NAME.log gets a line for each complaint. 0: there is nowhere to write, or it failed. */
+static int write_complaints(const struct runner_job *c, const struct buffer *complaints, char *path, size_t size)
+{
+    struct buffer lines = BUFFER_EMPTY;
+    const char *from = buffer_text(complaints), *end;
+    int done = 0;
+
+    if (!c->eval_directory)
+        return 0;
+    for (; (end = strstr(from, "; ")); from = end + 2) {
+        buffer_append(&lines, from, (size_t)(end - from));
+        buffer_append_byte(&lines, '\n');
+    }
+    buffer_format(&lines, "%s\n", from);
+    if (snprintf(path, size, "%s/logs", c->eval_directory) < (int)size && file_make_directories(path, NULL) == OK &&
+        snprintf(path, size, "%s/logs/%lld-%s.log", c->eval_directory, (long long)c->step, c->name) < (int)size)
+        done = buffer_ok(&lines) && file_replace(NULL, path, lines.data, lines.length, NULL) == OK;
+    buffer_release(&lines);
+    return done;
+}
+
+static int refuse_at_length(const struct builtin_runner *r, const struct runner_job *c, size_t wrong, size_t count,
+                            const struct buffer *complaints, struct error *e)
+{
+    char path[PATH_MAX];
+    const int written = write_complaints(c, complaints, path, sizeof path);
+    /* A long path takes room from the complaints, but not all of it. */
+    const size_t taken = written ? strlen(path) + 9 : 0;
+    const size_t shown = taken < COMPLAINTS_SHOWN - 60 ? COMPLAINTS_SHOWN - 3 - taken : 60;
+
+    return error_set(e, ERR_ARG, "%s is no checkpoint of model %s: %zu of %zu variables do not fit: %.*s...%s%s",
+                     c->name, r->model->name, wrong, count, (int)shown, buffer_text(complaints),
+                     written ? "; all in " : "", written ? path : "");
+}
+
 static int match(struct builtin_runner *r, const struct runner_job *c, const char **weights, struct error *e)
 {
     struct buffer complaints = BUFFER_EMPTY;
@@ -236,10 +273,10 @@ static int match(struct builtin_runner *r, const struct runner_job *c, const cha
         trainable += v[i].kind == VARIABLE_WEIGHT;
         wrong += !fits(&v[i], r->entries[i], &complaints);
     }
-    /* All of them in one sentence; the sentence's struct has room for about a dozen. */
-    if (wrong && complaints.length > 340)
-        memcpy(complaints.data + 337, "...", 4);
-    if (wrong)
+    /* All of them in one sentence where that has room: for about a dozen. Else all of them in a file. */
+    if (wrong && complaints.length > COMPLAINTS_SHOWN)
+        rc = refuse_at_length(r, c, wrong, count, &complaints, e);
+    else if (wrong)
         rc = error_set(e, ERR_ARG, "%s is no checkpoint of model %s: %zu of %zu variables do not fit: %s", c->name,
                        r->model->name, wrong, count, buffer_text(&complaints));
     buffer_release(&complaints);

@@ -342,6 +342,43 @@ static void test_does_not_fit(void **state)
     }
 }
 
+/* A hundred complaints: the sentence has the first, and names a file that has all. */
+static void test_many_complaints(void **state)
+{
+    struct builtin_runner_options options = { .model = "resnet32", .data = "cifar10", .data_directory = top };
+    struct runner_job c = { .name = "model.ckpt-7", .directory = top, .eval_directory = top, .step = 7 };
+    struct buffer text = BUFFER_EMPTY;
+    struct error e = { 0 };
+    struct scorer runner;
+    const char *weights;
+    char path[PATH_MAX + 32];
+    size_t lines = 0, variables;
+    struct network *n;
+
+    (void)state;
+    write_checkpoint("cifar10_cnn", 0, NONE);
+    assert_int_equal(network_new(&n, model_find("resnet32"), 0, NULL), OK);
+    network_variables(n, &variables);
+    network_free(n);
+    assert_int_equal(builtin_runner_new(&runner, &options, &e), OK);
+    assert_int_equal(opened_checkpoint_open(&c.checkpoint, CHECKPOINT_BUNDLE, prefix, &e), OK);
+    assert_true(runner.load(runner.context, &c, &weights, &e) < 0);
+    snprintf(path, sizeof path, "%s/logs/7-model.ckpt-7.log", top);
+    assert_non_null(strstr(e.message, "init/init_conv/DW is missing"));
+    assert_non_null(strstr(e.message, path));
+    assert_int_equal(file_read(path, 1 << 20, &text, NULL), OK);
+    for (size_t i = 0; i < text.length; i++)
+        lines += text.data[i] == '\n';
+    assert_int_equal(lines, variables);
+    assert_non_null(strstr(buffer_text(&text), "\nlogit/biases is missing\n"));
+    buffer_release(&text);
+    opened_checkpoint_close(c.checkpoint);
+    runner.free(runner.context);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/logs", top);
+    rmdir(path);
+}
+
 static void test_set_up(void **state)
 {
     static const struct { struct builtin_runner_options options; const char *word; } cases[] = {
@@ -372,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_does_not_fit),
+        cmocka_unit_test(test_many_complaints),
         cmocka_unit_test(test_set_up),
     };
 
