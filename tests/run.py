@@ -68,13 +68,13 @@ def c_tests(programs, sanitizer):
 
 
 def python_tests(build, python, only):
-    """One pytest over the folders; its JUnit file is counted."""
+    """One pytest over the folders, two files at a time; its JUnit file is counted."""
     report = pathlib.Path(build) / "pytest.xml"
     report.unlink(missing_ok=True)
     variables = {"EVALBOARD_BUILD": str(build), "PYTHONDONTWRITEBYTECODE": "1", "TF_CPP_MIN_LOG_LEVEL": "3",
                  "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = [str(python), "-m", "pytest", "-q", "-rs", "--durations=15", "-p", "no:cacheprovider", f"--junitxml={report}",
-               *(["-k", only] if only else []), "tests/mpi", "tests/faults", "tests/peers"]
+               "-n", "2", "--dist", "loadfile", *(["-k", only] if only else []), "tests/mpi", "tests/faults", "tests/peers"]
     status = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}).returncode
     count = Count()
     if report.exists():
