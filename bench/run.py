@@ -11,6 +11,7 @@
   verify_speed        GB/s of verify for logs of several kinds, beside TensorBoard's own file loader
   inspect_speed       5,000 runs, and 10^7 points of one file, beside EventAccumulator and tensorboard --inspect
   evaluation_speed    images/s of evaluating checkpoints, and what a checkpoint costs in all: ours, PyTorch, TensorFlow
+  evaluation_load     1,000 checkpoints at 10 and 300 at 100 a second, five kept: how many are evaluated, missed, twice
   start_up            how soon each program answers, and an evaluation begins after its checkpoint appears
 
 A peer that is not installed is named as missing; the rest runs. Figures of one machine compare only within one run.
@@ -22,6 +23,7 @@ import sys
 
 import checkpoint_speed
 import evaluation_speed
+import evaluation_load
 import event_writing
 import log_reading_speed
 import programs
@@ -45,7 +47,8 @@ def train_step(options):
 
 
 BENCHMARKS = {"train_step": train_step, "resnet32_speed": resnet32_speed.run,
-              "resnet32_accuracy": resnet32_accuracy.run, "evaluation_speed": evaluation_speed.run,
+              "resnet32_accuracy": resnet32_accuracy.run, "evaluation_load": evaluation_load.run,
+              "evaluation_speed": evaluation_speed.run,
               "start_up": start_up.run,
               "strategy_agreement": strategy_agreement.run, "checkpoint_speed": checkpoint_speed.run,
               "event_writing": event_writing.run,

@@ -26,7 +26,7 @@ struct command {
     const char *directory, *model, *order, *tensor, *value;
     int64_t first, last, step, keep, seed;
     double interval, pause;
-    int finish, no_state, averages;
+    int finish, no_state, averages, constant;
 };
 
 static void sleep_for(double seconds)
@@ -54,7 +54,8 @@ static int stage(const struct command *c, struct network *n, int64_t step, const
     const struct variable *v = network_variables(n, &count);
     int rc;
 
-    network_initialize(n, (uint64_t)(c->seed + step));
+    if (!c->constant || step == c->first)
+        network_initialize(n, (uint64_t)(c->seed + step));
     if (c->value && !strcmp(c->value, "nan"))
         network_parameters(n)[0] = NAN;
     if ((rc = tensor_bundle_writer_open(&w, NULL, prefix, e)) != OK)
@@ -156,6 +157,7 @@ static int run(const struct command *c, struct error *e)
     struct training_state state = { .state = "running", .host = "localhost", .run_option = "single",
                                     .pid = getpid(), .max_steps = c->last, .world_size = 1, .started = clock_wall() };
     const struct model *model = model_find(c->model);
+    double started = clock_monotonic();
     struct network *n;
     int rc;
 
@@ -169,8 +171,9 @@ static int run(const struct command *c, struct error *e)
     for (int64_t step = c->first; rc == OK && step <= c->last; step += c->step) {
         double appeared = 0;
 
-        if (step > c->first)
-            sleep_for(c->interval);
+        if (step > c->first) /* in step with the clock where the writing itself is quick enough */
+            sleep_for(c->constant ? started + c->interval * (double)((step - c->first) / c->step) - clock_monotonic()
+                                  : c->interval);
         if ((rc = write_one(c, n, step, &appeared, e)) == OK) {
             printf("%lld %.6f\n", (long long)step, appeared);
             fflush(stdout);
@@ -203,6 +206,8 @@ int main(int argc, char **argv)
         { OPTION_TEXT, .name = "value", .value = &c.value, .argument = "nan", .help = "Put a NaN into the weights." },
         { OPTION_FLAG, .name = "finish", .value = &c.finish, .help = "Keep training.json, finished at the end." },
         { OPTION_FLAG, .name = "stateless", .value = &c.no_state, .help = "Write no state file." },
+        { OPTION_FLAG, .name = "constant", .value = &c.constant, .help = "The same values at all steps, and intervals "
+          "from start to start: for many a second." },
         { OPTION_FLAG, .name = "averages", .value = &c.averages, .help = "Also moving averages (the same values)." },
     };
     struct options options = { .program = "write_checkpoint", .usage = "--directory DIR [OPTION...]",
