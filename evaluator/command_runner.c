@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,6 +45,7 @@ struct slot {
     int64_t attempt;                 /* from 1 */
     pid_t pid;
     int pid_fd, output_fd, log_fd;   /* -1: none */
+    int failed_fd;                   /* gives errno if the command could not be run; -1: none */
     char log_path[PATH_MAX];
     double started;
     double kill_at;                  /* SIGTERM was sent; SIGKILL then. infinity: none, or sent */
@@ -140,6 +142,7 @@ static char **make_environment(const struct command_value *values)
 /* Between fork and exec in a process of several threads: only what is safe in a signal handler. */
 static void become(char **words, char **environment, int output, int log, int failed, pid_t parent)
 {
+    struct sigaction action;
     sigset_t none;
     int number, input = open("/dev/null", O_RDONLY);
     ssize_t ignored;
@@ -148,7 +151,9 @@ static void become(char **words, char **environment, int output, int log, int fa
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127);
-    signal(SIGPIPE, SIG_DFL); /* the one we ignore: a handler is reset by exec, that is not */
+    for (number = 1; number < NSIG; number++) /* our handlers are not for this process; what nohup ignores stays so */
+        if (sigaction(number, NULL, &action) == 0 && (action.sa_handler != SIG_IGN || number == SIGPIPE))
+            signal(number, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (log < 0)
@@ -162,39 +167,35 @@ static void become(char **words, char **environment, int output, int log, int fa
     _exit(127);
 }
 
+/* Does not wait for the exec, which takes as long as the machine is busy: whether it failed is read at the end. */
 static int spawn(struct slot *s, char **words, char **environment, struct error *e)
 {
-    int output[2] = { -1, -1 }, failed[2] = { -1, -1 }, number = 0;
+    int output[2] = { -1, -1 }, failed[2] = { -1, -1 }, number;
     pid_t parent = getpid();
-    ssize_t n;
+    sigset_t all, before;
 
-    if (pipe2(output, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0 || (s->pid = fork()) < 0) {
-        number = errno;
-        for (int i = 0; i < 2; i++) {
-            if (output[i] >= 0)
-                close(output[i]);
-            if (failed[i] >= 0)
-                close(failed[i]);
-        }
-        errno = number;
-        return error_system(e, "cannot start a process");
-    }
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* until the child has given up our handlers */
+    s->pid = -1;
+    if (pipe2(output, O_CLOEXEC) == 0 && pipe2(failed, O_CLOEXEC) == 0)
+        s->pid = fork();
     if (!s->pid)
         become(words, environment, output[1], s->log_fd, failed[1], parent);
-    setpgid(s->pid, s->pid); /* here as well: whoever is first */
-    close(output[1]);
-    close(failed[1]);
-    while ((n = read(failed[0], &number, sizeof number)) < 0 && errno == EINTR)
-        ;
-    close(failed[0]);
-    if (n == sizeof number) {
-        waitpid(s->pid, NULL, 0);
-        close(output[0]);
-        errno = number;
-        return error_system(e, "cannot run '%.300s'", words[0]);
+    number = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    for (int i = s->pid < 0 ? 0 : 1; i < 2; i++) {
+        if (output[i] >= 0)
+            close(output[i]);
+        if (failed[i] >= 0)
+            close(failed[i]);
     }
+    errno = number;
+    if (s->pid < 0)
+        return error_system(e, "cannot start a process");
+    setpgid(s->pid, s->pid); /* here as well: whoever is first */
     fcntl(output[0], F_SETFL, O_NONBLOCK);
     s->output_fd = output[0];
+    s->failed_fd = failed[0];
     return OK;
 }
 
@@ -236,7 +237,7 @@ static int runner_start(void *context, size_t slot, const struct runner_job *job
     struct slot *s = &r->slots[slot];
 
     (void)e;
-    *s = (struct slot){ .job = job, .attempt = 0, .pid_fd = -1, .output_fd = -1 };
+    *s = (struct slot){ .job = job, .attempt = 0, .pid_fd = -1, .output_fd = -1, .failed_fd = -1 };
     open_log(s);
     s->phase = WAITING; /* for the first attempt, at once */
     s->retry_at = 0;
@@ -317,8 +318,13 @@ static void last_line(const struct slot *s, char *out, size_t size)
 static int judge(const struct command_runner *r, struct slot *s, int status, struct evaluation *out, struct error *why)
 {
     char said[176], log[PATH_MAX + 8] = "";
-    int rc;
+    int rc, number;
 
+    if (WIFEXITED(status) && read(s->failed_fd, &number, sizeof number) == sizeof number) {
+        errno = number;
+        error_system(why, "cannot run '%.300s'", r->words[0]);
+        return 1;
+    }
     last_line(s, said, sizeof said);
     if (s->log_fd >= 0)
         snprintf(log, sizeof log, "; see %.200s", s->log_path);
@@ -349,7 +355,9 @@ static void release_attempt(struct slot *s)
         close(s->output_fd);
     if (s->pid_fd >= 0)
         close(s->pid_fd);
-    s->output_fd = s->pid_fd = -1;
+    if (s->failed_fd >= 0)
+        close(s->failed_fd);
+    s->output_fd = s->pid_fd = s->failed_fd = -1;
     metric_output_release(&s->output);
     evaluation_metrics_release(&s->metrics);
 }
