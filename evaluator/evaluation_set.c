@@ -270,13 +270,19 @@ static int scan(struct evaluation_set *s, const char *directory, const char *nam
     struct member *m = *name ? find(s, name) : NULL;
     DIR *d = opendir(directory);
     struct dirent *entry;
-    int found = 0, subdirectories = 0, rc = OK;
+    int found = 0, ours = 0, subdirectories = 0, rc = OK;
 
     if (!d)
         return OK;
-    while (!found && (entry = readdir(d))) {
+    while (!found && !ours && (entry = readdir(d))) {
+        /* An eval directory, whose best/ would look like a training: the eval root may lie in the tree. */
+        ours = !strcmp(entry->d_name, "evaluator.lock") || !strcmp(entry->d_name, "evaluations.jsonl");
         found = is_sign(&s->options.settings.watcher.source, entry->d_name);
         subdirectories |= entry->d_name[0] != '.' && is_directory(dirfd(d), entry);
+    }
+    if (ours) {
+        closedir(d);
+        return OK;
     }
     if (found && m)
         m->listed = 1;

@@ -164,6 +164,19 @@ def test_a_tree_in_which_trainings_appear_and_go(tmp_path):
     assert several.steps("one") == [100, 200, 300, 400]
 
 
+def test_results_inside_the_tree_are_no_trainings(tmp_path):
+    """The eval root lies in the tree, and the best checkpoints are kept there."""
+    write(tmp_path / "tree/one/ckpt", "--last", 200)
+    for step in (300, 400):
+        with Several(tmp_path, "--watch-tree", tmp_path / "tree", "--keep-best", "--once",
+                     root="tree/runs") as several:
+            several.ends(0)
+        assert list((tmp_path / "tree/runs/one/ckpt/eval/best").glob("*.index")), "the best is kept"
+        write(tmp_path / "tree/one/ckpt", "--first", step, "--last", step)
+    assert several.steps("one/ckpt") == [100, 200, 300]
+    assert [p.name for p in (tmp_path / "tree/runs").iterdir()] == ["one"]
+
+
 def test_one_that_somebody_else_serves(tmp_path):
     write(tmp_path / "tree/a")
     write(tmp_path / "tree/b")
