@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "evaluator/evaluation_lock.h"
 #include "evaluator/watch_inotify.h"
+#include "evaluator/watch_pair.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -45,28 +46,6 @@ struct evaluation_set {
 };
 
 /* ---- members ----------------------------------------------------------------------------------------------------- */
-
-int evaluation_set_parse_pair(char *line, char **name, char **directory, struct error *e)
-{
-    size_t n;
-
-    line += strspn(line, " \t");
-    n = strlen(line);
-    while (n && strchr(" \t\r", line[n - 1]))
-        line[--n] = '\0';
-    if (!n || *line == '#')
-        return 0;
-    *name = line;
-    if (!(*directory = strchr(line, '=')) || *directory == line || !(*directory)[1])
-        return error_set(e, ERR_ARG, "'%s': NAME=DIR is wanted", line);
-    *(*directory)++ = '\0';
-    for (const char *part = line, *slash = line; slash; part = slash + 1) {
-        n = (slash = strchr(part, '/')) ? (size_t)(slash - part) : strlen(part);
-        if (!n || (n == 1 && *part == '.') || (n == 2 && !strncmp(part, "..", 2)))
-            return error_set(e, ERR_ARG, "'%s': is no name for a run: a relative path without . and ..", line);
-    }
-    return 1;
-}
 
 static struct member *find(const struct evaluation_set *s, const char *name)
 {
@@ -176,7 +155,7 @@ static int read_lines(struct evaluation_set *s, char *text, struct error *e)
         struct member *m;
 
         number++;
-        if ((rc = evaluation_set_parse_pair(line, &name, &directory, &why)) <= 0) {
+        if ((rc = watch_pair_parse(line, &name, &directory, &why)) <= 0) {
             if (rc)
                 error_set(e, rc, "%s:%d: %s", s->options.file, number, why.message);
             continue;
@@ -407,7 +386,7 @@ static int open_pairs(struct evaluation_set *s, struct error *e)
 {
     for (size_t i = 0; i < s->options.pair_count; i++) {
         char *copy = strdup(s->options.pairs[i]), *name, *directory;
-        int rc = copy ? evaluation_set_parse_pair(copy, &name, &directory, e)
+        int rc = copy ? watch_pair_parse(copy, &name, &directory, e)
                       : error_set(e, ERR_NOMEM, "no memory for a name");
 
         if (rc == 0)

@@ -51,8 +51,4 @@ struct evaluation_set_past {
 };
 struct evaluation_set_past evaluation_set_past(const struct evaluation_set *s);
 
-/* One line of a file: 1 and name, directory (both in `line`, which is cut up), 0 for an empty line or a comment, or
- * ERR_ARG. Pure. */
-int evaluation_set_parse_pair(char *line, char **name, char **directory, struct error *e);
-
 #endif
