@@ -176,32 +176,12 @@ static int add_file(struct listing *l, const char *file, size_t name_length, int
     return add_row(l, file, name_length, step, kind, stamp(&st), changed_at(&st));
 }
 
-static const struct sighting *find_known(const struct sightings *known, const char *name, int64_t step, size_t *at)
-{
-    size_t low = 0, high = known ? known->count : 0;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct sighting *item = &known->items[middle];
-        int order = item->step != step ? (item->step < step ? -1 : 1) : strcmp(item->name, name);
-
-        if (!order) {
-            *at = middle;
-            return item;
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
-}
-
 static int add_other(struct listing *l, const char *name, int64_t step)
 {
     const struct checkpoint_source *s = l->source;
-    size_t at = 0, turns = l->known ? l->known->count / LOOKED_THROUGH_MAX + 1 : 1;
-    const struct sighting *known = find_known(l->known, name, step, &at);
+    const struct sighting *known = l->known ? sightings_find(l->known, name, step) : NULL;
+    size_t at = known ? (size_t)(known - l->known->items) : 0;
+    size_t turns = l->known ? l->known->count / LOOKED_THROUGH_MAX + 1 : 1;
     struct stat st;
     char path[PATH_MAX];
     uint64_t seen_stamp;
@@ -295,6 +275,24 @@ static int add_plain(struct listing *l, const char *name)
         return step >= 0 ? add_file(l, name, n, step, CHECKPOINT_SAFETENSORS) : OK;
     }
     return isdigit((unsigned char)name[n - 1]) ? add_v1(l, name, n) : OK;
+}
+
+int checkpoint_source_name(const struct checkpoint_source *s, const char *file, char *name, size_t size, int64_t *step)
+{
+    size_t n = strlen(file), stem, whole;
+    int index = ends_with(file, n, ".index", &stem);
+
+    if (!n || *file == '.' || checkpoint_name_temporary(file) ||
+        snprintf(name, size, "%.*s", (int)(index ? stem : n), file) >= (int)size)
+        return 0;
+    if (s->has_pattern && index && !s->pattern.directory && pattern_match(&s->pattern, name, step))
+        return 1;
+    if (s->has_pattern)
+        return !strstr(file, ".data-") && pattern_match(&s->pattern, file, step);
+    if (index)
+        return (*step = checkpoint_name_step(name)) >= 0;
+    return ends_with(file, n, ".safetensors", &stem) && !is_part(file, stem, &whole) &&
+           (*step = last_number(file, stem)) >= 0;
 }
 
 static int add_matching(struct listing *l, const char *name)

@@ -51,6 +51,10 @@ int checkpoint_source_list(const struct checkpoint_source *s, const char *direct
                            const struct sightings *known, size_t turn, struct checkpoint_rows *out, struct error *e);
 void checkpoint_rows_release(struct checkpoint_rows *rows);
 
+/* 1 if a file of that name, which need not be there any more, is what a checkpoint is known by: its name and step. V1
+ * checkpoints are not told by names. */
+int checkpoint_source_name(const struct checkpoint_source *s, const char *file, char *name, size_t size, int64_t *step);
+
 /* For how long one of that kind must be unchanged before it is opened, seconds. */
 double checkpoint_source_quiet(const struct checkpoint_source *s, enum checkpoint_kind kind);
 /* 1, or 0 and why in e: its marker is not there. */

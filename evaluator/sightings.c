@@ -106,6 +106,25 @@ no_memory:
     return error_set(e, ERR_NOMEM, "no memory for a list of %zu checkpoints", count);
 }
 
+const struct sighting *sightings_find(const struct sightings *s, const char *name, int64_t step)
+{
+    size_t low = 0, high = s->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct sighting *item = &s->items[middle];
+        int order = item->step != step ? (item->step < step ? -1 : 1) : strcmp(item->name, name);
+
+        if (!order)
+            return item;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
 int sighting_due(const struct sighting *item)
 {
     return item->state == SIGHTING_NEW || item->state == SIGHTING_WAITING;

@@ -63,6 +63,9 @@ int sightings_update(struct sightings *s, const struct sighting_seen *seen, size
                      struct sighting_list *gone, struct error *e);
 void sighting_list_release(struct sighting_list *list);
 
+/* The one of that name and step, NULL where it is not known. Borrowed until the next update. */
+const struct sighting *sightings_find(const struct sightings *s, const char *name, int64_t step);
+
 /* 1: somebody should try to open it now. */
 int sighting_due(const struct sighting *item);
 /* 1: its data files are to be looked at, because they decide about it. */

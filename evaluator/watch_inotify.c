@@ -19,6 +19,7 @@ struct directory {
     char *path;
     int news_fd;
     atomic_uint news;
+    struct buffer names; /* under the lock */
     int watching; /* these three are the thread's, once it runs */
     int number;   /* of the watch, in events */
     struct stat watched;
@@ -29,12 +30,13 @@ struct watch_inotify {
     size_t count;
     double retry_seconds;
     atomic_int stopping;
+    pthread_mutex_t lock;
     int stop_fd, wake_fd; /* wake the thread where it sleeps, and where the library waits for events */
     pthread_t thread;
 };
 
 enum { MASK = IN_MOVED_TO | IN_MOVED_FROM | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF,
-       LOST = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED };
+       LOST = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED, NAMES_MAX = 1 << 20 };
 
 static void tell(struct directory *d, unsigned news)
 {
@@ -163,13 +165,25 @@ static int any_watched(const struct watch_inotify *w)
     return 0;
 }
 
+static void keep_name(struct watch_inotify *w, struct directory *d, const struct inotify_event *event)
+{
+    if (!event->len || !(event->mask & (IN_CREATE | IN_MOVED_TO)))
+        return;
+    pthread_mutex_lock(&w->lock);
+    if (d->names.length < NAMES_MAX)
+        buffer_append(&d->names, event->name, strlen(event->name) + 1);
+    pthread_mutex_unlock(&w->lock);
+}
+
 static void tell_of(struct watch_inotify *w, const struct inotify_event *event)
 {
     for (size_t i = 0; i < w->count; i++) {
         if (event->mask & IN_Q_OVERFLOW)
             tell(&w->items[i], WATCH_OVERFLOW | WATCH_CHANGED);
-        else if (w->items[i].watching && w->items[i].number == event->wd)
+        else if (w->items[i].watching && w->items[i].number == event->wd) {
+            keep_name(w, &w->items[i], event);
             tell(&w->items[i], WATCH_CHANGED);
+        }
     }
 }
 
@@ -209,12 +223,14 @@ static void release(struct watch_inotify *w)
     for (size_t i = 0; i < w->count; i++) {
         if (w->items[i].news_fd >= 0)
             close(w->items[i].news_fd);
+        buffer_release(&w->items[i].names);
         free(w->items[i].path);
     }
     if (w->stop_fd >= 0)
         close(w->stop_fd);
     if (w->wake_fd >= 0)
         close(w->wake_fd);
+    pthread_mutex_destroy(&w->lock);
     free(w->items);
     free(w);
 }
@@ -228,6 +244,7 @@ static struct watch_inotify *new_watch(const char *const *directories, size_t co
         free(w);
         return NULL;
     }
+    pthread_mutex_init(&w->lock, NULL);
     w->stop_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     w->wake_fd = memfd_create("evaluator", MFD_CLOEXEC);
     ok = w->stop_fd >= 0;
@@ -296,4 +313,15 @@ unsigned watch_inotify_take(struct watch_inotify *w, size_t i)
 
     (void)ignored; /* EAGAIN: no news; the bits say so too */
     return atomic_exchange(&w->items[i].news, 0);
+}
+
+void watch_inotify_names(struct watch_inotify *w, size_t i, struct buffer *out)
+{
+    struct buffer *names = &w->items[i].names;
+
+    pthread_mutex_lock(&w->lock);
+    if (buffer_ok(names))
+        buffer_append(out, names->data, names->length);
+    buffer_clear(names);
+    pthread_mutex_unlock(&w->lock);
 }

@@ -1,7 +1,8 @@
 /*
- * watch_inotify.h - says that something changed in some directories, by libinotifytools in a thread of its own. It
- * never says what: whoever listens lists the directory again, so a lost or doubled message does no harm. One that is
- * not there (yet, or any more) is tried again every `retry_seconds`; then all are watched anew, and all have news.
+ * watch_inotify.h - says that something changed in some directories, by libinotifytools in a thread of its own.
+ * Whoever listens lists the directory again, so a lost or doubled message does no harm; the names that came are told as
+ * well, for what came and went between two listings. A directory that is not there (yet, or any more) is tried again
+ * every `retry_seconds`; then all are watched anew, and all have news.
  *
  * The library keeps its state in globals: one watch_inotify a process at a time, and this is the only file that sees
  * it. start and stop are for one thread; descriptor and take for the same one.
@@ -9,6 +10,7 @@
 #ifndef EVALUATOR_WATCH_INOTIFY_H
 #define EVALUATOR_WATCH_INOTIFY_H
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 #include <stddef.h>
@@ -33,5 +35,8 @@ void watch_inotify_stop(struct watch_inotify *w); /* NULL is fine */
 int watch_inotify_descriptor(const struct watch_inotify *w, size_t i);
 /* The news of it since the last call, 0 for none. Never blocks. */
 unsigned watch_inotify_take(struct watch_inotify *w, size_t i);
+/* Appends the names of files that were made in it or moved into it since the last call, each with its NUL. Not all of
+ * them where there were very many, or the kernel dropped messages. */
+void watch_inotify_names(struct watch_inotify *w, size_t i, struct buffer *out);
 
 #endif

@@ -26,6 +26,7 @@ struct watcher {
     struct watch_inotify *inotify; /* NULL: poll only */
     struct watch_inotify *own;     /* the same, where it is not shared */
     size_t place;                  /* of the directory in it */
+    struct buffer names;           /* what inotify says came before this look, each with its NUL */
     struct sightings sightings;
     int there;                     /* -1: not looked yet */
     double next_poll;              /* monotonic */
@@ -90,6 +91,7 @@ void watcher_close(struct watcher *w)
         return;
     watch_inotify_stop(w->own);
     sightings_release(&w->sightings);
+    buffer_release(&w->names);
     free(w->directory);
     free(w);
 }
@@ -341,6 +343,31 @@ static void tell_directory(struct watcher *w, int there)
     w->events->directory(w->events->context, there);
 }
 
+static int is_listed(const struct sighting *items, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(items[i].name, name))
+            return 1;
+    return 0;
+}
+
+/* What came and went between two looks was never listed; inotify has its name. The names are older than the listing, so
+ * what is still there is in it. */
+static void tell_unseen(struct watcher *w, const struct sighting_list *gone)
+{
+    const char *end = w->names.data + w->names.length, *file = w->names.data;
+
+    for (; buffer_ok(&w->names) && file < end; file += strlen(file) + 1) {
+        char name[NAME_MAX + 1];
+        int64_t step;
+
+        if (checkpoint_source_name(&w->options.source, file, name, sizeof name, &step) &&
+            !sightings_find(&w->sightings, name, step) && !is_listed(gone->items, gone->count, name) &&
+            !queue_knows_name(w->queue, name))
+            w->events->gone(w->events->context, name, step);
+    }
+}
+
 static int take_in(struct watcher *w, const struct checkpoint_rows *rows, double now, struct error *e)
 {
     struct sighting_list gone;
@@ -351,6 +378,8 @@ static int take_in(struct watcher *w, const struct checkpoint_rows *rows, double
     for (size_t i = 0; i < gone.count; i++)
         if (!queue_knows_name(w->queue, gone.items[i].name))
             w->events->gone(w->events->context, gone.items[i].name, gone.items[i].step);
+    if (w->there == 1 && !w->sightings.closed)
+        tell_unseen(w, &gone);
     sighting_list_release(&gone);
     return OK;
 }
@@ -374,6 +403,9 @@ int watcher_look(struct watcher *w, struct error *e)
     int rc, fd = open(w->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     w->next_poll = now + w->options.poll_seconds;
+    buffer_clear(&w->names);
+    if (w->inotify && fd >= 0)
+        watch_inotify_names(w->inotify, w->place, &w->names);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
         tell_directory(w, 0);
     } else if (fd < 0) {

@@ -65,6 +65,7 @@ static void touch(const char *name, int there)
 static void test_changes(void **state)
 {
     struct watch_inotify *w;
+    struct buffer names = BUFFER_EMPTY;
     char from[PATH_MAX], to[PATH_MAX];
     int standing;
 
@@ -80,6 +81,12 @@ static void test_changes(void **state)
     expect(w, WATCH_CHANGED);
     touch("a.index", 0);
     expect(w, WATCH_CHANGED);
+    watch_inotify_names(w, 0, &names);
+    assert_int_equal(names.length, 8); /* once: how it went is not told */
+    assert_string_equal(names.data, "a.index");
+    watch_inotify_names(w, 0, &names);
+    assert_int_equal(names.length, 8);
+    buffer_release(&names);
     assert_int_equal(rmdir(directory), 0);
     expect(w, WATCH_GONE | WATCH_CHANGED);
     assert_int_equal(mkdir(directory, 0777), 0);

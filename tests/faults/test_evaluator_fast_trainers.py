@@ -92,6 +92,29 @@ def test_command_without_pin(tmp_path):
     assert all(f"model.ckpt-{step}: gone" in said for step in gone)
 
 
+@pytest.mark.parametrize("exec_of_models", [False, True])
+def test_gone_between_two_looks(tmp_path, exec_of_models):
+    """Checkpoints that come and go while the evaluator does not run at all are named nevertheless."""
+    prepare(tmp_path)
+    command = script(tmp_path, "echo loss 1\n") + " {checkpoint}"
+    pattern = ["--pattern", "m_{step}.pt", "--ready", "rename"] if exec_of_models else []
+    with Exec(tmp_path, command, "--idle-timeout", 3, *pattern) as evaluator:
+        evaluator.says("watching")
+        os.kill(evaluator.process.pid, signal.SIGSTOP)
+        for step in range(1, 6):
+            for end in [".index"] if exec_of_models else [".data-00000-of-00001", ".index"]:
+                stash = tmp_path / "stash" / f"model.ckpt-{step}{end}"
+                name = tmp_path / "ckpt" / (f"m_{step}.pt" if exec_of_models else stash.name)
+                os.rename(stash, name)
+                if step != 3:
+                    name.unlink()
+        os.kill(evaluator.process.pid, signal.SIGCONT)
+        evaluator.process.wait(120)
+        records = ledger(tmp_path)
+    assert sorted(steps(records, "gone")) == [1, 2, 4, 5] and len(records) == 5
+    assert steps(records) == [3]
+
+
 def seen_by_the_default_loader(logs):
     """{run: {tag: [(step, value)]}} from a TensorBoard that reads by its data server."""
     pytest.importorskip("tensorboard_data_server")
