@@ -124,7 +124,8 @@ static const struct option table_template[] = {
     { OPTION_DOUBLE, .name = "quiet-time", .argument = "SECONDS", .help = "What is not whole and has not changed for "
       "so long has failed. Default: 30.", .minimum = 0, .maximum = 1e9 },
     { OPTION_FLAG, .name = "pin", .help = "Keep each checkpoint until it is evaluated, by hard links in EVAL/pinned/ "
-      "(copies, on another file system): the trainer may delete it while it waits, and a crash loses none." },
+      "(copies, on another file system): the trainer may delete it while it waits, and a crash loses none. On with "
+      "--keep-best; --no-pin then risks that the best is gone before it is known to be it." },
     { OPTION_DOUBLE, .name = "pin-limit", .argument = "MB", .help = "Pin no more while so much is pinned. Default: no "
       "limit.", .minimum = 0, .maximum = 1e12 },
     { OPTION_FLAG, .name = "inotify", .help = "Be notified of changes. On; --no-inotify only polls." },
@@ -504,6 +505,8 @@ int main(int argc, char **argv)
     log_init(&log, "evaluator", STDERR_FILENO);
     rc = options_parse(&options, argc, argv, &positional, &e);
     log_set_json(&log, c.log_format && !strcmp(c.log_format, "json"));
+    if (c.keep_best && !options_given(&options, "pin"))
+        c.pin = 1;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc != OPTIONS_RUN || (rc = check_command(&c, positional, argv, &e)) != OK ||
