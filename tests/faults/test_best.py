@@ -42,7 +42,7 @@ def test_best_is_kept(tmp_path):
     """Best by the lowest loss; originals are deleted long before their evaluation, and best/ has its own."""
     with Evaluator(tmp_path, "--keep-best", "--best-metric", "loss", "--best-mode", "min", "--until-step", 30,
                    examples=2000) as e:
-        e.says("watching")
+        e.says("waiting for it")
         write(tmp_path, "--first", 1, "--last", 30, "--step", 1, "--interval", 0.03, "--keep", 3)
         e.ends(0)
     best = best_of(ledger(tmp_path), "loss", minimum=True)
