@@ -96,6 +96,10 @@ void evaluation_metrics_text(const struct evaluation_metrics *m, char *text, siz
 {
     static const char *const first[] = { EVALUATION_LOSS, EVALUATION_PRECISION,
                                          EVALUATION_BEST EVALUATION_PRECISION };
+    /* The built-in runner's own: what is of one class, or in the loss already, would only make the line long. */
+    const int built_in = evaluation_metrics_find(m, EVALUATION_PRECISION) &&
+                         evaluation_metrics_find(m, EVALUATION_LOSS) &&
+                         evaluation_metrics_find(m, EVALUATION_CROSS_ENTROPY);
     size_t used = 0;
 
     *text = '\0';
@@ -111,7 +115,7 @@ void evaluation_metrics_text(const struct evaluation_metrics *m, char *text, siz
         int best = !strncmp(name, EVALUATION_BEST, strlen(EVALUATION_BEST));
 
         if (strcmp(name, first[0]) && strcmp(name, first[1]) && strcmp(name, first[2]) &&
-            strcmp(name, EVALUATION_CROSS_ENTROPY) && !strchr(name, '/'))
+            !(built_in && (!strcmp(name, EVALUATION_CROSS_ENTROPY) || strchr(name, '/'))))
             used += (size_t)snprintf(text + used, size - used, "%s%s%s: %.6g", used ? ", " : "", best ? "best " : "",
                                      name + (best ? strlen(EVALUATION_BEST) : 0), m->items[i].value);
     }

@@ -236,10 +236,11 @@ def test_deleted_before_the_command(tmp_path):
 def test_shell(tmp_path):
     """A shell is there when it is asked for, and finds the values in its environment."""
     write(tmp_path)
-    with Exec(tmp_path, """sh -c 'printf "%s" "$EVALUATOR_NAME" | wc -c | sed "s/^/length /"'""", "--once",
+    with Exec(tmp_path, """sh -c 'printf "%s" "$EVALUATOR_NAME" | wc -c | sed "s/^/name\\/length /"'""", "--once",
               "--json") as evaluator:
         evaluator.ends(0)
-    assert json.loads(evaluator.output)["metrics"] == {"length": 14}
+        assert "step: 100, model.ckpt-100: name/length: 14" in evaluator.said()
+    assert json.loads(evaluator.output)["metrics"] == {"name/length": 14}
 
 
 @pytest.mark.parametrize("arguments, word", [

@@ -1,6 +1,7 @@
 """Trainers that save faster than anybody should, keep five, and say little: every checkpoint is evaluated, none twice.
 
-EVALBOARD_CHECKPOINTS and EVALBOARD_RATE (a second) make the rows of the acceptance table literal: 1000 at 10, 300 at 100.
+EVALBOARD_CHECKPOINTS and EVALBOARD_RATE (a second) make the rows of the acceptance table literal: 1000 at 10, 300 at
+100.
 And: TensorBoard, by either of its loaders, shows every point of a history of kills and restarts.
 """
 import json
