@@ -2,8 +2,10 @@
 
 All are resident and take turns, round after round, so that a slow minute of the machine hits each of them:
   images/s     of one evaluation, the reading of the checkpoint included
-  checkpoint   milliseconds from the rename of a checkpoint's index to its line in the ledger, which follows the flush of
-               its events; of a peer: from being told until its result is printed (it watches nothing, writes nothing)
+  checkpoint   milliseconds from the rename of a checkpoint's index to its line in the ledger, which follows the flush
+               of its events; of a peer: from being told until its result is printed (it watches nothing, writes nothing)
+  processor    images for each second of processor time that the process took, all threads together: what other programs
+               on the same cores disturb least
   fresh        seconds from the start of a process to its first result: how most evaluation scripts work
 """
 import json
@@ -16,6 +18,12 @@ import programs
 
 MODELS = ("resnet32", "cifar10_cnn")
 DEADLINE = 300
+
+
+def processor_seconds(process):
+    """User and system time of all its threads so far, to a hundredth."""
+    fields = open(f"/proc/{process.pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Ours:
@@ -126,7 +134,7 @@ class TensorFlow(Peer):
 
 
 def measure(options, data, directory, model, threads, missing):
-    """{name: ([seconds of evaluations], [seconds of checkpoints], [seconds of fresh processes])}"""
+    """{name: ([seconds of evaluations], [of checkpoints], [of fresh processes], [of processor time])}"""
     found, contenders = {}, []
     try:
         for kind in (Ours, Torch, TensorFlow):
@@ -139,10 +147,12 @@ def measure(options, data, directory, model, threads, missing):
                 missing[kind.name] = why
         for number in range(options.rounds):
             for contender in contenders:
+                before = processor_seconds(contender.process)
                 seconds, whole = contender.evaluate()
+                processor = processor_seconds(contender.process) - before
                 fresh = contender.fresh() if number == 0 else None
-                row = found.setdefault(contender.name, ([], [], []))
-                for values, value in zip(row, (seconds, whole, fresh)):
+                row = found.setdefault(contender.name, ([], [], [], []))
+                for values, value in zip(row, (seconds, whole, fresh, processor)):
                     if value is not None:
                         values.append(value)
                 programs.say(f"  {model}, {threads} threads, round {number + 1}: {contender.name}: "
@@ -163,13 +173,16 @@ def run(options):
             for threads in (1, 2):
                 found = measure(options, data, directory, model, threads, missing)
                 peers = [programs.median(row[0]) for name, row in found.items() if name != Ours.name]
-                for name, (seconds, whole, fresh) in found.items():
-                    middle = programs.median(seconds)
+                costs = [programs.median(row[3]) for name, row in found.items() if name != Ours.name]
+                for name, (seconds, whole, fresh, processor) in found.items():
+                    middle, cost = programs.median(seconds), programs.median(processor)
                     rows.append([f"{model}, {threads} thread{'s' if threads > 1 else ''}, {name}",
                                  f"{options.num_examples / middle:.0f} ({options.num_examples / min(seconds):.0f})",
                                  f"{min(peers) / middle:.2f}" if peers and name == Ours.name else "",
+                                 f"{options.num_examples / max(cost, 0.01):.0f}",
+                                 f"{min(costs) / max(cost, 0.01):.2f}" if peers and name == Ours.name else "",
                                  f"{1e3 * programs.median(whole):.0f}", f"{programs.median(fresh):.2f}"])
-    programs.table(["", "images/s", "/ better peer", "checkpoint, ms", "fresh, s"], rows)
+    programs.table(["", "images/s", "/ better peer", "processor", "/ better", "checkpoint, ms", "fresh, s"], rows)
     for name, why in missing.items():
         print(f"missing: {name}: {why}")
     return rows
