@@ -3,7 +3,7 @@
 All are resident and take turns, round after round, so that a slow minute of the machine hits each of them:
   images/s     of one evaluation, the reading of the checkpoint included
   checkpoint   milliseconds from the rename of a checkpoint's index to its line in the ledger, which follows the flush
-               of its events; of a peer: from being told until its result is printed (it watches nothing, writes nothing)
+               of its events; of a peer: from being told until its result is printed (it watches and writes nothing)
   processor    images for each second of processor time that the process took, all threads together: what other programs
                on the same cores disturb least
   fresh        seconds from the start of a process to its first result: how most evaluation scripts work
