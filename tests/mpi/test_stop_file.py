@@ -53,9 +53,11 @@ def test_stop_file(how, tmp_path):
     assert state["state"] == "finished" and state["reason"] == "it does not get any better"
     stopped = state["global_step"]
     assert 5 <= stopped < 10**9 and f'"model.ckpt-{stopped}"' in ranks.state_file(tmp_path).splitlines()[0]
-    # As long as it is there, one more step is all; without it the training goes on.
+    # As long as it is there, one more step is all (of the rank that looks; workers that run free go on until they hear
+    # of it); without it the training goes on.
     ranks.train(count, *LENET, *options, "--max-steps", 10**9, "--checkpoint-dir", tmp_path, "--quiet")
-    assert stopped < state_of(tmp_path)["global_step"] <= stopped + 3 and state_of(tmp_path)["reason"]
+    assert stopped < state_of(tmp_path)["global_step"] and state_of(tmp_path)["reason"]
+    assert "--async" in options or state_of(tmp_path)["global_step"] == stopped + 1
     stopped = state_of(tmp_path)["global_step"]
     (tmp_path / "stop.json").unlink()
     ranks.train(count, *LENET, *options, "--max-steps", stopped + 20, "--checkpoint-dir", tmp_path, "--quiet")
