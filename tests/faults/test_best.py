@@ -56,7 +56,8 @@ def test_killed_with_best(tmp_path):
     write(tmp_path, "--first", 1, "--last", 60, "--step", 1)
     draw = random.Random(7)
     for _ in range(30):
-        with Evaluator(tmp_path, "--keep-best", "--best-metric", "loss", "--best-mode", "min", "--once", examples=50) as e:
+        with Evaluator(tmp_path, "--keep-best", "--best-metric", "loss", "--best-mode", "min", "--once",
+                       examples=50) as e:
             try:
                 e.process.wait(draw.uniform(0.02, 0.2))
             except subprocess.TimeoutExpired:
