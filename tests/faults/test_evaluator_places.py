@@ -66,6 +66,14 @@ time_t time(time_t *out)
 """
 
 
+def make_layers(directory, stack, *names):
+    """Directories for an overlay, on a tmpfs of their own: where the tests run may itself be one."""
+    layers = stack.enter_context(mounted("tmpfs", "size=256m", directory / "layers"))
+    for name in names:
+        (layers / name).mkdir(parents=True)
+    return layers
+
+
 @contextlib.contextmanager
 def mounted(kind, options, where):
     where.mkdir(parents=True, exist_ok=True)
@@ -126,16 +134,13 @@ def test_tmpfs(tmp_path):
 @needs_root
 def test_overlay(tmp_path):
     """Checkpoints and eval directory on an overlay, as in a container."""
-    for name in ("lower", "upper", "work"):
-        (tmp_path / "layers" / name).mkdir(parents=True)
-    layers = tmp_path / "layers"
-    try:
-        context = mounted("overlay", f"lowerdir={layers}/lower,upperdir={layers}/upper,workdir={layers}/work",
-                          tmp_path / "merged")
-        context.__enter__()
-    except subprocess.CalledProcessError:  # an overlay on an overlay: put the layers on a tmpfs
-        pytest.skip("this kernel or file system has no overlays")
-    try:
+    with contextlib.ExitStack() as stack:
+        layers = make_layers(tmp_path, stack, "lower", "upper", "work")
+        try:
+            stack.enter_context(mounted("overlay", f"lowerdir={layers}/lower,upperdir={layers}/upper,"
+                                        f"workdir={layers}/work", tmp_path / "merged"))
+        except subprocess.CalledProcessError:
+            pytest.skip("this kernel has no overlays")
         (tmp_path / "ckpt").symlink_to(tmp_path / "merged/ckpt")
         (tmp_path / "eval").symlink_to(tmp_path / "merged/eval")
         (tmp_path / "merged/eval").mkdir()
@@ -143,28 +148,23 @@ def test_overlay(tmp_path):
             evaluator.says("does not exist yet")
             (tmp_path / "merged/ckpt").mkdir()
             follows(tmp_path, evaluator)
-    finally:
-        context.__exit__(None, None, None)
 
 
 @needs_root
 def test_a_mount_that_tells_nothing(tmp_path):
     """What is written beneath an overlay is seen through it, and inotify hears nothing of it: as on network file systems,
     when another host writes. The watch stands, so only the poll can find it."""
-    for name in ("lower/ckpt", "upper", "work"):
-        (tmp_path / "layers" / name).mkdir(parents=True)
-    layers = tmp_path / "layers"
-    (tmp_path / "merged").mkdir()
-    if subprocess.run(["mount", "-t", "overlay", "-o", f"lowerdir={layers}/lower,upperdir={layers}/upper,"
-                       f"workdir={layers}/work", "overlay", tmp_path / "merged"]).returncode:
-        pytest.skip("this kernel or file system has no overlays")
-    try:
+    with contextlib.ExitStack() as stack:
+        layers = make_layers(tmp_path, stack, "lower/ckpt", "upper", "work")
+        try:
+            stack.enter_context(mounted("overlay", f"lowerdir={layers}/lower,upperdir={layers}/upper,"
+                                        f"workdir={layers}/work", tmp_path / "merged"))
+        except subprocess.CalledProcessError:
+            pytest.skip("this kernel has no overlays")
         with Evaluator(tmp_path, "--poll-interval", 0.2, checkpoints="merged/ckpt") as evaluator:
             evaluator.says("watching")
             follows(tmp_path, evaluator, checkpoints="layers/lower/ckpt", count=4)
         assert all(r["lag"] < 2 for r in ledger(tmp_path))
-    finally:
-        subprocess.run(["umount", "-l", tmp_path / "merged"], check=True)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--no-inotify"]])
