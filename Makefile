@@ -288,8 +288,8 @@ uninstall: documents
 	$(Q)rmdir $(DESTDIR)$(PREFIX)/include/eventlog 2>/dev/null || :
 
 clean:
-	rm -rf build/bin build/lib build/product build/man build/completion build/documents.stamp build/tests build/generated build/double build/fuzz build-*
-	rm -rf $(addprefix build/,base eventlog eventlog_mpi checkpoint dataset model trainer evaluator bench)
+	rm -rf build-* $(addprefix build/,bin lib product man completion documents.stamp tests generated double fuzz base eventlog \
+	    eventlog_mpi checkpoint dataset model trainer evaluator bench)
 
 help:
 	@sed -n 's/^# \(.*\)/\1/p' Makefile | head -3
