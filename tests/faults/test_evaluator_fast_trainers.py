@@ -77,9 +77,9 @@ def test_command(tmp_path):
 
 
 def test_command_without_pin(tmp_path):
-    """What vanished before its turn is counted and named; every checkpoint has exactly one outcome."""
+    """What vanished before its turn, since its command is slow, is counted and named; each has exactly one outcome."""
     prepare(tmp_path)
-    command = script(tmp_path, 'sleep 0.1; test -s "$1.index" && echo loss 1\n') + " {checkpoint}"
+    command = script(tmp_path, 'sleep 0.5; test -s "$1.index" && echo loss 1\n') + " {checkpoint}"
     with Exec(tmp_path, command, "--idle-timeout", 3) as evaluator:
         evaluator.says("watching")
         publish(tmp_path, None)

@@ -109,6 +109,7 @@ def test_tensorflow_counts_the_same(log, scored):
 
 def test_curves(log, scored):
     """TensorBoard's own summary of the same softmax: equal counts, but for examples at the very edge of a bucket."""
+    pytest.importorskip("tensorflow")  # TensorBoard's summary asks it for types
     summary = pytest.importorskip("tensorboard.plugins.pr_curve.summary")
     tensor_util = pytest.importorskip("tensorboard.util.tensor_util")
     logits, labels = scored
