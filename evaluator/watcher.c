@@ -133,10 +133,15 @@ static uint64_t stamp(const struct stat *st)
     return mix(mix(h, (uint64_t)st->st_ctim.tv_sec), (uint64_t)st->st_ctim.tv_nsec);
 }
 
+static double wall_of(const struct timespec *t)
+{
+    return (double)t->tv_sec + (double)t->tv_nsec * 1e-9;
+}
+
 /* ctime, since it also moves when a file with an old content is renamed into place. */
 static double changed_at(const struct stat *st)
 {
-    return (double)st->st_ctim.tv_sec + (double)st->st_ctim.tv_nsec * 1e-9;
+    return wall_of(&st->st_ctim);
 }
 
 struct data_files { /* of one checkpoint that is not whole */
@@ -395,6 +400,26 @@ static void spare_poll(struct watcher *w, double listing)
         w->next_poll = next;
 }
 
+/* A listing is no snapshot: of two names that come while it is read, it may have the later one alone, which would then be
+ * evaluated first. So it is read again when the directory changed meanwhile, or so shortly before that its time, which
+ * the kernel takes from its timer, does not tell. Where changes never cease, the third one is taken as it is. */
+static int list(struct watcher *w, int fd, struct checkpoint_rows *rows, struct error *why)
+{
+    const double timer = 0.01;
+
+    for (int again = 0;; again++) {
+        double started = clock_wall();
+        int rc = checkpoint_source_list(&w->options.source, w->directory, fd, &w->sightings, w->looks, rows, why);
+        struct stat st;
+
+        if (rc != OK || again == 2 || fstat(fd, &st) < 0 || wall_of(&st.st_mtim) < started - timer) {
+            w->looks++;
+            return rc;
+        }
+        checkpoint_rows_release(rows);
+    }
+}
+
 int watcher_look(struct watcher *w, struct error *e)
 {
     struct checkpoint_rows rows = { NULL, 0, 0 };
@@ -412,8 +437,7 @@ int watcher_look(struct watcher *w, struct error *e)
         error_system(&why, "%s: cannot be listed", w->directory);
         say_trouble(w, why.message);
         return OK; /* what is known stays known */
-    } else if (checkpoint_source_list(&w->options.source, w->directory, fd, &w->sightings, w->looks++, &rows, &why) !=
-               OK) {
+    } else if (list(w, fd, &rows, &why) != OK) {
         close(fd);
         if (why.system == ENOENT) {
             fd = -1;
