@@ -400,9 +400,9 @@ static void spare_poll(struct watcher *w, double listing)
         w->next_poll = next;
 }
 
-/* A listing is no snapshot: of two names that come while it is read, it may have the later one alone, which would then be
- * evaluated first. So it is read again when the directory changed meanwhile, or so shortly before that its time, which
- * the kernel takes from its timer, does not tell. Where changes never cease, the third one is taken as it is. */
+/* A listing is no snapshot: of two names that come while it is read, it may have the later one alone, which would then
+ * be evaluated first. So it is read again when the directory changed meanwhile, or so shortly before that its time,
+ * which the kernel takes from its timer, does not tell. Where changes never cease, the third one is taken as it is. */
 static int list(struct watcher *w, int fd, struct checkpoint_rows *rows, struct error *why)
 {
     const double timer = 0.01;
