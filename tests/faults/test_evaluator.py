@@ -21,6 +21,7 @@ BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 EVALUATOR = BUILD / "bin" / "evaluator"
 WRITER = BUILD / "tests" / "peers" / "write_checkpoint"
 DEADLINE = 60
+KILLS = int(os.environ.get("EVALBOARD_KILLS", "20"))  # random moments; the acceptance table wants 200
 
 
 def wait_for(condition, what, deadline=DEADLINE):
@@ -108,16 +109,16 @@ def points(run):
 
 
 def test_killed_at_any_moment(tmp_path):
-    """Check 9: kill -9 at 20 random moments; none lost, none twice in the ledger, events readable and ascending."""
+    """Check 9: kill -9 at random moments; none lost, none twice in the ledger, events readable and ascending."""
     chance = random.Random(1)
-    wanted = list(range(100, 6001, 100))
-    writer = start_writing(tmp_path, "--last", 6000, "--interval", 0.15, "--finish")
-    for _ in range(20):
+    wanted = list(range(100, 300 * KILLS + 1, 100))
+    writer = start_writing(tmp_path, "--last", 300 * KILLS, "--interval", 0.15, "--finish")
+    for _ in range(KILLS):
         with Evaluator(tmp_path, examples=2000) as evaluator:
             time.sleep(chance.uniform(0.03, 0.75))  # the moment is the test, nothing is waited for
             evaluator.process.kill()
     with Evaluator(tmp_path, examples=2000) as evaluator:
-        evaluator.ends(0)
+        evaluator.ends(0, DEADLINE + KILLS)
     assert writer.wait(DEADLINE) == 0
     records = ledger(tmp_path)
     assert steps(records) == wanted

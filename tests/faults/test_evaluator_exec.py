@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from test_evaluator import DEADLINE, EVALUATOR, Evaluator, ledger, points, start_writing, steps, wait_for, write
+from test_evaluator import DEADLINE, EVALUATOR, KILLS, Evaluator, ledger, points, start_writing, steps, wait_for, write
 
 assert DEADLINE and EVALUATOR
 
@@ -193,12 +193,12 @@ def test_signals(tmp_path):
 def test_killed_at_any_moment(tmp_path):
     """kill -9 of the evaluator, or of a command, at random moments: nothing lost, nothing recorded twice."""
     chance = random.Random(2)
-    wanted = list(range(100, 2001, 100))
+    wanted = list(range(100, 100 * KILLS + 1, 100))
     pids = tmp_path / "pids"
     pids.mkdir()
     command = script(tmp_path, f"touch '{pids}/'$$; sleep 0.02; echo loss $1; rm '{pids}/'$$\n") + " {step}"
-    writer = start_writing(tmp_path, "--last", 2000, "--interval", 0.1, "--finish")
-    for i in range(20):
+    writer = start_writing(tmp_path, "--last", 100 * KILLS, "--interval", 0.1, "--finish")
+    for i in range(KILLS):
         with Exec(tmp_path, command, "--jobs", 1 + i % 3, "--retries", 3) as evaluator:
             time.sleep(chance.uniform(0.03, 0.3))  # the moment is the test, nothing is waited for
             if i % 2:
@@ -211,9 +211,9 @@ def test_killed_at_any_moment(tmp_path):
             evaluator.process.kill()
         for path in pids.iterdir():  # a command dies with its evaluator
             wait_for(lambda: not alive(int(path.name)), "the end of a command", 5)
-            path.unlink()
+            path.unlink(missing_ok=True)  # its own rm may come first
     with Exec(tmp_path, command, "--jobs", 2) as evaluator:
-        evaluator.ends(0)
+        evaluator.ends(0, DEADLINE + KILLS)
     assert writer.wait(DEADLINE) == 0
     records = ledger(tmp_path)
     assert steps(records) == wanted and len(records) == len(wanted)
