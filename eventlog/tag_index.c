@@ -71,6 +71,7 @@ size_t tag_index_add(struct tag_index *t, const char *tag, size_t n)
     memcpy(entry->text, tag, n);
     entry->text[n] = '\0';
     entry->length = n;
+    entry->value = 0;
     entry->hash = crc32c(tag, n);
     t->slots[place(t, tag, n, entry->hash)] = t->count + 1;
     return t->count++;

@@ -10,7 +10,7 @@
 
 struct tag_index_entry {
     char *text; /* length bytes, then a NUL */
-    size_t length;
+    size_t length, value; /* value: the caller's, 0 at first */
     uint32_t hash;
 };
 

@@ -5,17 +5,13 @@
 
 #include <fnmatch.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct dropping {
     struct rewrite rewrite;
     struct option_list globs;
     int invert;
-    struct tag_index tags; /* of all runs */
-    char *dropped;         /* one a tag: 1 if it goes */
-    size_t capacity;
+    struct tag_index tags; /* of all runs; value: 1 if it goes */
 };
 
 static int matches(const struct dropping *d, const char *tag)
@@ -31,26 +27,19 @@ static int choose(void *context, const struct event *event, const struct event_v
                   struct log_rewrite_choice *choice, struct error *e)
 {
     struct dropping *d = context;
-    size_t number;
+    struct tag_index_entry *tag;
+    size_t known = d->tags.count, number;
 
     (void)event;
     (void)place;
     if (!v)
         return OK;
-    if ((number = tag_index_find(&d->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE) {
-        if (d->tags.count == d->capacity) {
-            char *bigger = realloc(d->dropped, d->capacity * 2 + 64);
-
-            if (!bigger)
-                return error_set(e, ERR_NOMEM, "out of memory for %zu tags", d->tags.count + 1);
-            d->dropped = bigger;
-            d->capacity = d->capacity * 2 + 64;
-        }
-        if ((number = tag_index_add(&d->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
-            return error_set(e, ERR_NOMEM, "out of memory for %zu tags", d->tags.count + 1);
-        d->dropped[number] = (char)matches(d, d->tags.entries[number].text);
-    }
-    choice->keep = !d->dropped[number];
+    if ((number = tag_index_add(&d->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
+        return error_set(e, ERR_NOMEM, "out of memory for %zu tags", known + 1);
+    tag = &d->tags.entries[number];
+    if (number == known) /* a new one */
+        tag->value = (size_t)matches(d, tag->text);
+    choice->keep = !tag->value;
     return OK;
 }
 
@@ -99,7 +88,7 @@ int command_drop_tag(int argc, char **argv)
     if (status == EXIT_DONE) {
         rc = rewrite_filter(&d.rewrite, &filter, &e);
         for (size_t i = 0; i < d.tags.count; i++)
-            hit += d.dropped[i] != 0;
+            hit += d.tags.entries[i].value;
         snprintf(more, sizeof more, d.rewrite.json ? ",\"tags\":%zu" : "; %zu tags with %llu values dropped", hit,
                  (unsigned long long)d.rewrite.dropped);
         if (rc == OK)
@@ -107,6 +96,5 @@ int command_drop_tag(int argc, char **argv)
         status = rewrite_close(&d.rewrite, rc, hit > 0, &e);
     }
     tag_index_release(&d.tags);
-    free(d.dropped);
     return status;
 }

@@ -19,20 +19,12 @@ struct rule {
     int compiled;
 };
 
-struct name { /* of a tag of the run at hand */
-    char *text; /* the new name, NULL: it keeps its own */
-    size_t length;
-};
-
 struct renaming {
     struct rewrite rewrite;
     struct rule rules[RULES_MOST];
     size_t count, matched; /* matched: series that got another name */
     int regex, named; /* named: something in the log names tags itself */
-    struct tag_index tags, taken; /* of this run: old names; new names */
-    struct name *names;           /* one an old name */
-    size_t *owners;               /* one a new name: the old one that has it */
-    size_t names_capacity, owners_capacity;
+    struct tag_index tags, taken; /* of this run: old names, value the new one's number; new names, value the old's */
 };
 
 /* OLD=NEW; "\=" stands for a '=' that is part of a name. */
@@ -114,67 +106,49 @@ static int new_name(const struct renaming *r, const char *tag, size_t n, struct 
     return 0;
 }
 
-static int room(void *list, size_t count, size_t *capacity, size_t size)
-{
-    void **at = list, *bigger;
-
-    if (count < *capacity)
-        return 1;
-    if (!(bigger = realloc(*at, (*capacity * 2 + 32) * size)))
-        return 0;
-    *at = bigger;
-    *capacity = *capacity * 2 + 32;
-    return 1;
-}
-
 static int no_memory(const struct renaming *r, struct error *e)
 {
     return error_set(e, ERR_NOMEM, "out of memory for %zu tags", r->tags.count + 1);
 }
 
-/* A tag that the run has not had before. */
-static int add_tag(struct renaming *r, const char *tag, size_t n, struct error *e)
+static int is_renamed(const struct renaming *r, size_t number)
+{
+    const struct tag_index_entry *old = &r->tags.entries[number], *new = &r->taken.entries[old->value];
+
+    return old->length != new->length || memcmp(old->text, new->text, new->length) != 0;
+}
+
+/* A tag that the run has not had before: its number. */
+static int add_tag(struct renaming *r, const char *tag, size_t n, size_t *number, struct error *e)
 {
     struct buffer b = BUFFER_EMPTY;
-    size_t number = r->tags.count, owner, owners = r->taken.count;
-    struct name *name;
+    size_t taken = r->taken.count, name;
+    const char *old;
     int rc;
 
-    if (!room(&r->names, number, &r->names_capacity, sizeof *r->names) ||
-        tag_index_add(&r->tags, tag, n) == TAG_INDEX_NONE)
+    if ((*number = tag_index_add(&r->tags, tag, n)) == TAG_INDEX_NONE)
         return no_memory(r, e);
-    name = &r->names[number];
-    *name = (struct name){ NULL, 0 };
-    r->named |= !strcmp(r->tags.entries[number].text, "custom_scalars__config__") ||
-                !strcmp(r->tags.entries[number].text, "_hparams_/experiment");
-    if ((rc = new_name(r, r->tags.entries[number].text, n, &b)) < 0) {
-        buffer_release(&b);
+    old = r->tags.entries[*number].text;
+    r->named |= !strcmp(old, "custom_scalars__config__") || !strcmp(old, "_hparams_/experiment");
+    if ((rc = new_name(r, old, n, &b)) == 0)
+        buffer_append(&b, old, n);
+    name = rc < 0 || !buffer_ok(&b) ? TAG_INDEX_NONE : tag_index_add(&r->taken, buffer_text(&b), b.length);
+    buffer_release(&b);
+    if (name == TAG_INDEX_NONE)
         return no_memory(r, e);
-    }
-    if (rc && (b.length != n || memcmp(buffer_text(&b), tag, n) != 0)) {
-        *name = (struct name){ b.data, b.length };
-        r->matched++;
-        if (!b.length)
-            return error_set(e, ERR_ARG, "tag '%.80s' would have no name", r->tags.entries[number].text);
-    } else {
-        buffer_release(&b);
-    }
-    if (!room(&r->owners, owners, &r->owners_capacity, sizeof *r->owners) ||
-        (owner = tag_index_add(&r->taken, name->text ? name->text : tag, name->text ? name->length : n)) ==
-            TAG_INDEX_NONE)
-        return no_memory(r, e);
-    if (owner < owners)
+    if (!r->taken.entries[name].length && n)
+        return error_set(e, ERR_ARG, "tag '%.80s' would have no name", old);
+    if (name < taken)
         return error_set(e, ERR_ARG, "tags '%.60s' and '%.60s' of one run would both be '%.60s'; nothing is written",
-                         r->tags.entries[r->owners[owner]].text, r->tags.entries[number].text,
-                         r->taken.entries[owner].text);
-    r->owners[owner] = number;
+                         r->tags.entries[r->taken.entries[name].value].text, old, r->taken.entries[name].text);
+    r->taken.entries[name].value = *number;
+    r->tags.entries[*number].value = name;
+    r->matched += (size_t)is_renamed(r, *number);
     return OK;
 }
 
 static void forget(struct renaming *r)
 {
-    for (size_t i = 0; i < r->tags.count; i++)
-        free(r->names[i].text);
     tag_index_release(&r->tags);
     tag_index_release(&r->taken);
 }
@@ -198,13 +172,11 @@ static int choose(void *context, const struct event *event, const struct event_v
     (void)place;
     if (!v)
         return OK;
-    if ((number = tag_index_find(&r->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE) {
-        number = r->tags.count;
-        rc = add_tag(r, v->tag, v->tag_length, e);
-    }
-    if (rc == OK && r->names[number].text) {
-        choice->tag = r->names[number].text;
-        choice->tag_length = r->names[number].length;
+    if ((number = tag_index_find(&r->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
+        rc = add_tag(r, v->tag, v->tag_length, &number, e);
+    if (rc == OK && is_renamed(r, number)) {
+        choice->tag = r->taken.entries[r->tags.entries[number].value].text;
+        choice->tag_length = r->taken.entries[r->tags.entries[number].value].length;
     }
     return rc;
 }
@@ -229,8 +201,6 @@ static void release(struct renaming *r)
             regfree(&r->rules[i].regex);
         free(r->rules[i].from);
     }
-    free(r->names);
-    free(r->owners);
 }
 
 int command_rename_tag(int argc, char **argv)

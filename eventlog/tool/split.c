@@ -30,9 +30,7 @@ struct splitting {
     size_t count, at;      /* at: the one that a record is being written to */
     const char *rest, *by, *size_text;
     uint64_t size;
-    struct tag_index tags; /* of this log: */
-    size_t *homes;         /* the part of each, PARTS_MOST if none */
-    size_t capacity;
+    struct tag_index tags; /* of this log; value: the part of each, PARTS_MOST if none */
     struct buffer version; /* the first record of the file at hand, framed */
     const struct log_run *run;
     const char *path;
@@ -108,34 +106,27 @@ static int parse_size(const char *text, uint64_t *out, struct error *e)
     return OK;
 }
 
+/* The part that a value goes to, PARTS_MOST: none; TAG_INDEX_NONE without memory. */
 static size_t home_of(struct splitting *s, const struct event *event, const struct event_value *v, struct error *e)
 {
-    size_t number, home = 0, globs = 0;
+    size_t home = 0, known = s->tags.count, number;
+    struct tag_index_entry *tag;
 
     if (!s->parts[0].glob) {
         while (home < s->count && (event->step < s->parts[home].from || event->step >= s->parts[home].to))
             home++;
         return home < s->count ? home : PARTS_MOST;
     }
-    if ((number = tag_index_find(&s->tags, v->tag, v->tag_length)) != TAG_INDEX_NONE)
-        return s->homes[number];
-    if (s->tags.count == s->capacity) {
-        size_t *bigger = realloc(s->homes, (s->capacity * 2 + 64) * sizeof *bigger);
-
-        if (!bigger)
-            goto memory;
-        s->homes = bigger;
-        s->capacity = s->capacity * 2 + 64;
+    if ((number = tag_index_add(&s->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE) {
+        error_set(e, ERR_NOMEM, "out of memory for %zu tags", known + 1);
+        return TAG_INDEX_NONE;
     }
-    if ((number = tag_index_add(&s->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
-        goto memory;
-    globs = s->count;
-    while (home < globs && fnmatch(s->parts[home].glob, s->tags.entries[number].text, 0))
+    tag = &s->tags.entries[number];
+    if (number < known)
+        return tag->value;
+    while (home < s->count && fnmatch(s->parts[home].glob, tag->text, 0))
         home++;
-    return s->homes[number] = home < globs ? home : PARTS_MOST;
-memory:
-    error_set(e, ERR_NOMEM, "out of memory for %zu tags", s->tags.count + 1);
-    return (size_t)-1;
+    return tag->value = home < s->count ? home : PARTS_MOST;
 }
 
 static int choose_part(void *context, const struct event *event, const struct event_value *v, size_t place,
@@ -150,7 +141,7 @@ static int choose_part(void *context, const struct event *event, const struct ev
         choice->keep = event->what != EVENT_SESSION_LOG || p->glob || (event->step >= p->from && event->step < p->to);
         return OK;
     }
-    if ((home = home_of(s, event, v, e)) == (size_t)-1)
+    if ((home = home_of(s, event, v, e)) == TAG_INDEX_NONE)
         return ERR_NOMEM;
     s->homeless += home == PARTS_MOST && !s->at;
     choice->keep = home == s->at;
@@ -422,7 +413,6 @@ int command_split(int argc, char **argv)
     }
     split_session_free(s.sessions);
     tag_index_release(&s.tags);
-    free(s.homes);
     buffer_release(&s.version);
     return status;
 }
