@@ -62,6 +62,18 @@ size_t event_encode_scalar(uint8_t *out, const char *tag, size_t tag_length, int
     return n + RECORD_OVERHEAD;
 }
 
+void event_encode_record(struct buffer *out, const void *event, size_t n)
+{
+    uint8_t *record = (uint8_t *)buffer_reserve(out, n + RECORD_OVERHEAD);
+
+    if (!record)
+        return;
+    if (n)
+        memcpy(record + RECORD_HEADER, event, n);
+    record_seal(record, n);
+    out->length += n + RECORD_OVERHEAD;
+}
+
 int event_encode_start(struct buffer *out, double wall_time, const char *source, struct error *e)
 {
     Eventlog__Event event;

@@ -20,6 +20,9 @@ enum { EVENT_SCALAR_OVERHEAD = 80 };
 size_t event_encode_scalar(uint8_t *out, const char *tag, size_t tag_length, int64_t step, double wall_time,
                            float value);
 
+/* Appends n bytes, a serialized event, as a whole record. Ask buffer_ok() in the end. */
+void event_encode_record(struct buffer *out, const void *event, size_t n);
+
 /* Appends the record that every file starts with: file_version "brain.Event:2" and, unless it is "", who wrote it. */
 int event_encode_start(struct buffer *out, double wall_time, const char *source, struct error *e);
 

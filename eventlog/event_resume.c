@@ -1,6 +1,7 @@
 #include "eventlog/event_resume.h"
 
 #include "base/file.h"
+#include "eventlog/event_encode.h"
 #include "eventlog/record_file.h"
 #include "eventlog/wire.h"
 
@@ -137,7 +138,6 @@ int event_resume_purge(struct buffer *out, int64_t step, double wall_time, struc
     enum { SESSION_LOG = 7, STATUS = 1, START = 1 };
     struct wire body = WIRE_EMPTY;
     size_t session;
-    uint8_t *record;
 
     wire_number(&body, 1, wall_time);
     wire_integer(&body, 2, step);
@@ -145,11 +145,7 @@ int event_resume_purge(struct buffer *out, int64_t step, double wall_time, struc
     wire_integer(&body, STATUS, START);
     wire_end(&body, session);
     for (int i = 0; i < 2 && buffer_ok(&body.bytes); i++)
-        if ((record = (uint8_t *)buffer_reserve(out, body.bytes.length + RECORD_OVERHEAD))) {
-            memcpy(record + RECORD_HEADER, body.bytes.data, body.bytes.length);
-            record_seal(record, body.bytes.length);
-            out->length += body.bytes.length + RECORD_OVERHEAD;
-        }
+        event_encode_record(out, body.bytes.data, body.bytes.length);
     wire_release(&body);
     return out->length && buffer_ok(out) ? OK : error_set(e, ERR_NOMEM, "out of memory for a session start");
 }

@@ -5,7 +5,6 @@
 #include "eventlog/event_encode.h"
 #include "eventlog/event_wire.h"
 #include "eventlog/log_merge.h"
-#include "eventlog/record.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/record_source.h"
 #include "eventlog/tool/rewrite.h"
@@ -156,17 +155,9 @@ static int choose(void *context, const struct event *event, const struct event_v
 
 static int write_start(struct merge *m, struct rewrite_file *out, struct error *e)
 {
-    uint8_t head[RECORD_HEADER] = { 0 };
-    size_t n = m->version.length;
-
     if (isnan(m->start))
         return event_encode_start(&out->pending, isnan(m->earliest) ? 0 : m->earliest, "evalboard", e);
-    buffer_append(&out->pending, head, sizeof head);
-    buffer_append(&out->pending, m->version.data, n);
-    if (!buffer_reserve(&out->pending, RECORD_FOOTER))
-        return error_set(e, ERR_NOMEM, "%s: out of memory", out->path);
-    record_seal((uint8_t *)out->pending.data, n);
-    out->pending.length += RECORD_FOOTER;
+    event_encode_record(&out->pending, m->version.data, m->version.length);
     return OK;
 }
 

@@ -243,15 +243,8 @@ static int roll_record(void *context, uint64_t offset, const uint8_t *data, size
     int rc = OK, session = s->sessions ? split_session_next(s->sessions, offset) : 0;
 
     if (event->what == EVENT_FILE_VERSION && !s->version.length) { /* stands at the start of every new file */
-        static const uint8_t head[RECORD_HEADER];
-
-        buffer_append(&s->version, head, sizeof head);
-        buffer_append(&s->version, data, n);
-        if (!buffer_reserve(&s->version, RECORD_FOOTER))
-            return error_set(e, ERR_NOMEM, "%s: out of memory", s->path);
-        record_seal((uint8_t *)s->version.data, n);
-        s->version.length += RECORD_FOOTER;
-        return OK;
+        event_encode_record(&s->version, data, n);
+        return buffer_ok(&s->version) ? OK : error_set(e, ERR_NOMEM, "%s: out of memory", s->path);
     }
     if (!s->version.length && (rc = event_encode_start(&s->version, event->wall_time, "evalboard", e)) != OK)
         return rc;
@@ -278,10 +271,8 @@ static int split_rolling(struct splitting *s, const struct log_run *run, size_t 
         s->number = 1;
     if (!p->records)
         rc = log_rewrite_new(&p->records, e);
-    if (s->sessions && file)
+    if (s->sessions)
         s->number += split_session_file(s->sessions, file) != 0;
-    else if (s->sessions)
-        split_session_file(s->sessions, file);
     if (rc == OK)
         rc = rewrite_read(&s->rewrite, run->name, s->path, roll_record, s, e);
     if (rc == OK && !p->out && s->version.length) /* nothing but its first record */
@@ -384,7 +375,6 @@ int command_split(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which log?",
     };
     struct error e = { 0 };
-    char more[100] = "";
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
     log_init(&s.rewrite.scan.log, options.program, 2);
@@ -404,7 +394,7 @@ int command_split(int argc, char **argv)
             log_line(&s.rewrite.scan.log, "%llu values left out: they belong to no part",
                      (unsigned long long)s.homeless);
         if (rc == OK)
-            rewrite_print(&s.rewrite, "split", more);
+            rewrite_print(&s.rewrite, "split", "");
         status = rewrite_close(&s.rewrite, rc, s.outputs > 0, &e);
     }
     for (size_t i = 0; i < s.count; i++) {
