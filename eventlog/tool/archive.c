@@ -119,6 +119,15 @@ static int by_name(const void *x, const void *y)
 
 /* ---- packing --------------------------------------------------------------------------------------------------- */
 
+/* Unless forced: the file is as it was, and nobody writes it. */
+static int unchanged(const struct archiving *a, int fd, const struct found *f, struct error *e)
+{
+    int rc = a->force ? OK : log_replace_unchanged(fd, f->path, &f->before, e);
+
+    return rc != ERR_ARG ? rc : error_set(e, rc, "%s: is being written; end its writer first, or -f archives what is "
+                                          "there now", f->path);
+}
+
 static int pack_one(struct archiving *a, struct log_archive_writer *w, struct found *f, struct error *e)
 {
     int fd = open(f->path, O_RDONLY | O_CLOEXEC), rc;
@@ -127,14 +136,11 @@ static int pack_one(struct archiving *a, struct log_archive_writer *w, struct fo
     if (fd < 0)
         return error_system(e, "%s: cannot be opened", f->path);
     log_progress(&a->log, "%s: %.0f%%", f->name, 100.0 * (double)a->done / (double)(a->bytes ? a->bytes : 1));
-    rc = a->force ? OK : log_replace_unchanged(fd, f->path, &f->before, e);
-    if (rc == OK)
+    if ((rc = unchanged(a, fd, f, e)) == OK)
         rc = log_archive_writer_add(w, f->name, f->before.st_mode & LOG_ARCHIVE_MODE,
                                     (int64_t)t->tv_sec * 1000000000 + t->tv_nsec, fd, f->path, NULL, e);
-    if (rc == OK && !a->force)
-        rc = log_replace_unchanged(fd, f->path, &f->before, e);
-    if (rc == ERR_ARG && strstr(e->message, "is being written"))
-        error_set(e, ERR_ARG, "%s: is being written; end its writer first, or -f archives what is there now", f->path);
+    if (rc == OK)
+        rc = unchanged(a, fd, f, e);
     a->done += (uint64_t)f->before.st_size;
     close(fd);
     return rc;

@@ -56,6 +56,18 @@ static const char *new_tag(struct merge *m, const char *run, const char *tag, si
     return buffer_ok(&m->tag) ? m->tag.data : NULL;
 }
 
+/* A tag that another run has, too: what can be done about it. */
+static int advise(int rc, struct error *e)
+{
+    if (rc == ERR_ARG) {
+        size_t n = strlen(e->message);
+
+        snprintf(e->message + n, sizeof e->message - n, "; --prefix puts their names before their tags, --keep-runs "
+                 "keeps them apart, --join takes them as parts of one run");
+    }
+    return rc;
+}
+
 static int plan_values(struct merge *m, uint64_t offset, const struct event *event, struct error *e)
 {
     struct event_values values;
@@ -70,7 +82,7 @@ static int plan_values(struct merge *m, uint64_t offset, const struct event *eve
 
         if (!tag)
             return error_set(e, ERR_NOMEM, "run %s: out of memory for a tag", m->run);
-        rc = log_merge_value(m->plan, offset, number++, tag, n, event->step, event->wall_time, e);
+        rc = advise(log_merge_value(m->plan, offset, number++, tag, n, event->step, event->wall_time, e), e);
         if (rc == OK)
             rc = log_rewrite_remember(m->records, tag, n, &v, e);
     }
@@ -94,7 +106,7 @@ static int plan_run_metadata(struct merge *m, uint64_t offset, const uint8_t *da
                 length = inner.length;
             }
         }
-    return log_merge_run_metadata(m->plan, offset, tag, length, event->step, event->wall_time, e);
+    return advise(log_merge_run_metadata(m->plan, offset, tag, length, event->step, event->wall_time, e), e);
 }
 
 static int plan_version(struct merge *m, const uint8_t *data, size_t n, const struct event *event, struct error *e)
@@ -322,11 +334,8 @@ static int merge(struct merge *m, struct error *e)
 
     if (m->join)
         rc = by_start(d, e);
-    if (rc == OK && !m->keep_runs) {
-        if ((rc = merge_runs(m, d->runs, d->count, ".", e)) == ERR_ARG && strstr(e->message, "is in the runs"))
-            snprintf(e->message + strlen(e->message), sizeof e->message - strlen(e->message), "; --prefix puts their "
-                     "names before their tags, --keep-runs keeps them apart, --join takes them as parts of one run");
-    }
+    if (rc == OK && !m->keep_runs)
+        rc = merge_runs(m, d->runs, d->count, ".", e);
     for (size_t i = 0; rc == OK && m->keep_runs && i < d->count; i++)
         if (scan_run_wanted(&m->rewrite.scan, d->runs[i].name))
             rc = merge_runs(m, &d->runs[i], 1, d->runs[i].name, e);
