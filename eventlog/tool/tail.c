@@ -4,11 +4,11 @@
 #include "base/io.h"
 #include "base/number.h"
 #include "eventlog/scalar_series.h"
+#include "eventlog/tag_index.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/scan.h"
 #include "eventlog/tool/value_words.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -26,7 +26,7 @@ struct last { /* a point whose line is not printed yet; its series' tag stays wh
 };
 
 struct tail_run {
-    char *name; /* first: the tree compares by it */
+    const char *name; /* run_names has it */
     struct scalar_run scalars;
     int holding;       /* what is there already is being read: its last points are held in the ring */
     struct last *ring; /* as many as there were points, at most ring_size; the oldest at ring_next once it is full */
@@ -35,8 +35,8 @@ struct tail_run {
 };
 
 struct tail_file {
-    char *path; /* first, as above */
-    struct tail_run *run;
+    const char *path; /* file_paths has it */
+    size_t run;       /* number */
     struct event_reader *reader; /* NULL while it cannot be opened */
     int told;                    /* that it cannot be */
     uint64_t damage_lines;
@@ -48,11 +48,10 @@ struct tail {
     size_t path_count;
     int64_t keep; /* -1: all */
     int json, everything, listing_told;
-    struct tail_file **files; /* in the order they were met: of runs by name, of files by name */
-    size_t file_count;
-    struct tail_run **runs;
-    size_t run_count;
-    void *file_tree, *run_tree; /* by name */
+    struct tag_index run_names, file_paths; /* their numbers are places in: */
+    struct tail_run *runs;   /* in the order they were met: first by name, */
+    struct tail_file *files; /* a run's files together */
+    size_t file_count, run_count;
     struct buffer line;
     uint64_t points;
 };
@@ -274,9 +273,9 @@ static int read_file(struct tail *t, struct tail_file *f, struct error *e)
         else if (rc == EVENT_READER_DAMAGE)
             tell_damage(t, f, &damage);
         if (rc == EVENT_READER_EVENT && event.what == EVENT_SUMMARY)
-            rc = take_event(t, f->run, &event, e);
+            rc = take_event(t, &t->runs[f->run], &event, e);
         else
-            rc = rc == EVENT_READER_EVENT && t->everything ? take_other(t, f->run, &event, e) : OK;
+            rc = rc == EVENT_READER_EVENT && t->everything ? take_other(t, &t->runs[f->run], &event, e) : OK;
         if (rc != OK)
             return rc;
     }
@@ -290,40 +289,41 @@ static int read_file(struct tail *t, struct tail_file *f, struct error *e)
     return OK;
 }
 
-static int by_name(const void *a, const void *b)
+static int add_run(struct tail *t, const char *name, int first, size_t *number, struct error *e)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    struct tail_run *runs;
+
+    if ((*number = tag_index_add(&t->run_names, name, strlen(name))) < t->run_count)
+        return OK;
+    if (*number == TAG_INDEX_NONE || !(runs = realloc(t->runs, (t->run_count + 1) * sizeof *runs)))
+        return error_set(e, ERR_NOMEM, "run %s: out of memory", name);
+    t->runs = runs;
+    runs += t->run_count++;
+    *runs = (struct tail_run){ .name = t->run_names.entries[*number].text, .holding = first && t->keep >= 0 };
+    runs->ring_size = runs->holding ? (size_t)t->keep : 0;
+    scalar_run_init(&runs->scalars, SCALAR_VIEW_ALL, 0, 0);
+    return OK;
 }
 
-/* The entry of a tree under that name, which is made, zeroed but for the name, if it is new (*made 1) and put at the
- * end of the list, too. NULL: out of memory. */
-static void *entry(void **tree, const char *name, size_t size, void ***list, size_t *count, int *made)
+static int add_file(struct tail *t, const char *path, size_t run, struct error *e)
 {
-    void **node, **bigger, *item;
+    size_t number = tag_index_add(&t->file_paths, path, strlen(path));
+    struct tail_file *files;
 
-    *made = 0;
-    if ((node = tfind(&name, tree, by_name)))
-        return *node;
-    if (!(bigger = realloc(*list, (*count + 1) * sizeof *bigger)))
-        return NULL;
-    *list = bigger;
-    if (!(item = calloc(1, size)))
-        return NULL;
-    if (!(*(char **)item = strdup(name)) || !tsearch(item, tree, by_name)) {
-        free(*(char **)item);
-        free(item);
-        return NULL;
-    }
-    (*list)[(*count)++] = item;
-    *made = 1;
-    return item;
+    if (number < t->file_count)
+        return OK;
+    if (number == TAG_INDEX_NONE || !(files = realloc(t->files, (t->file_count + 1) * sizeof *files)))
+        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+    t->files = files;
+    files[t->file_count++] = (struct tail_file){ .path = t->file_paths.entries[number].text, .run = run };
+    return OK;
 }
 
 /* Lists the paths: runs and files that are new are added. first: their last points only are wanted. */
 static int look(struct tail *t, int first, struct error *e)
 {
     struct log_directory d;
-    int rc = log_directory_list(&d, t->paths, t->path_count, e), made;
+    int rc = log_directory_list(&d, t->paths, t->path_count, e);
 
     if (rc == ERR_IO && !first) { /* what is known stays, and is asked for again */
         if (!t->listing_told)
@@ -338,27 +338,13 @@ static int look(struct tail *t, int first, struct error *e)
         t->scan->failed = 1;
     }
     for (size_t i = 0; rc == OK && i < d.count; i++) {
-        struct tail_run *run;
+        size_t run;
 
         if (!scan_run_wanted(t->scan, d.runs[i].name))
             continue;
-        run = entry(&t->run_tree, d.runs[i].name, sizeof *run, (void ***)(void *)&t->runs, &t->run_count, &made);
-        if (run && made) {
-            scalar_run_init(&run->scalars, SCALAR_VIEW_ALL, 0, 0);
-            run->holding = first && t->keep >= 0;
-            run->ring_size = run->holding ? (size_t)t->keep : 0;
-        }
-        for (size_t k = 0; run && k < d.runs[i].file_count; k++) {
-            struct tail_file *f = entry(&t->file_tree, d.runs[i].files[k], sizeof *f, (void ***)(void *)&t->files,
-                                        &t->file_count, &made);
-
-            if (!f)
-                run = NULL;
-            else if (made)
-                f->run = run;
-        }
-        if (!run)
-            rc = error_set(e, ERR_NOMEM, "run %s: out of memory", d.runs[i].name);
+        rc = add_run(t, d.runs[i].name, first, &run, e);
+        for (size_t k = 0; rc == OK && k < d.runs[i].file_count; k++)
+            rc = add_file(t, d.runs[i].files[k], run, e);
     }
     log_directory_release(&d);
     return rc;
@@ -369,38 +355,28 @@ static int read_all(struct tail *t, struct error *e)
     int rc = OK;
 
     for (size_t i = 0; rc == OK && i < t->file_count; i++) {
-        struct tail_file *f = t->files[i];
+        struct tail_run *run = &t->runs[t->files[i].run];
 
-        rc = read_file(t, f, e);
+        rc = read_file(t, &t->files[i], e);
         /* The first time, a run's files stand together. */
-        if (rc == OK && f->run->holding && (i + 1 == t->file_count || t->files[i + 1]->run != f->run))
-            rc = print_ring(t, f->run, e);
+        if (rc == OK && run->holding && (i + 1 == t->file_count || t->files[i + 1].run != t->files[i].run))
+            rc = print_ring(t, run, e);
     }
     return rc;
 }
 
-static void nothing(void *node)
-{
-    (void)node; /* the lists free what the trees hold */
-}
-
 static void release(struct tail *t)
 {
-    tdestroy(t->file_tree, nothing);
-    tdestroy(t->run_tree, nothing);
-    for (size_t i = 0; i < t->file_count; i++) {
-        event_reader_close(t->files[i]->reader);
-        free(t->files[i]->path);
-        free(t->files[i]);
-    }
+    for (size_t i = 0; i < t->file_count; i++)
+        event_reader_close(t->files[i].reader);
     for (size_t i = 0; i < t->run_count; i++) {
-        scalar_run_release(&t->runs[i]->scalars);
-        forget_ring(t->runs[i]);
-        free(t->runs[i]->name);
-        free(t->runs[i]);
+        scalar_run_release(&t->runs[i].scalars);
+        forget_ring(&t->runs[i]);
     }
     free(t->files);
     free(t->runs);
+    tag_index_release(&t->file_paths);
+    tag_index_release(&t->run_names);
     buffer_release(&t->line);
 }
 
@@ -484,7 +460,7 @@ int command_tail(int argc, char **argv)
     if (rc == OK && following)
         rc = follow(&t, interval, idle, &e);
     for (size_t i = 0; i < t.file_count; i++)
-        s.failed |= !following && t.files[i]->told;
+        s.failed |= !following && t.files[i].told;
     count = rc == OK ? scan_status(&s, t.points > 0 || t.keep == 0) : scan_fail(&s, &e);
     release(&t);
     return count;
