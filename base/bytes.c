@@ -1,5 +1,13 @@
 #include "base/bytes.h"
 
+int bytes_compare(const void *a, size_t a_length, const void *b, size_t b_length)
+{
+    size_t both = a_length < b_length ? a_length : b_length;
+    int c = both ? memcmp(a, b, both) : 0;
+
+    return c ? c : (a_length > b_length) - (a_length < b_length);
+}
+
 int put_varint(void *p, uint64_t v)
 {
     uint8_t *b = p;

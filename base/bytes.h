@@ -80,6 +80,9 @@ static inline double bits_double(uint64_t u)
 /* The value of an IEEE half (binary16), exactly. */
 double half_double(uint16_t half);
 
+/* Below, at or above 0 as a comes before, is, or comes behind b: byte by byte, and a beginning before what goes on. */
+int bytes_compare(const void *a, size_t a_length, const void *b, size_t b_length);
+
 /* Protobuf/LEB128 varints, 1 to 10 bytes. put: p holds 10 bytes; returns the number written.
  * get: returns the number of bytes read, 0 when n bytes end inside the varint, -1 when it is longer than 10 bytes
  * or does not fit into 64 bits. */

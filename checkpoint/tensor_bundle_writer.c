@@ -8,6 +8,7 @@
 #include "checkpoint/tensor_bundle.h"
 
 #include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "checkpoint/bundle_entry.h"
@@ -450,10 +451,8 @@ int tensor_bundle_writer_add_slice(struct tensor_bundle_writer *w, const char *n
 static int compare_items(const void *a, const void *b)
 {
     const struct buffer *x = &(*(struct item *const *)a)->key, *y = &(*(struct item *const *)b)->key;
-    size_t both = x->length < y->length ? x->length : y->length;
-    int compared = memcmp(x->data, y->data, both);
 
-    return compared ? compared : (x->length > y->length) - (x->length < y->length);
+    return bytes_compare(x->data, x->length, y->data, y->length);
 }
 
 /* Appends the entry's bytes; a partitioned variable gets its slices from what was gathered. */

@@ -1,5 +1,6 @@
 #include "eventlog/scalar_series.h"
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
 
 #include <math.h>
@@ -307,10 +308,8 @@ void scalar_run_finish(struct scalar_run *r)
 static int by_tag(const void *a, const void *b)
 {
     const struct scalar_series *x = a, *y = b;
-    size_t n = x->tag_length < y->tag_length ? x->tag_length : y->tag_length;
-    int c = memcmp(x->tag, y->tag, n);
 
-    return c ? c : (x->tag_length > y->tag_length) - (x->tag_length < y->tag_length);
+    return bytes_compare(x->tag, x->tag_length, y->tag, y->tag_length);
 }
 
 void scalar_run_sort(struct scalar_run *r)

@@ -1,5 +1,6 @@
 #include "checkpoint/tool/source.h"
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "checkpoint/bundle_entry.h"
 #include "checkpoint/checkpoint_directory.h"
@@ -63,10 +64,8 @@ static int open_bundle(struct source *s, struct error *e)
 static int compare_names(const void *a, const void *b)
 {
     const struct source_tensor *x = a, *y = b;
-    size_t both = x->name_length < y->name_length ? x->name_length : y->name_length;
-    int compared = memcmp(x->name, y->name, both);
 
-    return compared ? compared : (x->name_length > y->name_length) - (x->name_length < y->name_length);
+    return bytes_compare(x->name, x->name_length, y->name, y->name_length);
 }
 
 const struct source_tensor *source_find(const struct source *s, const char *name, size_t length)

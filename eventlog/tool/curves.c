@@ -1,5 +1,7 @@
 #include "eventlog/tool/curves.h"
 
+#include "base/bytes.h"
+
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
@@ -69,10 +71,8 @@ int curves_read(struct curves *w, enum scalar_view view, int by_step, struct err
 static int by_text(const void *a, const void *b)
 {
     const struct curves_tag *x = a, *y = b;
-    size_t n = x->length < y->length ? x->length : y->length;
-    int c = memcmp(x->text, y->text, n);
 
-    return c ? c : (x->length > y->length) - (x->length < y->length);
+    return bytes_compare(x->text, x->length, y->text, y->length);
 }
 
 /* The tags to be shown: with --tag all that match, else those that all runs have, else all. */

@@ -4,6 +4,7 @@
  */
 #include "eventlog/tool/export.h"
 
+#include "base/bytes.h"
 #include "base/number.h"
 #include "eventlog/eventlog.h"
 
@@ -69,10 +70,8 @@ static int parse_operations(struct table *t, const char *list, struct error *e)
 static int by_tag(const void *a, const void *b)
 {
     const struct column *x = a, *y = b;
-    size_t n = x->length < y->length ? x->length : y->length;
-    int c = memcmp(x->tag, y->tag, n);
 
-    return c ? c : (x->length > y->length) - (x->length < y->length);
+    return bytes_compare(x->tag, x->length, y->tag, y->length);
 }
 
 static int by_number(const void *a, const void *b)

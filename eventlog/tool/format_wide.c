@@ -2,6 +2,7 @@
  * memory by then. */
 #include "eventlog/tool/export.h"
 
+#include "base/bytes.h"
 #include "base/number.h"
 
 #include <math.h>
@@ -21,10 +22,8 @@ struct cursor { /* of one column within a run; series NULL: the run has no such 
 static int by_tag(const void *a, const void *b)
 {
     const struct column *x = a, *y = b;
-    size_t n = x->length < y->length ? x->length : y->length;
-    int c = memcmp(x->tag, y->tag, n);
 
-    return c ? c : (x->length > y->length) - (x->length < y->length);
+    return bytes_compare(x->tag, x->length, y->tag, y->length);
 }
 
 static int by_number(const void *a, const void *b)

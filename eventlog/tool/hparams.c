@@ -1,4 +1,5 @@
 /* eventlog hparams: the hyperparameters of the runs that are sessions. */
+#include "base/bytes.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "eventlog/summary_metadata.h"
@@ -46,10 +47,8 @@ struct work {
 static int by_name(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    size_t n = x->name_length < y->name_length ? x->name_length : y->name_length;
-    int c = memcmp(x->name, y->name, n);
 
-    return c ? c : (x->name_length > y->name_length) - (x->name_length < y->name_length);
+    return bytes_compare(x->name, x->name_length, y->name, y->name_length);
 }
 
 static char *copy(const struct span *s)

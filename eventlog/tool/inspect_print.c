@@ -2,6 +2,7 @@
 #include "eventlog/tool/inspect.h"
 
 #include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/json.h"
 
@@ -49,10 +50,8 @@ struct sorted {
 static int by_tag(const void *a, const void *b)
 {
     const struct scalar_series *x = ((const struct sorted *)a)->series, *y = ((const struct sorted *)b)->series;
-    size_t n = x->tag_length < y->tag_length ? x->tag_length : y->tag_length;
-    int c = memcmp(x->tag, y->tag, n);
 
-    return c ? c : (x->tag_length > y->tag_length) - (x->tag_length < y->tag_length);
+    return bytes_compare(x->tag, x->tag_length, y->tag, y->tag_length);
 }
 
 /* The series that are asked for; NULL without memory. */

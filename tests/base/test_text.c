@@ -76,6 +76,19 @@ static void test_varints(void **state)
     assert_int_equal(get_varint("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 11, &v), -1);
 }
 
+static void test_order_of_bytes(void **state)
+{
+    (void)state;
+    assert_true(bytes_compare("a", 1, "b", 1) < 0);
+    assert_true(bytes_compare("b", 1, "ab", 2) > 0);
+    assert_true(bytes_compare("a", 1, "ab", 2) < 0);
+    assert_true(bytes_compare("a\0b", 3, "a\0a", 3) > 0);
+    assert_true(bytes_compare("\xff", 1, "a", 1) > 0);
+    assert_true(bytes_compare(NULL, 0, "a", 1) < 0);
+    assert_int_equal(bytes_compare("ab", 2, "abc", 2), 0);
+    assert_int_equal(bytes_compare(NULL, 0, NULL, 0), 0);
+}
+
 static void test_utf8_and_json(void **state)
 {
     static const struct { const char *text, *json, *ascii; } cases[] = {
@@ -161,7 +174,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_buffer),  cmocka_unit_test(test_arena),   cmocka_unit_test(test_varints),
-        cmocka_unit_test(test_utf8_and_json), cmocka_unit_test(test_options),
+        cmocka_unit_test(test_order_of_bytes), cmocka_unit_test(test_utf8_and_json),
+        cmocka_unit_test(test_options),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
