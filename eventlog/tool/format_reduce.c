@@ -2,11 +2,9 @@
  * reduce: several runs into one: per tag and step the mean and other figures over the runs that have it, as a table
  * with two header lines for pandas' read_csv(header=[0, 1], index_col=0), or as event files.
  */
-#include "eventlog/tool/export.h"
-
-#include "base/bytes.h"
 #include "base/number.h"
 #include "eventlog/eventlog.h"
+#include "eventlog/tool/export_columns.h"
 
 #include <limits.h>
 #include <math.h>
@@ -27,7 +25,7 @@ struct result { /* of a tag at one step */
 
 struct column { /* of a tag */
     const char *tag;
-    size_t length, number;              /* number: of its first appearance */
+    size_t length;
     const struct scalar_series **series; /* per run, NULL where the run has no such tag */
     size_t runs;                        /* that have it */
     struct result *results;             /* by step */
@@ -67,79 +65,45 @@ static int parse_operations(struct table *t, const char *list, struct error *e)
 
 /* ---- tags ------------------------------------------------------------------------------------------------------ */
 
-static int by_tag(const void *a, const void *b)
-{
-    const struct column *x = a, *y = b;
-
-    return bytes_compare(x->tag, x->length, y->tag, y->length);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const struct column *x = a, *y = b;
-
-    return (x->number > y->number) - (x->number < y->number);
-}
-
 /* A column a tag with points, in the order asked for, with its series of each run. */
-static int find_columns(struct table *t, const struct export *x, struct export_run **runs, size_t count,
+static int find_columns(struct table *t, const struct export *x, const struct export_run *runs, size_t count,
                         struct error *e)
 {
-    size_t n = 0, kept = 0;
+    struct export_columns all;
+    int rc = export_columns_find(&all, x, runs, count, e);
 
-    for (size_t i = 0; i < count; i++)
-        n += runs[i]->scalars.count;
-    if (!(t->columns = calloc(n + 1, sizeof *t->columns)))
-        return error_set(e, ERR_NOMEM, "out of memory for %zu columns", n);
-    n = 0;
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < runs[i]->scalars.count; k++) {
-            const struct scalar_series *s = &runs[i]->scalars.series[k];
+    if (rc == OK && !(t->columns = calloc(all.tags.count + 1, sizeof *t->columns)))
+        rc = error_set(e, ERR_NOMEM, "out of memory for %zu columns", all.tags.count);
+    for (; rc == OK && t->count < all.tags.count; t->count++)
+        if (!(t->columns[t->count].series = calloc(count + 1, sizeof *t->columns->series)))
+            rc = error_set(e, ERR_NOMEM, "out of memory for %zu runs", count);
+    for (size_t i = 0; rc == OK && i < count; i++)
+        for (size_t k = 0; k < runs[i].scalars.count; k++) {
+            const struct scalar_series *s = &runs[i].scalars.series[k];
+            struct column *c = s->count ? &t->columns[export_columns_place(&all, s)] : NULL;
 
-            if (s->count) {
-                t->columns[n] = (struct column){ .tag = s->tag, .length = s->tag_length, .number = n };
-                n++;
-            }
+            if (!c)
+                continue;
+            c->tag = s->tag;
+            c->length = s->tag_length;
+            c->series[i] = s;
+            c->runs++;
         }
-    qsort(t->columns, n, sizeof *t->columns, by_tag);
-    for (size_t i = 0; i < n; i++)
-        if (kept && !by_tag(&t->columns[kept - 1], &t->columns[i])) {
-            if (t->columns[i].number < t->columns[kept - 1].number)
-                t->columns[kept - 1].number = t->columns[i].number;
-        } else {
-            t->columns[kept++] = t->columns[i];
-        }
-    t->count = kept;
-    for (size_t c = 0; c < kept; c++)
-        if (!(t->columns[c].series = calloc(count + 1, sizeof *t->columns[c].series)))
-            return error_set(e, ERR_NOMEM, "out of memory for %zu runs", count);
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < runs[i]->scalars.count; k++) {
-            const struct scalar_series *s = &runs[i]->scalars.series[k];
-            const struct column key = { .tag = s->tag, .length = s->tag_length };
-            struct column *c = s->count ? bsearch(&key, t->columns, kept, sizeof key, by_tag) : NULL;
-
-            if (c) {
-                c->series[i] = s;
-                c->runs++;
-            }
-        }
-    if (!strcmp(x->options->columns, "first"))
-        qsort(t->columns, kept, sizeof *t->columns, by_number);
-    return OK;
+    export_columns_release(&all);
+    return rc;
 }
 
-static int check_tags(const struct table *t, struct export_run **runs, size_t count, struct error *e)
+static int check_tags(const struct table *t, const struct export_run *runs, size_t count, struct error *e)
 {
     struct buffer missing = BUFFER_EMPTY;
     size_t lacking = 0;
     int rc;
 
     for (size_t c = 0; c < t->count; c++)
-        for (size_t i = 0; i < count && t->columns[c].runs < count; i++)
-            if (!t->columns[c].series[i] && lacking++ < 5)
+        for (size_t i = 0; i < count; i++) /* a root with hyperparameters alone is no run of these */
+            if (!t->columns[c].series[i] && runs[i].scalars.numbered && lacking++ < 5)
                 buffer_format(&missing, "%s'%s' in run %s", missing.length ? ", " : "", t->columns[c].tag,
-                              runs[i]->name);
+                              runs[i].name);
     if (!lacking)
         return OK;
     rc = error_set(e, ERR_ARG, "tags that some runs lack: %.300s%s; --lax-tags goes on", buffer_text(&missing),
@@ -218,8 +182,8 @@ static struct result *add_result(struct column *c, int64_t step)
     return &c->results[c->count++];
 }
 
-static int reduce_column(struct export *x, struct table *t, struct column *c, struct export_run **runs, size_t count,
-                         struct error *e)
+static int reduce_column(struct export *x, struct table *t, struct column *c, const struct export_run *runs,
+                         size_t count, struct error *e)
 {
     size_t wanted = x->options->min_runs ? (size_t)x->options->min_runs : c->runs;
 
@@ -248,7 +212,7 @@ static int reduce_column(struct export *x, struct table *t, struct column *c, st
             t->next[i] = next;
             if (next == first)
                 continue;
-            if (one_value(x, runs[i]->name, s, first, next, &t->values[n], e) != OK)
+            if (one_value(x, runs[i].name, s, first, next, &t->values[n], e) != OK)
                 return ERR_ARG;
             x->points += next - first;
             have++;
@@ -287,6 +251,7 @@ static int write_table(struct export *x, struct table *t, struct output *out, st
     struct buffer line = BUFFER_EMPTY;
     char text[NUMBER_TEXT_MAX];
     int64_t step = 0;
+    int good;
 
     for (int row = 0; row < 3; row++) {
         buffer_append_text(&line, row == 2 ? "step" : "");
@@ -322,10 +287,9 @@ static int write_table(struct export *x, struct table *t, struct output *out, st
             t->columns[c].next += t->columns[c].next < t->columns[c].count &&
                                   t->columns[c].results[t->columns[c].next].step == step;
     }
-    if (!buffer_ok(&line))
-        return error_set(e, ERR_NOMEM, "out of memory for a row of %zu columns", t->count);
+    good = buffer_ok(&line);
     buffer_release(&line);
-    return OK;
+    return good ? OK : error_set(e, ERR_NOMEM, "out of memory for a row of %zu columns", t->count);
 }
 
 /* DIR/ for "mean" is the run DIR-mean/. */
@@ -399,28 +363,22 @@ static void release(struct table *t)
 static int runs(struct export *x, struct export_run *list, size_t count, struct error *e)
 {
     struct table t = { .count = 0 };
-    struct export_run **with = malloc((count + 1) * sizeof *with);
-    size_t n = 0;
     int rc = parse_operations(&t, x->options->ops, e);
 
-    for (size_t i = 0; with && i < count; i++)
-        if (list[i].scalars.numbered) /* a root with hyperparameters alone is no run of these */
-            with[n++] = &list[i];
-    t.values = malloc((n + 1) * sizeof *t.values);
-    t.sorted = malloc((n + 1) * sizeof *t.sorted);
-    t.next = malloc((n + 1) * sizeof *t.next);
-    if (rc == OK && (!with || !t.values || !t.sorted || !t.next))
+    t.values = malloc((count + 1) * sizeof *t.values);
+    t.sorted = malloc((count + 1) * sizeof *t.sorted);
+    t.next = malloc((count + 1) * sizeof *t.next);
+    if (rc == OK && (!t.values || !t.sorted || !t.next))
         rc = error_set(e, ERR_NOMEM, "out of memory for %zu runs", count);
     if (rc == OK)
-        rc = find_columns(&t, x, with, n, e);
+        rc = find_columns(&t, x, list, count, e);
     if (rc == OK && !x->options->lax_tags)
-        rc = check_tags(&t, with, n, e);
+        rc = check_tags(&t, list, count, e);
     for (size_t c = 0; c < t.count && rc == OK; c++)
-        rc = reduce_column(x, &t, &t.columns[c], with, n, e);
+        rc = reduce_column(x, &t, &t.columns[c], list, count, e);
     if (rc == OK && !x->failed)
         rc = write_all(x, &t, e);
     release(&t);
-    free(with);
     return rc;
 }
 

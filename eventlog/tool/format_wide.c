@@ -1,68 +1,18 @@
 /* wide: one row a run and step, one column a tag. The header needs all tags before the first row, so all points are in
  * memory by then. */
-#include "eventlog/tool/export.h"
-
-#include "base/bytes.h"
 #include "base/number.h"
+#include "eventlog/tool/export_columns.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct column {
-    const char *tag;
-    size_t length, number; /* number: of its first appearance */
-};
 
 struct cursor { /* of one column within a run; series NULL: the run has no such tag */
     const struct scalar_series *series;
     size_t next;
 };
 
-static int by_tag(const void *a, const void *b)
-{
-    const struct column *x = a, *y = b;
-
-    return bytes_compare(x->tag, x->length, y->tag, y->length);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const struct column *x = a, *y = b;
-
-    return (x->number > y->number) - (x->number < y->number);
-}
-
-/* All tags with points, once each, in the order asked for. */
-static struct column *columns_of(const struct export *x, const struct export_run *runs, size_t count, size_t *columns)
-{
-    struct column *list;
-    size_t n = 0, kept = 0;
-
-    for (size_t i = 0; i < count; i++)
-        n += runs[i].scalars.count;
-    if (!(list = malloc((n ? n : 1) * sizeof *list)))
-        return NULL;
-    n = 0;
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < runs[i].scalars.count; k++)
-            if (runs[i].scalars.series[k].count) {
-                list[n] = (struct column){ runs[i].scalars.series[k].tag, runs[i].scalars.series[k].tag_length, n };
-                n++;
-            }
-    qsort(list, n, sizeof *list, by_tag); /* equal tags: any order, so the earliest number is looked for below */
-    for (size_t i = 0; i < n; i++)
-        if (kept && !by_tag(&list[kept - 1], &list[i]))
-            list[kept - 1].number = list[i].number < list[kept - 1].number ? list[i].number : list[kept - 1].number;
-        else
-            list[kept++] = list[i];
-    if (!strcmp(x->options->columns, "first"))
-        qsort(list, kept, sizeof *list, by_number);
-    *columns = kept;
-    return list;
-}
-
-static void header(struct export *x, const struct column *columns, size_t count)
+static void header(struct export *x, const struct export_columns *columns)
 {
     static const char *const taken[] = { "run", "step", "wall_time" };
     struct buffer line = BUFFER_EMPTY;
@@ -77,13 +27,14 @@ static void header(struct export *x, const struct column *columns, size_t count)
         buffer_append_byte(&line, between);
         buffer_append_text(&line, "wall_time");
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < columns->tags.count; i++) {
+        const struct tag_index_entry *tag = columns->order[i];
         struct buffer name = BUFFER_EMPTY;
 
         for (size_t k = 0; k < 3; k++)
-            if (columns[i].length == strlen(taken[k]) && !memcmp(columns[i].tag, taken[k], columns[i].length))
+            if (tag->length == strlen(taken[k]) && !memcmp(tag->text, taken[k], tag->length))
                 buffer_append_text(&name, "tag:");
-        buffer_append(&name, columns[i].tag, columns[i].length);
+        buffer_append(&name, tag->text, tag->length);
         buffer_append_byte(&line, between);
         export_field(x, &line, buffer_text(&name), name.length);
         buffer_release(&name);
@@ -154,16 +105,13 @@ static int row(struct export *x, const char *run, int64_t step, struct cursor *c
     return OK;
 }
 
-static void find_cursors(const struct scalar_run *run, const struct column *columns, size_t count,
-                         struct cursor *cursors)
+static void find_cursors(const struct scalar_run *run, const struct export_columns *columns, struct cursor *cursors)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < columns->tags.count; i++)
         cursors[i] = (struct cursor){ NULL, 0 };
-        for (size_t k = 0; k < run->count; k++)
-            if (run->series[k].tag_length == columns[i].length &&
-                !memcmp(run->series[k].tag, columns[i].tag, columns[i].length))
-                cursors[i].series = &run->series[k];
-    }
+    for (size_t i = 0; i < run->count; i++)
+        if (run->series[i].count)
+            cursors[export_columns_place(columns, &run->series[i])].series = &run->series[i];
 }
 
 /* 1 and the smallest step that any column still has. */
@@ -185,25 +133,25 @@ static int next_step(const struct cursor *cursors, size_t count, int64_t *step)
 
 static int wide_runs(struct export *x, struct export_run *runs, size_t count, struct error *e)
 {
+    struct export_columns columns;
     struct buffer line = BUFFER_EMPTY;
-    size_t n = 0;
-    struct column *columns = columns_of(x, runs, count, &n);
-    struct cursor *cursors = malloc((n ? n : 1) * sizeof *cursors);
-    int rc = OK;
+    struct cursor *cursors = NULL;
+    int rc = export_columns_find(&columns, x, runs, count, e);
+    size_t n = columns.tags.count;
 
-    if (!columns || !cursors)
+    if (rc == OK && !(cursors = malloc((n + 1) * sizeof *cursors)))
         rc = error_set(e, ERR_NOMEM, "out of memory for %zu columns", n);
-    else
-        header(x, columns, n);
+    if (rc == OK)
+        header(x, &columns);
     for (size_t i = 0; i < count && rc == OK; i++) {
         int64_t step = 0;
 
-        find_cursors(&runs[i].scalars, columns, n, cursors);
+        find_cursors(&runs[i].scalars, &columns, cursors);
         while (rc == OK && next_step(cursors, n, &step))
             rc = row(x, runs[i].name, step, cursors, n, &line, e);
     }
     buffer_release(&line);
-    free(columns);
+    export_columns_release(&columns);
     free(cursors);
     return rc;
 }

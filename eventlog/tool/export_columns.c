@@ -1,0 +1,48 @@
+#include "eventlog/tool/export_columns.h"
+
+#include "base/bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int by_name(const void *a, const void *b)
+{
+    const struct tag_index_entry *x = *(const struct tag_index_entry *const *)a;
+    const struct tag_index_entry *y = *(const struct tag_index_entry *const *)b;
+
+    return bytes_compare(x->text, x->length, y->text, y->length);
+}
+
+int export_columns_find(struct export_columns *c, const struct export *x, const struct export_run *runs, size_t count,
+                        struct error *e)
+{
+    memset(c, 0, sizeof *c);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < runs[i].scalars.count; k++) {
+            const struct scalar_series *s = &runs[i].scalars.series[k];
+
+            if (s->count && tag_index_add(&c->tags, s->tag, s->tag_length) == TAG_INDEX_NONE)
+                return error_set(e, ERR_NOMEM, "out of memory for %zu columns", c->tags.count + 1);
+        }
+    if (!(c->order = malloc((c->tags.count + 1) * sizeof *c->order)))
+        return error_set(e, ERR_NOMEM, "out of memory for %zu columns", c->tags.count);
+    for (size_t i = 0; i < c->tags.count; i++)
+        c->order[i] = &c->tags.entries[i];
+    if (strcmp(x->options->columns, "first") != 0)
+        qsort(c->order, c->tags.count, sizeof *c->order, by_name);
+    for (size_t i = 0; i < c->tags.count; i++)
+        c->tags.entries[c->order[i] - c->tags.entries].value = i;
+    return OK;
+}
+
+void export_columns_release(struct export_columns *c)
+{
+    tag_index_release(&c->tags);
+    free(c->order);
+    c->order = NULL;
+}
+
+size_t export_columns_place(const struct export_columns *c, const struct scalar_series *s)
+{
+    return c->tags.entries[tag_index_find(&c->tags, s->tag, s->tag_length)].value;
+}
