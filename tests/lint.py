@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the sources to the house rules: who may include whom, headers that compile alone, lines and files in bounds.
+"""Holds the sources to the house rules: who may include whom, headers that compile alone, lines, functions and
+files in bounds.
 
 usage: lint.py [--cc CC]      run from the root of the checkout; prints one line a finding, exit 1 if there is one
 """
@@ -38,7 +39,7 @@ LIBRARIES = {
     "png.h": ["eventlog/"],
     "sqlite3.h": ["eventlog/tool/"],
 }
-LINE, FILE_LINES = 120, 900
+LINE, FUNCTION_LINES, FILE_LINES = 120, 80, 800
 
 
 def includes(path):
@@ -74,7 +75,14 @@ def check_text(path, findings):
     lines = path.read_text().splitlines()
     if len(lines) > FILE_LINES:
         findings.append(f"{path}: {len(lines)} lines; is there a seam?")
+    begin = None
     for number, line in enumerate(lines, 1):
+        if line == "{":
+            begin = number
+        elif line == "}" and begin:
+            if number - begin - 1 > FUNCTION_LINES:
+                findings.append(f"{path}:{begin}: function of {number - begin - 1} lines; is there a seam?")
+            begin = None
         if len(line) > LINE:
             findings.append(f"{path}:{number}: line of {len(line)} columns")
         if "\t" in line or line != line.rstrip():
