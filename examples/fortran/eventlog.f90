@@ -4,8 +4,9 @@
 !       $(pkg-config --libs eventlog)
 !
 ! Where `status` is given it is 0, or one of the negative EVENTLOG_ERROR_ codes of eventlog.h, with a sentence in
-! `message`; where it is not, an error ends the program with that sentence. `step` has 32 or 64 bits. `wall_time` is in
-! seconds since 1970; without it the time of the call is taken. One writer is for one thread at a time.
+! `message`; where it is not, an error ends the program with that sentence. `step` is a default integer, with scalars
+! also one of 64 bits. `wall_time` is in seconds since 1970; without it the time of the call is taken. One writer is for
+! one thread at a time.
 module eventlog
     use, intrinsic :: iso_c_binding
     use, intrinsic :: iso_fortran_env, only: error_unit, int32, int64, real32, real64

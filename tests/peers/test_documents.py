@@ -144,6 +144,32 @@ def test_keys_of_json_are_in_the_page(documents, command, tmp_path):
     assert not missing
 
 
+# What the texts say of other programs' options.
+FOREIGN = {"cflags", "libs", "static", "variable", "logdir", "load_fast", "samples_per_plugin", "reload_interval", "open"}
+
+
+def options_in(text):
+    return set(re.findall(r"(?<![\w-])--([a-z][\w-]*)", text))
+
+
+def test_texts_name_options_that_are_there(described):
+    known = {name: {x["name"] for x in o["options"] if x["kind"] != "heading"} | {"help", "version"}
+             for name, o in described.items()}
+    every = set().union(*known.values(), FOREIGN)
+    texts = {p: p.read_text() for p in (ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "examples/README.md",
+                                        *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/man").iterdir())}
+    assert len(texts) > 15
+    for path, text in texts.items():
+        assert not options_in(text) - every, path
+    commands = re.findall(r"^(?:mpirun -n 4 )?build/bin/(\w+)(?: +([a-z][\w-]*))?(.*)$",
+                          texts[ROOT / "README.md"].replace("\\\n", " "), re.M)
+    assert len(commands) > 20
+    for program, command, rest in commands:
+        name = f"{program}-{command}" if f"{program}-{command}" in known else program
+        assert name != program or program in ("trainer", "evaluator"), f"{program} has no command {command}"
+        assert not options_in(rest.split("#")[0]) - known[name], (name, rest)
+
+
 # ---- completion -------------------------------------------------------------------------------------------------------
 
 def complete(program, line, directory):
