@@ -16,11 +16,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_whole(const struct buffer *b)
 {
+    const uint8_t *data = (const uint8_t *)buffer_text(b);
     struct record_parser p;
     struct record r;
 
     record_parser_init(&p, 0, 0);
-    while (record_next(&p, (const uint8_t *)b->data + p.position, b->length - p.position, b->length, &r) == RECORD_DATA)
+    while (record_next(&p, data + p.position, b->length - p.position, b->length, &r) == RECORD_DATA)
         ;
     if (p.offset != b->length)
         abort();
@@ -46,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         buffer_append(&before, sealed ? record : record + RECORD_HEADER, n + (sealed ? RECORD_OVERHEAD : 0));
         i += n;
     }
-    if (!(f = fopen(path, "wb")) || fwrite(before.data, 1, before.length, f) != before.length || fclose(f) != 0)
+    if (!(f = fopen(path, "wb")) || fwrite(buffer_text(&before), 1, before.length, f) != before.length ||
+        fclose(f) != 0)
         abort();
     rc = event_resume_open(&io_real, path, &fd, &end, &cut, NULL);
     if (file_read(path, 1 << 30, &after, NULL) != OK)
