@@ -224,18 +224,15 @@ lint:
 
 # Every parser under libFuzzer (clang), SECONDS each, with objects of its own. A crash leaves its input in build/.
 $(call lib,eventlog-tool): $(filter-out %/main.o,$(call objects,$(TOOL_C)))
-$(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(call lib,evaluator) $(call lib,eventlog-tool) $(NEEDS_eventlog) \
-                      $(call lib,checkpoint) $(call lib,dataset)
+HARNESS_NEEDS  = $(call lib,evaluator) $(call lib,eventlog-tool) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,dataset) \
+                 $(call lib,proto) $(NEEDS_base)
+HARNESS_SYSTEM = $(SYSTEM_eventlog) $(SYSTEM_checkpoint) $(SQLITE_LIBS)
+$(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(HARNESS_NEEDS)
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< $(call lib,evaluator) $(call lib,eventlog-tool) \
-	    $(call lib,eventlog) $(call lib,checkpoint) $(call lib,dataset) $(call lib,proto) $(NEEDS_base) \
-	    $(SYSTEM_eventlog) $(SYSTEM_checkpoint) $(SQLITE_LIBS)
-$(REPLAYS): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(call lib,evaluator) \
-            $(call lib,eventlog-tool) $(NEEDS_eventlog) $(call lib,checkpoint) $(call lib,dataset)
+	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ $(HARNESS_SYSTEM)
+$(REPLAYS): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(HARNESS_NEEDS)
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(call lib,evaluator) $(call lib,eventlog-tool) $(call lib,eventlog) \
-	    $(call lib,checkpoint) $(call lib,dataset) $(call lib,proto) $(NEEDS_base) $(SYSTEM_eventlog) \
-	    $(SYSTEM_checkpoint) $(SQLITE_LIBS)
+	$(Q)$(LINK) -o $@ $^ $(HARNESS_SYSTEM)
 fuzzers: $(FUZZ)
 fuzz:
 	@sh tests/install_packages.sh clang libclang-rt-14-dev
