@@ -96,7 +96,9 @@ def tensorboard_events(run):
     for path in sorted(run.glob("events.out.tfevents.*")):
         for event in loader.EventFileLoader(str(path)).Load():
             for value in event.summary.value:
-                yield value.tag, event.step, float(tensor_util.make_ndarray(value.tensor)), event.wall_time
+                array = tensor_util.make_ndarray(value.tensor)
+                if array.ndim == 0 and array.dtype.kind == "f":  # a scalar; texts, pictures and curves are none
+                    yield value.tag, event.step, float(array), event.wall_time
 
 
 def points(run):
