@@ -65,6 +65,53 @@ time_t time(time_t *out)
 }
 """
 
+# A file system that turns read-only under a program that has files open on it, as one does after an error of its disk; a
+# remount is refused then. While READ_ONLY_WHILE exists, whatever would change something beneath READ_ONLY_UNDER fails.
+READ_ONLY = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+static int beneath(const char *path)
+{
+    const char *where = getenv("READ_ONLY_UNDER");
+    return !strncmp(path, where, strlen(where)) && access(getenv("READ_ONLY_WHILE"), F_OK) == 0 ? (errno = EROFS) : 0;
+}
+static int held(int fd)
+{
+    char name[64], path[4096] = "";
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    return readlink(name, path, sizeof path - 1) > 0 && beneath(path);
+}
+static int opens(const char *path, int flags)
+{
+    return (flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) && beneath(path);
+}
+int open(const char *path, int flags, ...)
+{
+    va_list list;
+    int mode;
+    va_start(list, flags);
+    mode = flags & O_CREAT ? va_arg(list, int) : 0;
+    va_end(list);
+    return opens(path, flags) ? -1 : NEXT(open)(path, flags, mode);
+}
+ssize_t write(int fd, const void *data, size_t n) { return held(fd) ? -1 : NEXT(write)(fd, data, n); }
+ssize_t pwrite(int fd, const void *data, size_t n, off_t at) { return held(fd) ? -1 : NEXT(pwrite)(fd, data, n, at); }
+int fsync(int fd) { return held(fd) ? -1 : NEXT(fsync)(fd); }
+int fdatasync(int fd) { return held(fd) ? -1 : NEXT(fdatasync)(fd); }
+int ftruncate(int fd, off_t size) { return held(fd) ? -1 : NEXT(ftruncate)(fd, size); }
+int rename(const char *from, const char *to) { return beneath(to) ? -1 : NEXT(rename)(from, to); }
+int mkdir(const char *path, mode_t mode) { return beneath(path) ? -1 : NEXT(mkdir)(path, mode); }
+int unlink(const char *path) { return beneath(path) ? -1 : NEXT(unlink)(path); }
+"""
+
 
 def make_layers(directory, stack, *names):
     """Directories for an overlay, on a tmpfs of their own: where the tests run may itself be one."""
@@ -304,10 +351,49 @@ def test_disk_full_from_the_start_and_in_between(tmp_path):
         assert [p[0] for p in points(small)["precision"]] == list(range(100, 2001, 100))
 
 
+def interposed(directory, name, source, **variables):
+    """The environment in which a program calls these functions instead of the C library's."""
+    (directory / f"{name}.c").write_text(source)
+    library = directory / f"{name}.so"
+    subprocess.run([os.environ.get("CC_FOR_TESTS", "cc"), "-shared", "-fPIC", "-o", library, directory / f"{name}.c",
+                    "-ldl"], check=True)
+    return {**os.environ, "LD_PRELOAD": str(library), **{key: str(value) for key, value in variables.items()}}
+
+
+def test_turns_read_only_while_it_works(tmp_path):
+    """Service check 11: it says so, loses nothing, goes on when it may write again; or is ended, and a new one goes on."""
+    turned = tmp_path / "turned"
+    environment = interposed(tmp_path, "read_only", READ_ONLY, READ_ONLY_WHILE=turned, READ_ONLY_UNDER=tmp_path / "eval")
+    written = 300
+    with Evaluator(tmp_path, "--forever", "--keep-best", env=environment) as evaluator:
+        follows(tmp_path, evaluator, count=3)
+        for _ in range(3):
+            told = evaluator.said().count("Read-only file system; trying again every")
+            turned.touch()
+            write(tmp_path, "--first", written + 100, "--last", written + 300)
+            wait_for(lambda: evaluator.said().count("Read-only file system; trying again every") > told, "word of it")
+            assert evaluator.process.poll() is None and len(ledger(tmp_path)) == written // 100
+            turned.unlink()
+            written += 300
+            wait_for(lambda: len(ledger(tmp_path)) == written // 100, "it to go on")
+        told = evaluator.said().count("Read-only file system; trying again every")
+        turned.touch()
+        write(tmp_path, "--first", written + 100, "--last", written + 300)
+        wait_for(lambda: evaluator.said().count("Read-only file system; trying again every") > told, "word of it")
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(1)
+    turned.unlink()
+    with Evaluator(tmp_path, "--once") as evaluator:
+        evaluator.ends(0)
+    records = ledger(tmp_path)
+    assert steps(records) == list(range(100, written + 400, 100)) and len(records) == len(steps(records))
+    shown = points(tmp_path / "eval")
+    assert sorted({p[0] for p in shown["precision"]}) == steps(records)
+
+
 @needs_root
-def test_read_only_while_it_works(tmp_path):
+def test_read_only_from_the_start(tmp_path):
     with mounted("tmpfs", "size=1m", tmp_path / "eval") as where:
-        # As file systems do after an error. Remounting waits for nobody who writes: shown by a second mount over it.
         with Evaluator(tmp_path, "--forever") as evaluator:
             follows(tmp_path, evaluator, count=2)
             evaluator.process.send_signal(signal.SIGTERM)
@@ -324,11 +410,9 @@ def test_read_only_while_it_works(tmp_path):
 
 def test_clock_set_back(tmp_path):
     """Steps decide, not times: by an hour while it works, and again before the next start."""
-    source, library, shift = tmp_path / "clock.c", tmp_path / "clock.so", tmp_path / "shift"
-    source.write_text(CLOCK)
-    subprocess.run([os.environ.get("CC_FOR_TESTS", "cc"), "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    shift = tmp_path / "shift"
     shift.write_text("0\n")
-    environment = {**os.environ, "LD_PRELOAD": str(library), "CLOCK_SHIFT_FILE": str(shift)}
+    environment = interposed(tmp_path, "clock", CLOCK, CLOCK_SHIFT_FILE=shift)
     with Evaluator(tmp_path, "--forever", env=environment) as evaluator:
         follows(tmp_path, evaluator, count=3)
         shift.write_text("-3600\n")
