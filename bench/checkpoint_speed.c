@@ -4,7 +4,8 @@
  *
  * write: all tensors into a bundle, down to the disk. read: open, all tensors into memory that is there already, as an
  * evaluator reads them, every CRC checked. fresh: the same into memory taken for it, as a framework without a net does.
- * Answers each line with the seconds it took.
+ * Memory is aligned as a network's and a framework's is; copying to 16 bytes behind a page's begin, where malloc puts
+ * large blocks, takes a fifth longer on some processors. Answers each line with the seconds it took.
  */
 #include "base/clock.h"
 #include "base/random.h"
@@ -20,6 +21,13 @@ struct work {
     int threads;
     char *values, *into;
 };
+
+enum { ALIGNMENT = 64 };
+
+static char *new_memory(size_t n)
+{
+    return aligned_alloc(ALIGNMENT, (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+}
 
 static int write_all(const struct work *w, const char *prefix, struct error *e)
 {
@@ -71,7 +79,7 @@ static int command(const struct work *w, const char *what, const char *prefix, s
         return read_all(w, prefix, w->into, e);
     if (strcmp(what, "fresh"))
         return error_set(e, ERR_ARG, "not one of write, read, fresh: %s", what);
-    if (!(fresh = malloc(w->tensors * w->bytes)))
+    if (!(fresh = new_memory(w->tensors * w->bytes)))
         return error_set(e, ERR_NOMEM, "no memory for %zu tensors", w->tensors);
     rc = read_all(w, prefix, fresh, e);
     free(fresh);
@@ -116,8 +124,8 @@ int main(int argc, char **argv)
         return rc;
     }
     w.bytes = megabytes * 1000000 / tensors / sizeof(float) * sizeof(float);
-    w.values = malloc(tensors * w.bytes);
-    w.into = malloc(tensors * w.bytes);
+    w.values = new_memory(tensors * w.bytes);
+    w.into = new_memory(tensors * w.bytes);
     if (w.values && w.into) {
         random_init(&r, 1, RANDOM_TEST, 0, 0);
         for (size_t i = 0; i < tensors * w.bytes; i += sizeof(float)) {
