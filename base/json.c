@@ -5,12 +5,11 @@
 
 #include <math.h>
 
-void json_span(struct buffer *b, const char *text, size_t n, int ascii)
+void json_escaped(struct buffer *b, const char *text, size_t n, int ascii)
 {
     static const char escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* byte, letter after the backslash */
     const unsigned char *p = (const unsigned char *)text;
 
-    buffer_append_byte(b, '"');
     while (n) {
         uint32_t c = 0;
         int length = utf8_character(p, n, &c);
@@ -34,6 +33,12 @@ void json_span(struct buffer *b, const char *text, size_t n, int ascii)
         p += length ? length : 1;
         n -= length ? (size_t)length : 1;
     }
+}
+
+void json_span(struct buffer *b, const char *text, size_t n, int ascii)
+{
+    buffer_append_byte(b, '"');
+    json_escaped(b, text, n, ascii);
     buffer_append_byte(b, '"');
 }
 

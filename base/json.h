@@ -10,7 +10,8 @@
 /* A string with its quotes. Bytes that are not UTF-8 become U+FFFD each. ascii: everything above 0x7e as \uxxxx.
  * (Not json_string: jansson has a function of that name, and would call ours instead of its own.) */
 void json_span(struct buffer *b, const char *text, size_t n, int ascii);
-void json_text(struct buffer *b, const char *text); /* the same for a NUL-terminated string, not ascii */
+void json_escaped(struct buffer *b, const char *text, size_t n, int ascii); /* without quotes: no control bytes in it */
+void json_text(struct buffer *b, const char *text); /* a string for a NUL-terminated string, not ascii */
 
 /* A double by number_text(); "NaN", "Infinity", "-Infinity" as strings, since JSON has no such numbers. */
 void json_double(struct buffer *b, double x);

@@ -119,13 +119,9 @@ static void list_one(struct restoring *r)
         json_double(&b, (double)entry->mtime / 1e9);
         buffer_format(&b, ",\"crc32c\":\"%08x\"}", (unsigned)entry->crc);
     } else {
-        struct buffer quoted = BUFFER_EMPTY;
-
-        json_text(&quoted, entry->name); /* control characters must not reach a terminal */
         buffer_format(&b, "%12llu %12llu  ", (unsigned long long)entry->size, (unsigned long long)entry->packed);
-        buffer_append(&b, buffer_text(&quoted) + 1, quoted.length > 2 ? quoted.length - 2 : 0);
+        json_escaped(&b, entry->name, strlen(entry->name), 0); /* control characters must not reach a terminal */
         buffer_append_byte(&b, '\n');
-        buffer_release(&quoted);
     }
     r->first = 0;
     fputs(buffer_text(&b), stdout);

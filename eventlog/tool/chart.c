@@ -164,18 +164,18 @@ static void unpaint(struct buffer *b, const struct chart *chart)
 /* A name in at most `most` characters, control characters escaped. */
 static void name(struct buffer *b, const char *text, size_t n, int ascii, int most)
 {
-    struct buffer quoted = BUFFER_EMPTY;
+    struct buffer escaped = BUFFER_EMPTY;
     const char *p;
 
-    json_span(&quoted, text, n, ascii);
-    p = buffer_text(&quoted) + 1;
-    for (const char *end = p + (quoted.length > 2 ? quoted.length - 2 : 0); p < end && most; most--) {
+    json_escaped(&escaped, text, n, ascii);
+    p = buffer_text(&escaped);
+    for (const char *end = p + escaped.length; p < end && most; most--) {
         int length = utf8_character(p, (size_t)(end - p), NULL);
 
         buffer_append(b, p, (size_t)(length ? length : 1));
         p += length ? length : 1;
     }
-    buffer_release(&quoted);
+    buffer_release(&escaped);
 }
 
 static void braille(struct buffer *b, unsigned bits)

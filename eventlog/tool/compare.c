@@ -56,10 +56,8 @@ static void print_table(const struct curves *w, struct output *out)
     for (size_t i = 0; i < w->tag_count; i++) {
         int lower = curves_lower_is_better(w, w->tags[i].text);
 
-        json_span(&b, w->tags[i].text, w->tags[i].length, 0); /* control bytes cannot upset a terminal */
-        output_text(out, i ? "\n" : "");
-        output_bytes(out, buffer_text(&b) + 1, b.length > 2 ? b.length - 2 : 0);
-        buffer_clear(&b);
+        buffer_append_text(&b, i ? "\n" : "");
+        json_escaped(&b, w->tags[i].text, w->tags[i].length, 0); /* control bytes cannot upset a terminal */
         buffer_format(&b, "\n  %-*s %9s %12s %12s %12s %10s %10s %11s %10s\n", pad, "run", "points", "first", "last",
                       lower ? "best (min)" : "best (max)", "at step", "last step", "wall span", "steps/s");
         for (size_t k = 0; k < w->count; k++) {

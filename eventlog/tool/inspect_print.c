@@ -279,18 +279,15 @@ static int width_of(const char *text, size_t n)
     return width;
 }
 
-/* The tag as JSON writes it, without the quotes: control bytes cannot upset a terminal. */
+/* The tag without control bytes, which could upset a terminal. */
 static void append_tag(struct buffer *b, const struct scalar_series *s, int pad)
 {
-    struct buffer text = BUFFER_EMPTY;
+    size_t from = b->length;
+    int width;
 
-    json_span(&text, s->tag, s->tag_length, 0);
-    if (text.length >= 2) {
-        buffer_append(b, text.data + 1, text.length - 2);
-        buffer_format(b, "%*s", pad > width_of(text.data, text.length) - 2
-                                    ? pad - width_of(text.data, text.length) + 2 : 0, "");
-    }
-    buffer_release(&text);
+    json_escaped(b, s->tag, s->tag_length, 0);
+    width = width_of(buffer_text(b) + from, b->length - from);
+    buffer_format(b, "%*s", pad > width ? pad - width : 0, "");
 }
 
 static void text_file(struct buffer *b, const struct inspect_file *f)

@@ -76,18 +76,6 @@ static void size_text(struct buffer *b, uint64_t bytes)
     buffer_format(b, unit ? "%.1f %s" : "%.0f %s", size, units[unit]);
 }
 
-/* A part of a name as JSON writes it, without the quotes: control bytes cannot upset a terminal. */
-static void name_text(struct buffer *b, const char *name, size_t n)
-{
-    struct buffer text = BUFFER_EMPTY;
-
-    json_span(&text, name, n, 0);
-    if (text.length >= 2)
-        buffer_append(b, text.data + 1, text.length - 2);
-    b->failed |= text.failed;
-    buffer_release(&text);
-}
-
 static void count_text(struct buffer *b, uint64_t n, const char *one)
 {
     buffer_format(b, ", %llu %s%s", (unsigned long long)n, one, n == 1 || !strcmp(one, "series") ? "" : "s");
@@ -135,7 +123,7 @@ int inspect_tree_print(struct output *out, struct inspect_tree *t, struct error 
 
             if (from + n > same || !same) {
                 buffer_format(&b, "%*s", (int)(2 * depth), "");
-                name_text(&b, name + from, n);
+                json_escaped(&b, name + from, n, 0); /* control bytes cannot upset a terminal */
                 if (!name[from + n])
                     figures(&b, &t->leaves[i]);
                 else
