@@ -151,11 +151,9 @@ static int is_picture(const char *path)
 
 static int compare(struct curves *w, const struct arguments *a, struct error *e)
 {
-    enum scalar_view view = !strcmp(a->view, "tensorboard") ? SCALAR_VIEW_TENSORBOARD
-                            : !strcmp(a->view, "session")   ? SCALAR_VIEW_SESSION
-                                                            : SCALAR_VIEW_ALL;
     struct picture style = { .axis = picture_axis_of(a->x), .smoothing = a->smoothing, .log_y = a->log_y };
-    int picture = is_picture(a->output), rc = curves_read(w, view, !picture || style.axis == PICTURE_STEP, e);
+    int picture = is_picture(a->output), by_step = !picture || style.axis == PICTURE_STEP;
+    int rc = curves_read(w, scalar_view_of(a->view), by_step, e);
     struct output *out;
 
     if (rc == OK)

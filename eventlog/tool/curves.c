@@ -1,47 +1,15 @@
 #include "eventlog/tool/curves.h"
 
 #include "base/bytes.h"
+#include "eventlog/tool/gather.h"
 
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- reading --------------------------------------------------------------------------------------------------- */
-
-static void begin_file(void *context, const char *path)
-{
-    struct curves *w = context;
-
-    (void)path;
-    scalar_run_begin_file(&w->runs[w->current]);
-}
-
-static void damage(void *context, const struct event_damage *d)
-{
-    struct curves *w = context;
-
-    (void)d;
-    scalar_run_damage(&w->runs[w->current]);
-}
-
-static void restart(void *context)
-{
-    struct curves *w = context;
-
-    scalar_run_restart(&w->runs[w->current]);
-}
-
-static int event(void *context, const struct event *ev, struct error *e)
-{
-    struct curves *w = context;
-
-    return scalar_run_event(&w->runs[w->current], ev, e);
-}
-
 int curves_read(struct curves *w, enum scalar_view view, int by_step, struct error *e)
 {
-    const struct scan_sink sink = { w, begin_file, event, damage, NULL, restart };
     const struct log_directory *d = &w->scan->directory;
 
     w->runs = calloc(d->count + 1, sizeof *w->runs);
@@ -50,15 +18,13 @@ int curves_read(struct curves *w, enum scalar_view view, int by_step, struct err
         return error_set(e, ERR_NOMEM, "out of memory for %zu runs", d->count);
     for (size_t i = 0; i < d->count; i++) {
         struct scalar_run *r = &w->runs[w->count];
-        int rc = OK;
+        int rc;
 
         if (!scan_run_wanted(w->scan, d->runs[i].name))
             continue;
-        w->names[w->count] = d->runs[i].name;
-        w->current = w->count++;
+        w->names[w->count++] = d->runs[i].name;
         scalar_run_init(r, view, 0, 1);
-        rc = scan_run(w->scan, &d->runs[i], &sink, e);
-        scalar_run_finish(r);
+        rc = gather_run(w->scan, &d->runs[i], r, NULL, NULL, e);
         scalar_run_sort(r);
         for (size_t k = 0; k < r->count && rc == OK && by_step; k++)
             rc = scalar_series_sort(&r->series[k], e);
@@ -146,8 +112,7 @@ int curves_lower_is_better(const struct curves *w, const char *tag)
     return 0;
 }
 
-/* ---- as a picture
- * --------------------------------------------------------------------------------------------------- */
+/* ---- as a picture ---------------------------------------------------------------------------------------------- */
 
 static double first_wall_time(const struct scalar_run *r)
 {

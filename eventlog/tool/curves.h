@@ -21,7 +21,7 @@ struct curves {
     struct scan *scan;
     struct scalar_run *runs;
     const char **names;
-    size_t count, current;
+    size_t count;
     struct curves_tag *tags; /* those to be shown */
     size_t tag_count;
     struct option_list lower, higher; /* globs: tags of which less, or more, is better */

@@ -2,9 +2,9 @@
 #include "eventlog/tool/export.h"
 
 #include "eventlog/tool/command.h"
+#include "eventlog/tool/gather.h"
 #include "eventlog/tool/scan.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,29 +96,11 @@ static int emit(struct work *w, const struct scalar_series *s, const struct scal
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-static void begin_file(void *context, const char *path)
+static void run_again(void *context)
 {
     struct work *w = context;
 
-    (void)path;
-    scalar_run_begin_file(&w->run.scalars);
-}
-
-static void damage(void *context, const struct event_damage *d)
-{
-    struct work *w = context;
-
-    (void)d;
-    scalar_run_damage(&w->run.scalars);
-}
-
-static void restart(void *context)
-{
-    struct work *w = context;
-
-    scalar_run_restart(&w->run.scalars);
-    if (w->format->run_again)
-        w->format->run_again(&w->x);
+    w->format->run_again(&w->x);
 }
 
 static int other(void *context, const struct scalar_series *s, const struct event *ev, const struct event_value *value,
@@ -144,14 +126,13 @@ static void begin_run(struct work *w, const char *name, int keep_order, int stor
     w->run.scalars.context = w;
 }
 
-static int event(void *context, const struct event *ev, struct error *e)
+/* Straight through. */
+static int stream(void *context, const struct event *ev, struct error *e)
 {
     struct work *w = context;
     struct event_values values;
     struct event_value value;
 
-    if (!w->streaming)
-        return scalar_run_event(&w->run.scalars, ev, e);
     event_values_init(&values, ev);
     while (event_values_next(&values, &value)) {
         struct scalar_series *s;
@@ -171,13 +152,14 @@ static int event(void *context, const struct event *ev, struct error *e)
 static int read_run(struct work *w, const struct log_run *run, struct error *e)
 {
     /* What has been written cannot be taken back, so a stream does not start again. */
-    const struct scan_sink sink = { w, begin_file, event, damage, NULL, w->streaming ? NULL : restart };
+    const struct scan_sink sink = { .context = w, .event = stream };
+    void (*again)(void *) = w->format->run_again ? run_again : NULL;
     uint64_t left_out = 0;
-    int rc = scan_run(w->scan, run, &sink, e);
+    int rc = w->streaming ? scan_run(w->scan, run, &sink, e)
+                          : gather_run(w->scan, run, &w->run.scalars, again, w, e);
 
     if (rc != OK)
         return rc;
-    scalar_run_finish(&w->run.scalars);
     for (size_t i = 0; i < w->run.scalars.count && w->run.scalars.store; i++)
         if (scan_tag_wanted(w->scan, w->run.scalars.series[i].tag))
             left_out += w->run.scalars.series[i].seen - w->run.scalars.series[i].count;
@@ -276,19 +258,10 @@ static int sift(struct work *w, int sorted, struct error *e)
 
     for (size_t i = 0; i < r->count; i++) {
         struct scalar_series *s = &r->series[i];
-        size_t kept = 0;
 
         if (!scan_tag_wanted(w->scan, s->tag))
             s->count = 0;
-        for (size_t k = 0; k < s->count; k++) {
-            if (export_dropped(&w->x, &s->points[k]))
-                continue;
-            s->points[kept] = s->points[k];
-            if (s->marks)
-                s->marks[kept] = s->marks[k];
-            kept++;
-        }
-        s->count = kept;
+        gather_sift(s, w->x.options->from_step, w->x.options->to_step, w->x.nonfinite == EXPORT_DROP);
         if (sorted && scalar_series_sort(s, e) != OK)
             return ERR_NOMEM;
     }

@@ -1,10 +1,11 @@
 #include "eventlog/tool/gather.h"
 
-#include <string.h>
+#include <math.h>
 
 struct work {
-    const struct gather *gather;
-    struct scalar_run scalars;
+    struct scalar_run *scalars;
+    void (*again)(void *context);
+    void *context;
 };
 
 static void begin_file(void *context, const char *path)
@@ -12,14 +13,14 @@ static void begin_file(void *context, const char *path)
     struct work *w = context;
 
     (void)path;
-    scalar_run_begin_file(&w->scalars);
+    scalar_run_begin_file(w->scalars);
 }
 
 static int event(void *context, const struct event *ev, struct error *e)
 {
     struct work *w = context;
 
-    return scalar_run_event(&w->scalars, ev, e);
+    return scalar_run_event(w->scalars, ev, e);
 }
 
 static void damage(void *context, const struct event_damage *d)
@@ -27,57 +28,69 @@ static void damage(void *context, const struct event_damage *d)
     struct work *w = context;
 
     (void)d;
-    scalar_run_damage(&w->scalars);
+    scalar_run_damage(w->scalars);
 }
 
 static void restart(void *context)
 {
     struct work *w = context;
 
-    scalar_run_restart(&w->scalars);
-    if (w->gather->again)
-        w->gather->again(w->gather->context);
+    scalar_run_restart(w->scalars);
+    if (w->again)
+        w->again(w->context);
 }
 
-static void sift(struct work *w, const struct scan *s)
+int gather_run(struct scan *s, const struct log_run *run, struct scalar_run *scalars, void (*again)(void *context),
+               void *context, struct error *e)
 {
-    for (size_t i = 0; i < w->scalars.count; i++) {
-        struct scalar_series *series = &w->scalars.series[i];
-        size_t kept = 0;
+    struct work w = { scalars, again, context };
+    const struct scan_sink sink = { &w, begin_file, event, damage, NULL, restart };
+    int rc = scan_run(s, run, &sink, e);
 
-        if (!scan_tag_wanted(s, series->tag))
-            series->count = series->seen = series->skipped = 0;
-        for (size_t k = 0; k < series->count; k++) {
-            if (series->points[k].step < w->gather->from_step || series->points[k].step > w->gather->to_step)
-                continue;
-            series->points[kept] = series->points[k];
-            if (series->marks)
-                series->marks[kept] = series->marks[k];
-            kept++;
-        }
-        series->count = kept;
+    scalar_run_finish(scalars);
+    return rc;
+}
+
+void gather_sift(struct scalar_series *s, int64_t from_step, int64_t to_step, int finite)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct scalar_point *p = &s->points[i];
+
+        if (p->step < from_step || p->step > to_step || (finite && !isfinite(p->value)))
+            continue;
+        s->points[kept] = *p;
+        if (s->marks)
+            s->marks[kept] = s->marks[i];
+        kept++;
     }
+    s->count = kept;
 }
 
 int gather_runs(struct scan *s, const struct gather *g, struct error *e)
 {
-    struct work w = { .gather = g };
-    const struct scan_sink sink = { &w, begin_file, event, damage, NULL, restart };
+    struct scalar_run scalars;
     int rc = OK;
 
     for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
         if (!scan_run_wanted(s, s->directory.runs[i].name))
             continue;
-        scalar_run_init(&w.scalars, g->view, 0, !g->no_points);
-        w.scalars.other = g->other;
-        w.scalars.context = g->context;
-        rc = scan_run(s, &s->directory.runs[i], &sink, e);
-        scalar_run_finish(&w.scalars);
-        sift(&w, s);
-        scalar_run_sort(&w.scalars);
+        scalar_run_init(&scalars, g->view, 0, !g->no_points);
+        scalars.other = g->other;
+        scalars.context = g->context;
+        rc = gather_run(s, &s->directory.runs[i], &scalars, g->again, g->context, e);
+        for (size_t k = 0; k < scalars.count; k++) {
+            struct scalar_series *series = &scalars.series[k];
+
+            if (!scan_tag_wanted(s, series->tag))
+                series->count = series->seen = series->skipped = 0;
+            gather_sift(series, g->from_step, g->to_step, 0);
+        }
+        scalar_run_sort(&scalars);
         if (rc == OK)
-            rc = g->run(g->context, s->directory.runs[i].name, &w.scalars, e);
-        scalar_run_release(&w.scalars);
+            rc = g->run(g->context, s->directory.runs[i].name, &scalars, e);
+        scalar_run_release(&scalars);
     }
     return rc;
 }

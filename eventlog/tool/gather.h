@@ -1,4 +1,4 @@
-/* gather.h - the series of one run after the other, for commands that need a whole run before they say something. */
+/* gather.h - the points of whole runs, for commands that need a run before they say something. */
 #ifndef EVENTLOG_TOOL_GATHER_H
 #define EVENTLOG_TOOL_GATHER_H
 
@@ -21,5 +21,12 @@ struct gather {
 
 /* Reads the runs of s that are wanted, in order. OK, or what a function returned. */
 int gather_runs(struct scan *s, const struct gather *g, struct error *e);
+
+/* Reads one run into scalars, which has been inited, and finishes it. again: as above. */
+int gather_run(struct scan *s, const struct log_run *run, struct scalar_run *scalars, void (*again)(void *context),
+               void *context, struct error *e);
+
+/* Takes out the points at other steps; finite: also those whose value is no finite number. */
+void gather_sift(struct scalar_series *s, int64_t from_step, int64_t to_step, int finite);
 
 #endif

@@ -124,12 +124,9 @@ static int print_text(const struct plot *p, const struct picture *style, struct 
 
 static int plot(struct plot *p, struct error *e)
 {
-    enum scalar_view view = !strcmp(p->view, "tensorboard") ? SCALAR_VIEW_TENSORBOARD
-                            : !strcmp(p->view, "session")   ? SCALAR_VIEW_SESSION
-                                                            : SCALAR_VIEW_ALL;
     struct picture style = { .axis = picture_axis_of(p->x), .smoothing = p->smoothing, .log_y = p->log_y };
     struct output *out;
-    int rc = curves_read(&p->curves, view, style.axis == PICTURE_STEP, e);
+    int rc = curves_read(&p->curves, scalar_view_of(p->view), style.axis == PICTURE_STEP, e);
 
     if (rc == OK)
         rc = curves_choose_tags(&p->curves, e);
