@@ -6,12 +6,10 @@
 #include "evaluator/evaluation_lock.h"
 #include "evaluator/pin.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <malloc.h>
 #include <math.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -665,24 +663,6 @@ void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_fligh
         f->record.point_time = f->item.modified;
 }
 
-/* A process that has ended but was not waited for still has a number; for us it is gone. */
-static int process_gone(int64_t pid)
-{
-    char path[64], text[512] = "", *state;
-    FILE *f;
-
-    if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-        return 1;
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
-    if (!(f = fopen(path, "re")))
-        return 0;
-    if (!fgets(text, sizeof text, f))
-        *text = '\0';
-    fclose(f);
-    state = strrchr(text, ')');
-    return state && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
-}
-
 static const char *reason_to_end(struct evaluation_watch *w)
 {
     const struct ending_rules *rules = &w->settings.ending;
@@ -692,7 +672,7 @@ static const char *reason_to_end(struct evaluation_watch *w)
     note_training(w);
     facts.finished = w->finished;
     facts.done_file_there = rules->done_file && access(rules->done_file, F_OK) == 0;
-    facts.process_gone = rules->pid && process_gone(rules->pid);
+    facts.process_gone = rules->pid && !evaluation_lock_process_lives(rules->pid, -1);
     return ending_reason(rules, &facts);
 }
 
