@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "evaluator/file_stamp.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -114,27 +115,6 @@ void checkpoint_rows_release(struct checkpoint_rows *rows)
     *rows = (struct checkpoint_rows){ NULL, 0, 0 };
 }
 
-static uint64_t mix(uint64_t h, uint64_t x)
-{
-    h ^= x + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
-    return h * 0xff51afd7ed558ccdu;
-}
-
-static uint64_t stamp(const struct stat *st)
-{
-    uint64_t h = mix((uint64_t)st->st_dev, (uint64_t)st->st_ino);
-
-    h = mix(h, (uint64_t)st->st_size);
-    h = mix(mix(h, (uint64_t)st->st_mtim.tv_sec), (uint64_t)st->st_mtim.tv_nsec);
-    return mix(mix(h, (uint64_t)st->st_ctim.tv_sec), (uint64_t)st->st_ctim.tv_nsec);
-}
-
-/* ctime, since it also moves when a file with an old content is renamed into place. */
-static double changed_at(const struct stat *st)
-{
-    return (double)st->st_ctim.tv_sec + (double)st->st_ctim.tv_nsec * 1e-9;
-}
-
 struct listing {
     const struct checkpoint_source *source;
     int fd;
@@ -173,7 +153,7 @@ static int add_file(struct listing *l, const char *file, size_t name_length, int
 
     if (fstatat(l->fd, file, &st, 0) < 0 || !S_ISREG(st.st_mode))
         return OK; /* deleted since it was listed, or a FIFO nobody should open */
-    return add_row(l, file, name_length, step, kind, stamp(&st), changed_at(&st));
+    return add_row(l, file, name_length, step, kind, file_stamp(&st), file_stamp_changed(&st));
 }
 
 static int add_other(struct listing *l, const char *name, int64_t step)
@@ -195,15 +175,15 @@ static int add_other(struct listing *l, const char *name, int64_t step)
         return OK;
     /* One that was renamed into place is another directory when it is new; what changes in it is its deletion. */
     if (is_directory && s->ready == READY_RENAME)
-        return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, mix((uint64_t)st.st_dev, (uint64_t)st.st_ino),
-                       changed_at(&st));
+        return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER,
+                       file_stamp_mix((uint64_t)st.st_dev, (uint64_t)st.st_ino), file_stamp_changed(&st));
     if (is_directory && known && known->state == SIGHTING_OPENED && at % turns != l->turn % turns)
         return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, known->stamp, l->wall);
     if (!content_stamp(l->fd, name, &seen_stamp, &changed))
         return OK;
     if (s->ready == READY_MARKER && marker_path(s, name, step, is_directory, path, sizeof path) &&
         fstatat(l->fd, path, &st, 0) == 0)
-        seen_stamp = mix(seen_stamp, stamp(&st));
+        seen_stamp = file_stamp_mix(seen_stamp, file_stamp(&st));
     return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, seen_stamp, changed);
 }
 

@@ -1,6 +1,7 @@
 #include "evaluator/content_digest.h"
 
 #include "base/crc32c.h"
+#include "evaluator/file_stamp.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,12 +14,6 @@
 #include <unistd.h>
 
 enum { PIECE = CONTENT_WHOLE / CONTENT_PIECES };
-
-static uint64_t mix(uint64_t h, uint64_t x)
-{
-    h ^= x + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
-    return h * 0xff51afd7ed558ccdu;
-}
 
 void content_release(struct content *c)
 {
@@ -46,7 +41,7 @@ static int read_piece(int fd, const char *path, off_t at, size_t n, uint64_t *di
             return error_set(e, ERR_IO, "%s: became shorter while it was read", path);
         got += (size_t)k;
     }
-    *digest = mix(*digest, crc32c(bytes, got));
+    *digest = file_stamp_mix(*digest, crc32c(bytes, got));
     return OK;
 }
 
@@ -60,11 +55,11 @@ static int digest_file(int directory_fd, const char *name, const char *path, uin
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
         rc = error_set(e, ERR_IO, "%s: is no file any more", path);
     } else if (st.st_size <= CONTENT_WHOLE) {
-        *out = mix(1, (uint64_t)st.st_size);
+        *out = file_stamp_mix(1, (uint64_t)st.st_size);
         for (off_t at = 0; rc == OK && at < st.st_size; at += PIECE)
             rc = read_piece(fd, path, at, st.st_size - at < PIECE ? (size_t)(st.st_size - at) : PIECE, out, e);
     } else {
-        *out = mix(2, (uint64_t)st.st_size);
+        *out = file_stamp_mix(2, (uint64_t)st.st_size);
         for (off_t i = 0; rc == OK && i < CONTENT_PIECES; i++)
             rc = read_piece(fd, path, (st.st_size - PIECE) / (CONTENT_PIECES - 1) * i +
                             (i == CONTENT_PIECES - 1 ? (st.st_size - PIECE) % (CONTENT_PIECES - 1) : 0), PIECE, out, e);
@@ -87,21 +82,12 @@ struct walk {
     size_t files;
 };
 
-static double changed_at(const struct stat *st)
-{
-    return (double)st->st_ctim.tv_sec + (double)st->st_ctim.tv_nsec * 1e-9;
-}
-
 static void note(const struct walk *w, const struct stat *st)
 {
-    uint64_t h = mix((uint64_t)st->st_dev, (uint64_t)st->st_ino);
-
-    h = mix(mix(h, (uint64_t)st->st_mtim.tv_sec), (uint64_t)st->st_mtim.tv_nsec);
-    h = mix(mix(h, (uint64_t)st->st_ctim.tv_sec), (uint64_t)st->st_ctim.tv_nsec);
     if (w->stamps)
-        *w->stamps += mix(h, (uint64_t)st->st_size); /* a sum: the order of a listing does not matter */
-    if (w->changed && changed_at(st) > *w->changed)
-        *w->changed = changed_at(st);
+        *w->stamps += file_stamp(st); /* a sum: the order of a listing does not matter */
+    if (w->changed && file_stamp_changed(st) > *w->changed)
+        *w->changed = file_stamp_changed(st);
 }
 
 static int walk(struct walk *w, int parent_fd, const char *directory, const char *below, int depth, struct error *e)
@@ -164,7 +150,7 @@ static int add_file(void *context, int directory_fd, const char *file, const cha
     c->count++;
     if ((rc = digest_file(directory_fd, file, *name ? name : file, &added->digest, e)) != OK)
         return rc;
-    added->digest = mix(added->digest, crc32c(name, strlen(name)));
+    added->digest = file_stamp_mix(added->digest, crc32c(name, strlen(name)));
     return OK;
 }
 
@@ -195,10 +181,10 @@ int content_read(const char *path, struct content *out, struct error *e)
 
 uint64_t content_digest(const struct content *c)
 {
-    uint64_t h = mix(3, c->count);
+    uint64_t h = file_stamp_mix(3, c->count);
 
     for (size_t i = 0; i < c->count; i++)
-        h = mix(h, c->files[i].digest);
+        h = file_stamp_mix(h, c->files[i].digest);
     return h;
 }
 

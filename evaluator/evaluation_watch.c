@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "evaluator/evaluation_lock.h"
+#include "evaluator/file_stamp.h"
 #include "evaluator/pin.h"
 
 #include <inttypes.h>
@@ -243,7 +244,7 @@ static int recall_pin(void *context, const struct pin *pin, const char *path, ui
         return OK; /* the next start, or the directory itself, has it */
     item.written = item.modified = item.found;
     if (checkpoint_witness(pin->kind, path, witness, sizeof witness, NULL) == OK && stat(witness, &st) == 0)
-        item.written = item.modified = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
+        item.written = item.modified = file_stamp_modified(&st);
     item.name = strdup(pin->name);
     item.pinned = strdup(path);
     rc = item.name && item.pinned ? queue_offer(&w->queue, &item, e)

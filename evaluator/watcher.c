@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "evaluator/file_stamp.h"
 #include "evaluator/pin.h"
 #include "evaluator/sightings.h"
 #include "evaluator/watch_inotify.h"
@@ -118,32 +119,6 @@ int watcher_should_look(struct watcher *w)
 
 /* ---- what the file system says ----------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t h, uint64_t x)
-{
-    h ^= x + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
-    return h * 0xff51afd7ed558ccdu;
-}
-
-static uint64_t stamp(const struct stat *st)
-{
-    uint64_t h = mix((uint64_t)st->st_dev, (uint64_t)st->st_ino);
-
-    h = mix(h, (uint64_t)st->st_size);
-    h = mix(mix(h, (uint64_t)st->st_mtim.tv_sec), (uint64_t)st->st_mtim.tv_nsec);
-    return mix(mix(h, (uint64_t)st->st_ctim.tv_sec), (uint64_t)st->st_ctim.tv_nsec);
-}
-
-static double wall_of(const struct timespec *t)
-{
-    return (double)t->tv_sec + (double)t->tv_nsec * 1e-9;
-}
-
-/* ctime, since it also moves when a file with an old content is renamed into place. */
-static double changed_at(const struct stat *st)
-{
-    return wall_of(&st->st_ctim);
-}
-
 struct data_files { /* of one checkpoint that is not whole */
     struct sighting *item;
     uint64_t sum;
@@ -168,9 +143,9 @@ static void add_data_file(int directory_fd, const char *file, struct data_files 
     if (!mark || snprintf(name, sizeof name, "%.*s", (int)(mark - file), file) >= (int)sizeof name ||
         !(found = bsearch(&key, files, count, sizeof *files, by_name)) || fstatat(directory_fd, file, &st, 0) < 0)
         return;
-    found->sum += stamp(&st);
-    if (changed_at(&st) > found->newest)
-        found->newest = changed_at(&st);
+    found->sum += file_stamp(&st);
+    if (file_stamp_changed(&st) > found->newest)
+        found->newest = file_stamp_changed(&st);
 }
 
 /* What the data files of those that are not whole look like now: they decide whether the quiet time goes on. */
@@ -290,8 +265,8 @@ static int whole(struct watcher *w, struct sighting *item, const char *path, str
     offer.step = find_step(w, item, checkpoint);
     offer.written = offer.modified = offer.found;
     if (checkpoint_witness(checkpoint->kind, path, witness, sizeof witness, NULL) == OK && stat(witness, &st) == 0) {
-        offer.written = changed_at(&st);
-        offer.modified = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
+        offer.written = file_stamp_changed(&st);
+        offer.modified = file_stamp_modified(&st);
     }
     if (!(offer.name = strdup(item->name))) {
         opened_checkpoint_close(checkpoint);
@@ -412,7 +387,7 @@ static int list(struct watcher *w, int fd, struct checkpoint_rows *rows, struct 
         int rc = checkpoint_source_list(&w->options.source, w->directory, fd, &w->sightings, w->looks, rows, why);
         struct stat st;
 
-        if (rc != OK || again == 2 || fstat(fd, &st) < 0 || wall_of(&st.st_mtim) < started - timer) {
+        if (rc != OK || again == 2 || fstat(fd, &st) < 0 || file_stamp_modified(&st) < started - timer) {
             w->looks++;
             return rc;
         }
