@@ -8,7 +8,6 @@
 #include "dataset/transform.h"
 #include "evaluator/evaluation_detail.h"
 #include "evaluator/metric_choice.h"
-#include "evaluator/metrics.h"
 #include "evaluator/scoring.h"
 
 #include <limits.h>
@@ -345,27 +344,20 @@ static int add_speed(const struct builtin_runner *r, double scored, struct evalu
     return rc;
 }
 
-static void free_detail(struct evaluation_detail *detail)
-{
-    evaluation_detail_free(detail);
-}
-
-/* scored: monotonic seconds when the scoring began. */
+/* cross_entropy: the sum over the examples. The loss is its mean and weight decay's part, as trainers log it. scored:
+ * monotonic seconds when the scoring began. */
 static int fill(const struct builtin_runner *r, const struct classification *counts, double cross_entropy,
                 double scored, struct evaluation *out, struct error *e)
 {
     const unsigned drawn = r->metrics & (METRIC_CONFUSION | METRIC_CURVES);
-    struct metrics m;
+    const double mean = cross_entropy / (double)counts->examples, loss = mean + network_decay_loss(r->network);
     int rc;
 
-    metrics_init(&m, network_decay_loss(r->network));
-    metrics_add(&m, counts->examples, counts->correct, cross_entropy);
-    out->examples = m.examples;
-    out->correct = m.correct;
-    if ((rc = evaluation_metrics_add(&out->metrics, EVALUATION_PRECISION, metrics_precision(&m), e)) != OK ||
-        (rc = evaluation_metrics_add(&out->metrics, EVALUATION_LOSS, metrics_loss(&m), e)) != OK ||
-        (rc = evaluation_metrics_add(&out->metrics, EVALUATION_CROSS_ENTROPY, metrics_mean_cross_entropy(&m),
-                                     e)) != OK)
+    out->examples = counts->examples;
+    out->correct = counts->correct;
+    if ((rc = evaluation_metrics_add(&out->metrics, EVALUATION_PRECISION, classification_top1(counts), e)) != OK ||
+        (rc = evaluation_metrics_add(&out->metrics, EVALUATION_LOSS, loss, e)) != OK ||
+        (rc = evaluation_metrics_add(&out->metrics, EVALUATION_CROSS_ENTROPY, mean, e)) != OK)
         return rc;
     if ((r->metrics & METRIC_TOP &&
          (rc = evaluation_metrics_add(&out->metrics, "precision_top_5", classification_top(counts), e)) != OK) ||
@@ -374,7 +366,7 @@ static int fill(const struct builtin_runner *r, const struct classification *cou
         return rc;
     if (!drawn || !evaluation_detail_wanted(r->job.index, r->detail_every))
         return OK;
-    out->detail_free = free_detail;
+    out->detail_free = evaluation_detail_free;
     return evaluation_detail_new(&out->detail, drawn, counts, r->class_names, e);
 }
 

@@ -72,26 +72,6 @@ void evaluation_metrics_release(struct evaluation_metrics *m)
     *m = (struct evaluation_metrics){ NULL, 0, 0 };
 }
 
-int evaluation_metrics_copy(const struct evaluation_metrics *m, struct evaluation_metrics *out, struct error *e)
-{
-    *out = (struct evaluation_metrics){ NULL, 0, 0 };
-    if (!m->count)
-        return OK;
-    if (!(out->items = calloc(m->count, sizeof *out->items)))
-        return error_set(e, ERR_NOMEM, "no memory for %zu metrics", m->count);
-    out->capacity = m->count;
-    for (; out->count < m->count; out->count++) {
-        struct evaluation_metric *to = &out->items[out->count];
-
-        to->value = m->items[out->count].value;
-        if (!(to->name = strdup(m->items[out->count].name))) {
-            evaluation_metrics_release(out);
-            return error_set(e, ERR_NOMEM, "no memory for %zu metrics", m->count);
-        }
-    }
-    return OK;
-}
-
 void evaluation_metrics_text(const struct evaluation_metrics *m, char *text, size_t size)
 {
     static const char *const first[] = { EVALUATION_LOSS, EVALUATION_PRECISION,

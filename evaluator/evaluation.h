@@ -37,8 +37,6 @@ int evaluation_metrics_insert(struct evaluation_metrics *m, size_t at, const cha
 const struct evaluation_metric *evaluation_metrics_find(const struct evaluation_metrics *m, const char *name);
 /* NaN where there is none. */
 double evaluation_metrics_value(const struct evaluation_metrics *m, const char *name);
-/* out is overwritten, not released. ERR_NOMEM: out is empty. */
-int evaluation_metrics_copy(const struct evaluation_metrics *m, struct evaluation_metrics *out, struct error *e);
 /* "loss: 1.012, precision: 0.657, best precision: 0.661", which is what people parse, then other metrics in their
  * order; cut where size ends. */
 void evaluation_metrics_text(const struct evaluation_metrics *m, char *text, size_t size);

@@ -19,7 +19,6 @@ enum evaluation_flight_state {
 
 struct evaluation_flight {
     enum evaluation_flight_state state;
-    size_t slot;                  /* of the runner, while it is RUNNING */
     double begin;                 /* monotonic */
     struct queue_item item;       /* files held open */
     char *directory;              /* where its files are: the watched directory, or that of its pin; owned */

@@ -103,7 +103,6 @@ static void start(struct evaluation_loop *l, size_t slot, struct evaluation_watc
         evaluation_watch_landed(w, f, RUNNER_FAILED, NULL, &why);
         return;
     }
-    f->slot = slot;
     l->slots[slot] = (struct evaluation_slot){ w, f };
 }
 

@@ -446,8 +446,3 @@ size_t watcher_undecided(const struct watcher *w)
 {
     return sightings_undecided(&w->sightings);
 }
-
-int watcher_directory_there(const struct watcher *w)
-{
-    return w->there == 1;
-}

@@ -69,6 +69,5 @@ int watcher_look(struct watcher *w, struct error *e);
 void watcher_set_closed(struct watcher *w, int closed);
 /* Checkpoints that were seen but are neither in the queue nor failed: not whole yet, or no place in the queue. */
 size_t watcher_undecided(const struct watcher *w);
-int watcher_directory_there(const struct watcher *w);
 
 #endif
