@@ -1,6 +1,5 @@
 #include "evaluator/evaluation_log.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "evaluator/evaluation_detail.h"
 #include "evaluator/session_settings.h"
@@ -12,15 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 struct evaluation_log {
     char *directory;
     const struct evaluation_tags *tags;
     int64_t run, step; /* of the last point; step -1: none in this run */
-    int64_t opened;    /* wall second in which an event file was last opened, and by which process */
-    int64_t opener;
     int points_fd;     /* EVAL/.points; -1: not open yet */
     struct eventlog_writer *writer;
     int64_t writer_run;
@@ -63,25 +59,19 @@ const struct evaluation_tags *evaluation_tags_find(const char *preset)
     return NULL;
 }
 
-/* "run step second process", each 20 columns wide, so that one short write always replaces all of it. */
+/* "run step", each 20 columns wide, so that one short write always replaces all of it; older ones have more behind. */
 static void read_points(struct evaluation_log *l, const char *path)
 {
-    long long run, step, opened, opener;
+    long long run, step;
     char text[96] = "";
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
         return;
-    if (read(fd, text, sizeof text - 1) > 0 &&
-        sscanf(text, "%20lld %20lld %20lld %20lld", &run, &step, &opened, &opener) == 4 && run >= 0 && step >= -1) {
-        if (run > l->run) {
-            l->run = run;
-            l->step = step;
-        } else if (run == l->run && step > l->step) {
-            l->step = step;
-        }
-        l->opened = opened;
-        l->opener = opener;
+    if (read(fd, text, sizeof text - 1) > 0 && sscanf(text, "%20lld %20lld", &run, &step) == 2 && run >= 0 &&
+        step >= -1 && (run > l->run || (run == l->run && step > l->step))) {
+        l->run = run;
+        l->step = step;
     }
     close(fd);
 }
@@ -131,8 +121,7 @@ int evaluation_log_directory(const struct evaluation_log *l, int64_t run, char *
 static int note(struct evaluation_log *l, struct error *e)
 {
     char path[PATH_MAX], text[96];
-    int rc, n = snprintf(text, sizeof text, "%20lld %20lld %20lld %20lld\n", (long long)l->run, (long long)l->step,
-                         (long long)l->opened, (long long)l->opener);
+    int rc, n = snprintf(text, sizeof text, "%20lld %20lld\n", (long long)l->run, (long long)l->step);
 
     if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK)
         return rc;
@@ -155,23 +144,6 @@ static int from_eventlog(const struct eventlog_error *why, struct error *e)
     return code;
 }
 
-/* Readers take the files of a run in the order of their names: events.out.tfevents.SECOND.HOST.PROCESS.N. After a quick
- * restart the second may be the same and the process number, as text, before the earlier one: then our file waits for
- * the next second. */
-static void wait_for_place(const struct evaluation_log *l)
-{
-    double left = (double)l->opened + 1 - clock_wall();
-    char before[32], now[32];
-
-    snprintf(before, sizeof before, "%lld.", (long long)l->opener);
-    snprintf(now, sizeof now, "%lld.", (long long)getpid());
-    if (left > 0 && left <= 1 && strcmp(now, before) < 0) {
-        struct timespec t = { 0, left < 0.999 ? (long)(left * 1e9) + 1 : 999999999 };
-
-        nanosleep(&t, NULL);
-    }
-}
-
 static int open_writer(struct evaluation_log *l, struct error *e)
 {
     /* Events leave at the sync and only there, so that what fails is the sync, and can be tried again. */
@@ -185,11 +157,6 @@ static int open_writer(struct evaluation_log *l, struct error *e)
     eventlog_writer_close(l->writer, NULL);
     l->writer = NULL;
     if ((rc = evaluation_log_directory(l, l->run, directory, sizeof directory, e)) != OK)
-        return rc;
-    wait_for_place(l);
-    l->opened = (int64_t)clock_wall();
-    l->opener = getpid();
-    if ((rc = note(l, e)) != OK)
         return rc;
     if (eventlog_writer_open(&l->writer, directory, &options, &why) != EVENTLOG_OK)
         return from_eventlog(&why, e);
