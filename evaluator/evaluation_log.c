@@ -81,7 +81,6 @@ int evaluation_log_open(struct evaluation_log **out, const char *directory, cons
 {
     struct evaluation_log *l = calloc(1, sizeof *l);
     char path[PATH_MAX];
-    size_t n = strlen(directory);
     int rc;
 
     *out = NULL;
@@ -89,8 +88,6 @@ int evaluation_log_open(struct evaluation_log **out, const char *directory, cons
         free(l);
         return error_set(e, ERR_NOMEM, "%s: no memory for the event log", directory);
     }
-    while (n > 1 && l->directory[n - 1] == '/') /* EVAL_1 is beside EVAL, also when it was given as EVAL/ */
-        l->directory[--n] = '\0';
     l->tags = tags;
     l->run = last_run > 0 ? last_run : 0;
     l->step = last_step;
@@ -110,12 +107,16 @@ int64_t evaluation_log_run(const struct evaluation_log *l, int64_t step)
     return step < l->step ? l->run + 1 : l->run;
 }
 
-int evaluation_log_directory(const struct evaluation_log *l, int64_t run, char *out, size_t size, struct error *e)
+int evaluation_log_directory(const char *eval_directory, int64_t run, char *out, size_t size, struct error *e)
 {
-    int n = run ? snprintf(out, size, "%s_%lld", l->directory, (long long)run)
-                : snprintf(out, size, "%s", l->directory);
+    size_t length = strlen(eval_directory);
+    int n;
 
-    return n >= 0 && (size_t)n < size ? OK : error_set(e, ERR_ARG, "%s: path too long", l->directory);
+    while (length > 1 && eval_directory[length - 1] == '/') /* EVAL_1 is beside EVAL, also when it was given as EVAL/ */
+        length--;
+    n = run ? snprintf(out, size, "%.*s_%lld", (int)length, eval_directory, (long long)run)
+            : snprintf(out, size, "%.*s", (int)length, eval_directory);
+    return n >= 0 && (size_t)n < size ? OK : error_set(e, ERR_ARG, "%s: path too long", eval_directory);
 }
 
 static int note(struct evaluation_log *l, struct error *e)
@@ -156,7 +157,7 @@ static int open_writer(struct evaluation_log *l, struct error *e)
         return OK;
     eventlog_writer_close(l->writer, NULL);
     l->writer = NULL;
-    if ((rc = evaluation_log_directory(l, l->run, directory, sizeof directory, e)) != OK)
+    if ((rc = evaluation_log_directory(l->directory, l->run, directory, sizeof directory, e)) != OK)
         return rc;
     if (eventlog_writer_open(&l->writer, directory, &options, &why) != EVENTLOG_OK)
         return from_eventlog(&why, e);

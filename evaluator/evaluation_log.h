@@ -68,8 +68,8 @@ int64_t evaluation_log_run(const struct evaluation_log *l, int64_t step);
  * written twice by that. */
 int evaluation_log_point(struct evaluation_log *l, const struct evaluation_point *p, struct error *e);
 
-/* The directory of a run: EVAL or EVAL_k, into out. */
-int evaluation_log_directory(const struct evaluation_log *l, int64_t run, char *out, size_t size, struct error *e);
+/* The directory of a run: EVAL or EVAL_k, into out; slashes at the end of EVAL do not count. */
+int evaluation_log_directory(const char *eval_directory, int64_t run, char *out, size_t size, struct error *e);
 
 /* Frees l, also when the last write fails. NULL is fine. */
 int evaluation_log_close(struct evaluation_log *l, struct error *e);

@@ -478,7 +478,7 @@ static int prepare(struct evaluation_watch *w, struct evaluation_flight *f, stru
     if (r->run && r->run != ledger_summary(w->ledger)->last_run) {
         char directory[PATH_MAX];
 
-        if (evaluation_log_directory(w->points, r->run, directory, sizeof directory, NULL) == OK)
+        if (evaluation_log_directory(w->settings.eval_directory, r->run, directory, sizeof directory, NULL) == OK)
             evaluation_watch_say(w, "%s: step %" PRId64 " is lower than one that was evaluated before: its points go "
                                  "to %s", r->checkpoint, r->step, directory);
     }

@@ -10,6 +10,7 @@
 #include "evaluator/evaluation_lock.h"
 #include "evaluator/evaluation_log.h"
 #include "evaluator/evaluation_status.h"
+#include "evaluator/file_tree.h"
 #include "evaluator/tool/command.h"
 
 #include <dirent.h>
@@ -19,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char event_file[] = "events.out.tfevents.", put_aside[] = "before-replay.";
@@ -54,19 +54,6 @@ static int replay_record(void *context, const struct ledger_record *r, struct er
     return rc;
 }
 
-/* Removes what an interrupted replay left: files of one level, and the directory. */
-static void remove_directory(const char *directory)
-{
-    DIR *d = opendir(directory);
-    struct dirent *entry;
-
-    while (d && (entry = readdir(d)))
-        unlinkat(dirfd(d), entry->d_name, 0);
-    if (d)
-        closedir(d);
-    rmdir(directory);
-}
-
 static int is_event_file(const char *name)
 {
     return !strncmp(name, event_file, strlen(event_file));
@@ -93,13 +80,6 @@ static int move_events(const char *from, const char *to, struct error *e)
     }
     closedir(d);
     return rc;
-}
-
-static int run_directory(const char *directory, int64_t run, char out[PATH_MAX], struct error *e)
-{
-    int n = run ? snprintf(out, PATH_MAX, "%s_%" PRId64, directory, run) : snprintf(out, PATH_MAX, "%s", directory);
-
-    return n < PATH_MAX ? OK : error_set(e, ERR_ARG, "%s: path too long", directory);
 }
 
 static int make_events(struct replay *p, const char *eval_directory, struct error *e)
@@ -135,21 +115,17 @@ static int replace_events(struct replay *p, const char *eval_directory, const ch
     char made[PATH_MAX], from[PATH_MAX], to[PATH_MAX];
     int rc;
 
-    if ((rc = file_join(made, sizeof made, work, "eval", e)) != OK)
+    if ((rc = file_tree_remove(work, e)) != OK /* what an interrupted replay left */ ||
+        (rc = file_join(made, sizeof made, work, "eval", e)) != OK)
         return rc;
     p->directory = made;
-    for (int64_t run = 0; run_directory(made, run, from, e) == OK && access(from, F_OK) == 0; run++)
-        remove_directory(from);
-    if ((rc = file_make_directories(work, e)) != OK || (rc = make_events(p, eval_directory, e)) != OK)
+    if ((rc = make_events(p, eval_directory, e)) != OK)
         return rc;
     for (int64_t run = 0; p->points && run <= p->run && rc == OK; run++) {
-        if ((rc = run_directory(made, run, from, e)) != OK || (rc = run_directory(eval_directory, run, to, e)) != OK)
-            break;
-        if (access(from, F_OK) < 0)
-            continue;
-        if ((rc = file_make_directories(to, e)) == OK && (rc = move_events(to, NULL, e)) == OK &&
-            (rc = move_events(from, to, e)) == OK)
-            remove_directory(from);
+        if ((rc = evaluation_log_directory(made, run, from, sizeof from, e)) == OK &&
+            (rc = evaluation_log_directory(eval_directory, run, to, sizeof to, e)) == OK && access(from, F_OK) == 0 &&
+            (rc = file_make_directories(to, e)) == OK && (rc = move_events(to, NULL, e)) == OK)
+            rc = move_events(from, to, e);
     }
     return rc;
 }
@@ -169,7 +145,7 @@ static int replay_in_place(struct replay *p, const char *eval_directory, const s
         (rc = evaluation_lock_take(path, checkpoints, said->pattern, said->tags, 0, &lock, &before, &was, e)) != OK)
         return rc;
     if ((rc = replace_events(p, eval_directory, work, e)) == OK)
-        remove_directory(work);
+        file_tree_remove(work, NULL);
     evaluation_lock_release(lock, *said->why ? said->why : "replayed");
     return rc;
 }
@@ -181,20 +157,14 @@ static const struct evaluation_tags *find_tags(const char *name)
     return evaluation_tags_find(!*name || !strcmp(name, "default") ? NULL : name);
 }
 
-static int replay(const char *given, const char *output, const char *tags, struct log *log, struct error *e)
+static int replay(const char *directory, const char *output, const char *tags, struct log *log, struct error *e)
 {
     struct evaluation_status *s = malloc(sizeof *s);
     struct replay p = { .directory = output };
-    char directory[PATH_MAX];
-    size_t n = (size_t)snprintf(directory, sizeof directory, "%s", given);
     int rc;
 
-    if (!s || n >= sizeof directory) {
-        free(s);
-        return error_set(e, s ? ERR_ARG : ERR_NOMEM, "%s: %s", given, s ? "path too long" : "no memory");
-    }
-    while (n > 1 && directory[n - 1] == '/')
-        directory[--n] = '\0';
+    if (!s)
+        return error_set(e, ERR_NOMEM, "%s: no memory", directory);
     if ((rc = evaluation_status_read(directory, s, e)) == OK) {
         if (!(p.tags = find_tags(tags ? tags : s->lock.tags)))
             rc = error_set(e, ERR_ARG, "%s: the evaluator's tags, '%s', are not known; --tags names others", directory,

@@ -96,7 +96,7 @@ static void test_runs(void **state)
     assert_int_equal(evaluation_log_run(l, 250), 1); /* and what follows stays there */
     assert_int_equal(evaluation_log_run(l, 400), 1);
     assert_int_equal(evaluation_log_run(l, 100), 2);
-    assert_int_equal(evaluation_log_directory(l, 1, directory, sizeof directory, NULL), OK);
+    assert_int_equal(evaluation_log_directory(eval, 1, directory, sizeof directory, NULL), OK);
     snprintf(want, sizeof want, "%s/eval_1", top);
     assert_string_equal(directory, want);
     assert_int_equal(each_file(eval, 0), 1);
@@ -134,7 +134,7 @@ static void test_failed_write(void **state)
     (void)state;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(point(l, 1), OK);
-    assert_int_equal(evaluation_log_directory(l, 3, directory, sizeof directory, NULL), OK);
+    assert_int_equal(evaluation_log_directory(eval, 3, directory, sizeof directory, NULL), OK);
     assert_non_null(d = opendir(directory));
     while ((entry = readdir(d)))
         if (*entry->d_name == 'e')
