@@ -362,8 +362,8 @@ int best_directory_promote(struct best_directory *b, const struct best_checkpoin
     temporary_prefix(begin, c->digest);
     if (find_files(b->path, begin, c->name, &files, NULL) == OK)
         names_release(&files);
-    else if (take(b, c, FILE_TREE_LINK, NULL) != OK)
-        rc = take(b, c, FILE_TREE_COPY, e);
+    else
+        rc = take(b, c, FILE_TREE_LINK_OR_COPY, e);
     if (rc == OK)
         rc = install(b, c, e);
     if (rc != OK)

@@ -80,19 +80,17 @@ static int make(const char *from, const char *to, enum file_tree_means means, in
 {
     struct stat st;
 
-    if (lstat(from, &st) < 0)
+    if ((depth ? lstat(from, &st) : stat(from, &st)) < 0)
         return error_system(e, "%s: cannot be looked at", from);
     if (S_ISDIR(st.st_mode))
         return make_directory(from, to, means, depth, e);
     if (S_ISLNK(st.st_mode) && stat(from, &st) < 0)
-        return depth ? OK : error_system(e, "%s: leads nowhere", from);
+        return OK;
     if (!S_ISREG(st.st_mode))
         return depth ? OK : error_set(e, ERR_ARG, "%s: is neither a file nor a directory", from);
-    if (means == FILE_TREE_COPY)
-        return copy_file(from, to, e);
-    if (linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) < 0)
-        return error_system(e, "%s: cannot be linked", from);
-    return OK;
+    if (linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) == 0)
+        return OK;
+    return means == FILE_TREE_LINK ? error_system(e, "%s: cannot be linked", from) : copy_file(from, to, e);
 }
 
 int file_tree_make(const char *from, const char *to, enum file_tree_means means, struct error *e)
@@ -132,4 +130,31 @@ static int remove_below(const char *path, int depth, struct error *e)
 int file_tree_remove(const char *path, struct error *e)
 {
     return remove_below(path, 0, e);
+}
+
+static uint64_t bytes_below(const char *path, int depth)
+{
+    char below[PATH_MAX];
+    struct dirent *entry;
+    uint64_t bytes = 0;
+    struct stat st;
+    DIR *d;
+
+    if (lstat(path, &st) < 0)
+        return 0;
+    if (!S_ISDIR(st.st_mode))
+        return S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    if (depth > FILE_TREE_DEPTH_MAX || !(d = opendir(path)))
+        return 0;
+    while ((entry = readdir(d)))
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
+            file_join(below, sizeof below, path, entry->d_name, NULL) == OK)
+            bytes += bytes_below(below, depth + 1);
+    closedir(d);
+    return bytes;
+}
+
+uint64_t file_tree_bytes(const char *path)
+{
+    return bytes_below(path, 0);
 }

@@ -203,6 +203,7 @@ static void test_files_and_directories(void **state)
 {
     struct best_directory *b = open_best();
     const struct best_checkpoint file = { ckpt, "model-7.safetensors", 7 }, tree = { ckpt, "checkpoint-8", 8 };
+    const struct best_checkpoint linked = { ckpt, "checkpoint-9", 9 };
     struct stat st;
     char deep[ROOM];
 
@@ -227,6 +228,10 @@ static void test_files_and_directories(void **state)
     assert_true(access(path_of(best, "model-7.safetensors"), F_OK) < 0 && entries(best) == 2);
     assert_int_equal(best_directory_promote(b, &tree, NULL), OK); /* over itself */
     assert_true(access(path_of(best, "checkpoint-8/a/b/weights"), F_OK) == 0 && entries(best) == 2);
+    assert_int_equal(symlink(tree.name, path_of(ckpt, linked.name)), 0); /* a directory that stands elsewhere */
+    assert_int_equal(best_directory_promote(b, &linked, NULL), OK);
+    assert_int_equal(file_tree_remove(path_of(ckpt, tree.name), NULL), OK);
+    assert_true(access(path_of(best, "checkpoint-9/a/b/weights"), F_OK) == 0 && entries(best) == 2);
     best_directory_close(b);
 }
 
