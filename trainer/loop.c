@@ -130,7 +130,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     snprintf(l->state.run_option, sizeof l->state.run_option, "%s", run_option_name(options->run_option));
     snprintf(l->state.model, sizeof l->state.model, "%s", options->model->name);
     snprintf(l->state.data, sizeof l->state.data, "%s", options->data);
-    snprintf(l->state.optimizer, sizeof l->state.optimizer, "%s", optimizer_kind_name(options->optimizer.kind));
+    snprintf(l->state.optimizer, sizeof l->state.optimizer, "%s", optimizer_kind_names[options->optimizer.kind]);
     l->state.batch_size = options->batch_size;
     l->state.learning_rate = options->optimizer.learning_rate;
     l->state.pid = getpid();

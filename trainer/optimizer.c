@@ -6,6 +6,8 @@
 
 #define ADAM_EPSILON 1e-8f /* outside the root and not corrected, as in TensorFlow 1 */
 
+const char *const optimizer_kind_names[OPTIMIZER_KINDS] = { "sgd", "momentum", "adam" };
+
 struct segment { /* one variable's place in the exchange vector, and what its update depends on */
     size_t from, to;
     int statistic, debias;

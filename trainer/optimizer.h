@@ -18,6 +18,8 @@
 #include <stdint.h>
 
 enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_MOMENTUM, OPTIMIZER_ADAM };
+enum { OPTIMIZER_KINDS = OPTIMIZER_ADAM + 1 };
+extern const char *const optimizer_kind_names[OPTIMIZER_KINDS]; /* "sgd", ...: for --optimizer, and in files */
 
 struct optimizer_options {
     enum optimizer_kind kind;

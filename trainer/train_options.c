@@ -9,7 +9,6 @@
 
 static const char *const run_options[] = { "single", "mpi", "ps" };
 static const char *const shards[] = { "records", "files" };
-static const char *const optimizers[] = { "sgd", "momentum", "adam" };
 static const char *const transports[] = { "auto", "shared", "mpi" };
 
 static const char examples[] =
@@ -173,7 +172,7 @@ static void optimizer_of(const struct command *c, const struct options *given, s
     const struct model *m = o->model;
     const char *name = c->optimizer ? c->optimizer : m->optimizer;
 
-    o->optimizer.kind = (enum optimizer_kind)index_of(name, optimizers, 3);
+    o->optimizer.kind = (enum optimizer_kind)index_of(name, optimizer_kind_names, OPTIMIZER_KINDS);
     o->optimizer.learning_rate = c->learning_rate > 0 ? c->learning_rate : m->learning_rate;
     o->optimizer.momentum = options_given(given, "momentum") ? c->momentum : m->momentum > 0 ? m->momentum : 0.9;
     o->optimizer.moving_average = m->moving_average;
@@ -240,11 +239,6 @@ int train_options_parse(struct train_options *out, int argc, char **argv, struct
 const char *run_option_name(enum run_option r)
 {
     return run_options[r];
-}
-
-const char *optimizer_kind_name(enum optimizer_kind k)
-{
-    return optimizers[k];
 }
 
 const char *shard_name(enum shard_kind s)

@@ -40,7 +40,6 @@ int train_options_parse(struct train_options *out, int argc, char **argv, struct
 /* "single", "mpi", "ps"; "records", "files". Static. */
 const char *run_option_name(enum run_option r);
 const char *shard_name(enum shard_kind s);
-const char *optimizer_kind_name(enum optimizer_kind k); /* "sgd", "momentum", "adam" */
 
 /* A hash of all that must be the same on every rank. */
 uint64_t train_options_fingerprint(const struct train_options *o);

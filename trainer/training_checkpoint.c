@@ -100,13 +100,6 @@ static int add_arrays(struct tensor_bundle_writer *w, struct optimizer *o, int64
     return rc;
 }
 
-static const char *optimizer_name(const struct optimizer *o)
-{
-    static const char *const names[] = { "sgd", "momentum", "adam" };
-
-    return names[optimizer_options_of(o)->kind];
-}
-
 static int add_all(struct tensor_bundle_writer *w, struct optimizer *o, const struct training_position *p,
                    struct error *e)
 {
@@ -127,7 +120,7 @@ static int add_all(struct tensor_bundle_writer *w, struct optimizer *o, const st
         (rc = add_text(w, "evalboard/run_option", p->run_option, e)) < 0 ||
         (rc = add_text(w, "evalboard/shard", p->shard, e)) < 0 ||
         (rc = add_text(w, "evalboard/model", network_model(optimizer_network(o))->name, e)) < 0 ||
-        (rc = add_text(w, "evalboard/optimizer", optimizer_name(o), e)) < 0)
+        (rc = add_text(w, "evalboard/optimizer", optimizer_kind_names[optimizer_options_of(o)->kind], e)) < 0)
         return rc;
     return OK;
 }
