@@ -12,8 +12,6 @@
 
 enum { FILE_MAX = 1 << 20 };
 
-static const char file_name[] = "training.json";
-
 /* Members may be missing, but what is there must have its type. 1: it was there, 0: not, -1: of another type. */
 static int get_text(const json_t *object, const char *name, char *out, size_t size)
 {
@@ -86,7 +84,7 @@ int training_state_read(const char *checkpoint_directory, struct training_state 
     int rc;
 
     memset(out, 0, sizeof *out);
-    if ((rc = file_join(path, sizeof path, checkpoint_directory, file_name, e)) != OK)
+    if ((rc = file_join(path, sizeof path, checkpoint_directory, TRAINING_STATE_FILE, e)) != OK)
         return rc;
     if ((rc = file_read(path, FILE_MAX, &text, &why)) != OK) {
         buffer_release(&text);
@@ -143,7 +141,7 @@ int training_state_write(const char *checkpoint_directory, const struct training
     char path[PATH_MAX];
     int rc;
 
-    if ((rc = file_join(path, sizeof path, checkpoint_directory, file_name, e)) != OK)
+    if ((rc = file_join(path, sizeof path, checkpoint_directory, TRAINING_STATE_FILE, e)) != OK)
         return rc;
     training_state_format(s, &text);
     rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)

@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#define TRAINING_STATE_FILE "training.json"
+
 struct training_state {
     char state[16], host[65], run_option[16];
     char reason[400], model[64], data[64], optimizer[16]; /* "": not known */

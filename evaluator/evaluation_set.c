@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "checkpoint/training_state.h"
 #include "evaluator/evaluation_lock.h"
 #include "evaluator/watch_inotify.h"
 #include "evaluator/watch_pair.h"
@@ -210,7 +211,7 @@ static int is_sign(const struct checkpoint_source *source, const char *name)
 
     if (source->has_pattern)
         return pattern_match(&source->pattern, name, &step);
-    return !strcmp(name, "checkpoint") || !strcmp(name, "training.json") ||
+    return !strcmp(name, "checkpoint") || !strcmp(name, TRAINING_STATE_FILE) ||
            ends_in(name, ".index") || ends_in(name, ".safetensors");
 }
 

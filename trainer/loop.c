@@ -24,9 +24,9 @@ static void prepare_farewell(struct loop *l)
     snprintf(failed.state, sizeof failed.state, "failed");
     training_state_format(&failed, &text);
     if (buffer_ok(&text) && text.length < sizeof f->text &&
-        file_join(f->path, sizeof f->path, l->options->checkpoint_directory, "training.json", NULL) == OK &&
-        file_join(f->temporary, sizeof f->temporary, l->options->checkpoint_directory, "training.json.tmp.end",
-                  NULL) == OK) {
+        file_join(f->path, sizeof f->path, l->options->checkpoint_directory, TRAINING_STATE_FILE, NULL) == OK &&
+        file_join(f->temporary, sizeof f->temporary, l->options->checkpoint_directory,
+                  TRAINING_STATE_FILE ".tmp.end", NULL) == OK) {
         memcpy(f->text, text.data, f->length = text.length);
         l->signals->farewell = next + 1;
     }
