@@ -286,22 +286,9 @@ static void tensor_number(const struct tensor *t, struct event_value *v)
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
 
-static int utf8_text(const void *text, size_t n)
-{
-    const uint8_t *p = text;
-    size_t i = 0;
-
-    for (; n - i >= 8 && !(get_le64(p + i) & 0x8080808080808080u); i += 8)
-        ;
-    for (; i < n; i++)
-        if (p[i] >= 0x80)
-            return utf8_valid(p + i, n - i, NULL);
-    return 1;
-}
-
 static int utf8(const struct field *f)
 {
-    return utf8_text(f->bytes, f->length);
+    return utf8_valid(f->bytes, f->length, NULL);
 }
 
 static int scan_metadata(const uint8_t *p, size_t n, struct event_value *v)
@@ -530,7 +517,7 @@ static int quick(const uint8_t *p, size_t n, struct event *event)
     v->tag_length = q[5];
     if (!quick_value(q + 6 + q[5], end, v))
         return 0;
-    v->is_utf8 = utf8_text(v->tag, v->tag_length);
+    v->is_utf8 = utf8_valid(v->tag, v->tag_length, NULL);
     event->wall_time = bits_double(get_le64(p + 1));
     event->step = (int64_t)step;
     event->what = EVENT_SUMMARY;

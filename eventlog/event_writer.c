@@ -265,30 +265,11 @@ static int end_event(struct eventlog_writer *w, size_t n, struct error *e)
     return write_when_due(w, e);
 }
 
-/* Most tags are ASCII: eight bytes at a time, then the rest by characters. */
-static int tag_valid(const char *tag, size_t n, size_t *bad)
-{
-    size_t i = 0;
-    int good;
-
-    for (uint64_t word; n - i >= sizeof word; i += sizeof word) {
-        memcpy(&word, tag + i, sizeof word);
-        if (word & 0x8080808080808080u)
-            break;
-    }
-    while (i < n && (unsigned char)tag[i] < 0x80)
-        i++;
-    good = utf8_valid(tag + i, n - i, bad);
-    if (!good)
-        *bad += i;
-    return good;
-}
-
 static int check_tag(const char *tag, size_t n, struct error *e)
 {
     size_t bad = 0;
 
-    return tag_valid(tag, n, &bad)
+    return utf8_valid(tag, n, &bad)
                ? OK
                : error_set(e, ERR_ARG, "the tag is not UTF-8 at byte %zu (0x%02x); TensorBoard would give the file up",
                            bad, (unsigned char)tag[bad]);

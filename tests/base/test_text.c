@@ -109,6 +109,16 @@ static void test_utf8_and_json(void **state)
         assert_int_equal(place, 0);
     }
     assert_true(utf8_valid("\xf4\x8f\xbf\xbf\xed\x9f\xbf", 7, NULL));
+    for (size_t n = 0; n < 20; n++) { /* behind so much ASCII, of which words are taken at once */
+        char text[32] = "abcdefghijklmnopqrst";
+
+        strcpy(text + n, "\xc3\xa4z\xff" "end");
+        assert_false(utf8_valid(text, n + 7, &place));
+        assert_int_equal(place, n + 3);
+        assert_true(utf8_valid(text, n + 3, NULL));
+        assert_false(utf8_valid(text, n + 1, &place)); /* cut in a character */
+        assert_int_equal(place, n);
+    }
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int ascii = 0; ascii < 2; ascii++) {
             buffer_clear(&b);
