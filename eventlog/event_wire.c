@@ -1,93 +1,9 @@
 #include "eventlog/event_wire.h"
 
 #include "base/bytes.h"
+#include "eventlog/wire.h"
 
-enum { GROUP_DEPTH = 100, MESSAGE_DEPTH = 100 /* protobuf's own limit */ };
-
-/* Reads a key; 1 done, 0 not a key. */
-static int take_key(const uint8_t **p, const uint8_t *end, struct wire_field *f)
-{
-    uint64_t key;
-    int n = get_varint(*p, (size_t)(end - *p), &key);
-
-    if (n <= 0 || !(key >> 3) || key >> 3 > 0x1fffffff || (key & 7) > WIRE_FIXED32)
-        return 0;
-    f->number = key >> 3;
-    f->type = (enum wire_type)(key & 7);
-    *p += n;
-    return 1;
-}
-
-/* Reads what follows a key that opens or ends no group. */
-static int take_content(const uint8_t **p, const uint8_t *end, struct wire_field *f)
-{
-    int n;
-
-    if (f->type == WIRE_FIXED64 || f->type == WIRE_FIXED32) {
-        size_t size = f->type == WIRE_FIXED64 ? 8 : 4;
-
-        if ((size_t)(end - *p) < size)
-            return 0;
-        f->integer = size == 8 ? get_le64(*p) : get_le32(*p);
-        *p += size;
-        return 1;
-    }
-    if ((n = get_varint(*p, (size_t)(end - *p), &f->integer)) <= 0)
-        return 0;
-    if (f->type == WIRE_BYTES) {
-        if (f->integer > (uint64_t)(end - *p - n))
-            return 0;
-        f->bytes = *p + n;
-        f->length = (size_t)f->integer;
-        *p += f->length;
-    }
-    *p += n;
-    return 1;
-}
-
-static int skip_group(const uint8_t **p, const uint8_t *end, uint64_t number)
-{
-    uint64_t open[GROUP_DEPTH];
-    struct wire_field f;
-    int depth = 1;
-
-    open[0] = number;
-    while (depth) {
-        if (!take_key(p, end, &f))
-            return 0;
-        if (f.type == WIRE_GROUP_END) {
-            if (f.number != open[--depth])
-                return 0;
-        } else if (f.type == WIRE_GROUP) {
-            if (depth == GROUP_DEPTH)
-                return 0;
-            open[depth++] = f.number;
-        } else if (!take_content(p, end, &f)) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-int wire_take(const uint8_t **p, const uint8_t *end, struct wire_field *f)
-{
-    const uint8_t *from = *p;
-    int good;
-
-    f->bytes = *p; /* never NULL, also where there are none */
-    f->length = 0;
-    f->integer = 0;
-    if (!take_key(p, end, f))
-        return 0;
-    if (f->type == WIRE_GROUP_END) {
-        *p = from;
-        return -1;
-    }
-    good = f->type == WIRE_GROUP ? skip_group(p, end, f->number) : take_content(p, end, f);
-    if (!good)
-        *p = from;
-    return good;
-}
+enum { MESSAGE_DEPTH = 100 }; /* protobuf's own limit */
 
 /* ---- the messages ---------------------------------------------------------------------------------------------- */
 

@@ -9,21 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_GROUP = 3, WIRE_GROUP_END = 4,
-                 WIRE_FIXED32 = 5 };
-
-struct wire_field {
-    uint64_t number;
-    enum wire_type type;
-    uint64_t integer;     /* of VARINT, FIXED32, FIXED64 */
-    const uint8_t *bytes; /* of BYTES: length of them, borrowed */
-    size_t length;
-};
-
-/* Takes the field at *p (before end) and moves *p behind it, a group behind its end. 1: *f; 0: these bytes are no
- * field; -1: the end of a group that was never opened. *p stays there. */
-int wire_take(const uint8_t **p, const uint8_t *end, struct wire_field *f);
-
 enum event_fault {
     EVENT_SOUND,
     EVENT_NOT_PROTOBUF,    /* cut, a wire type that does not exist, a varint too long, nested too deep */

@@ -5,6 +5,7 @@
 #include "eventlog/event_decode.h"
 #include "eventlog/event_wire.h"
 #include "eventlog/log_value.h"
+#include "eventlog/wire.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -7,13 +7,13 @@
 
 #include "base/buffer.h"
 #include "eventlog/event_reader.h"
-#include "eventlog/event_wire.h"
 #include "eventlog/log_directory.h"
 #include "eventlog/log_filter.h"
 #include "eventlog/log_series.h"
 #include "eventlog/log_watch.h"
 #include "eventlog/tag_index.h"
 #include "eventlog/value_content.h"
+#include "eventlog/wire.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,5 @@
 #include "eventlog/log_rewrite.h"
 
-#include "eventlog/event_wire.h"
 #include "eventlog/record.h"
 #include "eventlog/tag_index.h"
 #include "eventlog/wire.h"

@@ -1,7 +1,7 @@
 #include "eventlog/log_value.h"
 
 #include "base/bytes.h"
-#include "eventlog/event_wire.h"
+#include "eventlog/wire.h"
 
 #include <string.h>
 

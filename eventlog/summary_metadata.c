@@ -1,7 +1,7 @@
 #include "eventlog/summary_metadata.h"
 
 #include "base/bytes.h"
-#include "eventlog/event_wire.h"
+#include "eventlog/wire.h"
 
 #include <string.h>
 

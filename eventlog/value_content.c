@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "eventlog/event_decode.h"
-#include "eventlog/event_wire.h"
+#include "eventlog/wire.h"
 
 #include <string.h>
 

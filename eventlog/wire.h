@@ -1,6 +1,6 @@
 /*
- * wire.h - protobuf's wire format, written field by field into a growing buffer (event_wire.h is for reading it).
- * What goes wrong is kept and told once, at the end, by wire_check(): no memory, or a text that is not UTF-8 (on which
+ * wire.h - protobuf's wire format, field by field: taken from bytes, or written into a growing buffer. What goes wrong
+ * with writing is kept and told once, at the end, by wire_check(): no memory, or a text that is not UTF-8 (on which
  * TensorBoard's loaders give a whole file up). Texts are borrowed until then.
  */
 #ifndef EVENTLOG_WIRE_H
@@ -11,6 +11,25 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_GROUP = 3, WIRE_GROUP_END = 4,
+                 WIRE_FIXED32 = 5 };
+
+/* ---- reading ---- */
+
+struct wire_field {
+    uint64_t number;
+    enum wire_type type;
+    uint64_t integer;     /* of VARINT, FIXED32, FIXED64 */
+    const uint8_t *bytes; /* of BYTES: length of them, borrowed */
+    size_t length;
+};
+
+/* Takes the field at *p (before end) and moves *p behind it, a group behind its end. 1: *f; 0: these bytes are no
+ * field; -1: the end of a group that was never opened. *p stays there. */
+int wire_take(const uint8_t **p, const uint8_t *end, struct wire_field *f);
+
+/* ---- writing ---- */
 
 struct wire {
     struct buffer bytes;

@@ -3,11 +3,11 @@
 #include "base/json.h"
 #include "base/subcommand.h"
 #include "eventlog/event_encode.h"
-#include "eventlog/event_wire.h"
 #include "eventlog/log_merge.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/record_source.h"
 #include "eventlog/tool/rewrite.h"
+#include "eventlog/wire.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/json.h"
-#include "eventlog/event_wire.h"
+#include "eventlog/wire.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "eventlog/log_check.h"
 
 #include "base/bytes.h"
-#include "eventlog/event_wire.h"
+#include "eventlog/wire.h"
 
 #include <math.h>
 #include <setjmp.h>
