@@ -2,100 +2,14 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "eventlog/wire.h"
 
 #include <string.h>
 
-enum { VARINT = 0, FIXED64 = 1, BYTES = 2, GROUP = 3, GROUP_END = 4, FIXED32 = 5, GROUP_DEPTH = 100 };
-
-struct field {
-    uint64_t number, integer; /* integer: of VARINT, FIXED32, FIXED64 */
-    int type;
-    const uint8_t *bytes;     /* of BYTES */
-    size_t length;
-};
-
-static int skip_group(const uint8_t **p, const uint8_t *end, uint64_t number);
-
-/* Takes the field at *p and moves *p behind it, a group behind its end. 1: done, 0: not protobuf, *p is the place. */
-static int take(const uint8_t **p, const uint8_t *end, struct field *f)
+/* 1: f; 0: these bytes are no field, the end of a group that was never opened among them. */
+static int take(const uint8_t **p, const uint8_t *end, struct wire_field *f)
 {
-    uint64_t key;
-    int n;
-
-    if (**p < 0x80) {
-        key = **p;
-        n = 1;
-    } else if ((n = get_varint(*p, (size_t)(end - *p), &key)) <= 0) {
-        return 0;
-    }
-    f->number = key >> 3;
-    f->type = (int)(key & 7);
-    if (!f->number || f->number > 0x1fffffff)
-        return 0;
-    *p += n;
-    switch (f->type) {
-    case VARINT:
-        if ((n = get_varint(*p, (size_t)(end - *p), &f->integer)) <= 0)
-            return 0;
-        *p += n;
-        return 1;
-    case FIXED64:
-        if (end - *p < 8)
-            return 0;
-        f->integer = get_le64(*p);
-        *p += 8;
-        return 1;
-    case FIXED32:
-        if (end - *p < 4)
-            return 0;
-        f->integer = get_le32(*p);
-        *p += 4;
-        return 1;
-    case BYTES: {
-        uint64_t length;
-
-        if ((n = get_varint(*p, (size_t)(end - *p), &length)) <= 0 || length > (uint64_t)(end - *p - n))
-            return 0;
-        *p += n;
-        f->bytes = *p;
-        f->length = (size_t)length;
-        *p += length;
-        return 1;
-    }
-    case GROUP:
-        return skip_group(p, end, f->number);
-    default:
-        return 0;
-    }
-}
-
-static int skip_group(const uint8_t **p, const uint8_t *end, uint64_t number)
-{
-    uint64_t open[GROUP_DEPTH], key;
-    int depth = 1;
-
-    open[0] = number;
-    while (depth) {
-        const uint8_t *at = *p;
-        struct field f;
-        int n = get_varint(at, (size_t)(end - at), &key);
-
-        if (n <= 0)
-            return 0;
-        if ((key & 7) == GROUP_END) {
-            if (key >> 3 != open[--depth])
-                return 0;
-            *p += n;
-        } else if ((key & 7) == GROUP) {
-            if (depth == GROUP_DEPTH || !(key >> 3))
-                return 0;
-            open[depth++] = key >> 3;
-            *p += n;
-        } else if (!take(p, end, &f)) {
-            return 0;
-        }
-    }
-    return 1;
+    return wire_take(p, end, f) == 1;
 }
 
 /* ---- tensors --------------------------------------------------------------------------------------------------- */
@@ -112,19 +26,19 @@ struct tensor {
 static int scan_shape(const uint8_t *p, size_t n, struct tensor *t)
 {
     const uint8_t *end = p + n;
-    struct field f, inner;
+    struct wire_field f, inner;
 
     while (p < end) {
         uint64_t size = 0;
 
         if (!take(&p, end, &f))
             return 0;
-        if (f.number != 2 || f.type != BYTES)
+        if (f.number != 2 || f.type != WIRE_BYTES)
             continue;
         for (const uint8_t *q = f.bytes, *stop = q + f.length; q < stop;) {
             if (!take(&q, stop, &inner))
                 return 0;
-            if (inner.number == 1 && inner.type == VARINT)
+            if (inner.number == 1 && inner.type == WIRE_VARINT)
                 size = inner.integer;
         }
         t->rank += t->rank < 1000;
@@ -134,14 +48,14 @@ static int scan_shape(const uint8_t *p, size_t n, struct tensor *t)
 }
 
 /* One list of numbers, a single element or a packed run of them. */
-static int scan_list(const struct field *f, int type, uint64_t *count, uint64_t *last)
+static int scan_list(const struct wire_field *f, enum wire_type type, uint64_t *count, uint64_t *last)
 {
-    size_t size = type == FIXED32 ? 4 : 8;
+    size_t size = type == WIRE_FIXED32 ? 4 : 8;
 
     if (f->type == type) {
         ++*count;
         *last = f->integer;
-    } else if (f->type == BYTES && type == VARINT) {
+    } else if (f->type == WIRE_BYTES && type == WIRE_VARINT) {
         for (size_t i = 0; i < f->length; ++*count) {
             int n = get_varint(f->bytes + i, f->length - i, last);
 
@@ -149,7 +63,7 @@ static int scan_list(const struct field *f, int type, uint64_t *count, uint64_t 
                 return 0;
             i += (size_t)n;
         }
-    } else if (f->type == BYTES) {
+    } else if (f->type == WIRE_BYTES) {
         if (f->length % size)
             return 0;
         *count += f->length / size;
@@ -162,35 +76,35 @@ static int scan_list(const struct field *f, int type, uint64_t *count, uint64_t 
 static int scan_tensor(const uint8_t *p, size_t n, struct tensor *t)
 {
     const uint8_t *end = p + n;
-    struct field f;
+    struct wire_field f;
     int good = 1;
 
     while (p < end && good) {
         if (!take(&p, end, &f))
             return 0;
-        if (f.number == 1 && f.type == VARINT) {
+        if (f.number == 1 && f.type == WIRE_VARINT) {
             t->dtype = (int)(int32_t)f.integer;
-        } else if (f.number == 2 && f.type == BYTES) {
+        } else if (f.number == 2 && f.type == WIRE_BYTES) {
             good = scan_shape(f.bytes, f.length, t);
-        } else if (f.number == 4 && f.type == BYTES) {
+        } else if (f.number == 4 && f.type == WIRE_BYTES) {
             t->content = f.bytes;
             t->content_length = f.length;
         } else if (f.number == 5) {
-            good = scan_list(&f, FIXED32, &t->floats, &t->last_float);
+            good = scan_list(&f, WIRE_FIXED32, &t->floats, &t->last_float);
         } else if (f.number == 6) {
-            good = scan_list(&f, FIXED64, &t->doubles, &t->last_double);
+            good = scan_list(&f, WIRE_FIXED64, &t->doubles, &t->last_double);
         } else if (f.number == 7) {
-            good = scan_list(&f, VARINT, &t->ints, &t->last_int);
+            good = scan_list(&f, WIRE_VARINT, &t->ints, &t->last_int);
         } else if (f.number == 10) {
-            good = scan_list(&f, VARINT, &t->longs, &t->last_long);
+            good = scan_list(&f, WIRE_VARINT, &t->longs, &t->last_long);
         } else if (f.number == 11) {
-            good = scan_list(&f, VARINT, &t->truths.count, &t->truths.last);
+            good = scan_list(&f, WIRE_VARINT, &t->truths.count, &t->truths.last);
         } else if (f.number == 13) {
-            good = scan_list(&f, VARINT, &t->halves.count, &t->halves.last);
+            good = scan_list(&f, WIRE_VARINT, &t->halves.count, &t->halves.last);
         } else if (f.number == 16) {
-            good = scan_list(&f, VARINT, &t->words.count, &t->words.last);
+            good = scan_list(&f, WIRE_VARINT, &t->words.count, &t->words.last);
         } else if (f.number == 17) {
-            good = scan_list(&f, VARINT, &t->doublewords.count, &t->doublewords.last);
+            good = scan_list(&f, WIRE_VARINT, &t->doublewords.count, &t->doublewords.last);
         }
     }
     return good;
@@ -286,7 +200,7 @@ static void tensor_number(const struct tensor *t, struct event_value *v)
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
 
-static int utf8(const struct field *f)
+static int utf8(const struct wire_field *f)
 {
     return utf8_valid(f->bytes, f->length, NULL);
 }
@@ -294,7 +208,7 @@ static int utf8(const struct field *f)
 static int scan_metadata(const uint8_t *p, size_t n, struct event_value *v)
 {
     const uint8_t *end = p + n;
-    struct field f, inner;
+    struct wire_field f, inner;
 
     v->has_metadata = 1;
     v->metadata = p;
@@ -302,7 +216,7 @@ static int scan_metadata(const uint8_t *p, size_t n, struct event_value *v)
     while (p < end) {
         if (!take(&p, end, &f))
             return 0;
-        if (f.type != BYTES)
+        if (f.type != WIRE_BYTES)
             continue;
         if (f.number == 2 || f.number == 3)
             v->is_utf8 &= utf8(&f);
@@ -311,7 +225,7 @@ static int scan_metadata(const uint8_t *p, size_t n, struct event_value *v)
         for (const uint8_t *q = f.bytes, *stop = q + f.length; q < stop;) {
             if (!take(&q, stop, &inner))
                 return 0;
-            if (inner.number == 1 && inner.type == BYTES) {
+            if (inner.number == 1 && inner.type == WIRE_BYTES) {
                 v->plugin = (const char *)inner.bytes;
                 v->plugin_length = inner.length;
                 v->is_utf8 &= utf8(&inner);
@@ -325,7 +239,7 @@ static int scan_metadata(const uint8_t *p, size_t n, struct event_value *v)
 static int well_formed(const uint8_t *p, size_t n)
 {
     const uint8_t *end = p + n;
-    struct field f;
+    struct wire_field f;
 
     while (p < end)
         if (!take(&p, end, &f))
@@ -346,7 +260,7 @@ static int scan_value(const uint8_t *p, size_t n, struct event_value *v, const u
     static const struct tensor nothing = { .one_element = 1 };
     const uint8_t *end = p + n;
     struct tensor tensor = nothing;
-    struct field f;
+    struct wire_field f;
     int good = 1;
 
     value_init(v);
@@ -356,10 +270,10 @@ static int scan_value(const uint8_t *p, size_t n, struct event_value *v, const u
         *bad = p;
         if (!take(&p, end, &f))
             return 0;
-        if (f.number == 2 && f.type == FIXED32) {
+        if (f.number == 2 && f.type == WIRE_FIXED32) {
             v->kind = EVENT_VALUE_SIMPLE;
             v->number = (double)bits_float((uint32_t)f.integer);
-        } else if (f.type == BYTES) {
+        } else if (f.type == WIRE_BYTES) {
             enum event_kind before = v->kind;
 
             switch (f.number) {
@@ -393,17 +307,17 @@ static int scan_value(const uint8_t *p, size_t n, struct event_value *v, const u
 
 /* ---- events ---------------------------------------------------------------------------------------------------- */
 
-static int scan_summary(const struct field *summary, struct event *event, const uint8_t **bad)
+static int scan_summary(const struct wire_field *summary, struct event *event, const uint8_t **bad)
 {
     const uint8_t *p = summary->bytes, *end = p + summary->length;
     struct event_value value;
-    struct field f;
+    struct wire_field f;
 
     while (p < end) {
         *bad = p;
         if (!take(&p, end, &f))
             return 0;
-        if (f.number != 1 || f.type != BYTES)
+        if (f.number != 1 || f.type != WIRE_BYTES)
             continue;
         if (!scan_value(f.bytes, f.length, event->values ? &value : &event->first, bad))
             return 0;
@@ -413,18 +327,18 @@ static int scan_summary(const struct field *summary, struct event *event, const 
     return 1;
 }
 
-static int scan_session(const struct field *session, struct event *event)
+static int scan_session(const struct wire_field *session, struct event *event)
 {
     const uint8_t *p = session->bytes, *end = p + session->length;
-    struct field f;
+    struct wire_field f;
 
     while (p < end) {
         if (!take(&p, end, &f))
             return 0;
-        if (f.number == 1 && f.type == VARINT)
+        if (f.number == 1 && f.type == WIRE_VARINT)
             event->session = f.integer <= EVENT_SESSION_CHECKPOINT ? (enum event_session)f.integer
                                                                    : EVENT_SESSION_NONE;
-        else if ((f.number == 2 || f.number == 3) && f.type == BYTES)
+        else if ((f.number == 2 || f.number == 3) && f.type == WIRE_BYTES)
             event->is_utf8 &= utf8(&f);
     }
     return 1;
@@ -432,7 +346,7 @@ static int scan_session(const struct field *session, struct event *event)
 
 /* f is a member of the oneof `what`. `from` is where it stands: the walk over values begins at the first summary that
  * no other member follows. */
-static int scan_what(const struct field *f, const uint8_t *from, struct event *event, const uint8_t **bad)
+static int scan_what(const struct wire_field *f, const uint8_t *from, struct event *event, const uint8_t **bad)
 {
     static const enum event_what kinds[] = { EVENT_FILE_VERSION, EVENT_GRAPH, EVENT_SUMMARY, EVENT_LOG_MESSAGE,
                                              EVENT_SESSION_LOG, EVENT_RUN_METADATA, EVENT_META_GRAPH };
@@ -532,7 +446,7 @@ static int quick(const uint8_t *p, size_t n, struct event *event)
 int event_decode(const uint8_t *bytes, size_t n, struct event *event, size_t *bad)
 {
     const uint8_t *p = bytes, *end = bytes + n, *place = bytes;
-    struct field f;
+    struct wire_field f;
     int good = 1;
 
     if (quick(bytes, n, event))
@@ -547,13 +461,13 @@ int event_decode(const uint8_t *bytes, size_t n, struct event *event, size_t *ba
 
         if (!(good = take(&p, end, &f)))
             break;
-        if (f.number == 1 && f.type == FIXED64)
+        if (f.number == 1 && f.type == WIRE_FIXED64)
             event->wall_time = bits_double(f.integer);
-        else if (f.number == 2 && f.type == VARINT)
+        else if (f.number == 2 && f.type == WIRE_VARINT)
             event->step = (int64_t)f.integer;
-        else if (f.number >= 3 && f.number <= 9 && f.type == BYTES)
+        else if (f.number >= 3 && f.number <= 9 && f.type == WIRE_BYTES)
             good = scan_what(&f, from, event, &place);
-        else if (f.number == 10 && f.type == BYTES)
+        else if (f.number == 10 && f.type == WIRE_BYTES)
             good = well_formed(f.bytes, f.length);
         if (!good)
             break;
@@ -574,7 +488,7 @@ void event_values_init(struct event_values *v, const struct event *event)
 int event_values_next(struct event_values *v, struct event_value *value)
 {
     const uint8_t *bad;
-    struct field f;
+    struct wire_field f;
 
     if (v->event->what != EVENT_SUMMARY || v->given == v->event->values)
         return 0;
@@ -587,14 +501,14 @@ int event_values_next(struct event_values *v, struct event_value *value)
         while (v->inner < v->inner_end) {
             if (!take(&v->inner, v->inner_end, &f))
                 return 0;
-            if (f.number == 1 && f.type == BYTES) {
+            if (f.number == 1 && f.type == WIRE_BYTES) {
                 v->given++;
                 return scan_value(f.bytes, f.length, value, &bad);
             }
         }
         if (v->next >= v->event->end || !take(&v->next, v->event->end, &f))
             return 0;
-        if (f.number == 5 && f.type == BYTES) {
+        if (f.number == 5 && f.type == WIRE_BYTES) {
             v->inner = f.bytes;
             v->inner_end = f.bytes + f.length;
         }

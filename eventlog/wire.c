@@ -8,25 +8,34 @@ enum { GROUP_DEPTH = 100 }; /* protobuf's own limit */
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-/* Reads a key; 1 done, 0 not a key. */
-static int take_key(const uint8_t **p, const uint8_t *end, struct wire_field *f)
+/* Nearly all keys and lengths are one byte. 1 done, 0: no varint. */
+static inline int take_varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
 {
-    uint64_t key;
-    int n = get_varint(*p, (size_t)(end - *p), &key);
+    int n = 1;
 
-    if (n <= 0 || !(key >> 3) || key >> 3 > 0x1fffffff || (key & 7) > WIRE_FIXED32)
+    if (*p < end && **p < 0x80)
+        *v = **p;
+    else if ((n = get_varint(*p, (size_t)(end - *p), v)) <= 0)
         return 0;
-    f->number = key >> 3;
-    f->type = (enum wire_type)(key & 7);
     *p += n;
     return 1;
 }
 
-/* Reads what follows a key that opens or ends no group. */
-static int take_content(const uint8_t **p, const uint8_t *end, struct wire_field *f)
+/* Reads a key; 1 done, 0 not a key. */
+static inline int take_key(const uint8_t **p, const uint8_t *end, struct wire_field *f)
 {
-    int n;
+    uint64_t key;
 
+    if (!take_varint(p, end, &key) || !(key >> 3) || key >> 3 > 0x1fffffff || (key & 7) > WIRE_FIXED32)
+        return 0;
+    f->number = key >> 3;
+    f->type = (enum wire_type)(key & 7);
+    return 1;
+}
+
+/* Reads what follows a key that opens or ends no group. */
+static inline int take_content(const uint8_t **p, const uint8_t *end, struct wire_field *f)
+{
     if (f->type == WIRE_FIXED64 || f->type == WIRE_FIXED32) {
         size_t size = f->type == WIRE_FIXED64 ? 8 : 4;
 
@@ -36,16 +45,15 @@ static int take_content(const uint8_t **p, const uint8_t *end, struct wire_field
         *p += size;
         return 1;
     }
-    if ((n = get_varint(*p, (size_t)(end - *p), &f->integer)) <= 0)
+    if (!take_varint(p, end, &f->integer))
         return 0;
     if (f->type == WIRE_BYTES) {
-        if (f->integer > (uint64_t)(end - *p - n))
+        if (f->integer > (uint64_t)(end - *p))
             return 0;
-        f->bytes = *p + n;
+        f->bytes = *p;
         f->length = (size_t)f->integer;
         *p += f->length;
     }
-    *p += n;
     return 1;
 }
 
@@ -76,24 +84,22 @@ static int skip_group(const uint8_t **p, const uint8_t *end, uint64_t number)
 int wire_take(const uint8_t **p, const uint8_t *end, struct wire_field *f)
 {
     const uint8_t *from = *p;
-    int good;
+    int taken;
 
     f->bytes = *p; /* never NULL, also where there are none */
     f->length = 0;
     f->integer = 0;
-    if (!take_key(p, end, f))
-        return 0;
-    if (f->type == WIRE_GROUP_END) {
+    if ((taken = take_key(p, end, f)))
+        taken = f->type == WIRE_GROUP_END ? -1
+                : f->type == WIRE_GROUP   ? skip_group(p, end, f->number)
+                                          : take_content(p, end, f);
+    if (taken != 1)
         *p = from;
-        return -1;
-    }
-    good = f->type == WIRE_GROUP ? skip_group(p, end, f->number) : take_content(p, end, f);
-    if (!good)
-        *p = from;
-    return good;
+    return taken;
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
+
 void wire_release(struct wire *w)
 {
     buffer_release(&w->bytes);

@@ -1,4 +1,4 @@
-/* Fields and messages in protobuf's wire format, and what is kept until the end: bad text. */
+/* Fields and messages in protobuf's wire format, taken and written, and what is kept until the end: bad text. */
 #include "eventlog/wire.h"
 
 #include "tests/eventlog/hex.h"
@@ -87,9 +87,40 @@ static void test_bad_text(void **state)
     wire_release(&w);
 }
 
+/* What is no field is not passed over. */
+static void test_take(void **state)
+{
+    static const struct { const char *hex; int taken; uint64_t number, integer; size_t length; } cases[] = {
+        { "089601 ff", 1, 1, 150, 0 },        { "82 01 03 616263 ff", 1, 16, 3, 3 },
+        { "0d 01020304", 1, 1, 0x04030201, 0 }, { "09 0102030405060708", 1, 1, 0x0807060504030201, 0 },
+        { "13 0801 1b 1c 14", 1, 2, 0, 0 },   { "14", -1, 0, 0, 0 },  { "13 0801 1c", 0, 0, 0, 0 },
+        { "13 0801", 0, 0, 0, 0 },            { "00 01", 0, 0, 0, 0 }, { "8080808010 01", 0, 0, 0, 0 },
+        { "0e 01", 0, 0, 0, 0 },              { "0a 05 61", 0, 0, 0, 0 }, { "0d 0102", 0, 0, 0, 0 },
+        { "08 80", 0, 0, 0, 0 },              { "88", 0, 0, 0, 0 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t bytes[40];
+        size_t n = hex_bytes(cases[i].hex, bytes);
+        const uint8_t *p = bytes;
+        struct wire_field f;
+
+        if (wire_take(&p, bytes + n, &f) != cases[i].taken || (cases[i].taken != 1) != (p == bytes))
+            fail_msg("%s", cases[i].hex);
+        if (cases[i].taken != 1)
+            continue;
+        assert_int_equal(f.number, cases[i].number);
+        assert_int_equal(f.length, cases[i].length);
+        if (f.type != WIRE_GROUP)
+            assert_int_equal(f.integer, cases[i].integer);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_take),
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_bad_text),
