@@ -10,6 +10,7 @@
 #include "eventlog/event_file.h"
 #include "eventlog/event_queue.h"
 #include "eventlog/event_resume.h"
+#include "eventlog/public.h"
 #include "eventlog/record.h"
 #include "eventlog/tag_table.h"
 
@@ -55,21 +56,6 @@ struct eventlog_writer {
     int exact_times; /* a wall time of 0 is 1970, not now */
     char *mark; /* a byte that is 1 in that process and 0 in its children, or NULL where the kernel cannot do so */
 };
-
-int event_writer_error(struct eventlog_error *to, const struct error *from)
-{
-    if (to) {
-        to->code = from->code;
-        to->system = from->system;
-        memcpy(to->message, from->message, sizeof to->message);
-    }
-    return from->code;
-}
-
-_Static_assert(sizeof(((struct eventlog_error *)0)->message) == sizeof(((struct error *)0)->message) &&
-                   (int)EVENTLOG_ERROR_IO == (int)ERR_IO && (int)EVENTLOG_ERROR_CORRUPT == (int)ERR_CORRUPT &&
-                   (int)EVENTLOG_ERROR_MEMORY == (int)ERR_NOMEM && (int)EVENTLOG_ERROR_ARGUMENT == (int)ERR_ARG,
-               "eventlog_error is the public twin of error");
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */
 
@@ -311,7 +297,7 @@ int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t s
         goto refused;
     }
     if ((rc = begin_event(w, n + EVENT_SCALAR_OVERHEAD, &e)) != OK)
-        return rc == DROPPED ? EVENTLOG_OK : event_writer_error(error, &e);
+        return rc == DROPPED ? EVENTLOG_OK : public_error(error, &e);
     if (check_scalar_tag(w, tag, n, &e) != OK) {
         abandon_event(w);
         goto refused;
@@ -319,10 +305,10 @@ int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t s
     if (wall_time == 0 && !w->exact_times)
         wall_time = clock_wall();
     rc = end_event(w, event_encode_scalar(event_place(w), tag, n, step, wall_time, value), &e);
-    return rc == OK ? EVENTLOG_OK : event_writer_error(error, &e);
+    return rc == OK ? EVENTLOG_OK : public_error(error, &e);
 refused:
     error_prefix(&e, "%s", path_of(w));
-    return event_writer_error(error, &e);
+    return public_error(error, &e);
 }
 
 /* ---- values with metadata ---------------------------------------------------------------------------------------- */
@@ -392,10 +378,9 @@ static int check_value(const struct event_writer_value *v, struct error *e)
     if (v->blob && v->tag[strcspn(v->tag, "\"\\\n")])
         return error_set(e, ERR_ARG, "tag '%.80s': TensorBoard does not serve %s whose tag has a quote, a backslash or "
                          "a newline", v->tag, v->plugin);
-    for (size_t i = 0; v->options && i < sizeof v->options->reserved / sizeof *v->options->reserved; i++)
-        if (v->options->reserved[i])
-            return error_set(e, ERR_ARG, "an option is set that this version of the library does not know");
-    return OK;
+    if (!v->options)
+        return OK;
+    return public_reserved(v->options->reserved, sizeof v->options->reserved / sizeof *v->options->reserved, e);
 }
 
 static int check_length(size_t n, struct error *e)
@@ -410,7 +395,7 @@ static int answer(struct eventlog_writer *w, int rc, int refused, struct error *
         return EVENTLOG_OK;
     if (refused)
         error_prefix(e, "%s", path_of(w));
-    return event_writer_error(error, e);
+    return public_error(error, e);
 }
 
 int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, double wall_time, struct wire *body,
@@ -554,7 +539,7 @@ static int flush(struct eventlog_writer *w, int sync, struct eventlog_error *err
             rc = event_file_sync(&w->file, &e);
         w->due = 0; /* looked at anew by the next call */
     }
-    return rc == OK ? EVENTLOG_OK : event_writer_error(error, &e);
+    return rc == OK ? EVENTLOG_OK : public_error(error, &e);
 }
 
 int eventlog_writer_flush(struct eventlog_writer *w, struct eventlog_error *error)
@@ -581,7 +566,7 @@ int eventlog_writer_statistics(struct eventlog_writer *w, struct eventlog_writer
     memset(s, 0, sizeof *s);
     if (check_process(w, &e) != OK) {
         error_prefix(&e, "%s", path_of(w));
-        return event_writer_error(error, &e);
+        return public_error(error, &e);
     }
     if (w->queue) {
         event_queue_lock(w->queue);
@@ -601,7 +586,7 @@ int eventlog_writer_statistics(struct eventlog_writer *w, struct eventlog_writer
     s->writes = state.file.writes;
     s->syncs = state.file.syncs;
     s->errors = state.file.errors;
-    event_writer_error(&s->last_error, &state.file.last);
+    public_error(&s->last_error, &state.file.last);
     return EVENTLOG_OK;
 }
 
@@ -632,7 +617,7 @@ static int close_forked(struct eventlog_writer *w, struct eventlog_error *error)
         event_file_close(&w->file, NULL);
     if (!w->queue)
         release(w);
-    return event_writer_error(error, &e);
+    return public_error(error, &e);
 }
 
 int eventlog_writer_close(struct eventlog_writer *w, struct eventlog_error *error)
@@ -658,7 +643,7 @@ int eventlog_writer_close(struct eventlog_writer *w, struct eventlog_error *erro
     if (event_file_close(&w->file, rc == OK ? &e : NULL) != OK && rc == OK)
         rc = e.code;
     release(w);
-    return rc == OK ? EVENTLOG_OK : event_writer_error(error, &e);
+    return rc == OK ? EVENTLOG_OK : public_error(error, &e);
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
@@ -735,16 +720,16 @@ int event_writer_open_io(struct eventlog_writer **out, const char *directory,
     if (options)
         o = *options;
     if (event_writer_check_options(directory, &o, &e) != OK || file_make_directories(directory, &e) != OK)
-        return event_writer_error(error, &e);
+        return public_error(error, &e);
     if (!(w = calloc(1, sizeof *w))) {
         error_set(&e, ERR_NOMEM, "%s: out of memory for an event writer", directory);
-        return event_writer_error(error, &e);
+        return public_error(error, &e);
     }
     w->pid = getpid();
     w->mark = fork_mark();
     if (start(w, directory, &o, io ? io : &io_real, &e) != OK) {
         release(w);
-        return event_writer_error(error, &e);
+        return public_error(error, &e);
     }
     *out = w;
     return EVENTLOG_OK;

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "eventlog/eventlog.h"
+#include "eventlog/public.h"
 
 #include <string.h>
 
@@ -26,9 +27,8 @@ int event_writer_check_options(const char *directory, const struct eventlog_writ
         return error_set(e, ERR_ARG, "resume %d is no policy", (int)o->resume);
     if (o->when_full < EVENTLOG_WHEN_FULL_WAIT || o->when_full > EVENTLOG_WHEN_FULL_DROP)
         return error_set(e, ERR_ARG, "when_full %d is no policy", (int)o->when_full);
-    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
-        if (o->reserved[i])
-            return error_set(e, ERR_ARG, "an option is set that this version of the library does not know");
+    if (public_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, e) != OK)
+        return ERR_ARG;
     if (o->suffix && (strchr(o->suffix, '/') || !utf8_valid(o->suffix, strlen(o->suffix), NULL)))
         return error_set(e, ERR_ARG, "suffix '%.80s' holds a slash or is not UTF-8", o->suffix);
     if (o->source && (strlen(o->source) > SOURCE_MAX || !utf8_valid(o->source, strlen(o->source), NULL)))

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "eventlog/public.h"
 
 #include <limits.h>
 #include <math.h>
@@ -115,10 +116,7 @@ static int check(const struct eventlog_embedding *all, size_t k, size_t *across,
     for (size_t i = 0; i < x->points * x->dimensions; i++)
         if (!isfinite(x->values[i]))
             return error_set(e, ERR_ARG, "point %zu is not finite", i / x->dimensions);
-    for (size_t i = 0; i < sizeof x->reserved / sizeof *x->reserved; i++)
-        if (x->reserved[i])
-            return error_set(e, ERR_ARG, "an option is set that this version of the library does not know");
-    if (check_labels(x, e) != OK)
+    if (public_reserved(x->reserved, sizeof x->reserved / sizeof *x->reserved, e) != OK || check_labels(x, e) != OK)
         return ERR_ARG;
     return check_sprites(x, across, e);
 }
@@ -258,5 +256,5 @@ int eventlog_writer_projector(struct eventlog_writer *w, const struct eventlog_e
         (rc = file_join(path, sizeof path, event_writer_directory(w), "projector_config.pbtxt", &e)) == OK)
         rc = file_replace(event_writer_io(w), path, config.data, config.length, &e);
     buffer_release(&config);
-    return rc == OK ? EVENTLOG_OK : event_writer_error(error, &e);
+    return rc == OK ? EVENTLOG_OK : public_error(error, &e);
 }

@@ -1,5 +1,7 @@
 #include "eventlog/log_filter.h"
 
+#include "eventlog/public.h"
+
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +26,8 @@ int log_filter_init(struct log_filter *f, const struct eventlog_reader_options *
 
     memset(f, 0, sizeof *f);
     o = o ? o : &everything;
-    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
-        if (o->reserved[i])
-            return error_set(e, ERR_ARG, "an option is set that this version of the library does not know");
+    if (public_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, e) != OK)
+        return ERR_ARG;
     f->first_step = o->has_first_step ? o->first_step : INT64_MIN;
     f->last_step = o->has_last_step ? o->last_step : INT64_MAX;
     f->numbers_only = o->numbers_only;
@@ -70,14 +71,4 @@ int log_filter_tag(const struct log_filter *f, const char *tag)
 int log_filter_all_values(const struct log_filter *f)
 {
     return !f->tag_count && !f->numbers_only && f->first_step == INT64_MIN && f->last_step == INT64_MAX;
-}
-
-int log_filter_error(struct eventlog_error *to, const struct error *from)
-{
-    if (to) {
-        to->code = from->code;
-        to->system = from->system;
-        memcpy(to->message, from->message, sizeof to->message);
-    }
-    return from->code;
 }

@@ -1,5 +1,5 @@
 /*
- * log_filter.h - what of a log is wanted: the options of a reader, copied and asked; and the public twin of an error.
+ * log_filter.h - what of a log is wanted: the options of a reader, copied and asked.
  */
 #ifndef EVENTLOG_LOG_FILTER_H
 #define EVENTLOG_LOG_FILTER_H
@@ -28,8 +28,5 @@ static inline int log_filter_step(const struct log_filter *f, int64_t step)
 
 /* 1 if every value of a wanted run is wanted, and events without values too. */
 int log_filter_all_values(const struct log_filter *f);
-
-/* Copies from to *to unless that is NULL; returns its code. */
-int log_filter_error(struct eventlog_error *to, const struct error *from);
 
 #endif

@@ -5,6 +5,7 @@
 #include "eventlog/log_directory.h"
 #include "eventlog/log_filter.h"
 #include "eventlog/log_series.h"
+#include "eventlog/public.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -228,7 +229,7 @@ int eventlog_points_read(struct eventlog_points **out, const char *path, enum ev
     free(paths[0]);
     if (rc != OK) {
         eventlog_points_free(p);
-        return log_filter_error(error, &e);
+        return public_error(error, &e);
     }
     *out = p;
     return EVENTLOG_OK;

@@ -11,6 +11,7 @@
 #include "eventlog/log_filter.h"
 #include "eventlog/log_series.h"
 #include "eventlog/log_watch.h"
+#include "eventlog/public.h"
 #include "eventlog/tag_index.h"
 #include "eventlog/value_content.h"
 #include "eventlog/wire.h"
@@ -186,7 +187,7 @@ int eventlog_reader_open(struct eventlog_reader **out, const char *path, const s
     *out = NULL;
     if (!r) {
         error_set(&e, ERR_NOMEM, "%s: out of memory for reading", path);
-        return log_filter_error(error, &e);
+        return public_error(error, &e);
     }
     r->watch = no_watch;
     rc = log_filter_init(&r->filter, options, &e);
@@ -196,7 +197,7 @@ int eventlog_reader_open(struct eventlog_reader **out, const char *path, const s
         rc = look(r, 1, &e);
     if (rc != OK) {
         eventlog_reader_close(r);
-        return log_filter_error(error, &e);
+        return public_error(error, &e);
     }
     *out = r;
     return EVENTLOG_OK;
@@ -402,7 +403,7 @@ static int out_of_memory(struct eventlog_reader *r, struct eventlog_error *error
 
     r->failed = 0;
     error_set(&e, ERR_NOMEM, "%s: out of memory for a series", r->path);
-    return log_filter_error(error, &e);
+    return public_error(error, &e);
 }
 
 int eventlog_reader_next(struct eventlog_reader *r, struct eventlog_error *error)
@@ -419,7 +420,7 @@ int eventlog_reader_next(struct eventlog_reader *r, struct eventlog_error *error
         r->at_end = 0;
         r->at_run = r->at_file = 0;
         if (look(r, 0, &e) != OK)
-            return log_filter_error(error, &e);
+            return public_error(error, &e);
     }
     for (; r->at_run < r->count; r->at_run++, r->at_file = 0) {
         struct log_place *run = &r->runs[r->at_run];
@@ -441,7 +442,7 @@ int eventlog_reader_next(struct eventlog_reader *r, struct eventlog_error *error
                 return rc;
             r->at_file++;
             if (rc < 0)
-                return log_filter_error(error, &e);
+                return public_error(error, &e);
         }
     }
     r->at_end = 1;
@@ -505,7 +506,7 @@ int eventlog_reader_wait(struct eventlog_reader *r, double seconds, struct event
     rc = poll(&p, p.fd >= 0, seconds > 2e6 ? 2000000000 : (int)(seconds * 1000));
     if (rc < 0) {
         error_system(&e, "%s: waiting for changes", r->path);
-        return log_filter_error(error, &e);
+        return public_error(error, &e);
     }
     return rc > 0 || p.fd < 0;
 }
@@ -521,7 +522,7 @@ static int refuse(struct eventlog_reader *r, int code, const char *what, struct 
                   r->value.series->tag, what);
     else
         error_set(&e, ERR_ARG, "%s: no value at hand", r->path);
-    return log_filter_error(error, &e);
+    return public_error(error, &e);
 }
 
 /* The strings of a tensor, as struct eventlog_bytes in r->spans. */
