@@ -1,5 +1,5 @@
 /*
- * file.h - whole files and directories: read, replace atomically, make, lock. Paths are NUL-terminated byte strings.
+ * file.h - whole files and directories: read, replace atomically, make. Paths are NUL-terminated byte strings.
  */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
@@ -26,5 +26,9 @@ int file_join(char *out, size_t size, const char *directory, const char *name, s
 
 /* The part after the last '/'. Borrowed from path. */
 const char *file_base_name(const char *path);
+
+/* 1 if somebody on this machine has the file, open for reading as fd, open for writing. 0 also where the kernel does
+ * not tell: on NFS and SMB, and of files of others; there only a lock or growth shows it. */
+int file_is_written(int fd);
 
 #endif

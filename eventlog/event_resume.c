@@ -9,16 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
-
-/* From linux/magic.h: file systems whose leases say nothing about other writers. */
-static const unsigned long NFS = 0x6969, SMB = 0x517b, CIFS = 0xff534d42, SMB2 = 0xfe534d42;
 
 int event_resume_newest(const char *directory, char *path, size_t size, struct error *e)
 {
@@ -52,26 +47,6 @@ static int busy(const char *path, struct error *e)
 {
     errno = EBUSY;
     return error_system(e, "%s: is being written; end its writer first, or begin a new file", path);
-}
-
-/* The kernel gives no read lease on a file that somebody has open for writing. Where it gives none at all (files of
- * others), only the lock tells. */
-static int open_for_writing(int fd)
-{
-    struct statfs fs;
-    unsigned long type;
-
-    if (fstatfs(fd, &fs) < 0)
-        return 0;
-    type = (unsigned long)fs.f_type & 0xffffffffu;
-    if (type == NFS || type == SMB || type == CIFS || type == SMB2)
-        return 0;
-    /* Whoever opens it in this moment has the kernel signal us: with one that does nothing, not SIGIO, which ends. */
-    if (fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
-        fcntl(fd, F_SETLEASE, F_UNLCK);
-        return 0;
-    }
-    return errno == EAGAIN;
 }
 
 /* Where the whole records of the file end. Damage that no whole record follows is a torn tail, too - unless nothing
@@ -108,7 +83,7 @@ int event_resume_open(const struct io *io, const char *path, int *fd, uint64_t *
         rc = error_system(e, "%s: cannot look at it", path);
         goto out;
     }
-    if (open_for_writing(f.fd)) {
+    if (file_is_written(f.fd)) {
         rc = busy(path, e);
         goto out;
     }

@@ -4,7 +4,6 @@
 #include "base/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,22 +41,13 @@ int log_replace_backup_name(char *out, size_t size, const char *path, struct err
     return rc;
 }
 
-int log_replace_is_written(int fd)
-{
-    int held = fcntl(fd, F_SETLEASE, F_RDLCK);
-
-    if (held == 0)
-        fcntl(fd, F_SETLEASE, F_UNLCK);
-    return held < 0 && errno == EAGAIN;
-}
-
 int log_replace_unchanged(int fd, const char *path, const struct stat *before, struct error *e)
 {
     struct stat now;
 
     if (stat(path, &now) < 0)
         return error_system(e, "%s: is gone", path);
-    if (log_replace_is_written(fd) || now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
+    if (file_is_written(fd) || now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
         now.st_size != before->st_size || now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != before->st_mtim.tv_nsec)
         return error_set(e, ERR_ARG, "%s: is being written; end its writer first, or work on a copy with -o", path);

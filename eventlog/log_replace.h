@@ -17,10 +17,6 @@ int log_replace_temporary_name(char *out, size_t size, const char *path, struct 
 /* directory/NAME -> directory/NAME.bak with every `tfevents` in NAME as `tf-events`; ERR_ARG: too long for out. */
 int log_replace_backup_name(char *out, size_t size, const char *path, struct error *e);
 
-/* 1 if somebody has the file open for writing: the kernel gives no read lease then, to nobody on this machine. Where it
- * gives none at all (some network file systems, files of others) the answer is 0, and only growth tells. */
-int log_replace_is_written(int fd);
-
 /* OK while the file at path is the one that is open as fd and was as `before` says, and nobody has it open for writing;
  * else ERR_ARG, or ERR_IO when it is gone. */
 int log_replace_unchanged(int fd, const char *path, const struct stat *before, struct error *e);

@@ -127,11 +127,28 @@ static void test_names(void **state)
     assert_string_equal(file_base_name("b"), "b");
 }
 
+/* Seen by the kernel's leases, for descriptors of this process as well. */
+static void test_is_written(void **state)
+{
+    struct fixture *f = *state;
+    int reading, writing;
+
+    assert_int_equal(file_replace(NULL, f->path, "x", 1, NULL), OK);
+    reading = open(f->path, O_RDONLY);
+    assert_int_equal(file_is_written(reading), 0);
+    writing = open(f->path, O_WRONLY);
+    assert_int_equal(file_is_written(reading), 1);
+    close(writing);
+    assert_int_equal(file_is_written(reading), 0);
+    close(reading);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_replace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_limit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_is_written, setup, teardown),
         cmocka_unit_test(test_names),
     };
 
