@@ -361,25 +361,18 @@ static int take_tensor(void *context, const char *name, size_t name_length, cons
     return rc;
 }
 
-static int compare_texts(const char *a, size_t n, const char *b, size_t m)
-{
-    int compared = memcmp(a, b, n < m ? n : m);
-
-    return compared ? compared : (n > m) - (n < m);
-}
-
 static int compare_pairs(const void *a, const void *b)
 {
     const struct safetensors_pair *x = a, *y = b;
 
-    return compare_texts(x->key, x->key_length, y->key, y->key_length);
+    return bytes_compare(x->key, x->key_length, y->key, y->key_length);
 }
 
 static int compare_names(const void *a, const void *b)
 {
     const struct safetensors_tensor *x = a, *y = b;
 
-    return compare_texts(x->name, x->name_length, y->name, y->name_length);
+    return bytes_compare(x->name, x->name_length, y->name, y->name_length);
 }
 
 static int compare_places(const void *a, const void *b)

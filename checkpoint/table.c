@@ -172,7 +172,6 @@ static int cursor_next(const struct reader *r, struct cursor *c, struct buffer *
     const struct block *b = c->block;
     size_t at = c->at, start = at, order;
     uint64_t field[3]; /* shared, unshared, value length */
-    int compared;
 
     if (at >= b->limit)
         return 0;
@@ -190,13 +189,8 @@ static int cursor_next(const struct reader *r, struct cursor *c, struct buffer *
         return malformed(r, c, start, "it shares more than the key before has", e);
     /* The key before begins with the shared bytes, so only what follows them decides the order. */
     order = start ? (size_t)field[0] : 0;
-    if (!first) {
-        size_t old = key->length - order, new = (size_t)field[1], both = old < new ? old : new;
-
-        compared = both ? memcmp(b->bytes + at, key->data + order, both) : 0;
-        if (compared < 0 || (compared == 0 && new <= old))
-            return malformed(r, c, start, "its key does not come after the key before", e);
-    }
+    if (!first && bytes_compare(b->bytes + at, (size_t)field[1], buffer_text(key) + order, key->length - order) <= 0)
+        return malformed(r, c, start, "its key does not come after the key before", e);
     key->length = order;
     buffer_append(key, b->bytes + at, (size_t)field[1]);
     if (!buffer_ok(key))
@@ -209,10 +203,7 @@ static int cursor_next(const struct reader *r, struct cursor *c, struct buffer *
 
 static int compare_keys(const struct buffer *a, const struct buffer *b)
 {
-    size_t both = a->length < b->length ? a->length : b->length;
-    int compared = both ? memcmp(a->data, b->data, both) : 0;
-
-    return compared ? compared : (a->length > b->length) - (a->length < b->length);
+    return bytes_compare(a->data, a->length, b->data, b->length);
 }
 
 /* Visits the entries of one data block. key: the last key before it, becomes the last of it; separator: the index key

@@ -1,4 +1,5 @@
 /* checkpoint compare: two checkpoints, tensor by tensor. */
+#include "base/bytes.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "checkpoint/string_tensor.h"
@@ -31,14 +32,6 @@ struct finding {
     char value_a[TENSOR_VALUE_TEXT * 4], value_b[TENSOR_VALUE_TEXT * 4]; /* of the first differing element */
     int numbers;        /* absolute and relative differences mean something */
 };
-
-static int compare_names(const struct source_tensor *a, const struct source_tensor *b)
-{
-    size_t both = a->name_length < b->name_length ? a->name_length : b->name_length;
-    int compared = memcmp(a->name, b->name, both);
-
-    return compared ? compared : (a->name_length > b->name_length) - (a->name_length < b->name_length);
-}
 
 /* ---- one tensor of both ---------------------------------------------------------------------------------------- */
 
@@ -287,7 +280,7 @@ static int compare_all(struct compare *x, struct error *e)
     while (rc == OK && (i < x->a.count || k < x->b.count)) {
         const struct source_tensor *a = i < x->a.count ? &x->a.tensors[i] : NULL;
         const struct source_tensor *b = k < x->b.count ? &x->b.tensors[k] : NULL;
-        int order = !a ? 1 : !b ? -1 : compare_names(a, b);
+        int order = !a ? 1 : !b ? -1 : bytes_compare(a->name, a->name_length, b->name, b->name_length);
 
         i += order <= 0;
         k += order >= 0;
