@@ -5,7 +5,6 @@
 #include "checkpoint/tool/command.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -31,43 +30,6 @@ int convert_check_free(const struct convert *c, const char *path, struct error *
     if (c->force || lstat(path, &st) < 0)
         return OK;
     return error_set(e, ERR_ARG, "%s: exists already; -f writes over it", path);
-}
-
-int convert_strings(struct convert *c, const struct source_tensor *tensor, char **stored,
-                    struct tensor_string **strings, struct error *e)
-{
-    int rc = source_read(&c->source, tensor, stored, e);
-
-    *strings = NULL;
-    if (rc != OK)
-        return rc;
-    /* Each string has a byte of length at least, so elements are no more than bytes. */
-    if (!(*strings = malloc(((size_t)tensor->elements + 1) * sizeof **strings))) {
-        free(*stored);
-        *stored = NULL;
-        return error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", c->source.path, tensor->name);
-    }
-    string_tensor_split(*stored, (size_t)tensor->bytes, tensor->elements, *strings);
-    return OK;
-}
-
-int convert_pieces(struct convert *c, const struct source_tensor *tensor, convert_take *take, void *context,
-                   struct error *e)
-{
-    struct source_stream stream;
-    char *piece = malloc(CONVERT_PIECE);
-    size_t got;
-    int rc;
-
-    if (!piece)
-        return error_set(e, ERR_NOMEM, "%s: no memory to read tensor %s", c->source.path, tensor->name);
-    if ((rc = source_stream_open(&stream, &c->source, tensor, e)) == OK)
-        while ((rc = source_stream_read(&stream, piece, CONVERT_PIECE, &got, e)) == OK && got &&
-               (rc = take(context, piece, got, e)) == OK)
-            ;
-    source_stream_close(&stream);
-    free(piece);
-    return rc;
 }
 
 /* The format that a destination's name means. */

@@ -4,10 +4,7 @@
 #define CHECKPOINT_TOOL_CONVERT_H
 
 #include "base/options.h"
-#include "checkpoint/string_tensor.h"
 #include "checkpoint/tool/source.h"
-
-enum { CONVERT_PIECE = 1 << 18 };
 
 struct convert {
     const char *program;
@@ -26,15 +23,6 @@ void convert_leave_out(struct convert *c, const struct source_tensor *tensor, co
 
 /* ERR_ARG when the path is there and --force was not given. */
 int convert_check_free(const struct convert *c, const char *path, struct error *e);
-
-/* The strings of a string tensor; *stored holds their bytes. Both are yours to free(). */
-int convert_strings(struct convert *c, const struct source_tensor *tensor, char **stored,
-                    struct tensor_string **strings, struct error *e);
-
-/* Hands the tensor's bytes to `take`, piece by piece; pieces hold whole elements. */
-typedef int convert_take(void *context, const void *bytes, size_t n, struct error *e);
-int convert_pieces(struct convert *c, const struct source_tensor *tensor, convert_take *take, void *context,
-                   struct error *e);
 
 int convert_to_bundle(struct convert *c, struct error *e);
 int convert_to_safetensors(struct convert *c, struct error *e);

@@ -22,7 +22,7 @@ static int add(struct convert *c, struct tensor_bundle_writer *w, const struct s
         return error_set(e, ERR_ARG, "%s: a name with a NUL byte, %s..., cannot be written into a bundle",
                          c->source.path, tensor->name);
     if (tensor->type == TENSOR_STRING) {
-        if ((rc = convert_strings(c, tensor, &stored, &strings, e)) != OK)
+        if ((rc = source_strings(&c->source, tensor, &stored, &strings, e)) != OK)
             return rc;
         rc = tensor_bundle_writer_add_strings(w, tensor->name, tensor->rank, tensor->shape, strings,
                                               (size_t)tensor->elements, e);
@@ -31,7 +31,7 @@ static int add(struct convert *c, struct tensor_bundle_writer *w, const struct s
         return rc;
     }
     rc = tensor_bundle_writer_begin(w, tensor->name, tensor->type, tensor->rank, tensor->shape, e);
-    return rc == OK ? convert_pieces(c, tensor, take_piece, w, e) : rc;
+    return rc == OK ? source_pieces(&c->source, tensor, take_piece, w, e) : rc;
 }
 
 int convert_to_bundle(struct convert *c, struct error *e)

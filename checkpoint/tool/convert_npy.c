@@ -118,7 +118,7 @@ static int write_strings(struct convert *c, struct writing *x, struct error *e)
     size_t count = (size_t)x->tensor->elements, width = 1;
     struct tensor_string *strings;
     char *stored, *cell = NULL, descr[32];
-    int rc = convert_strings(c, x->tensor, &stored, &strings, e);
+    int rc = source_strings(&c->source, x->tensor, &stored, &strings, e);
 
     if (rc != OK)
         return rc;
@@ -161,7 +161,7 @@ static int write_tensor(struct convert *c, const struct source_tensor *tensor, c
     if (tensor->type == TENSOR_STRING)
         rc = write_strings(c, &x, e);
     else if ((rc = write_header(&x, descr, e)) == OK)
-        rc = convert_pieces(c, tensor, take_piece, &x, e);
+        rc = source_pieces(&c->source, tensor, take_piece, &x, e);
     if (close(x.fd) < 0 && rc == OK)
         rc = error_system(e, "%s: cannot close", path);
     if (rc == OK && rename(temporary, path) < 0)

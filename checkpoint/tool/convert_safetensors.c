@@ -143,7 +143,7 @@ static int write_tensors(struct writing *x, struct error *e)
     for (size_t i = 0; i < x->count && rc == OK; i++) {
         const struct source_tensor *tensor = source_find(&c->source, x->tensors[i].name, x->tensors[i].name_length);
 
-        rc = convert_pieces(c, tensor, take_piece, x->writer, e);
+        rc = source_pieces(&c->source, tensor, take_piece, x->writer, e);
         c->written++;
         c->bytes += tensor->bytes;
     }

@@ -4,13 +4,14 @@
 #include "base/file.h"
 #include "checkpoint/bundle_entry.h"
 #include "checkpoint/checkpoint_directory.h"
-#include "checkpoint/string_tensor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { PIECE = 1 << 18 }; /* bytes read at once */
 
 /* The prefix that a path means. */
 static int find_prefix(struct source *s, const char *path, struct error *e)
@@ -285,5 +286,42 @@ int source_read(const struct source *s, const struct source_tensor *tensor, char
         return OK;
     free(*out);
     *out = NULL;
+    return rc;
+}
+
+int source_strings(const struct source *s, const struct source_tensor *tensor, char **stored,
+                   struct tensor_string **strings, struct error *e)
+{
+    int rc = source_read(s, tensor, stored, e);
+
+    *strings = NULL;
+    if (rc != OK)
+        return rc;
+    /* Each string has a byte of length at least, so elements are no more than bytes. */
+    if (!(*strings = malloc(((size_t)tensor->elements + 1) * sizeof **strings))) {
+        free(*stored);
+        *stored = NULL;
+        return error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", s->path, tensor->name);
+    }
+    string_tensor_split(*stored, (size_t)tensor->bytes, tensor->elements, *strings);
+    return OK;
+}
+
+int source_pieces(const struct source *s, const struct source_tensor *tensor, source_take *take, void *context,
+                  struct error *e)
+{
+    struct source_stream stream;
+    char *piece = malloc(PIECE);
+    size_t got;
+    int rc;
+
+    if (!piece)
+        return error_set(e, ERR_NOMEM, "%s: no memory to read tensor %s", s->path, tensor->name);
+    if ((rc = source_stream_open(&stream, s, tensor, e)) == OK)
+        while ((rc = source_stream_read(&stream, piece, PIECE, &got, e)) == OK && got &&
+               (rc = take(context, piece, got, e)) == OK)
+            ;
+    source_stream_close(&stream);
+    free(piece);
     return rc;
 }

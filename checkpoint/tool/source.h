@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/string_tensor.h"
 #include "checkpoint/tensor_bundle.h"
 #include "checkpoint/tensor_stream.h"
 
@@ -68,8 +69,17 @@ int source_stream_open(struct source_stream *stream, const struct source *s, con
 int source_stream_read(struct source_stream *stream, void *out, size_t n, size_t *got, struct error *e);
 void source_stream_close(struct source_stream *stream);
 
+/* Hands the whole tensor to `take`, piece by piece; pieces hold whole elements. Ends with the first error. */
+typedef int source_take(void *context, const void *bytes, size_t n, struct error *e);
+int source_pieces(const struct source *s, const struct source_tensor *tensor, source_take *take, void *context,
+                  struct error *e);
+
 /* The whole tensor, checked, in fresh memory of tensor->bytes + 1; yours to free(). */
 int source_read(const struct source *s, const struct source_tensor *tensor, char **out, struct error *e);
+
+/* The strings of a string tensor; *stored holds their bytes. Both are yours to free(), NULL after an error. */
+int source_strings(const struct source *s, const struct source_tensor *tensor, char **stored,
+                   struct tensor_string **strings, struct error *e);
 
 /* 1 if the path is an existing regular file that has no .index beside it and is none: a safetensors file, perhaps. */
 int source_is_file(const char *path);
