@@ -2,7 +2,6 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/number.h"
-#include "checkpoint/string_tensor.h"
 #include "checkpoint/tensor_value.h"
 #include "checkpoint/tool/command.h"
 #include "checkpoint/tool/source.h"
@@ -82,21 +81,13 @@ static void string_text(const struct tensor_string *s, char *out, size_t size)
 static int compare_strings(const struct compare *x, const struct source_tensor *a, const struct source_tensor *b,
                            struct finding *f, struct error *e)
 {
-    struct tensor_string *items = NULL, *others;
+    struct tensor_string *items = NULL, *others = NULL;
     char *one = NULL, *two = NULL;
-    size_t count = (size_t)a->elements;
     int rc;
 
-    if ((rc = source_read(&x->a, a, &one, e)) != OK || (rc = source_read(&x->b, b, &two, e)) != OK)
-        goto out;
-    if (!(items = malloc((2 * count + 1) * sizeof *items))) {
-        rc = error_set(e, ERR_NOMEM, "no memory to compare tensor %s", a->name);
-        goto out;
-    }
-    others = items + count;
-    string_tensor_split(one, (size_t)a->bytes, count, items);
-    string_tensor_split(two, (size_t)b->bytes, count, others);
-    for (size_t i = 0; i < count; i++) {
+    if ((rc = source_strings(&x->a, a, &one, &items, e)) == OK)
+        rc = source_strings(&x->b, b, &two, &others, e);
+    for (size_t i = 0; i < a->elements && rc == OK; i++) {
         if (items[i].length == others[i].length && memcmp(items[i].bytes, others[i].bytes, items[i].length) == 0)
             continue;
         if (!f->difference.different) {
@@ -107,8 +98,8 @@ static int compare_strings(const struct compare *x, const struct source_tensor *
         f->difference.different++;
         f->difference.outside++;
     }
-out:
     free(items);
+    free(others);
     free(one);
     free(two);
     return rc;

@@ -4,7 +4,6 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "checkpoint/checkpoint_directory.h"
-#include "checkpoint/string_tensor.h"
 #include "checkpoint/tensor_value.h"
 #include "checkpoint/tool/command.h"
 #include "checkpoint/tool/source.h"
@@ -15,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { PIECE = 1 << 18 };
 
 struct inspect {
     const char *program;
@@ -34,24 +31,19 @@ struct strings { /* of a string tensor */
     uint64_t total;
 };
 
-static int gather_numbers(const struct source *s, const struct source_tensor *tensor, struct tensor_statistics *out,
-                          struct error *e)
-{
-    size_t size = tensor_type_size(tensor->type), got;
-    struct source_stream stream;
-    char *piece = malloc(PIECE);
-    int rc = piece ? source_stream_open(&stream, s, tensor, e) : ERR_NOMEM;
+struct numbers { /* of any other */
+    int type;
+    struct tensor_statistics *statistics;
+};
 
-    if (!piece)
-        return error_set(e, ERR_NOMEM, "%s: no memory to read tensor %s", s->path, tensor->name);
-    if (rc == OK) {
-        while ((rc = source_stream_read(&stream, piece, PIECE, &got, e)) == OK && got)
-            if (tensor_kind(tensor->type))
-                tensor_statistics_add(out, tensor->type, piece, got / size);
-        source_stream_close(&stream);
-    }
-    free(piece);
-    return rc;
+static int take_numbers(void *context, const void *bytes, size_t n, struct error *e)
+{
+    const struct numbers *x = context;
+
+    (void)e;
+    if (tensor_kind(x->type))
+        tensor_statistics_add(x->statistics, x->type, bytes, n / tensor_type_size(x->type));
+    return OK;
 }
 
 static int gather_strings(const struct source *s, const struct source_tensor *tensor, struct strings *out,
@@ -59,15 +51,8 @@ static int gather_strings(const struct source *s, const struct source_tensor *te
 {
     struct tensor_string *items;
     char *stored;
-    int rc = source_read(s, tensor, &stored, e);
+    int rc = source_strings(s, tensor, &stored, &items, e);
 
-    if (rc != OK)
-        return rc;
-    /* Each string has a byte of length at least, so elements are no more than bytes. */
-    if (!(items = malloc(((size_t)tensor->elements + 1) * sizeof *items)))
-        rc = error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", s->path, tensor->name);
-    else
-        string_tensor_split(stored, (size_t)tensor->bytes, tensor->elements, items);
     for (uint64_t i = 0; i < tensor->elements && rc == OK; i++) {
         size_t length = items[i].length;
 
@@ -211,12 +196,13 @@ static void show_tensor(struct inspect *x, const struct source *s, const struct 
     struct tensor_statistics n = { 0 };
     struct strings strings = { 0 };
     struct error e = { .code = OK };
+    struct numbers numbers = { tensor->type, &n };
     int is_strings = tensor->type == TENSOR_STRING && x->statistics, rc = OK;
 
     if (is_strings)
         rc = gather_strings(s, tensor, &strings, &e);
     else if (x->statistics)
-        rc = gather_numbers(s, tensor, &n, &e);
+        rc = source_pieces(s, tensor, take_numbers, &numbers, &e);
     if (rc != OK) {
         x->damaged = 1;
         command_fail(x->program, &e);
