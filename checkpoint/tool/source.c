@@ -13,11 +13,18 @@
 
 enum { PIECE = 1 << 18 }; /* bytes read at once */
 
+size_t source_prefix_length(const char *path)
+{
+    static const char suffix[] = ".index";
+    const size_t length = strlen(path), end = sizeof suffix - 1;
+
+    return length > end && strcmp(path + length - end, suffix) == 0 ? length - end : length;
+}
+
 /* The prefix that a path means. */
 static int find_prefix(struct source *s, const char *path, struct error *e)
 {
-    static const char suffix[] = ".index";
-    size_t length = strlen(path), end = sizeof suffix - 1;
+    const size_t length = source_prefix_length(path);
     char name[NAME_MAX + 1];
     struct stat st;
     int rc;
@@ -31,8 +38,6 @@ static int find_prefix(struct source *s, const char *path, struct error *e)
             return error_set(e, ERR_ARG, "%s: no whole checkpoint in this directory", path);
         return file_join(s->path, sizeof s->path, path, name, e);
     }
-    if (length > end && strcmp(path + length - end, suffix) == 0)
-        length -= end;
     memcpy(s->path, path, length);
     s->path[length] = '\0';
     return OK;
@@ -193,13 +198,10 @@ static int open_safetensors(struct source *s, struct error *e)
 
 int source_is_file(const char *path)
 {
-    size_t length = strlen(path);
     char index[PATH_MAX];
     struct stat st;
 
-    if (length > 6 && strcmp(path + length - 6, ".index") == 0)
-        return 0;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+    return !path[source_prefix_length(path)] && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
            (snprintf(index, sizeof index, "%s.index", path) >= (int)sizeof index || access(index, F_OK) < 0);
 }
 

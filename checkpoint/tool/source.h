@@ -81,6 +81,9 @@ int source_read(const struct source *s, const struct source_tensor *tensor, char
 int source_strings(const struct source *s, const struct source_tensor *tensor, char **stored,
                    struct tensor_string **strings, struct error *e);
 
+/* How much of the path is the prefix: all of it, or all but the ".index" at its end. */
+size_t source_prefix_length(const char *path);
+
 /* 1 if the path is an existing regular file that has no .index beside it and is none: a safetensors file, perhaps. */
 int source_is_file(const char *path);
 

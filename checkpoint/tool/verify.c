@@ -345,8 +345,7 @@ static void verify_directory(struct verify *v, const char *directory)
 
 static void verify_path(struct verify *v, const char *path)
 {
-    static const char suffix[] = ".index";
-    size_t length = strlen(path), end = sizeof suffix - 1;
+    const size_t length = source_prefix_length(path);
     char prefix[PATH_MAX];
     struct stat st;
     struct error e = { .code = OK };
@@ -359,14 +358,11 @@ static void verify_path(struct verify *v, const char *path)
         verify_file(v, path);
         return;
     }
-    if (length > end && strcmp(path + length - end, suffix) == 0)
-        length -= end;
-    if (length + sizeof suffix > sizeof prefix) {
+    if (snprintf(prefix, sizeof prefix, "%.*s.index", (int)length, path) >= (int)sizeof prefix) {
         error_set(&e, ERR_ARG, "%s: path too long", path);
         v->failed = command_fail(v->program, &e);
         return;
     }
-    snprintf(prefix, sizeof prefix, "%.*s.index", (int)length, path);
     if (access(prefix, F_OK) < 0 && access(path, F_OK) < 0) {
         error_set(&e, ERR_ARG, "%s: no checkpoint of this name (no %s)", path, prefix);
         v->failed = command_fail(v->program, &e);
