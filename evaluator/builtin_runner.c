@@ -24,13 +24,13 @@ struct builtin_runner {
     struct network *network;              /* of scoring */
     struct dataset *data;
     const struct transform *transform;
-    int moving_averages, batch_size;
+    int moving_averages, batch_size, threads;
     size_t images_taken;                  /* images of the data set */
     size_t examples;                      /* more than that where some are taken twice */
     size_t width;                         /* floats of one image */
     float *images;                        /* (examples, width); NULL: made for each batch */
     int32_t *labels;                      /* (examples) */
-    const struct tensor_entry **entries;  /* (variables); valid while a checkpoint is loaded */
+    struct opened_checkpoint_floats *wanted; /* (variables); their entries: valid while a checkpoint is loaded */
     unsigned metrics;
     int64_t detail_every;
     char (*class_text)[CLASS_NAME_MAX];   /* (classes) */
@@ -166,7 +166,7 @@ static void runner_free(void *context)
     dataset_free(r->data);
     free(r->images);
     free(r->labels);
-    free(r->entries);
+    free(r->wanted);
     free(r->class_text);
     free(r->class_names);
     free(r);
@@ -267,10 +267,10 @@ static int match(struct builtin_runner *r, const struct runner_job *c, const cha
     for (size_t i = 0; i < count; i++) {
         const struct tensor_entry *average = find_average(r, c->checkpoint, &v[i]);
 
-        r->entries[i] = average ? average : opened_checkpoint_find(c->checkpoint, v[i].name);
+        r->wanted[i].entry = average ? average : opened_checkpoint_find(c->checkpoint, v[i].name);
         averages += average != NULL;
         trainable += v[i].kind == VARIABLE_WEIGHT;
-        wrong += !fits(&v[i], r->entries[i], &complaints);
+        wrong += !fits(&v[i], r->wanted[i].entry, &complaints);
     }
     /* All of them in one sentence where that has room: for about a dozen. Else all of them in a file. */
     if (wrong && complaints.length > COMPLAINTS_SHOWN)
@@ -287,22 +287,17 @@ static int runner_load(void *context, const struct runner_job *c, const char **w
 {
     struct builtin_runner *r = context;
     size_t count;
-    const struct variable *v = network_variables(r->network, &count);
     int rc;
 
     if (!c->checkpoint->bundle && !c->checkpoint->safetensors)
         return error_set(e, ERR_ARG, "%s is of no format the built-in models read (TensorFlow V2, safetensors); "
                          "evaluate it by --exec", c->name);
-    rc = match(r, c, weights, e);
-
+    if ((rc = match(r, c, weights, e)) != OK)
+        return rc;
     r->job = *c;
     r->begin = clock_monotonic();
-    for (size_t i = 0; rc == OK && i < count; i++) {
-        real *array = v[i].kind == VARIABLE_WEIGHT ? network_parameters(r->network) : network_statistics(r->network);
-
-        rc = opened_checkpoint_read_float(c->checkpoint, r->entries[i], array + v[i].offset, v[i].count, e);
-    }
-    return rc;
+    network_variables(r->network, &count);
+    return opened_checkpoint_read_floats(c->checkpoint, r->wanted, count, r->threads, e);
 }
 
 static int add_classes(const struct builtin_runner *r, const struct classification *counts,
@@ -389,9 +384,9 @@ static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context,
     return fill(r, counts, cross_entropy, scored, out, e);
 }
 
-static int open_scoring(struct builtin_runner *r, const struct builtin_runner_options *o, struct error *e)
+static int open_scoring(struct builtin_runner *r, struct error *e)
 {
-    const struct scoring_options options = { .model = r->model, .threads = o->threads ? o->threads : 1,
+    const struct scoring_options options = { .model = r->model, .threads = r->threads,
                                              .batch_size = r->batch_size,
                                              .thresholds = r->metrics & METRIC_CURVES ? CLASSIFICATION_THRESHOLDS
                                                                                       : 0 };
@@ -405,10 +400,25 @@ static int open_scoring(struct builtin_runner *r, const struct builtin_runner_op
     return rc;
 }
 
+/* Where the values of the variables belong. */
+static int list_variables(struct builtin_runner *r, struct error *e)
+{
+    size_t count;
+    const struct variable *v = network_variables(r->network, &count);
+
+    if (!(r->wanted = calloc(count + 1, sizeof *r->wanted)))
+        return error_set(e, ERR_NOMEM, "no memory for %zu variables", count);
+    for (size_t i = 0; i < count; i++) {
+        r->wanted[i].out = v[i].offset + (v[i].kind == VARIABLE_WEIGHT ? network_parameters(r->network)
+                                                                     : network_statistics(r->network));
+        r->wanted[i].count = v[i].count;
+    }
+    return OK;
+}
+
 int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *o, struct error *e)
 {
     struct builtin_runner *r = calloc(1, sizeof *r);
-    size_t variables;
     int rc;
 
     if (!r)
@@ -421,19 +431,15 @@ int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *
     r->metrics = o->metrics;
     r->detail_every = o->detail_every;
     r->batch_size = o->batch_size ? o->batch_size : r->model->batch_size;
+    r->threads = o->threads ? o->threads : 1;
     if ((rc = open_data(r, o, e)) != OK)
         goto fail;
     if ((size_t)r->batch_size > r->examples)
         r->batch_size = (int)r->examples;
     if ((rc = name_classes(r, e)) != OK ||
         (rc = prepare_images(r, o->image_bytes ? o->image_bytes : (size_t)512 << 20, e)) != OK ||
-        (rc = open_scoring(r, o, e)) != OK)
+        (rc = open_scoring(r, e)) != OK || (rc = list_variables(r, e)) != OK)
         goto fail;
-    network_variables(r->network, &variables);
-    if (!(r->entries = calloc(variables + 1, sizeof *r->entries))) {
-        rc = error_set(e, ERR_NOMEM, "no memory for %zu variables", variables);
-        goto fail;
-    }
     *out = (struct scorer){ "built-in", runner_load, runner_evaluate, runner_free, r };
     return OK;
 fail:

@@ -1,7 +1,7 @@
 /*
  * builtin_runner.h - evaluates checkpoints of the built-in models on the test split of a data set. The nets are built
  * and the images are transformed once; memory stays the same from the first checkpoint on. Called by one thread; starts
- * threads - 1 more, on which results do not depend.
+ * threads - 1 more, on which results do not depend, and as many for as long as it reads a checkpoint.
  */
 #ifndef EVALUATOR_BUILTIN_RUNNER_H
 #define EVALUATOR_BUILTIN_RUNNER_H
@@ -15,7 +15,7 @@ struct builtin_runner_options {
     const char *data_directory; /* NULL: the usual place */
     int64_t num_examples;       /* the first so many, each once; 0: all */
     int batch_size;             /* 0: the model's */
-    int threads;                /* that share the images; 0: 1 */
+    int threads;                /* that share the images, and a checkpoint's bytes; 0: 1 */
     int tutorial_denominator;   /* 1: as TensorFlow's CIFAR-10 tutorial counts, see BUILTIN_RUNNER_TUTORIAL_BATCH */
     unsigned metrics;           /* of metric_choice.h, beside precision, loss and cross entropy */
     int64_t detail_every;       /* pictures, tables and curves of each so many evaluations; 0: ever fewer, see

@@ -5,6 +5,7 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "checkpoint/tensor_batch.h"
 #include "checkpoint/tensor_value.h"
 
 #include <fcntl.h>
@@ -172,8 +173,8 @@ const struct tensor_entry *opened_checkpoint_find(const struct opened_checkpoint
     return find_entry(c, dotted);
 }
 
-int opened_checkpoint_read_float(struct opened_checkpoint *c, const struct tensor_entry *entry, float *out,
-                                 size_t count, struct error *e)
+static int read_float(struct opened_checkpoint *c, const struct tensor_entry *entry, float *out, size_t count,
+                      struct error *e)
 {
     const struct safetensors_header *h;
     const struct safetensors_tensor *tensor;
@@ -200,6 +201,27 @@ int opened_checkpoint_read_float(struct opened_checkpoint *c, const struct tenso
         for (size_t i = 0; i < n; i++)
             out[done + i] = (float)values[i];
     }
+    return rc;
+}
+
+int opened_checkpoint_read_floats(struct opened_checkpoint *c, const struct opened_checkpoint_floats *wanted, size_t n,
+                                  int threads, struct error *e)
+{
+    struct tensor_batch_item *items = calloc(n + 1, sizeof *items);
+    int rc = items ? OK : error_set(e, ERR_NOMEM, "no memory to read %zu tensors", n);
+    size_t batch = 0;
+
+    for (size_t i = 0; i < n && rc == OK; i++) {
+        const struct opened_checkpoint_floats *w = &wanted[i];
+
+        if (c->bundle && w->entry->type == TENSOR_FLOAT)
+            items[batch++] = (struct tensor_batch_item){ w->entry, w->out, w->count * sizeof *w->out };
+        else
+            rc = read_float(c, w->entry, w->out, w->count, e);
+    }
+    if (rc == OK && batch)
+        rc = tensor_batch_read(c->bundle, items, batch, threads, e);
+    free(items);
     return rc;
 }
 

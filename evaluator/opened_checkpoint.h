@@ -41,9 +41,16 @@ int opened_checkpoint_raw_digest(enum checkpoint_kind kind, const char *path, ui
 /* The variable of that name; NULL: there is none, or the format is not known. In a safetensors file "a.b.c" is found as
  * "a/b/c", too, if there is no "a/b/c" in it. Borrowed until close. */
 const struct tensor_entry *opened_checkpoint_find(const struct opened_checkpoint *c, const char *name);
-/* As tensor_bundle_read_float(). */
-int opened_checkpoint_read_float(struct opened_checkpoint *c, const struct tensor_entry *entry, float *out,
-                                 size_t count, struct error *e);
+
+struct opened_checkpoint_floats {
+    const struct tensor_entry *entry;
+    float *out;   /* no two overlap */
+    size_t count; /* its elements */
+};
+/* As tensor_bundle_read_float() for each of n; float32 of a bundle by so many threads, the caller's among them. */
+int opened_checkpoint_read_floats(struct opened_checkpoint *c, const struct opened_checkpoint_floats *wanted, size_t n,
+                                  int threads, struct error *e);
+
 /* The global step that stands in it: the tensor global_step; of safetensors also global_step or step of the metadata.
  * -1: none. */
 int64_t opened_checkpoint_step(struct opened_checkpoint *c);

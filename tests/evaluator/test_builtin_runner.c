@@ -1,6 +1,7 @@
 /* The built-in runner on cifar10_cnn (it has moving averages) and a small made-up CIFAR-10 test file: which values are
  * loaded, what is said when they do not fit, and that results depend neither on the batch size nor on whether the
  * images are kept. */
+#include "base/buffer.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "dataset/transform.h"
@@ -275,6 +276,32 @@ static void test_threads(void **state)
         }
 }
 
+/* A flipped bit anywhere in the weights is found, however many threads read them. */
+static void test_damaged_weights(void **state)
+{
+    struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top };
+    char path[PATH_MAX + 32];
+    struct buffer bytes = BUFFER_EMPTY;
+    struct sums m;
+    const char *weights;
+
+    (void)state;
+    write_checkpoint("cifar10_cnn", 0, NONE);
+    snprintf(path, sizeof path, "%s.data-00000-of-00001", prefix);
+    assert_int_equal(file_read(path, 1 << 30, &bytes, NULL), OK);
+    for (options.threads = 1; options.threads <= 3; options.threads++) {
+        struct error e = { 0 };
+        char *bad = bytes.data + bytes.length / 4 * (size_t)options.threads;
+
+        *bad ^= 8;
+        assert_int_equal(file_replace(NULL, path, bytes.data, bytes.length, NULL), OK);
+        assert_int_equal(run(&options, &m, &weights, &e), ERR_CORRUPT);
+        assert_non_null(strstr(e.message, "CRC mismatch"));
+        *bad ^= 8;
+    }
+    buffer_release(&bytes);
+}
+
 static double value(const struct evaluation *v, const char *name)
 {
     if (!evaluation_metrics_find(&v->metrics, name))
@@ -413,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_tutorial_denominator),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_damaged_weights),
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_does_not_fit),
         cmocka_unit_test(test_many_complaints),
