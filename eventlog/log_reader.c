@@ -589,37 +589,6 @@ int eventlog_reader_histogram(struct eventlog_reader *r, const struct eventlog_b
     return EVENTLOG_OK;
 }
 
-/* Height and width of an old image value. */
-static void old_image_size(const struct eventlog_value *v, struct eventlog_blobs *out)
-{
-    const uint8_t *p = v->data, *end = p + v->length;
-    struct wire_field f, inner;
-
-    while (p < end && wire_take(&p, end, &f) == 1) {
-        const uint8_t *q = f.bytes, *stop = q + f.length;
-
-        while (f.number == 4 && q < stop && wire_take(&q, stop, &inner) == 1)
-            if (inner.type == WIRE_VARINT && inner.number == 1)
-                out->height = (int64_t)inner.integer;
-            else if (inner.type == WIRE_VARINT && inner.number == 2)
-                out->width = (int64_t)inner.integer;
-    }
-}
-
-/* A number in decimal digits, as image tensors hold their size; 0 where it is none. */
-static int64_t decimal(const struct eventlog_bytes *text)
-{
-    const unsigned char *digits = text->data;
-    int64_t v = 0;
-
-    for (size_t i = 0; i < text->length; i++) {
-        if (i == 10 || digits[i] < '0' || digits[i] > '9')
-            return 0;
-        v = v * 10 + digits[i] - '0';
-    }
-    return v;
-}
-
 int eventlog_reader_blobs(struct eventlog_reader *r, struct eventlog_blobs *out, struct eventlog_error *error)
 {
     const struct eventlog_value *v = &r->value;
@@ -633,7 +602,7 @@ int eventlog_reader_blobs(struct eventlog_reader *r, struct eventlog_blobs *out,
                     : v->stored == EVENTLOG_STORED_AUDIO && audio_content_read(v->data, v->length, &file))) {
         buffer_append(&r->spans, &(struct eventlog_bytes){ file.bytes, file.length }, sizeof(struct eventlog_bytes));
         if (v->stored == EVENTLOG_STORED_IMAGE)
-            old_image_size(v, out);
+            image_content_size(v->data, v->length, &out->width, &out->height);
     } else if (v->data && v->stored == EVENTLOG_STORED_TENSOR && v->dtype == EVENT_STRING &&
                tensor_content_read(&t, v->data, v->length)) {
         gather_strings(r, &t);
@@ -648,8 +617,7 @@ int eventlog_reader_blobs(struct eventlog_reader *r, struct eventlog_blobs *out,
     if (v->stored != EVENTLOG_STORED_TENSOR)
         return EVENTLOG_OK;
     if (v->kind == EVENTLOG_KIND_IMAGE && out->count >= 2) { /* width, height, then the files */
-        out->width = decimal(&items[0]);
-        out->height = decimal(&items[1]);
+        image_content_size(v->data, v->length, &out->width, &out->height);
         out->items += 2;
         out->count -= 2;
     } else if (v->kind == EVENTLOG_KIND_AUDIO && t.rank == 2 && t.shape[1] == 2) { /* clips and their labels in turn */

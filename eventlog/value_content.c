@@ -269,6 +269,39 @@ int audio_content_read(const uint8_t *value, size_t n, struct span *file)
     return last_field(value, n, 6, &message) && last_field(message.bytes, message.length, 4, file);
 }
 
+/* 0 where the text is no number, or a longer one than any picture has. */
+static int64_t decimal(const struct span *text)
+{
+    int64_t v = 0;
+
+    for (size_t i = 0; i < text->length; i++) {
+        if (i == 10 || text->bytes[i] < '0' || text->bytes[i] > '9')
+            return 0;
+        v = v * 10 + text->bytes[i] - '0';
+    }
+    return v;
+}
+
+void image_content_size(const uint8_t *value, size_t n, int64_t *width, int64_t *height)
+{
+    struct tensor_content t;
+    struct wire_field f;
+    struct span found;
+    size_t at = 0;
+
+    *width = *height = 0;
+    if (last_field(value, n, 4, &found)) {
+        const uint8_t *p = found.bytes, *end = p + found.length;
+
+        while (p < end && wire_take(&p, end, &f) == 1)
+            if (f.type == WIRE_VARINT && (f.number == 1 || f.number == 2))
+                *(f.number == 1 ? height : width) = (int64_t)f.integer;
+    } else if (tensor_content_read(&t, value, n) && tensor_content_string(&t, &at, &found)) {
+        *width = decimal(&found);
+        *height = tensor_content_string(&t, &at, &found) ? decimal(&found) : 0;
+    }
+}
+
 const char *media_extension(const uint8_t *bytes, size_t n)
 {
     static const struct { const char *start, *extension; size_t n; } kinds[] = {

@@ -49,6 +49,10 @@ int histogram_content_rows(const uint8_t *value, size_t n, struct buffer *out, s
 int image_content_read(const uint8_t *value, size_t n, struct span *file);
 int audio_content_read(const uint8_t *value, size_t n, struct span *file);
 
+/* The size that an image tells: fields of a legacy value, or the first two strings of a tensor, in decimal digits. Each
+ * is 0 where there is none. */
+void image_content_size(const uint8_t *value, size_t n, int64_t *width, int64_t *height);
+
 /* What the first bytes of a file say it is, as the end of a name: ".png", ".jpg", ".gif", ".bmp", ".wav", or ".bin". */
 const char *media_extension(const uint8_t *bytes, size_t n);
 

@@ -169,6 +169,29 @@ static void test_files(void **state)
     assert_string_equal(media_extension((const uint8_t *)"", 0), ".bin");
 }
 
+static void test_sizes(void **state)
+{
+    static const struct { const char *value; int width, height; } cases[] = {
+        { "22 09 08 02 10 03 22 03 47 49 46", 3, 2 },
+        { "42 09 08 07 42 01 33 42 02 31 32", 3, 12 }, /* strings "3", "12" */
+        { "42 05 08 07 42 01 33", 3, 0 },
+        { "42 0a 08 07 42 02 33 78 42 02 31 32", 0, 12 }, /* "3x" */
+        { "42 10 08 07 42 0c 31 31 31 31 31 31 31 31 31 31 31 31", 0, 0 },
+        { "15 00 00 80 3f", 0, 0 },
+        { "", 0, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t width = -1, height = -1;
+        uint8_t value[60];
+
+        image_content_size(value, hex_bytes(cases[i].value, value), &width, &height);
+        assert_int_equal(width, cases[i].width);
+        assert_int_equal(height, cases[i].height);
+    }
+}
+
 static int collect(void *context, const struct hparam *h)
 {
     struct buffer *out = context;
@@ -216,7 +239,8 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tensors),    cmocka_unit_test(test_limit), cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_histograms), cmocka_unit_test(test_files), cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_histograms), cmocka_unit_test(test_files), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_metadata),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
