@@ -4,9 +4,9 @@
 #include "base/json.h"
 #include "eventlog/log_archive.h"
 #include "eventlog/tool/command.h"
+#include "eventlog/tool/directory_below.h"
 #include "eventlog/tool/scan.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -38,30 +38,16 @@ static int sink(void *context, const void *bytes, size_t n, struct error *e)
     return OK;
 }
 
-/* The directory that the member goes to, made if missing, entered part by part and never through a link: nothing lands
- * outside the output. Returns its descriptor; *base is the name in it. */
+/* The directory that the member goes to; *base is its name there. */
 static int enter(const struct restoring *r, const char *name, const char **base, struct error *e)
 {
-    int at = open(r->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const char *slash;
-    char part[LOG_ARCHIVE_NAME_MOST + 1];
+    int root = open(r->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC), at;
 
-    for (*base = name; at >= 0 && (slash = strchr(*base, '/')); *base = slash + 1) {
-        int next;
-
-        memcpy(part, *base, (size_t)(slash - *base));
-        part[slash - *base] = '\0';
-        if (mkdirat(at, part, 0777) < 0 && errno != EEXIST)
-            next = -1;
-        else
-            next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (next < 0)
-            error_system(e, "%s/%s: '%s' is no directory that can be entered", r->output, name, part);
-        close(at);
-        if ((at = next) < 0)
-            return ERR_IO;
-    }
-    return at >= 0 ? at : error_system(e, "%s: cannot be opened", r->output);
+    if (root < 0)
+        return error_system(e, "%s: cannot be opened", r->output);
+    at = directory_below_open(root, r->output, name, base, e);
+    close(root);
+    return at;
 }
 
 static int put_in_place(struct restoring *r, int at, const char *temporary, const char *base, struct error *e)

@@ -2,10 +2,11 @@
 
 #include "base/file.h"
 #include "base/io.h"
+#include "eventlog/tool/directory_below.h"
 #include "eventlog/tool/output_directory.h"
 
-#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -109,48 +110,29 @@ int media_directory_value(struct media_directory *d, const char *run, const char
     return good && buffer_ok(name) ? OK : error_set(e, ERR_NOMEM, "%s: out of memory for the names in it", d->path);
 }
 
-/* Opens a directory below fd, making it where it is missing; closes fd. */
-static int enter(int fd, const char *part)
-{
-    int inner, saved;
-
-    if (mkdirat(fd, part, 0777) < 0 && errno != EEXIST)
-        inner = -1;
-    else
-        inner = openat(fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    saved = errno;
-    close(fd);
-    errno = saved;
-    return inner;
-}
-
 int media_directory_write(struct media_directory *d, const char *name, const char *file, const void *bytes, size_t n,
                           struct error *e)
 {
-    char part[256], temporary[64];
-    int fd = dup(d->fd), out = -1, rc = OK;
+    char path[PATH_MAX], temporary[64];
+    const char *base;
     struct stat st;
+    int fd, out = -1, rc = file_join(path, sizeof path, name, file, e);
 
-    for (const char *at = name; fd >= 0 && *at;) {
-        size_t length = strcspn(at, "/");
-
-        snprintf(part, sizeof part, "%.*s", (int)length, at);
-        fd = enter(fd, part);
-        at += length + (at[length] == '/');
-    }
-    if (fd < 0)
-        return error_system(e, "%s/%s: cannot make the directory (links are not followed)", d->path, name);
+    if (rc != OK)
+        return rc;
+    if ((fd = directory_below_open(d->fd, d->path, path, &base, e)) < 0)
+        return fd;
     snprintf(temporary, sizeof temporary, ".eventlog.%ld.tmp", (long)getpid());
     unlinkat(fd, temporary, 0); /* of a killed process with our number */
-    if (!d->force && fstatat(fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        rc = error_set(e, ERR_ARG, "%s/%s/%s: exists already; -f writes over it", d->path, name, file);
+    if (!d->force && fstatat(fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        rc = error_set(e, ERR_ARG, "%s/%s: exists already; -f writes over it", d->path, path);
     else if ((out = openat(fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)) < 0 ||
              io_write_full(&io_real, out, bytes, n) < 0)
-        rc = error_system(e, "%s/%s/%s: cannot write", d->path, name, file);
+        rc = error_system(e, "%s/%s: cannot write", d->path, path);
     if (out >= 0 && close(out) < 0 && rc == OK)
-        rc = error_system(e, "%s/%s/%s: cannot close", d->path, name, file);
-    if (rc == OK && renameat(fd, temporary, fd, file) < 0)
-        rc = error_system(e, "%s/%s/%s: cannot rename into place", d->path, name, file);
+        rc = error_system(e, "%s/%s: cannot close", d->path, path);
+    if (rc == OK && renameat(fd, temporary, fd, base) < 0)
+        rc = error_system(e, "%s/%s: cannot rename into place", d->path, path);
     if (out >= 0 && rc != OK)
         unlinkat(fd, temporary, 0);
     close(fd);
