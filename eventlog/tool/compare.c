@@ -188,7 +188,7 @@ int command_compare(int argc, char **argv)
         { OPTION_FLAG, 'f', "force", &a.force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
         { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "these tags; may be repeated (default: those that all runs have)",
           NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
+        SCAN_RUN_OPTION(s),
         { OPTION_CHOICE, 0, "x", &a.x, NULL, "what the curves run over (default step)", "step|wall|relative", 0, 0, 0 },
         { OPTION_DOUBLE, 0, "smoothing", &a.smoothing, "W", "draw a moving average with this weight of the past, 0 to "
           "0.999, over the faint curve (default 0: none)", NULL, 0, 0.999, 0 },

@@ -94,3 +94,14 @@ int gather_runs(struct scan *s, const struct gather *g, struct error *e)
     }
     return rc;
 }
+
+int gather_finish(struct scan *s, struct output *out, int rc, int matched, struct error *e)
+{
+    int status = scan_status(s, matched);
+
+    if (rc == OK)
+        rc = output_close(out, status != EXIT_USAGE || !output_is_file(out), e);
+    else
+        output_close(out, 0, NULL);
+    return rc == OK ? status : scan_fail(s, e);
+}

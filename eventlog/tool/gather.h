@@ -3,6 +3,7 @@
 #define EVENTLOG_TOOL_GATHER_H
 
 #include "eventlog/scalar_series.h"
+#include "eventlog/tool/output.h"
 #include "eventlog/tool/scan.h"
 
 struct gather {
@@ -25,6 +26,10 @@ int gather_runs(struct scan *s, const struct gather *g, struct error *e);
 /* Reads one run into scalars, which has been inited, and finishes it. again: as above. */
 int gather_run(struct scan *s, const struct log_run *run, struct scalar_run *scalars, void (*again)(void *context),
                void *context, struct error *e);
+
+/* Closes what a command wrote: a file takes its place where rc is OK and all of the log could be read. Returns the
+ * status; rc has its sentence in e; matched: something was found. */
+int gather_finish(struct scan *s, struct output *out, int rc, int matched, struct error *e);
 
 /* Takes out the points at other steps; finite: also those whose value is no finite number. */
 void gather_sift(struct scalar_series *s, int64_t from_step, int64_t to_step, int finite);

@@ -347,7 +347,7 @@ static int write_sessions(struct scan *s, struct work *w, enum layout layout, co
     struct entry *names = NULL;
     struct output *out;
     size_t count = 0;
-    int status, rc = output_open(&out, path, force, e);
+    int rc = output_open(&out, path, force, e);
 
     if (rc != OK)
         return scan_fail(s, e);
@@ -363,11 +363,6 @@ static int write_sessions(struct scan *s, struct work *w, enum layout layout, co
     if (rc == OK && !buffer_ok(&b))
         rc = error_set(e, ERR_NOMEM, "out of memory for a table of %zu columns", count);
     output_bytes(out, buffer_text(&b), b.length);
-    status = scan_status(s, w->count > 0);
-    if (rc == OK)
-        rc = output_close(out, status != EXIT_USAGE || !path, e);
-    else
-        output_close(out, 0, NULL);
     buffer_release(&b);
     free(names);
     for (size_t i = 0; i < w->count; i++)
@@ -376,7 +371,7 @@ static int write_sessions(struct scan *s, struct work *w, enum layout layout, co
     release_session(&w->current);
     if (rc == OK && !w->count && s->directory.count)
         log_line(&s->log, "no run with hyperparameters matched");
-    return rc == OK ? status : scan_fail(s, e);
+    return gather_finish(s, out, rc, w->count > 0, e);
 }
 
 /* TAG, TAG:last, TAG:min or TAG:max. Another colon belongs to the tag. */
@@ -411,11 +406,8 @@ int command_hparams(int argc, char **argv)
           "series; "
           "may be repeated", NULL, 0, 0, 0 },
         { OPTION_FLAG, 0, "no-run", &w.no_run, NULL, "--wide, --json: without the column `run`", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
-        { OPTION_TEXT, 'o', "output", &path, "FILE", "to FILE, put there whole by rename; .gz compresses (default: "
-          "standard "
-          "output)", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 'f', "force", &force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
+        SCAN_RUN_OPTION(s),
+        OUTPUT_OPTIONS(path, force),
     };
     const struct options options = {
         .program = "eventlog hparams", .usage = "[OPTION...] PATH...",
@@ -436,8 +428,6 @@ int command_hparams(int argc, char **argv)
         rc = error_set(&e, ERR_ARG, "--%s is for --wide and --json only", metrics.count ? "metric" : "no-run");
     if (rc != OK)
         return scan_fail(&s, &e);
-    if (path && !strcmp(path, "-"))
-        path = NULL;
     parse_metrics(&w, &metrics);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
         status = write_sessions(&s, &w, json ? LAYOUT_JSON : wide ? LAYOUT_WIDE : LAYOUT_LONG, path, force, &e);

@@ -287,11 +287,8 @@ int command_inspect(int argc, char **argv)
           "tree: a line a directory (default text)", "text|json|tb|tree", 0, 0, 0 },
         { OPTION_FLAG, 0, "json", &json, NULL, "the same as --format=json", NULL, 0, 0, 0 },
         { OPTION_FLAG, 0, "tree", &tree, NULL, "the same as --format=tree", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 },
-        { OPTION_TEXT, 'o', "output", &path, "FILE", "to FILE, put there whole by rename (default: standard output)",
-          NULL, 0, 0, 0 },
-        { OPTION_FLAG, 'f', "force", &force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
+        SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
+        OUTPUT_OPTIONS(path, force),
     };
     const struct options options = {
         .program = "eventlog inspect", .usage = "[OPTION...] PATH...",

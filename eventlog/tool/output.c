@@ -117,6 +117,11 @@ const char *output_temporary(const struct output *o)
     return o->temporary;
 }
 
+int output_is_file(const struct output *o)
+{
+    return o->path != NULL;
+}
+
 int output_exists(const char *path)
 {
     struct stat st;

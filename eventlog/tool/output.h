@@ -27,7 +27,16 @@ int output_exists(const char *path);
 /* The path of the file that is renamed in the end, for what writes to it by itself; NULL where there is none. */
 const char *output_temporary(const struct output *o);
 
+/* 1 for a file, 0 for standard output. */
+int output_is_file(const struct output *o);
+
 /* Frees o. commit: the file takes its place, and any error since open is returned; otherwise it is removed. */
 int output_close(struct output *o, int commit, struct error *e);
+
+/* The options that say where to: rows of a table. */
+#define OUTPUT_OPTIONS(path, force) \
+    { OPTION_TEXT, 'o', "output", &(path), "FILE", "to FILE, put there whole by rename; .gz compresses (default: " \
+      "standard output)", NULL, 0, 0, 0 }, \
+    { OPTION_FLAG, 'f', "force", &(force), NULL, "write over an existing FILE", NULL, 0, 0, 0 }
 
 #endif

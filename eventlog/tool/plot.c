@@ -151,7 +151,7 @@ int command_plot(int argc, char **argv)
     struct option table[] = {
         { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", "these tags, a chart each; may be repeated (default: "
           "those that all runs have)", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "run", &p.scan.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
+        SCAN_RUN_OPTION(p.scan),
         { OPTION_CHOICE, 0, "x", &p.x, NULL, "what the curves run over (default step)", "step|wall|relative", 0, 0, 0 },
         { OPTION_DOUBLE, 0, "smoothing", &p.smoothing, "W", "draw a moving average with this weight of the past, 0 to "
           "0.999, as TensorBoard's page does (default 0: none)", NULL, 0, 0.999, 0 },

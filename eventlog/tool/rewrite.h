@@ -40,7 +40,7 @@ struct rewrite {
       "made if missing", NULL, 0, 0, 0 }, \
     { OPTION_FLAG, 'f', "force", &(w).force, NULL, "also into directories that hold event files, writing over those " \
       "of the same name", NULL, 0, 0, 0 }, \
-    { OPTION_LIST, 0, "run", &(w).scan.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 }, \
+    SCAN_RUN_OPTION((w).scan), \
     { OPTION_FLAG, 0, "json", &(w).json, NULL, "what was done as one JSON object", NULL, 0, 0, 0 }
 #define REWRITE_IN_PLACE(w) \
     { OPTION_FLAG, 0, "in-place", &(w).in_place, NULL, "put each changed file in the place of the old one and keep " \

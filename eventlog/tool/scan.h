@@ -47,4 +47,10 @@ int scan_fail(struct scan *s, const struct error *e);
 /* What the status is when all went well otherwise; matched: something was found. */
 int scan_status(const struct scan *s, int matched);
 
+/* The options that choose: rows of a table. */
+#define SCAN_RUN_OPTION(s) \
+    { OPTION_LIST, 0, "run", &(s).runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 }
+#define SCAN_TAG_OPTION(s) \
+    { OPTION_LIST, 0, "tag", &(s).tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 }
+
 #endif

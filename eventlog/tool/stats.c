@@ -157,7 +157,7 @@ static int one_run(void *context, const char *name, struct scalar_run *scalars, 
 static int write_stats(struct scan *s, struct work *w, const struct gather *g, const char *path, int force,
                        struct error *e)
 {
-    int status, rc = output_open(&w->out, path, force, e);
+    int rc = output_open(&w->out, path, force, e);
 
     if (rc != OK)
         return scan_fail(s, e);
@@ -169,12 +169,7 @@ static int write_stats(struct scan *s, struct work *w, const struct gather *g, c
     rc = gather_runs(s, g, e);
     if (!strcmp(w->format, "json"))
         output_text(w->out, w->series ? "\n]\n" : "[]\n");
-    status = scan_status(s, w->series > 0);
-    if (rc == OK)
-        rc = output_close(w->out, status != EXIT_USAGE || !path, e);
-    else
-        output_close(w->out, 0, NULL);
-    return rc == OK ? status : scan_fail(s, e);
+    return gather_finish(s, w->out, rc, w->series > 0, e);
 }
 
 int command_stats(int argc, char **argv)
@@ -189,16 +184,12 @@ int command_stats(int argc, char **argv)
           "csv|json|jsonl", 0, 0,
           0 },
         { OPTION_FLAG, 0, "json", &json, NULL, "the same as --format=json", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 },
+        SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
         { OPTION_INT, 0, "from-step", &g.from_step, "N", "only points at this step and later ones", NULL, 0, 0, 0 },
         { OPTION_INT, 0, "to-step", &g.to_step, "N", "only points at this step and earlier ones", NULL, 0, 0, 0 },
         { OPTION_CHOICE, 0, "view", &view, NULL, "every point; what TensorBoard would show; or what restarts meant "
           "(default all)", "all|tensorboard|session", 0, 0, 0 },
-        { OPTION_TEXT, 'o', "output", &path, "FILE", "to FILE, put there whole by rename; .gz compresses (default: "
-          "standard "
-          "output)", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 'f', "force", &force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
+        OUTPUT_OPTIONS(path, force),
     };
     const struct options options = {
         .program = "eventlog stats", .usage = "[OPTION...] PATH...",
@@ -221,8 +212,6 @@ int command_stats(int argc, char **argv)
         return scan_fail(&s, &e);
     if (json)
         w.format = "json";
-    if (path && !strcmp(path, "-"))
-        path = NULL;
     g.view = scalar_view_of(view);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
         status = write_stats(&s, &w, &g, path, force, &e);

@@ -93,7 +93,7 @@ static int write_tags(struct scan *s, struct work *w, const char *path, int forc
     const struct gather g = { .from_step = INT64_MIN, .to_step = INT64_MAX, .run = one_run, .context = w,
                               .no_points = 1 };
     struct output *out;
-    int status, rc = output_open(&out, path, force, e);
+    int rc = output_open(&out, path, force, e);
 
     if (rc != OK)
         return scan_fail(s, e);
@@ -106,12 +106,7 @@ static int write_tags(struct scan *s, struct work *w, const char *path, int forc
                                  : w->series                   ? "\n]\n"
                                                                : "[]\n");
     output_bytes(out, buffer_text(&w->text), w->text.length);
-    status = scan_status(s, w->series > 0);
-    if (rc == OK)
-        rc = output_close(out, status != EXIT_USAGE || !path, e);
-    else
-        output_close(out, 0, NULL);
-    return rc == OK ? status : scan_fail(s, e);
+    return gather_finish(s, out, rc, w->series > 0, e);
 }
 
 int command_tags(int argc, char **argv)
@@ -124,15 +119,11 @@ int command_tags(int argc, char **argv)
         { OPTION_CHOICE, 0, "format", &w.format, NULL, "a row or an object a series; tb-json: as TensorBoard's scalars "
           "plugin answers, numbers only (default csv)", "csv|json|tb-json", 0, 0, 0 },
         { OPTION_FLAG, 0, "json", &json, NULL, "the same as --format=json", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 },
+        SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
         { OPTION_TEXT, 0, "plugin", &w.plugin, "NAME", "only series of that plugin: scalars, images, text, ...",
           NULL, 0, 0,
           0 },
-        { OPTION_TEXT, 'o', "output", &path, "FILE", "to FILE, put there whole by rename; .gz compresses (default: "
-          "standard "
-          "output)", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 'f', "force", &force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
+        OUTPUT_OPTIONS(path, force),
     };
     const struct options options = {
         .program = "eventlog tags", .usage = "[OPTION...] PATH...",
@@ -158,8 +149,6 @@ int command_tags(int argc, char **argv)
     }
     if (rc != OK)
         return scan_fail(&s, &e);
-    if (path && !strcmp(path, "-"))
-        path = NULL;
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
         status = write_tags(&s, &w, path, force, &e);
     buffer_release(&w.text);

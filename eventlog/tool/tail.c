@@ -418,8 +418,7 @@ int command_tail(int argc, char **argv)
           "graphs, session marks and the rest, in a few words; they count with -n", NULL, 0, 0, 0 },
         { OPTION_FLAG, 0, "json", &t.json, NULL, "one JSON object a line, as 'export --format=jsonl' writes them; what "
           "is no point has a key \"type\"", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 },
+        SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
         { OPTION_DOUBLE, 0, "interval", &interval, "SECONDS", "how often -f looks (default 0.5)", NULL, 0.01, 3600, 0 },
         { OPTION_DOUBLE, 0, "idle-timeout", &idle, "SECONDS", "-f ends when no point came for so long (default: never)",
           NULL, 0, 1e9, 0 },

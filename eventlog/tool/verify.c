@@ -281,10 +281,8 @@ int command_verify(int argc, char **argv)
         { OPTION_FLAG, 0, "strict", &strict, NULL, "notes count as findings, too", NULL, 0, 0, 0 },
         { OPTION_FLAG, 0, "kinds", &kinds, NULL, "only list what can be found; without PATH", NULL, 0, 0, 0 },
         { OPTION_FLAG, 0, "json", &v.json, NULL, "one JSON object: findings and totals", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "run", &s.runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 },
-        { OPTION_TEXT, 'o', "output", &path, "FILE", "to FILE, put there whole by rename (default: standard output)",
-          NULL, 0, 0, 0 },
-        { OPTION_FLAG, 'f', "force", &force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
+        SCAN_RUN_OPTION(s),
+        OUTPUT_OPTIONS(path, force),
     };
     const struct options options = {
         .program = "eventlog verify", .usage = "[OPTION...] PATH... | --kinds",
