@@ -49,6 +49,24 @@ int file_read(const char *path, size_t limit, struct buffer *out, struct error *
     return rc;
 }
 
+ssize_t file_read_at(int fd, void *out, size_t n, uint64_t offset)
+{
+    size_t done = 0;
+
+    while (done < n) {
+        ssize_t got = pread(fd, (char *)out + done, n - done, (off_t)(offset + done));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
 int file_sync_parent(const struct io *io, const char *path, struct error *e)
 {
     const char *slash = strrchr(path, '/');

@@ -8,8 +8,16 @@
 #include "base/error.h"
 #include "base/io.h"
 
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
 /* Appends the whole file to `out`; ERR_IO when it cannot be read, ERR_NOMEM when it is over `limit` bytes. */
 int file_read(const char *path, size_t limit, struct buffer *out, struct error *e);
+
+/* n bytes from that place on, going on after short reads and EINTR. How many there were, fewer than n only at the end
+ * of the file; -1 with errno. */
+ssize_t file_read_at(int fd, void *out, size_t n, uint64_t offset);
 
 /* Makes `path` hold exactly these bytes: temporary file beside it, fsync, rename, fsync of the directory. After any
  * crash path holds the old bytes or the new ones, never a mix. io may be NULL for io_real. */

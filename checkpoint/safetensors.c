@@ -18,7 +18,6 @@
 #include "base/json.h"
 #include "checkpoint/bundle_entry.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
@@ -491,20 +490,13 @@ struct safetensors {
 
 static int read_at(const struct safetensors *s, void *out, size_t n, uint64_t offset, struct error *e)
 {
-    size_t done = 0;
+    ssize_t got = file_read_at(s->fd, out, n, offset);
 
-    while (done < n) {
-        ssize_t got = pread(s->fd, (char *)out + done, n - done, (off_t)(offset + done));
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return error_system(e, "%s: cannot read", s->path);
-        if (got == 0)
-            return error_set(e, ERR_CORRUPT, "%s: ends at byte %llu (it was cut since it was opened)", s->path,
-                             (unsigned long long)(offset + done));
-        done += (size_t)got;
-    }
+    if (got < 0)
+        return error_system(e, "%s: cannot read", s->path);
+    if ((size_t)got < n)
+        return error_set(e, ERR_CORRUPT, "%s: ends at byte %llu (it was cut since it was opened)", s->path,
+                         (unsigned long long)offset + (unsigned long long)got);
     return OK;
 }
 

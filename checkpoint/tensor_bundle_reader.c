@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/file.h"
 #include "checkpoint/bundle_entry.h"
 #include "checkpoint/slice_key.h"
 #include "checkpoint/string_tensor.h"
@@ -120,24 +121,6 @@ static uint64_t digest_bytes(const void *bytes, size_t n)
     return h;
 }
 
-static ssize_t read_at(int fd, void *out, size_t n, uint64_t offset)
-{
-    size_t done = 0;
-
-    while (done < n) {
-        ssize_t got = pread(fd, (char *)out + done, n - done, (off_t)(offset + done));
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        done += (size_t)got;
-    }
-    return (ssize_t)done;
-}
-
 /* A regular file for reading; O_NONBLOCK so that a pipe of that name does not wait for a writer. */
 static int open_file(const char *path, int *fd, uint64_t *size, struct error *e)
 {
@@ -163,7 +146,7 @@ static int ends_as_table(const char *path)
 
     if (open_file(path, &fd, &size, NULL) != OK)
         return 0;
-    yes = size >= TABLE_FOOTER && read_at(fd, footer, sizeof footer, size - TABLE_FOOTER) == TABLE_FOOTER &&
+    yes = size >= TABLE_FOOTER && file_read_at(fd, footer, sizeof footer, size - TABLE_FOOTER) == TABLE_FOOTER &&
           table_footer_valid(footer);
     close(fd);
     return yes;
@@ -205,7 +188,7 @@ static int read_index(struct tensor_bundle *b, struct error *e)
                        (unsigned long long)size);
         goto out;
     }
-    if (size >= TABLE_FOOTER && read_at(fd, footer, sizeof footer, size - TABLE_FOOTER) == TABLE_FOOTER &&
+    if (size >= TABLE_FOOTER && file_read_at(fd, footer, sizeof footer, size - TABLE_FOOTER) == TABLE_FOOTER &&
         !table_footer_valid(footer)) {
         rc = error_set(e, ERR_CORRUPT, "%s: bad magic number at byte %llu: not a checkpoint index, or not whole",
                        b->index_path, (unsigned long long)(size - 8));
@@ -215,7 +198,7 @@ static int read_index(struct tensor_bundle *b, struct error *e)
         rc = error_set(e, ERR_NOMEM, "%s: no memory for %llu bytes", b->index_path, (unsigned long long)size);
         goto out;
     }
-    if ((got = read_at(fd, bytes.data, (size_t)size, 0)) < 0) {
+    if ((got = file_read_at(fd, bytes.data, (size_t)size, 0)) < 0) {
         rc = error_system(e, "%s: cannot read", b->index_path);
         goto out;
     }
@@ -508,7 +491,7 @@ int tensor_bundle_read_piece(const struct tensor_bundle *b, const struct tensor_
     if (shard->fd < 0)
         return error_set(e, ERR_IO, "%s.data-%05d-of-%05d: was not there when %s was opened", b->prefix,
                          shard->number, b->shards, b->index_path);
-    if ((got = read_at(shard->fd, out, n, (uint64_t)entry->offset + at)) < 0)
+    if ((got = file_read_at(shard->fd, out, n, (uint64_t)entry->offset + at)) < 0)
         return error_system(e, "%s.data-%05d-of-%05d: cannot read", b->prefix, shard->number, b->shards);
     if ((size_t)got < n)
         return tensor_bundle_bad_tensor(b, entry, "the file ends before (it was cut since it was opened)", e);

@@ -1,10 +1,10 @@
 #include "evaluator/content_digest.h"
 
 #include "base/crc32c.h"
+#include "base/file.h"
 #include "evaluator/file_stamp.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -25,23 +25,17 @@ void content_release(struct content *c)
 
 /* ---- one file ---------------------------------------------------------------------------------------------------- */
 
+/* n: PIECE at most. */
 static int read_piece(int fd, const char *path, off_t at, size_t n, uint64_t *digest, struct error *e)
 {
     unsigned char bytes[PIECE];
-    size_t got = 0;
+    ssize_t got = file_read_at(fd, bytes, n, (uint64_t)at);
 
-    while (got < n && got < sizeof bytes) {
-        ssize_t k = pread(fd, bytes + got, n - got, at + (off_t)got);
-
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return error_system(e, "%s: cannot be read at byte %lld", path, (long long)at);
-        if (!k)
-            return error_set(e, ERR_IO, "%s: became shorter while it was read", path);
-        got += (size_t)k;
-    }
-    *digest = file_stamp_mix(*digest, crc32c(bytes, got));
+    if (got < 0)
+        return error_system(e, "%s: cannot be read at byte %lld", path, (long long)at);
+    if ((size_t)got < n)
+        return error_set(e, ERR_IO, "%s: became shorter while it was read", path);
+    *digest = file_stamp_mix(*digest, crc32c(bytes, n));
     return OK;
 }
 

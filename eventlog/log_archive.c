@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/file.h"
 #include "base/io.h"
 
 #include <errno.h>
@@ -254,17 +255,12 @@ void log_archive_entries_free(struct log_archive_entry *entries, size_t count)
 
 static int read_at(const struct log_archive *a, void *out, size_t n, uint64_t offset, struct error *e)
 {
-    for (size_t have = 0; have < n;) {
-        ssize_t got = pread(a->fd, (char *)out + have, n - have, (off_t)(offset + have));
+    ssize_t got = file_read_at(a->fd, out, n, offset);
 
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return error_system(e, "%s: cannot read", a->path);
-        if (!got)
-            return error_set(e, ERR_CORRUPT, "%s: was cut while it was read", a->path);
-        have += (size_t)got;
-    }
+    if (got < 0)
+        return error_system(e, "%s: cannot read", a->path);
+    if ((size_t)got < n)
+        return error_set(e, ERR_CORRUPT, "%s: was cut while it was read", a->path);
     return OK;
 }
 

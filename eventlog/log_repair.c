@@ -7,7 +7,6 @@
 #include "eventlog/log_replace.h"
 #include "eventlog/record_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -23,18 +22,7 @@ enum { BLOCK = 64 * 1024 };
 /* Reads n bytes at that offset: 1, or 0 where the file does not have them (or cannot be read there). */
 static int read_at(int fd, void *out, size_t n, uint64_t offset)
 {
-    size_t have = 0;
-
-    while (have < n) {
-        ssize_t got = pread(fd, (char *)out + have, n - have, (off_t)(offset + have));
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return 0;
-        have += (size_t)got;
-    }
-    return 1;
+    return file_read_at(fd, out, n, offset) == (ssize_t)n;
 }
 
 static int header_right(const uint8_t *header)
