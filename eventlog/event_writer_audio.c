@@ -11,7 +11,7 @@
  * 16-bit samples: "RIFF", bytes that follow, "WAVE"; "fmt ", 16, format 1 (PCM), channels, rate, bytes a second, bytes
  * a frame, bits a sample; "data", its bytes, the samples, channels interleaved. All little-endian.
  */
-enum { DTYPE_STRING = 7, WAV_HEADER = 44, CHANNELS_MAX = 64, CLIPS_MAX = 1 << 16 };
+enum { WAV_HEADER = 44, CHANNELS_MAX = 64, CLIPS_MAX = 1 << 16 };
 
 static const uint8_t plugin_content[] = { 0x10, 11 }; /* AudioPluginData.encoding = WAV */
 
@@ -68,7 +68,7 @@ static size_t begin(struct wire *member, size_t clips)
 {
     int64_t shape[] = { (int64_t)clips, 2 };
 
-    return event_writer_tensor(member, DTYPE_STRING, shape, 2);
+    return event_writer_tensor(member, EVENTLOG_DTYPE_STRING, shape, 2);
 }
 
 static int encode_samples(struct wire *member, const float *samples, size_t clips, size_t frames, unsigned channels,

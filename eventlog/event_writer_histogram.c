@@ -13,7 +13,7 @@
  * loaders keep it in double. The older HistogramProto would come out as float32 in the one, and in the other with a
  * first row whose left edge is right of its right edge.
  */
-enum { DTYPE_DOUBLE = 2, POSITIVE = 774, LIMITS = 2 * POSITIVE + 3, ROW = 24, MOST_BUCKETS = 1 << 24 };
+enum { POSITIVE = 774, LIMITS = 2 * POSITIVE + 3, ROW = 24, MOST_BUCKETS = 1 << 24 };
 
 /* Values of either type; the other pointer is NULL. */
 struct numbers {
@@ -31,7 +31,7 @@ static double number(const struct numbers *v, size_t i)
 static uint8_t *add_rows(struct wire *member, size_t k)
 {
     int64_t shape[] = { (int64_t)k, 3 };
-    size_t tensor = event_writer_tensor(member, DTYPE_DOUBLE, shape, 2), content;
+    size_t tensor = event_writer_tensor(member, EVENTLOG_DTYPE_DOUBLE, shape, 2), content;
     char *rows;
 
     if (k) {

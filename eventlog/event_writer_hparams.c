@@ -8,7 +8,7 @@
  * All that the hparams plugin reads stands in plugin_data.content, an HParamsPluginData under one of three fixed tags;
  * the value itself is an empty tensor. Field numbers in the order of the messages in tensorboard/plugins/hparams.
  */
-enum { DTYPE_FLOAT = 1, DATA_EXPERIMENT = 2, DATA_SESSION_START = 3, DATA_SESSION_END = 4 };
+enum { DATA_EXPERIMENT = 2, DATA_SESSION_START = 3, DATA_SESSION_END = 4 };
 
 /* google.protobuf.Value of the one; the member of a oneof is written even when it is 0. */
 static int put_value(struct wire *w, int field, const struct eventlog_hparam *h, struct error *e)
@@ -145,7 +145,7 @@ static int finish(struct eventlog_writer *w, int rc, const char *tag, double wal
         rc = wire_check(content, tag, e);
     value.content = content->bytes.data;
     value.content_length = content->bytes.length;
-    wire_end(&member, event_writer_tensor(&member, DTYPE_FLOAT, shape, 1));
+    wire_end(&member, event_writer_tensor(&member, EVENTLOG_DTYPE_FLOAT, shape, 1));
     rc = event_writer_finish(w, rc, &value, &member, e, error);
     wire_release(content);
     return rc;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* A value of the images plugin is a list of strings: width and height in ASCII, then the pictures. */
-enum { DTYPE_STRING = 7, SIDE_MAX = 1 << 16, PIXELS_MAX = 1 << 28, IMAGES_MAX = 1 << 16 };
+enum { SIDE_MAX = 1 << 16, PIXELS_MAX = 1 << 28, IMAGES_MAX = 1 << 16 };
 
 static void put_size(struct wire *member, size_t size)
 {
@@ -23,7 +23,7 @@ static void put_size(struct wire *member, size_t size)
 static size_t begin(struct wire *member, size_t n, size_t height, size_t width)
 {
     int64_t shape[] = { (int64_t)n + 2 };
-    size_t tensor = event_writer_tensor(member, DTYPE_STRING, shape, 1);
+    size_t tensor = event_writer_tensor(member, EVENTLOG_DTYPE_STRING, shape, 1);
 
     put_size(member, width);
     put_size(member, height);

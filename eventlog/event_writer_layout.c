@@ -3,7 +3,6 @@
 #include "eventlog/eventlog.h"
 
 /* The custom scalars dashboard: one string that is a serialized Layout, under a tag that cannot be chosen. */
-enum { DTYPE_STRING = 7 };
 
 static int put_chart(struct wire *w, const struct eventlog_chart *c, struct error *e)
 {
@@ -52,7 +51,7 @@ int eventlog_writer_layout(struct eventlog_writer *w, double wall_time, const st
     struct wire layout = WIRE_EMPTY, member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = encode(&layout, categories, n, &e);
-    size_t tensor = event_writer_tensor(&member, DTYPE_STRING, NULL, 0);
+    size_t tensor = event_writer_tensor(&member, EVENTLOG_DTYPE_STRING, NULL, 0);
 
     wire_bytes(&member, TENSOR_FIELD_STRING, layout.bytes.data, layout.bytes.length);
     wire_end(&member, tensor);

@@ -11,7 +11,6 @@
 /* A mesh is up to three series, <tag>_VERTEX, _FACE and _COLOR; each one's metadata names the mesh, its own part and,
  * as bits, all parts. */
 enum part { PART_VERTEX = 1, PART_FACE = 2, PART_COLOR = 3 };
-enum { DTYPE_FLOAT = 1, DTYPE_INT32 = 3, DTYPE_UINT8 = 4 };
 
 static const size_t NUMBERS_MAX = (size_t)1 << 28;
 
@@ -49,11 +48,12 @@ static void encode_content(struct wire *content, const char *tag, const struct e
 
 static void encode_tensor(struct wire *member, const struct eventlog_mesh *m, enum part part, const int64_t *shape)
 {
+    static const int dtypes[] = { [PART_VERTEX] = EVENTLOG_DTYPE_FLOAT, [PART_FACE] = EVENTLOG_DTYPE_INT32,
+                                  [PART_COLOR] = EVENTLOG_DTYPE_UINT8 };
     size_t n = (size_t)(shape[0] * shape[1] * shape[2]), tensor, content;
     uint8_t *p;
 
-    tensor = event_writer_tensor(member, part == PART_VERTEX ? DTYPE_FLOAT : part == PART_FACE ? DTYPE_INT32
-                                                                                               : DTYPE_UINT8, shape, 3);
+    tensor = event_writer_tensor(member, dtypes[part], shape, 3);
     if (part == PART_COLOR) {
         wire_bytes(member, TENSOR_FIELD_CONTENT, m->colors, n);
     } else {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A value of the pr_curves plugin: DT_FLOAT [6,T], rows as below, column j for the threshold j/(T-1). */
-enum { DTYPE_FLOAT = 1, DEFAULT_THRESHOLDS = 201, MOST_THRESHOLDS = 1 << 20, CONTENT_MAX = 11 };
+enum { DEFAULT_THRESHOLDS = 201, MOST_THRESHOLDS = 1 << 20, CONTENT_MAX = 11 };
 enum { TRUE_POSITIVES, FALSE_POSITIVES, TRUE_NEGATIVES, FALSE_NEGATIVES, PRECISION, RECALL, ROWS };
 
 static double at_least(double x)
@@ -26,7 +26,7 @@ static void put_column(uint8_t *content, size_t thresholds, size_t j, const doub
 static uint8_t *add_tensor(struct wire *member, size_t thresholds)
 {
     int64_t shape[] = { ROWS, (int64_t)thresholds };
-    size_t n = ROWS * thresholds * 4, tensor = event_writer_tensor(member, DTYPE_FLOAT, shape, 2);
+    size_t n = ROWS * thresholds * 4, tensor = event_writer_tensor(member, EVENTLOG_DTYPE_FLOAT, shape, 2);
     size_t content = wire_begin(member, TENSOR_FIELD_CONTENT);
     char *numbers = buffer_reserve(&member->bytes, n);
 

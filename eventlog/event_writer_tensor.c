@@ -1,37 +1,19 @@
 #include "eventlog/event_writer.h"
 
 #include "eventlog/eventlog.h"
+#include "eventlog/value_content.h"
 
 #include <stdint.h>
 #include <string.h>
 
 enum { DATA_CLASS_TENSOR = 2, RANK_MAX = 254 }; /* TensorFlow's limit of dimensions */
 
-/* Bytes of an element; 0 for types that TensorBoard cannot turn into an array. */
-static size_t element_size(int dtype)
-{
-    switch (dtype) {
-    case EVENTLOG_DTYPE_UINT8: case EVENTLOG_DTYPE_INT8: case EVENTLOG_DTYPE_BOOL:
-        return 1;
-    case EVENTLOG_DTYPE_INT16: case EVENTLOG_DTYPE_UINT16: case EVENTLOG_DTYPE_HALF:
-        return 2;
-    case EVENTLOG_DTYPE_FLOAT: case EVENTLOG_DTYPE_INT32: case EVENTLOG_DTYPE_UINT32:
-        return 4;
-    case EVENTLOG_DTYPE_DOUBLE: case EVENTLOG_DTYPE_INT64: case EVENTLOG_DTYPE_UINT64: case EVENTLOG_DTYPE_COMPLEX64:
-        return 8;
-    case EVENTLOG_DTYPE_COMPLEX128:
-        return 16;
-    default:
-        return 0;
-    }
-}
-
 static int check(int dtype, const int64_t *shape, size_t rank, const uint8_t *data, size_t bytes, struct error *e)
 {
-    size_t want = element_size(dtype);
+    size_t want = tensor_content_item(dtype);
     int empty = 0;
 
-    if (!want)
+    if (!want || dtype == EVENTLOG_DTYPE_BFLOAT16) /* no array in TensorBoard */
         return error_set(e, ERR_ARG, "TensorBoard reads no tensors of dtype %d", dtype);
     if (rank > RANK_MAX)
         return error_set(e, ERR_ARG, "a tensor of %zu dimensions; %d is the most", rank, RANK_MAX);

@@ -5,10 +5,6 @@
 
 #include <string.h>
 
-enum { DT_FLOAT = 1, DT_DOUBLE = 2, DT_INT32 = 3, DT_UINT8 = 4, DT_INT16 = 5, DT_INT8 = 6, DT_STRING = 7,
-       DT_COMPLEX64 = 8, DT_INT64 = 9, DT_BOOL = 10, DT_UINT16 = 17, DT_COMPLEX128 = 18, DT_HALF = 19, DT_UINT32 = 22,
-       DT_UINT64 = 23 };
-
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
 static void read_shape(struct log_value *v, const uint8_t *p, const uint8_t *end)
@@ -243,10 +239,11 @@ enum log_finding_kind log_value_series_fault(const struct log_value *v, int clas
 static size_t element_size(int dtype, int *list)
 {
     static const struct { int dtype, list; size_t size; } known[] = {
-        { DT_FLOAT, 5, 4 },  { DT_DOUBLE, 6, 8 },  { DT_INT32, 7, 4 },  { DT_UINT8, 7, 1 },      { DT_INT16, 7, 2 },
-        { DT_INT8, 7, 1 },   { DT_INT64, 10, 8 },  { DT_BOOL, 11, 1 },  { DT_UINT16, 7, 2 },     { DT_HALF, 13, 2 },
-        { DT_UINT32, 0, 4 }, { DT_UINT64, 0, 8 },  { DT_COMPLEX64, 9, 8 }, { DT_COMPLEX128, 12, 16 },
-        { 11, 7, 1 },        { 12, 7, 1 },         { 13, 7, 4 },        { 15, 7, 2 },            { 16, 7, 2 },
+        { EVENT_FLOAT, 5, 4 },   { EVENT_DOUBLE, 6, 8 },  { EVENT_INT32, 7, 4 },     { EVENT_UINT8, 7, 1 },
+        { EVENT_INT16, 7, 2 },   { EVENT_INT8, 7, 1 },    { EVENT_INT64, 10, 8 },    { EVENT_BOOL, 11, 1 },
+        { EVENT_UINT16, 7, 2 },  { EVENT_HALF, 13, 2 },   { EVENT_UINT32, 0, 4 },    { EVENT_UINT64, 0, 8 },
+        { EVENT_COMPLEX64, 9, 8 }, { EVENT_COMPLEX128, 12, 16 },
+        { 11, 7, 1 }, { 12, 7, 1 }, { 13, 7, 4 }, { 15, 7, 2 }, { 16, 7, 2 }, /* quantized ones */
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -264,7 +261,7 @@ static uint64_t elements_given(const struct log_value *v, int *typed)
     uint64_t count;
 
     *typed = size != 0;
-    if (v->dtype == DT_STRING) {
+    if (v->dtype == EVENT_STRING) {
         *typed = 1;
         return v->listed[8];
     }
@@ -273,7 +270,7 @@ static uint64_t elements_given(const struct log_value *v, int *typed)
     if (v->content_bytes)
         return v->content_bytes % size ? UINT64_MAX : v->content_bytes / size;
     count = v->listed[list];
-    return v->dtype == DT_COMPLEX64 || v->dtype == DT_COMPLEX128 ? count / 2 : count;
+    return v->dtype == EVENT_COMPLEX64 || v->dtype == EVENT_COMPLEX128 ? count / 2 : count;
 }
 
 static enum log_finding_kind scalar_fault(const struct log_value *v)
@@ -287,12 +284,11 @@ static enum log_finding_kind scalar_fault(const struct log_value *v)
         return LOG_NO_VALUE;
     if (v->kind != EVENT_VALUE_TENSOR)
         return LOG_SCALAR_CHANGED;
-    if (v->dtype == DT_FLOAT && !v->rank &&
-        (v->listed[5] == 1 || (!v->listed[5] && v->content_bytes == 4)))
+    if (v->dtype == EVENT_FLOAT && !v->rank && (v->listed[5] == 1 || (!v->listed[5] && v->content_bytes == 4)))
         return LOG_KINDS;
     count = elements_given(v, &typed);
-    if (!typed || v->dtype == DT_STRING || v->dtype == DT_COMPLEX64 || v->dtype == DT_COMPLEX128 || count != 1 ||
-        v->elements != 1)
+    if (!typed || v->dtype == EVENT_STRING || v->dtype == EVENT_COMPLEX64 || v->dtype == EVENT_COMPLEX128 ||
+        count != 1 || v->elements != 1)
         return LOG_SCALAR_VALUE;
     return LOG_SCALAR_FORM;
 }
@@ -328,7 +324,7 @@ static enum log_finding_kind blobs_fault(const struct log_value *v, const struct
     case EVENT_VALUE_TENSOR: break;
     default: return LOG_KIND_CHANGED;
     }
-    if (v->dtype != DT_STRING)
+    if (v->dtype != EVENT_STRING)
         return LOG_BLOB_FORM;
     if (v->rank == 1)
         return LOG_KINDS;
