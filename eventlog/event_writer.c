@@ -590,11 +590,6 @@ int eventlog_writer_statistics(struct eventlog_writer *w, struct eventlog_writer
     return EVENTLOG_OK;
 }
 
-uint64_t event_writer_writes(const struct eventlog_writer *w)
-{
-    return w->file.writes;
-}
-
 static void release(struct eventlog_writer *w)
 {
     if (w->mark)

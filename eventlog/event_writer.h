@@ -18,9 +18,6 @@ int event_writer_open_io(struct eventlog_writer **out, const char *directory,
 /* ERR_ARG where the directory's name or an option makes no sense. */
 int event_writer_check_options(const char *directory, const struct eventlog_writer_options *o, struct error *e);
 
-/* How often write() was called so far, for benchmarks and tests of batching. */
-uint64_t event_writer_writes(const struct eventlog_writer *writer);
-
 /* Fields of the messages that several families write; the numbers stand in TensorBoard's .proto files. */
 enum {
     EVENT_FIELD_GRAPH = 4,
