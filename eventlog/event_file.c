@@ -166,7 +166,7 @@ int event_file_sync_when_due(struct event_file *f, double now, double *next, str
     int rc = OK;
 
     *next = INFINITY;
-    if (f->sync != EVENT_FILE_SYNC_SECONDS || !f->unsynced)
+    if (f->sync != EVENTLOG_SYNC_EVERY || !f->unsynced)
         return OK;
     if (now - f->last_sync >= f->sync_seconds)
         rc = event_file_sync(f, e);
@@ -420,10 +420,10 @@ int event_file_append(struct event_file *f, const struct io *io, const char *dir
 
 int event_file_next(struct event_file *f, struct error *e)
 {
-    struct event_file old = *f;
+    struct event_file old;
     struct error own = { 0 };
 
-    if (f->sync != EVENT_FILE_SYNC_NEVER && f->unsynced)
+    if (f->sync != EVENTLOG_SYNC_NEVER && f->unsynced)
         event_file_sync(f, NULL); /* a failure is in the statistics */
     old = *f;
     if (begin(f, &own) != OK) {

@@ -11,11 +11,10 @@
 
 #include "base/error.h"
 #include "base/io.h"
+#include "eventlog/eventlog.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-enum event_file_sync { EVENT_FILE_SYNC_NEVER, EVENT_FILE_SYNC_FLUSH, EVENT_FILE_SYNC_SECONDS };
 
 struct event_file_name; /* paths used so far, newest first: a caller may still hold an old one */
 
@@ -24,7 +23,7 @@ struct event_file {
     int fd;                  /* -1: none */
     uint64_t size;           /* of the file: whole records only */
     size_t first;            /* bytes of the first record of each file */
-    enum event_file_sync sync;
+    enum eventlog_sync sync;
     double sync_seconds;
     uint64_t writes, bytes, syncs, files, errors; /* so far, over all files; errors: calls that failed */
     struct error last;                            /* the newest of them */

@@ -299,7 +299,7 @@ int event_queue_start(struct event_queue **out, struct event_file *file, const s
     q->file = file;
     q->path = event_file_path(file);
     q->counters = *file;
-    q->next_sync = file->sync == EVENT_FILE_SYNC_SECONDS ? 0 : INFINITY;
+    q->next_sync = file->sync == EVENTLOG_SYNC_EVERY ? 0 : INFINITY;
     pthread_mutex_init(&q->mutex, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

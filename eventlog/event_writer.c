@@ -683,7 +683,7 @@ static int start(struct eventlog_writer *w, const char *directory, const struct 
         return error_set(e, ERR_NOMEM, "%s: out of memory for a buffer of %zu bytes", directory, w->full);
     if ((rc = open_file(w, directory, o, io, e)) != OK)
         return rc;
-    w->file.sync = (enum event_file_sync)o->sync;
+    w->file.sync = o->sync;
     w->file.sync_seconds = o->sync_seconds;
     w->file_bytes = w->file.size;
     w->first_bytes = w->file.first;
