@@ -147,9 +147,9 @@ $$(B)/tests/$1/%: $$(B)/tests/$1/%.o $$(if $$(filter model,$1),$$(call lib,model
 	$$(Q)$$(LINK) $$(WRAP) -o $$@ $$(filter-out $$(call lib,model-double),$$^) $$(SYSTEM_$1) -lcmocka
 endef
 $(foreach f,$(TEST_FOLDERS),$(eval $(call test_rule,$f)))
-# Allocation fails in this one where it says.
-$(B)/tests/eventlog/test_event_writer_memory: WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup)
-$(B)/tests/eventlog/test_log_reader_memory: WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup)
+# Allocation fails in these where they say: tests/eventlog/failing_allocation.h.
+$(addprefix $(B)/tests/eventlog/test_,event_writer_memory log_reader_memory): \
+	WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup)
 # Gradient checks run on the double build of the model.
 $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call lib,model-double) $(NEEDS_base)
 	$(call say,LINK)

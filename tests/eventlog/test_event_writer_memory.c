@@ -1,7 +1,6 @@
 /*
  * The n-th allocation fails, n = 1, 2, ... until none does: no call crashes or leaks (AddressSanitizer looks), each
- * says ERROR_MEMORY or does its work, the files are whole and hold every event that was accepted. The linker puts the
- * functions below in the place of malloc and its kin (--wrap in the Makefile) for the library's own calls.
+ * says ERROR_MEMORY or does its work, the files are whole and hold every event that was accepted.
  */
 #include "eventlog/event_writer.h"
 
@@ -9,58 +8,17 @@
 #include "eventlog/event_decode.h"
 #include "eventlog/log_directory.h"
 #include "eventlog/record.h"
+#include "tests/eventlog/failing_allocation.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
 
-static atomic_long fail_at, calls; /* fail_at 0: none */
 static char directory[64];
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t n);
-char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t n);
-char *__wrap_strdup(const char *text);
-
-static int fails(void)
-{
-    long at = atomic_load(&fail_at);
-
-    if (!at || atomic_fetch_add(&calls, 1) + 1 != at)
-        return 0;
-    errno = ENOMEM;
-    return 1;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t n)
-{
-    return fails() ? NULL : __real_realloc(old, n);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails() ? NULL : __real_strdup(text);
-}
 
 static int setup(void **state)
 {

@@ -1,11 +1,11 @@
 /*
  * The n-th allocation fails while a log is read, n = 1, 2, ... until none does: no call crashes or leaks
- * (AddressSanitizer looks), each says ERROR_MEMORY or does its work, and the reader can be used afterwards. The linker
- * puts the functions below in the place of malloc and its kin (--wrap in the Makefile) for the library's own calls.
+ * (AddressSanitizer looks), each says ERROR_MEMORY or does its work, and the reader can be used afterwards.
  */
 #include "eventlog/eventlog.h"
 
-#include <errno.h>
+#include "tests/eventlog/failing_allocation.h"
+
 #include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,52 +18,7 @@
 
 enum { CALLS_MAX = 10000, VALUES = 2 * (4 + 40) };
 
-static long fail_at, calls; /* fail_at 0: none */
 static char directory[64];
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t n);
-char *__real_strdup(const char *text);
-char *__real_strndup(const char *text, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t n);
-char *__wrap_strdup(const char *text);
-char *__wrap_strndup(const char *text, size_t n);
-
-static int fails(void)
-{
-    if (!fail_at || ++calls != fail_at)
-        return 0;
-    errno = ENOMEM;
-    return 1;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t n)
-{
-    return fails() ? NULL : __real_realloc(old, n);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails() ? NULL : __real_strdup(text);
-}
-
-char *__wrap_strndup(const char *text, size_t n)
-{
-    return fails() ? NULL : __real_strndup(text, n);
-}
 
 /* Two runs: values of each kind, and points of so many tags that every table grows. */
 static void write_run(const char *name)
@@ -117,7 +72,7 @@ static int teardown(void **state)
 static void good_or_memory(int rc)
 {
     if (rc < 0 && rc != EVENTLOG_ERROR_MEMORY)
-        fail_msg("allocation %ld: code %d", fail_at, rc);
+        fail_msg("allocation %ld: code %d", (long)fail_at, rc);
 }
 
 /* Goes on to the end, errors or not; how many values there were. */
