@@ -1,10 +1,10 @@
 #include "eventlog/log_check.h"
 
 #include "base/bytes.h"
-#include "base/crc32c.h"
 #include "eventlog/event_decode.h"
 #include "eventlog/event_wire.h"
 #include "eventlog/log_value.h"
+#include "eventlog/tag_index.h"
 #include "eventlog/wire.h"
 
 #include <ctype.h>
@@ -16,11 +16,8 @@ static const double year_5000 = 95617584000.0;
 enum { USUAL_MAX = 120 };
 
 struct series {
-    char *tag;
-    size_t tag_length;
-    uint32_t hash;
     int class;              /* of its values */
-    struct log_value first; /* its pointers are tag, plugin, or NULL */
+    struct log_value first; /* its pointers are the index's tag, plugin, or NULL */
     char *plugin;
     int64_t last, most;
     size_t last_file;
@@ -36,10 +33,10 @@ struct log_check {
     char *run;
     struct log_finding *findings;
     size_t count, capacity;
-    struct series *series;
-    size_t series_count, series_capacity;
+    struct tag_index tags;
+    struct series *series;  /* one a tag */
+    size_t series_capacity;
     size_t at, former;      /* the series that is likely next, and the one before it */
-    size_t *slots, slot_count;
     char *name, *former_name;
     size_t files;           /* begun so far; the file at hand is files - 1 */
     size_t found[LOG_KINDS]; /* as a series' found, of the file itself */
@@ -95,8 +92,8 @@ static int note(struct log_check *c, struct series *s, enum log_finding_kind kin
         return ERR_NOMEM;
     found[kind] = c->count;
     if (s) {
-        f->tag = s->tag;
-        f->tag_length = s->tag_length;
+        f->tag = s->first.tag;
+        f->tag_length = s->first.tag_length;
     }
     return OK;
 }
@@ -224,13 +221,12 @@ void log_check_free(struct log_check *c)
 {
     if (!c)
         return;
-    for (size_t i = 0; i < c->series_count; i++) {
-        free(c->series[i].tag);
+    for (size_t i = 0; i < c->tags.count; i++) {
         free(c->series[i].plugin);
         free(c->series[i].found);
     }
     free(c->series);
-    free(c->slots);
+    tag_index_release(&c->tags);
     free(c->findings);
     free(c->name);
     free(c->former_name);
@@ -266,80 +262,43 @@ int log_check_file(struct log_check *c, const char *name, struct error *e)
 
 /* ---- series ---------------------------------------------------------------------------------------------------- */
 
-static int grow_slots(struct log_check *c, struct error *e)
+/* The series of a tag, or NULL. */
+static struct series *find(struct log_check *c, const char *tag, size_t n)
 {
-    size_t count = c->slot_count ? c->slot_count * 2 : 64, *slots = calloc(count, sizeof *slots);
+    size_t number = tag_index_find(&c->tags, tag, n);
 
-    if (!slots)
-        return error_set(e, ERR_NOMEM, "run %s: out of memory for %zu tags", c->run, count);
-    for (size_t i = 0; i < c->series_count; i++) {
-        size_t k = c->series[i].hash & (count - 1);
-
-        while (slots[k])
-            k = (k + 1) & (count - 1);
-        slots[k] = i + 1;
-    }
-    free(c->slots);
-    c->slots = slots;
-    c->slot_count = count;
-    return OK;
+    return number == TAG_INDEX_NONE ? NULL : &c->series[number];
 }
 
-/* The series of a tag, or NULL; *slot is where it is or would be. */
-static struct series *find(struct log_check *c, const char *tag, size_t n, uint32_t hash, size_t *slot)
+static struct series *new_series(struct log_check *c, const struct log_value *v, struct error *e)
 {
-    for (size_t k = hash & (c->slot_count - 1); c->slot_count; k = (k + 1) & (c->slot_count - 1)) {
-        struct series *s = c->slots[k] ? &c->series[c->slots[k] - 1] : NULL;
-
-        *slot = k;
-        if (!s || (s->hash == hash && s->tag_length == n && !memcmp(s->tag, tag, n)))
-            return s;
-    }
-    return NULL;
-}
-
-static struct series *new_series(struct log_check *c, const struct log_value *v, uint32_t hash, struct error *e)
-{
+    size_t number, more = c->series_capacity ? c->series_capacity * 2 : 32;
+    char *plugin = NULL;
     struct series *s;
-    char *plugin;
-    size_t slot = 0;
 
-    if (c->series_count * 2 >= c->slot_count && grow_slots(c, e) != OK)
-        return NULL;
-    if (c->series_count == c->series_capacity) {
-        size_t more = c->series_capacity ? c->series_capacity * 2 : 32;
-
+    if (c->tags.count == c->series_capacity) {
         if (!(s = realloc(c->series, more * sizeof *s)))
             goto memory;
         c->series = s;
         c->series_capacity = more;
     }
-    s = &c->series[c->series_count];
-    memset(s, 0, sizeof *s);
-    s->tag = malloc(v->tag_length + 1);
-    plugin = malloc(v->plugin_length + 1);
-    if (!s->tag || !plugin) {
-        free(s->tag);
-        free(plugin);
+    if (!(plugin = malloc(v->plugin_length + 1)) ||
+        (number = tag_index_add(&c->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
         goto memory;
-    }
-    memcpy(s->tag, v->tag, v->tag_length);
-    s->tag[v->tag_length] = 0;
     memcpy(plugin, v->plugin, v->plugin_length);
     plugin[v->plugin_length] = 0;
-    s->tag_length = v->tag_length;
-    s->hash = hash;
+    s = &c->series[number];
+    memset(s, 0, sizeof *s);
     s->first = *v;
-    s->first.tag = s->tag;
+    s->first.tag = c->tags.entries[number].text;
     s->first.plugin = s->plugin = plugin;
     s->first.content = s->first.image = s->first.bytes = s->first.number = NULL;
     s->class = log_value_class(v);
-    s->next = c->series_count;
-    find(c, s->tag, s->tag_length, hash, &slot);
-    c->slots[slot] = ++c->series_count;
+    s->next = number;
     return s;
 memory:
-    error_set(e, ERR_NOMEM, "run %s: out of memory for %zu tags", c->run, c->series_count + 1);
+    free(plugin);
+    error_set(e, ERR_NOMEM, "run %s: out of memory for %zu tags", c->run, c->tags.count + 1);
     return NULL;
 }
 
@@ -390,14 +349,12 @@ static void keep_usual(struct series *s, const struct log_value *v)
 static int value(struct log_check *c, const struct log_value *v, int64_t at, uint64_t offset, int shown,
                  struct error *e)
 {
-    uint32_t hash = crc32c(v->tag, v->tag_length);
     enum log_finding_kind kind;
-    size_t slot = 0;
-    struct series *s = find(c, v->tag, v->tag_length, hash, &slot);
+    struct series *s = find(c, v->tag, v->tag_length);
     int begun = !s, rc = OK;
 
     if (!s) {
-        if (!(s = new_series(c, v, hash, e)))
+        if (!(s = new_series(c, v, e)))
             return ERR_NOMEM;
         if ((kind = log_value_series_fault(v, s->class)) != LOG_KINDS)
             rc = note(c, s, kind, offset, e);
@@ -489,14 +446,13 @@ static int quick(struct log_check *c, uint64_t offset, const uint8_t *p, size_t 
     double t;
     int rc;
 
-    if (c->at >= c->series_count || !c->file_records || !usual_event(p, n, &value, &length, &steps, &t))
+    if (c->at >= c->tags.count || !c->file_records || !usual_event(p, n, &value, &length, &steps, &t))
         return 0;
     s = &c->series[c->at];
     if (!is_usual(s, value, length)) {
-        size_t slot = 0, tag = length >= 2 && value[0] == 0x0a && value[1] <= length - 2 ? value[1] : SIZE_MAX;
+        size_t tag = length >= 2 && value[0] == 0x0a && value[1] <= length - 2 ? value[1] : SIZE_MAX;
 
-        if (tag == SIZE_MAX ||
-            !(s = find(c, (const char *)value + 2, tag, crc32c(value + 2, tag), &slot)) || !is_usual(s, value, length))
+        if (tag == SIZE_MAX || !(s = find(c, (const char *)value + 2, tag)) || !is_usual(s, value, length))
             return 0;
     }
     if (s->usual_described)
@@ -626,7 +582,7 @@ int log_check_finish(struct log_check *c, struct error *e)
 {
     int rc = OK;
 
-    for (size_t i = 0; rc == OK && c->starts && i < c->series_count; i++) {
+    for (size_t i = 0; rc == OK && c->starts && i < c->tags.count; i++) {
         struct series *s = &c->series[i];
 
         if (s->last_record < c->start_record && s->most >= c->start_step)
