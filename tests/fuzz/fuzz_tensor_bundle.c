@@ -69,7 +69,8 @@ static void append_right(struct table_builder *t, const uint8_t *key, size_t key
         table_builder_add(t, key, key_length, value, value_length);
         return;
     }
-    if ((uint64_t)entry->offset <= length[entry->shard] &&
+    /* A partitioned variable has no bytes of its own: its shard means nothing. */
+    if (!entry->slices && (uint64_t)entry->offset <= length[entry->shard] &&
         (uint64_t)entry->size <= length[entry->shard] - (uint64_t)entry->offset) {
         const uint8_t *stored = shard[entry->shard] + entry->offset;
         uint32_t crc = crc32c(stored, (size_t)entry->size);
