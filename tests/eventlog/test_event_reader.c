@@ -329,7 +329,7 @@ static void test_runs(void **state)
     assert_string_equal(d.runs[0].name, ".hidden");
     assert_string_equal(d.runs[1].name, "a/eval");
     log_directory_release(&d);
-    strcpy(b, "/nonexistent");
+    snprintf(b, sizeof b, "%s/nothing", logs);
     assert_int_equal(log_directory_list(&d, paths + 1, 2, NULL), ERR_IO);
     log_directory_release(&d);
 }
