@@ -1,8 +1,7 @@
 #include "eventlog/event_reader.h"
 
-#include "eventlog/record.h"
+#include "eventlog/record_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,10 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WINDOW = 256 * 1024, RECORD_LIMIT = 256 * 1024 * 1024 };
+enum { RECORD_LIMIT = 256 * 1024 * 1024 };
 
 /*
- * window holds `have` bytes of the file from offset `base` on; the parser's position lies within or at its end.
  * first and last are header and footer of the first and the last record read: if a file that replaces this one has the
  * same bytes there, it is a longer copy of it and reading goes on; otherwise it is another file.
  */
@@ -25,30 +23,23 @@ struct mark {
 
 struct event_reader {
     char *path;
-    struct record_parser parser;
+    struct record_file file; /* closed: at rest */
     struct event_reader_state state;
-    uint8_t *window;
-    size_t have, capacity;
-    uint64_t base;
     struct mark first, last;
     struct stat seen; /* as of the last end, so that an unchanged file costs no read */
-    int fd, at_end;   /* fd -1: at rest */
-    int records_only;
+    int at_end, records_only;
     const uint8_t *data; /* of the last record, length bytes, at `offset` of the file */
     size_t length;
     uint64_t offset;
     int utf8_pending; /* the record with a bad string has been reported and is to be handed out now */
 };
 
-static void begin(struct event_reader *r)
+/* At the start of the file, of which st is known. */
+static void begin(struct event_reader *r, const struct stat *st)
 {
-    uint64_t size = r->state.size;
-
-    record_parser_init(&r->parser, 0, RECORD_LIMIT);
+    r->seen = *st;
+    record_parser_init(&r->file.parser, 0, RECORD_LIMIT);
     memset(&r->state, 0, sizeof r->state);
-    r->state.size = size;
-    r->have = 0;
-    r->base = 0;
     r->at_end = 0;
     r->utf8_pending = 0;
 }
@@ -56,44 +47,32 @@ static void begin(struct event_reader *r)
 int event_reader_open(struct event_reader **out, const char *path, struct error *e)
 {
     struct event_reader *r = calloc(1, sizeof *r);
+    struct stat st;
     int rc;
 
     *out = NULL;
-    if (!r || !(r->path = strdup(path)) || !(r->window = malloc(WINDOW))) {
-        rc = error_set(e, ERR_NOMEM, "%s: out of memory for reading", path);
-        goto fail;
+    if (!r || !(r->path = strdup(path))) {
+        free(r);
+        return error_set(e, ERR_NOMEM, "%s: out of memory for reading", path);
     }
-    r->capacity = WINDOW;
-    /* Nobody's reading must wait for a writer of a named pipe; and a pipe or a directory is refused below. */
-    if ((r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0) {
-        rc = error_system(e, "%s: cannot open", path);
-        goto fail;
+    rc = record_file_open(&r->file, r->path, e);
+    if (rc == OK && fstat(r->file.fd, &st) < 0)
+        rc = error_system(e, "%s: cannot be looked at", path);
+    if (rc != OK) {
+        event_reader_close(r);
+        return rc;
     }
-    if (fstat(r->fd, &r->seen) < 0 || !S_ISREG(r->seen.st_mode)) {
-        rc = error_set(e, ERR_IO, "%s: not a regular file", path);
-        close(r->fd);
-        goto fail;
-    }
-    begin(r);
-    r->state.size = (uint64_t)r->seen.st_size;
+    begin(r, &st);
+    record_file_again(&r->file, r->file.fd, (uint64_t)st.st_size);
     *out = r;
     return OK;
-fail:
-    if (r) {
-        free(r->window);
-        free(r->path);
-    }
-    free(r);
-    return rc;
 }
 
 void event_reader_close(struct event_reader *r)
 {
     if (!r)
         return;
-    if (r->fd >= 0)
-        close(r->fd);
-    free(r->window);
+    record_file_close(&r->file);
     free(r->path);
     free(r);
 }
@@ -112,67 +91,18 @@ void event_reader_records_only(struct event_reader *r)
 
 void event_reader_rest(struct event_reader *r)
 {
-    if (r->fd < 0 || !r->at_end)
-        return;
-    close(r->fd);
-    r->fd = -1;
-    free(r->window);
-    r->window = NULL;
-    r->have = r->capacity = 0;
+    if (r->at_end)
+        record_file_close(&r->file);
 }
 
 struct event_reader_state event_reader_state(const struct event_reader *r)
 {
     struct event_reader_state state = r->state;
 
-    state.offset = r->parser.offset;
-    state.lost = r->parser.lost;
+    state.size = r->file.size;
+    state.offset = r->file.parser.offset;
+    state.lost = r->file.parser.lost;
     return state;
-}
-
-/* ---- the window ------------------------------------------------------------------------------------------------ */
-
-/* Makes the window begin at the parser's position and hold `need` bytes, which the file has. 1 done, 0: it has not (cut
- * in this moment), negative: error. */
-static int fill(struct event_reader *r, size_t need, struct error *e)
-{
-    uint64_t position = r->parser.position;
-
-    if (position >= r->base && position <= r->base + r->have) {
-        size_t used = (size_t)(position - r->base);
-
-        if (r->have > used)
-            memmove(r->window, r->window + used, r->have - used);
-        r->have -= used;
-    } else {
-        r->have = 0;
-    }
-    r->base = position;
-    if (need > r->capacity) {
-        size_t capacity = need > WINDOW ? need : WINDOW;
-        uint8_t *window = realloc(r->window, capacity);
-
-        if (!window)
-            return error_set(e, ERR_NOMEM, "%s: out of memory for a record of %zu bytes at %llu", r->path, need,
-                             (unsigned long long)position);
-        r->window = window;
-        r->capacity = capacity;
-    }
-    while (r->have < need) {
-        ssize_t n = pread(r->fd, r->window + r->have, r->capacity - r->have, (off_t)(r->base + r->have));
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return error_system(e, "%s: cannot read at %llu", r->path, (unsigned long long)(r->base + r->have));
-        if (n == 0)
-            return 0;
-        r->have += (size_t)n;
-    }
-    /* What grew between stat and read is not looked at before the next stat. */
-    if (r->base + r->have > r->state.size)
-        r->have = (size_t)(r->state.size - r->base);
-    return 1;
 }
 
 /* ---- growth, cuts and replacement ------------------------------------------------------------------------------ */
@@ -200,7 +130,7 @@ static int mark_there(int fd, const struct mark *m)
  * Not so, also under the same inode: a file cut and written anew, and longer again before anybody looked. */
 static int goes_on(const struct event_reader *r, int fd, uint64_t size)
 {
-    return size >= r->parser.offset &&
+    return size >= r->file.parser.offset &&
            (!r->state.records || (mark_there(fd, &r->first) && mark_there(fd, &r->last)));
 }
 
@@ -211,27 +141,25 @@ static int same_file(const struct stat *a, const struct stat *b)
 
 static int unchanged(const struct event_reader *r, const struct stat *st)
 {
-    return (uint64_t)st->st_size == r->state.size && st->st_mtim.tv_sec == r->seen.st_mtim.tv_sec &&
+    return st->st_size == r->seen.st_size && st->st_mtim.tv_sec == r->seen.st_mtim.tv_sec &&
            st->st_mtim.tv_nsec == r->seen.st_mtim.tv_nsec;
 }
 
-/* Goes on in the file as it is now, st of it. */
-static int go_on(struct event_reader *r, const struct stat *st)
+/* Goes on in the file behind fd as it is now, st of it. */
+static int go_on(struct event_reader *r, int fd, const struct stat *st)
 {
     r->seen = *st;
-    r->state.size = (uint64_t)st->st_size;
-    record_parser_again(&r->parser);
-    if (r->parser.position > r->state.size)
-        r->parser.position = r->parser.offset;
-    r->have = 0; /* holes may have been filled since */
+    record_parser_again(&r->file.parser);
+    if (r->file.parser.position > (uint64_t)st->st_size)
+        r->file.parser.position = r->file.parser.offset;
+    record_file_again(&r->file, fd, (uint64_t)st->st_size); /* holes may have been filled since */
     return EVENT_READER_EVENT;
 }
 
-static int start_again(struct event_reader *r, const struct stat *st)
+static int start_again(struct event_reader *r, int fd, const struct stat *st)
 {
-    r->seen = *st;
-    r->state.size = (uint64_t)st->st_size;
-    begin(r);
+    begin(r, st);
+    record_file_again(&r->file, fd, (uint64_t)st->st_size);
     return EVENT_READER_RESTARTED;
 }
 
@@ -241,9 +169,9 @@ static int start_again(struct event_reader *r, const struct stat *st)
 static int follow_name(struct event_reader *r)
 {
     struct stat st;
-    int fd, same;
+    int fd;
 
-    if (stat(r->path, &st) < 0 || (same_file(&st, &r->seen) && (r->fd >= 0 || unchanged(r, &st))))
+    if (stat(r->path, &st) < 0 || (same_file(&st, &r->seen) && (r->file.fd >= 0 || unchanged(r, &st))))
         return EVENT_READER_END;
     if ((fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
         return EVENT_READER_END;
@@ -251,11 +179,7 @@ static int follow_name(struct event_reader *r)
         close(fd);
         return EVENT_READER_END;
     }
-    same = goes_on(r, fd, (uint64_t)st.st_size);
-    if (r->fd >= 0)
-        close(r->fd);
-    r->fd = fd;
-    return same ? go_on(r, &st) : start_again(r, &st);
+    return goes_on(r, fd, (uint64_t)st.st_size) ? go_on(r, fd, &st) : start_again(r, fd, &st);
 }
 
 /* Called after an end. EVENT_READER_EVENT: there may be more now. */
@@ -264,13 +188,13 @@ static int look_again(struct event_reader *r, struct error *e)
     struct stat st;
     int rc = follow_name(r);
 
-    if (rc != EVENT_READER_END || r->fd < 0)
+    if (rc != EVENT_READER_END || r->file.fd < 0)
         return rc;
-    if (fstat(r->fd, &st) < 0)
+    if (fstat(r->file.fd, &st) < 0)
         return error_system(e, "%s: cannot be looked at", r->path);
     if (unchanged(r, &st))
         return EVENT_READER_END;
-    return goes_on(r, r->fd, (uint64_t)st.st_size) ? go_on(r, &st) : start_again(r, &st);
+    return goes_on(r, r->file.fd, (uint64_t)st.st_size) ? go_on(r, r->file.fd, &st) : start_again(r, r->file.fd, &st);
 }
 
 /* ---- records and events ---------------------------------------------------------------------------------------- */
@@ -304,8 +228,8 @@ static int take_record(struct event_reader *r, const struct record *record, stru
     if (!event->is_utf8 && !r->utf8_pending) {
         /* Say so first, then come back to the same record and hand it out. */
         r->utf8_pending = 1;
-        record_parser_init(&r->parser, record->offset, RECORD_LIMIT);
-        r->parser.lost = r->state.lost;
+        record_parser_init(&r->file.parser, record->offset, RECORD_LIMIT);
+        r->file.parser.lost = r->state.lost;
         return report(r, d, EVENT_DAMAGE_UTF8, record->offset, 0, 0);
     }
     r->utf8_pending = 0;
@@ -321,43 +245,28 @@ static int take_record(struct event_reader *r, const struct record *record, stru
 int event_reader_next(struct event_reader *r, struct event *event, struct event_damage *damage, struct error *e)
 {
     struct record record;
+    int rc;
 
     if (r->at_end) {
-        int rc = look_again(r, e);
-
-        if (rc != EVENT_READER_EVENT)
+        if ((rc = look_again(r, e)) != EVENT_READER_EVENT)
             return rc;
         r->at_end = 0;
     }
-    for (;;) {
-        uint64_t position = r->parser.position;
-        size_t used = position >= r->base && position - r->base <= r->have ? (size_t)(position - r->base) : r->have;
-        size_t have = position >= r->base && position - r->base <= r->have ? r->have - used : 0;
-        int rc;
-
-        switch (record_next(&r->parser, have ? r->window + used : NULL, have, r->state.size, &record)) {
-        case RECORD_DATA:
-            r->state.lost = r->parser.lost;
-            return take_record(r, &record, event, damage);
-        case RECORD_DAMAGE:
-            return report(r, damage,
-                          record.damage == RECORD_BAD_DATA_CRC     ? EVENT_DAMAGE_DATA_CRC
-                          : record.damage == RECORD_BAD_LENGTH_CRC ? EVENT_DAMAGE_LENGTH_CRC
-                                                                   : EVENT_DAMAGE_TOO_LONG,
-                          record.offset, record.found, record.wanted);
-        default:
-            break;
-        }
-        if (r->parser.position > r->state.size || record.need > r->state.size - r->parser.position) {
-            r->at_end = 1;
-            return EVENT_READER_END;
-        }
-        if ((rc = fill(r, record.need, e)) < 0)
-            return rc;
-        if (rc == 0) {
-            r->at_end = 1;
-            return EVENT_READER_END;
-        }
+    switch (rc = record_file_next(&r->file, &record, e)) {
+    case RECORD_DATA:
+        r->state.lost = r->file.parser.lost;
+        return take_record(r, &record, event, damage);
+    case RECORD_DAMAGE:
+        return report(r, damage,
+                      record.damage == RECORD_BAD_DATA_CRC     ? EVENT_DAMAGE_DATA_CRC
+                      : record.damage == RECORD_BAD_LENGTH_CRC ? EVENT_DAMAGE_LENGTH_CRC
+                                                               : EVENT_DAMAGE_TOO_LONG,
+                      record.offset, record.found, record.wanted);
+    case RECORD_MORE:
+        r->at_end = 1;
+        return EVENT_READER_END;
+    default:
+        return rc;
     }
 }
 

@@ -34,9 +34,19 @@ void record_file_close(struct record_file *f)
 {
     free(f->window);
     f->window = NULL;
+    f->have = f->capacity = 0;
     if (f->fd >= 0)
         close(f->fd);
     f->fd = -1;
+}
+
+void record_file_again(struct record_file *f, int fd, uint64_t size)
+{
+    if (f->fd >= 0 && f->fd != fd)
+        close(f->fd);
+    f->fd = fd;
+    f->size = size;
+    f->have = 0;
 }
 
 /* Makes the window begin at the parser's position and hold need bytes. OK with less where the file was cut. */
@@ -47,20 +57,22 @@ static int fill(struct record_file *f, size_t need, struct error *e)
     if (position >= f->base && position <= f->base + f->have) {
         size_t used = (size_t)(position - f->base);
 
-        memmove(f->window, f->window + used, f->have - used);
+        if (f->have > used)
+            memmove(f->window, f->window + used, f->have - used);
         f->have -= used;
     } else {
         f->have = 0;
     }
     f->base = position;
     if (need > f->capacity) {
-        uint8_t *window = realloc(f->window, need);
+        size_t capacity = need > WINDOW ? need : WINDOW;
+        uint8_t *window = realloc(f->window, capacity);
 
         if (!window)
             return error_set(e, ERR_NOMEM, "%s: out of memory for a record of %zu bytes at %llu", f->path, need,
                              (unsigned long long)position);
         f->window = window;
-        f->capacity = need;
+        f->capacity = capacity;
     }
     while (f->have < need) {
         uint64_t at = f->base + f->have, left = f->size - at;
@@ -86,7 +98,8 @@ int record_file_next(struct record_file *f, struct record *r, struct error *e)
         uint64_t position = f->parser.position;
         int inside = position >= f->base && position - f->base <= f->have, rc;
         size_t used = inside ? (size_t)(position - f->base) : f->have;
-        enum record_result result = record_next(&f->parser, f->window + used, f->have - used, f->size, r);
+        const uint8_t *bytes = f->have ? f->window + used : NULL;
+        enum record_result result = record_next(&f->parser, bytes, f->have - used, f->size, r);
 
         if (result != RECORD_MORE)
             return (int)result;

@@ -1,7 +1,7 @@
 /*
  * record_file.h - the records of a file as it is at one moment: what a check or a repair reads, once from start to end.
- * What is appended later is not seen. Memory: a window of 256 KiB, larger only while a longer record is read.
- * One thread at a time.
+ * What is appended later is not seen until record_file_again() says so, as event_reader.h does for files that grow.
+ * Memory: a window of 256 KiB, larger only while a longer record is read. One thread at a time.
  */
 #ifndef EVENTLOG_RECORD_FILE_H
 #define EVENTLOG_RECORD_FILE_H
@@ -10,9 +10,9 @@
 #include "eventlog/record.h"
 
 struct record_file {
-    int fd;                      /* for reading; the struct's own */
-    uint64_t size;               /* when it was opened; less if the file was cut since */
-    struct record_parser parser; /* parser.offset: all before it is done with */
+    int fd;                      /* for reading; the struct's own; -1: closed */
+    uint64_t size;               /* when it was opened, or looked at again; less if the file was cut since */
+    struct record_parser parser; /* parser.offset: all before it is done with. May be set anew between calls */
     /* private */
     const char *path;
     uint8_t *window;
@@ -20,9 +20,14 @@ struct record_file {
     uint64_t base;
 };
 
-/* path is borrowed until close. ERR_IO: it cannot be opened, or is no regular file. Close also after an error. */
+/* path is borrowed until close. ERR_IO: it cannot be opened, or is no regular file. Close also after an error; gives
+ * descriptor and window back, and may be followed by record_file_again(). */
 int record_file_open(struct record_file *f, const char *path, struct error *e);
 void record_file_close(struct record_file *f);
+
+/* The file has that many bytes now, and maybe others than before, behind fd: the one in use, or one that it takes over
+ * in its place. */
+void record_file_again(struct record_file *f, int fd, uint64_t size);
 
 /* RECORD_DATA or RECORD_DAMAGE with *r, borrowed until the next call; RECORD_MORE at the end; ERR_IO, ERR_NOMEM. */
 int record_file_next(struct record_file *f, struct record *r, struct error *e);
