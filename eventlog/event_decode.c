@@ -14,13 +14,37 @@ static int take(const uint8_t **p, const uint8_t *end, struct wire_field *f)
 
 /* ---- tensors --------------------------------------------------------------------------------------------------- */
 
+enum list { NO_LIST, FLOATS, DOUBLES, INTS, LONGS, TRUTHS, HALVES, WORDS, DOUBLEWORDS, LISTS };
+
 struct tensor {
     int dtype, rank, one_element;
     const uint8_t *content;
     size_t content_length;
-    uint64_t floats, doubles, ints, longs; /* how many elements each list has */
-    uint64_t last_float, last_double, last_int, last_long;
-    struct { uint64_t count, last; } truths, halves, words, doublewords; /* bool_, half_, uint32_, uint64_val */
+    struct {
+        uint64_t count, last; /* elements, and the last one's bits */
+    } lists[LISTS];
+};
+
+/* The lists by field number: float_val, double_val, int_val, int64_val, bool_val, half_val, uint32_val, uint64_val. */
+static const struct {
+    enum list list;
+    enum wire_type type;
+} fields[] = {
+    [5] = { FLOATS, WIRE_FIXED32 },  [6] = { DOUBLES, WIRE_FIXED64 }, [7] = { INTS, WIRE_VARINT },
+    [10] = { LONGS, WIRE_VARINT },   [11] = { TRUTHS, WIRE_VARINT },  [13] = { HALVES, WIRE_VARINT },
+    [16] = { WORDS, WIRE_VARINT },   [17] = { DOUBLEWORDS, WIRE_VARINT },
+};
+
+/* Of a dtype that a scalar may have: its list, and bytes of an element in tensor_content. */
+static const struct {
+    enum list list;
+    size_t size;
+} dtypes[] = {
+    [EVENT_FLOAT] = { FLOATS, 4 },    [EVENT_DOUBLE] = { DOUBLES, 8 }, [EVENT_INT32] = { INTS, 4 },
+    [EVENT_UINT8] = { INTS, 1 },      [EVENT_INT16] = { INTS, 2 },     [EVENT_INT8] = { INTS, 1 },
+    [EVENT_INT64] = { LONGS, 8 },     [EVENT_BOOL] = { TRUTHS, 1 },    [EVENT_BFLOAT16] = { HALVES, 2 },
+    [EVENT_UINT16] = { INTS, 2 },     [EVENT_HALF] = { HALVES, 2 },    [EVENT_UINT32] = { WORDS, 4 },
+    [EVENT_UINT64] = { DOUBLEWORDS, 8 },
 };
 
 static int scan_shape(const uint8_t *p, size_t n, struct tensor *t)
@@ -89,29 +113,18 @@ static int scan_tensor(const uint8_t *p, size_t n, struct tensor *t)
         } else if (f.number == 4 && f.type == WIRE_BYTES) {
             t->content = f.bytes;
             t->content_length = f.length;
-        } else if (f.number == 5) {
-            good = scan_list(&f, WIRE_FIXED32, &t->floats, &t->last_float);
-        } else if (f.number == 6) {
-            good = scan_list(&f, WIRE_FIXED64, &t->doubles, &t->last_double);
-        } else if (f.number == 7) {
-            good = scan_list(&f, WIRE_VARINT, &t->ints, &t->last_int);
-        } else if (f.number == 10) {
-            good = scan_list(&f, WIRE_VARINT, &t->longs, &t->last_long);
-        } else if (f.number == 11) {
-            good = scan_list(&f, WIRE_VARINT, &t->truths.count, &t->truths.last);
-        } else if (f.number == 13) {
-            good = scan_list(&f, WIRE_VARINT, &t->halves.count, &t->halves.last);
-        } else if (f.number == 16) {
-            good = scan_list(&f, WIRE_VARINT, &t->words.count, &t->words.last);
-        } else if (f.number == 17) {
-            good = scan_list(&f, WIRE_VARINT, &t->doublewords.count, &t->doublewords.last);
+        } else if (f.number < sizeof fields / sizeof *fields && fields[f.number].list) {
+            enum list list = fields[f.number].list;
+
+            good = scan_list(&f, fields[f.number].type, &t->lists[list].count, &t->lists[list].last);
         }
     }
     return good;
 }
 
-/* The element's bits, from tensor_content if there is any, else from the list of its type. */
-static int tensor_bits(const struct tensor *t, uint64_t count, uint64_t last, size_t size, uint64_t *bits)
+/* The element's bits, from tensor_content if there is any, else from the list of its type. 1, or 0 where there is not
+ * one element. */
+static int tensor_bits(const struct tensor *t, enum list list, size_t size, uint64_t *bits)
 {
     if (t->content_length) {
         if (t->content_length != size)
@@ -120,82 +133,50 @@ static int tensor_bits(const struct tensor *t, uint64_t count, uint64_t last, si
                 : size == 2 ? get_le16(t->content) : *t->content;
         return 1;
     }
-    *bits = last;
-    return count == 1;
+    *bits = t->lists[list].last;
+    return t->lists[list].count == 1;
 }
 
-/* The types that only some writers log scalars in: the default loader shows none of them, the Python one most. */
-static void tensor_rare_number(const struct tensor *t, struct event_value *v)
+/* Beyond the first four, types that only some writers log scalars in: the default loader shows none of them, the
+ * Python one most. */
+static double bits_number(int dtype, uint64_t bits)
 {
-    uint64_t bits = 0;
-
-    switch (t->dtype) {
-    case EVENT_UINT8:
-    case EVENT_BOOL:
-        v->is_number = t->dtype == EVENT_BOOL ? tensor_bits(t, t->truths.count, t->truths.last, 1, &bits)
-                                              : tensor_bits(t, t->ints, t->last_int, 1, &bits);
-        v->number = t->dtype == EVENT_BOOL ? bits != 0 : (uint8_t)bits;
-        break;
-    case EVENT_INT8:
-        v->is_number = tensor_bits(t, t->ints, t->last_int, 1, &bits);
-        v->number = (int8_t)(uint8_t)bits;
-        break;
-    case EVENT_INT16:
-    case EVENT_UINT16:
-        v->is_number = tensor_bits(t, t->ints, t->last_int, 2, &bits);
-        v->number = t->dtype == EVENT_INT16 ? (int16_t)(uint16_t)bits : (uint16_t)bits;
-        break;
-    case EVENT_HALF:
-    case EVENT_BFLOAT16:
-        v->is_number = tensor_bits(t, t->halves.count, t->halves.last, 2, &bits);
-        v->number = t->dtype == EVENT_HALF ? half_double((uint16_t)bits)
-                                           : (double)bits_float((uint32_t)(uint16_t)bits << 16);
-        break;
-    case EVENT_UINT32:
-        v->is_number = tensor_bits(t, t->words.count, t->words.last, 4, &bits);
-        v->number = (double)(uint32_t)bits;
-        break;
-    case EVENT_UINT64:
-        v->is_number = tensor_bits(t, t->doublewords.count, t->doublewords.last, 8, &bits);
-        v->number = (double)bits;
-        v->is_rounded = v->is_number && (v->number >= 18446744073709551616.0 || (uint64_t)v->number != bits);
-        break;
-    default:
-        break;
+    switch (dtype) {
+    case EVENT_FLOAT: return (double)bits_float((uint32_t)bits);
+    case EVENT_DOUBLE: return bits_double(bits);
+    case EVENT_INT32: return (double)(int32_t)(uint32_t)bits;
+    case EVENT_INT64: return (double)(int64_t)bits;
+    case EVENT_UINT8: return (uint8_t)bits;
+    case EVENT_BOOL: return bits != 0;
+    case EVENT_INT8: return (int8_t)(uint8_t)bits;
+    case EVENT_INT16: return (int16_t)(uint16_t)bits;
+    case EVENT_UINT16: return (uint16_t)bits;
+    case EVENT_HALF: return half_double((uint16_t)bits);
+    case EVENT_BFLOAT16: return (double)bits_float((uint32_t)(uint16_t)bits << 16);
+    case EVENT_UINT32: return (double)(uint32_t)bits;
+    default: return (double)bits;
     }
+}
+
+/* 2^63 and 2^64 do not fit back into their type, so what is below them is compared first. */
+static int is_rounded(int dtype, uint64_t bits, double number)
+{
+    return (dtype == EVENT_INT64 && (number >= 9223372036854775808.0 || (int64_t)number != (int64_t)bits)) ||
+           (dtype == EVENT_UINT64 && (number >= 18446744073709551616.0 || (uint64_t)number != bits));
 }
 
 static void tensor_number(const struct tensor *t, struct event_value *v)
 {
-    uint64_t bits = 0;
+    uint64_t bits;
 
     v->dtype = t->dtype;
     v->rank = t->rank;
-    if (!t->one_element)
+    if (!t->one_element || t->dtype < 0 || (size_t)t->dtype >= sizeof dtypes / sizeof *dtypes ||
+        !dtypes[t->dtype].list || !tensor_bits(t, dtypes[t->dtype].list, dtypes[t->dtype].size, &bits))
         return;
-    switch (t->dtype) {
-    case EVENT_FLOAT:
-        v->is_number = tensor_bits(t, t->floats, t->last_float, 4, &bits);
-        v->number = (double)bits_float((uint32_t)bits);
-        break;
-    case EVENT_DOUBLE:
-        v->is_number = tensor_bits(t, t->doubles, t->last_double, 8, &bits);
-        v->number = bits_double(bits);
-        break;
-    case EVENT_INT32:
-        v->is_number = tensor_bits(t, t->ints, t->last_int, 4, &bits);
-        v->number = (double)(int32_t)(uint32_t)bits;
-        break;
-    case EVENT_INT64:
-        v->is_number = tensor_bits(t, t->longs, t->last_long, 8, &bits);
-        v->number = (double)(int64_t)bits;
-        /* 2^63 does not fit back into an int64, so compare below it first. */
-        v->is_rounded = v->is_number && (v->number >= 9223372036854775808.0 || (int64_t)v->number != (int64_t)bits);
-        break;
-    default:
-        tensor_rare_number(t, v);
-        break;
-    }
+    v->is_number = 1;
+    v->number = bits_number(t->dtype, bits);
+    v->is_rounded = is_rounded(t->dtype, bits, v->number);
 }
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
