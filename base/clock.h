@@ -4,6 +4,6 @@
 
 double clock_wall(void);      /* seconds since 1970 UTC; can be set back by the administrator */
 double clock_monotonic(void); /* seconds since some start; never goes back: for durations and deadlines */
-double clock_monotonic_coarse(void); /* the same as of the last tick of the kernel, up to 10 ms ago; in 4 ns, not 20 */
+double clock_monotonic_coarse(void); /* the same as of the last tick of the kernel, up to 10 ms ago; cheaper */
 
 #endif
