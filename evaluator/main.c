@@ -290,15 +290,15 @@ static void on_signal(int number)
     errno = before;
 }
 
-static int open_signals(struct error *e)
+/* *fd becomes what evaluation_loop.h reads. */
+static int open_signals(int *fd, struct error *e)
 {
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, hangup;
     int fds[2];
 
-    if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0) {
-        error_system(e, "no pipe for signals");
-        return -1;
-    }
+    if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0)
+        return error_system(e, "no pipe for signals");
+    *fd = fds[0];
     signal_pipe = fds[1];
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
@@ -306,7 +306,7 @@ static int open_signals(struct error *e)
     if (!isatty(STDERR_FILENO) && sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
-    return fds[0];
+    return OK;
 }
 
 static struct evaluation_watch_settings settings(const struct command *c, const struct checkpoint_source *source)
@@ -329,15 +329,11 @@ static struct evaluation_watch_settings settings(const struct command *c, const 
     };
 }
 
-static int finish(const struct evaluation_watch *w, int rc, struct log *log, const struct error *e)
+static int finish(const struct evaluation_watch *w, int rc)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
     char best[LEDGER_NAME_MAX + EVALUATION_NAME_MAX + 64] = "no best yet", wanted[PATTERN_TEXT_MAX + 32];
 
-    if (*e->message)
-        log_event(log, "error", NULL, "%s", e->message);
-    if (rc < 0)
-        return EXIT_USAGE;
     if (s->has_best)
         snprintf(best, sizeof best, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best_checkpoint);
     evaluation_watch_say(w, "%lld evaluated, %lld skipped; in all %zu done, %zu failed, %zu gone; %s",
@@ -397,43 +393,55 @@ static void reopen_log(void *context)
         log_event(place->log, "error", NULL, "%s; going on in the old one", e.message);
 }
 
-/* The status of several: the worst of them. */
-static int finish_all(const struct evaluation_loop *l, int rc, struct log *log, struct error *e)
+/* The status is the worst of all. */
+static int finish_all(const struct evaluation_loop *l, int rc, struct log *log, const struct error *e)
 {
-    struct evaluation_set_past past = evaluation_set_past(l->set);
+    struct evaluation_set_past past = l->set ? evaluation_set_past(l->set) : (struct evaluation_set_past){ 0, 0, 0 };
     int status = past.failed || past.gone ? EXIT_NO : EXIT_DONE;
 
     if (*e->message)
         log_event(log, "error", NULL, "%s", e->message);
-    *e->message = '\0';
+    if (rc < 0)
+        return EXIT_USAGE;
     for (size_t i = 0; i < l->watch_count; i++) {
-        int one = finish(l->watches[i], rc, log, e);
+        int one = finish(l->watches[i], rc);
 
         status = one > status ? one : status;
     }
-    return rc < 0 ? EXIT_USAGE : status;
+    return status;
 }
 
-static int work_on_several(const struct command *c, struct log *log)
+static int open_set(const struct command *c, const struct evaluation_watch_settings *each, struct log *log,
+                    struct evaluation_set **out, struct error *e)
 {
-    struct checkpoint_source source;
-    struct evaluation_set_options options = { .eval_root = c->eval_root,
+    struct evaluation_set_options options = { .settings = *each, .eval_root = c->eval_root,
                                               .pairs = c->watch.items, .pair_count = c->watch.count,
                                               .file = c->watch_file, .tree = c->watch_tree,
                                               .scan_seconds = c->poll, .inotify = c->inotify };
+
+    options.settings.queue_limit = each->queue_limit / (c->watch.count > 8 ? c->watch.count : 8) + 4;
+    return evaluation_set_open(out, &options, log, e);
+}
+
+/* Lock, ledger and watch first, the data and the net after: what comes and goes meanwhile is not missed. */
+static int work(const struct command *c, struct log *log)
+{
+    struct checkpoint_source source;
+    struct evaluation_watch_settings each;
+    struct evaluation_watch *watch = NULL;
     struct runner runner = { 0 };
     struct log_place place = { c, log };
-    struct evaluation_loop l = { .log = log, .runner = &runner, .prom = c->prom, .hung_up = reopen_log,
-                                 .context = &place };
+    struct evaluation_loop l = { .log = log, .watches = &watch, .watch_count = 1, .runner = &runner,
+                                 .prom = c->prom, .hung_up = reopen_log, .context = &place };
     struct error e = { 0 };
     int status = EXIT_USAGE, rc;
 
-    if ((l.signal_fd = open_signals(&e)) >= 0 && checkpoint_source_init(&source, c->pattern, c->ready, &e) == OK) {
-        options.settings = settings(c, &source);
-        options.settings.queue_limit = options.settings.queue_limit / (c->watch.count > 8 ? c->watch.count : 8) + 4;
+    if ((rc = open_signals(&l.signal_fd, &e)) == OK &&
+        (rc = checkpoint_source_init(&source, c->pattern, c->ready, &e)) == OK) {
+        each = settings(c, &source);
+        rc = several(c) ? open_set(c, &each, log, &l.set, &e) : evaluation_watch_open(&watch, &each, log, &e);
     }
-    if (!e.code && evaluation_set_open(&l.set, &options, log, &e) == OK &&
-        open_runner(c, &runner, &e) == OK) {
+    if (rc == OK && (rc = open_runner(c, &runner, &e)) == OK) {
         malloc_trim(0);
         rc = evaluation_loop_run(&l, &e);
         status = finish_all(&l, rc, log, &e);
@@ -443,34 +451,6 @@ static int work_on_several(const struct command *c, struct log *log)
     if (runner.free)
         runner.free(runner.context);
     evaluation_set_close(l.set);
-    return status;
-}
-
-/* Lock, ledger and watch first, the data and the net after: what comes and goes meanwhile is not missed. */
-static int work(const struct command *c, struct log *log)
-{
-    struct checkpoint_source source;
-    struct evaluation_watch_settings watch_settings;
-    struct evaluation_watch *watch = NULL;
-    struct runner runner = { 0 };
-    struct log_place place = { c, log };
-    struct evaluation_loop l = { .log = log, .watches = &watch, .watch_count = 1, .runner = &runner,
-                                 .prom = c->prom, .hung_up = reopen_log, .context = &place };
-    struct error e = { 0 };
-    int status = EXIT_USAGE, rc;
-
-    if ((l.signal_fd = open_signals(&e)) >= 0 && checkpoint_source_init(&source, c->pattern, c->ready, &e) == OK)
-        watch_settings = settings(c, &source);
-    if (!e.code && evaluation_watch_open(&watch, &watch_settings, log, &e) == OK &&
-        open_runner(c, &runner, &e) == OK) {
-        malloc_trim(0);
-        rc = evaluation_loop_run(&l, &e);
-        status = finish(watch, rc, log, &e);
-    } else {
-        log_event(log, "error", NULL, "%s", e.message);
-    }
-    if (runner.free)
-        runner.free(runner.context);
     evaluation_watch_close(watch);
     return status;
 }
@@ -515,5 +495,5 @@ int main(int argc, char **argv)
         log_event(&log, "error", NULL, "%s", e.message);
         return EXIT_USAGE;
     }
-    return several(&c) ? work_on_several(&c, &log) : work(&c, &log);
+    return work(&c, &log);
 }
