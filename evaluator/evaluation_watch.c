@@ -157,7 +157,7 @@ static void on_directory(void *context, int there)
 
     if (there)
         evaluation_watch_say(w, "watching %s", directory);
-    else if (!w->first_look)
+    else if (w->first_look <= 0)
         evaluation_watch_say(w, "%s does not exist yet; waiting for it", directory);
     else
         evaluation_watch_say(w, "%s is gone; waiting for it to come back", directory);
@@ -364,9 +364,8 @@ enum { RECORD_LATER = 3 };
 static int try_later(struct evaluation_watch *w, const char *what, const char *name, int signalled,
                      const struct error *why, struct error *e)
 {
-    if (!w->retry_at)
-        warn(w, "error", "%s: %s: %s; trying again every %g s", name, what, why->message,
-                             w->settings.retry_seconds);
+    if (w->retry_at <= 0)
+        warn(w, "error", "%s: %s: %s; trying again every %g s", name, what, why->message, w->settings.retry_seconds);
     w->retry_at = clock_monotonic() + w->settings.retry_seconds;
     if (!signalled)
         return RECORD_LATER;
@@ -383,7 +382,7 @@ static int append(struct evaluation_watch *w, const struct ledger_record *r, int
 
     if (ledger_append(w->ledger, r, &why) != OK)
         return try_later(w, "not recorded", r->checkpoint, signalled, &why, e);
-    if (w->retry_at)
+    if (w->retry_at > 0)
         evaluation_watch_say(w, "%s: recorded now", r->checkpoint);
     w->retry_at = 0;
     if ((rc = note_line(w, r, e)) != OK)
@@ -694,7 +693,7 @@ static int enough(const struct evaluation_watch *w, size_t flights)
 
 int evaluation_watch_ready(const struct evaluation_watch *w, size_t window)
 {
-    return w->queue.count && !w->ended && !w->pending_count && !w->retry_at && w->flight_count < window &&
+    return w->queue.count && !w->ended && !w->pending_count && w->retry_at <= 0 && w->flight_count < window &&
            interval_left(w) <= 0 && !enough(w, w->flight_count);
 }
 
@@ -746,9 +745,9 @@ double evaluation_watch_due(const struct evaluation_watch *w)
 
     if (w->ended)
         return INFINITY;
-    if (w->retry_at && retry < due)
+    if (w->retry_at > 0 && retry < due)
         due = retry;
-    else if (!w->retry_at && w->pending_count)
+    else if (w->retry_at <= 0 && w->pending_count)
         due = 0;
     if (w->queue.count && interval > 0 && interval < due)
         due = interval;
