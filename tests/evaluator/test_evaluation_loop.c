@@ -1,0 +1,139 @@
+/* Several directories served by one runner that only says that it is done: whose turn it is. */
+#include "evaluator/evaluation_loop.h"
+
+#include "base/file.h"
+#include "evaluator/file_tree.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char top[PATH_MAX];
+static struct log quiet;
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(top, sizeof top, "%s/loop.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    log_init(&quiet, "test", open("/dev/null", O_WRONLY | O_CLOEXEC));
+    return mkdtemp(top) ? chdir(top) : -1; /* so all names in the tests are short ones */
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    close(quiet.fd);
+    return chdir("/") == 0 ? file_tree_remove(top, NULL) : -1;
+}
+
+/* NAME/m_1.pt to m_COUNT.pt. */
+static void make_checkpoints(const char *name, int count)
+{
+    char file[64];
+
+    assert_int_equal(file_make_directories(name, NULL), OK);
+    for (int step = 1; step <= count; step++) {
+        snprintf(file, sizeof file, "%s/m_%d.pt", name, step);
+        assert_int_equal(file_replace(NULL, file, file, strlen(file), NULL), OK);
+    }
+}
+
+static struct evaluation_watch_settings settings(const char *pattern, const char *ready)
+{
+    struct evaluation_watch_settings s = { .watcher = { .poll_seconds = 1, .quiet_seconds = 30 }, .queue_limit = 8,
+                                           .ending = { .once = 1, .until_step = -1 }, .retry_seconds = 1,
+                                           .best = { EVALUATION_PRECISION, 0, 0 }, .tags = evaluation_tags_plain() };
+
+    assert_int_equal(checkpoint_source_init(&s.watcher.source, pattern, ready, NULL), OK);
+    return s;
+}
+
+struct fake { /* a runner; what it was given, in order: the last letter of the directory and the step */
+    char order[128];
+};
+
+static int fake_start(void *context, size_t slot, const struct runner_job *job, struct error *e)
+{
+    struct fake *f = context;
+    size_t n = strlen(f->order);
+
+    (void)slot;
+    (void)e;
+    snprintf(f->order + n, sizeof f->order - n, "%s%c%d", n ? " " : "", job->directory[strlen(job->directory) - 1],
+             (int)job->step);
+    return OK;
+}
+
+static enum runner_state fake_look(void *context, size_t slot, struct runner_progress *progress,
+                                   struct evaluation *out, struct error *why)
+{
+    (void)context;
+    (void)slot;
+    *progress = (struct runner_progress){ 1, NULL };
+    return evaluation_metrics_add(&out->metrics, EVALUATION_PRECISION, 0.5, why) == OK ? RUNNER_DONE : RUNNER_FAILED;
+}
+
+static void fake_stop(void *context, size_t slot)
+{
+    (void)context;
+    (void)slot;
+}
+
+/* The one whose last start is longest ago is next; what is left of a longer queue comes when the others are empty. */
+static void test_turns(void **state)
+{
+    static const struct { const char *name, *eval; int count; } directories[] = {
+        { "a", "eval-a", 4 }, { "b", "eval-b", 2 }, { "c", "eval-c", 3 },
+    };
+
+    (void)state;
+    for (size_t slots = 1; slots <= 3; slots++) {
+        struct fake fake = { "" };
+        struct runner runner = { .name = "fake", .slots = slots, .start = fake_start, .look = fake_look,
+                                 .stop = fake_stop, .context = &fake };
+        struct evaluation_loop l = { .log = &quiet, .runner = &runner };
+        struct evaluation_watch *watches[3];
+        int signals[2];
+
+        for (size_t i = 0; i < 3; i++) {
+            struct evaluation_watch_settings s = settings("m_{step}.pt", "rename");
+
+            make_checkpoints(directories[i].name, directories[i].count);
+            s.checkpoint_directory = directories[i].name;
+            s.eval_directory = directories[i].eval;
+            assert_int_equal(file_tree_remove(s.eval_directory, NULL), OK);
+            assert_int_equal(evaluation_watch_open(&watches[i], &s, &quiet, NULL), OK);
+        }
+        assert_int_equal(pipe2(signals, O_NONBLOCK | O_CLOEXEC), 0);
+        l.watches = watches;
+        l.watch_count = 3;
+        l.signal_fd = signals[0];
+        runner.descriptor = eventfd(1, EFD_CLOEXEC); /* always readable: there is news at once */
+        assert_int_equal(evaluation_loop_run(&l, NULL), EVALUATION_LOOP_DONE);
+        assert_string_equal(fake.order, "a1 b1 c1 a2 b2 c2 a3 c3 a4");
+        for (size_t i = 0; i < 3; i++) {
+            assert_int_equal(ledger_summary(watches[i]->ledger)->done, directories[i].count);
+            evaluation_watch_close(watches[i]);
+        }
+        close(signals[0]);
+        close(signals[1]);
+        close(runner.descriptor);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_turns, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
