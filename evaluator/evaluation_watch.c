@@ -98,7 +98,7 @@ static void on_found(void *context, const struct queue_item *item)
         w->full_said = 1;
         evaluation_watch_say(w, "%zu checkpoints wait %s, which is the limit; later ones are opened as places "
                              "become free, and are lost if they are deleted before", w->queue.count,
-                             w->settings.watcher.pin_directory ? "pinned" : "with their files open");
+                             w->settings.pin ? "pinned" : "with their files open");
     }
 }
 
@@ -306,6 +306,7 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
     if (!w)
         return error_set(e, ERR_NOMEM, "no memory to watch %s", settings->checkpoint_directory);
     w->settings = *settings;
+    w->settings.watcher.pin_directory = settings->pin ? settings->eval_directory : NULL;
     w->log = log;
     w->lock = -1;
     w->last_step = -1;
@@ -313,7 +314,7 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
     w->last_news = clock_monotonic();
     if ((rc = queue_init(&w->queue, settings->queue_limit, e)) != OK || (rc = open_records(w, e)) != OK ||
         (rc = pin_recover(settings->eval_directory, recall_pin, w, e)) != OK ||
-        (rc = watcher_open(&w->watcher, settings->checkpoint_directory, &settings->watcher, &w->queue, &w->events,
+        (rc = watcher_open(&w->watcher, settings->checkpoint_directory, &w->settings.watcher, &w->queue, &w->events,
                            e)) != OK || (rc = watcher_look(w->watcher, e)) != OK) {
         evaluation_watch_close(w);
         return rc;
@@ -768,7 +769,7 @@ void evaluation_watch_status(const struct evaluation_watch *w, char *out, size_t
         snprintf(best, sizeof best, "%.3f (%s)", s->best_value, s->best_checkpoint);
     if (w->newest_written > 0)
         snprintf(newest, sizeof newest, "newest %.0f s old", fmax(0, clock_wall() - w->newest_written));
-    if (w->settings.watcher.pin_directory)
+    if (w->settings.pin)
         snprintf(pinned, sizeof pinned, " (%.1f MB pinned)", (double)queue_pinned_bytes(&w->queue) / 1e6);
     snprintf(out, size, "%s: %zu done, %zu queued%s, %zu not whole, %zu failed, %zu gone, best %s, %s",
              w->settings.checkpoint_directory, s->done, w->queue.count + w->flight_count, pinned,

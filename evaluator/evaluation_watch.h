@@ -27,7 +27,8 @@
 struct evaluation_watch_settings { /* all text is borrowed for as long as the watch is open */
     const char *name;          /* put before what is said; NULL: the only one */
     const char *checkpoint_directory, *eval_directory;
-    struct watcher_options watcher;
+    struct watcher_options watcher; /* but for pin_directory, which follows from the next */
+    int pin;                   /* what waits is kept in EVAL/pinned/ (pin.h) */
     size_t queue_limit;        /* so many may wait with their files open */
     struct ending_rules ending;
     int latest_only;           /* of those that wait, only the highest step */

@@ -313,8 +313,9 @@ static struct evaluation_watch_settings settings(const struct command *c, const 
 {
     return (struct evaluation_watch_settings){
         .checkpoint_directory = c->checkpoint_directory, .eval_directory = c->eval_directory,
-        .watcher = { c->poll, c->quiet, c->inotify, *source, c->pin ? c->eval_directory : NULL, c->pin_limit * 1e6 },
-        .queue_limit = c->pin ? PINNED_MAX : queue_limit(),
+        .watcher = { .poll_seconds = c->poll, .quiet_seconds = c->quiet, .inotify = c->inotify, .source = *source,
+                     .pin_limit = c->pin_limit * 1e6 },
+        .pin = c->pin, .queue_limit = c->pin ? PINNED_MAX : queue_limit(),
         .ending = { .once = c->once, .forever = c->forever, .until_step = c->until_step,
                     .max_evaluations = c->max_evaluations, .idle_timeout = c->idle_timeout,
                     .done_file = c->done_file, .pid = c->pid },

@@ -1,4 +1,5 @@
-/* Several directories served by one runner that only says that it is done: whose turn it is. */
+/* Several directories served by one runner that only says that it is done: whose turn it is, what is
+ * pinned. */
 #include "evaluator/evaluation_loop.h"
 
 #include "base/file.h"
@@ -129,10 +130,36 @@ static void test_turns(void **state)
     }
 }
 
+static void test_pinned(void **state)
+{
+    static const char *const pairs[] = { "a=a", "b=b" };
+    static const char *const pins[] = { "runs/a/eval/pinned/", "runs/b/eval/pinned/" };
+    struct evaluation_set_options options = { .settings = settings("m_{step}.pt", "rename"), .eval_root = "runs",
+                                              .pairs = pairs, .pair_count = 2, .scan_seconds = 1 };
+    struct evaluation_watch **watches;
+    struct evaluation_set *s;
+    size_t count;
+
+    (void)state;
+    make_checkpoints("a", 2);
+    make_checkpoints("b", 2);
+    options.settings.pin = 1;
+    assert_int_equal(evaluation_set_open(&s, &options, &quiet, NULL), OK);
+    watches = evaluation_set_watches(s, &count);
+    assert_int_equal(count, 2);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(watches[i]->queue.count, 2);
+        assert_non_null(watches[i]->queue.items[0].pinned);
+        assert_memory_equal(watches[i]->queue.items[0].pinned, pins[i], strlen(pins[i]));
+    }
+    evaluation_set_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_turns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_pinned, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
