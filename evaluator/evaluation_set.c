@@ -207,10 +207,11 @@ static int ends_in(const char *name, const char *end)
 /* A directory in which checkpoints are written: it holds a state file, training.json or a checkpoint. */
 static int is_sign(const struct checkpoint_source *source, const char *name)
 {
+    char checkpoint[NAME_MAX + 1];
     int64_t step;
 
     if (source->has_pattern)
-        return pattern_match(&source->pattern, name, &step);
+        return checkpoint_source_name(source, name, checkpoint, sizeof checkpoint, &step);
     return !strcmp(name, "checkpoint") || !strcmp(name, TRAINING_STATE_FILE) ||
            ends_in(name, ".index") || ends_in(name, ".safetensors");
 }

@@ -1,5 +1,5 @@
-/* Several directories served by one runner that only says that it is done: whose turn it is, what is
- * pinned. */
+/* Several directories served by one runner that only says that it is done: whose turn it is, what is pinned, which
+ * directories of a tree are served. */
 #include "evaluator/evaluation_loop.h"
 
 #include "base/file.h"
@@ -155,11 +155,33 @@ static void test_pinned(void **state)
     evaluation_set_close(s);
 }
 
+/* NAME.index is a checkpoint NAME, also where a pattern says what NAME is like. */
+static void test_tree(void **state)
+{
+    static const char *const patterns[] = { NULL, "model.ckpt-{step}", "model.ckpt-{step}.index", "other-{step}" };
+
+    (void)state;
+    assert_int_equal(file_make_directories("tree/deep/run", NULL), OK);
+    assert_int_equal(file_replace(NULL, "tree/deep/run/model.ckpt-5.index", "", 0, NULL), OK);
+    for (size_t i = 0; i < 4; i++) {
+        struct evaluation_set_options options = { .settings = settings(patterns[i], NULL), .eval_root = "runs",
+                                                  .tree = "tree", .scan_seconds = 1 };
+        struct evaluation_set *s;
+        size_t count;
+
+        assert_int_equal(evaluation_set_open(&s, &options, &quiet, NULL), OK);
+        evaluation_set_watches(s, &count);
+        assert_int_equal(count, i < 3);
+        evaluation_set_close(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_turns, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_pinned, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_tree, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
