@@ -44,9 +44,9 @@ struct checkpoint_rows { /* one listing; zero is empty */
     size_t count, capacity;
 };
 
-/* Lists the directory, which fd is open on. Looking through many directories takes time: of those that `known` has as
- * opened, only every turn-th part is looked through again, and `turn` counts the listings. ERR_IO: it cannot be listed
- * (e->system is ENOENT when it went); ERR_NOMEM. */
+/* Lists the directory, which fd is open on. Looking through many directories takes time: of those that `known` (NULL:
+ * nothing is) has as opened, only every turn-th part is looked through again, and `turn` counts the listings. ERR_IO:
+ * it cannot be listed (e->system is ENOENT when it went); ERR_NOMEM. */
 int checkpoint_source_list(const struct checkpoint_source *s, const char *directory, int fd,
                            const struct sightings *known, size_t turn, struct checkpoint_rows *out, struct error *e);
 void checkpoint_rows_release(struct checkpoint_rows *rows);

@@ -1,10 +1,8 @@
 #include "evaluator/evaluation_status.h"
 
-#include "base/buffer.h"
 #include "base/file.h"
 #include "evaluator/checkpoint_source.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
@@ -12,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const size_t ledger_limit = (size_t)1 << 30;
 
 struct gathered { /* while the ledger is read */
     struct evaluation_status *status;
@@ -43,35 +39,6 @@ const char *evaluation_status_state(const struct evaluation_status *s)
         break;
     }
     return "unknown";
-}
-
-int evaluation_status_visit(const char *eval_directory, ledger_visit *visit, void *context, size_t *odd_lines,
-                            struct error *e)
-{
-    struct buffer text = BUFFER_EMPTY;
-    char path[PATH_MAX];
-    const char *line, *end, *newline;
-    int rc;
-
-    if ((rc = file_join(path, sizeof path, eval_directory, "evaluations.jsonl", e)) != OK)
-        return rc;
-    if (access(path, F_OK) < 0 && errno == ENOENT)
-        return OK;
-    rc = file_read(path, ledger_limit, &text, e);
-    line = buffer_text(&text);
-    end = line + text.length;
-    for (; rc == OK && line < end && (newline = memchr(line, '\n', (size_t)(end - line))); line = newline + 1) {
-        struct ledger_record record;
-
-        if (ledger_parse(line, (size_t)(newline - line), &record, NULL) == OK) {
-            rc = visit(context, &record, e);
-            ledger_record_release(&record);
-        } else if (newline > line && odd_lines) {
-            (*odd_lines)++;
-        }
-    }
-    buffer_release(&text);
-    return rc;
 }
 
 /* A line says what the best was then, itself included: where that is its own value, and another than before, it is the
@@ -147,7 +114,6 @@ static void count_queued(struct gathered *g)
 {
     struct evaluation_status *s = g->status;
     const char *directory = s->lock.checkpoint_directory;
-    const struct sightings none = { .count = 0 };
     struct checkpoint_source source;
     struct checkpoint_rows rows = { NULL, 0, 0 };
     int fd;
@@ -156,7 +122,7 @@ static void count_queued(struct gathered *g)
     if (!*directory || checkpoint_source_init(&source, *s->lock.pattern ? s->lock.pattern : NULL, NULL, NULL) != OK ||
         (fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return;
-    if (checkpoint_source_list(&source, directory, fd, &none, 0, &rows, NULL) == OK) {
+    if (checkpoint_source_list(&source, directory, fd, NULL, 0, &rows, NULL) == OK) {
         s->queued = 0;
         if (g->name_count)
             qsort(g->names, g->name_count, sizeof *g->names, compare_names);
@@ -204,7 +170,7 @@ int evaluation_status_read(const char *eval_directory, struct evaluation_status 
         if (access(ledger, F_OK) < 0)
             return error_system(e, "%s: no ledger of an evaluator", ledger);
     }
-    if ((rc = evaluation_status_visit(eval_directory, take_line, &g, &out->odd_lines, e)) == OK)
+    if ((rc = ledger_read(ledger, take_line, &g, &out->odd_lines, e)) == OK)
         finish(&g);
     for (size_t i = 0; i < g.name_count; i++)
         free(g.names[i]);

@@ -39,9 +39,4 @@ const char *evaluation_status_state(const struct evaluation_status *s);
 /* ERR_IO: there is no ledger and no lock, or they cannot be read. */
 int evaluation_status_read(const char *eval_directory, struct evaluation_status *out, struct error *e);
 
-/* Reads a ledger without touching it, line by line; odd lines and a cut last one are passed over, *odd_lines (may be
- * NULL) counts the former. OK also when the file is not there. */
-int evaluation_status_visit(const char *eval_directory, ledger_visit *visit, void *context, size_t *odd_lines,
-                            struct error *e);
-
 #endif

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LEDGER_LIMIT = 1 << 30 }; /* bytes of a ledger we are ready to read */
 
@@ -247,30 +248,39 @@ static void add_up(struct ledger_summary *s, const struct ledger_record *r)
         s->last_step = r->step;
 }
 
-static int read_lines(struct ledger *l, const struct buffer *text, ledger_visit *visit, void *context,
-                      struct error *e)
+/* Visits the records of a text; *whole becomes the bytes of its whole lines. */
+static int each_record(const struct buffer *text, ledger_visit *visit, void *context, size_t *odd_lines, size_t *whole,
+                       struct error *e)
 {
     const char *line = buffer_text(text), *end = line + text->length, *newline;
+    int rc = OK;
 
-    while (line < end && (newline = memchr(line, '\n', (size_t)(end - line)))) {
+    for (; rc == OK && line < end && (newline = memchr(line, '\n', (size_t)(end - line))); line = newline + 1) {
         struct ledger_record record;
-        int rc;
 
         if (ledger_parse(line, (size_t)(newline - line), &record, NULL) == OK) {
-            add_up(&l->summary, &record);
-            rc = visit ? visit(context, &record, e) : OK;
+            rc = visit(context, &record, e);
             ledger_record_release(&record);
-            if (rc != OK)
-                return rc;
         } else if (newline > line) {
-            l->summary.odd_lines++;
+            (*odd_lines)++;
         }
-        line = newline + 1;
     }
-    l->length = (off_t)(line - buffer_text(text));
-    l->summary.cut_bytes = (size_t)(end - line);
-    l->cut = end > line;
-    return OK;
+    *whole = text->length - (size_t)(end - line);
+    return rc;
+}
+
+struct reading {
+    struct ledger_summary *summary;
+    ledger_visit *visit; /* or NULL */
+    void *context;
+};
+
+static int take_in(void *context, const struct ledger_record *record, struct error *e)
+{
+    struct reading *r = context;
+
+    add_up(r->summary, record);
+    return r->visit ? r->visit(r->context, record, e) : OK;
 }
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
@@ -290,7 +300,9 @@ int ledger_open(struct ledger **out, const struct io *io, const char *path, cons
 {
     static const struct ledger_best usual = { EVALUATION_PRECISION, 0, 0 };
     struct ledger *l = calloc(1, sizeof *l);
+    struct reading reading = { NULL, visit, context };
     struct buffer text = BUFFER_EMPTY;
+    size_t whole;
     int rc;
 
     *out = NULL;
@@ -307,8 +319,14 @@ int ledger_open(struct ledger **out, const struct io *io, const char *path, cons
         rc = error_system(e, "%s: cannot open the ledger", path);
         goto fail;
     }
-    if ((rc = file_read(path, LEDGER_LIMIT, &text, e)) != OK || (rc = read_lines(l, &text, visit, context, e)) != OK ||
-        (rc = cut_back(l, e)) != OK)
+    reading.summary = &l->summary;
+    if ((rc = file_read(path, LEDGER_LIMIT, &text, e)) != OK ||
+        (rc = each_record(&text, take_in, &reading, &l->summary.odd_lines, &whole, e)) != OK)
+        goto fail;
+    l->length = (off_t)whole;
+    l->summary.cut_bytes = text.length - whole;
+    l->cut = text.length > whole;
+    if ((rc = cut_back(l, e)) != OK)
         goto fail;
     if (!text.length && (rc = file_sync_parent(l->io, path, e)) != OK)
         goto fail;
@@ -318,6 +336,20 @@ int ledger_open(struct ledger **out, const struct io *io, const char *path, cons
 fail:
     buffer_release(&text);
     ledger_close(l);
+    return rc;
+}
+
+int ledger_read(const char *path, ledger_visit *visit, void *context, size_t *odd_lines, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    size_t odd = 0, whole;
+    int rc;
+
+    if (access(path, F_OK) < 0 && errno == ENOENT)
+        return OK;
+    if ((rc = file_read(path, LEDGER_LIMIT, &text, e)) == OK)
+        rc = each_record(&text, visit, context, odd_lines ? odd_lines : &odd, &whole, e);
+    buffer_release(&text);
     return rc;
 }
 

@@ -85,6 +85,10 @@ int ledger_open(struct ledger **out, const struct io *io, const char *path, cons
                 ledger_visit *visit, void *context, struct error *e);
 void ledger_close(struct ledger *l); /* NULL is fine */
 
+/* Reads a ledger without touching it; odd lines and a cut last one are passed over, *odd_lines (may be NULL) counts the
+ * former. OK also when the file is not there. */
+int ledger_read(const char *path, ledger_visit *visit, void *context, size_t *odd_lines, struct error *e);
+
 /* Down to the disk when it returns OK. ERR_IO: the record is not in the ledger; the same call may be tried again. */
 int ledger_append(struct ledger *l, const struct ledger_record *record, struct error *e);
 

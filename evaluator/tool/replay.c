@@ -84,10 +84,11 @@ static int move_events(const char *from, const char *to, struct error *e)
 
 static int make_events(struct replay *p, const char *eval_directory, struct error *e)
 {
+    char ledger[PATH_MAX];
     int rc = file_make_directories(p->directory, e);
 
-    if (rc == OK)
-        rc = evaluation_status_visit(eval_directory, replay_record, p, NULL, e);
+    if (rc == OK && (rc = file_join(ledger, sizeof ledger, eval_directory, "evaluations.jsonl", e)) == OK)
+        rc = ledger_read(ledger, replay_record, p, NULL, e);
     if (evaluation_log_close(p->log, rc == OK ? e : NULL) != OK && rc == OK)
         rc = ERR_IO;
     p->log = NULL;
