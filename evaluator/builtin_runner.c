@@ -8,6 +8,7 @@
 #include "dataset/transform.h"
 #include "evaluator/evaluation_detail.h"
 #include "evaluator/metric_choice.h"
+#include "evaluator/runner_log.h"
 #include "evaluator/scoring.h"
 
 #include <limits.h>
@@ -222,23 +223,21 @@ static const struct tensor_entry *find_average(const struct builtin_runner *r, c
     return opened_checkpoint_find(b, name);
 }
 
-/* EVAL/logs/STEP-NAME.log gets a line for each complaint. 0: there is nowhere to write, or it failed. */
+/* The job's log gets a line for each complaint. 0: there is nowhere to write, or it failed. */
 static int write_complaints(const struct runner_job *c, const struct buffer *complaints, char *path, size_t size)
 {
     struct buffer lines = BUFFER_EMPTY;
     const char *from = buffer_text(complaints), *end;
-    int done = 0;
+    int done;
 
-    if (!c->eval_directory)
+    if (!runner_log_path(c, path, size))
         return 0;
     for (; (end = strstr(from, "; ")); from = end + 2) {
         buffer_append(&lines, from, (size_t)(end - from));
         buffer_append_byte(&lines, '\n');
     }
     buffer_format(&lines, "%s\n", from);
-    if (snprintf(path, size, "%s/logs", c->eval_directory) < (int)size && file_make_directories(path, NULL) == OK &&
-        snprintf(path, size, "%s/logs/%lld-%s.log", c->eval_directory, (long long)c->step, c->name) < (int)size)
-        done = buffer_ok(&lines) && file_replace(NULL, path, lines.data, lines.length, NULL) == OK;
+    done = buffer_ok(&lines) && file_replace(NULL, path, lines.data, lines.length, NULL) == OK;
     buffer_release(&lines);
     return done;
 }

@@ -2,9 +2,9 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "evaluator/command_words.h"
 #include "evaluator/metric_output.h"
+#include "evaluator/runner_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,14 +90,8 @@ static void note(const struct slot *s, const char *format, ...)
 
 static void open_log(struct slot *s)
 {
-    const struct runner_job *job = s->job;
-    int n = snprintf(s->log_path, sizeof s->log_path, "%s/logs", job->eval_directory);
-
-    s->log_fd = -1;
-    if (n < 0 || (size_t)n + NAME_MAX + 2 > sizeof s->log_path || file_make_directories(s->log_path, NULL) != OK)
-        return;
-    snprintf(s->log_path + n, sizeof s->log_path - (size_t)n, "/%" PRId64 "-%.200s.log", job->step, job->name);
-    s->log_fd = open(s->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    s->log_fd = runner_log_path(s->job, s->log_path, sizeof s->log_path)
+                    ? open(s->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
 }
 
 static void watch(const struct command_runner *r, int fd)
