@@ -17,20 +17,13 @@ import time
 
 import pytest
 
+from waiting import wait_for
+
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 EVALUATOR = BUILD / "bin" / "evaluator"
 WRITER = BUILD / "tests" / "peers" / "write_checkpoint"
 DEADLINE = 60
 KILLS = int(os.environ.get("EVALBOARD_KILLS", "20"))  # random moments; the acceptance table wants 200
-
-
-def wait_for(condition, what, deadline=DEADLINE):
-    """Waits until condition() is true and returns its value."""
-    end = time.monotonic() + deadline
-    while not (value := condition()):
-        assert time.monotonic() < end, f"waited {deadline} s for {what}"
-        time.sleep(0.005)
-    return value
 
 
 class Evaluator:

@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from test_evaluator import DEADLINE, EVALUATOR, KILLS, Evaluator, ledger, points, start_writing, steps, wait_for, write
+from test_evaluator import DEADLINE, EVALUATOR, KILLS, Evaluator, ledger, points, start_writing, steps, write
+from waiting import wait_for
 
 assert DEADLINE and EVALUATOR
 

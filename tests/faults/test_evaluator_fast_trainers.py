@@ -4,17 +4,13 @@ EVALBOARD_CHECKPOINTS and EVALBOARD_RATE (a second) make the rows of the accepta
 100.
 And: TensorBoard, by either of its loaders, shows every point of a history of kills and restarts.
 """
-import json
 import os
 import signal
-import subprocess
-import sys
 import time
-import urllib.parse
-import urllib.request
 
 import pytest
 
+from tensorboard_server import ALL_POINTS, TensorBoard
 from test_evaluator import Evaluator, ledger, steps, write
 from test_evaluator_exec import Exec, script
 
@@ -118,32 +114,11 @@ def test_gone_between_two_looks(tmp_path, exec_of_models):
 
 def seen_by_the_default_loader(logs):
     """{run: {tag: [(step, value)]}} from a TensorBoard that reads by its data server."""
-    pytest.importorskip("tensorboard_data_server")
-    output = logs.parent / "tensorboard"
-    with open(output, "w") as file:
-        process = subprocess.Popen([sys.executable, "-m", "tensorboard.main", "--logdir", logs, "--port", "0", "--host",
-                                    "127.0.0.1", "--load_fast=true", "--samples_per_plugin=scalars=100000",
-                                    "--reload_interval=1"], stdout=file, stderr=subprocess.STDOUT)
-    deadline = time.monotonic() + 60
-
-    def ask(route, **query):
-        while True:
-            assert time.monotonic() < deadline and process.poll() is None, output.read_text()
-            try:
-                base = output.read_text().split("http://")[1].split()[0].rstrip("/")
-                with urllib.request.urlopen(f"http://{base}/data/{route}?{urllib.parse.urlencode(query)}") as answer:
-                    return json.load(answer)
-            except (OSError, IndexError):
-                time.sleep(0.05)
-
-    try:
-        while len(tags := ask("plugin/scalars/tags")) < 2 or not all("loss" in names for names in tags.values()):
-            time.sleep(0.05)
-        return {run: {tag: [(s, v) for _, s, v in ask("plugin/scalars/scalars", run=run, tag=tag)] for tag in names}
-                for run, names in tags.items()}
-    finally:
-        process.terminate()
-        process.wait()
+    with TensorBoard(logs, logs.parent / "tensorboard", ALL_POINTS) as tensorboard:
+        known = tensorboard.until("scalars/tags",
+                                  lambda tags: len(tags) == 2 and all("loss" in names for names in tags.values()))
+        return {run: {tag: [(step, value) for step, _, value in tensorboard.points(run, tag)] for tag in names}
+                for run, names in known.items()}
 
 
 def seen_by_the_python_loader(logs):

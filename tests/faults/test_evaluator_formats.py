@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from test_evaluator import Evaluator, ledger, points, steps, wait_for, write
+from test_evaluator import Evaluator, ledger, points, steps, write
+from waiting import wait_for
 from test_evaluator_exec import Exec, script
 
 

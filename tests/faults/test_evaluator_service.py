@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from test_evaluator import BUILD, EVALUATOR, Evaluator, ledger, points, steps, wait_for, write
+from test_evaluator import BUILD, EVALUATOR, Evaluator, ledger, points, steps, write
+from waiting import wait_for
 
 
 def run(*arguments, status=0, **keywords):

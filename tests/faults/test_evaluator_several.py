@@ -1,12 +1,11 @@
 """One evaluator for several directories: named, listed in a file, or those of a tree, as trainings appear and go."""
 import json
 import os
-import pathlib
 import signal
 import subprocess
-import time
 
-from test_evaluator import DEADLINE, EVALUATOR, WRITER, wait_for
+from test_evaluator import DEADLINE, EVALUATOR, WRITER
+from waiting import wait_for
 
 
 class Several:

@@ -4,19 +4,18 @@ The helper write_events writes scalars (the value at a step is the step modulo 1
 """
 import collections
 import contextlib
-import json
 import os
 import pathlib
 import random
 import re
 import struct
 import subprocess
-import sys
 import time
-import urllib.parse
-import urllib.request
 
 import pytest
+
+from tensorboard_server import ALL_POINTS, TensorBoard
+from waiting import wait_for
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 HELPER, TOOL = BUILD / "tests" / "faults" / "write_events", BUILD / "bin" / "eventlog"
@@ -65,44 +64,6 @@ def verify(*paths):
     return run.returncode, run.stdout + run.stderr
 
 
-class TensorBoard:
-    """A TensorBoard with its default loader on a directory, every point kept."""
-
-    def __init__(self, logdir):
-        command = [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--port", "0", "--host", "127.0.0.1",
-                   "--reload_interval", "1", "--samples_per_plugin", "scalars=1000000"]
-        self.log = logdir / "tensorboard.log"
-        with open(self.log, "w") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=logdir)
-        self.port = wait_for(lambda: re.search(r"http://\S+:(\d+)/", self.log.read_text()), "TensorBoard").group(1)
-
-    def get(self, path, **query):
-        url = f"http://127.0.0.1:{self.port}/data/plugin/{path}?{urllib.parse.urlencode(query)}"
-        try:
-            with urllib.request.urlopen(url, timeout=DEADLINE) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError:
-            return []
-
-    def steps(self, run, tag):
-        return [point[1] for point in self.get("scalars/scalars", run=run, tag=tag)]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.communicate()
-
-
-def wait_for(condition, what, deadline=DEADLINE):
-    end = time.monotonic() + deadline
-    while not (value := condition()):
-        assert time.monotonic() < end, f"waited {deadline} s for {what}"
-        time.sleep(0.05)
-    return value
-
-
 def event_files(run):
     return sorted(path for path in run.iterdir() if "tfevents" in path.name) if run.exists() else []
 
@@ -118,12 +79,11 @@ def python_loader(run):
 def test_killed_at_random_moments(tmp_path):
     """200 times kill -9 in ten runs that go on each time, with buffers, queues and rotation; a TensorBoard reads on
     meanwhile. What was flushed is there, nothing is torn but the end, and every loader shows every point."""
-    pytest.importorskip("tensorboard")
     chance, torn, killed = random.Random(1), 0, 0
     kinds = [(), ("--buffer", 4096), ("--queue", 100000), ("--rotate", 20000),
              ("--queue", 100000, "--rotate", 20000, "--buffer", 4096)]
     written = dict.fromkeys([tmp_path / f"run{i}" for i in range(10)], 0)
-    with TensorBoard(tmp_path) as tensorboard:
+    with TensorBoard(tmp_path, tmp_path / "tensorboard.log", ALL_POINTS) as tensorboard:
         for number in range(200):
             run = tmp_path / f"run{number % 10}"
             process = start(run, "--first", written[run], "--resume", "append", "--pace", 50, "--flush-every", 70,
@@ -156,7 +116,8 @@ def test_killed_at_random_moments(tmp_path):
         for run, count in written.items():
             assert series[run.name, "t/0"] == [(step, step % 1000) for step in range(count)]
             assert python_loader(run) == list(range(count))
-            wait_for(lambda: tensorboard.steps(run.name, "t/0") == list(range(count)), f"{run.name} in TensorBoard", 20)
+            wait_for(lambda: [step for step, _, _ in tensorboard.points(run.name, "t/0")] == list(range(count)),
+                     f"{run.name} in TensorBoard", 20)
 
 
 def test_many_writers_in_one_directory(tmp_path):

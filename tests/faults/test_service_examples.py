@@ -12,7 +12,8 @@ import subprocess
 
 import pytest
 
-from test_evaluator import BUILD, DEADLINE, ledger, steps, wait_for, write
+from test_evaluator import BUILD, DEADLINE, ledger, steps, write
+from waiting import wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNITS = ROOT / "examples/systemd"

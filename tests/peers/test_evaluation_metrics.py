@@ -7,12 +7,12 @@ import gzip
 import json
 import os
 import pathlib
-import shutil
 import subprocess
-import sys
-import urllib.request
 
 import pytest
+
+from browser import Page, chromium
+from tensorboard_server import TensorBoard
 
 numpy = pytest.importorskip("numpy")
 pytest.importorskip("tensorboard")
@@ -136,40 +136,10 @@ def test_basic_is_the_default(log, tmp_path):
 
 @pytest.fixture(scope="module")
 def page(log, tmp_path_factory):
-    pytest.importorskip("selenium")
-    import test_tensorboard_plugins as plugins
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not driver:
-        pytest.skip("chromium and chromium-driver are not installed")
     output = tmp_path_factory.mktemp("page") / "tensorboard.txt"
-    with open(output, "w") as f:
-        tensorboard = subprocess.Popen([sys.executable, "-m", "tensorboard.main", "--logdir", log, "--port", "0",
-                                        "--host", "127.0.0.1"], stdout=f, stderr=f)
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1500,1050",
-                     "--use-angle=swiftshader", "--enable-unsafe-swiftshader"):
-        options.add_argument(argument)
-    browser = None
-    try:
-        browser = webdriver.Chrome(options=options, service=Service(driver))
-        plugins.wait_for(output.read_text, lambda: "http://" in output.read_text(), 90)
-        base = "http://" + output.read_text().split("http://")[1].split()[0].rstrip("/")
-
-        def active():
-            with urllib.request.urlopen(f"{base}/data/plugins_listing", timeout=30) as answer:
-                return {name for name, plugin in json.load(answer).items() if plugin["enabled"]}
-
-        plugins.wait_for("not all plugins have data",
-                         lambda: {"scalars", "images", "text", "pr_curves", "hparams"} <= active())
-        yield plugins.Page(browser, base)
-    finally:
-        if browser:
-            browser.quit()
-        tensorboard.terminate()
-        tensorboard.wait(30)
+    with chromium() as browser, TensorBoard(log, output, loader="auto") as tensorboard:
+        tensorboard.until_active({"scalars", "images", "text", "pr_curves", "hparams"})
+        yield Page(browser, tensorboard.address)
 
 
 def test_hparams_page(page):

@@ -5,11 +5,10 @@ import os
 import pathlib
 import struct
 import subprocess
-import time
-import urllib.parse
-import urllib.request
 
 import pytest
+
+from tensorboard_server import ALL_POINTS, TensorBoard
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
@@ -107,56 +106,12 @@ def test_tensorboard_loader_reads_ours(tmp_path):
     check_values(accumulated(log), want)
 
 
-@pytest.fixture
-def tensorboard(tmp_path_factory):
-    """Starts TensorBoard on a directory with its default loader; gives a function that asks for JSON."""
-    pytest.importorskip("tensorboard")
-    pytest.importorskip("tensorboard_data_server")
-    started = []
-
-    def start(log):
-        output = tmp_path_factory.mktemp("tensorboard") / "output"
-        with open(output, "w") as f:
-            process = subprocess.Popen(["python3", "-m", "tensorboard.main", "--logdir", str(log), "--port", "0",
-                                        "--host", "127.0.0.1", "--load_fast=true", "--samples_per_plugin=scalars=100000",
-                                        "--reload_interval=1"], stdout=f, stderr=subprocess.STDOUT,
-                                       env={**os.environ, "PATH": f"{pathlib.Path(os.sys.executable).parent}:"
-                                                                  f"{os.environ['PATH']}"})
-        started.append(process)
-        deadline = time.monotonic() + 60
-        while "http://" not in (text := output.read_text()):
-            assert time.monotonic() < deadline and process.poll() is None, text
-            time.sleep(0.05)
-        base = text[text.index("http://"):].split()[0].rstrip("/")
-
-        def ask(route, **query):
-            url = f"{base}/data/{route}?{urllib.parse.urlencode(query)}"
-            while True:
-                try:
-                    with urllib.request.urlopen(url, timeout=30) as answer:
-                        return json.load(answer)
-                except OSError:
-                    assert time.monotonic() < deadline
-                    time.sleep(0.05)
-
-        return ask
-
-    yield start
-    for process in started:
-        process.terminate()
-        process.wait()
-
-
-def test_fast_loader_reads_ours(tmp_path, tensorboard):
+def test_fast_loader_reads_ours(tmp_path):
     log, want = written_by_us(tmp_path)
-    ask = tensorboard(log)
-    deadline = time.monotonic() + 60
-    while len(ask("plugin/scalars/tags").get(".", {})) < len(want):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert ask("plugin/scalars/tags")["."].keys() == want.keys()
-    got = {tag: [(s, w, float(v)) for w, s, v in ask("plugin/scalars/scalars", run=".", tag=tag)] for tag in want}
-    check_values(got, want)
+    with TensorBoard(log, tmp_path / "tensorboard", ALL_POINTS) as tensorboard:
+        known = tensorboard.until("scalars/tags", lambda tags: len(tags.get(".", {})) >= len(want))
+        assert known["."].keys() == want.keys()
+        check_values({tag: tensorboard.points(".", tag) for tag in want}, want)
 
 
 def test_same_points_through_our_own_export(tmp_path):
@@ -201,17 +156,13 @@ def test_pytorch_writes(tmp_path, how):
     assert all(same(got[tag], want[tag]) for tag in want)
 
 
-def test_restarts_as_the_fast_loader_holds_them(tmp_path, tensorboard):
+def test_restarts_as_the_fast_loader_holds_them(tmp_path):
     log = sample("restart", tmp_path / "log")
     want = points(log, "--view=tensorboard")
-    ask = tensorboard(log)
-    deadline = time.monotonic() + 60
-    while "r" not in ask("plugin/scalars/tags"):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    for (run, tag), series in want.items():
-        got = [(s, w, float(v)) for w, s, v in ask("plugin/scalars/scalars", run=run, tag=tag)]
-        assert same(got, series), tag
+    with TensorBoard(log, tmp_path / "tensorboard", ALL_POINTS) as tensorboard:
+        tensorboard.until("scalars/tags", lambda tags: "r" in tags)
+        for (run, tag), series in want.items():
+            assert same(tensorboard.points(run, tag), series), tag
 
 
 @pytest.mark.parametrize("kind", ["golden", "restart", "sample"])

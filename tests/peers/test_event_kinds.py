@@ -5,12 +5,11 @@ import os
 import pathlib
 import re
 import subprocess
-import time
-import urllib.parse
-import urllib.request
 import wave
 
 import pytest
+
+from tensorboard_server import TensorBoard
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("tensorboard")
@@ -65,51 +64,12 @@ def values(log):
     return series, others
 
 
-class Server:
-    """A TensorBoard process; get() waits until its first load is whole."""
-
-    def __init__(self, log, fast, output):
-        with open(output, "w") as f:
-            python = pathlib.Path(os.sys.executable)
-            self.process = subprocess.Popen(
-                [python, "-m", "tensorboard.main", "--logdir", str(log), "--port", "0", "--host", "127.0.0.1",
-                 f"--load_fast={fast}", "--reload_interval=1"], stdout=f, stderr=subprocess.STDOUT,
-                env={**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"})
-        self.deadline = time.monotonic() + 60
-        while "http://" not in (text := output.read_text()):
-            assert time.monotonic() < self.deadline and self.process.poll() is None, text
-            time.sleep(0.05)
-        self.base = text[text.index("http://"):].split()[0].rstrip("/") + "/data/plugin/"
-        # The last thing written is the second trial: with it everything is there.
-        self.until("scalars/tags", lambda tags: "loss" in tags.get("trial-1", {}) and "loss" in tags.get(RUN, {}))
-
-    def raw(self, route, **query):
-        url = self.base + route + ("?" + urllib.parse.urlencode(query) if query else "")
-        with urllib.request.urlopen(url, timeout=30) as answer:
-            return answer.read(), answer.headers["Content-Type"]
-
-    def get(self, route, **query):
-        return json.loads(self.raw(route, **query)[0])
-
-    def until(self, route, good):
-        while True:
-            try:
-                if good(self.get(route)):
-                    return
-            except OSError:
-                pass
-            assert time.monotonic() < self.deadline, route
-            time.sleep(0.05)
-
-
 @pytest.fixture(scope="module", params=["fast", "python"])
 def board(request, log, tmp_path_factory):
-    if request.param == "fast":
-        pytest.importorskip("tensorboard_data_server")
-    server = Server(log, "true" if request.param == "fast" else "false", tmp_path_factory.mktemp("board") / "output")
-    yield server
-    server.process.terminate()
-    server.process.wait()
+    with TensorBoard(log, tmp_path_factory.mktemp("board") / "output", loader=request.param) as tensorboard:
+        # The last thing written is the second trial: with it everything is there.
+        tensorboard.until("scalars/tags", lambda tags: all("loss" in tags.get(run, {}) for run in ("trial-1", RUN)))
+        yield tensorboard
 
 
 def array(value):

@@ -1,16 +1,12 @@
 """Rotation and the resume policies as both of TensorBoard's loaders show them: what eventlog.h promises of each."""
-import json
 import os
 import pathlib
-import re
 import subprocess
-import sys
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
 
 import pytest
+
+from tensorboard_server import ALL_POINTS, TensorBoard
+from waiting import wait_for
 
 pytest.importorskip("tensorboard")
 
@@ -25,32 +21,11 @@ def write(run, tag, first, count, *words):
                    check=True, timeout=DEADLINE, stdout=subprocess.DEVNULL)
 
 
-class Board:
-    def __init__(self, logdir, fast, output):
-        with open(output, "w") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--port", "0", "--host", "127.0.0.1",
-                 f"--load_fast={fast}", "--reload_interval=1", "--samples_per_plugin=scalars=100000"], stdout=log,
-                stderr=log)
-        end = time.monotonic() + DEADLINE
-        while not (match := re.search(r"http://\S+?:\d+/", output.read_text())):
-            assert time.monotonic() < end and self.process.poll() is None, output.read_text()
-            time.sleep(0.05)
-        self.base = match.group() + "data/plugin/scalars/scalars?"
+def shows(board, run, tag, wanted):
+    def steps():
+        return [step for step, _, _ in board.points(run, f"{tag}/0")]
 
-    def steps(self, run, tag):
-        query = urllib.parse.urlencode({"run": run, "tag": f"{tag}/0"})
-        try:
-            with urllib.request.urlopen(self.base + query, timeout=30) as answer:
-                return [point[1] for point in json.load(answer)]
-        except urllib.error.HTTPError:  # not known yet
-            return []
-
-    def shows(self, run, tag, wanted):
-        end = time.monotonic() + 20
-        while (steps := self.steps(run, tag)) != wanted and time.monotonic() < end:
-            time.sleep(0.1)
-        assert steps == wanted
+    wait_for(lambda: steps() == wanted, lambda: f"{wanted} of {tag} in {run}, not {steps()}", 20)
 
 
 @pytest.fixture(scope="module")
@@ -67,15 +42,11 @@ def logdir(tmp_path_factory):
     return logs
 
 
-@pytest.fixture(scope="module", params=["default", "python"])
+@pytest.fixture(scope="module", params=["fast", "python"])
 def board(request, logdir, tmp_path_factory):
-    if request.param == "default":
-        pytest.importorskip("tensorboard_data_server")
-    b = Board(logdir, "true" if request.param == "default" else "false", tmp_path_factory.mktemp("board") / "output")
-    b.default = request.param == "default"
-    yield b
-    b.process.terminate()
-    b.process.wait()
+    output = tmp_path_factory.mktemp("board") / "output"
+    with TensorBoard(logdir, output, ALL_POINTS, loader=request.param) as tensorboard:
+        yield tensorboard
 
 
 def span(*ends):
@@ -83,26 +54,26 @@ def span(*ends):
 
 
 def test_append(board):
-    board.shows("append", "again", span(0, 130))
-    board.shows("append", "stale", span(0, 100))
+    shows(board, "append", "again", span(0, 130))
+    shows(board, "append", "stale", span(0, 100))
 
 
 def test_new(board):
     """The default loader drops from the first new step on; the other shows both."""
-    board.shows("new", "again", span(0, 80) if board.default else span(0, 100, 50, 80))
-    board.shows("new", "stale", span(0, 100))
+    shows(board, "new", "again", span(0, 80) if board.loader == "fast" else span(0, 100, 50, 80))
+    shows(board, "new", "stale", span(0, 100))
 
 
 def test_purge(board):
     """The tail of a tag that is not logged again stays in the default loader, and so do steps until it is."""
-    board.shows("purge", "again", span(0, 80))
-    board.shows("purge", "stale", span(0, 100) if board.default else span(0, 50))
-    board.shows("later", "again", span(0, 90) if board.default else span(0, 50, 60, 90))
+    shows(board, "purge", "again", span(0, 80))
+    shows(board, "purge", "stale", span(0, 100) if board.loader == "fast" else span(0, 50))
+    shows(board, "later", "again", span(0, 90) if board.loader == "fast" else span(0, 50, 60, 90))
 
 
 def test_rotation_while_it_looks_on(board, logdir):
     """A writer that begins a new file every 4 kB, one run a loader: every point is shown, in order."""
-    run = f"rotation-{'default' if board.default else 'python'}"
+    run = f"rotation-{board.loader}"
     write(logdir / run, "loss", 0, COUNT, "--pace", 1, "--buffer", 500, "--rotate", 4000)
     assert len(list((logdir / run).iterdir())) > 20
-    board.shows(run, "loss", span(0, COUNT))
+    shows(board, run, "loss", span(0, COUNT))

@@ -5,11 +5,10 @@ import pathlib
 import resource
 import signal
 import subprocess
-import time
-import urllib.parse
-import urllib.request
 
 import pytest
+
+from tensorboard_server import ALL_POINTS, TensorBoard
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL = BUILD / "bin/eventlog"
@@ -82,30 +81,10 @@ def logs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def held(logs):
     """run -> tag -> [(step, value)] as TensorBoard's default loader holds them."""
-    pytest.importorskip("tensorboard_data_server")
-    output = logs[0].parent / "output"
-    with open(output, "w") as f:
-        process = subprocess.Popen([os.sys.executable, "-m", "tensorboard.main", "--logdir", logs[1], "--port", "0", "--host",
-                                    "127.0.0.1", "--load_fast=true", "--samples_per_plugin=scalars=100000",
-                                    "--reload_interval=1"], stdout=f, stderr=subprocess.STDOUT)
-    deadline = time.monotonic() + 60
-
-    def ask(route, **query):
-        while True:
-            assert time.monotonic() < deadline and process.poll() is None, output.read_text()
-            try:
-                base = output.read_text().split("http://")[1].split()[0].rstrip("/")
-                with urllib.request.urlopen(f"http://{base}/data/{route}?{urllib.parse.urlencode(query)}") as answer:
-                    return json.load(answer)
-            except (OSError, IndexError):
-                time.sleep(0.05)
-
-    while len(tags := ask("plugin/scalars/tags")) < 3:
-        time.sleep(0.05)
-    yield {run: {tag: [(s, float(v)) for _, s, v in ask("plugin/scalars/scalars", run=run, tag=tag)] for tag in tags[run]}
-           for run in tags}
-    process.terminate()
-    process.wait()
+    with TensorBoard(logs[1], logs[0].parent / "output", ALL_POINTS) as tensorboard:
+        known = tensorboard.until("scalars/tags", lambda tags: len(tags) == 3)
+        yield {run: {tag: [(step, value) for step, _, value in tensorboard.points(run, tag)] for tag in known[run]}
+               for run in known}
 
 
 def test_the_default_loader_drops_nothing(held):

@@ -6,12 +6,11 @@ import os
 import pathlib
 import struct
 import subprocess
-import sys
-import time
 import urllib.parse
-import urllib.request
 
 import pytest
+
+from tensorboard_server import TensorBoard
 
 pytest.importorskip("tensorboard")
 
@@ -35,47 +34,20 @@ def log(tmp_path_factory):
     return directory
 
 
-class Server:
-    def __init__(self, log, fast, output):
-        with open(output, "w") as f:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tensorboard.main", "--logdir", log, "--port", "0", "--host", "127.0.0.1",
-                 f"--load_fast={'true' if fast else 'false'}", "--reload_interval", "1"], stdout=f, stderr=f)
-        self.fast, self.output, self.base = fast, output, None
-
-    def ready(self, runs):
-        """Waits until all series have been read."""
-        deadline = time.monotonic() + 90
-        while "http://" not in self.output.read_text():
-            assert time.monotonic() < deadline and self.process.poll() is None, self.output.read_text()
-            time.sleep(0.05)
-        self.base = "http://" + self.output.read_text().split("http://")[1].split()[0].rstrip("/")
-        while not runs <= set(json.loads(self.get("tags"))) or len(json.loads(self.get("tags"))["many"]) < 100:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        while json.loads(self.get("scalars", run="many", tag="layer/99"))[-1][1] < 2**62:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        return self
-
-    def get(self, route, data=None, plugin="scalars", **query):
-        address = f"{self.base}/data/plugin/{plugin}/{route}?{urllib.parse.urlencode(query)}"
-        with urllib.request.urlopen(address, data=data, timeout=30) as answer:
-            return answer.read()
-
-
 @pytest.fixture(scope="module")
 def servers(log, tmp_path_factory):
+    """By the Python loader, and by the data server; both have read all series."""
     directory = tmp_path_factory.mktemp("output")
-    started = [Server(log, fast, directory / str(fast)) for fast in (False, True)]
-    try:
-        runs = {"many", "sample", "golden", "sample/eval", "pages/train", "pages/trial-1"}
-        yield [server.ready(runs) for server in started]
-    finally:
-        for server in started:
-            server.process.terminate()
-        for server in started:
-            server.process.wait(30)
+    runs = {"many", "sample", "golden", "sample/eval", "pages/train", "pages/trial-1"}
+    with TensorBoard(log, directory / "python", loader="python") as slow, TensorBoard(log, directory / "fast") as fast:
+        for server in slow, fast:
+            server.until("scalars/tags", lambda tags: runs <= set(tags) and len(tags["many"]) >= 100)
+            server.until("scalars/scalars", lambda points: points[-1][1] >= 2**62, run="many", tag="layer/99")
+        yield slow, fast
+
+
+def served(server, route, data=None, **query):
+    return server.raw(f"scalars/{route}", data, **query)[0]
 
 
 @pytest.fixture(scope="module")
@@ -96,16 +68,16 @@ def test_bytes_are_those_served(log, servers, series, tmp_path):
     some = [s for s in series if s[0] != "many"] + [s for s in series if s[0] == "many"][::7]
     for server in servers:
         for run, tag, _, shown in some:
-            if server.fast and not shown:
+            if server.loader == "fast" and not shown:
                 continue  # doubles: the default loader does not have them
-            assert server.get("scalars", run=run, tag=tag, format="csv") in ours["csv"], (run, tag)
-            assert server.get("scalars", run=run, tag=tag) in ours["json"], (run, tag)
+            assert served(server, "scalars", run=run, tag=tag, format="csv") in ours["csv"], (run, tag)
+            assert served(server, "scalars", run=run, tag=tag) in ours["json"], (run, tag)
     for run, tag, _, _ in some[:5]:  # the same by name, one at a time
         choice = [f"--run={run}", f"--tag={tag.replace('[', '[[]')}"]
         server = servers[0]
-        served = server.get("scalars", run=run, tag=tag, format="csv")
-        assert export("export", log, "--format=tb-csv", *choice) == served
-        assert export("export", log, "--format=tb-json", *choice) == server.get("scalars", run=run, tag=tag)
+        bytes_served = served(server, "scalars", run=run, tag=tag, format="csv")
+        assert export("export", log, "--format=tb-csv", *choice) == bytes_served
+        assert export("export", log, "--format=tb-json", *choice) == served(server, "scalars", run=run, tag=tag)
 
 
 def test_several_runs(log, servers):
@@ -114,16 +86,16 @@ def test_several_runs(log, servers):
     assert set(want) == {"golden", "sample", "sample/eval"}
     form = urllib.parse.urlencode([("tag", "loss"), *(("runs", run) for run in want)]).encode()
     fast = servers[1]
-    assert json.loads(fast.get("scalars_multirun", data=form)) == want
+    assert json.loads(served(fast, "scalars_multirun", data=form)) == want
     # A series that rises: the very bytes.
     form = urllib.parse.urlencode([("tag", "loss"), ("runs", "sample")]).encode()
     ours = export("export", log, "--format=tb-json", "--multirun", "--tag=loss", "--run=sample")
-    assert [server.get("scalars_multirun", data=form) for server in servers] == [ours, ours]
+    assert [served(server, "scalars_multirun", data=form) for server in servers] == [ours, ours]
 
 
 def test_tags(log, servers):
     ours = json.loads(export("tags", log, "--format=tb-json"))
-    slow, fast = (json.loads(server.get("tags")) for server in servers)
+    slow, fast = (json.loads(served(server, "tags")) for server in servers)
     for run, tags in slow.items():
         for tag, shown in tags.items():
             # The Python loader puts the tag where a simple_value has no name.
@@ -140,8 +112,8 @@ def test_hyperparameters(log, servers):
     want = {"allowedStatuses": ["STATUS_UNKNOWN", "STATUS_SUCCESS", "STATUS_FAILURE", "STATUS_RUNNING"],
             "startIndex": 0, "sliceSize": 100, "colParams": [{"hparam": "rate"}, {"hparam": "optimizer"}]}
     for server in servers:
-        theirs = json.loads(server.get("download_data", plugin="hparams", format="json", request=json.dumps(want),
-                                       columnsVisibility="[true,true,true]"))
+        theirs = server.get("hparams/download_data", format="json", request=json.dumps(want),
+                            columnsVisibility="[true,true,true]")
         assert sorted(theirs["header"]) == ["Accuracy", "optimizer", "rate"]
         columns = [[name.lower() for name in theirs["header"]].index(name) for name in ours["header"]]
         assert sorted([row[i] for i in columns] for row in theirs["rows"]) == sorted(ours["rows"])

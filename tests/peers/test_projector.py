@@ -3,14 +3,11 @@ import io
 import json
 import os
 import pathlib
-import re
 import subprocess
-import sys
-import time
-import urllib.parse
-import urllib.request
 
 import pytest
+
+from tensorboard_server import TensorBoard
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("tensorboard")
@@ -23,26 +20,9 @@ NAME = 'digits "0" \\'
 def board(tmp_path_factory):
     logdir = tmp_path_factory.mktemp("projector")
     subprocess.run([BUILD / "tests/peers/projector", logdir / "run"], check=True)
-    output = logdir / "output"
-    with open(output, "w") as log:
-        process = subprocess.Popen([sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--port", "0",
-                                    "--host", "127.0.0.1", "--reload_interval=1"], stdout=log, stderr=log)
-    deadline = time.monotonic() + 60
-    while not (match := re.search(r"http://\S+?:\d+/", output.read_text())):
-        assert time.monotonic() < deadline and process.poll() is None, output.read_text()
-        time.sleep(0.05)
-
-    def get(route, **query):
-        url = f"{match.group()}data/plugin/projector/{route}?{urllib.parse.urlencode(query)}"
-        with urllib.request.urlopen(url, timeout=30) as answer:
-            return answer.read()
-
-    while json.loads(get("runs")) != ["run"]:
-        assert time.monotonic() < deadline, get("runs")
-        time.sleep(0.05)
-    yield get
-    process.terminate()
-    process.wait()
+    with TensorBoard(logdir, tmp_path_factory.mktemp("tensorboard") / "output", loader="auto") as tensorboard:
+        tensorboard.until("projector/runs", lambda runs: runs == ["run"])
+        yield lambda route, **query: tensorboard.raw(f"projector/{route}", **query)[0]
 
 
 def test_config(board):

@@ -1,0 +1,91 @@
+"""An unmodified TensorBoard on a log directory, asked for data as its own pages ask. All tests start theirs here."""
+import json
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+
+from waiting import wait_for
+
+ALL_POINTS = "--samples_per_plugin=scalars=1000000"  # where the default keeps a sample of a long curve
+
+
+class TensorBoard:
+    """A process, from its construction to close() or the end of `with`; it listens when the constructor returns.
+
+    loader: "fast" (its data server), "python", or "auto" as a user gets it; what is not installed is a skip.
+    output: a file for what it says. Routes are those below /data/plugin/.
+    """
+
+    def __init__(self, logdir, output, *arguments, loader="fast"):
+        pytest.importorskip("tensorboard")
+        if loader == "fast":
+            pytest.importorskip("tensorboard_data_server")
+        self.loader, self.output = loader, output
+        load_fast = {"fast": "true", "python": "false", "auto": "auto"}[loader]
+        with open(output, "w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--port", "0", "--host", "127.0.0.1",
+                 f"--load_fast={load_fast}", "--reload_interval=1", *arguments], stdout=log, stderr=log)
+        try:
+            self.address = wait_for(self.find_address, "the address of TensorBoard", 90)
+        except BaseException:
+            self.close()
+            raise
+
+    def find_address(self):
+        match = re.search(r"http://\S+?:\d+", self.output.read_text())
+        assert match or self.process.poll() is None, self.output.read_text()
+        return match and match.group()
+
+    def raw(self, route, data=None, below="plugin/", **query):
+        """(bytes, content type); with data it is a POST."""
+        address = f"{self.address}/data/{below}{route}" + ("?" + urllib.parse.urlencode(query) if query else "")
+        with urllib.request.urlopen(address, data=data, timeout=30) as answer:
+            return answer.read(), answer.headers["Content-Type"]
+
+    def get(self, route, **query):
+        return json.loads(self.raw(route, **query)[0])
+
+    def points(self, run, tag):
+        """[(step, wall time, value)] of a curve, [] of one that is not known yet. "NaN", "Infinity" become floats."""
+        try:
+            return [(step, wall, float(value)) for wall, step, value in self.get("scalars/scalars", run=run, tag=tag)]
+        except urllib.error.HTTPError:
+            return []
+
+    def until(self, route, good, **query):
+        """The first answer that is good(); one that says not found, or not ready, is asked for again."""
+        last = None
+
+        def answered():
+            nonlocal last
+            assert self.process.poll() is None, self.output.read_text()
+            try:
+                last = self.get(route, **query)
+            except OSError as error:
+                last = error
+                return False
+            return good(last)
+
+        wait_for(answered, lambda: f"{route} to answer better than {last!r}", 90)
+        return last
+
+    def until_active(self, plugins):
+        """Until all these plugins have data."""
+        self.until("plugins_listing", below="",
+                   good=lambda listed: plugins <= {name for name, plugin in listed.items() if plugin["enabled"]})
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(30)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
