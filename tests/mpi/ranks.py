@@ -5,6 +5,8 @@ import pathlib
 import random
 import subprocess
 
+import waiting
+
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TRAINER = BUILD / "bin" / "trainer"
 DEADLINE = 120
@@ -29,13 +31,23 @@ def train(ranks, *options, status=0, also=None):
     return (json.loads(run.stdout) if run.stdout.startswith("{") else None), run.stderr
 
 
-started = []  # processes that start() made, for the one who cleans up
+started = []  # processes that start() made; conftest.py kills what a test leaves
 
 
 def start(ranks, *options):
     started.append(subprocess.Popen(command(ranks, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                     env=ENVIRONMENT))
     return started[-1]
+
+
+def wait_for(process, condition, what):
+    """waiting.wait_for(); fails at once when the training ends before."""
+    def checked():
+        value = condition()
+        assert value or process.poll() is None, f"ended before {what}: {process.communicate()}"
+        return value
+
+    return waiting.wait_for(checked, what)
 
 
 def rank_processes(launcher):
@@ -74,6 +86,14 @@ def variables(prefix):
                          text=True)
     assert run.returncode == 0, run.stderr
     return dict(line.split("\t") for line in run.stdout.splitlines())
+
+
+def training_json(directory):
+    """{} where there is none yet."""
+    try:
+        return json.loads((directory / "training.json").read_text())
+    except FileNotFoundError:
+        return {}
 
 
 def state_file(directory):

@@ -1,5 +1,4 @@
 """Trainings that are stopped, killed and continued: the same bits as one that never was; and no hang without a name."""
-import json
 import os
 import pathlib
 import re
@@ -16,27 +15,6 @@ HOWS = {"single": (0, [], 1), "mpi-2": (2, ["--run-option", "mpi"], 2), "mpi-3":
 NEVER = 10**9
 
 
-@pytest.fixture(autouse=True)
-def nothing_left():
-    """A test that fails in the middle leaves no ranks behind."""
-    ranks.started.clear()
-    yield
-    for process in ranks.started:
-        if process.poll() is None:
-            for pid in [*ranks.rank_processes(process).values(), process.pid]:
-                os.kill(pid, signal.SIGKILL)
-            process.communicate()
-
-
-def wait_for(condition, what, process=None, seconds=60):
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < end, f"waited {seconds} s for {what}"
-        assert process is None or process.poll() is None, f"ended before {what}: {process.communicate()}"
-        time.sleep(0.002)
-    return value
-
-
 def saved(directory, step):
     """The checkpoint of at least this step that the state file names newest, or None."""
     try:
@@ -44,10 +22,6 @@ def saved(directory, step):
     except (OSError, IndexError):
         return None
     return name if int(name.rsplit("-", 1)[1]) >= step else None
-
-
-def training_json(directory):
-    return json.loads((directory / "training.json").read_text())
 
 
 def processor_seconds(pid):
@@ -69,7 +43,7 @@ def test_killed_and_resumed_is_the_same_bits(how, tmp_path):
     ranks.train(count, *model, "--max-steps", 20, "--checkpoint-dir", tmp_path / "straight")
     process = ranks.start(count, *model, "--max-steps", NEVER, "--checkpoint-dir", tmp_path / "cut",
                           "--save-checkpoint-steps", 11, "--keep", 0)
-    wait_for(lambda: saved(tmp_path / "cut", 11), "step 11", process)
+    ranks.wait_for(process, lambda: saved(tmp_path / "cut", 11), "step 11")
     pids = ranks.rank_processes(process) if count else {0: process.pid}
     for pid in pids.values():
         os.kill(pid, signal.SIGKILL)
@@ -87,22 +61,22 @@ def test_signals(how, tmp_path):
     count, options, _ = HOWS[how]
     model = [*LENET, "--batch-size", 8, *options]
     process = ranks.start(count, *model, "--max-steps", NEVER, "--checkpoint-dir", tmp_path, "--log-every", 1)
-    wait_for(lambda: saved(tmp_path, 0), "the first checkpoint", process)
+    ranks.wait_for(process, lambda: saved(tmp_path, 0), "the first checkpoint")
     last = ranks.rank_processes(process)[count - 1] if count else process.pid
     if how != "ps":  # a server has no use for SIGUSR1: it is asked of workers
         os.kill(last, signal.SIGUSR1)
-        wait_for(lambda: saved(tmp_path, 1), "the checkpoint asked for", process)
-        assert training_json(tmp_path)["state"] == "running"
+        ranks.wait_for(process, lambda: saved(tmp_path, 1), "the checkpoint asked for")
+        assert ranks.training_json(tmp_path)["state"] == "running"
     os.kill(last, signal.SIGTERM)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
-    state = training_json(tmp_path)
+    state = ranks.training_json(tmp_path)
     assert state["state"] == "failed" and state["max_steps"] == NEVER and state["world_size"] == max(count, 1)
     stopped = state["global_step"]
     assert saved(tmp_path, stopped) == f"model.ckpt-{stopped}"
     assert f"stopped at step {stopped}" in said
     ranks.train(count, *model, "--max-steps", stopped + 3, "--quiet", "--checkpoint-dir", tmp_path)
-    assert training_json(tmp_path)["state"] == "finished"
+    assert ranks.training_json(tmp_path)["state"] == "finished"
     ranks.train(count, *model, "--max-steps", stopped + 3, "--quiet", "--checkpoint-dir", tmp_path / "straight")
     assert (ranks.variables(tmp_path / f"model.ckpt-{stopped + 3}") ==
             ranks.variables(tmp_path / "straight" / f"model.ckpt-{stopped + 3}"))
@@ -118,7 +92,7 @@ def test_deadline(options, stopped, waiting, tmp_path):
     """A rank that stops answering: the others say so in one line, having slept meanwhile, and all end."""
     process = ranks.start(3, *LENET, *options, "--batch-size", 8, "--max-steps", NEVER, "--checkpoint-dir", tmp_path,
                           "--save-checkpoint-steps", 20, "--deadline", 2, "--quiet")
-    wait_for(lambda: saved(tmp_path, 20), "step 20", process)
+    ranks.wait_for(process, lambda: saved(tmp_path, 20), "step 20")
     pids = ranks.rank_processes(process)
     os.kill(pids[stopped], signal.SIGSTOP)
     begun, used = time.monotonic(), [processor_seconds(pids[waiting])]
@@ -145,7 +119,7 @@ def test_idle_server_sleeps(tmp_path):
     cifar = ranks.write_cifar(tmp_path / "data")
     process = ranks.start(2, "--model", "resnet32", "--data", "cifar10", "--data-dir", cifar, "--run-option", "ps",
                           "--batch-size", 64, "--max-steps", NEVER, "--quiet")
-    pids = wait_for(lambda: len(found := ranks.rank_processes(process)) == 2 and found, "two ranks", process)
+    pids = ranks.wait_for(process, lambda: len(found := ranks.rank_processes(process)) == 2 and found, "two ranks")
     begun = {}
 
     def worked():
@@ -153,7 +127,7 @@ def test_idle_server_sleeps(tmp_path):
         if not begun and now[0] > 1:  # MPI's own start-up is over
             begun.update(now)
         return begun and now[0] > begun[0] + 2 and now
-    now = wait_for(worked, "two seconds of work", process)
+    now = ranks.wait_for(process, worked, "two seconds of work")
     share = (now[1] - begun[1]) / (now[0] - begun[0])
     process.terminate()
     process.communicate(timeout=60)
@@ -165,11 +139,11 @@ def test_state_after_another_rank_died(tmp_path, how):
     """mpirun ends the others, and rank 0 waits for the dead one: training.json says failed all the same."""
     process = ranks.start(3, *LENET, "--run-option", *how, "--max-steps", NEVER, "--checkpoint-dir", tmp_path,
                           "--save-checkpoint-steps", 5, "--quiet")
-    wait_for(lambda: saved(tmp_path, 10), "a checkpoint", process)
-    assert training_json(tmp_path)["state"] == "running"
+    ranks.wait_for(process, lambda: saved(tmp_path, 10), "a checkpoint")
+    assert ranks.training_json(tmp_path)["state"] == "running"
     os.kill(ranks.rank_processes(process)[1], signal.SIGKILL)
     process.communicate(timeout=60)
-    state = training_json(tmp_path)
+    state = ranks.training_json(tmp_path)
     assert state["state"] == "failed" and state["global_step"] >= 10 and state["max_steps"] == NEVER
     assert not list(tmp_path.glob("training.json.*"))
 
@@ -177,7 +151,7 @@ def test_state_after_another_rank_died(tmp_path, how):
 def test_second_signal_ends_at_once(tmp_path):
     process = ranks.start(2, *LENET, "--run-option", "mpi", "--max-steps", NEVER, "--checkpoint-dir", tmp_path,
                           "--quiet")
-    wait_for(lambda: saved(tmp_path, 0), "the first checkpoint", process)
+    ranks.wait_for(process, lambda: saved(tmp_path, 0), "the first checkpoint")
     pids = ranks.rank_processes(process)
     os.kill(pids[1], signal.SIGSTOP)  # so that rank 0 cannot come to the end of its step
     os.kill(pids[0], signal.SIGTERM)
@@ -194,5 +168,5 @@ def test_bad_loss_stops(tmp_path):
                               200, "--batch-size", 16, "--checkpoint-dir", directory, "--quiet", status=1)
         lines = lines_of(said)
         assert len(lines) == 1 and "the loss is not a number at step" in lines[0], said
-        assert training_json(directory)["state"] == "failed"
+        assert ranks.training_json(directory)["state"] == "failed"
         assert saved(directory, 0) == "model.ckpt-0"

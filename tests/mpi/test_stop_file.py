@@ -1,9 +1,4 @@
 """A training that is asked to end by CKPT/stop.json: all ranks end in order, finished, with a last checkpoint."""
-import json
-import os
-import signal
-import time
-
 import pytest
 
 import ranks
@@ -15,50 +10,29 @@ HOWS = {"single": (0, []), "mpi-3": (3, ["--run-option", "mpi"]),
         "ps-3-async": (3, ["--run-option", "ps", "--servers", "1", "--async"])}
 
 
-def state_of(directory):
-    try:
-        return json.loads((directory / "training.json").read_text())
-    except OSError:
-        return {}
-
-
-@pytest.fixture(autouse=True)
-def nothing_left():
-    """A test that fails in the middle leaves no ranks behind."""
-    ranks.started.clear()
-    yield
-    for process in ranks.started:
-        if process.poll() is None:
-            for pid in [*ranks.rank_processes(process).values(), process.pid]:
-                os.kill(pid, signal.SIGKILL)
-            process.communicate()
-
-
 @pytest.mark.parametrize("how", HOWS)
 def test_stop_file(how, tmp_path):
     count, options = HOWS[how]
     process = ranks.start(count, *LENET, *options, "--max-steps", 10**9, "--checkpoint-dir", tmp_path,
                           "--save-checkpoint-steps", 5)
-    deadline = time.monotonic() + 60
-    while state_of(tmp_path).get("global_step", 0) < 5:
-        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-        time.sleep(0.01)
-    assert state_of(tmp_path)["model"] == "lenet" and state_of(tmp_path)["batch_size"] == 8
+    ranks.wait_for(process, lambda: ranks.training_json(tmp_path).get("global_step", 0) >= 5, "step 5")
+    assert ranks.training_json(tmp_path)["model"] == "lenet" and ranks.training_json(tmp_path)["batch_size"] == 8
     (tmp_path / "stop.tmp").write_text('{"reason": "it does not get any better"}')
     (tmp_path / "stop.tmp").rename(tmp_path / "stop.json")
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert "stop.json asks for the end: it does not get any better" in said
-    state = state_of(tmp_path)
+    state = ranks.training_json(tmp_path)
     assert state["state"] == "finished" and state["reason"] == "it does not get any better"
     stopped = state["global_step"]
     assert 5 <= stopped < 10**9 and f'"model.ckpt-{stopped}"' in ranks.state_file(tmp_path).splitlines()[0]
     # As long as it is there, one more step is all (of the rank that looks; workers that run free go on until they hear
     # of it); without it the training goes on.
     ranks.train(count, *LENET, *options, "--max-steps", 10**9, "--checkpoint-dir", tmp_path, "--quiet")
-    assert stopped < state_of(tmp_path)["global_step"] and state_of(tmp_path)["reason"]
-    assert "--async" in options or state_of(tmp_path)["global_step"] == stopped + 1
-    stopped = state_of(tmp_path)["global_step"]
+    assert stopped < ranks.training_json(tmp_path)["global_step"] and ranks.training_json(tmp_path)["reason"]
+    assert "--async" in options or ranks.training_json(tmp_path)["global_step"] == stopped + 1
+    stopped = ranks.training_json(tmp_path)["global_step"]
     (tmp_path / "stop.json").unlink()
     ranks.train(count, *LENET, *options, "--max-steps", stopped + 20, "--checkpoint-dir", tmp_path, "--quiet")
-    assert state_of(tmp_path)["global_step"] >= stopped + 20 and "reason" not in state_of(tmp_path)
+    state = ranks.training_json(tmp_path)
+    assert state["global_step"] >= stopped + 20 and "reason" not in state
