@@ -4,21 +4,18 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import wave
 
 import pytest
 
+import kinds_log
 from tensorboard_server import TensorBoard
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("tensorboard")
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-HELPER = BUILD / "tests/peers/event_kinds"
 RUN, W = "kinds", 1700000000.0
-# A picture of 3 x 2 pixels whose contents do not matter.
-GIF = bytes.fromhex("474946383961030002008001000000ffffffff2c00000000030002000002028451003b")
 
 
 def number(i):
@@ -30,31 +27,12 @@ def numbers(n, first=0, scale=1, dtype=np.float64):
     return (np.array([number(i + first) for i in range(n)]) * scale).astype(dtype)
 
 
-def wav_file():
-    out = io.BytesIO()
-    with wave.open(out, "wb") as w:
-        w.setnchannels(1)
-        w.setsampwidth(2)
-        w.setframerate(16000)
-        w.writeframes(bytes(range(200)))
-    return out.getvalue()
-
-
 @pytest.fixture(scope="module")
-def log(tmp_path_factory):
-    d = tmp_path_factory.mktemp("kinds")
-    (d / "a.gif").write_bytes(GIF)
-    (d / "a.wav").write_bytes(wav_file())
-    subprocess.run([HELPER, d / "log", d / "a.gif", d / "a.wav"], check=True)
-    return d / "log"
-
-
-@pytest.fixture(scope="module")
-def values(log):
+def values(kinds):
     """tag -> [(step, Summary.Value)] of the run, as they lie in the file; and the other events."""
     loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
     series, others = {}, []
-    for event in loader.RawEventFileLoader(str(next((log / RUN).iterdir()))).Load():
+    for event in loader.RawEventFileLoader(str(next((kinds / RUN).iterdir()))).Load():
         from tensorboard.compat.proto import event_pb2
         event = event_pb2.Event.FromString(event)
         if not event.summary.value:
@@ -65,8 +43,8 @@ def values(log):
 
 
 @pytest.fixture(scope="module", params=["fast", "python"])
-def board(request, log, tmp_path_factory):
-    with TensorBoard(log, tmp_path_factory.mktemp("board") / "output", loader=request.param) as tensorboard:
+def board(request, kinds, tmp_path_factory):
+    with TensorBoard(kinds, tmp_path_factory.mktemp("board") / "output", loader=request.param) as tensorboard:
         # The last thing written is the second trial: with it everything is there.
         tensorboard.until("scalars/tags", lambda tags: all("loss" in tags.get(run, {}) for run in ("trial-1", RUN)))
         yield tensorboard
@@ -121,11 +99,6 @@ def test_histogram_rows(values):
     assert array(series["histogram/empty"][0][2]).shape == (0, 3)
 
 
-def test_verify_finds_nothing(log):
-    out = subprocess.run([BUILD / "bin/eventlog", "verify", log], capture_output=True, text=True)
-    assert out.returncode == 0 and "0 damage" in out.stdout and "0 hidden, 0 notes" in out.stdout, out.stdout
-
-
 def test_metadata_on_the_first_value_only(values):
     series, _ = values
     for tag, points in series.items():
@@ -151,15 +124,15 @@ def test_tensors(values):
     assert array(series["tensor/single"][0][2]).tolist() == [0.1]
 
 
-def test_tensors_through_the_data_provider(log):
+def test_tensors_through_the_data_provider(kinds):
     multiplexer = pytest.importorskip("tensorboard.backend.event_processing.plugin_event_multiplexer")
     provider = pytest.importorskip("tensorboard.backend.event_processing.data_provider")
     base = pytest.importorskip("tensorboard.data.provider")
     context = pytest.importorskip("tensorboard.context").RequestContext()
     m = multiplexer.EventMultiplexer()
-    m.AddRunsFromDirectory(str(log))
+    m.AddRunsFromDirectory(str(kinds))
     m.Reload()
-    p = provider.MultiplexerDataProvider(m, str(log))
+    p = provider.MultiplexerDataProvider(m, str(kinds))
     listed = p.list_tensors(context, experiment_id="x", plugin_name="tensors")[RUN]
     assert len(listed) == 17 and listed["tensor/int8"].display_name == "Größe"
     read = p.read_tensors(context, experiment_id="x", plugin_name="tensors", downsample=10,
@@ -212,7 +185,7 @@ def test_images(board):
     data = next(pictures(board, "image/floats"))[1]
     want = np.clip(numbers(105, 0, 1, np.float32) * np.float32(1.25) * np.float32(255.5), 0, 255).astype(np.uint8)
     assert np.array(Image.open(io.BytesIO(data))).ravel().tolist() == want.tolist()
-    assert next(pictures(board, "image/gif", 1))[1:] == (GIF, "image/gif")
+    assert next(pictures(board, "image/gif", 1))[1:] == (kinds_log.GIF, "image/gif")
     noise, x = [], 1
     for _ in range(1000):
         x = (x * 1664525 + 1013904223) % 2**32
@@ -224,7 +197,7 @@ def test_images(board):
 def test_image_sizes_are_told(values):
     series, _ = values
     assert list(series["image/rgb"][0][2].tensor.string_val)[:2] == [b"7", b"5"]
-    assert list(series["image/gif"][0][2].tensor.string_val) == [b"3", b"2", GIF, GIF]
+    assert list(series["image/gif"][0][2].tensor.string_val) == [b"3", b"2", kinds_log.GIF, kinds_log.GIF]
 
 
 def test_audio(board):
@@ -242,7 +215,7 @@ def test_audio(board):
                     "audio/wav", 2, 2, 8000, 400)
                 assert w.readframes(400) == want[sample * 800:sample * 800 + 800].tobytes()
     entry = board.get("audio/audio", run=RUN, tag="audio/file", sample=0)[0]
-    assert board.raw("audio/individualAudio?" + entry["query"])[0] == wav_file()
+    assert board.raw("audio/individualAudio?" + entry["query"])[0] == kinds_log.wav()
 
 
 def test_encodings_equal_tensorflows(values):

@@ -2,13 +2,12 @@
 import json
 import os
 import pathlib
-import struct
 import subprocess
 
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL, SAMPLE, KINDS = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample", BUILD / "tests/peers/event_kinds"
+TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
 pytest.importorskip("tensorboard")
 
 from tensorboard.backend.event_processing import event_accumulator, event_file_loader  # noqa: E402
@@ -61,17 +60,6 @@ def scalars(directory):
         if accumulator.SummaryMetadata(tag).plugin_data.plugin_name == "scalars":
             found[tag] = [(step, wall_time, value.item()) for step, wall_time, value in points]
     return found
-
-
-@pytest.fixture
-def kinds(tmp_path):
-    """A log with a value of every kind."""
-    gif, wav = tmp_path / "a.gif", tmp_path / "a.wav"
-    gif.write_bytes(b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;")
-    wav.write_bytes(b"RIFF" + struct.pack("<I", 38) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 16000, 2, 16)
-                    + b"data" + struct.pack("<I", 2) + b"\0\0")
-    subprocess.run([KINDS, tmp_path / "kinds", gif, wav], check=True)
-    return tmp_path / "kinds"
 
 
 def test_every_kind_survives_a_new_name(kinds, tmp_path):

@@ -7,14 +7,12 @@ import os
 import pathlib
 import shutil
 import statistics
-import struct
 import subprocess
 
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
-KINDS = BUILD / "tests/peers/event_kinds"
 
 STATS = """run,tag,count,nan_count,first_step,first,last_step,last,min_step,min,max_step,max,mean,std
 .,loss,3,1,0,0.699999988079071,20,nan,10,0.10000000149011612,0,0.699999988079071,0.3999999947845936,0.4242640592288876
@@ -49,20 +47,6 @@ def refused(*arguments):
 def log(tmp_path):
     subprocess.run([SAMPLE, "sample", tmp_path / "log"], check=True)
     return tmp_path / "log"
-
-
-@pytest.fixture(scope="module")
-def kinds(tmp_path_factory):
-    d = tmp_path_factory.mktemp("kinds")
-    for name in "a.gif", "a.wav":
-        (d / name).write_bytes(b"what is in it does not matter here")
-    (d / "a.gif").write_bytes(bytes.fromhex("474946383961030002008001000000ffffff2c00000000030002000002028451003b"))
-    pcm = bytes(200)
-    (d / "a.wav").write_bytes(b"RIFF" + struct.pack("<I", 36 + len(pcm)) + b"WAVEfmt " +
-                              struct.pack("<IHHIIHH", 16, 1, 1, 8000, 16000, 2, 16) + b"data" +
-                              struct.pack("<I", len(pcm)) + pcm)
-    subprocess.run([KINDS, d / "log", d / "a.gif", d / "a.wav"], check=True)
-    return d / "log"
 
 
 def test_stats(log, tmp_path):

@@ -1,5 +1,4 @@
 """The formats of `eventlog export` beyond csv, wide and json: exact texts, files, options, other readers."""
-import base64
 import csv
 import glob
 import io
@@ -11,13 +10,11 @@ import re
 import sqlite3
 import statistics
 import subprocess
-import wave
 
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
-KINDS = BUILD / "tests/peers/event_kinds"
 
 SERIES = r"""{"points": {"steps": [0, 10, 20], "values": [0.699999988079071, 0.10000000149011612, "NaN"], "wall_times": [1700000000.0, 1700000010.25, 1700000020.5]}, "run": ".", "summary_metadata": "", "tag": "loss"}
 {"points": {"steps": [0], "values": [9.999999747378752e-06], "wall_times": [1700000000.0]}, "run": ".", "summary_metadata": "CgkKB3NjYWxhcnM=", "tag": "lr"}
@@ -76,20 +73,6 @@ def sample(kind, directory):
 @pytest.fixture
 def log(tmp_path):
     return sample("sample", tmp_path / "log")
-
-
-@pytest.fixture(scope="module")
-def kinds(tmp_path_factory):
-    """A log with every kind of value, and the GIF and WAV files that are in it."""
-    directory = tmp_path_factory.mktemp("kinds")
-    (directory / "a.gif").write_bytes(base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"))
-    with wave.open(str(directory / "a.wav"), "wb") as f:
-        f.setnchannels(1)
-        f.setsampwidth(2)
-        f.setframerate(8000)
-        f.writeframes(bytes(range(200)))
-    subprocess.run([KINDS, directory / "log", directory / "a.gif", directory / "a.wav"], check=True)
-    return directory / "log"
 
 
 def run(*arguments, status=0, **environment):

@@ -4,9 +4,10 @@ import io
 import os
 import pathlib
 import subprocess
-import wave
 
 import pytest
+
+from kinds_log import GIF
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("tensorboard")
@@ -16,8 +17,7 @@ from tensorboard.summary.writer import event_file_writer  # noqa: E402
 from tensorboard.util import tensor_util  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL, KINDS = BUILD / "bin/eventlog", BUILD / "tests/peers/event_kinds"
-GIF = bytes.fromhex("474946383961030002008001000000ffffff2c00000000030002000002028451003b")
+TOOL = BUILD / "bin/eventlog"
 
 
 def run(*arguments, status=0):
@@ -28,19 +28,6 @@ def run(*arguments, status=0):
 
 def rows(*arguments, status=0):
     return list(csv.DictReader(io.StringIO(run("export", *arguments, status=status))))
-
-
-@pytest.fixture(scope="module")
-def kinds(tmp_path_factory):
-    d = tmp_path_factory.mktemp("kinds")
-    (d / "a.gif").write_bytes(GIF)
-    with wave.open(str(d / "a.wav"), "wb") as f:
-        f.setnchannels(1)
-        f.setsampwidth(2)
-        f.setframerate(8000)
-        f.writeframes(bytes(range(200)))
-    subprocess.run([KINDS, d / "log", d / "a.gif", d / "a.wav"], check=True)
-    return d / "log"
 
 
 class Log:

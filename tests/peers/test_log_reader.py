@@ -3,13 +3,14 @@ import json
 import os
 import pathlib
 import subprocess
-import wave
 
 import numpy as np
 import pytest
 
+import kinds_log
+
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-READ, KINDS = BUILD / "tests/peers/read_log", BUILD / "tests/peers/event_kinds"
+READ = BUILD / "tests/peers/read_log"
 
 
 def read_log(path):
@@ -69,20 +70,9 @@ def torch_log(directory, module="torch.utils.tensorboard"):
     writer.close()
 
 
-def our_log(directory):
-    gif, wav = directory.parent / "a.gif", directory.parent / "a.wav"
-    gif.write_bytes(b"GIF89a\1\0\1\0" + bytes(20))
-    with wave.open(str(wav), "wb") as w:
-        w.setnchannels(1)
-        w.setsampwidth(2)
-        w.setframerate(16000)
-        w.writeframes(bytes(range(200)))
-    subprocess.run([KINDS, directory, gif, wav], check=True)
-
-
 WRITERS = {"tensorflow 2": tensorflow_log, "tensorflow 1": tensorflow_1_log, "torch": torch_log,
            "tensorboardX": lambda directory: torch_log(directory, "tensorboardX"),
-           "ours": our_log}
+           "ours": kinds_log.write}
 
 
 def kind_of(value, plugin):
