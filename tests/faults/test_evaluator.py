@@ -27,10 +27,14 @@ KILLS = int(os.environ.get("EVALBOARD_KILLS", "20"))  # random moments; the acce
 
 
 class Evaluator:
-    """One evaluator process on directory/ckpt and directory/eval; what it says goes to directory/log."""
+    """One evaluator process on directory/ckpt and directory/eval; what it says goes to directory/log.
 
-    def __init__(self, directory, *arguments, examples=200, evaluation="eval", checkpoints="ckpt",
+    how: the options that say how to evaluate, instead of the built-in model on so many examples.
+    """
+
+    def __init__(self, directory, *arguments, examples=200, how=None, evaluation="eval", checkpoints="ckpt",
                  **keywords):
+        how = how or ["--model", "lenet", "--data", "fashion-mnist", "--num-examples", str(examples)]
         self.log_path = directory / "log"
         self.log_path.touch()
         self.log_start = self.log_path.stat().st_size
@@ -38,7 +42,7 @@ class Evaluator:
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 [EVALUATOR, "--checkpoint-dir", directory / checkpoints, "--eval-dir", directory / evaluation,
-                 "--model", "lenet", "--data", "fashion-mnist", "--num-examples", str(examples), *map(str, arguments)],
+                 *how, *map(str, arguments)],
                 stdout=subprocess.PIPE, stderr=log, text=True, **keywords)
 
     def said(self):

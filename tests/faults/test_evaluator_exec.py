@@ -13,20 +13,12 @@ import pytest
 from test_evaluator import DEADLINE, EVALUATOR, KILLS, Evaluator, ledger, points, start_writing, steps, write
 from waiting import wait_for
 
-assert DEADLINE and EVALUATOR
-
 
 class Exec(Evaluator):
     """An evaluator that runs a command; the rest as in Evaluator."""
 
-    def __init__(self, directory, command, *arguments, evaluation="eval", checkpoints="ckpt", **keywords):
-        self.log_path = directory / "log"
-        self.log_path.touch()
-        self.log_start = self.log_path.stat().st_size
-        with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(
-                [EVALUATOR, "--checkpoint-dir", directory / checkpoints, "--eval-dir", directory / evaluation,
-                 "--exec", command, *map(str, arguments)], stdout=subprocess.PIPE, stderr=log, text=True, **keywords)
+    def __init__(self, directory, command, *arguments, **keywords):
+        super().__init__(directory, *arguments, how=["--exec", command], **keywords)
 
 
 def script(directory, text):
