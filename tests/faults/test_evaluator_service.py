@@ -144,7 +144,7 @@ def test_log_as_json(tmp_path):
 
 
 def scalars(run_directory):
-    return {tag: values for tag, values in points(run_directory).items()}
+    return dict(points(run_directory))
 
 
 @pytest.mark.parametrize("arguments", [[], ["--tags", "resnet", "--wall-time", "checkpoint"]])

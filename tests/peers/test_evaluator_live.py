@@ -27,15 +27,12 @@ ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="no Fashion-MNIST (apt-get install dataset-fashion-mnist)")
 
 
-def test_images():
+def first_examples():
     with gzip.open(DATA / "t10k-images-idx3-ubyte.gz") as file:
         images = numpy.frombuffer(file.read(16 + 784 * EXAMPLES)[16:], numpy.uint8).reshape(-1, 28, 28, 1)
     with gzip.open(DATA / "t10k-labels-idx1-ubyte.gz") as file:
         labels = numpy.frombuffer(file.read(8 + EXAMPLES)[8:], numpy.uint8)
     return images.astype("float32") / 255, labels.astype("int32")
-
-
-test_images.__test__ = False
 
 
 def start(directory, checkpoints, *arguments):
@@ -70,7 +67,7 @@ def test_saver_and_safetensors(tmp_path):
     safetensors = pytest.importorskip("safetensors.numpy")
     import seed_models
     v1 = tf.compat.v1
-    images, labels = test_images()
+    images, labels = first_examples()
     model = seed_models.MODELS["lenet"]
     built_in = ["--model", "lenet", "--data", "fashion-mnist", "--num-examples", EXAMPLES, "--until-step", 12]
     (tmp_path / "saver").mkdir()
@@ -130,7 +127,7 @@ def example(tmp_path, name, options, *arguments):
 def test_pytorch_example(tmp_path):
     torch = pytest.importorskip("torch")
     records = example(tmp_path, "pytorch", [], "--pattern", "model_{step}.pt", "--ready", "rename", "--jobs", 2)
-    images, labels = test_images()
+    images, labels = first_examples()
     images, labels = torch.from_numpy(images).permute(0, 3, 1, 2), torch.from_numpy(labels).long()
     for record in records:
         network = load(ROOT / "examples" / "pytorch", "network").make_network()
@@ -145,7 +142,7 @@ def test_tensorflow_example(tmp_path):
     """tf.train.Checkpoint by its manager; --pin holds what waits."""
     tf = pytest.importorskip("tensorflow")
     records = example(tmp_path, "tensorflow", [], "--pin")
-    images, labels = test_images()
+    images, labels = first_examples()
     for record in records:
         network = load(ROOT / "examples" / "tensorflow", "network").make_network()
         tf.train.Checkpoint(network=network).restore(str(tmp_path / "ckpt" / record["checkpoint"])).expect_partial()
