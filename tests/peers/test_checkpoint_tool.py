@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from checksum import masked_crc32c
+
 numpy = pytest.importorskip("numpy")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 tf = pytest.importorskip("tensorflow")
@@ -253,16 +255,6 @@ def test_six_thousand_tensors(tmp_path):
     checkpoint("verify", prefix)
 
 
-def masked_crc(content):
-    crc = 0xFFFFFFFF
-    for byte in content:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF).to_bytes(4, "little")
-
-
 def test_verify_finds_overlaps(tmp_path):
     """Two tensors of the same zeros, the second moved into the first: every CRC is right, the place is not."""
     save(tmp_path / "m-2", {"a": numpy.zeros(4, numpy.float32), "b": numpy.zeros(4, numpy.float32)})
@@ -271,7 +263,7 @@ def test_verify_finds_overlaps(tmp_path):
     at = content.index(bytes([0x20, 16]))  # offset 16
     content[at + 1] = 12
     end = content.index(bytes([0, 0, 0, 0, 1, 0, 0, 0]), at) + 8  # of the block: one restart, at 0
-    content[end + 1:end + 5] = masked_crc(content[:end + 1])
+    content[end + 1:end + 5] = masked_crc32c(content[:end + 1])
     index.write_bytes(content)
     told = checkpoint("verify", tmp_path / "m-2", status=1)
     assert f"{tmp_path}/m-2.data-00000-of-00001: tensor b begins at byte 12, inside tensor a, which ends at 16" in told

@@ -9,6 +9,8 @@ import zlib
 
 import pytest
 
+from checksum import crc32c
+
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
 
@@ -21,15 +23,6 @@ def tool(*arguments, status=0, **more):
 
 def error(*arguments, status=2):
     return tool(*arguments, status=status).stderr.decode()
-
-
-def crc32c(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ 0x82f63b78 * (crc & 1)
-    return crc ^ 0xffffffff
 
 
 def members(archive):

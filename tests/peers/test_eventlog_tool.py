@@ -10,6 +10,8 @@ import xml.etree.ElementTree
 
 import pytest
 
+from checksum import masked_crc32c
+
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
 
@@ -229,18 +231,8 @@ def test_text_that_is_not_utf8(tmp_path, log):
         at += 16 + data[at]
     data[data.index(b"gr\xc3", at) + 2] = 0xff  # the CRC no longer fits either: sealed again below
     size = data[at]
-    data[at + 12 + size:at + 16 + size] = masked_crc(bytes(data[at + 12:at + 12 + size])).to_bytes(4, "little")
+    data[at + 12 + size:at + 16 + size] = masked_crc32c(data[at + 12:at + 12 + size])
     name.write_bytes(data)
     assert "eval,gr\ufffd\ufffd\u00dfe,".replace("\u00df", "ß") in run("export", log)
     assert text("export", log, status=0).count("not UTF-8") == 1
     assert json.loads(run("inspect", "--json", log, status=1))["runs"][1]["files"][0]["damage"][0]["kind"] == "utf8"
-
-
-def masked_crc(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    crc ^= 0xffffffff
-    return ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff

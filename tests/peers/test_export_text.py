@@ -11,21 +11,13 @@ import subprocess
 
 import pytest
 
+from checksum import masked_crc32c
+
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL = BUILD / "bin/eventlog"
 TAGS = ["", ",", '"', 'a "b", c', "line\nend", "tab\there", "back\\slash", "cr\rhere", "crlf\r\n", "\x01\x1f\x7f",
         "\u2028", "größe", "😀", "NA", "null", "nan", "=1+1", "+1", "-1", "@x", "'", "a b", "run", "step", "wall_time",
         "tag:run", "/", "{}", "\ufeff", "\ufffe", "%s%n"]
-
-
-def masked_crc(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    crc ^= 0xffffffff
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff)
 
 
 def varint(n):
@@ -44,7 +36,7 @@ def event(step, tag, x):
     value = field(1, tag) + b"\x15" + struct.pack("<f", x)
     data = b"\x09" + struct.pack("<d", 1700000000 + step) + b"\x10" + varint(step) + field(5, field(1, value))
     length = struct.pack("<Q", len(data))
-    return length + masked_crc(length) + data + masked_crc(data)
+    return length + masked_crc32c(length) + data + masked_crc32c(data)
 
 
 def write_log(path, tags):
