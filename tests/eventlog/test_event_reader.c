@@ -5,9 +5,9 @@
 #include "eventlog/event_encode.h"
 #include "eventlog/log_directory.h"
 #include "eventlog/record.h"
+#include "tests/eventlog/remove_tree.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,18 +31,10 @@ static int setup(void **state)
     return 0;
 }
 
-static int remove_one(const char *name, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(name);
-}
-
 static int teardown(void **state)
 {
     (void)state;
-    return nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return remove_tree(directory);
 }
 
 static void put(const char *to, int flags, const void *bytes, size_t n)

@@ -7,9 +7,9 @@
 #include "base/bytes.h"
 #include "eventlog/record.h"
 #include "tests/eventlog/hex.h"
+#include "tests/eventlog/remove_tree.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <math.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -60,17 +60,10 @@ static int setup(void **state)
     return mkdtemp(directory) ? 0 : -1;
 }
 
-static int remove_one(const char *name, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    return ftw->level ? remove(name) : 0;
-}
-
 static int empty(void **state)
 {
     (void)state;
-    return nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return empty_tree(directory);
 }
 
 static int teardown(void **state)

@@ -5,8 +5,8 @@
 #include "eventlog/eventlog.h"
 
 #include "tests/eventlog/failing_allocation.h"
+#include "tests/eventlog/remove_tree.h"
 
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,18 +55,10 @@ static int setup(void **state)
     return 0;
 }
 
-static int remove_one(const char *name, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(name);
-}
-
 static int teardown(void **state)
 {
     (void)state;
-    return nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return remove_tree(directory);
 }
 
 static void good_or_memory(int rc)

@@ -8,10 +8,10 @@
 #include "eventlog/event_encode.h"
 #include "eventlog/log_check.h"
 #include "eventlog/record_file.h"
+#include "tests/eventlog/remove_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,14 +29,6 @@ static uint8_t good[1000];
 static size_t size, starts[RECORDS + 1];
 static char source[64], target[64]; /* files in memory */
 static int source_fd, target_fd;
-
-static int remove_one(const char *name, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(name);
-}
 
 static int setup(void **state)
 {
@@ -68,7 +60,7 @@ static int teardown(void **state)
     (void)state;
     close(source_fd);
     close(target_fd);
-    return nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return remove_tree(directory);
 }
 
 static void fill(int fd, const void *bytes, size_t n)
