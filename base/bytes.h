@@ -33,6 +33,13 @@ static inline uint32_t get_be32(const void *p)
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | (uint32_t)b[3];
 }
 
+static inline void put_le16(void *p, uint16_t v)
+{
+    uint8_t *b = p;
+    b[0] = (uint8_t)v;
+    b[1] = (uint8_t)(v >> 8);
+}
+
 static inline void put_le32(void *p, uint32_t v)
 {
     uint8_t *b = p;

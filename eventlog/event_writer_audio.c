@@ -15,12 +15,6 @@ enum { WAV_HEADER = 44, CHANNELS_MAX = 64, CLIPS_MAX = 1 << 16 };
 
 static const uint8_t plugin_content[] = { 0x10, 11 }; /* AudioPluginData.encoding = WAV */
 
-static void put_le16(uint8_t *p, unsigned v)
-{
-    p[0] = (uint8_t)v;
-    p[1] = (uint8_t)(v >> 8);
-}
-
 static void put_header(uint8_t *p, uint32_t data, unsigned channels, uint32_t rate)
 {
     memcpy(p, "RIFF", 4);
@@ -28,21 +22,21 @@ static void put_header(uint8_t *p, uint32_t data, unsigned channels, uint32_t ra
     memcpy(p + 8, "WAVEfmt ", 8);
     put_le32(p + 16, 16);
     put_le16(p + 20, 1);
-    put_le16(p + 22, channels);
+    put_le16(p + 22, (uint16_t)channels);
     put_le32(p + 24, rate);
     put_le32(p + 28, rate * channels * 2);
-    put_le16(p + 32, channels * 2);
+    put_le16(p + 32, (uint16_t)(channels * 2));
     put_le16(p + 34, 16);
     memcpy(p + 36, "data", 4);
     put_le32(p + 40, data);
 }
 
 /* As TensorFlow's encode_wav: times 32768, rounded away from 0, kept in range. */
-static unsigned sample(float x)
+static uint16_t sample(float x)
 {
     float scaled = roundf(x * 32768);
 
-    return (unsigned)(scaled <= -32768 ? -32768 : scaled >= 32767 ? 32767 : (int)scaled);
+    return (uint16_t)(scaled <= -32768 ? -32768 : scaled >= 32767 ? 32767 : (int)scaled);
 }
 
 static int put_wav(struct wire *member, const float *samples, size_t frames, unsigned channels, uint32_t rate,
@@ -111,11 +105,11 @@ static int encode_files(struct wire *member, const struct eventlog_bytes *clips,
 }
 
 static struct event_writer_value value_of(const char *tag, int64_t step, double wall_time,
-                                   const struct eventlog_value_options *options)
+                                          const struct eventlog_value_options *options)
 {
     return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "audio", .blob = 1,
-                                 .content = plugin_content, .content_length = sizeof plugin_content,
-                                 .options = options };
+                                        .content = plugin_content, .content_length = sizeof plugin_content,
+                                        .options = options };
 }
 
 int eventlog_writer_audio(struct eventlog_writer *w, const char *tag, int64_t step, double wall_time,

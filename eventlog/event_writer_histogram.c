@@ -193,10 +193,10 @@ static int encode_buckets(struct wire *member, const double *edges, const double
 }
 
 static struct event_writer_value value_of(const char *tag, int64_t step, double wall_time,
-                                   const struct eventlog_value_options *options)
+                                          const struct eventlog_value_options *options)
 {
     return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "histograms",
-                                 .options = options };
+                                        .options = options };
 }
 
 static int histogram(struct eventlog_writer *w, const struct event_writer_value *value, const struct numbers *v,

@@ -18,7 +18,7 @@ void log_watch_close(struct log_watch *w);
 /* 1 if the directory was not watched before: what happened in it until now has to be looked at. */
 int log_watch_directory(struct log_watch *w, const char *path);
 
-/* Takes all that was heard, so that the descriptor is quiet; 1 if there was anything. */
-int log_watch_drain(struct log_watch *w);
+/* Takes all that was heard, so that the descriptor is quiet. */
+void log_watch_drain(struct log_watch *w);
 
 #endif
