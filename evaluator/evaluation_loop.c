@@ -262,7 +262,7 @@ static void prom_if_due(struct evaluation_loop *l)
     if (!l->prom)
         return;
     for (size_t i = 0; i < l->watch_count; i++) {
-        recorded += l->watches[i]->recorded;
+        recorded += ledger_lines(ledger_summary(l->watches[i]->ledger));
         pending += l->watches[i]->queue.count + l->watches[i]->flight_count;
     }
     if (recorded == l->prom_recorded && (pending == l->prom_pending || clock_monotonic() < l->prom_next))

@@ -172,7 +172,6 @@ static void on_trouble(void *context, const char *sentence)
 
 static int note_line(struct evaluation_watch *w, const struct ledger_record *r, struct error *e)
 {
-    w->recorded++;
     w->last_step = r->step;
     return evaluation_series_add(&w->series, w->settings.tags, r, e);
 }
@@ -597,7 +596,7 @@ static int take_off(struct evaluation_watch *w, const struct queue_item *item, s
         w->flight_capacity = capacity;
     }
     if ((rc = evaluation_flight_new(&f, item, w->settings.checkpoint_directory, w->settings.eval_directory,
-                                    (int64_t)(s->done + s->failed + s->gone + w->flight_count), e)) != OK)
+                                    (int64_t)(ledger_lines(s) + w->flight_count), e)) != OK)
         return rc;
     w->last_start = f->begin;
     evaluation_best_before(w->keeper, f->directory, item->name, item->digest);

@@ -69,8 +69,7 @@ struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c
     double last_news;              /* monotonic */
     double last_start;             /* monotonic, of an evaluation; 0: none yet */
     struct evaluation_series series; /* what the curves ended in */
-    size_t recorded;               /* lines of the ledger */
-    int64_t last_step;             /* of the newest of them; -1: none */
+    int64_t last_step;             /* of the newest line of the ledger; -1: none */
     double newest_written;         /* wall, of the newest index; 0: none yet */
     double first_look;             /* wall, the end of it */
     double retry_at;               /* monotonic: a disk failed, and is tried again then; 0: it did not */

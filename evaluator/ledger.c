@@ -393,3 +393,8 @@ const struct ledger_summary *ledger_summary(const struct ledger *l)
 {
     return &l->summary;
 }
+
+size_t ledger_lines(const struct ledger_summary *s)
+{
+    return s->done + s->failed + s->gone;
+}

@@ -93,6 +93,7 @@ int ledger_read(const char *path, ledger_visit *visit, void *context, size_t *od
 int ledger_append(struct ledger *l, const struct ledger_record *record, struct error *e);
 
 const struct ledger_summary *ledger_summary(const struct ledger *l); /* borrowed */
+size_t ledger_lines(const struct ledger_summary *s); /* of checkpoints, whatever became of them */
 
 /* 1 if this value of the rule's metric would be a new best. */
 int ledger_improves(const struct ledger_summary *s, double value);

@@ -340,7 +340,7 @@ static int finish(const struct evaluation_watch *w, int rc)
     evaluation_watch_say(w, "%lld evaluated, %lld skipped; in all %zu done, %zu failed, %zu gone; %s",
                          (long long)w->evaluations, (long long)w->skipped, s->done, s->failed, s->gone, best);
     checkpoint_source_describe(&w->settings.watcher.source, wanted, sizeof wanted);
-    if (!s->done && !s->failed && !s->gone && w->settings.ending.once)
+    if (!ledger_lines(s) && w->settings.ending.once)
         evaluation_watch_say(w, "%s: no checkpoint found; looked for %s", w->settings.checkpoint_directory, wanted);
     return rc == OK && !s->failed && !s->gone ? EXIT_DONE : EXIT_NO;
 }
