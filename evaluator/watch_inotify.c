@@ -1,5 +1,7 @@
 #include "evaluator/watch_inotify.h"
 
+#include "checkpoint/checkpoint_directory.h"
+
 #include <errno.h>
 #include <inotifytools/inotify.h>
 #include <inotifytools/inotifytools.h>
@@ -110,7 +112,7 @@ static int try_watch(struct watch_inotify *w)
 /* Temporary names are written before every checkpoint file and never matter by themselves. */
 static int matters(const struct inotify_event *event)
 {
-    return !event->len || !(strstr(event->name, ".tempstate") || strstr(event->name, ".tmp"));
+    return !event->len || !checkpoint_name_temporary(event->name);
 }
 
 /* 1 if the path still leads to the directory that is watched: a parent may have been moved, of which inotify says
