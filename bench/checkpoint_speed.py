@@ -6,8 +6,8 @@ import contextlib
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
-import tempfile
 
 import programs
 
@@ -41,7 +41,7 @@ class Worker:
 
 def workers(options, megabytes, where):
     here = pathlib.Path(__file__).resolve().parent
-    program = pathlib.Path(options.build) / "bench" / "checkpoint_speed"
+    program = programs.helper(options.build, "bench/checkpoint_speed")
     for threads in (1, 2):
         yield Worker(f"ours, {threads} thread{'s' * (threads > 1)}", [program, megabytes, TENSORS, threads],
                      where / f"ours{threads}", ("write", "read", "fresh"))
@@ -55,14 +55,9 @@ def workers(options, megabytes, where):
 
 
 def run(options):
-    if not (pathlib.Path(options.build) / "bench" / "checkpoint_speed").exists():
-        print("\ncheckpoint_speed: missing: bench/checkpoint_speed is not built; `make bench` builds it")
-        return False
-    shared = pathlib.Path("/dev/shm")
     for megabytes in (100, 1000):
         with contextlib.ExitStack() as stack:
-            where = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(
-                dir=shared if os.access(shared, os.W_OK) else None)))
+            where = stack.enter_context(programs.scratch(options.build, in_memory=True))
             all_of_them = list(workers(options, megabytes, where))
             for worker in all_of_them:
                 stack.callback(worker.close)
@@ -76,8 +71,8 @@ def run(options):
             rows = []
             for (name, verb), speeds in figures.items():
                 peer = figures.get(("tensorflow", "write" if verb == "write" else "read"))
-                rows.append([f"{name}, {verb}", f"{programs.median(speeds):.0f}", f"({max(speeds):.0f})",
-                             f"{programs.median(speeds) / programs.median(peer):.2f}" if peer else "-"])
+                rows.append([f"{name}, {verb}", f"{statistics.median(speeds):.0f}", f"({max(speeds):.0f})",
+                             f"{statistics.median(speeds) / statistics.median(peer):.2f}" if peer else "-"])
             programs.table(["", "median", "best", "x"], rows)
     print("fresh: read into memory taken for it; wanted of 2 threads: write 1.5, read 2.5")
     return True

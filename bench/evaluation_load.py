@@ -5,16 +5,12 @@ second would have seen, as TensorFlow's checkpoints_iterator does, of the same f
 """
 import collections
 import json
-import os
-import pathlib
 import subprocess
-import tempfile
 import threading
 import time
 
 import programs
 
-SHARED = pathlib.Path("/dev/shm")  # a disk would not take 100 synced checkpoints a second
 LOADS = ((1000, 10), (300, 100))
 WAYS = {"built-in": ["--model", "lenet", "--data", "fashion-mnist", "--num-examples", "1000"],
         "--exec": ["--exec", "sh -c 'test -s {checkpoint}.index && echo size $(wc -c < {checkpoint}.index)'",
@@ -30,23 +26,24 @@ def newest_once_a_second(directory, stop, seen):
             pass
 
 
-def one(binaries, way, arguments, count, rate, pin):
-    with tempfile.TemporaryDirectory(dir=SHARED if SHARED.is_dir() else None) as name:
-        where, stop, newest = pathlib.Path(name), threading.Event(), set()
+def one(build, writer, way, arguments, count, rate, pin):
+    # a disk would not take 100 synced checkpoints a second
+    with programs.scratch(build, in_memory=True) as where:
+        stop, newest = threading.Event(), set()
         (where / "ckpt").mkdir()
         with open(where / "log", "w") as log:
-            evaluator = subprocess.Popen([binaries / "evaluator", "--checkpoint-dir", where / "ckpt", "--eval-dir",
-                                          where / "eval", *arguments, *(["--pin"] if pin else [])], stderr=log,
-                                         env=programs.ENVIRONMENT)
+            evaluator = subprocess.Popen([programs.program(build, "evaluator"), "--checkpoint-dir", where / "ckpt",
+                                          "--eval-dir", where / "eval", *arguments, *(["--pin"] if pin else [])],
+                                         stderr=log, env=programs.ENVIRONMENT)
         deadline = time.monotonic() + 20
         while "watching" not in (where / "log").read_text() and time.monotonic() < deadline:
             time.sleep(0.01)
         iterator = threading.Thread(target=newest_once_a_second, args=(where / "ckpt", stop, newest))
         iterator.start()
         started = time.monotonic()
-        subprocess.run([binaries.parent / "tests" / "peers" / "write_checkpoint", "--directory", where / "ckpt",
-                        "--first", "1", "--step", "1", "--last", str(count), "--interval", str(1 / rate), "--keep", "5",
-                        "--constant", "--finish"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([writer, "--directory", where / "ckpt", "--first", "1", "--step", "1", "--last", str(count),
+                        "--interval", str(1 / rate), "--keep", "5", "--constant", "--finish"], check=True,
+                       stdout=subprocess.DEVNULL)
         written = time.monotonic() - started
         stop.set()
         iterator.join()
@@ -63,13 +60,10 @@ def one(binaries, way, arguments, count, rate, pin):
 
 
 def run(options):
-    binaries = pathlib.Path(options.build).resolve() / "bin"
-    if not os.path.exists(binaries.parent / "tests" / "peers" / "write_checkpoint"):
-        print("\nevaluation_load: missing: tests/peers/write_checkpoint; `make bench` builds it")
-        return False
+    writer = programs.helper(options.build, "tests/peers/write_checkpoint")
     print(f"\n{'evaluated':10}{'':5}{'written':>7}{'a second':>9}{'seconds':>9}{'once':>10}{'twice':>7}{'gone':>7}"
           f"{'failed':>8}{'unnamed':>9}{'newest each 1 s':>18}")
-    results = [one(binaries, way, arguments, count, rate, pin) for count, rate in LOADS
+    results = [one(options.build, writer, way, arguments, count, rate, pin) for count, rate in LOADS
                for way, arguments in WAYS.items() for pin in (True, False)]
     print("none twice, none unnamed, none missed where pinned:", "yes" if all(results) else "NO")
     return all(results)

@@ -11,6 +11,7 @@ All are resident and take turns, round after round, so that a slow minute of the
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import time
 
@@ -172,16 +173,16 @@ def run(options):
         for model in MODELS:
             for threads in (1, 2):
                 found = measure(options, data, directory, model, threads, missing)
-                peers = [programs.median(row[0]) for name, row in found.items() if name != Ours.name]
-                costs = [programs.median(row[3]) for name, row in found.items() if name != Ours.name]
+                peers = [statistics.median(row[0]) for name, row in found.items() if name != Ours.name]
+                costs = [statistics.median(row[3]) for name, row in found.items() if name != Ours.name]
                 for name, (seconds, whole, fresh, processor) in found.items():
-                    middle, cost = programs.median(seconds), programs.median(processor)
+                    middle, cost = statistics.median(seconds), statistics.median(processor)
                     rows.append([f"{model}, {threads} thread{'s' if threads > 1 else ''}, {name}",
                                  f"{options.num_examples / middle:.0f} ({options.num_examples / min(seconds):.0f})",
                                  f"{min(peers) / middle:.2f}" if peers and name == Ours.name else "",
                                  f"{options.num_examples / max(cost, 0.01):.0f}",
                                  f"{min(costs) / max(cost, 0.01):.2f}" if peers and name == Ours.name else "",
-                                 f"{1e3 * programs.median(whole):.0f}", f"{programs.median(fresh):.2f}"])
+                                 f"{1e3 * statistics.median(whole):.0f}", f"{statistics.median(fresh):.2f}"])
     programs.table(["", "images/s", "/ better peer", "processor", "/ better", "checkpoint, ms", "fresh, s"], rows)
     for name, why in missing.items():
         print(f"missing: {name}: {why}")

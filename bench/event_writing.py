@@ -2,7 +2,7 @@
 SummaryWriter, TensorFlow eager and TensorFlow in one tf.function that loops; in turn, medians and the best of rounds.
 Wanted: 5 million a second, and eight times the fastest of the others.
 """
-import pathlib
+import statistics
 import subprocess
 
 import programs
@@ -14,7 +14,7 @@ MODULES = {"torch": "torch", "tensorboardX": "tensorboardX", "eager": "tensorflo
 
 def writers(options):
     """[(name, scalars, command up to the directory, words behind the count)]; None for the command: missing."""
-    ours = pathlib.Path(options.build) / "bench" / "event_writing"
+    ours = programs.helper(options.build, "bench/event_writing")
     lines = [("evalboard", 5_000_000, [ours], []), ("evalboard, with a queue of 8 MiB", 5_000_000, [ours], [8 << 20])]
     for name, kind, count in (("PyTorch SummaryWriter", "torch", 50_000), ("tensorboardX", "tensorboardX", 50_000),
                               ("TensorFlow, eager", "eager", 20_000),
@@ -27,9 +27,6 @@ def writers(options):
 
 
 def run(options):
-    if not (pathlib.Path(options.build) / "bench" / "event_writing").exists():
-        print("\nevent_writing: missing: build/bench/event_writing is not built; `make bench` builds it")
-        return []
     print(f"\nscalars a second into one event file, one thread, closing included, {options.rounds} rounds in turn",
           flush=True)
     lines, rates = writers(options), {}
@@ -42,7 +39,7 @@ def run(options):
             if ran.returncode:
                 raise RuntimeError(f"{name}: {ran.stderr[-300:]}")
             rates.setdefault(name, []).append(count / float(ran.stdout.split()[-1]))
-    middle = {name: programs.median(values) for name, values in rates.items()}
+    middle = {name: statistics.median(values) for name, values in rates.items()}
     fastest = max((rate for name, rate in middle.items() if not name.startswith("evalboard")), default=None)
     programs.table(["", "scalars", "median /s", "best /s", "of the fastest other"],
                    [[name, count, f"{middle[name]:,.0f}", f"{max(rates[name]):,.0f}",

@@ -4,10 +4,7 @@ EventAccumulator and `tensorboard --inspect` for inspect. Peers get a tenth of t
 """
 import collections
 import os
-import pathlib
-import shutil
 import subprocess
-import tempfile
 import time
 
 import programs
@@ -49,17 +46,15 @@ class Logs:
     """Logs made for one benchmark, in memory where there is a tmpfs; gone afterwards."""
 
     def __init__(self, build):
-        self.maker = pathlib.Path(build) / "bench" / "event_log"
-        if not self.maker.exists():
-            raise programs.Missing(f"{self.maker} is not built; `make bench` builds it")
-        self.parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.maker = programs.helper(build, "bench/event_log")
+        self.place = programs.scratch(build, in_memory=True)
 
     def __enter__(self):
-        self.path = pathlib.Path(tempfile.mkdtemp(dir=self.parent))
+        self.path = self.place.__enter__()
         return self
 
-    def __exit__(self, *_):
-        shutil.rmtree(self.path)
+    def __exit__(self, *exception):
+        self.place.__exit__(*exception)
 
     def make(self, kind, count):
         directory = self.path / f"{kind}-{count}"

@@ -63,6 +63,14 @@ def program(build, name):
     return path
 
 
+def helper(build, name):
+    """A program that only benchmarks and tests use, "bench/train_step"."""
+    path = pathlib.Path(build) / name
+    if not path.exists():
+        raise Missing(f"{path} is not built; `make bench` builds it")
+    return path
+
+
 def cifar10(directory, build):
     """The directory of CIFAR-10, or one with noise in its shape, made once: speed does not depend on the pixels."""
     if directory:
@@ -80,10 +88,11 @@ def cifar10(directory, build):
 
 
 class scratch:
-    """A directory that is gone afterwards: with scratch(build) as path."""
+    """A directory that is gone afterwards, in_memory where there is a tmpfs: with scratch(build) as path."""
 
-    def __init__(self, build):
-        self.parent = pathlib.Path(build) / "bench"
+    def __init__(self, build, in_memory=False):
+        shared = pathlib.Path("/dev/shm")
+        self.parent = shared if in_memory and os.access(shared, os.W_OK) else pathlib.Path(build) / "bench"
 
     def __enter__(self):
         self.parent.mkdir(parents=True, exist_ok=True)
@@ -114,9 +123,3 @@ def table(header, rows):
         print("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))).rstrip())
         if number == 0:
             print("  ".join("-" * w for w in widths))
-
-
-def median(values):
-    values = sorted(values)
-    middle = len(values) // 2
-    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2

@@ -4,6 +4,7 @@ All take turns, round after round, so that a slow minute of the machine hits eac
 know nothing of each other show what two cores give at best; our two ranks also exchange their gradients.
 """
 import concurrent.futures
+import statistics
 
 import programs
 
@@ -63,7 +64,7 @@ def run(options):
             except RuntimeError as why:
                 missing[name] = why
                 programs.say(f"  {name}: {why}")
-    middle = {name: programs.median(values) for name, values in found.items()}
+    middle = {name: statistics.median(values) for name, values in found.items()}
     rows = []
     for name, _, _ in CONTENDERS:
         if name not in middle:

@@ -1,23 +1,9 @@
 #!/usr/bin/env python3
 """The benchmarks: tables with the peers beside us. `make bench` runs this; BENCH_ARGS='--only NAME ...' picks.
 
-  resnet32_speed      images/s of ResNet-32 training: our trainer with 1 and 2 ranks, PyTorch, TensorFlow
-  train_step          images/s of one rank of each model without input and exchange, and where the time goes
-  resnet32_accuracy   test precision after the same few hundred steps: ours and PyTorch
-  strategy_agreement  how far the losses of other numbers of ranks and of the parameter server part from one rank's
-  checkpoint_speed    MB/s of writing and reading checkpoints on a tmpfs: ours, TensorFlow, PyTorch, safetensors
-  event_writing       scalars/s into one event file: ours, PyTorch, tensorboardX, TensorFlow
-  export_speed        10^7 scalars to CSV, beside tbparse
-  verify_speed        GB/s of verify for logs of several kinds, beside TensorBoard's own file loader
-  inspect_speed       5,000 runs, and 10^7 points of one file, beside EventAccumulator and tensorboard --inspect
-  evaluation_speed    images/s of evaluating checkpoints, and what a checkpoint costs in all: ours, PyTorch, TensorFlow
-  evaluation_load     1,000 checkpoints at 10 and 300 at 100 a second, five kept: how many are evaluated, missed, twice
-  start_up            how soon each program answers, and an evaluation begins after its checkpoint appears
-
 A peer that is not installed is named as missing; the rest runs. Figures of one machine compare only within one run.
 """
 import argparse
-import pathlib
 import subprocess
 import sys
 
@@ -35,29 +21,50 @@ import strategy_agreement
 
 def train_step(options):
     """bench/train_step.c with each model."""
-    path = pathlib.Path(options.build) / "bench" / "train_step"
-    if not path.exists():
-        print(f"\ntrain_step: missing: {path} is not built; `make bench` builds it")
-        return []
-    outputs = []
+    path, outputs = programs.helper(options.build, "bench/train_step"), []
     for model, steps in (("lenet", 50), ("cifar10_cnn", 10), ("resnet32", 6)):
         print(f"\n{model}, batch {options.batch_size}, training and inference alone:", flush=True)
         outputs.append(subprocess.run([path, model, str(options.batch_size), str(steps)], env=programs.ENVIRONMENT))
     return [run for run in outputs if run.returncode == 0]
 
 
-BENCHMARKS = {"train_step": train_step, "resnet32_speed": resnet32_speed.run,
-              "resnet32_accuracy": resnet32_accuracy.run, "evaluation_load": evaluation_load.run,
-              "evaluation_speed": evaluation_speed.run,
-              "start_up": start_up.run,
-              "strategy_agreement": strategy_agreement.run, "checkpoint_speed": checkpoint_speed.run,
-              "event_writing": event_writing.run,
-              "export_speed": log_reading_speed.export_speed, "verify_speed": log_reading_speed.verify_speed,
-              "inspect_speed": log_reading_speed.inspect_speed}
+# name: what runs it, with the options, and is true where there are results; what --help says of it
+BENCHMARKS = {
+    "train_step": (train_step, "images/s of one rank of each model without input and exchange, and where the time goes"),
+    "resnet32_speed": (resnet32_speed.run,
+                       "images/s of ResNet-32 training: our trainer with 1 and 2 ranks, PyTorch, TensorFlow"),
+    "resnet32_accuracy": (resnet32_accuracy.run, "test precision after the same few hundred steps: ours and PyTorch"),
+    "evaluation_load": (evaluation_load.run, "1,000 checkpoints at 10 and 300 at 100 a second, five kept: how many are "
+                        "evaluated, missed, twice"),
+    "evaluation_speed": (evaluation_speed.run, "images/s of evaluating checkpoints, and what a checkpoint costs in all: "
+                         "ours, PyTorch, TensorFlow"),
+    "start_up": (start_up.run, "how soon each program answers, and an evaluation begins after its checkpoint appears"),
+    "strategy_agreement": (strategy_agreement.run, "how far the losses of other numbers of ranks and of the parameter "
+                           "server part from one rank's"),
+    "checkpoint_speed": (checkpoint_speed.run, "MB/s of writing and reading checkpoints on a tmpfs: ours, TensorFlow, "
+                         "PyTorch, safetensors"),
+    "event_writing": (event_writing.run, "scalars/s into one event file: ours, PyTorch, tensorboardX, TensorFlow"),
+    "export_speed": (log_reading_speed.export_speed, "10^7 scalars to CSV, beside tbparse"),
+    "verify_speed": (log_reading_speed.verify_speed,
+                     "GB/s of verify for logs of several kinds, beside TensorBoard's own file loader"),
+    "inspect_speed": (log_reading_speed.inspect_speed, "5,000 runs, and 10^7 points of one file, beside EventAccumulator "
+                      "and tensorboard --inspect"),
+}
+
+
+def measured(name, options):
+    """Whether there are results."""
+    try:
+        return bool(BENCHMARKS[name][0](options))
+    except programs.Missing as missing:
+        print(f"\n{name}: missing: {missing}")
+        return False
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    listed = "".join(f"\n  {name:20}{sentence}" for name, (_, sentence) in BENCHMARKS.items())
+    parser = argparse.ArgumentParser(description=f"{__doc__}{listed}",
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="where the programs are (build)")
     parser.add_argument("--only", action="append", choices=BENCHMARKS, help="run this one; may be given again")
     parser.add_argument("--cifar10-dir", help="CIFAR-10 in its binary version; without it noise is trained on")
@@ -66,7 +73,7 @@ def main():
     speed.add_argument("--steps", type=int, default=100, help="(100)")
     speed.add_argument("--warm-up", type=int, default=20, help="steps not counted (20)")
     speed.add_argument("--log-every", type=int, default=10, help="(10)")
-    speed.add_argument("--rounds", type=int, default=3, help="event_writing, too (3)")
+    speed.add_argument("--rounds", type=int, default=3, help="of evaluation_speed and event_writing, too (3)")
     speed.add_argument("--without", action="append", default=[], metavar="WORD",
                        help="leave out the lines that hold this word")
     accuracy = parser.add_argument_group("resnet32_accuracy")
@@ -80,7 +87,7 @@ def main():
     logs.add_argument("--log-bytes", type=int, default=10**9, help="of each log that is verified (1000000000)")
     parser.add_argument("--num-examples", type=int, default=10000, help="evaluation_speed: images (10000)")
     options = parser.parse_args()
-    done = [BENCHMARKS[name](options) for name in BENCHMARKS if not options.only or name in options.only]
+    done = [measured(name, options) for name in BENCHMARKS if not options.only or name in options.only]
     sys.exit(0 if any(done) else 1)
 
 

@@ -3,7 +3,6 @@ the rename of a checkpoint's index to the start of its evaluation. Prints median
 beside a process that does nothing (/bin/true) and the import with which every TensorFlow evaluator begins.
 """
 import json
-import os
 import pathlib
 import statistics
 import subprocess
@@ -35,12 +34,9 @@ def row(name, wanted_ms, figures):
           flush=True)
 
 
-def latency(binaries, times):
+def latency(binaries, writer, times):
     """Seconds from an index's last change (its rename) to the start of its evaluation: `lag` in the ledger. The next
     checkpoint is written when the one before is done, so the evaluator is idle each time."""
-    writer = binaries.parent / "tests" / "peers" / "write_checkpoint"
-    if not writer.exists():
-        return []
     with tempfile.TemporaryDirectory() as directory:
         where = pathlib.Path(directory)
         (where / "ckpt").mkdir()
@@ -65,6 +61,7 @@ def latency(binaries, times):
 
 def run(options):
     binaries, times = pathlib.Path(options.build) / "bin", 15
+    writer = programs.helper(options.build, "tests/peers/write_checkpoint")
     print(f"\nstart-up, milliseconds, {times} times each\n{'':58}{'median':>10}{'least':>10}{'most':>10}{'wanted':>8}")
     row("/bin/true", None, [seconds_until(["/bin/true"]) for _ in range(times)])
     try:
@@ -84,8 +81,5 @@ def run(options):
         row("trainer, one rank, until lenet's first step is done", 300, [
             seconds_until([binaries / "trainer", *data, "--max-steps", "1000", "--log-every", "1"], "step: 1,")
             for _ in range(times)])
-    if measured := latency(binaries, 200):
-        row("rename of the index to the start of its evaluation", 50, measured)
-    else:
-        print("rename to evaluation: missing: build/tests/peers/write_checkpoint")
+    row("rename of the index to the start of its evaluation", 50, latency(binaries, writer, 200))
     return True
