@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -198,4 +199,22 @@ int file_is_written(int fd)
         return 0;
     }
     return errno == EAGAIN;
+}
+
+size_t file_open_limit(size_t most)
+{
+    struct rlimit limit;
+    rlim_t wanted;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 64; /* what everybody has */
+    wanted = limit.rlim_max < most ? limit.rlim_max : most; /* RLIM_INFINITY is above all numbers */
+    if (limit.rlim_cur < wanted) {
+        rlim_t before = limit.rlim_cur;
+
+        limit.rlim_cur = wanted;
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+            limit.rlim_cur = before;
+    }
+    return limit.rlim_cur < most ? (size_t)limit.rlim_cur : most;
 }

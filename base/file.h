@@ -39,4 +39,7 @@ const char *file_base_name(const char *path);
  * not tell: on NFS and SMB, and of files of others; there only a lock or growth shows it. */
 int file_is_written(int fd);
 
+/* How many files may be open at once, after that limit was raised as far as the system lets, but not beyond `most`. */
+size_t file_open_limit(size_t most);
+
 #endif

@@ -1,6 +1,7 @@
 /*
  * evaluator - scores every checkpoint of a running training, once each, and leaves a curve for TensorBoard.
  */
+#include "base/file.h"
 #include "base/options.h"
 #include "base/subcommand.h"
 #include "dataset/dataset.h"
@@ -19,7 +20,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -264,16 +264,9 @@ enum { PINNED_MAX = 100000 }; /* how many may wait pinned, which takes no descri
  * at least one data file. */
 static size_t queue_limit(void)
 {
-    struct rlimit limit;
-    rlim_t count;
+    size_t count = file_open_limit(4096) / 4;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return 64;
-    limit.rlim_cur = limit.rlim_max != RLIM_INFINITY && limit.rlim_max < 4096 ? limit.rlim_max : 4096;
-    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-        getrlimit(RLIMIT_NOFILE, &limit);
-    count = limit.rlim_cur / 4;
-    return count < 8 ? 8 : count > 1024 ? 1024 : (size_t)count;
+    return count < 8 ? 8 : count;
 }
 
 /* The one variable outside of a struct: a handler gets no context. A signalfd would need none, but it only sees signals

@@ -2,12 +2,12 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 /* Windows take 64 MiB together, but for long records; a file whose turn comes while too many are open costs the others
@@ -27,19 +27,12 @@ struct record_source {
     size_t count, open, open_most, window;
 };
 
-/* How many files may be open here: the limit is raised as far as it goes. */
+/* How many files may be open here. */
 static size_t files_allowed(void)
 {
-    struct rlimit limit;
-    size_t most = FILES_SPARE;
+    size_t most = file_open_limit(FILES_MOST);
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 2 * FILES_SPARE)
-            most = limit.rlim_cur < FILES_MOST ? (size_t)limit.rlim_cur - FILES_SPARE : FILES_MOST;
-    }
-    return most;
+    return most > 2 * FILES_SPARE ? most - FILES_SPARE : FILES_SPARE;
 }
 
 int record_source_open(struct record_source **out, const char *const *paths, size_t count, struct error *e)

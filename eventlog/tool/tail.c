@@ -1,5 +1,6 @@
 /* eventlog tail: the newest points, and with -f those that come. */
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/io.h"
 #include "base/number.h"
@@ -11,7 +12,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 enum { DAMAGE_LINES = 20 };
@@ -437,7 +437,6 @@ int command_tail(int argc, char **argv)
         .least = 1, .wanted = "which log?",
     };
     struct error e = { 0 };
-    struct rlimit limit;
     int count = 0, rc = options_parse(&options, argc, argv, &count, &e);
 
     log_init(&s.log, options.program, 2);
@@ -445,10 +444,7 @@ int command_tail(int argc, char **argv)
         return EXIT_DONE;
     if (rc != OK)
         return scan_fail(&s, &e);
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) { /* a descriptor a file */
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    file_open_limit(SIZE_MAX); /* a descriptor a file */
     t.paths = argv + 1;
     t.path_count = (size_t)count;
     rc = look(&t, 1, &e);

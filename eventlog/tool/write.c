@@ -15,7 +15,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { CHUNK = 64 * 1024, ERROR_LINES = 20 };
@@ -450,7 +449,6 @@ int command_write(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table,
     };
     struct error e = { 0 }, closing = { 0 };
-    struct rlimit limit;
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
     log_init(&w.scan.log, options.program, 2);
@@ -459,10 +457,7 @@ int command_write(int argc, char **argv)
     a.values = argv + 1;
     a.count = (size_t)count;
     if (rc == OK && (rc = check(&w, &a, options_given(&options, "step"), &e)) == OK) {
-        if (getrlimit(RLIMIT_NOFILE, &limit) == 0) { /* a descriptor a run */
-            limit.rlim_cur = limit.rlim_max;
-            setrlimit(RLIMIT_NOFILE, &limit);
-        }
+        file_open_limit(SIZE_MAX); /* a descriptor a run */
         rc = write_all(&w, &a, &e);
         if (rc == OK && w.json)
             print_json(&w);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -128,6 +129,25 @@ static void test_names(void **state)
 }
 
 /* Seen by the kernel's leases, for descriptors of this process as well. */
+static void test_open_limit(void **state)
+{
+    struct rlimit before, now;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    now = before;
+    now.rlim_cur = 100;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+    assert_int_equal(file_open_limit(150), 150);
+    assert_int_equal(file_open_limit(120), 120); /* nothing is taken away */
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+    assert_int_equal(now.rlim_cur, 150);
+    file_open_limit(SIZE_MAX);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+    assert_true(now.rlim_cur == now.rlim_max);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 static void test_is_written(void **state)
 {
     struct fixture *f = *state;
@@ -149,7 +169,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_replace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_is_written, setup, teardown),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_open_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
