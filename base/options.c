@@ -5,6 +5,7 @@
 #include "base/subcommand.h"
 #include "base/version.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <string.h>
 
@@ -58,6 +59,14 @@ static struct option *find(const struct options *o, const char *name, size_t n)
         if (o->table[i].name && strlen(o->table[i].name) == n && !memcmp(o->table[i].name, name, n))
             return &o->table[i];
     return NULL;
+}
+
+int option_list_matches(const struct option_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (!fnmatch(list->items[i], name, 0))
+            return 1;
+    return 0;
 }
 
 int options_given(const struct options *o, const char *name)

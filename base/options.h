@@ -27,6 +27,9 @@ struct option_list {
     size_t count;
 };
 
+/* 1 if the name matches one of the list's shell patterns (* passes over '/', too). */
+int option_list_matches(const struct option_list *list, const char *name);
+
 struct option {
     enum option_kind kind;
     char letter;          /* 'o' for -o, or 0 */

@@ -3,7 +3,6 @@
 #include "base/bytes.h"
 #include "base/log.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,11 +37,7 @@ int command_finish(const char *program, int status)
 
 int command_wanted(const struct option_list *globs, const char *name)
 {
-    int wanted = globs->count == 0;
-
-    for (size_t i = 0; i < globs->count && !wanted; i++)
-        wanted = fnmatch(globs->items[i], name, 0) == 0;
-    return wanted;
+    return !globs->count || option_list_matches(globs, name);
 }
 
 void command_name(struct buffer *out, const char *name, size_t length)

@@ -3,7 +3,6 @@
 #include "base/bytes.h"
 #include "eventlog/tool/gather.h"
 
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,22 +84,14 @@ const struct scalar_series *curves_series(const struct curves *w, size_t run, co
     return NULL;
 }
 
-static int matches(const struct option_list *globs, const char *text)
-{
-    for (size_t i = 0; i < globs->count; i++)
-        if (!fnmatch(globs->items[i], text, 0))
-            return 1;
-    return 0;
-}
-
 /* Whether less is better, from the words people put into tags. */
 int curves_lower_is_better(const struct curves *w, const char *tag)
 {
     static const char *const words[] = { "loss", "error", "err", "perplexity", "entropy", "rmse", "mse", "mae", "wer",
                                          "cer", "seconds", "latency", "staleness" };
 
-    if (matches(&w->lower, tag) || matches(&w->higher, tag))
-        return !matches(&w->higher, tag);
+    if (option_list_matches(&w->lower, tag) || option_list_matches(&w->higher, tag))
+        return !option_list_matches(&w->higher, tag);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         const char *at = strstr(tag, words[i]);
         size_t n = strlen(words[i]);

@@ -3,7 +3,6 @@
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/rewrite.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -13,15 +12,6 @@ struct dropping {
     int invert;
     struct tag_index tags; /* of all runs; value: 1 if it goes */
 };
-
-static int matches(const struct dropping *d, const char *tag)
-{
-    int hit = 0;
-
-    for (size_t i = 0; !hit && i < d->globs.count; i++)
-        hit = !fnmatch(d->globs.items[i], tag, 0);
-    return hit != d->invert;
-}
 
 static int choose(void *context, const struct event *event, const struct event_value *v, size_t place,
                   struct log_rewrite_choice *choice, struct error *e)
@@ -38,7 +28,7 @@ static int choose(void *context, const struct event *event, const struct event_v
         return error_set(e, ERR_NOMEM, "out of memory for %zu tags", known + 1);
     tag = &d->tags.entries[number];
     if (number == known) /* a new one */
-        tag->value = (size_t)matches(d, tag->text);
+        tag->value = option_list_matches(&d->globs, tag->text) != d->invert;
     choice->keep = !tag->value;
     return OK;
 }

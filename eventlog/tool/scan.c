@@ -1,6 +1,5 @@
 #include "eventlog/tool/scan.h"
 
-#include <fnmatch.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -35,22 +34,14 @@ void scan_close(struct scan *s)
     log_directory_release(&s->directory);
 }
 
-static int wanted(const struct option_list *globs, const char *name)
-{
-    for (size_t i = 0; i < globs->count; i++)
-        if (!fnmatch(globs->items[i], name, 0))
-            return 1;
-    return !globs->count;
-}
-
 int scan_run_wanted(const struct scan *s, const char *run)
 {
-    return wanted(&s->runs, run);
+    return !s->runs.count || option_list_matches(&s->runs, run);
 }
 
 int scan_tag_wanted(const struct scan *s, const char *tag)
 {
-    return wanted(&s->tags, tag);
+    return !s->tags.count || option_list_matches(&s->tags, tag);
 }
 
 int scan_fail(struct scan *s, const struct error *e)
