@@ -46,3 +46,25 @@ size_t export_columns_place(const struct export_columns *c, const struct scalar_
 {
     return c->tags.entries[tag_index_find(&c->tags, s->tag, s->tag_length)].value;
 }
+
+int export_columns_value(const struct export *x, const char *run, const struct scalar_series *s, size_t first,
+                         size_t next, double *value, unsigned *from, struct error *e)
+{
+    size_t at = x->duplicate == EXPORT_FIRST ? first : next - 1;
+    double sum = 0;
+
+    *value = s->points[at].value;
+    *from = scalar_series_from(s, at);
+    if (next - first == 1)
+        return OK;
+    if (x->duplicate == EXPORT_ERROR)
+        return error_set(e, ERR_ARG, "run %s, tag %s: step %lld has %zu points; --dup=last, first or mean chooses", run,
+                         s->tag, (long long)s->points[first].step, next - first);
+    if (x->duplicate == EXPORT_MEAN) {
+        for (size_t i = first; i < next; i++)
+            sum += s->points[i].value;
+        *value = sum / (double)(next - first);
+        *from = 0;
+    }
+    return OK;
+}

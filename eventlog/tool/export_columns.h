@@ -15,6 +15,11 @@ int export_columns_find(struct export_columns *c, const struct export *x, const 
                         struct error *e);
 void export_columns_release(struct export_columns *c);
 
+/* The value that stands for the points [first, next) of one step, as --dup says, and where it came from: SCALAR_FROM_*,
+ * 0 for a mean. ERR_ARG: there are several, and none is to be chosen. */
+int export_columns_value(const struct export *x, const char *run, const struct scalar_series *s, size_t first,
+                         size_t next, double *value, unsigned *from, struct error *e);
+
 /* The place of the column that a series with points belongs to. */
 size_t export_columns_place(const struct export_columns *c, const struct scalar_series *s);
 

@@ -150,23 +150,6 @@ static void compute(struct table *t, size_t n, struct result *r)
     r->present |= 1u << VAR | 1u << STD;
 }
 
-/* The value of a run at a step, of the points [first, next). */
-static int one_value(const struct export *x, const char *run, const struct scalar_series *s, size_t first, size_t next,
-                     double *value, struct error *e)
-{
-    double sum = 0;
-
-    if (next - first > 1 && x->duplicate == EXPORT_ERROR)
-        return error_set(e, ERR_ARG, "run %s, tag %s: step %lld has %zu points; --dup=last, first or mean chooses", run,
-                         s->tag, (long long)s->points[first].step, next - first);
-    for (size_t i = first; i < next; i++)
-        sum += s->points[i].value;
-    *value = x->duplicate == EXPORT_FIRST                        ? s->points[first].value
-             : x->duplicate == EXPORT_MEAN && next - first > 1 ? sum / (double)(next - first)
-                                                                 : s->points[next - 1].value;
-    return OK;
-}
-
 static struct result *add_result(struct column *c, int64_t step)
 {
     if (c->count == c->capacity) {
@@ -206,13 +189,14 @@ static int reduce_column(struct export *x, struct table *t, struct column *c, co
         for (size_t i = 0; i < count; i++) {
             const struct scalar_series *s = c->series[i];
             size_t first = t->next[i], next = first;
+            unsigned from;
 
             for (; s && next < s->count && s->points[next].step == step; next++)
                 wall_time = s->points[next].wall_time > wall_time ? s->points[next].wall_time : wall_time;
             t->next[i] = next;
             if (next == first)
                 continue;
-            if (one_value(x, runs[i].name, s, first, next, &t->values[n], e) != OK)
+            if (export_columns_value(x, runs[i].name, s, first, next, &t->values[n], &from, e) != OK)
                 return ERR_ARG;
             x->points += next - first;
             have++;

@@ -44,24 +44,6 @@ static void header(struct export *x, const struct export_columns *columns)
     buffer_release(&line);
 }
 
-/* The points of one cell, [first, next): which value stands for them. */
-static int cell(struct export *x, const struct scalar_series *s, size_t first, size_t next, const char *run,
-                char *out, struct error *e)
-{
-    double sum = 0;
-
-    if (next - first == 1 || x->duplicate == EXPORT_LAST)
-        return export_number(x, s->points[next - 1].value, scalar_series_from(s, next - 1), out);
-    if (x->duplicate == EXPORT_FIRST)
-        return export_number(x, s->points[first].value, scalar_series_from(s, first), out);
-    if (x->duplicate == EXPORT_ERROR)
-        return error_set(e, ERR_ARG, "run %s, tag %s: step %lld has %zu points; --dup=last, first or mean chooses",
-                         run, s->tag, (long long)s->points[first].step, next - first);
-    for (size_t i = first; i < next; i++)
-        sum += s->points[i].value;
-    return number_text(sum / (double)(next - first), out);
-}
-
 static int row(struct export *x, const char *run, int64_t step, struct cursor *cursors, size_t columns,
                struct buffer *line, struct error *e)
 {
@@ -79,7 +61,8 @@ static int row(struct export *x, const char *run, int64_t step, struct cursor *c
     for (size_t i = 0; i < columns; i++) {
         const struct scalar_series *s = cursors[i].series;
         size_t first = cursors[i].next, next = first;
-        int n;
+        double value;
+        unsigned from;
 
         for (; s && next < s->count && s->points[next].step == step; next++)
             if (!(wall_time >= s->points[next].wall_time))
@@ -89,9 +72,9 @@ static int row(struct export *x, const char *run, int64_t step, struct cursor *c
         if (next == first)
             continue;
         x->points += next - first;
-        if ((n = cell(x, s, first, next, run, text, e)) < 0)
-            return n;
-        buffer_append(line, text, (size_t)n);
+        if (export_columns_value(x, run, s, first, next, &value, &from, e) != OK)
+            return ERR_ARG;
+        buffer_append(line, text, (size_t)export_number(x, value, from, text));
     }
     buffer_append_text(line, x->crlf ? "\r\n" : "\n");
     if (!buffer_ok(line))
