@@ -142,17 +142,10 @@ struct arguments {
     int json, force, log_y;
 };
 
-static int is_picture(const char *path)
-{
-    size_t n = path ? strlen(path) : 0;
-
-    return n > 4 && !strcmp(path + n - 4, ".svg");
-}
-
 static int compare(struct curves *w, const struct arguments *a, struct error *e)
 {
     struct picture style = { .axis = picture_axis_of(a->x), .smoothing = a->smoothing, .log_y = a->log_y };
-    int picture = is_picture(a->output), by_step = !picture || style.axis == PICTURE_STEP;
+    int picture = output_named(a->output, ".svg"), by_step = !picture || style.axis == PICTURE_STEP;
     int rc = curves_read(w, scalar_view_of(a->view), by_step, e);
     struct output *out;
 

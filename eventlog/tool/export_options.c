@@ -1,6 +1,7 @@
 #include "eventlog/tool/export_options.h"
 
 #include "base/options.h"
+#include "eventlog/tool/output.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -50,18 +51,11 @@ static int in_list(const char *list, const char *word)
     return 0;
 }
 
-static int ends_in(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-
-    return n > m && !strcmp(text + n - m, end);
-}
-
 static int check_prom(const struct export_options *a, struct error *e)
 {
     const char *p = a->prom_prefix;
 
-    if (!a->output || !ends_in(a->output, ".prom"))
+    if (!output_named(a->output, ".prom"))
         return error_set(e, ERR_ARG, "--format=prom: -o FILE.prom is needed: Prometheus' textfile collector reads "
                          "whenever it likes, and only files of that name");
     for (; *p; p++)
@@ -84,7 +78,7 @@ static int check(const struct options *o, const struct export_options *a, struct
         return error_set(e, ERR_ARG, "--order=file: --format=%s has one row a step, so it is always sorted", a->format);
     if (!strcmp(a->order, "file") && in_list("prom sqlite media", a->format))
         return error_set(e, ERR_ARG, "--order is not for --format=%s", a->format);
-    if (!strcmp(a->format, "sqlite") && (!a->output || ends_in(a->output, ".gz")))
+    if (!strcmp(a->format, "sqlite") && (!a->output || output_named(a->output, ".gz")))
         return error_set(e, ERR_ARG, "--format=sqlite: -o FILE is needed, a database cannot be a stream");
     if (a->events && !a->output)
         return error_set(e, ERR_ARG, "--events: -o DIR/ is needed; the runs are DIR-mean/, DIR-std/ and so on");

@@ -16,18 +16,13 @@ static void prefix(struct export *x, const char *run, const struct scalar_series
     buffer_append_text(out, x->step_string ? ",\"step\":\"" : ",\"step\":");
 }
 
-static char *put_text(char *at, const char *text)
-{
-    return stpcpy(at, text);
-}
-
 char *export_json_number(const struct export *x, char *at, double v, unsigned from)
 {
     if (isfinite(v))
         return at + export_number(x, v, from, at);
     if (x->nonfinite == EXPORT_NULL)
-        return put_text(at, "null");
-    return put_text(at, isnan(v) ? "\"NaN\"" : v > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+        return stpcpy(at, "null");
+    return stpcpy(at, isnan(v) ? "\"NaN\"" : v > 0 ? "\"Infinity\"" : "\"-Infinity\"");
 }
 
 static void object(struct export *x, const struct buffer *start, const struct scalar_point *p, unsigned from)
@@ -37,9 +32,9 @@ static void object(struct export *x, const struct buffer *start, const struct sc
     output_bytes(x->out, start->data, start->length);
     at = room = output_room(x->out, 256);
     at += export_integer(p->step, at);
-    at = put_text(at, x->step_string ? "\",\"wall_time\":" : ",\"wall_time\":");
+    at = stpcpy(at, x->step_string ? "\",\"wall_time\":" : ",\"wall_time\":");
     at = export_json_number(x, at, p->wall_time, 0);
-    at = put_text(at, ",\"value\":");
+    at = stpcpy(at, ",\"value\":");
     at = export_json_number(x, at, p->value, from);
     *at++ = '}';
     output_filled(x->out, (size_t)(at - room));

@@ -1,7 +1,7 @@
 #include "eventlog/tool/output.h"
 
-#include "base/file.h"
 #include "base/io.h"
+#include "eventlog/log_replace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +85,6 @@ void output_text(struct output *o, const char *text)
 
 static int open_file(struct output *o, const char *path, int force, struct error *e)
 {
-    const char *base = file_base_name(path);
     char temporary[PATH_MAX];
     struct stat st;
 
@@ -98,11 +97,10 @@ static int open_file(struct output *o, const char *path, int force, struct error
     }
     if (!force && output_exists(path))
         return error_set(e, ERR_ARG, "%s: exists already; -f writes over it", path);
-    /* The name must not hold "tfevents", or TensorBoard would open it; so it takes nothing from the file's. */
-    if (snprintf(temporary, sizeof temporary, "%.*s.eventlog.%ld.tmp", (int)(base - path), path, (long)getpid()) >=
-            (int)sizeof temporary ||
-        !(o->temporary = strdup(temporary)))
-        return error_set(e, ERR_ARG, "%s: path too long", path);
+    if (log_replace_temporary_name(temporary, sizeof temporary, path, e) != OK)
+        return ERR_ARG;
+    if (!(o->temporary = strdup(temporary)))
+        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
     unlink(temporary); /* of a killed process with our number */
     if ((o->fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0) {
         free(o->temporary);
@@ -129,10 +127,16 @@ int output_exists(const char *path)
     return lstat(path, &st) == 0;
 }
 
+int output_named(const char *path, const char *ending)
+{
+    size_t n = path ? strlen(path) : 0, m = strlen(ending);
+
+    return n > m && !strcmp(path + n - m, ending);
+}
+
 int output_open(struct output **out, const char *path, int force, struct error *e)
 {
     struct output *o = calloc(1, sizeof *o);
-    size_t n = path ? strlen(path) : 0;
     int rc = OK;
 
     *out = NULL;
@@ -141,7 +145,7 @@ int output_open(struct output **out, const char *path, int force, struct error *
     o->fd = 1;
     if (path && strcmp(path, "-") != 0)
         rc = open_file(o, path, force, e);
-    if (rc == OK && n > 3 && !strcmp(path + n - 3, ".gz")) {
+    if (rc == OK && output_named(path, ".gz")) {
         /* Window bits 31: a gzip header without a name and with time 0, so equal input gives equal bytes. */
         o->gzip = calloc(1, sizeof *o->gzip);
         if (!o->gzip || deflateInit2(o->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY) != Z_OK) {

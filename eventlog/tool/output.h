@@ -21,6 +21,9 @@ void output_text(struct output *o, const char *text);
 char *output_room(struct output *o, size_t n);
 void output_filled(struct output *o, size_t n);
 
+/* 1 if path, which may be NULL, ends in `ending` and more stands before it. */
+int output_named(const char *path, const char *ending);
+
 /* 1 if anything has that name, a dangling link too. */
 int output_exists(const char *path);
 

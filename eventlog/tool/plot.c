@@ -23,13 +23,6 @@ struct plot {
     int json, force, log_y, ascii;
 };
 
-static int ends_in(const char *path, const char *ending)
-{
-    size_t n = path ? strlen(path) : 0, m = strlen(ending);
-
-    return n > m && !strcmp(path + n - m, ending);
-}
-
 /* The terminal's width, COLUMNS, or 80. */
 static int columns_of(const struct plot *p)
 {
@@ -136,7 +129,7 @@ static int plot(struct plot *p, struct error *e)
     }
     if (rc != OK || (rc = output_open(&out, p->output, p->force, e)) != OK)
         return rc;
-    rc = ends_in(p->output, ".svg") && !p->json ? curves_print_svg(&p->curves, &style, out, e)
+    rc = output_named(p->output, ".svg") && !p->json ? curves_print_svg(&p->curves, &style, out, e)
                                                 : print_text(p, &style, out, e);
     if (rc != OK) {
         output_close(out, 0, NULL);

@@ -193,11 +193,9 @@ static int holds_event_files(const char *path)
 /* 1 if the path leads to one of the files that are read. */
 static int is_input(const struct rewrite *w, const char *path)
 {
-    struct stat a, b;
-
-    for (size_t i = 0; stat(path, &a) == 0 && i < w->scan.directory.count; i++)
+    for (size_t i = 0; i < w->scan.directory.count; i++)
         for (size_t k = 0; k < w->scan.directory.runs[i].file_count; k++)
-            if (stat(w->scan.directory.runs[i].files[k], &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+            if (same_file(path, w->scan.directory.runs[i].files[k]))
                 return 1;
     return 0;
 }

@@ -1,4 +1,5 @@
 /* eventlog write: points, texts and pictures from the shell, from CSV or from JSON lines into a log. */
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -143,13 +144,9 @@ static int write_double(struct eventlog_writer *writer, const struct point_input
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     size_t tensor = event_writer_tensor(&member, EVENTLOG_DTYPE_DOUBLE, NULL, 0);
-    double v = p->value;
     uint8_t bytes[8];
-    uint64_t bits;
 
-    memcpy(&bits, &v, sizeof bits);
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(bits >> 8 * i);
+    put_le64(bytes, double_bits(p->value));
     wire_bytes(&member, TENSOR_FIELD_CONTENT, bytes, sizeof bytes);
     wire_end(&member, tensor);
     return event_writer_finish(writer, OK, &value, &member, &e, error);
