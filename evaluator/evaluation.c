@@ -1,5 +1,7 @@
 #include "evaluator/evaluation.h"
 
+#include "base/json.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -99,6 +101,18 @@ void evaluation_metrics_text(const struct evaluation_metrics *m, char *text, siz
             used += (size_t)snprintf(text + used, size - used, "%s%s%s: %.6g", used ? ", " : "", best ? "best " : "",
                                      name + (best ? strlen(EVALUATION_BEST) : 0), m->items[i].value);
     }
+}
+
+void evaluation_metrics_json(const struct evaluation_metrics *m, struct buffer *out)
+{
+    buffer_append_text(out, "{");
+    for (size_t i = 0; i < m->count; i++) {
+        buffer_append_text(out, i ? "," : "");
+        json_text(out, m->items[i].name);
+        buffer_append_text(out, ":");
+        json_double(out, m->items[i].value);
+    }
+    buffer_append_text(out, "}");
 }
 
 void evaluation_release(struct evaluation *v)

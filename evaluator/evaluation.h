@@ -5,6 +5,7 @@
 #ifndef EVALUATOR_EVALUATION_H
 #define EVALUATOR_EVALUATION_H
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 #include <stddef.h>
@@ -40,6 +41,8 @@ double evaluation_metrics_value(const struct evaluation_metrics *m, const char *
 /* "loss: 1.012, precision: 0.657, best precision: 0.661", which is what people parse, then other metrics in their
  * order; cut where size ends. */
 void evaluation_metrics_text(const struct evaluation_metrics *m, char *text, size_t size);
+/* Appends an object, {"precision":0.657,"loss":1.012}, in their order. */
+void evaluation_metrics_json(const struct evaluation_metrics *m, struct buffer *out);
 void evaluation_metrics_release(struct evaluation_metrics *m); /* m is empty again */
 
 struct evaluation_detail; /* what only the runner and what writes it know of: counts per class, curves */

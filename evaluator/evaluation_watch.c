@@ -70,14 +70,10 @@ static void say_of(const struct evaluation_watch *w, const struct ledger_record 
     if (w->log->json) {
         buffer_format(&fields, "\"step\":%" PRId64 ",\"checkpoint\":", r->step);
         json_text(&fields, r->checkpoint);
-        for (size_t i = 0; r->status == LEDGER_DONE && i < r->metrics.count; i++) {
-            buffer_append_text(&fields, i ? "," : ",\"metrics\":{");
-            json_text(&fields, r->metrics.items[i].name);
-            buffer_append_text(&fields, ":");
-            json_double(&fields, r->metrics.items[i].value);
+        if (r->status == LEDGER_DONE && r->metrics.count) {
+            buffer_append_text(&fields, ",\"metrics\":");
+            evaluation_metrics_json(&r->metrics, &fields);
         }
-        if (r->status == LEDGER_DONE && r->metrics.count)
-            buffer_append_text(&fields, "}");
     }
     va_start(args, format);
     say(w, level, buffer_text(&fields), format, args);

@@ -33,18 +33,6 @@ static void number(struct buffer *out, const char *name, double x)
     json_double(out, x);
 }
 
-static void format_metrics(struct buffer *out, const struct evaluation_metrics *m)
-{
-    buffer_append_text(out, ",\"metrics\":{");
-    for (size_t i = 0; i < m->count; i++) {
-        buffer_append_text(out, i ? "," : "");
-        json_text(out, m->items[i].name);
-        buffer_append_text(out, ":");
-        json_double(out, m->items[i].value);
-    }
-    buffer_append_text(out, "}");
-}
-
 void ledger_format(const struct ledger_record *r, struct buffer *out)
 {
     buffer_format(out, "{\"step\":%lld,\"checkpoint\":", (long long)r->step);
@@ -54,8 +42,10 @@ void ledger_format(const struct ledger_record *r, struct buffer *out)
     if (r->has_digest && r->digest_after)
         buffer_format(out, ",\"digest_after\":\"%016llx\"", (unsigned long long)r->digest_after);
     buffer_format(out, ",\"status\":\"%s\"", status_names[r->status]);
-    if (r->has_metrics)
-        format_metrics(out, &r->metrics);
+    if (r->has_metrics) {
+        buffer_append_text(out, ",\"metrics\":");
+        evaluation_metrics_json(&r->metrics, out);
+    }
     if (r->has_metrics && r->correct >= 0)
         buffer_format(out, ",\"correct\":%lld", (long long)r->correct);
     if (r->has_metrics && r->examples >= 0)
