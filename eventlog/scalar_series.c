@@ -1,7 +1,6 @@
 #include "eventlog/scalar_series.h"
 
 #include "base/bytes.h"
-#include "base/crc32c.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,17 +24,15 @@ void scalar_run_init(struct scalar_run *r, enum scalar_view view, int keep_order
 void scalar_run_release(struct scalar_run *r)
 {
     for (size_t i = 0; i < r->count; i++) {
-        free(r->series[i].tag);
         free(r->series[i].plugin);
         free(r->series[i].metadata);
         free(r->series[i].points);
         free(r->series[i].marks);
     }
     free(r->series);
-    free(r->slots);
+    tag_index_release(&r->tags);
     r->series = NULL;
-    r->slots = NULL;
-    r->count = r->capacity = r->guess = r->slot_count = 0;
+    r->count = r->capacity = r->guess = 0;
     r->left_out = r->rounded = r->numbered = 0;
     r->file_ended = 0;
 }
@@ -62,28 +59,9 @@ static int has_tag(const struct scalar_series *s, const struct event_value *v)
     return s->tag_length == v->tag_length && !memcmp(s->tag, v->tag, v->tag_length);
 }
 
-static int grow_slots(struct scalar_run *r)
-{
-    size_t count = r->slot_count ? r->slot_count * 2 : 64, *slots = calloc(count, sizeof *slots);
-
-    if (!slots)
-        return 0;
-    free(r->slots);
-    r->slots = slots;
-    r->slot_count = count;
-    for (size_t i = 0; i < r->count; i++) {
-        size_t *slot = &slots[r->series[i].hash & (count - 1)];
-
-        r->series[i].later = *slot;
-        *slot = i + 1;
-    }
-    return 1;
-}
-
-static struct scalar_series *add_series(struct scalar_run *r, const struct event_value *v, uint32_t hash)
+static struct scalar_series *add_series(struct scalar_run *r, const struct event_value *v)
 {
     struct scalar_series *s;
-    size_t *slot;
 
     if (r->count == r->capacity) {
         size_t capacity = r->capacity ? r->capacity * 2 : 16;
@@ -93,15 +71,8 @@ static struct scalar_series *add_series(struct scalar_run *r, const struct event
         r->series = s;
         r->capacity = capacity;
     }
-    if (r->count >= r->slot_count && !grow_slots(r))
-        return NULL;
     s = &r->series[r->count];
     memset(s, 0, sizeof *s);
-    if (!(s->tag = malloc(v->tag_length + 1)))
-        return NULL;
-    memcpy(s->tag, v->tag, v->tag_length);
-    s->tag[v->tag_length] = '\0';
-    s->tag_length = v->tag_length;
     /* A legacy value implies its plugin, whatever its metadata says. */
     s->plugin = v->kind == EVENT_VALUE_SIMPLE                                       ? strdup("scalars")
                 : v->kind == EVENT_VALUE_IMAGE                                      ? strdup("images")
@@ -112,26 +83,24 @@ static struct scalar_series *add_series(struct scalar_run *r, const struct event
         memcpy(s->metadata, v->metadata, v->metadata_length);
         s->metadata_length = v->metadata_length;
     }
-    if (!s->plugin || (v->metadata && !s->metadata)) {
-        free(s->tag);
+    if (!s->plugin || (v->metadata && !s->metadata) ||
+        tag_index_add(&r->tags, v->tag, v->tag_length) == TAG_INDEX_NONE) {
         free(s->plugin);
+        free(s->metadata);
         return NULL;
     }
-    s->number = r->count;
+    s->tag = r->tags.entries[r->count].text;
+    s->tag_length = v->tag_length;
+    s->number = r->count++;
     s->first_kind = v->kind;
     s->first_dtype = v->dtype;
-    s->hash = hash;
-    slot = &r->slots[hash & (r->slot_count - 1)];
-    s->later = *slot;
-    *slot = ++r->count;
     return s;
 }
 
 /* Programs log the same tags over and over in the same order, so the one after the last is the first guess. */
 static struct scalar_series *find_series(struct scalar_run *r, const struct event_value *v)
 {
-    uint32_t hash;
-    size_t i;
+    size_t number;
 
     if (r->count) {
         if (++r->guess >= r->count)
@@ -139,14 +108,9 @@ static struct scalar_series *find_series(struct scalar_run *r, const struct even
         if (has_tag(&r->series[r->guess], v))
             return &r->series[r->guess];
     }
-    hash = crc32c(v->tag, v->tag_length);
-    for (i = r->slot_count ? r->slots[hash & (r->slot_count - 1)] : 0; i; i = r->series[i - 1].later)
-        if (has_tag(&r->series[i - 1], v)) {
-            r->guess = i - 1;
-            return &r->series[i - 1];
-        }
-    r->guess = r->count;
-    return add_series(r, v, hash);
+    number = tag_index_find(&r->tags, v->tag, v->tag_length);
+    r->guess = number == TAG_INDEX_NONE ? r->count : number;
+    return number == TAG_INDEX_NONE ? add_series(r, v) : &r->series[number];
 }
 
 /* ---- points ---------------------------------------------------------------------------------------------------- */
@@ -316,9 +280,6 @@ void scalar_run_sort(struct scalar_run *r)
 {
     if (r->count)
         qsort(r->series, r->count, sizeof *r->series, by_tag);
-    free(r->slots); /* they point at places */
-    r->slots = NULL;
-    r->slot_count = 0;
 }
 
 /* Stable merge sort by step. Runs that are in order already, as restarts leave them, are found first: k runs cost

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "eventlog/event_decode.h"
+#include "eventlog/tag_index.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,7 +36,7 @@ enum { /* where a point came from */
 };
 
 struct scalar_series {
-    char *tag;     /* tag_length bytes, then a NUL; may hold NULs and bytes that are not UTF-8 */
+    const char *tag; /* the run's: tag_length bytes, then a NUL; may hold NULs and bytes that are not UTF-8 */
     size_t tag_length;
     char *plugin;  /* of the first value of the tag in the run; "" if none was given */
     enum event_kind first_kind;
@@ -51,8 +52,6 @@ struct scalar_series {
     uint64_t seen;         /* points read, before the view took any away */
     uint64_t skipped;      /* values that are no points */
     int64_t skipped_first, skipped_last, skipped_min, skipped_max; /* their steps */
-    size_t later;          /* in the hash table: the next of the same slot, + 1 */
-    uint32_t hash;
 };
 
 struct scalar_run {
@@ -71,7 +70,7 @@ struct scalar_run {
     enum scalar_view view;
     int keep_order, store, file_ended;
     size_t capacity, guess;
-    size_t *slots, slot_count;
+    struct tag_index tags; /* their numbers are places in series until scalar_run_sort() */
 };
 
 /* The view called "all", "tensorboard" or "session"; anything else is SCALAR_VIEW_ALL. */
