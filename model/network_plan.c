@@ -321,6 +321,16 @@ static int place_values(struct network_plan *p, int max_batch, struct error *e)
     return OK;
 }
 
+/* What a layer of all images reads and writes. */
+static void want_whole(struct network_plan *p, const struct layer *l)
+{
+    const int values[] = { l->in, l->other, l->out };
+
+    for (int i = 0; i < 3; i++)
+        if (values[i] > VALUE_IMAGES)
+            p->values[p->values[values[i]].data].wanted_whole = 1;
+}
+
 int network_plan_finish(struct network_plan *p, int max_batch, struct error *e)
 {
     int rc;
@@ -330,12 +340,9 @@ int network_plan_finish(struct network_plan *p, int max_batch, struct error *e)
         return rc;
     for (int i = 0; i < p->layer_count; i++) {
         struct layer *l = &p->layers[i];
-        if (l->whole && l->in != VALUE_IMAGES)
-            p->values[p->values[l->in].data].wanted_whole = 1;
-        if (l->whole && l->other > VALUE_IMAGES)
-            p->values[p->values[l->other].data].wanted_whole = 1;
-        if (l->whole && l->out >= 0)
-            p->values[p->values[l->out].data].wanted_whole = 1;
+
+        if (l->whole)
+            want_whole(p, l);
         if (l->kind->make && (rc = l->kind->make(l, p->segments[l->segment].slice, max_batch, e)) < 0)
             return rc;
     }
