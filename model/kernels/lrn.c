@@ -56,7 +56,7 @@ VECTOR_BODY void window_sums(size_t channels, int radius, const real *row, real 
     VECTOR_EACH(c, channels, width, window_tile(width, radius, row + c, out + c));
 }
 
-/* power_c = N_c^-beta; the tutorial's 3/4 is two square roots, ten times as fast as a power. */
+/* power_c = N_c^-beta; the tutorial's 3/4 is two square roots, which cost less than a power. */
 VECTOR_BODY void powers(const struct lrn_shape *s, const real *n, real *power)
 {
     if (s->beta == (real)0.75)

@@ -442,11 +442,9 @@ def test_damaged_sources_are_not_converted(tmp_path):
     file = tmp_path / "x.safetensors"
     checkpoint("convert", prefix, file)
     content = file.read_bytes()
-    for at in range(len(content)):
+    for at in range(42):
         file.write_bytes(content[:at])
         assert f"{file}: " in checkpoint("verify", file, status=1)
-        if at > 40:
-            break
     file.write_bytes(content.replace(b'"U8"', b'"X8"'))
     assert "unknown dtype X8" in checkpoint("verify", file, status=1)
     strings = content.index(b"abcd")
