@@ -1,4 +1,4 @@
-"""An unmodified TensorBoard on a log directory, asked for data as its own pages ask. All tests start theirs here."""
+"""An unmodified TensorBoard on a log directory, asked for data as its own pages ask; and its loader in this process."""
 import json
 import re
 import subprocess
@@ -12,6 +12,19 @@ import pytest
 from waiting import wait_for
 
 ALL_POINTS = "--samples_per_plugin=scalars=1000000"  # where the default keeps a sample of a long curve
+
+
+def python_loader_points(run):
+    """{tag: [(step, wall time, value)]} of a directory or a file, all points, by the loader of --load_fast=false."""
+    event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    tensor_util = pytest.importorskip("tensorboard.util.tensor_util")
+    loaded = event_accumulator.EventAccumulator(str(run), size_guidance={"tensors": 0, "scalars": 0}).Reload()
+    curves = {tag: [(e.step, e.wall_time, e.value) for e in loaded.Scalars(tag)] for tag in loaded.Tags()["scalars"]}
+    for tag in loaded.Tags()["tensors"]:
+        if loaded.SummaryMetadata(tag).plugin_data.plugin_name == "scalars":
+            curves[tag] = [(e.step, e.wall_time, float(tensor_util.make_ndarray(e.tensor_proto).item()))
+                           for e in loaded.Tensors(tag)]
+    return curves
 
 
 class TensorBoard:

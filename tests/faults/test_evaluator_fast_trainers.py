@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from tensorboard_server import ALL_POINTS, TensorBoard
+from tensorboard_server import ALL_POINTS, TensorBoard, python_loader_points
 from test_evaluator import Evaluator, ledger, steps, write
 from test_evaluator_exec import Exec, script
 
@@ -122,17 +122,9 @@ def seen_by_the_default_loader(logs):
 
 
 def seen_by_the_python_loader(logs):
-    event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    runs = {}
-    for run in (path for path in logs.iterdir() if path.is_dir()):
-        accumulator = event_accumulator.EventAccumulator(str(run), size_guidance={"scalars": 0, "tensors": 0})
-        accumulator.Reload()
-        tensor_util = pytest.importorskip("tensorboard.util.tensor_util")
-        runs[run.name] = {tag: [(e.step, float(tensor_util.make_ndarray(e.tensor_proto))) for e in accumulator.Tensors(tag)]
-                          for tag in accumulator.Tags()["tensors"]}
-        for tag in accumulator.Tags()["scalars"]:
-            runs[run.name][tag] = [(e.step, e.value) for e in accumulator.Scalars(tag)]
-    return runs
+    return {run.name: {tag: [(step, value) for step, _, value in points]
+                       for tag, points in python_loader_points(run).items()}
+            for run in logs.iterdir() if run.is_dir()}
 
 
 def test_both_loaders_show_every_point(tmp_path):

@@ -7,6 +7,7 @@ import tempfile
 import pytest
 
 import ranks
+from tensorboard_server import python_loader_points
 
 CASES = ranks.BUILD / "tests/mpi/eventlog_mpi_cases"
 ARGUMENT, IO = -4, -1
@@ -29,21 +30,13 @@ def cases(count, name, directory, status=0):
     return found
 
 
-def series(log):
-    """{tag: [(step, wall time, value)]} as TensorBoard's own code reads it."""
-    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    a = accumulator.EventAccumulator(str(log), size_guidance=accumulator.STORE_EVERYTHING_SIZE_GUIDANCE)
-    a.Reload()
-    return {tag: [(p.step, p.wall_time, p.value) for p in a.Scalars(tag)] for tag in a.Tags()["scalars"]}
-
-
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_reduced(count, tmp_path):
     found = cases(count, "reduce", tmp_path)
     assert set(found) == {(what, 0) for what in ("open", "many", "flush", "close")}
     assert all(line == [(0, "")] * count for line in found.values())
     assert len(list(tmp_path.iterdir())) == 1
-    got = series(tmp_path)
+    got = python_loader_points(tmp_path)
     per_rank = [[(rank + 1) * (step + 1) for rank in range(count)] for step in range(10)]
     for tag, want in (("mean", [sum(v) / count for v in per_rank]), ("sum", [sum(v) for v in per_rank]),
                       ("min", [min(v) for v in per_rank]), ("max", [-min(v) for v in per_rank])):
@@ -59,8 +52,8 @@ def test_a_run_per_rank(tmp_path):
     assert all(code == 0 for line in found.values() for code, _ in line)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["rank-0", "rank-1", "rank-2"]
     for rank in range(3):
-        assert [(p[0], p[2]) for p in series(tmp_path / f"rank-{rank}")["loss"]] == [(s, rank * 10 + s)
-                                                                                   for s in range(rank + 1)]
+        points = python_loader_points(tmp_path / f"rank-{rank}")["loss"]
+        assert [(p[0], p[2]) for p in points] == [(s, rank * 10 + s) for s in range(rank + 1)]
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -87,7 +80,7 @@ def test_ranks_that_differ(count, tmp_path):
         assert line[0][0] == ARGUMENT and sentence in line[0][1], line
     for what in (("fine", 0), ("fine", 1), ("open", 0), ("close", 0)):
         assert found[what] == [(0, "")] * count
-    assert [(p[0], p[2]) for p in series(tmp_path)["loss"]] == [(1, count), (11, count)]
+    assert [(p[0], p[2]) for p in python_loader_points(tmp_path)["loss"]] == [(1, count), (11, count)]
 
 
 def test_open_fails_on_all_ranks(tmp_path):
@@ -111,7 +104,7 @@ def test_a_rank_that_does_not_come(tmp_path):
                for rank, (_, sentence) in enumerate(found["missed", 0]))
     assert all(code == IO and "only closing is left" in sentence for code, sentence in found["after", 0])
     assert found["close", 0] == [(0, ""), (0, "")]
-    assert [(p[0], p[2]) for p in series(tmp_path)["loss"]] == [(0, 3)]
+    assert [(p[0], p[2]) for p in python_loader_points(tmp_path)["loss"]] == [(0, 3)]
 
 
 def test_before_and_after_mpi(tmp_path):
@@ -119,4 +112,4 @@ def test_before_and_after_mpi(tmp_path):
     assert found["open", 0][0][0] == ARGUMENT and "MPI is not running" in found["open", 0][0][1]
     found = cases(1, "late", tmp_path / "late")
     assert found["close", 0] == [(0, "")]
-    assert len(series(tmp_path / "late")["loss"]) == 1
+    assert len(python_loader_points(tmp_path / "late")["loss"]) == 1

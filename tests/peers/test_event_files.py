@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tensorboard_server import ALL_POINTS, TensorBoard
+from tensorboard_server import ALL_POINTS, TensorBoard, python_loader_points
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
@@ -40,19 +40,6 @@ def same(a, b):
 
 def event_files(directory):
     return sorted(str(p) for p in pathlib.Path(directory).rglob("*tfevents*"))
-
-
-def accumulated(directory):
-    """All points of one run directory as TensorBoard's Python loader sees them."""
-    ea = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    tensor_util = pytest.importorskip("tensorboard.util.tensor_util")
-    loaded = ea.EventAccumulator(str(directory), size_guidance={"tensors": 0, "scalars": 0}).Reload()
-    series = {tag: [(e.step, e.wall_time, e.value) for e in loaded.Scalars(tag)] for tag in loaded.Tags()["scalars"]}
-    for tag in loaded.Tags()["tensors"]:
-        if loaded.SummaryMetadata(tag).plugin_data.plugin_name == "scalars":
-            series[tag] = [(e.step, e.wall_time, float(tensor_util.make_ndarray(e.tensor_proto).item()))
-                           for e in loaded.Tensors(tag)]
-    return series
 
 
 def written_by_us(tmp_path):
@@ -103,7 +90,7 @@ def test_tensorboard_loader_reads_ours(tmp_path):
         for value in event.summary.value:
             got.setdefault(value.tag, []).append((event.step, event.wall_time, value.simple_value))
     check_values(got, want)
-    check_values(accumulated(log), want)
+    check_values(python_loader_points(log), want)
 
 
 def test_fast_loader_reads_ours(tmp_path):
@@ -131,7 +118,7 @@ def test_tensorflow_2_writes(tmp_path):
         tf.summary.text("note", "hello", step=2)
     writer.close()
     got = {tag: p for (_, tag), p in points(tmp_path).items()}
-    want = accumulated(tmp_path)
+    want = python_loader_points(tmp_path)
     assert got.keys() == want.keys() == {"loss", "größe"}
     assert all(same(got[tag], want[tag]) for tag in want)
     series = {s["tag"]: s for s in json.loads(subprocess.run(
@@ -151,7 +138,7 @@ def test_pytorch_writes(tmp_path, how):
             writer.add_scalar("odd", [math.nan, math.inf, -math.inf, 0.1][step % 4], step - 100, **how)
         writer.add_histogram("weights", __import__("numpy").arange(10.0), 1)
     got = {tag: p for (_, tag), p in points(tmp_path).items()}
-    want = accumulated(tmp_path)
+    want = python_loader_points(tmp_path)
     assert got.keys() == want.keys()
     assert all(same(got[tag], want[tag]) for tag in want)
 

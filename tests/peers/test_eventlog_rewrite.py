@@ -6,13 +6,14 @@ import subprocess
 
 import pytest
 
+from tensorboard_server import python_loader_points
+
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
 pytest.importorskip("tensorboard")
 
-from tensorboard.backend.event_processing import event_accumulator, event_file_loader  # noqa: E402
+from tensorboard.backend.event_processing import event_file_loader  # noqa: E402
 from tensorboard.compat.proto import event_pb2  # noqa: E402
-from tensorboard.util import tensor_util  # noqa: E402
 
 
 def tool(*arguments, status=0, **more):
@@ -48,20 +49,6 @@ def others(path):
     return [e.SerializeToString() for e in events(path) if e.WhichOneof("what") != "summary"]
 
 
-def scalars(directory):
-    """{tag: [(step, wall time, value)]} as TensorBoard holds them, all points."""
-    accumulator = event_accumulator.EventAccumulator(str(directory), size_guidance={"tensors": 0, "scalars": 0})
-    accumulator.Reload()
-    found = {}
-    for tag in accumulator.Tags()["scalars"]:
-        found[tag] = [(e.step, e.wall_time, e.value) for e in accumulator.Scalars(tag)]
-    for tag in accumulator.Tags()["tensors"]:
-        points = [(e.step, e.wall_time, tensor_util.make_ndarray(e.tensor_proto)) for e in accumulator.Tensors(tag)]
-        if accumulator.SummaryMetadata(tag).plugin_data.plugin_name == "scalars":
-            found[tag] = [(step, wall_time, value.item()) for step, wall_time, value in points]
-    return found
-
-
 def test_every_kind_survives_a_new_name(kinds, tmp_path):
     report = told("rename-tag", "--regex", "^=x/", kinds, "-o", tmp_path / "new")
     old, new = event_files(kinds), event_files(tmp_path / "new")
@@ -80,18 +67,18 @@ def test_every_kind_survives_a_new_name(kinds, tmp_path):
 
 def test_names_change_places(tmp_path):
     subprocess.run([SAMPLE, "sample", tmp_path / "log"], check=True)
-    before = scalars(tmp_path / "log")
+    before = python_loader_points(tmp_path / "log")
     tool("rename-tag", "loss=lr", "lr=loss", tmp_path / "log", "-o", tmp_path / "new")
-    after = scalars(tmp_path / "new")
+    after = python_loader_points(tmp_path / "new")
     assert repr(after) == repr({"lr": before["loss"], "loss": before["lr"]})
     tool("rename-tag", "-e", "loss=lr", "-e", "lr=loss", tmp_path / "log", "-o", tmp_path / "swapped")
-    assert repr(scalars(tmp_path / "swapped")) == repr(after)
+    assert repr(python_loader_points(tmp_path / "swapped")) == repr(after)
     log = event_files(tmp_path / "log")[-1]  # of the run ".", behind eval/
     assert "both be 'lr'" in tool("rename-tag", "loss=lr", tmp_path / "log", "-o", tmp_path / "none", status=2)
     assert not (tmp_path / "none").exists()
     assert "holds event files" in tool("rename-tag", "loss=x", log, "-o", tmp_path / "new", status=2)
     tool("rename-tag", "loss=x", log, "-o", tmp_path / "new", "-f")
-    assert set(scalars(tmp_path / "new")) == {"x", "lr"}
+    assert set(python_loader_points(tmp_path / "new")) == {"x", "lr"}
     assert "one of the files that are read" in tool("rename-tag", "loss=x", log, "-o", log.parent, "-f", status=2)
     tool("rename-tag", "nothing=x", log, "-o", tmp_path / "copy", status=1)
     assert event_files(tmp_path / "copy")[0].read_bytes() == log.read_bytes()
@@ -120,7 +107,7 @@ def test_in_place_keeps_the_old_file(tmp_path):
     assert {p: p.read_bytes() for p in event_files(tmp_path / "log")} == old
     tool("drop-tag", "lr", tmp_path / "log", "--in-place")
     changed = [p for p in old if p.read_bytes() != old[p]]
-    assert len(changed) == 1 and set(scalars(changed[0].parent)) == {"loss"}
+    assert len(changed) == 1 and set(python_loader_points(changed[0].parent)) == {"loss"}
     backup = changed[0].with_name(changed[0].name.replace("tfevents", "tf-events") + ".bak")
     assert backup.read_bytes() == old[changed[0]]
     tool("drop-tag", "l*", tmp_path / "log", "--in-place", status=2)  # a backup is there
@@ -160,13 +147,14 @@ def largest_triangles(points, most):
 def test_fewer_points(kinds, tmp_path):
     subprocess.run([TOOL, "write", "--dir", tmp_path / "log", "-"], check=True, text=True, input="step,a,b\n" + "".join(
         f"{s},{(s * 7919 % 1000) / 1024 + s / 100},{s % 3 if s < 40 else ''}\n" for s in range(1000)))
-    before = scalars(tmp_path / "log")
+    before = python_loader_points(tmp_path / "log")
     report = told("downsample", "--max-points", 100, tmp_path / "log", "-o", tmp_path / "shape")
-    after = scalars(tmp_path / "shape")
+    after = python_loader_points(tmp_path / "shape")
     assert [(s, v) for s, _, v in after["a"]] == largest_triangles([(s, v) for s, _, v in before["a"]], 100)
     assert after["b"] == before["b"] and (report["series"], report["dropped"]) == (1, 900)
     told("downsample", "--every", 7, "--tag", "a", tmp_path / "log", "--in-place")
-    assert scalars(tmp_path / "log") == {"a": before["a"][::7] + [before["a"][-1]] * (999 % 7 > 0), "b": before["b"]}
+    after = python_loader_points(tmp_path / "log")
+    assert after == {"a": before["a"][::7] + [before["a"][-1]] * (999 % 7 > 0), "b": before["b"]}
     told("downsample", "--max-points", 2000, tmp_path / "shape", "-o", tmp_path / "copy", status=1)
     # All kinds: the first and the last of each series.
     told("downsample", "--max-points", 2, kinds, "-o", tmp_path / "ends")
@@ -215,7 +203,7 @@ def test_split_by_size_run_and_session(kinds, tmp_path):
         text = "step,wall_time,a\n" + "".join(f"{s},{1.7e9 + wall + s},1\n" for s in steps)
         subprocess.run([TOOL, "write", "--new", "--dir", tmp_path / "log/r/s", "-"], check=True, text=True, input=text)
     told("split", "--by", "session", tmp_path / "log", "-o", tmp_path / "sessions")
-    got = {p.name: [s for s, *_ in scalars(p)["a"]] for p in (tmp_path / "sessions/r/s").iterdir()}
+    got = {p.name: [s for s, *_ in python_loader_points(p)["a"]] for p in (tmp_path / "sessions/r/s").iterdir()}
     assert got == {"session-1": [0, 10, 20, 30, 40], "session-2": [20, 30], "session-3": [5]}
     told("split", "--by", "run", tmp_path / "log", "-o", tmp_path / "runs")
     assert [p.name for p in (tmp_path / "runs").iterdir()] == ["r-s"]
