@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Trains a small PyTorch network on Fashion-MNIST and writes a checkpoint model_<step>.pt every so many steps.
 
-Beside it, in another terminal, every checkpoint is scored as it appears:
+Beside it, in another terminal, every checkpoint is scored as it appears, up to the last:
 
   evaluator --checkpoint-dir ckpt --eval-dir logs/eval --pattern 'model_{step}.pt' --ready rename \\
-      --exec 'python3 examples/pytorch/evaluate.py {checkpoint}' --best-metric accuracy
+      --exec 'python3 examples/pytorch/evaluate.py {checkpoint}' --best-metric accuracy --until-step 500
 
 A checkpoint is written under another name and renamed: nobody ever sees half of it.
 """

@@ -4,7 +4,7 @@
 Beside it, in another terminal, every checkpoint is scored as it appears; TensorFlow's index files show by themselves
 when they are whole, so no --pattern and no --ready is needed:
 
-  evaluator --checkpoint-dir ckpt --eval-dir logs/eval --pin --best-metric accuracy \\
+  evaluator --checkpoint-dir ckpt --eval-dir logs/eval --pin --best-metric accuracy --until-step 500 \\
       --exec 'python3 examples/tensorflow/evaluate.py {checkpoint}'
 
 --pin keeps each checkpoint until it is scored, although the manager deletes all but the newest five.
