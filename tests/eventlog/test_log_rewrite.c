@@ -3,7 +3,6 @@
 
 #include "base/bytes.h"
 #include "eventlog/record.h"
-#include "eventlog/tag_index.h"
 #include "eventlog/wire.h"
 
 #include <setjmp.h>
@@ -213,35 +212,11 @@ static void test_other_events(void **state)
     log_rewrite_free(r);
 }
 
-static void test_tag_index(void **state)
-{
-    struct tag_index t = TAG_INDEX_EMPTY;
-    char tag[32];
-
-    (void)state;
-    assert_true(tag_index_find(&t, "", 0) == TAG_INDEX_NONE);
-    for (size_t round = 0; round < 2; round++)
-        for (size_t i = 0; i < 1000; i++) {
-            size_t n = (size_t)snprintf(tag, sizeof tag, "tag %zu", i);
-
-            assert_int_equal(tag_index_add(&t, tag, n), i);
-            assert_int_equal(tag_index_find(&t, tag, n), i);
-            assert_int_equal(t.count, round ? 1000 : i + 1);
-        }
-    assert_int_equal(tag_index_add(&t, "tag\0 1", 6), 1000);
-    assert_int_equal(tag_index_add(&t, "tag", 3), 1001);
-    assert_int_equal(tag_index_add(&t, "", 0), 1002);
-    assert_true(tag_index_find(&t, "tag\0 2", 6) == TAG_INDEX_NONE);
-    assert_memory_equal(t.entries[1000].text, "tag\0 1", 7);
-    tag_index_release(&t);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_to_do),  cmocka_unit_test(test_drop_and_rename),
         cmocka_unit_test(test_metadata_moves), cmocka_unit_test(test_other_events),
-        cmocka_unit_test(test_tag_index),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,37 @@
+/* Numbers for tags: the same for the same bytes, NULs in them as well. */
+#include "eventlog/tag_index.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+static void test_tag_index(void **state)
+{
+    struct tag_index t = TAG_INDEX_EMPTY;
+    char tag[32];
+
+    (void)state;
+    assert_true(tag_index_find(&t, "", 0) == TAG_INDEX_NONE);
+    for (size_t round = 0; round < 2; round++)
+        for (size_t i = 0; i < 1000; i++) {
+            size_t n = (size_t)snprintf(tag, sizeof tag, "tag %zu", i);
+
+            assert_int_equal(tag_index_add(&t, tag, n), i);
+            assert_int_equal(tag_index_find(&t, tag, n), i);
+            assert_int_equal(t.count, round ? 1000 : i + 1);
+        }
+    assert_int_equal(tag_index_add(&t, "tag\0 1", 6), 1000);
+    assert_int_equal(tag_index_add(&t, "tag", 3), 1001);
+    assert_int_equal(tag_index_add(&t, "", 0), 1002);
+    assert_true(tag_index_find(&t, "tag\0 2", 6) == TAG_INDEX_NONE);
+    assert_memory_equal(t.entries[1000].text, "tag\0 1", 7);
+    tag_index_release(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tag_index) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
