@@ -25,11 +25,6 @@ static int read_at(int fd, void *out, size_t n, uint64_t offset)
     return file_read_at(fd, out, n, offset) == (ssize_t)n;
 }
 
-static int header_right(const uint8_t *header)
-{
-    return get_le32(header + 8) == crc32c_mask(crc32c(header, 8)) && get_le64(header) <= RECORD_LENGTH_MAX;
-}
-
 /* 1 if a whole record stands there, both CRCs right. */
 static int record_at(const struct record_file *f, uint64_t offset)
 {
@@ -37,9 +32,8 @@ static int record_at(const struct record_file *f, uint64_t offset)
     uint64_t length, done = 0;
     uint32_t crc = 0; /* of no bytes */
 
-    if (f->size - offset < RECORD_OVERHEAD || !read_at(f->fd, bytes, RECORD_HEADER, offset) || !header_right(bytes))
-        return 0;
-    if ((length = get_le64(bytes)) > f->size - offset - RECORD_OVERHEAD)
+    if (f->size - offset < RECORD_OVERHEAD || !read_at(f->fd, bytes, RECORD_HEADER, offset) ||
+        !record_header_right(bytes, &length) || length > f->size - offset - RECORD_OVERHEAD)
         return 0;
     while (done < length) {
         size_t n = length - done < sizeof bytes ? (size_t)(length - done) : sizeof bytes;
@@ -57,6 +51,7 @@ static int record_at(const struct record_file *f, uint64_t offset)
 static int find_record(const struct record_file *f, uint64_t from, uint64_t to, uint64_t *place)
 {
     uint8_t *block = malloc(BLOCK);
+    uint64_t length;
     int found = 0;
 
     while (block && !found && from < to && f->size - from >= RECORD_OVERHEAD) {
@@ -65,7 +60,7 @@ static int find_record(const struct record_file *f, uint64_t from, uint64_t to, 
         if (!read_at(f->fd, block, n, from))
             break;
         for (i = 0; i + RECORD_HEADER <= n && from + i < to && !found; i++)
-            if (header_right(block + i) && record_at(f, from + i)) {
+            if (record_header_right(block + i, &length) && record_at(f, from + i)) {
                 *place = from + i;
                 found = 1;
             }

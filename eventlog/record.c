@@ -22,6 +22,12 @@ void record_seal(uint8_t *record, size_t n)
     put_le32(record + RECORD_HEADER + n, crc32c_mask(crc32c(record + RECORD_HEADER, n)));
 }
 
+int record_header_right(const uint8_t *header, uint64_t *length)
+{
+    *length = get_le64(header);
+    return *length <= RECORD_LENGTH_MAX && get_le32(header + 8) == crc32c_mask(crc32c(header, 8));
+}
+
 void record_parser_init(struct record_parser *p, uint64_t offset, uint64_t limit)
 {
     memset(p, 0, sizeof *p);
@@ -99,11 +105,6 @@ static enum record_result past_zeros(struct record_parser *p, const uint8_t *byt
     return p->state == ZEROS_HEADER ? lose(p, r, RECORD_BAD_LENGTH_CRC) : pass_over(p, r, RECORD_BAD_DATA_CRC);
 }
 
-static int header_good(const uint8_t *header)
-{
-    return get_le32(header + 8) == crc32c_mask(crc32c(header, 8));
-}
-
 static int fits(uint64_t offset, uint64_t length, uint64_t file_size)
 {
     return offset <= file_size && file_size - offset >= RECORD_OVERHEAD &&
@@ -116,9 +117,9 @@ static int find_header(struct record_parser *p, const uint8_t *bytes, size_t n, 
     size_t i;
 
     for (i = 0; n >= RECORD_HEADER && i <= n - RECORD_HEADER; i++) {
-        uint64_t length = get_le64(bytes + i), at = p->position + i;
+        uint64_t length, at = p->position + i;
 
-        if (length > RECORD_LENGTH_MAX || !header_good(bytes + i))
+        if (!record_header_right(bytes + i, &length))
             continue;
         if (fits(at, length, file_size)) {
             p->lost += at - p->offset;

@@ -27,6 +27,9 @@ enum {
  * n + RECORD_OVERHEAD bytes. */
 void record_seal(uint8_t *record, size_t n);
 
+/* 1 if these RECORD_HEADER bytes are the header of a record that can be: *length of its data. */
+int record_header_right(const uint8_t *header, uint64_t *length);
+
 enum record_result {
     RECORD_MORE,   /* no record in these bytes: come again with at least record.need of them */
     RECORD_DATA,   /* record.data, record.length */

@@ -131,8 +131,7 @@ int record_source_at(struct record_source *s, size_t file, uint64_t offset, stru
     }
     if (!(p = bytes_at(s, file, offset, RECORD_HEADER, e)))
         return e ? e->code : ERR_IO;
-    length = get_le64(p);
-    if (get_le32(p + 8) != crc32c_mask(crc32c(p, 8)) || length > RECORD_LENGTH_MAX)
+    if (!record_header_right(p, &length))
         return error_set(e, ERR_CORRUPT, "%s: changed while it was read", s->paths[file]);
     if (!(p = bytes_at(s, file, offset, (size_t)length + RECORD_OVERHEAD, e)))
         return e ? e->code : ERR_IO;
