@@ -37,9 +37,10 @@ class Log:
         self.path, self.writers = path, {}
 
     def add(self, value, step=0, run="r"):
-        writer = self.writers.setdefault(run, event_file_writer.EventFileWriter(str(self.path / run)))
-        writer.add_event(event_pb2.Event(wall_time=1700000000 + step, step=step,
-                                         summary=summary_pb2.Summary(value=[value])))
+        if run not in self.writers:
+            self.writers[run] = event_file_writer.EventFileWriter(str(self.path / run))
+        self.writers[run].add_event(event_pb2.Event(wall_time=1700000000 + step, step=step,
+                                                    summary=summary_pb2.Summary(value=[value])))
 
     def close(self):
         for writer in self.writers.values():
@@ -210,11 +211,14 @@ def test_histograms_of_both_generations(tmp_path, kinds):
                 assert mine.tolist() == array.astype(float).tolist(), tag
         assert set(ours) == {tag for tag, points in theirs.items() if any(len(a) for _, _, a in points)}
     # And as the migration itself makes them, which keeps them as float32.
-    for event in event_file_loader.EventFileLoader(str(next((log.path / "r").iterdir()))).Load():
+    (file,), migrated = (log.path / "r").iterdir(), 0
+    for event in event_file_loader.EventFileLoader(str(file)).Load():
         for v in event.summary.value:
             if v.tag == "old":
                 mine = np.array(histograms(log.path / "r")["old"][event.step, event.wall_time], np.float32)
                 assert mine.tolist() == tensor_util.make_ndarray(v.tensor).tolist()
+                migrated += 1
+    assert migrated == 4
     sorted_rows = rows(log.path, "--format=histograms")
     keys = [(r["tag"], int(r["step"])) for r in sorted_rows]
     assert keys == sorted(keys)

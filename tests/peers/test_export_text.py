@@ -102,7 +102,7 @@ def test_json(log):
 
 def test_ascii_json(log):
     lines = export(log, "--format=jsonl-series").split("\n")
-    assert lines.pop() == ""
+    assert lines.pop() == "" and len(lines) == len(POINTS)
     for line, (tag, step, x) in zip(lines, POINTS):
         series = {"points": {"steps": [step], "values": [x], "wall_times": [1700000000.0 + step]}, "run": RUN,
                   "summary_metadata": "", "tag": tag}
