@@ -20,7 +20,7 @@ static const char *const kind_names[KINDS] = { "images", "audio", "text", "tenso
 struct media {
     struct media_directory directory;
     unsigned kinds;      /* 1 << kind */
-    struct buffer lines; /* of the run that is being read: the run's name is put before them at its end */
+    struct buffer lines; /* of the run that is being read */
     struct buffer name;  /* of the value's directory */
     uint64_t files;      /* in lines */
     int force;
@@ -69,6 +69,7 @@ static int add_file(struct export *x, const struct scalar_series *s, const struc
     snprintf(file, sizeof file, "%zu%s", index, extension);
     if ((rc = media_directory_write(&m->directory, buffer_text(&m->name), file, bytes, n, e)) != OK)
         return rc;
+    export_field(x, &m->lines, x->run, strlen(x->run));
     buffer_append_byte(&m->lines, ',');
     export_field(x, &m->lines, s->tag, s->tag_length);
     buffer_format(&m->lines, ",%lld,%zu,%s,%s/%s,", (long long)event->step, index, kind_names[kind],
@@ -207,26 +208,15 @@ static void run_again(struct export *x)
 static int run_read(struct export *x, const char *run, const struct scalar_run *scalars, struct error *e)
 {
     struct media *m = x->state;
-    struct buffer name = BUFFER_EMPTY;
-    int good;
+    int good = buffer_ok(&m->lines);
 
+    (void)run;
     (void)scalars;
-    export_field(x, &name, run, strlen(run));
-    good = buffer_ok(&name) && buffer_ok(&m->lines);
-    /* A tag may hold line ends, within quotes: so a line begins where a quoted field is not open. */
-    for (size_t i = 0, from = 0, quoted = 0; good && i < m->lines.length; i++) {
-        quoted ^= m->lines.data[i] == '"';
-        if (m->lines.data[i] != '\n' || quoted)
-            continue;
-        output_bytes(x->out, name.data, name.length);
-        output_bytes(x->out, m->lines.data + from, i + 1 - from);
-        from = i + 1;
-    }
+    output_bytes(x->out, buffer_text(&m->lines), m->lines.length);
     x->points += m->files;
     m->files = 0;
     m->directory.force = m->force;
     buffer_clear(&m->lines);
-    buffer_release(&name);
     media_directory_run(&m->directory);
     return good ? OK : error_set(e, ERR_NOMEM, "out of memory for the list of files");
 }

@@ -35,63 +35,59 @@ void media_directory_release(struct media_directory *d)
         close(d->fd);
     d->fd = -1;
     media_directory_run(d);
-    tag_table_release(&d->runs);
-    tag_table_release(&d->run_names);
+    tag_index_release(&d->runs);
+    tag_index_release(&d->run_names);
 }
 
 void media_directory_run(struct media_directory *d)
 {
-    tag_table_release(&d->tags);
-    tag_table_release(&d->tag_names);
-    tag_table_release(&d->steps);
+    tag_index_release(&d->tags);
+    tag_index_release(&d->tag_names);
+    tag_index_release(&d->step_names);
 }
 
-/* Appends text, or text-2, text-3, ... : the first that `used` does not have with the same `before`. */
-static int append_free(struct tag_table *used, struct buffer *out, const char *text)
+/* Appends text, or text-2, text-3, ... : the first that `used` does not have with the same `before`. The number that it
+ * gets there, TAG_INDEX_NONE without memory. */
+static size_t append_free(struct tag_index *used, struct buffer *out, const char *text)
 {
     size_t from = out->length;
 
     for (unsigned long number = 1;; number++) {
+        size_t count = used->count, at;
+
         buffer_append_text(out, text);
         if (number > 1)
             buffer_format(out, "-%lu", number);
-        if (!buffer_ok(out))
-            return 0;
-        if (!tag_table_find(used, buffer_text(out)))
-            return tag_table_add(used, buffer_text(out), "") == 0;
+        at = buffer_ok(out) ? tag_index_add(used, buffer_text(out), out->length) : TAG_INDEX_NONE;
+        if (at == count || at == TAG_INDEX_NONE)
+            return at;
         out->length = from;
     }
 }
 
-/* Appends what a run or tag is called in `names`, choosing a name in `used` the first time it comes. */
-static int append_part(struct tag_table *names, struct tag_table *used, struct buffer *out, const char *text, size_t n)
+/* Appends what a run or tag, one of `all`, is called, choosing a name in `used` the first time it comes. */
+static int append_part(struct tag_index *all, struct tag_index *used, struct buffer *out, const char *text, size_t n)
 {
-    struct buffer key = BUFFER_EMPTY, safe = BUFFER_EMPTY, chosen = BUFFER_EMPTY;
-    const char *known;
-    int good = 1;
+    struct buffer safe = BUFFER_EMPTY, chosen = BUFFER_EMPTY;
+    size_t known = all->count, number = tag_index_add(all, text, n), name = TAG_INDEX_NONE;
 
-    /* A table's names end at a NUL, so one in a tag is told apart by an escape. */
-    for (size_t i = 0; i < n; i++) {
-        buffer_append_byte(&key, text[i] ? text[i] : 1);
-        if (!text[i] || text[i] == 1)
-            buffer_append_byte(&key, text[i] ? 'b' : 'a');
-    }
-    if (!(known = tag_table_find(names, buffer_text(&key)))) {
+    if (number < known) {
+        name = all->entries[number].value;
+    } else if (number == known) {
         output_directory_safe(&safe, text, n < PART_BYTES ? n : PART_BYTES);
         if (!safe.length)
             buffer_append_byte(&safe, '_');
         else if (safe.data[0] == '.')
             safe.data[0] = '_';
-        good = buffer_ok(&key) && buffer_ok(&safe) && append_free(used, &chosen, buffer_text(&safe)) &&
-               tag_table_add(names, buffer_text(&key), buffer_text(&chosen)) == 0;
-        known = buffer_text(&chosen);
+        if (buffer_ok(&safe))
+            name = append_free(used, &chosen, buffer_text(&safe));
+        all->entries[number].value = name;
     }
-    if (good)
-        buffer_append_text(out, known);
-    buffer_release(&key);
+    if (name != TAG_INDEX_NONE)
+        buffer_append_text(out, used->entries[name].text);
     buffer_release(&safe);
     buffer_release(&chosen);
-    return good;
+    return name != TAG_INDEX_NONE;
 }
 
 int media_directory_value(struct media_directory *d, const char *run, const char *tag, size_t tag_length, int64_t step,
@@ -101,12 +97,12 @@ int media_directory_value(struct media_directory *d, const char *run, const char
     int good;
 
     buffer_clear(name);
-    good = append_part(&d->run_names, &d->runs, name, run, strlen(run));
+    good = append_part(&d->runs, &d->run_names, name, run, strlen(run));
     buffer_append_byte(name, '/');
-    good = good && append_part(&d->tag_names, &d->tags, name, tag, tag_length);
+    good = good && append_part(&d->tags, &d->tag_names, name, tag, tag_length);
     buffer_append_byte(name, '/');
     snprintf(text, sizeof text, "%lld", (long long)step);
-    good = good && append_free(&d->steps, name, text);
+    good = good && append_free(&d->step_names, name, text) != TAG_INDEX_NONE;
     return good && buffer_ok(name) ? OK : error_set(e, ERR_NOMEM, "%s: out of memory for the names in it", d->path);
 }
 

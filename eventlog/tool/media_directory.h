@@ -9,15 +9,15 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "eventlog/tag_table.h"
+#include "eventlog/tag_index.h"
 
 #include <stdint.h>
 
 struct media_directory {
     const char *path; /* borrowed */
     int fd, force;
-    struct tag_table runs, tags, steps; /* names in use: of all runs; of the tags and of tag/step of this run */
-    struct tag_table run_names, tag_names; /* what a run or a tag of this run is called, in `plugin` */
+    struct tag_index run_names, tag_names, step_names; /* in use: of all runs; of tags and run/tag/step of this run */
+    struct tag_index runs, tags; /* all runs, the tags of this run; value: the number of the name */
 };
 
 /* force: files may be written over. Release d also after an error. */

@@ -20,7 +20,7 @@ struct rewrite_file { /* being written */
     uint64_t bytes;        /* all so far, pending ones as well */
     struct stat before;    /* in place: the old file's */
     int in_place, made;    /* made: its directory is new */
-    int keep_old;          /* in place: nothing has changed */
+    int keep_old;          /* it is not put in place: nothing has changed, or nothing is left */
 };
 
 struct rewrite {
