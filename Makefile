@@ -155,10 +155,9 @@ $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_model) -lcmocka
 # Helper programs of the peer, fault, MPI tests and benchmarks link everything.
-$(HELPERS): $(B)/%: $(B)/%.o $(NEEDS_trainer) $(call lib,evaluator) $(call lib,eventlog_mpi)
+$(HELPERS): $(B)/%: $(B)/%.o $(call lib,evaluator) $(call lib,eventlog_mpi) $(NEEDS_trainer)
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(call lib,evaluator) $(call lib,eventlog_mpi) $(NEEDS_trainer) $(SYSTEM_trainer) $(SYSTEM_eventlog) \
-	    -linotifytools
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_trainer) $(SYSTEM_eventlog) -linotifytools
 
 # ---- rules ---------------------------------------------------------------------------------------------------------
 say = @$(if $(V),:,echo "  $1   $@"); mkdir -p $(@D)
