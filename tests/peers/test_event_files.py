@@ -5,6 +5,7 @@ import os
 import pathlib
 import struct
 import subprocess
+import sys
 
 import pytest
 
@@ -161,10 +162,9 @@ def test_inspect_in_tensorboards_layout(tmp_path, kind):
     for run in runs:
         ours = subprocess.run([TOOL, "inspect", "--format=tb", event_files(run)[0] if len(event_files(run)) == 1
                                else run], capture_output=True, text=True).stdout
-        theirs = subprocess.run(["python3", "-c", "import sys; from tensorboard.backend.event_processing import "
+        theirs = subprocess.run([sys.executable, "-c", "import sys; from tensorboard.backend.event_processing import "
                                  "event_file_inspector as i; i.inspect(sys.argv[1], '', '')", run],
-                                capture_output=True, text=True, env={**os.environ, "PATH":
-                                f"{pathlib.Path(os.sys.executable).parent}:{os.environ['PATH']}"})
+                                capture_output=True, text=True)
         theirs_run = theirs.stdout[theirs.stdout.index("These tags"):]
         if theirs_run.count("These tags") > 1:
             continue  # a run above another: theirs prints both
