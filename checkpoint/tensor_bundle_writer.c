@@ -272,30 +272,6 @@ static int write_item(struct tensor_bundle_writer *w, struct item *item, const v
     return OK;
 }
 
-int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, int type, int rank,
-                             const int64_t *shape, const void *bytes, size_t n, struct error *e)
-{
-    struct item *item;
-    uint64_t elements;
-    int rc;
-
-    if ((rc = check_arguments(name, rank, shape, &elements, e)) != OK)
-        return rc;
-    if (!tensor_type_size(type))
-        return error_set(e, ERR_ARG, "tensor %s: type %d (%s) has no fixed size", name, type, tensor_type_name(type));
-    if (n / tensor_type_size(type) != elements || n % tensor_type_size(type))
-        return error_set(e, ERR_ARG, "tensor %s: %zu bytes do not match its shape of %llu elements of %zu", name, n,
-                         (unsigned long long)elements, tensor_type_size(type));
-    if ((item = item_new(name, type, rank, shape))) {
-        buffer_append_text(&item->key, name);
-        if ((rc = write_item(w, item, bytes, n, e)) != OK) {
-            item_free(item);
-            return rc;
-        }
-    }
-    return keep_item(w, item, e);
-}
-
 int tensor_bundle_writer_begin(struct tensor_bundle_writer *w, const char *name, int type, int rank,
                                const int64_t *shape, struct error *e)
 {
@@ -314,9 +290,7 @@ int tensor_bundle_writer_begin(struct tensor_bundle_writer *w, const char *name,
         buffer_append_text(&item->key, name);
     if ((rc = keep_item(w, item, e)) != OK)
         return rc;
-    item->entry.elements = elements;
-    item->entry.offset = w->offset;
-    item->entry.size = (int64_t)(elements * each);
+    place(w, item, (size_t)(elements * each));
     item->entry.crc = crc32c_mask(0);
     w->begun = item;
     w->begun_left = elements * each;
@@ -330,7 +304,7 @@ int tensor_bundle_writer_append(struct tensor_bundle_writer *w, const void *byte
 
     if (w->failed)
         return error_set(e, w->first.code, "%s", w->first.message);
-    if (n > w->begun_left)
+    if (!w->begun || n > w->begun_left)
         return error_set(e, ERR_ARG, "tensor %s: more bytes than type and shape make", w->begun ? w->begun->name : "?");
     if ((rc = write_with_crc(w, bytes, n, &w->begun_crc, e)) != OK)
         return rc;
@@ -338,6 +312,22 @@ int tensor_bundle_writer_append(struct tensor_bundle_writer *w, const void *byte
     w->begun_left -= n;
     w->begun->entry.crc = crc32c_mask(w->begun_crc);
     return OK;
+}
+
+int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, int type, int rank,
+                             const int64_t *shape, const void *bytes, size_t n, struct error *e)
+{
+    const size_t each = tensor_type_size(type);
+    uint64_t elements;
+    int rc;
+
+    if ((rc = check_arguments(name, rank, shape, &elements, e)) != OK)
+        return rc;
+    if (each && (n / each != elements || n % each))
+        return error_set(e, ERR_ARG, "tensor %s: %zu bytes do not match its shape of %llu elements of %zu", name, n,
+                         (unsigned long long)elements, each);
+    rc = tensor_bundle_writer_begin(w, name, type, rank, shape, e);
+    return rc == OK ? tensor_bundle_writer_append(w, bytes, n, e) : rc;
 }
 
 int tensor_bundle_writer_add_strings(struct tensor_bundle_writer *w, const char *name, int rank, const int64_t *shape,
