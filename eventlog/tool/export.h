@@ -66,8 +66,8 @@ const struct export_format *export_format_find(const char *name);
 /* Appends text with U+FFFD for each byte that is not UTF-8. */
 void export_utf8(struct buffer *out, const char *text, size_t n);
 
-/* A CSV or TSV field, quoted or escaped as x says; bytes that are not UTF-8 become U+FFFD each. */
-void export_field(const struct export *x, struct buffer *out, const char *text, size_t n);
+/* A field of CSV, quoted, or of TSV, escaped; bytes that are not UTF-8 become U+FFFD each. */
+void export_field(struct buffer *out, const char *text, size_t n, int tsv);
 
 /* The value as text, NUMBER_TEXT_MAX bytes; returns its length. */
 int export_number(const struct export *x, double value, unsigned from, char *out);

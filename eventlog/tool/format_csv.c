@@ -38,11 +38,11 @@ static void tsv_field(struct buffer *out, const char *text, size_t n)
     }
 }
 
-void export_field(const struct export *x, struct buffer *out, const char *text, size_t n)
+void export_field(struct buffer *out, const char *text, size_t n, int tsv)
 {
     int quote = 0;
 
-    if (x->tsv) {
+    if (tsv) {
         tsv_field(out, text, n);
         return;
     }
@@ -94,9 +94,9 @@ static void csv_prefix(struct export *x, const char *run, const struct scalar_se
 {
     char between = x->tsv ? '\t' : ',';
 
-    export_field(x, out, run, strlen(run));
+    export_field(out, run, strlen(run), x->tsv);
     buffer_append_byte(out, between);
-    export_field(x, out, s->tag, s->tag_length);
+    export_field(out, s->tag, s->tag_length, x->tsv);
     buffer_append_byte(out, between);
 }
 

@@ -107,9 +107,9 @@ static int run_read(struct export *x, const char *run, const struct scalar_run *
         const struct scalar_series *s = &scalars->series[places[i].tag];
 
         buffer_clear(&prefix);
-        export_field(x, &prefix, run, strlen(run));
+        export_field(&prefix, run, strlen(run), x->tsv);
         buffer_append_byte(&prefix, x->tsv ? '\t' : ',');
-        export_field(x, &prefix, s->tag, s->tag_length);
+        export_field(&prefix, s->tag, s->tag_length, x->tsv);
         buffer_append_byte(&prefix, x->tsv ? '\t' : ',');
         if ((good = buffer_ok(&prefix)))
             write_rows(x, &prefix, &list->items[places[i].item]);

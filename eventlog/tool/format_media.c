@@ -69,9 +69,9 @@ static int add_file(struct export *x, const struct scalar_series *s, const struc
     snprintf(file, sizeof file, "%zu%s", index, extension);
     if ((rc = media_directory_write(&m->directory, buffer_text(&m->name), file, bytes, n, e)) != OK)
         return rc;
-    export_field(x, &m->lines, x->run, strlen(x->run));
+    export_field(&m->lines, x->run, strlen(x->run), 0);
     buffer_append_byte(&m->lines, ',');
-    export_field(x, &m->lines, s->tag, s->tag_length);
+    export_field(&m->lines, s->tag, s->tag_length, 0);
     buffer_format(&m->lines, ",%lld,%zu,%s,%s/%s,", (long long)event->step, index, kind_names[kind],
                   buffer_text(&m->name), file);
     buffer_append(&m->lines, text, (size_t)number_text(event->wall_time, text));

@@ -230,7 +230,7 @@ static int next_step(const struct table *t, int64_t *step)
     return found;
 }
 
-static int write_table(struct export *x, struct table *t, struct output *out, struct error *e)
+static int write_table(struct table *t, struct output *out, struct error *e)
 {
     struct buffer line = BUFFER_EMPTY;
     char text[NUMBER_TEXT_MAX];
@@ -243,7 +243,7 @@ static int write_table(struct export *x, struct table *t, struct output *out, st
             for (size_t c = 0; c < t->count; c++) {
                 buffer_append_byte(&line, ',');
                 if (row == 0)
-                    export_field(x, &line, t->columns[c].tag, t->columns[c].length);
+                    export_field(&line, t->columns[c].tag, t->columns[c].length, 0);
                 else
                     buffer_append_text(&line, row == 1 ? names[t->operations[o]] : "");
             }
@@ -326,7 +326,7 @@ static int write_all(struct export *x, struct table *t, struct error *e)
     }
     if ((rc = output_open(&out, x->options->output, x->options->force, e)) != OK)
         return rc;
-    if ((rc = write_table(x, t, out, e)) == OK)
+    if ((rc = write_table(t, out, e)) == OK)
         return output_close(out, 1, e);
     output_close(out, 0, NULL);
     return rc;

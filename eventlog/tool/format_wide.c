@@ -36,7 +36,7 @@ static void header(struct export *x, const struct export_columns *columns)
                 buffer_append_text(&name, "tag:");
         buffer_append(&name, tag->text, tag->length);
         buffer_append_byte(&line, between);
-        export_field(x, &line, buffer_text(&name), name.length);
+        export_field(&line, buffer_text(&name), name.length, x->tsv);
         buffer_release(&name);
     }
     buffer_append_text(&line, x->crlf ? "\r\n" : "\n");
@@ -53,7 +53,7 @@ static int row(struct export *x, const char *run, int64_t step, struct cursor *c
 
     buffer_clear(line);
     if (!x->options->no_run) {
-        export_field(x, line, run, strlen(run));
+        export_field(line, run, strlen(run), x->tsv);
         buffer_append_byte(line, between);
     }
     buffer_append(line, text, (size_t)export_integer(step, text));

@@ -33,7 +33,6 @@ struct metric {
 };
 
 struct work {
-    struct export style; /* for the fields of CSV */
     struct session *sessions;
     size_t count;
     struct session current; /* of the run that is being read */
@@ -174,7 +173,7 @@ static int one_run(void *context, const char *name, struct scalar_run *scalars, 
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
-static void csv_value(struct work *w, struct buffer *b, const struct entry *e)
+static void csv_value(struct buffer *b, const struct entry *e)
 {
     char text[NUMBER_TEXT_MAX];
 
@@ -183,7 +182,7 @@ static void csv_value(struct work *w, struct buffer *b, const struct entry *e)
     else if (e->type == HPARAM_BOOL)
         buffer_append_text(b, e->number != 0 ? "True" : "False");
     else
-        export_field(&w->style, b, e->text, e->text_length);
+        export_field(b, e->text, e->text_length, 0);
 }
 
 static void write_long(struct work *w, struct buffer *b)
@@ -193,11 +192,11 @@ static void write_long(struct work *w, struct buffer *b)
         for (size_t k = 0; k < w->sessions[i].count; k++) {
             const struct entry *e = &w->sessions[i].entries[k];
 
-            export_field(&w->style, b, w->sessions[i].run, strlen(w->sessions[i].run));
+            export_field(b, w->sessions[i].run, strlen(w->sessions[i].run), 0);
             buffer_append_byte(b, ',');
-            export_field(&w->style, b, e->name, e->name_length);
+            export_field(b, e->name, e->name_length, 0);
             buffer_append_byte(b, ',');
-            csv_value(w, b, e);
+            csv_value(b, e);
             buffer_append_byte(b, '\n');
         }
 }
@@ -247,11 +246,11 @@ static void write_wide(struct work *w, struct buffer *b, const struct entry *nam
     }
     for (size_t k = 0; k < count; k++) {
         between(b, &first);
-        export_field(&w->style, b, names[k].name, names[k].name_length);
+        export_field(b, names[k].name, names[k].name_length, 0);
     }
     for (size_t m = 0; m < w->metric_count; m++) {
         between(b, &first);
-        export_field(&w->style, b, w->metrics[m].text, strlen(w->metrics[m].text));
+        export_field(b, w->metrics[m].text, strlen(w->metrics[m].text), 0);
     }
     buffer_append_byte(b, '\n');
     for (size_t i = 0; i < w->count; i++) {
@@ -260,14 +259,14 @@ static void write_wide(struct work *w, struct buffer *b, const struct entry *nam
         first = 1;
         if (!w->no_run) {
             between(b, &first);
-            export_field(&w->style, b, s->run, strlen(s->run));
+            export_field(b, s->run, strlen(s->run), 0);
         }
         for (size_t k = 0; k < count; k++) {
             const struct entry *e = entry_of(s, &names[k]);
 
             between(b, &first);
             if (e)
-                csv_value(w, b, e);
+                csv_value(b, e);
         }
         for (size_t m = 0; m < w->metric_count; m++) {
             between(b, &first);

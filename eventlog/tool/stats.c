@@ -15,7 +15,6 @@ struct figures {
 };
 
 struct work {
-    struct export style; /* for the fields of CSV */
     struct output *out;
     const char *format;
     uint64_t series;
@@ -107,14 +106,13 @@ static void object(struct buffer *b, const char *run, const struct scalar_series
     buffer_append_text(b, "}");
 }
 
-static void row(struct work *w, struct buffer *b, const char *run, const struct scalar_series *s,
-                const struct figures *f)
+static void row(struct buffer *b, const char *run, const struct scalar_series *s, const struct figures *f)
 {
     char text[40];
 
-    export_field(&w->style, b, run, strlen(run));
+    export_field(b, run, strlen(run), 0);
     buffer_append_byte(b, ',');
-    export_field(&w->style, b, s->tag, s->tag_length);
+    export_field(b, s->tag, s->tag_length, 0);
     for (int i = 2; i < COLUMNS; i++) {
         buffer_append_byte(b, ',');
         buffer_append(b, text, column_text(f, i, 0, text));
@@ -136,7 +134,7 @@ static int one_run(void *context, const char *name, struct scalar_run *scalars, 
             continue;
         compute(s, &f);
         if (!strcmp(w->format, "csv")) {
-            row(w, &b, name, s, &f);
+            row(&b, name, s, &f);
         } else {
             buffer_append_text(&b, !strcmp(w->format, "jsonl") ? "" : w->series ? ",\n" : "[\n");
             object(&b, name, s, &f);

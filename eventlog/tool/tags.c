@@ -8,7 +8,6 @@
 #include <string.h>
 
 struct work {
-    struct export style; /* for the fields of CSV */
     struct buffer text;
     const char *format, *plugin;
     uint64_t series;
@@ -17,15 +16,15 @@ struct work {
 
 static void write_csv(struct work *w, const char *run, const struct scalar_series *s, const struct summary_metadata *m)
 {
-    export_field(&w->style, &w->text, run, strlen(run));
+    export_field(&w->text, run, strlen(run), 0);
     buffer_append_byte(&w->text, ',');
-    export_field(&w->style, &w->text, s->tag, s->tag_length);
+    export_field(&w->text, s->tag, s->tag_length, 0);
     buffer_append_byte(&w->text, ',');
-    export_field(&w->style, &w->text, s->plugin, strlen(s->plugin));
+    export_field(&w->text, s->plugin, strlen(s->plugin), 0);
     buffer_append_byte(&w->text, ',');
-    export_field(&w->style, &w->text, (const char *)m->display_name.bytes, m->display_name.length);
+    export_field(&w->text, (const char *)m->display_name.bytes, m->display_name.length, 0);
     buffer_append_byte(&w->text, ',');
-    export_field(&w->style, &w->text, (const char *)m->description.bytes, m->description.length);
+    export_field(&w->text, (const char *)m->description.bytes, m->description.length, 0);
     buffer_append_byte(&w->text, '\n');
 }
 
