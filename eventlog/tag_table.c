@@ -53,13 +53,6 @@ struct tag_entry *tag_table_entry(const struct tag_table *t, const char *tag, si
     return entry && entry->tag ? entry : NULL;
 }
 
-const char *tag_table_find(const struct tag_table *t, const char *tag)
-{
-    const struct tag_entry *entry = tag_table_entry(t, tag, strlen(tag));
-
-    return entry ? entry->plugin : NULL;
-}
-
 static int grow(struct tag_table *t)
 {
     size_t capacity = t->capacity ? t->capacity * 2 : LEAST_CAPACITY;

@@ -11,7 +11,7 @@ struct tag_entry { /* free while tag is NULL */
     uint64_t hash;
     size_t length;
     char *tag;          /* length bytes and a NUL */
-    const char *plugin;
+    const char *plugin; /* that it was added with */
     uint64_t file;      /* the caller's: number of the last file that has the tag's metadata; 0 at first */
 };
 
@@ -23,9 +23,6 @@ struct tag_table {
 #define TAG_TABLE_EMPTY { NULL, 0, 0 }
 
 void tag_table_release(struct tag_table *t);
-
-/* The plugin that tag was added with, borrowed until release; NULL when the table does not have it. */
-const char *tag_table_find(const struct tag_table *t, const char *tag);
 
 /* The entry of the tag of n bytes, borrowed until the next add; NULL when the table does not have it. */
 struct tag_entry *tag_table_entry(const struct tag_table *t, const char *tag, size_t n);

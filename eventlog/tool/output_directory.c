@@ -36,7 +36,7 @@ void output_directory_release(struct output_directory *d)
 {
     free(d->path);
     d->path = NULL;
-    tag_table_release(&d->used);
+    tag_index_release(&d->used);
 }
 
 void output_directory_safe(struct buffer *name, const char *text, size_t n)
@@ -61,37 +61,21 @@ static void numbered(struct buffer *name, const char *stem, size_t number, const
     buffer_append_text(name, extension);
 }
 
-int output_directory_name(struct output_directory *d, const char *stem, const char *extension, struct buffer *name,
-                          struct error *e)
-{
-    char path[PATH_MAX];
-    struct stat st;
-
-    for (size_t number = 1;; number++) {
-        numbered(name, stem, number, extension);
-        if (!buffer_ok(name))
-            return error_set(e, ERR_NOMEM, "%s: out of memory for a name in it", d->path);
-        if (!tag_table_find(&d->used, buffer_text(name)))
-            break;
-    }
-    if (tag_table_add(&d->used, buffer_text(name), "") < 0)
-        return error_set(e, ERR_NOMEM, "%s: out of memory for the names in it", d->path);
-    if (file_join(path, sizeof path, d->path, buffer_text(name), e) != OK)
-        return ERR_ARG;
-    if (!d->force && lstat(path, &st) == 0)
-        return error_set(e, ERR_ARG, "%s: exists already; -f writes over it", path);
-    return OK;
-}
-
 int output_directory_next(struct output_directory *d, const char *stem, const char *extension, struct output **out,
                           struct error *e)
 {
     struct buffer name = BUFFER_EMPTY;
+    size_t known, number = 1, at;
     char path[PATH_MAX];
-    int rc = output_directory_name(d, stem, extension, &name, e);
+    int rc;
 
-    if (rc == OK)
-        rc = file_join(path, sizeof path, d->path, buffer_text(&name), e);
+    do {
+        known = d->used.count;
+        numbered(&name, stem, number++, extension);
+        at = buffer_ok(&name) ? tag_index_add(&d->used, buffer_text(&name), name.length) : TAG_INDEX_NONE;
+    } while (at < known);
+    rc = at == TAG_INDEX_NONE ? error_set(e, ERR_NOMEM, "%s: out of memory for the names in it", d->path)
+                              : file_join(path, sizeof path, d->path, buffer_text(&name), e);
     if (rc == OK)
         rc = output_open(out, path, d->force, e);
     buffer_release(&name);

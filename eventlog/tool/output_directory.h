@@ -7,13 +7,13 @@
 #define EVENTLOG_TOOL_OUTPUT_DIRECTORY_H
 
 #include "base/buffer.h"
-#include "eventlog/tag_table.h"
+#include "eventlog/tag_index.h"
 #include "eventlog/tool/output.h"
 
 struct output_directory {
     char *path;
     int force;
-    struct tag_table used;
+    struct tag_index used; /* names */
 };
 
 /* 1 if path means a directory: it ends in '/', or is one. */
@@ -26,11 +26,8 @@ void output_directory_release(struct output_directory *d);
 /* Appends text as a part of a name. */
 void output_directory_safe(struct buffer *name, const char *text, size_t n);
 
-/* The name `stem` + extension, or the next free one, into `name`. ERR_ARG where the file exists and force is 0. */
-int output_directory_name(struct output_directory *d, const char *stem, const char *extension, struct buffer *name,
-                          struct error *e);
-
-/* The same, and the file opened: *out is yours, output_close() it. */
+/* The file `stem` + extension, or the next that is free, opened: *out is yours, output_close() it. ERR_ARG where it
+ * exists and force is 0. */
 int output_directory_next(struct output_directory *d, const char *stem, const char *extension, struct output **out,
                           struct error *e);
 

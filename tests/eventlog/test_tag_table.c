@@ -6,7 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <cmocka.h>
+
+static const char *plugin_of(const struct tag_table *t, const char *tag)
+{
+    const struct tag_entry *entry = tag_table_entry(t, tag, strlen(tag));
+
+    return entry ? entry->plugin : NULL;
+}
 
 static void test_many(void **state)
 {
@@ -15,22 +23,22 @@ static void test_many(void **state)
     char tag[32];
     (void)state;
 
-    assert_null(tag_table_find(&t, "tag 0"));
+    assert_null(plugin_of(&t, "tag 0"));
     for (int i = 0; i < 10000; i++) {
         snprintf(tag, sizeof tag, "tag %d", i);
-        assert_null(tag_table_find(&t, tag));
+        assert_null(plugin_of(&t, tag));
         assert_int_equal(tag_table_add(&t, tag, plugins[i % 3]), 0);
         assert_int_equal(t.count, i + 1);
         assert_true(t.capacity >= 2 * t.count);
     }
     for (int i = 0; i < 10000; i++) {
         snprintf(tag, sizeof tag, "tag %d", i);
-        assert_string_equal(tag_table_find(&t, tag), plugins[i % 3]);
+        assert_string_equal(plugin_of(&t, tag), plugins[i % 3]);
     }
-    assert_null(tag_table_find(&t, ""));
-    assert_null(tag_table_find(&t, "tag"));
+    assert_null(plugin_of(&t, ""));
+    assert_null(plugin_of(&t, "tag"));
     tag_table_release(&t);
-    assert_null(tag_table_find(&t, "tag 0"));
+    assert_null(plugin_of(&t, "tag 0"));
     tag_table_release(&t);
 }
 
