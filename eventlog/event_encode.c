@@ -2,10 +2,8 @@
 
 #include "base/bytes.h"
 #include "eventlog/record.h"
+#include "eventlog/wire.h"
 
-#include "proto/event.pb-c.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 /* Keys of the fields, (number << 3 | wire type); the numbers stand in proto/event.proto. */
@@ -76,28 +74,23 @@ void event_encode_record(struct buffer *out, const void *event, size_t n)
 
 int event_encode_start(struct buffer *out, double wall_time, const char *source, struct error *e)
 {
-    Eventlog__Event event;
-    Eventlog__SourceMetadata metadata;
-    char version[] = "brain.Event:2", *writer = strdup(source);
-    uint8_t *record;
-    size_t n;
+    enum { WALL_TIME = 1, FILE_VERSION = 3, SOURCE_METADATA = 10, WRITER = 1 };
+    struct wire event = WIRE_EMPTY;
+    int rc;
 
-    if (!writer)
-        return error_set(e, ERR_NOMEM, "out of memory for the first record of an event file");
-    eventlog__event__init(&event);
-    eventlog__source_metadata__init(&metadata);
-    event.wall_time = wall_time;
-    event.what_case = EVENTLOG__EVENT__WHAT_FILE_VERSION;
-    event.file_version = version;
-    metadata.writer = writer;
-    if (*writer)
-        event.source_metadata = &metadata;
-    n = eventlog__event__get_packed_size(&event);
-    if ((record = (uint8_t *)buffer_reserve(out, n + RECORD_OVERHEAD))) {
-        eventlog__event__pack(&event, record + RECORD_HEADER);
-        record_seal(record, n);
-        out->length += n + RECORD_OVERHEAD;
+    wire_number(&event, WALL_TIME, wall_time);
+    wire_text(&event, FILE_VERSION, "brain.Event:2");
+    if (*source) {
+        size_t metadata = wire_begin(&event, SOURCE_METADATA);
+
+        wire_text(&event, WRITER, source);
+        wire_end(&event, metadata);
     }
-    free(writer);
-    return record ? OK : error_set(e, ERR_NOMEM, "out of memory for the first record of an event file");
+    if ((rc = wire_check(&event, "the first record of an event file", e)) == OK) {
+        event_encode_record(out, event.bytes.data, event.bytes.length);
+        if (!buffer_ok(out))
+            rc = error_set(e, ERR_NOMEM, "out of memory for the first record of an event file");
+    }
+    wire_release(&event);
+    return rc;
 }
