@@ -75,15 +75,15 @@ MATH_LIBS = $(shell $(CONFIG) --libs openblas) $(if $(filter 1,$(ONEDNN)),-ldnnl
 MPI_LIBS  = $(shell $(CONFIG) --libs ompi-c)
 # What each part links, itself first: the include table of docs/architecture.md in the linker's words.
 NEEDS_base       = $(call lib,base)
-NEEDS_eventlog   = $(call lib,eventlog) $(call lib,proto) $(NEEDS_base)
+NEEDS_eventlog   = $(call lib,eventlog) $(NEEDS_base)
 NEEDS_checkpoint = $(call lib,checkpoint) $(call lib,proto) $(NEEDS_base)
 NEEDS_dataset    = $(call lib,dataset) $(NEEDS_base)
 NEEDS_model      = $(call lib,model) $(NEEDS_base)
 NEEDS_trainer    = $(call lib,trainer) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,proto) $(call lib,dataset) $(NEEDS_model)
 NEEDS_evaluator  = $(call lib,evaluator) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,proto) $(call lib,dataset) $(NEEDS_model)
 SYSTEM_base       = -lm
-SYSTEM_eventlog   = $(shell $(CONFIG) --libs libprotobuf-c zlib libpng) -lm
-STATIC_eventlog   = $(shell $(CONFIG) --static --libs libprotobuf-c libpng zlib) -lm
+SYSTEM_eventlog   = $(shell $(CONFIG) --libs zlib libpng) -lm
+STATIC_eventlog   = $(shell $(CONFIG) --static --libs libpng zlib) -lm
 SQLITE_LIBS       = $(if $(filter 1,$(SQLITE)),$(shell $(CONFIG) --libs sqlite3))
 SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
 SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib) -lm
@@ -106,8 +106,8 @@ $(B)/bin/checkpoint: $(call objects,$(CHECKPOINT_TOOL_C)) $(NEEDS_checkpoint)
 
 # ---- libeventlog for others ----------------------------------------------------------------------------------------
 # Only eventlog.h's functions are seen: what is hidden in the shared library is made local in the static one, so that it
-# cannot meet a name of the user's. The rest of base and proto is taken in as far as it is needed.
-ARCHIVES = -Wl,--whole-archive $(call lib,eventlog) -Wl,--no-whole-archive $(call lib,proto) $(NEEDS_base)
+# cannot meet a name of the user's. Base is taken in as far as it is needed.
+ARCHIVES = -Wl,--whole-archive $(call lib,eventlog) -Wl,--no-whole-archive $(NEEDS_base)
 SHARE    = $(LINK) -shared -Wl,-soname,$(@F:.$(VERSION)=.0) -Wl,--version-script=$(filter %.map,$^) \
            $(if $(SAN),,-Wl,-z$(comma)defs) -Wl,--gc-sections -o $@
 $(B)/product/libeventlog.so.$(VERSION): $(NEEDS_eventlog) eventlog/libeventlog.map
@@ -147,6 +147,9 @@ $$(B)/tests/$1/%: $$(B)/tests/$1/%.o $$(if $$(filter model,$1),$$(call lib,model
 	$$(Q)$$(LINK) $$(WRAP) -o $$@ $$(filter-out $$(call lib,model-double),$$^) $$(SYSTEM_$1) -lcmocka
 endef
 $(foreach f,$(TEST_FOLDERS),$(eval $(call test_rule,$f)))
+# Events by hand against events by protobuf-c.
+$(B)/tests/eventlog/test_event_encode: SYSTEM_eventlog += $(shell $(CONFIG) --libs libprotobuf-c)
+$(B)/tests/eventlog/test_event_encode: $(call lib,proto)
 # Allocation fails in these where they say: tests/eventlog/failing_allocation.h.
 $(addprefix $(B)/tests/eventlog/test_,event_writer_memory log_reader_memory): \
 	WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup)
@@ -188,7 +191,7 @@ $(B)/generated/%.o: $(B)/generated/%.c Makefile
 	$(call say,CC  )
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I$(B)/generated $(SHARED) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c -o $@ $<
 # Generated headers first: the objects that include them cannot say so before they have been compiled once.
-$(call objects,$(EVENTLOG_C) $(TOOL_C) $(CHECKPOINT_C) $(CHECKPOINT_TOOL_C)): | $(GENERATED)
+$(call objects,$(CHECKPOINT_C) tests/eventlog/test_event_encode.c tests/peers/eventlog_sample.c): | $(GENERATED)
 $(B)/lib/%.a:
 	$(call say,AR  )
 	$(Q)rm -f $@; $(AR) rcs $@ $^

@@ -16,7 +16,7 @@ import sys
 OURS = {
     "base": {"base"},
     "proto": set(),
-    "eventlog": {"base", "proto", "eventlog"},
+    "eventlog": {"base", "eventlog"},
     "eventlog_mpi": {"eventlog_mpi"},
     "checkpoint": {"base", "proto", "checkpoint"},
     "dataset": {"base", "dataset"},
