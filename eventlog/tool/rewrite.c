@@ -138,8 +138,7 @@ static int visit_all(struct rewrite *w, const char *run, struct record_file *f, 
         else if ((rc = visit(context, r.offset, r.data, r.length, &event, e)) != OK)
             return rc;
         if (++since % PROGRESS_EVERY == 0)
-            log_progress(&w->scan.log, "%s: %.0f%% read", run, 100.0 * (double)(w->scan.bytes_done + r.offset) /
-                                                                   (double)(w->scan.bytes ? w->scan.bytes : 1));
+            scan_progress(&w->scan, run, r.offset);
     }
     w->scan.bytes_done += f->size;
     if (w->looking_ahead)

@@ -55,7 +55,7 @@ int scan_status(const struct scan *s, int matched)
     return s->failed ? EXIT_USAGE : !matched || s->damaged ? EXIT_NO : EXIT_DONE;
 }
 
-static void tell_damage(struct scan *s, const char *path, const struct event_damage *d, uint64_t number)
+void scan_damage(struct scan *s, const char *path, const struct event_damage *d, uint64_t number)
 {
     char text[200];
 
@@ -71,6 +71,12 @@ static void tell_damage(struct scan *s, const char *path, const struct event_dam
     log_line(&s->log, "%s:%llu: %s", path, (unsigned long long)d->offset, text);
     if (number == DAMAGE_LINES)
         log_line(&s->log, "%s: further damage in this file is counted only", path);
+}
+
+void scan_progress(struct scan *s, const char *run, uint64_t offset)
+{
+    log_progress(&s->log, "%s: %.0f%% read", run,
+                 100.0 * (double)(s->bytes_done + offset) / (double)(s->bytes ? s->bytes : 1));
 }
 
 /* One file; EVENT_READER_RESTARTED when it changed under our hands. */
@@ -92,18 +98,15 @@ static int scan_file(struct scan *s, const struct log_run *run, const char *path
         if (rc == EVENT_READER_RESTARTED)
             break;
         if (rc == EVENT_READER_DAMAGE) {
-            tell_damage(s, path, &damage, event_reader_state(reader).damaged);
+            scan_damage(s, path, &damage, event_reader_state(reader).damaged);
             if (sink->damage)
                 sink->damage(sink->context, &damage);
         } else if (sink->event && (rc = sink->event(sink->context, &event, e)) != OK) {
             event_reader_close(reader);
             return rc;
         }
-        if (++since % PROGRESS_EVERY == 0) {
-            state = event_reader_state(reader);
-            log_progress(&s->log, "%s: %.0f%% read", run->name,
-                         100.0 * (double)(s->bytes_done + state.offset) / (double)(s->bytes ? s->bytes : 1));
-        }
+        if (++since % PROGRESS_EVERY == 0)
+            scan_progress(s, run->name, event_reader_state(reader).offset);
     }
     state = event_reader_state(reader);
     if (rc == EVENT_READER_END && sink->end_file)

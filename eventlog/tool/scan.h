@@ -41,6 +41,11 @@ int scan_tag_wanted(const struct scan *s, const char *tag);
 /* Reads the files of a run. OK, or what a sink returned; files that cannot be read are told and passed over. */
 int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *sink, struct error *e);
 
+/* For who reads files by itself, as scan_run() does: counts damage and prints the first of each file, number: how many
+ * it had with this one; tells how far the reading has come, offset: in the file behind those that bytes_done counts. */
+void scan_damage(struct scan *s, const char *path, const struct event_damage *damage, uint64_t number);
+void scan_progress(struct scan *s, const char *run, uint64_t offset);
+
 /* Prints an error that ended the command; EXIT_USAGE. */
 int scan_fail(struct scan *s, const struct error *e);
 

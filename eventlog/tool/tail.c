@@ -14,8 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-enum { DAMAGE_LINES = 20 };
-
 struct last { /* a point whose line is not printed yet; its series' tag stays where it is */
     const char *tag;
     size_t tag_length;
@@ -39,7 +37,6 @@ struct tail_file {
     size_t run;       /* number */
     struct event_reader *reader; /* NULL while it cannot be opened */
     int told;                    /* that it cannot be */
-    uint64_t damage_lines;
 };
 
 struct tail {
@@ -246,18 +243,6 @@ static int take_event(struct tail *t, struct tail_run *run, const struct event *
     return OK;
 }
 
-static void tell_damage(struct tail *t, struct tail_file *f, const struct event_damage *d)
-{
-    char text[200];
-
-    if (d->kind != EVENT_DAMAGE_UTF8)
-        t->scan->damaged++;
-    if (d->kind == EVENT_DAMAGE_UTF8 || f->damage_lines++ >= DAMAGE_LINES)
-        return;
-    event_damage_text(d, text, sizeof text);
-    log_line(&t->scan->log, "%s:%llu: %s", f->path, (unsigned long long)d->offset, text);
-}
-
 /* All that the file holds now. A file that cannot be opened or read is told once and asked again later. */
 static int read_file(struct tail *t, struct tail_file *f, struct error *e)
 {
@@ -271,7 +256,7 @@ static int read_file(struct tail *t, struct tail_file *f, struct error *e)
         if (rc == EVENT_READER_RESTARTED)
             log_line(&t->scan->log, "%s: was cut or replaced; reading begins again at its start", f->path);
         else if (rc == EVENT_READER_DAMAGE)
-            tell_damage(t, f, &damage);
+            scan_damage(t->scan, f->path, &damage, event_reader_state(f->reader).damaged);
         if (rc == EVENT_READER_EVENT && event.what == EVENT_SUMMARY)
             rc = take_event(t, &t->runs[f->run], &event, e);
         else

@@ -125,7 +125,8 @@ static void print_totals(struct verify *v)
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-static int check_file(struct verify *v, struct log_check *c, const char *path, int *began, struct error *e)
+static int check_file(struct verify *v, struct log_check *c, const char *run, const char *path, int *began,
+                      struct error *e)
 {
     struct scan *s = v->scan;
     struct record_file f;
@@ -145,8 +146,7 @@ static int check_file(struct verify *v, struct log_check *c, const char *path, i
         else
             break;
         if (++since % PROGRESS_EVERY == 0)
-            log_progress(&s->log, "%.0f%% read",
-                         100.0 * (double)(s->bytes_done + record.offset) / (double)(s->bytes ? s->bytes : 1));
+            scan_progress(s, run, record.offset);
     }
     if (rc == RECORD_MORE)
         rc = log_check_end(c, f.parser.offset, f.size, e);
@@ -170,7 +170,7 @@ static int check_run(struct verify *v, const struct log_run *run, struct error *
         int began = 0;
 
         paths[opened] = i;
-        if ((rc = check_file(v, c, run->files[i], &began, e)) == ERR_IO) {
+        if ((rc = check_file(v, c, run->name, run->files[i], &began, e)) == ERR_IO) {
             v->scan->failed = 1;
             log_line(&v->scan->log, "%s", e->message);
             rc = OK;
