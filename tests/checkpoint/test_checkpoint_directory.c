@@ -217,6 +217,7 @@ static void test_training_state(void **state)
                                 .started = 1700000000.25, .updated = 1700000001.5, .reason = "a \\ b",
                                 .model = "lenet", .data = "mnist", .optimizer = "adam", .batch_size = 128,
                                 .learning_rate = 0.1 }, got;
+    struct buffer text = BUFFER_EMPTY;
     struct error e = { 0 };
 
     assert_int_equal(training_state_read(f->directory, &got, &e), 0);
@@ -237,6 +238,10 @@ static void test_training_state(void **state)
     assert_int_equal(training_state_write(f->directory, &s, &e), OK);
     assert_int_equal(training_state_read(f->directory, &got, &e), 1);
     assert_true(got.learning_rate == 0 && !*got.reason);
+    training_state_format(&s, &text);
+    assert_null(strstr(buffer_text(&text), "learning_rate"));
+    assert_null(strstr(buffer_text(&text), "reason"));
+    buffer_release(&text);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture_write(f, "training.json", cases[i].text, strlen(cases[i].text));
         assert_int_equal(training_state_read(f->directory, &got, &e), cases[i].rc);

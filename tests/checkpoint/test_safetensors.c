@@ -148,6 +148,36 @@ static void test_hostile_headers(void **state)
     free(json);
 }
 
+/* 254 dimensions, and JSON of 64 KiB for one tensor, are the most. */
+static void test_limits(void **state)
+{
+    static const struct { int rank; size_t more; const char *says; } cases[] = {
+        { 254, 0, NULL }, { 255, 0, "more than 254 dimensions" },
+        { 1, 65000, NULL }, { 1, 66000, "more JSON" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer json = BUFFER_EMPTY;
+        struct safetensors_header *h;
+        struct error e = { 0 };
+        int rc;
+
+        buffer_append_text(&json, "{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,1],\"more\":\"");
+        for (size_t k = 0; k < cases[i].more; k++)
+            buffer_append_byte(&json, 'x');
+        buffer_append_text(&json, "\",\"shape\":[1");
+        for (int d = 1; d < cases[i].rank; d++)
+            buffer_append_text(&json, ",1");
+        buffer_append_text(&json, "]}}");
+        rc = safetensors_header_parse("f", json.data, json.length, 1, &h, &e);
+        if (rc != (cases[i].says ? ERR_CORRUPT : OK) || (cases[i].says && !strstr(e.message, cases[i].says)))
+            fail_msg("case %zu: %d %s", i, rc, e.message);
+        safetensors_header_free(h);
+        buffer_release(&json);
+    }
+}
+
 static int write_vector(struct fixture *f, const struct io *io, struct error *e)
 {
     static const int64_t two[] = { 2, 1 };
@@ -188,12 +218,16 @@ static void test_writes_the_vector(void **state)
     struct fixture *f = *state;
     struct error e = { 0 };
     struct buffer got;
+    char left_over[64];
     int failures = 0;
+
+    snprintf(left_over, sizeof left_over, "w.safetensors.tmp%ld", (long)getpid());
 
     for (long n = 1; n < 100; n++) { /* each system call fails once: an error, and nothing is left */
         struct io_failing failing = { .fail_at = n, .error_number = ENOSPC };
         struct io io = io_failing_table(&failing);
 
+        fixture_write(f, left_over, "killed", 6); /* by a process that had our number */
         if (write_vector(f, &io, &e) == OK)
             break;
         assert_true(e.code == ERR_IO && e.system == ENOSPC);
@@ -212,13 +246,20 @@ static void test_writes_the_vector(void **state)
 
 static void test_wrong_writing(void **state)
 {
-    static const int64_t one[] = { 1 }, huge[] = { INT64_MAX };
+    static const int64_t one[] = { 1 }, huge[] = { INT64_MAX }, quarter[] = { (INT64_MAX >> 2) - 1 };
     struct fixture *f = *state;
     struct safetensors_tensor t[2] = { { .name = "a", .name_length = 1, .dtype = "U8", .rank = 1, .shape = one },
                                        { .name = "a", .name_length = 1, .dtype = "U8", .rank = 1, .shape = one } };
+    struct safetensors_tensor large[5];
     struct safetensors_writer *w;
     struct error e = { 0 };
 
+    for (int i = 0; i < 5; i++)
+        large[i] = (struct safetensors_tensor){ .name = &"abcde"[i], .name_length = 1, .dtype = "U8", .rank = 1,
+                                                .shape = quarter };
+    assert_int_equal(safetensors_layout(large, 4, &e), OK);
+    assert_int_equal(safetensors_layout(large, 5, &e), ERR_ARG);
+    assert_says(e, "more bytes than a file can have");
     assert_int_equal(safetensors_layout(t, 2, &e), ERR_ARG);
     assert_says(e, "comes twice");
     t[1].name = "__metadata__";
@@ -250,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_reads_the_vector, fixture_setup, fixture_teardown),
         cmocka_unit_test(test_headers),
         cmocka_unit_test(test_hostile_headers),
+        cmocka_unit_test(test_limits),
         cmocka_unit_test_setup_teardown(test_writes_the_vector, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_wrong_writing, fixture_setup, fixture_teardown),
     };

@@ -22,6 +22,7 @@ static void test_there_and_back(void **state)
     assert_true(got.best_value == 0 && got.best_step == 700);
     assert_int_equal(stop_file_write(fixture_path(f, "missing"), &s, NULL), ERR_IO);
     assert_int_equal(stop_file_read(fixture_path(f, "missing"), &got, NULL), 0);
+    assert_int_equal(stop_file_read(fixture_path(f, "stop.json"), &got, NULL), 0); /* a file in a directory's place */
 }
 
 static void test_of_others(void **state)

@@ -86,7 +86,7 @@ static void assert_sum(struct fixture *f, const char *name, size_t length, const
 /* Tensors appended in pieces are the same file. */
 static void test_written_in_pieces(void **state)
 {
-    static const int64_t two[] = { 2 };
+    static const int64_t two[] = { 2 }, large[] = { INT64_MAX / 4 + 1 };
     struct fixture *f = *state;
     struct tensor_bundle_writer *w;
     struct error e = { 0 };
@@ -96,6 +96,7 @@ static void test_written_in_pieces(void **state)
     for (size_t n = 0; n < 2; n++)
         assert_int_equal(tensor_bundle_writer_append(w, "", n, &e), ERR_ARG);
     assert_int_equal(tensor_bundle_writer_begin(w, "s", TENSOR_STRING, 1, two, &e), ERR_ARG);
+    assert_int_equal(tensor_bundle_writer_begin(w, "l", TENSOR_FLOAT, 1, large, &e), ERR_ARG);
     assert_int_equal(tensor_bundle_writer_begin(w, "conv1/biases", TENSOR_FLOAT, 1, two, &e), OK);
     for (size_t at = 0; at < 8; at++) {
         assert_int_equal(tensor_bundle_writer_begin(w, "b", TENSOR_FLOAT, 1, two, &e), ERR_ARG);

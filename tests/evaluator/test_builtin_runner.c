@@ -25,7 +25,7 @@ enum { IMAGES = 23, RECORD = 3073, SEED = 5, OTHER_SEED = 6 };
 
 static char top[PATH_MAX], data[PATH_MAX], prefix[PATH_MAX];
 
-enum flaw { NONE, MISSING, WRONG_SHAPE, WRONG_TYPE };
+enum flaw { NONE, MISSING, WRONG_SHAPE, WRONG_TYPE, DOUBLES };
 
 static int set_up(void **state)
 {
@@ -61,6 +61,17 @@ static int tear_down(void **state)
     return rmdir(top);
 }
 
+static void write_doubles(struct tensor_bundle_writer *w, const struct variable *v, const float *values)
+{
+    double *wide = malloc(v->count * sizeof *wide);
+
+    for (size_t i = 0; i < v->count; i++)
+        wide[i] = values[i];
+    assert_int_equal(tensor_bundle_writer_add(w, v->name, TENSOR_DOUBLE, v->rank, v->shape, wide,
+                                              v->count * sizeof *wide, NULL), OK);
+    free(wide);
+}
+
 /* Plain variables by SEED; moving averages, those of the first `averages` variables, by OTHER_SEED. */
 static void write_checkpoint(const char *model, size_t averages, enum flaw flaw)
 {
@@ -88,7 +99,9 @@ static void write_checkpoint(const char *model, size_t averages, enum flaw flaw)
                                                       v[i].count * sizeof(float), NULL), OK);
         if (flaw == MISSING && i < 2)
             continue;
-        if (flaw == WRONG_SHAPE && i == 1)
+        if (flaw == DOUBLES && i % 2)
+            write_doubles(w, &v[i], network_parameters(n) + v[i].offset);
+        else if (flaw == WRONG_SHAPE && i == 1)
             assert_int_equal(tensor_bundle_writer_add(w, v[i].name, TENSOR_FLOAT, v[i].rank + 1, shape,
                                                       network_parameters(n) + v[i].offset,
                                                       v[i].count * sizeof(float), NULL), OK);
@@ -274,6 +287,9 @@ static void test_threads(void **state)
             assert_int_equal(run(&options, &m, &weights, NULL), OK);
             assert_memory_equal(&m, &want, sizeof m); /* to the bit */
         }
+    write_checkpoint("cifar10_cnn", 0, DOUBLES); /* every other variable, of the same values */
+    assert_int_equal(run(&options, &m, &weights, NULL), OK);
+    assert_memory_equal(&m, &want, sizeof m);
 }
 
 /* A flipped bit anywhere in the weights is found, however many threads read them. */
