@@ -329,9 +329,7 @@ static int scan_session(const struct wire_field *session, struct event *event)
  * no other member follows. */
 static int scan_what(const struct wire_field *f, const uint8_t *from, struct event *event, const uint8_t **bad)
 {
-    static const enum event_what kinds[] = { EVENT_FILE_VERSION, EVENT_GRAPH, EVENT_SUMMARY, EVENT_LOG_MESSAGE,
-                                             EVENT_SESSION_LOG, EVENT_RUN_METADATA, EVENT_META_GRAPH };
-    enum event_what what = kinds[f->number - 3];
+    enum event_what what = (enum event_what)f->number;
 
     if (event->what != what) {
         event->what = what;
@@ -446,7 +444,7 @@ int event_decode(const uint8_t *bytes, size_t n, struct event *event, size_t *ba
             event->wall_time = bits_double(f.integer);
         else if (f.number == 2 && f.type == WIRE_VARINT)
             event->step = (int64_t)f.integer;
-        else if (f.number >= 3 && f.number <= 9 && f.type == WIRE_BYTES)
+        else if (f.number >= EVENT_FILE_VERSION && f.number <= EVENT_META_GRAPH && f.type == WIRE_BYTES)
             good = scan_what(&f, from, event, &place);
         else if (f.number == 10 && f.type == WIRE_BYTES)
             good = well_formed(f.bytes, f.length);

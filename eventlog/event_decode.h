@@ -12,27 +12,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum event_what {
-    EVENT_NOTHING,
-    EVENT_FILE_VERSION,
-    EVENT_GRAPH,
-    EVENT_SUMMARY,
-    EVENT_LOG_MESSAGE,
-    EVENT_SESSION_LOG,
-    EVENT_RUN_METADATA,
-    EVENT_META_GRAPH,
+enum event_what { /* by number of the field in the Event message */
+    EVENT_NOTHING = 0,
+    EVENT_FILE_VERSION = 3,
+    EVENT_GRAPH = 4,
+    EVENT_SUMMARY = 5,
+    EVENT_LOG_MESSAGE = 6,
+    EVENT_SESSION_LOG = 7,
+    EVENT_RUN_METADATA = 8,
+    EVENT_META_GRAPH = 9,
 };
 
 enum event_session { EVENT_SESSION_NONE, EVENT_SESSION_START, EVENT_SESSION_STOP, EVENT_SESSION_CHECKPOINT };
 
-enum event_kind { /* of a value */
-    EVENT_VALUE_NONE,
-    EVENT_VALUE_SIMPLE,
-    EVENT_VALUE_OLD_HISTOGRAM,
-    EVENT_VALUE_IMAGE,
-    EVENT_VALUE_HISTOGRAM,
-    EVENT_VALUE_AUDIO,
-    EVENT_VALUE_TENSOR,
+enum event_kind { /* of a value, by number of the field in the Value message */
+    EVENT_VALUE_NONE = 0,
+    EVENT_VALUE_SIMPLE = 2,
+    EVENT_VALUE_OLD_HISTOGRAM = 3,
+    EVENT_VALUE_IMAGE = 4,
+    EVENT_VALUE_HISTOGRAM = 5,
+    EVENT_VALUE_AUDIO = 6,
+    EVENT_VALUE_TENSOR = 8,
 };
 
 enum event_dtype {

@@ -59,6 +59,12 @@ struct eventlog_reader {
     int64_t shape[TENSOR_RANK];
 };
 
+_Static_assert((int)EVENTLOG_EVENT_FILE_VERSION == (int)EVENT_FILE_VERSION &&
+                   (int)EVENTLOG_EVENT_META_GRAPH == (int)EVENT_META_GRAPH &&
+                   (int)EVENTLOG_STORED_SIMPLE_VALUE == (int)EVENT_VALUE_SIMPLE &&
+                   (int)EVENTLOG_STORED_TENSOR == (int)EVENT_VALUE_TENSOR,
+               "both count as TensorBoard's messages do");
+
 /* ---- runs and files -------------------------------------------------------------------------------------------- */
 
 static void forget_series(struct log_place *run)
@@ -245,12 +251,6 @@ static struct log_series *series_of(struct eventlog_reader *r, const struct scal
 /* Walks to the next value that is wanted, and puts it into r->value. 1, or 0: no more, or no memory (r->failed). */
 static int find_value(struct eventlog_reader *r)
 {
-    static const enum eventlog_stored stored[] = {
-        [EVENT_VALUE_NONE] = EVENTLOG_STORED_NOTHING,   [EVENT_VALUE_SIMPLE] = EVENTLOG_STORED_SIMPLE_VALUE,
-        [EVENT_VALUE_OLD_HISTOGRAM] = EVENTLOG_STORED_OLD_HISTOGRAM, [EVENT_VALUE_IMAGE] = EVENTLOG_STORED_IMAGE,
-        [EVENT_VALUE_HISTOGRAM] = EVENTLOG_STORED_HISTOGRAM, [EVENT_VALUE_AUDIO] = EVENTLOG_STORED_AUDIO,
-        [EVENT_VALUE_TENSOR] = EVENTLOG_STORED_TENSOR,
-    };
     struct event_value v;
 
     while (r->walking && event_values_next(&r->values, &v)) {
@@ -269,7 +269,8 @@ static int find_value(struct eventlog_reader *r)
         r->value = (struct eventlog_value){
             .series = &series->shown, .kind = log_series_kind(&v, series->shown.plugin, rc == 1),
             .step = r->decoded.step, .wall_time = r->decoded.wall_time, .number = rc == 1 ? point.value : 0,
-            .stored = stored[v.kind], .dtype = v.kind == EVENT_VALUE_SIMPLE ? EVENTLOG_DTYPE_FLOAT : v.dtype,
+            .stored = (enum eventlog_stored)v.kind,
+            .dtype = v.kind == EVENT_VALUE_SIMPLE ? EVENTLOG_DTYPE_FLOAT : v.dtype,
             .data = v.bytes, .length = v.length,
         };
         return 1;
@@ -305,12 +306,6 @@ static void find_payload(struct eventlog_reader *r)
 /* What event_reader_next() handed out. 1: it is wanted, 0: not. */
 static int take_event(struct eventlog_reader *r, const struct log_file *file)
 {
-    static const enum eventlog_what whats[] = {
-        [EVENT_NOTHING] = EVENTLOG_EVENT_NOTHING,         [EVENT_FILE_VERSION] = EVENTLOG_EVENT_FILE_VERSION,
-        [EVENT_GRAPH] = EVENTLOG_EVENT_GRAPH,             [EVENT_SUMMARY] = EVENTLOG_EVENT_VALUES,
-        [EVENT_LOG_MESSAGE] = EVENTLOG_EVENT_MESSAGE,     [EVENT_SESSION_LOG] = EVENTLOG_EVENT_SESSION,
-        [EVENT_RUN_METADATA] = EVENTLOG_EVENT_RUN_METADATA, [EVENT_META_GRAPH] = EVENTLOG_EVENT_META_GRAPH,
-    };
     int all = log_filter_all_values(&r->filter);
 
     r->event.data = event_reader_record(file->reader, &r->event.length, &r->event.offset);
@@ -318,7 +313,7 @@ static int take_event(struct eventlog_reader *r, const struct log_file *file)
         r->event.what = EVENTLOG_EVENT_RECORD;
         return 1;
     }
-    r->event.what = whats[r->decoded.what];
+    r->event.what = (enum eventlog_what)r->decoded.what;
     r->event.step = r->decoded.step;
     r->event.wall_time = r->decoded.wall_time;
     if (r->decoded.what == EVENT_SUMMARY) {

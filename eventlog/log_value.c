@@ -119,9 +119,6 @@ static void read_image(struct log_value *v, const uint8_t *p, const uint8_t *end
 
 void log_value_read(struct log_value *v, const uint8_t *bytes, size_t n)
 {
-    static const enum event_kind kinds[] = { [2] = EVENT_VALUE_SIMPLE, [3] = EVENT_VALUE_OLD_HISTOGRAM,
-                                             [4] = EVENT_VALUE_IMAGE, [5] = EVENT_VALUE_HISTOGRAM,
-                                             [6] = EVENT_VALUE_AUDIO, [8] = EVENT_VALUE_TENSOR };
     const uint8_t *p = bytes, *end = bytes + n;
     struct wire_field f;
 
@@ -133,8 +130,8 @@ void log_value_read(struct log_value *v, const uint8_t *bytes, size_t n)
     while (p < end && wire_take(&p, end, &f) == 1) {
         const uint8_t *stop = f.bytes + f.length;
 
-        if (f.number < sizeof kinds / sizeof *kinds && kinds[f.number])
-            v->kind = kinds[f.number];
+        if ((f.number >= EVENT_VALUE_SIMPLE && f.number <= EVENT_VALUE_AUDIO) || f.number == EVENT_VALUE_TENSOR)
+            v->kind = (enum event_kind)f.number;
         switch (f.number) {
         case 1:
             v->tag = (const char *)f.bytes;

@@ -24,7 +24,11 @@ static const char *dtype_name(int dtype)
 
 void inspect_stored(const struct scalar_series *s, char *out, size_t size)
 {
-    static const char *const kinds[] = { "nothing", "simple_value", "obsolete histogram", "image", "histo", "audio" };
+    static const char *const kinds[] = {
+        [EVENT_VALUE_NONE] = "nothing", [EVENT_VALUE_SIMPLE] = "simple_value",
+        [EVENT_VALUE_OLD_HISTOGRAM] = "obsolete histogram", [EVENT_VALUE_IMAGE] = "image",
+        [EVENT_VALUE_HISTOGRAM] = "histo", [EVENT_VALUE_AUDIO] = "audio",
+    };
 
     if (s->first_kind != EVENT_VALUE_TENSOR)
         snprintf(out, size, "%s", kinds[s->first_kind]);
