@@ -137,16 +137,14 @@ static void print_json(const struct curves *w, struct output *out)
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
 struct arguments {
-    const char *output, *view, *x;
-    double smoothing;
-    int json, force, log_y;
+    const char *output;
+    int json, force;
 };
 
 static int compare(struct curves *w, const struct arguments *a, struct error *e)
 {
-    struct picture style = { .axis = picture_axis_of(a->x), .smoothing = a->smoothing, .log_y = a->log_y };
-    int picture = output_named(a->output, ".svg"), by_step = !picture || style.axis == PICTURE_STEP;
-    int rc = curves_read(w, scalar_view_of(a->view), by_step, e);
+    int picture = output_named(a->output, ".svg"), by_step = !picture || picture_axis_of(w->x) == PICTURE_STEP;
+    int rc = curves_read(w, by_step, e);
     struct output *out;
 
     if (rc == OK)
@@ -158,7 +156,7 @@ static int compare(struct curves *w, const struct arguments *a, struct error *e)
     if (rc != OK || (rc = output_open(&out, a->output, a->force, e)) != OK)
         return rc;
     if (picture)
-        rc = curves_print_svg(w, &style, out, e);
+        rc = curves_print_svg(w, out, e);
     else if (a->json)
         print_json(w, out);
     else
@@ -173,8 +171,8 @@ static int compare(struct curves *w, const struct arguments *a, struct error *e)
 int command_compare(int argc, char **argv)
 {
     struct scan s = { .failed = 0 };
-    struct curves w = { .scan = &s };
-    struct arguments a = { .view = "all", .x = "step" };
+    struct curves w = { .scan = &s, .view = "all", .x = "step" };
+    struct arguments a = { .output = NULL };
     struct option table[] = {
         { OPTION_TEXT, 'o', "output", &a.output, "FILE", "to FILE; a name ending in .svg draws the curves (default: "
           "the table on standard output)", NULL, 0, 0, 0 },
@@ -182,17 +180,7 @@ int command_compare(int argc, char **argv)
         { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "these tags; may be repeated (default: those that all runs have)",
           NULL, 0, 0, 0 },
         SCAN_RUN_OPTION(s),
-        { OPTION_CHOICE, 0, "x", &a.x, NULL, "what the curves run over (default step)", "step|wall|relative", 0, 0, 0 },
-        { OPTION_DOUBLE, 0, "smoothing", &a.smoothing, "W", "draw a moving average with this weight of the past, 0 to "
-          "0.999, over the faint curve (default 0: none)", NULL, 0, 0.999, 0 },
-        { OPTION_FLAG, 0, "log-y", &a.log_y, NULL, "draw values on a logarithmic scale; those that are not above 0 are "
-          "gaps", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "lower", &w.lower, "GLOB", "tags of which less is better (default: by words as loss, error)",
-          NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "higher", &w.higher, "GLOB", "tags of which more is better (default: the others)", NULL, 0, 0,
-          0 },
-        { OPTION_CHOICE, 0, "view", &a.view, NULL, "every point; what TensorBoard would show; or what restarts meant "
-          "(default all)", "all|tensorboard|session", 0, 0, 0 },
+        CURVES_OPTIONS(w),
         { OPTION_FLAG, 0, "json", &a.json, NULL, "the table as JSON", NULL, 0, 0, 0 },
     };
     const struct options options = {

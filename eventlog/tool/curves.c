@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int curves_read(struct curves *w, enum scalar_view view, int by_step, struct error *e)
+int curves_read(struct curves *w, int by_step, struct error *e)
 {
     const struct log_directory *d = &w->scan->directory;
 
@@ -22,7 +22,7 @@ int curves_read(struct curves *w, enum scalar_view view, int by_step, struct err
         if (!scan_run_wanted(w->scan, d->runs[i].name))
             continue;
         w->names[w->count++] = d->runs[i].name;
-        scalar_run_init(r, view, 0, 1);
+        scalar_run_init(r, scalar_view_of(w->view), 0, 1);
         rc = gather_run(w->scan, &d->runs[i], r, NULL, NULL, e);
         scalar_run_sort(r);
         for (size_t k = 0; k < r->count && rc == OK && by_step; k++)
@@ -131,16 +131,17 @@ static size_t curve(const struct scalar_series *s, enum picture_axis axis, doubl
     return n;
 }
 
-int curves_picture_new(struct curves_picture *p, const struct curves *w, enum picture_axis axis, size_t most,
-                       struct error *e)
+int curves_picture_new(struct curves_picture *p, const struct curves *w, size_t most, struct error *e)
 {
+    enum picture_axis axis = picture_axis_of(w->x);
     size_t points = 0, panels = w->tag_count < most ? w->tag_count : most, used = 0, drawn = 0;
 
     *p = (struct curves_picture){ .panels = calloc(panels + 1, sizeof *p->panels) };
     p->curves = calloc(panels * w->count + 1, sizeof *p->curves);
     p->starts = calloc(w->count + 1, sizeof *p->starts);
     p->picture = (struct picture){ .runs = w->names, .run_count = w->count, .panels = p->panels,
-                                   .panel_count = panels, .axis = axis };
+                                   .panel_count = panels, .axis = axis, .smoothing = w->smoothing,
+                                   .log_y = w->log_y };
     for (size_t i = 0; i < w->count; i++)
         for (size_t k = 0; k < w->runs[i].count; k++)
             points += w->runs[i].series[k].count;
@@ -178,14 +179,12 @@ void curves_picture_release(struct curves_picture *p)
     free(p->points);
 }
 
-int curves_print_svg(const struct curves *w, const struct picture *style, struct output *out, struct error *e)
+int curves_print_svg(const struct curves *w, struct output *out, struct error *e)
 {
     struct curves_picture p;
     struct buffer b = BUFFER_EMPTY;
-    int rc = curves_picture_new(&p, w, style->axis, CURVES_PANELS_MOST, e);
+    int rc = curves_picture_new(&p, w, CURVES_PANELS_MOST, e);
 
-    p.picture.smoothing = style->smoothing;
-    p.picture.log_y = style->log_y;
     if (rc == OK) {
         picture_draw(&b, &p.picture);
         if (!buffer_ok(&b))

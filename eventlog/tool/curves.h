@@ -19,16 +19,33 @@ struct curves_tag {
 
 struct curves {
     struct scan *scan;
+    const char *view, *x;             /* words of --view and --x: "all" and "step" where they are not given */
+    double smoothing;                 /* as in struct picture, here and next */
+    int log_y;
+    struct option_list lower, higher; /* globs: tags of which less, or more, is better */
     struct scalar_run *runs;
     const char **names;
     size_t count;
     struct curves_tag *tags; /* those to be shown */
     size_t tag_count;
-    struct option_list lower, higher; /* globs: tags of which less, or more, is better */
 };
 
+/* The options that say what is drawn, and how: rows of a table. */
+#define CURVES_OPTIONS(w) \
+    { OPTION_CHOICE, 0, "x", &(w).x, NULL, "what the curves run over (default step)", "step|wall|relative", 0, 0, 0 }, \
+    { OPTION_DOUBLE, 0, "smoothing", &(w).smoothing, "W", "draw a moving average with this weight of the past, 0 to " \
+      "0.999, as TensorBoard's page does, in a picture over the faint curve (default 0: none)", NULL, 0, 0.999, 0 }, \
+    { OPTION_FLAG, 0, "log-y", &(w).log_y, NULL, "draw values on a logarithmic scale; those that are not above 0 are " \
+      "gaps", NULL, 0, 0, 0 }, \
+    { OPTION_CHOICE, 0, "view", &(w).view, NULL, "every point; what TensorBoard would show; or what restarts meant " \
+      "(default all)", "all|tensorboard|session", 0, 0, 0 }, \
+    { OPTION_LIST, 0, "lower", &(w).lower, "GLOB", "tags of which less is better (default: by words as loss, error)", \
+      NULL, 0, 0, 0 }, \
+    { OPTION_LIST, 0, "higher", &(w).higher, "GLOB", "tags of which more is better (default: the others)", NULL, \
+      0, 0, 0 }
+
 /* Reads the wanted runs of the scan. by_step: points are sorted by step. Release also after an error. */
-int curves_read(struct curves *w, enum scalar_view view, int by_step, struct error *e);
+int curves_read(struct curves *w, int by_step, struct error *e);
 /* The tags to be shown: with --tag all that match, else those that all runs have, else all. */
 int curves_choose_tags(struct curves *w, struct error *e);
 void curves_release(struct curves *w);
@@ -46,11 +63,10 @@ struct curves_picture {
     struct picture_point *points;
     double *starts;
 };
-int curves_picture_new(struct curves_picture *p, const struct curves *w, enum picture_axis axis, size_t most,
-                       struct error *e);
+int curves_picture_new(struct curves_picture *p, const struct curves *w, size_t most, struct error *e);
 void curves_picture_release(struct curves_picture *p); /* also after an error */
 
-/* The picture as an SVG document; style: axis, smoothing and scale of it. */
-int curves_print_svg(const struct curves *w, const struct picture *style, struct output *out, struct error *e);
+/* The picture as an SVG document. */
+int curves_print_svg(const struct curves *w, struct output *out, struct error *e);
 
 #endif

@@ -17,10 +17,9 @@ enum { TAGS_MOST = 12, COLUMNS = 80, ROWS = 16 };
 struct plot {
     struct scan scan;
     struct curves curves;
-    const char *output, *view, *x, *color;
-    double smoothing;
+    const char *output, *color;
     int64_t width, height;
-    int json, force, log_y, ascii;
+    int json, force, ascii;
 };
 
 /* The terminal's width, COLUMNS, or 80. */
@@ -94,15 +93,13 @@ static void print_json(const struct picture *p, struct output *out)
     buffer_release(&b);
 }
 
-static int print_text(const struct plot *p, const struct picture *style, struct output *out, struct error *e)
+static int print_text(const struct plot *p, struct output *out, struct error *e)
 {
     struct chart chart = chart_of(p);
     struct curves_picture picture;
     struct buffer b = BUFFER_EMPTY;
-    int rc = curves_picture_new(&picture, &p->curves, style->axis, p->json ? SIZE_MAX : TAGS_MOST, e);
+    int rc = curves_picture_new(&picture, &p->curves, p->json ? SIZE_MAX : TAGS_MOST, e);
 
-    picture.picture.smoothing = style->smoothing;
-    picture.picture.log_y = style->log_y;
     if (rc == OK && p->json)
         print_json(&picture.picture, out);
     else if (rc == OK)
@@ -117,9 +114,8 @@ static int print_text(const struct plot *p, const struct picture *style, struct 
 
 static int plot(struct plot *p, struct error *e)
 {
-    struct picture style = { .axis = picture_axis_of(p->x), .smoothing = p->smoothing, .log_y = p->log_y };
     struct output *out;
-    int rc = curves_read(&p->curves, scalar_view_of(p->view), style.axis == PICTURE_STEP, e);
+    int rc = curves_read(&p->curves, picture_axis_of(p->curves.x) == PICTURE_STEP, e);
 
     if (rc == OK)
         rc = curves_choose_tags(&p->curves, e);
@@ -129,8 +125,7 @@ static int plot(struct plot *p, struct error *e)
     }
     if (rc != OK || (rc = output_open(&out, p->output, p->force, e)) != OK)
         return rc;
-    rc = output_named(p->output, ".svg") && !p->json ? curves_print_svg(&p->curves, &style, out, e)
-                                                : print_text(p, &style, out, e);
+    rc = output_named(p->output, ".svg") && !p->json ? curves_print_svg(&p->curves, out, e) : print_text(p, out, e);
     if (rc != OK) {
         output_close(out, 0, NULL);
         return rc;
@@ -140,16 +135,12 @@ static int plot(struct plot *p, struct error *e)
 
 int command_plot(int argc, char **argv)
 {
-    struct plot p = { .view = "all", .x = "step", .color = "auto", .height = ROWS };
+    struct plot p = { .curves = { .view = "all", .x = "step" }, .color = "auto", .height = ROWS };
     struct option table[] = {
         { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", "these tags, a chart each; may be repeated (default: "
           "those that all runs have)", NULL, 0, 0, 0 },
         SCAN_RUN_OPTION(p.scan),
-        { OPTION_CHOICE, 0, "x", &p.x, NULL, "what the curves run over (default step)", "step|wall|relative", 0, 0, 0 },
-        { OPTION_DOUBLE, 0, "smoothing", &p.smoothing, "W", "draw a moving average with this weight of the past, 0 to "
-          "0.999, as TensorBoard's page does (default 0: none)", NULL, 0, 0.999, 0 },
-        { OPTION_FLAG, 0, "log-y", &p.log_y, NULL, "values on a logarithmic scale; those that are not above 0 are gaps",
-          NULL, 0, 0, 0 },
+        CURVES_OPTIONS(p.curves),
         { OPTION_INT, 0, "width", &p.width, "N", "characters (default: the terminal's, else COLUMNS, else 80)", NULL,
           CHART_COLUMNS_LEAST, CHART_COLUMNS_MOST, 0 },
         { OPTION_INT, 0, "height", &p.height, "N", "rows of a chart (default 16)", NULL, CHART_ROWS_LEAST,
@@ -158,16 +149,10 @@ int command_plot(int argc, char **argv)
           0 },
         { OPTION_CHOICE, 0, "color", &p.color, NULL, "default auto: on a terminal, unless NO_COLOR is set",
           "auto|always|never", 0, 0, 0 },
-        { OPTION_CHOICE, 0, "view", &p.view, NULL, "every point; what TensorBoard would show; or what restarts meant "
-          "(default all)", "all|tensorboard|session", 0, 0, 0 },
         { OPTION_TEXT, 'o', "output", &p.output, "FILE", "to FILE; a name ending in .svg draws a picture, as 'eventlog "
           "compare' does", NULL, 0, 0, 0 },
         { OPTION_FLAG, 'f', "force", &p.force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
         { OPTION_FLAG, 0, "json", &p.json, NULL, "the curves' points as JSON, smoothed", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "lower", &p.curves.lower, "GLOB", "tags of which less is better (default: by words as loss, "
-          "error)", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "higher", &p.curves.higher, "GLOB", "tags of which more is better (default: the others)",
-          NULL, 0, 0, 0 },
     };
     const struct options options = {
         .program = "eventlog plot", .usage = "[OPTION...] PATH...",
