@@ -1,7 +1,8 @@
 /*
  * tensor_bundle.h - TensorFlow V2 checkpoints: PREFIX.index (a table: name -> dtype, shape, shard, offset, size, CRC)
  * and PREFIX.data-SSSSS-of-NNNNN (the tensors' bytes). PREFIX is a path such as "ckpt/model.ckpt-700".
- * The format stands on top of tensor_bundle_reader.c. One object is for one thread at a time.
+ * The format stands on top of tensor_bundle_reader.c. Reading changes nothing in an open bundle, so several threads may
+ * read at once (tensor_batch.h); else one object is for one thread at a time.
  */
 #ifndef CHECKPOINT_TENSOR_BUNDLE_H
 #define CHECKPOINT_TENSOR_BUNDLE_H

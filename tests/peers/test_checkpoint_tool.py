@@ -371,6 +371,25 @@ def test_convert_what_the_reference_writes(tmp_path):
     assert back.read_bytes() == file.read_bytes()
 
 
+def test_hints_that_do_not_fit(tmp_path):
+    """What the metadata says of a tensor counts only where its bytes can be that."""
+    safetensors_numpy = pytest.importorskip("safetensors.numpy")
+    bytes_, doubles = numpy.arange(6, dtype=numpy.uint8), numpy.arange(6.0).reshape(2, 3)
+    cases = {"string[2": bytes_, "string[2]]": bytes_, "string[2,3]": bytes_, "string[-1]": bytes_, "string": bytes_,
+             "string[7]": bytes_, "string[4611686018427387904, 4]": bytes_, "string[2]": bytes_.reshape(2, 3),
+             "complex128": doubles, "qint8": doubles, "float32": bytes_, "": bytes_}
+    file = tmp_path / "hints.safetensors"
+    safetensors_numpy.save_file({f"t{i}": value for i, value in enumerate(cases.values())}, file,
+                                metadata={f"tensorflow.dtype/t{i}": hint for i, hint in enumerate(cases)})
+    rows = tensors_of(file)
+    for i, (hint, value) in enumerate(cases.items()):
+        assert (rows[f"t{i}"]["dtype"], rows[f"t{i}"]["shape"]) == (str(value.dtype), list(value.shape)), hint
+    fits = {"qint8": numpy.arange(4, dtype=numpy.int8), "complex128": numpy.arange(8.0).reshape(4, 2)}
+    safetensors_numpy.save_file(fits, file, metadata={f"tensorflow.dtype/{name}": name for name in fits})
+    assert {name: (row["dtype"], row["shape"]) for name, row in tensors_of(file).items()} == {
+        name: (name, [4]) for name in fits}
+
+
 def test_convert_torch(tmp_path):
     torch = pytest.importorskip("torch")
     safetensors_torch = pytest.importorskip("safetensors.torch")
