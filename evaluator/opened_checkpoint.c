@@ -16,7 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { INDEX_LIMIT = 256 << 20, PIECE_ELEMENTS = 4096 };
+enum {
+    INDEX_LIMIT = 256 << 20,
+    PIECE_ELEMENTS = 4096,
+    THREAD_BYTES = 1 << 20, /* a thread that reads fewer costs more than it saves */
+};
 
 #define TABLE_MAGIC 0xdb4775248b80fb57u /* of a LevelDB table, the last eight bytes of the file */
 
@@ -209,16 +213,20 @@ int opened_checkpoint_read_floats(struct opened_checkpoint *c, const struct open
 {
     struct tensor_batch_item *items = calloc(n + 1, sizeof *items);
     int rc = items ? OK : error_set(e, ERR_NOMEM, "no memory to read %zu tensors", n);
-    size_t batch = 0;
+    size_t batch = 0, bytes = 0;
 
     for (size_t i = 0; i < n && rc == OK; i++) {
         const struct opened_checkpoint_floats *w = &wanted[i];
 
-        if (c->bundle && w->entry->type == TENSOR_FLOAT)
+        if (c->bundle && w->entry->type == TENSOR_FLOAT) {
             items[batch++] = (struct tensor_batch_item){ w->entry, w->out, w->count * sizeof *w->out };
-        else
+            bytes += w->count * sizeof *w->out;
+        } else {
             rc = read_float(c, w->entry, w->out, w->count, e);
+        }
     }
+    if (bytes / THREAD_BYTES < (size_t)threads)
+        threads = (int)(bytes / THREAD_BYTES);
     if (rc == OK && batch)
         rc = tensor_batch_read(c->bundle, items, batch, threads, e);
     free(items);
