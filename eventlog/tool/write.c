@@ -128,7 +128,6 @@ static int close_all(struct write *w, struct error *e)
     for (size_t i = 0; i < w->runs.count; i++)
         if (eventlog_writer_close(w->writers[i], &error) != EVENTLOG_OK && rc == OK)
             rc = take(e, &error);
-    tag_index_release(&w->runs);
     free(w->writers);
     return rc;
 }
@@ -456,14 +455,15 @@ int command_write(int argc, char **argv)
     if (rc == OK && (rc = check(&w, &a, options_given(&options, "step"), &e)) == OK) {
         file_open_limit(SIZE_MAX); /* a descriptor a run */
         rc = write_all(&w, &a, &e);
+        if (close_all(&w, &closing) != OK && rc == OK) { /* only now it is written */
+            e = closing;
+            rc = e.code;
+        }
         if (rc == OK && w.json)
             print_json(&w);
         if (rc == OK && fflush(stdout) != 0)
             rc = error_system(&e, "standard output: cannot write");
-        if (close_all(&w, &closing) != OK && rc == OK) {
-            e = closing;
-            rc = e.code;
-        }
+        tag_index_release(&w.runs);
     }
     status = rc != OK ? scan_fail(&w.scan, &e) : w.bad_lines ? EXIT_NO : EXIT_DONE;
     return status;

@@ -3,6 +3,8 @@ import csv
 import json
 import os
 import pathlib
+import resource
+import signal
 import struct
 import subprocess
 import zlib
@@ -135,6 +137,17 @@ def test_bad_input(tmp_path):
                       ["--step", 1, "--image", "a=/none"], ["--step", 1, "--image", f"a={tmp_path / 'in.csv'}"]):
         write(tmp_path / "log", *arguments, status=2)
     run("write", "--step", 1, "a=1", status=2)
+
+
+def test_a_full_disk_is_no_success(tmp_path):
+    """For a limit on the size of files: the first record fits, the point does not."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60, 60))
+
+    done = subprocess.run([TOOL, "write", "--dir", tmp_path, "--json", "--step", "1", "a=1"], capture_output=True, text=True,
+                          preexec_fn=limit)
+    assert done.returncode == 2 and "File too large" in done.stderr and not done.stdout
 
 
 def test_times_as_they_are(tmp_path):
