@@ -349,6 +349,7 @@ static void print(struct merge *m)
     struct log *log = &m->rewrite.scan.log;
     char more[200] = "";
 
+    m->rewrite.dropped = t->restarted + t->doubled + t->repeated;
     if (m->rewrite.json)
         snprintf(more, sizeof more, ",\"runs\":%llu,\"restarts\":%llu,\"restarted\":%llu,\"doubled\":%llu,"
                  "\"repeated\":%llu,\"interleaved\":%llu", (unsigned long long)m->runs,

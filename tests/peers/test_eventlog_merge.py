@@ -109,7 +109,7 @@ def test_overlaps(logs, tmp_path):
         report = merged(run, "-o", tmp_path / how, f"--overlap={how}")
         assert [(e.step, e.summary.value[0].simple_value) for e in events(tmp_path / how)[1::2]] == [
             (s, base(s) + s) for s in range(0, 120, 10)]
-        assert (report["restarted"], report["restarts"]) == (10, 2)
+        assert (report["restarted"], report["restarts"], report["dropped"]) == (10, 2, 10)
     report = merged(run, "-o", tmp_path / "keep", "--overlap=keep")
     assert report["values"] == 34 and [e.step for e in events(tmp_path / "keep")] == sorted(
         e.step for e in events(tmp_path / "keep"))
@@ -171,7 +171,7 @@ def test_graph_hyperparameters_and_layout_stay_once(tmp_path):
     write(run / "events.out.tfevents.2", [("x", 2, 2)], W + 100, more=once(2))
     report = merged(run, "-o", tmp_path / "out")
     got = events(tmp_path / "out")
-    assert report["repeated"] == 4 and [e.graph_def for e in got if e.graph_def] == [b"\n\x04\n\x02g2"]
+    assert report["repeated"] == report["dropped"] == 4 and [e.graph_def for e in got if e.graph_def] == [b"\n\x04\n\x02g2"]
     kept = {v.tag: (e.wall_time - W, v.metadata.plugin_data.content) for e in got for v in e.summary.value}
     assert kept["_hparams_/session_start_info"] == (1, b"\x1a\0")
     assert kept["_hparams_/session_end_info"] == (2, b"\x22\x02\x08\x01")
