@@ -47,7 +47,7 @@ struct opened_checkpoint_floats {
     float *out;   /* no two overlap */
     size_t count; /* its elements */
 };
-/* As tensor_bundle_read_float() for each of n; float32 of a bundle by up to so many threads, the caller's among them. */
+/* As tensor_bundle_read_float() for each of n; float32 of a bundle by up to so many threads, with the caller's. */
 int opened_checkpoint_read_floats(struct opened_checkpoint *c, const struct opened_checkpoint_floats *wanted, size_t n,
                                   int threads, struct error *e);
 
