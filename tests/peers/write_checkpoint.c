@@ -106,17 +106,20 @@ static int bring(const struct command *c, const char *from, const char *to, cons
 
 static int write_one(const struct command *c, struct network *n, int64_t step, double *appeared, struct error *e)
 {
-    char name[64], staged[PATH_MAX], from[PATH_MAX + 32], final[PATH_MAX], to[PATH_MAX + 64], parts[PATH_MAX];
+    char name[64], beside[PATH_MAX], staged[PATH_MAX + 64], from[PATH_MAX + 96], final[PATH_MAX], to[PATH_MAX + 64];
+    char parts[PATH_MAX];
+    const char *last = file_base_name(c->directory);
     int rc, b = *c->order != 'A';
 
     snprintf(name, sizeof name, "model.ckpt-%lld", (long long)step);
-    snprintf(staged, sizeof staged, "%s.staged", c->directory);
+    /* Hidden, since the directory may lie in a tree that is watched. */
+    snprintf(beside, sizeof beside, "%.*s.%s.staged", (int)(last - c->directory), c->directory, last);
     snprintf(parts, sizeof parts, "%s/%s_temp", c->directory, name);
-    if ((rc = file_make_directories(c->directory, e)) != OK || (rc = file_make_directories(staged, e)) != OK)
+    if ((rc = file_make_directories(c->directory, e)) != OK || (rc = file_make_directories(beside, e)) != OK)
         return rc;
     if (b && (rc = file_make_directories(parts, e)) != OK)
         return rc;
-    snprintf(staged, sizeof staged, "%s.staged/%s", c->directory, name);
+    snprintf(staged, sizeof staged, "%s/%s", beside, name);
     if ((rc = stage(c, n, step, staged, e)) != OK)
         return rc;
 
@@ -140,8 +143,7 @@ static int write_one(const struct command *c, struct network *n, int64_t step, d
     unlink(from);
     if (b)
         rmdir(parts);
-    snprintf(staged, sizeof staged, "%s.staged", c->directory);
-    rmdir(staged);
+    rmdir(beside);
     if (c->no_state)
         return OK;
     rc = checkpoint_directory_commit(NULL, c->directory, name, (size_t)c->keep, e);
