@@ -1,6 +1,7 @@
 /*
  * tag_table.h - which tags a file has already, and the plugin that each belongs to. One thread at a time. It is asked
- * at every call of the writer, so its hash is a few multiplications; where tags come out of files, tag_index.h is right.
+ * at every call of the writer, so its hash is a few multiplications; where tags come out of files, tag_index.h is
+ * right.
  */
 #ifndef EVENTLOG_TAG_TABLE_H
 #define EVENTLOG_TAG_TABLE_H
