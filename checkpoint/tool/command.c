@@ -66,19 +66,9 @@ void command_shape(struct buffer *out, int rank, const int64_t *shape)
     buffer_append_byte(out, ']');
 }
 
-/* Columns a text takes: its characters, wide ones not told apart. */
-static size_t width(const char *text)
-{
-    size_t n = 0;
-
-    for (; *text; text++)
-        n += (*text & 0xc0) != 0x80;
-    return n;
-}
-
 void columns_cell(struct columns *c, const char *text)
 {
-    size_t column = c->filled++ % c->count, n = width(text);
+    size_t column = c->filled++ % c->count, n = utf8_columns(text, strlen(text));
 
     buffer_append(&c->cells, text, strlen(text) + 1);
     c->width[column] = n > c->width[column] ? n : c->width[column];
@@ -96,7 +86,7 @@ void columns_print(struct columns *c)
     const char *cell = c->cells.data;
 
     for (size_t i = 0; i < c->filled && buffer_ok(&c->cells); i++, cell += strlen(cell) + 1) {
-        size_t column = i % c->count, gap = c->width[column] - width(cell);
+        size_t column = i % c->count, gap = c->width[column] - utf8_columns(cell, strlen(cell));
         int last = column + 1 == c->count, right = c->right >> column & 1;
 
         if (right)

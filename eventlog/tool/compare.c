@@ -1,5 +1,6 @@
 /* eventlog compare: runs beside each other, as a table, as JSON, or as a picture. */
 #include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/json.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/curves.h"
@@ -37,22 +38,16 @@ static struct row row_of(const struct scalar_series *s, int lower)
     return r;
 }
 
-static int width_of(const char *text)
-{
-    int width = 0;
-
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
-}
-
 static void print_table(const struct curves *w, struct output *out)
 {
     struct buffer b = BUFFER_EMPTY;
     int pad = 3;
 
-    for (size_t i = 0; i < w->count; i++)
-        pad = width_of(w->names[i]) > pad ? width_of(w->names[i]) : pad;
+    for (size_t i = 0; i < w->count; i++) {
+        int width = (int)utf8_columns(w->names[i], strlen(w->names[i]));
+
+        pad = width > pad ? width : pad;
+    }
     for (size_t i = 0; i < w->tag_count; i++) {
         int lower = curves_lower_is_better(w, w->tags[i].text);
 
@@ -64,7 +59,7 @@ static void print_table(const struct curves *w, struct output *out)
             const struct scalar_series *s = curves_series(w, k, &w->tags[i]);
             struct row r;
 
-            buffer_format(&b, "  %s%*s ", w->names[k], pad - width_of(w->names[k]), "");
+            buffer_format(&b, "  %s%*s ", w->names[k], pad - (int)utf8_columns(w->names[k], strlen(w->names[k])), "");
             if (!s) {
                 buffer_format(&b, "%9d\n", 0);
                 continue;

@@ -273,16 +273,6 @@ int inspect_print_tensorboard(struct output *out, const struct inspect_run *run,
 
 /* ---- for people ------------------------------------------------------------------------------------------------ */
 
-/* How many columns a terminal takes for it, near enough: one a character. */
-static int width_of(const char *text, size_t n)
-{
-    int width = 0;
-
-    for (size_t i = 0; i < n; i++)
-        width += ((unsigned char)text[i] & 0xc0) != 0x80;
-    return width;
-}
-
 /* The tag without control bytes, which could upset a terminal. */
 static void append_tag(struct buffer *b, const struct scalar_series *s, int pad)
 {
@@ -290,7 +280,7 @@ static void append_tag(struct buffer *b, const struct scalar_series *s, int pad)
     int width;
 
     json_escaped(b, s->tag, s->tag_length, 0);
-    width = width_of(buffer_text(b) + from, b->length - from);
+    width = (int)utf8_columns(buffer_text(b) + from, b->length - from);
     buffer_format(b, "%*s", pad > width ? pad - width : 0, "");
 }
 
@@ -359,7 +349,7 @@ int inspect_print_text(struct output *out, const struct inspect_run *run, struct
     for (size_t i = 0; i < run->file_count; i++)
         text_file(&b, &run->files[i]);
     for (size_t i = 0; i < count; i++) {
-        int width = width_of(list[i].series->tag, list[i].series->tag_length);
+        int width = (int)utf8_columns(list[i].series->tag, list[i].series->tag_length);
 
         pad = width > pad && width <= 60 ? width : pad;
     }
