@@ -62,20 +62,28 @@ static int open_safetensors(struct opened_checkpoint *c, const char *path, struc
 /* A directory that is written or deleted just now has no content yet, or none any more. */
 static int open_other(struct opened_checkpoint *c, const char *path, struct error *e)
 {
+    int rc = content_read(path, &c->content, e);
+
+    if (rc == OK && !c->content.count)
+        rc = error_set(e, ERR_IO, "%s: there is no file in it", path);
+    if (rc == OK)
+        c->digest = content_digest(&c->content);
+    return rc == ERR_ARG ? error_set(e, ERR_CORRUPT, "%s: too many files, or too deep a tree", path) : rc;
+}
+
+/* Of what has no digest of its own, contents and digest are read one after the other: they must be of the same. */
+static int open_unchanged(struct opened_checkpoint *c, const char *path, struct error *e)
+{
     uint64_t before, after;
     double changed;
     int rc;
 
     if (!content_stamp(AT_FDCWD, path, &before, &changed))
         return error_set(e, ERR_IO, "%s: is gone", path);
-    rc = content_read(path, &c->content, e);
-    if (rc == OK && !c->content.count)
-        rc = error_set(e, ERR_IO, "%s: there is no file in it", path);
+    rc = c->kind == CHECKPOINT_SAFETENSORS ? open_safetensors(c, path, e) : open_other(c, path, e);
     if (rc == OK && (!content_stamp(AT_FDCWD, path, &after, &changed) || before != after))
         rc = error_set(e, ERR_IO, "%s: changed while it was read", path);
-    if (rc == OK)
-        c->digest = content_digest(&c->content);
-    return rc == ERR_ARG ? error_set(e, ERR_CORRUPT, "%s: too many files, or too deep a tree", path) : rc;
+    return rc;
 }
 
 int opened_checkpoint_open(struct opened_checkpoint **out, enum checkpoint_kind kind, const char *path,
@@ -93,15 +101,13 @@ int opened_checkpoint_open(struct opened_checkpoint **out, enum checkpoint_kind 
         if ((rc = tensor_bundle_open(&c->bundle, path, e)) == OK)
             c->digest = tensor_bundle_digest(c->bundle);
         break;
-    case CHECKPOINT_SAFETENSORS:
-        rc = open_safetensors(c, path, e);
-        break;
     case CHECKPOINT_V1:
         rc = error_set(e, ERR_ARG, "%s: a V1 checkpoint (of TensorFlow before 0.12, or a Saver with write_version V1) "
                        "is not supported; save it as V2", path);
         break;
+    case CHECKPOINT_SAFETENSORS:
     case CHECKPOINT_OTHER:
-        rc = open_other(c, path, e);
+        rc = open_unchanged(c, path, e);
         break;
     }
     if (rc == OK)

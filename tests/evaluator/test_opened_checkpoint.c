@@ -1,0 +1,133 @@
+/* Checkpoints of formats without a digest of their own, replaced while they are opened: contents and digest belong
+ * together, or it fails. */
+#include "evaluator/opened_checkpoint.h"
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "evaluator/file_tree.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { TURNS = 2000 };
+
+static char directory[PATH_MAX], path[PATH_MAX], other[PATH_MAX];
+static sem_t go, done;
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(directory, sizeof directory, "%s/opened.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    return !mkdtemp(directory) || file_join(path, sizeof path, directory, "model-1.safetensors", NULL) ||
+           file_join(other, sizeof other, directory, "other", NULL);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return file_tree_remove(directory, NULL);
+}
+
+/* A file of so many tensors. */
+static void put(const char *to, int tensors)
+{
+    char text[512] = "", json[512] = "{";
+
+    for (int i = 0; i < tensors; i++)
+        snprintf(json + strlen(json), sizeof json - strlen(json),
+                 "%s\"t%d\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}", i ? "," : "", i, 4 * i, 4 * i + 4);
+    strcat(json, "}");
+    put_le64(text, strlen(json));
+    memcpy(text + 8, json, strlen(json));
+    assert_int_equal(file_replace(NULL, to, text, 8 + strlen(json) + 4 * (size_t)tensors, NULL), OK);
+}
+
+static void *replace(void *context)
+{
+    (void)context;
+    for (int i = 0; i < TURNS; i++) {
+        sem_wait(&go);
+        rename(other, path);
+        sem_post(&done);
+    }
+    return NULL;
+}
+
+static void test_replaced_meanwhile(void **state)
+{
+    uint64_t digest[3] = { 0 };
+    struct opened_checkpoint *c;
+    struct error e = { 0 };
+    int whole[3] = { 0 };
+    pthread_t thread;
+
+    (void)state;
+    for (int tensors = 1; tensors <= 2; tensors++) {
+        put(path, tensors);
+        assert_int_equal(opened_checkpoint_open(&c, CHECKPOINT_SAFETENSORS, path, NULL), OK);
+        digest[tensors] = c->digest;
+        opened_checkpoint_close(c);
+    }
+    assert_true(digest[1] != digest[2]);
+    sem_init(&go, 0, 0);
+    sem_init(&done, 0, 0);
+    assert_int_equal(pthread_create(&thread, NULL, replace, NULL), 0);
+    for (int i = 0; i < TURNS; i++) {
+        put(path, 1);
+        put(other, 2);
+        sem_post(&go);
+        /* Later from turn to turn, up to where the other is there already. */
+        for (int k = 0, there = 0; k < i % 50 && !there; k++)
+            sem_getvalue(&done, &there);
+        if (opened_checkpoint_open(&c, CHECKPOINT_SAFETENSORS, path, &e) == OK) {
+            const size_t tensors = safetensors_contents(c->safetensors)->count;
+
+            assert_in_range(tensors, 1, 2);
+            assert_true(c->digest == digest[tensors]);
+            whole[tensors]++;
+            opened_checkpoint_close(c);
+        } else {
+            assert_non_null(strstr(e.message, "changed while it was read"));
+        }
+        sem_wait(&done);
+    }
+    pthread_join(thread, NULL);
+    sem_destroy(&go);
+    sem_destroy(&done);
+    assert_true(whole[1] + whole[2] > 0);
+}
+
+static void test_not_there(void **state)
+{
+    struct opened_checkpoint *c;
+    struct error e = { 0 };
+
+    (void)state;
+    assert_int_equal(opened_checkpoint_open(&c, CHECKPOINT_SAFETENSORS, "/nonexistent", &e), ERR_IO);
+    assert_null(c);
+    assert_int_equal(opened_checkpoint_open(&c, CHECKPOINT_OTHER, directory, &e), ERR_IO);
+    assert_string_not_equal(e.message, "");
+    put(path, 1);
+    assert_int_equal(truncate(path, 60), 0);
+    assert_int_equal(opened_checkpoint_open(&c, CHECKPOINT_SAFETENSORS, path, &e), ERR_CORRUPT);
+    assert_null(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_replaced_meanwhile, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_not_there, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
