@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,7 +295,7 @@ static void text_file(struct buffer *b, const struct inspect_file *f)
         buffer_format(b, ", stops inside a record that starts at %llu%s", (unsigned long long)f->state.offset,
                       f->damage_count ? "" : " (being written, or cut)");
     if (f->state.records && f->state.last_wall_time - f->state.first_wall_time < 1e12)
-        buffer_format(b, ", %.1f s", f->state.last_wall_time - f->state.first_wall_time);
+        buffer_format(b, ", %.1f s", fmax(f->state.last_wall_time - f->state.first_wall_time, 0));
     buffer_append_text(b, "\n");
     for (size_t i = 0; i < f->damage_count; i++) {
         event_damage_text(&f->damage[i], text, sizeof text);
