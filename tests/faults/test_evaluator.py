@@ -434,13 +434,6 @@ def test_full_disk(tmp_path, small_disk):
     assert [p[0] for p in points(small_disk)["precision"]] == list(range(100, 4001, 100))
 
 
-def test_read_only(tmp_path, small_disk):
-    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    with Evaluator(tmp_path) as evaluator:
-        evaluator.ends(2)
-        assert evaluator.said().count("\n") == 1 and "Read-only" in evaluator.said()
-
-
 @pytest.mark.parametrize("arguments, word", [
     (["--model", "lenett"], "did you mean 'lenet'"), (["--data", "cifar"], "cifar10"), (["--exec", "x"], "exec"),
     (["--data-dir", "/nonexistent"], "/nonexistent"), (["--num-examples", "10001"], "10000"),

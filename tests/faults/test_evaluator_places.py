@@ -11,11 +11,10 @@ import socket
 import statistics
 import subprocess
 import tempfile
-import time
 
 import pytest
 
-from test_evaluator import DEADLINE, EVALUATOR, WRITER, Evaluator, ledger, points, steps, wait_for, write
+from test_evaluator import DEADLINE, EVALUATOR, Evaluator, ledger, points, steps, wait_for, write
 
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting, or becoming another user, needs root")
@@ -401,7 +400,8 @@ def test_read_only_from_the_start(tmp_path):
         subprocess.run(["mount", "-o", "remount,ro", where], check=True)
         with Evaluator(tmp_path, "--forever") as evaluator:
             evaluator.ends(2)
-            assert "Read-only file system" in evaluator.said() and str(where) in evaluator.said()
+            said = evaluator.said()
+            assert "Read-only file system" in said and str(where) in said and said.count("\n") == 1, said
         subprocess.run(["mount", "-o", "remount,rw", where], check=True)
         with Evaluator(tmp_path, "--once") as evaluator:
             evaluator.ends(0)
