@@ -1,6 +1,6 @@
 # evalboard: trainer, evaluator, eventlog, checkpoint. `make` builds, `make test` tests, `make demo` shows.
 # V=1 shows commands; SAN=address,undefined or SAN=thread builds apart with sanitizers; ONEDNN=0, SQLITE=0 leave those out;
-# PEERS=all adds TensorFlow, PyTorch and safetensors to the tests. CC, CFLAGS, LDFLAGS, PREFIX, LIBDIR, DESTDIR are yours.
+# PEERS=all: tests and benchmarks with TensorFlow, PyTorch and safetensors. CC, CFLAGS, LDFLAGS, PREFIX, LIBDIR, DESTDIR are yours.
 
 CC      ?= cc
 OBJCOPY ?= objcopy
@@ -217,7 +217,10 @@ test: deps programs-for-tests
 	$(Q)python3 tests/run.py --build $(B) $(if $(PEERS),--peers $(PEERS)) $(if $(SAN),--sanitizer $(SAN)) $(TEST_ARGS) $(TESTS)
 demo: deps all
 	$(Q)python3 demo/run.py --build $(B) $(DEMO_ARGS)
+# With PEERS=all the programs it compares with are installed first, into build/venv.
+BENCH_PEERS = tests/requirements/tensorboard.txt tests/requirements/peers.txt bench/requirements.txt
 bench: deps all $(HELPERS)
+	$(Q)$(if $(filter all,$(PEERS)),python3 tests/environment.py build/venv $(BENCH_PEERS) >/dev/null)
 	$(Q)python3 bench/run.py --build $(B) $(BENCH_ARGS)
 endif
 

@@ -53,7 +53,7 @@ def peer_python(module):
                 [python, "-c", f"import importlib.util, sys; sys.exit(importlib.util.find_spec('{module}') is None)"]
         ).returncode == 0:
             return python
-    raise Missing(f"{module} is not installed; `make test PEERS=all` installs it")
+    raise Missing(f"{module} is not installed; `make bench PEERS=all` installs it")
 
 
 def program(build, name):
