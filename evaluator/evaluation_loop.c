@@ -152,26 +152,33 @@ static void say_status(struct evaluation_loop *l)
                  queued, failed, gone);
 }
 
-/* Until a directory changes, the runner or a signal has news, or something is due. */
-static int wait_for_news(struct evaluation_loop *l, struct error *e)
+/* Until a directory has news or is due, a signal came, `descriptor` is readable, or `wait` seconds are over. */
+static int sleep_on(struct evaluation_loop *l, int descriptor, double wait,
+                    double (*due)(const struct evaluation_watch *w), struct error *e)
 {
-    double wait = l->runner->due ? l->runner->due(l->runner->context) : INFINITY;
     struct pollfd *fds = l->fds;
     nfds_t count = 0;
 
     fds[count++] = (struct pollfd){ .fd = l->signal_fd, .events = POLLIN };
-    fds[count++] = (struct pollfd){ .fd = l->runner->descriptor, .events = POLLIN };
+    fds[count++] = (struct pollfd){ .fd = descriptor, .events = POLLIN };
     for (size_t i = 0; i < l->watch_count; i++) {
         fds[count++] = (struct pollfd){ .fd = evaluation_watch_descriptor(l->watches[i]), .events = POLLIN };
-        wait = fmin(wait, evaluation_watch_due(l->watches[i]));
+        wait = fmin(wait, due(l->watches[i]));
     }
     if (l->set && !l->signals)
         wait = fmin(wait, evaluation_set_due(l->set));
-    if (l->log->terminal && busy(l))
-        wait = fmin(wait, 0.1); /* the share that is done moves on */
     if (poll(fds, count, wait > 0 ? (int)ceil(fmin(wait, 1e6) * 1000) : 0) < 0 && errno != EINTR)
         return error_system(e, "cannot wait for news");
     return OK;
+}
+
+static int wait_for_news(struct evaluation_loop *l, struct error *e)
+{
+    double wait = l->runner->due ? l->runner->due(l->runner->context) : INFINITY;
+
+    if (l->log->terminal && busy(l))
+        wait = fmin(wait, 0.1); /* the share that is done moves on */
+    return sleep_on(l, l->runner->descriptor, wait, evaluation_watch_due, e);
 }
 
 static int all_ended(const struct evaluation_loop *l)
@@ -327,6 +334,23 @@ static void stop_all(struct evaluation_loop *l)
             l->slots[i] = (struct evaluation_slot){ NULL, NULL };
         }
     }
+}
+
+int evaluation_loop_look_until(struct evaluation_loop *l, int descriptor, struct error *e)
+{
+    struct pollfd ready = { .fd = descriptor, .events = POLLIN };
+    int rc = take_watches(l, e);
+
+    while (rc == OK && poll(&ready, 1, 0) <= 0) {
+        read_signals(l);
+        if (!l->signals)
+            rc = refresh(l, e);
+        for (size_t i = 0; i < l->watch_count && rc == OK; i++)
+            rc = evaluation_watch_look(l->watches[i], e);
+        if (rc == OK)
+            rc = sleep_on(l, descriptor, INFINITY, evaluation_watch_look_due, e);
+    }
+    return rc;
 }
 
 int evaluation_loop_run(struct evaluation_loop *l, struct error *e)

@@ -43,6 +43,11 @@ struct evaluation_loop {
 
 enum { EVALUATION_LOOP_DONE = 0, EVALUATION_LOOP_STOPPED = 1, EVALUATION_LOOP_FAILED = 2 };
 
+/* For the time in which another thread makes the runner, which is not touched: looks at the directories until
+ * `descriptor` is readable, so that what comes meanwhile is pinned or held open before it goes. A first signal is
+ * answered by evaluation_loop_run() afterwards. Negative: an error, in e. */
+int evaluation_loop_look_until(struct evaluation_loop *l, int descriptor, struct error *e);
+
 /* DONE: the work of all directories is done, or one signal came and what was begun is recorded. STOPPED: a second
  * signal, or --strict and a failure. FAILED or negative: an error, in e. Frees what the loop itself took. */
 int evaluation_loop_run(struct evaluation_loop *l, struct error *e);

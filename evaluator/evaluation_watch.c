@@ -522,13 +522,13 @@ static void say_result(struct evaluation_watch *w, const struct ledger_record *r
     w->log->program = program;
 }
 
-/* Between one sync and the next, since a sync may take long and a checkpoint live shortly. */
-static int look_if_due(struct evaluation_watch *w, struct error *e)
+int evaluation_watch_look(struct evaluation_watch *w, struct error *e)
 {
     return watcher_should_look(w->watcher) ? watcher_look(w->watcher, e) : OK;
 }
 
-/* All flights that have landed, up to the first that has not: so points and lines come in the order of the steps. */
+/* All flights that have landed, up to the first that has not: so points and lines come in the order of the steps.
+ * Looks between one sync and the next, since a sync may take long and a checkpoint live shortly. */
 static int record_flights(struct evaluation_watch *w, int signalled, struct error *e)
 {
     while (w->flight_count && w->flights[0]->state != FLIGHT_RUNNING) {
@@ -538,7 +538,7 @@ static int record_flights(struct evaluation_watch *w, int signalled, struct erro
 
         if ((f->state == FLIGHT_LANDED && (rc = prepare(w, f, e)) != OK) ||
             (f->state == FLIGHT_PREPARED && (rc = write_points(w, f, signalled, e)) != OK) ||
-            (rc = look_if_due(w, e)) != OK || (rc = append(w, &f->record, signalled, e)) != OK)
+            (rc = evaluation_watch_look(w, e)) != OK || (rc = append(w, &f->record, signalled, e)) != OK)
             return rc;
         log_progress_end(w->log);
         say_result(w, &f->record);
@@ -549,7 +549,7 @@ static int record_flights(struct evaluation_watch *w, int signalled, struct erro
         if (f->item.pinned)
             pin_remove(f->item.pinned);
         drop(w, f);
-        if (rc != OK || (rc = look_if_due(w, e)) != OK)
+        if (rc != OK || (rc = evaluation_watch_look(w, e)) != OK)
             return rc;
     }
     return OK;
@@ -720,7 +720,7 @@ int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct erro
 
     if (w->ended)
         return OK;
-    if ((rc = look_if_due(w, e)) != OK)
+    if ((rc = evaluation_watch_look(w, e)) != OK)
         return rc;
     if (w->retry_at > clock_monotonic() && !signalled)
         return OK;
@@ -733,6 +733,11 @@ int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct erro
         return OK;
     }
     return w->queue.count ? OK : decide(w, e);
+}
+
+double evaluation_watch_look_due(const struct evaluation_watch *w)
+{
+    return watcher_due(w->watcher);
 }
 
 double evaluation_watch_due(const struct evaluation_watch *w)

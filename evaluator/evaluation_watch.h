@@ -93,6 +93,11 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
                           struct log *log, struct error *e);
 void evaluation_watch_close(struct evaluation_watch *w); /* drops flights unrecorded; NULL is fine */
 
+/* Looks at the directory if that is due: what is whole is queued, and pinned or held open. No more than that. Seconds
+ * until it is due; the descriptor of evaluation_watch_descriptor() is readable earlier. */
+int evaluation_watch_look(struct evaluation_watch *w, struct error *e);
+double evaluation_watch_look_due(const struct evaluation_watch *w);
+
 /* Looks at the directory if that is due, records what can be recorded, and decides whether the work is done (ended).
  * signalled: a signal ends all, so nothing is tried again. WATCH_STOPPED: a checkpoint failed and settings.strict;
  * WATCH_GIVEN_UP: signalled, and the disk still fails; both with a sentence in e. Negative: cannot go on. */

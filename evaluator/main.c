@@ -17,9 +17,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -417,6 +419,46 @@ static int open_set(const struct command *c, const struct evaluation_watch_setti
     return evaluation_set_open(out, &options, log, e);
 }
 
+struct loading {
+    const struct command *command;
+    struct runner *runner;
+    struct error why;
+    int rc, done_fd;
+};
+
+static void *load(void *context)
+{
+    const uint64_t one = 1;
+    struct loading *l = context;
+    ssize_t ignored;
+
+    l->rc = open_runner(l->command, l->runner, &l->why);
+    ignored = write(l->done_fd, &one, sizeof one); /* a counter that was 0 takes it */
+    (void)ignored;
+    return NULL;
+}
+
+/* The data and the net may take seconds, and a checkpoint live shorter: the directories are looked at meanwhile. */
+static int load_and_look(struct evaluation_loop *loop, const struct command *c, struct runner *out, struct error *e)
+{
+    struct loading l = { .command = c, .runner = out, .done_fd = eventfd(0, EFD_CLOEXEC) };
+    pthread_t thread;
+    int rc;
+
+    if (l.done_fd < 0)
+        return error_system(e, "no descriptor to wait with");
+    if (pthread_create(&thread, NULL, load, &l) != 0) {
+        close(l.done_fd);
+        return open_runner(c, out, e);
+    }
+    rc = evaluation_loop_look_until(loop, l.done_fd, e);
+    pthread_join(thread, NULL);
+    close(l.done_fd);
+    if (l.rc != OK)
+        *e = l.why;
+    return l.rc != OK ? l.rc : rc;
+}
+
 /* Lock, ledger and watch first, the data and the net after: what comes and goes meanwhile is not missed. */
 static int work(const struct command *c, struct log *log)
 {
@@ -435,7 +477,7 @@ static int work(const struct command *c, struct log *log)
         each = settings(c, &source);
         rc = several(c) ? open_set(c, &each, log, &l.set, &e) : evaluation_watch_open(&watch, &each, log, &e);
     }
-    if (rc == OK && (rc = open_runner(c, &runner, &e)) == OK) {
+    if (rc == OK && (rc = load_and_look(&l, c, &runner, &e)) == OK) {
         malloc_trim(0);
         rc = evaluation_loop_run(&l, &e);
         status = finish_all(&l, rc, log, &e);

@@ -13,6 +13,8 @@ import pytest
 from tensorboard_server import ALL_POINTS, TensorBoard, python_loader_points
 from test_evaluator import Evaluator, ledger, steps, write
 from test_evaluator_exec import Exec, script
+from test_evaluator_places import held_data
+from waiting import wait_for
 
 COUNT = int(os.environ.get("EVALBOARD_CHECKPOINTS", "60"))
 RATE = float(os.environ.get("EVALBOARD_RATE", "10"))
@@ -59,6 +61,26 @@ def test_built_in(tmp_path, state):
         publish(tmp_path, state)
         evaluator.ends(0)
     check(tmp_path)
+
+
+def test_while_the_data_is_read(tmp_path):
+    """Pinned before the first can be evaluated: a data set may take longer to read than a checkpoint lives."""
+    write(tmp_path, "--first", 1, "--step", 1, "--last", 20, "--stateless", checkpoints="stash")
+    checkpoints = tmp_path / "ckpt"
+    checkpoints.mkdir()
+    environment, hold = held_data(tmp_path)
+    with Evaluator(tmp_path, "--pin", "--max-evaluations", 20, env=environment) as evaluator:
+        evaluator.says("watching")
+        for step in range(1, 21):
+            for end in (".data-00000-of-00001", ".index"):
+                os.rename(tmp_path / "stash" / f"model.ckpt-{step}{end}", checkpoints / f"model.ckpt-{step}{end}")
+            wait_for(lambda: list((tmp_path / "eval").glob(f"pinned/*-{step}-*")), f"a pin of step {step}", 20)
+            for path in checkpoints.iterdir():
+                path.unlink()
+        assert not ledger(tmp_path)
+        hold.unlink()
+        evaluator.ends(0)
+    assert steps(ledger(tmp_path)) == list(range(1, 21))
 
 
 def test_command(tmp_path):

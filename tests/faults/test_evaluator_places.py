@@ -350,6 +350,37 @@ def test_disk_full_from_the_start_and_in_between(tmp_path):
         assert [p[0] for p in points(small)["precision"]] == list(range(100, 2001, 100))
 
 
+# A data set that cannot be opened while HOLD_WHILE exists.
+HELD_DATA = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int open(const char *path, int flags, ...)
+{
+    int (*next)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open");
+    va_list list;
+    int mode;
+    va_start(list, flags);
+    mode = flags & O_CREAT ? va_arg(list, int) : 0;
+    va_end(list);
+    while (strstr(path, "t10k-images") && access(getenv("HOLD_WHILE"), F_OK) == 0)
+        usleep(5000);
+    return next(path, flags, mode);
+}
+"""
+
+
+def held_data(directory):
+    """The environment in which Fashion-MNIST cannot be read, and the path that is removed when it may be."""
+    hold = directory / "hold"
+    hold.touch()
+    return interposed(directory, "held_data", HELD_DATA, HOLD_WHILE=hold), hold
+
+
 def interposed(directory, name, source, **variables):
     """The environment in which a program calls these functions instead of the C library's."""
     (directory / f"{name}.c").write_text(source)

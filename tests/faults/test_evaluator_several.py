@@ -5,16 +5,17 @@ import signal
 import subprocess
 
 from test_evaluator import DEADLINE, EVALUATOR, WRITER
+from test_evaluator_places import held_data
 from waiting import wait_for
 
 
 class Several:
-    def __init__(self, directory, *arguments, root="runs"):
+    def __init__(self, directory, *arguments, root="runs", **keywords):
         self.root, self.log_path = directory / root, directory / "log"
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 [EVALUATOR, "--eval-root", self.root, "--model", "lenet", "--data", "fashion-mnist", "--num-examples",
-                 "100", *map(str, arguments)], stdout=subprocess.PIPE, stderr=log, text=True)
+                 "100", *map(str, arguments)], stdout=subprocess.PIPE, stderr=log, text=True, **keywords)
 
     def said(self):
         return self.log_path.read_text()
@@ -49,6 +50,25 @@ class Several:
 
 def write(directory, *arguments):
     subprocess.run([WRITER, "--directory", directory, *map(str, arguments)], stdout=subprocess.DEVNULL, check=True)
+
+
+def test_while_the_data_is_read(tmp_path):
+    """Trainings of a tree that appear, save and delete while the data set is read: pinned all the same."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    environment, hold = held_data(tmp_path)
+    with Several(tmp_path, "--watch-tree", tree, "--pin", "--poll-interval", 0.1, env=environment) as several:
+        for name in "ab":
+            write(tree / name, "--last", 300)
+            wait_for(lambda: len(list((several.root / name / "eval").glob("pinned/*"))) == 3, f"pins of {name}", 20)
+            for path in (tree / name).glob("model.ckpt-*"):
+                path.unlink()
+        assert not several.ledger("a") and several.process.poll() is None
+        hold.unlink()
+        for name in "ab":
+            several.waits_for(name, [100, 200, 300])
+        several.process.send_signal(signal.SIGTERM)
+        several.ends(0)
 
 
 def test_named_ones_are_served_in_turn(tmp_path):
