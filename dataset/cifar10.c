@@ -1,6 +1,7 @@
 #include "dataset/cifar10.h"
 
-#include <errno.h>
+#include "base/file.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,25 +74,6 @@ int cifar10_count(const char *path, size_t *count, struct error *e)
     return OK;
 }
 
-/* Reads until n bytes or the end; the number read, or -1 with errno. */
-static ssize_t read_full(int fd, uint8_t *out, size_t n)
-{
-    size_t have = 0;
-
-    while (have < n) {
-        ssize_t got = read(fd, out + have, n - have);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        have += (size_t)got;
-    }
-    return (ssize_t)have;
-}
-
 int cifar10_read(const char *path, size_t count, uint8_t *images, uint8_t *labels, struct error *e)
 {
     uint8_t *piece = NULL;
@@ -105,7 +87,7 @@ int cifar10_read(const char *path, size_t count, uint8_t *images, uint8_t *label
         rc = error_set(e, ERR_NOMEM, "%s: out of memory", path);
     while (rc == OK && done < count) {
         want = count - done < RECORDS_A_READ ? count - done : RECORDS_A_READ;
-        got = read_full(fd, piece, want * CIFAR10_RECORD);
+        got = file_read_at(fd, piece, want * CIFAR10_RECORD, (uint64_t)done * CIFAR10_RECORD);
         if (got < 0)
             rc = error_system(e, "%s: cannot read", path);
         else if ((size_t)got < want * CIFAR10_RECORD)
