@@ -47,7 +47,9 @@ class Work:
             checkpoints = directory / "tree" / name
             checkpoints.mkdir(parents=True)
             self.saved[name] = set()
-            ranks = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"] if name == "two" else []
+            # Killed ranks leave their shared memory behind: here it goes with the test's directory.
+            ranks = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "btl_vader_backing_directory",
+                     str(directory), "-n", "2"] if name == "two" else []
             self.commands[name] = [*ranks, TRAINER, "--run-option", "mpi" if ranks else "single", *BUILT_IN[:4],
                                    "--batch-size", "4", "--checkpoint-dir", checkpoints, "--keep", "0",
                                    "--save-checkpoint-seconds", "0.05", "--max-steps", "1000000"]
