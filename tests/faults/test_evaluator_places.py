@@ -14,102 +14,11 @@ import tempfile
 
 import pytest
 
+from interposed import CLOCK, READ_ONLY, interposed
 from test_evaluator import DEADLINE, EVALUATOR, Evaluator, ledger, points, steps, wait_for, write
 
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting, or becoming another user, needs root")
-
-# Moves the wall clock of a program by the seconds in a file. Monotonic clocks stay, as they do in truth.
-CLOCK = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/time.h>
-#include <time.h>
-static long shift(void)
-{
-    FILE *f = fopen(getenv("CLOCK_SHIFT_FILE"), "r");
-    long seconds = 0;
-    if (f && fscanf(f, "%ld", &seconds) != 1)
-        seconds = 0;
-    if (f)
-        fclose(f);
-    return seconds;
-}
-int clock_gettime(clockid_t id, struct timespec *t)
-{
-    int (*next)(clockid_t, struct timespec *) = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
-    int rc = next(id, t);
-    if (rc == 0 && id == CLOCK_REALTIME)
-        t->tv_sec += shift();
-    return rc;
-}
-int gettimeofday(struct timeval *restrict t, void *restrict zone)
-{
-    struct timespec now;
-    (void)zone;
-    clock_gettime(CLOCK_REALTIME, &now);
-    t->tv_sec = now.tv_sec;
-    t->tv_usec = now.tv_nsec / 1000;
-    return 0;
-}
-time_t time(time_t *out)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (out)
-        *out = now.tv_sec;
-    return now.tv_sec;
-}
-"""
-
-# A file system that turns read-only under a program that has files open on it, as one does after an error of its disk; a
-# remount is refused then. While READ_ONLY_WHILE exists, whatever would change something beneath READ_ONLY_UNDER fails.
-READ_ONLY = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
-static int beneath(const char *path)
-{
-    const char *where = getenv("READ_ONLY_UNDER");
-    return !strncmp(path, where, strlen(where)) && access(getenv("READ_ONLY_WHILE"), F_OK) == 0 ? (errno = EROFS) : 0;
-}
-static int held(int fd)
-{
-    char name[64], path[4096] = "";
-    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    return readlink(name, path, sizeof path - 1) > 0 && beneath(path);
-}
-static int opens(const char *path, int flags)
-{
-    return (flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) && beneath(path);
-}
-int open(const char *path, int flags, ...)
-{
-    va_list list;
-    int mode;
-    va_start(list, flags);
-    mode = flags & O_CREAT ? va_arg(list, int) : 0;
-    va_end(list);
-    return opens(path, flags) ? -1 : NEXT(open)(path, flags, mode);
-}
-ssize_t write(int fd, const void *data, size_t n) { return held(fd) ? -1 : NEXT(write)(fd, data, n); }
-ssize_t pwrite(int fd, const void *data, size_t n, off_t at) { return held(fd) ? -1 : NEXT(pwrite)(fd, data, n, at); }
-int fsync(int fd) { return held(fd) ? -1 : NEXT(fsync)(fd); }
-int fdatasync(int fd) { return held(fd) ? -1 : NEXT(fdatasync)(fd); }
-int ftruncate(int fd, off_t size) { return held(fd) ? -1 : NEXT(ftruncate)(fd, size); }
-int rename(const char *from, const char *to) { return beneath(to) ? -1 : NEXT(rename)(from, to); }
-int mkdir(const char *path, mode_t mode) { return beneath(path) ? -1 : NEXT(mkdir)(path, mode); }
-int unlink(const char *path) { return beneath(path) ? -1 : NEXT(unlink)(path); }
-"""
 
 
 def make_layers(directory, stack, *names):
@@ -348,46 +257,6 @@ def test_disk_full_from_the_start_and_in_between(tmp_path):
         assert "No space left on device" in evaluator.said()
         assert steps(ledger(tmp_path)) == list(range(100, 2001, 100))
         assert [p[0] for p in points(small)["precision"]] == list(range(100, 2001, 100))
-
-
-# A data set that cannot be opened while HOLD_WHILE exists.
-HELD_DATA = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-int open(const char *path, int flags, ...)
-{
-    int (*next)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open");
-    va_list list;
-    int mode;
-    va_start(list, flags);
-    mode = flags & O_CREAT ? va_arg(list, int) : 0;
-    va_end(list);
-    while (strstr(path, "t10k-images") && access(getenv("HOLD_WHILE"), F_OK) == 0)
-        usleep(5000);
-    return next(path, flags, mode);
-}
-"""
-
-
-def held_data(directory):
-    """The environment in which Fashion-MNIST cannot be read, and the path that is removed when it may be."""
-    hold = directory / "hold"
-    hold.touch()
-    return interposed(directory, "held_data", HELD_DATA, HOLD_WHILE=hold), hold
-
-
-def interposed(directory, name, source, **variables):
-    """The environment in which a program calls these functions instead of the C library's."""
-    (directory / f"{name}.c").write_text(source)
-    library = directory / f"{name}.so"
-    subprocess.run([os.environ.get("CC_FOR_TESTS", "cc"), "-shared", "-fPIC", "-o", library, directory / f"{name}.c",
-                    "-ldl"], check=True)
-    return {**os.environ, "LD_PRELOAD": str(library), **{key: str(value) for key, value in variables.items()}}
 
 
 def test_turns_read_only_while_it_works(tmp_path):

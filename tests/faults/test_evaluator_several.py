@@ -4,8 +4,8 @@ import os
 import signal
 import subprocess
 
+from interposed import held_data
 from test_evaluator import DEADLINE, EVALUATOR, WRITER
-from test_evaluator_places import held_data
 from waiting import wait_for
 
 
