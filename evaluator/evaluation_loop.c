@@ -207,6 +207,13 @@ static int take_watches(struct evaluation_loop *l, struct error *e)
     return OK;
 }
 
+static void release_fds(struct evaluation_loop *l)
+{
+    free(l->fds);
+    l->fds = NULL;
+    l->fd_count = 0;
+}
+
 /* Directories that come and go; and what a SIGHUP asks for. */
 static int refresh(struct evaluation_loop *l, struct error *e)
 {
@@ -350,6 +357,7 @@ int evaluation_loop_look_until(struct evaluation_loop *l, int descriptor, struct
         if (rc == OK)
             rc = sleep_on(l, descriptor, INFINITY, evaluation_watch_look_due, e);
     }
+    release_fds(l);
     return rc;
 }
 
@@ -365,9 +373,7 @@ int evaluation_loop_run(struct evaluation_loop *l, struct error *e)
     } else if (rc == OK) {
         rc = error_set(e, ERR_NOMEM, "no memory for %zu evaluations at a time", l->runner->slots);
     }
-    free(l->fds);
-    l->fds = NULL;
-    l->fd_count = 0;
+    release_fds(l);
     free(l->slots);
     l->slots = NULL;
     return rc;
