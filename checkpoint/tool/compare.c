@@ -297,14 +297,14 @@ int command_compare(int argc, char **argv)
 {
     struct compare x = { .json = 0 };
     struct option table[] = {
-        { OPTION_DOUBLE, 0, "tolerance", &x.relative, "X", "relative: elements may be X times the larger of their "
-          "magnitudes apart (default 0)", NULL, 0, 1e308, 0 },
-        { OPTION_DOUBLE, 0, "absolute", &x.absolute, "X", "elements may be X apart, added to --tolerance (default 0)",
-          NULL, 0, 1e308, 0 },
-        { OPTION_LIST, 0, "tensor", &x.tensors, "GLOB", "only tensors that match ('*' matches '/' too); may be "
-          "repeated", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "all", &x.every, NULL, "also a line for each tensor that is the same", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &x.json, NULL, "JSON instead of text; all tensors", NULL, 0, 0, 0 },
+        { OPTION_DOUBLE, 0, "tolerance", &x.relative, "X", .help = "relative: elements may be X times the larger of "
+          "their magnitudes apart (default 0)", .minimum = 0, .maximum = 1e308 },
+        { OPTION_DOUBLE, 0, "absolute", &x.absolute, "X", .help = "elements may be X apart, added to --tolerance "
+          "(default 0)", .minimum = 0, .maximum = 1e308 },
+        { OPTION_LIST, 0, "tensor", &x.tensors, "GLOB", .help = "only tensors that match ('*' matches '/' too); may be "
+          "repeated" },
+        { OPTION_FLAG, 0, "all", &x.every, .help = "also a line for each tensor that is the same" },
+        { OPTION_FLAG, 0, "json", &x.json, .help = "JSON instead of text; all tensors" },
     };
     const struct options options = {
         .program = "checkpoint compare", .usage = "[OPTION...] A B",

@@ -82,12 +82,12 @@ int command_convert(int argc, char **argv)
     struct convert c = { .force = 0 };
     const char *format = NULL;
     struct option table[] = {
-        { OPTION_CHOICE, 0, "to", &format, NULL, "the format to write (default: safetensors where DESTINATION ends so, "
-          "npy where it is a directory or ends in '/', else bundle)", "bundle|safetensors|npy", 0, 0, 0 },
-        { OPTION_LIST, 0, "tensor", &c.tensors, "GLOB", "only tensors that match ('*' matches '/' too); may be "
-          "repeated", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 'f', "force", &c.force, NULL, "write over what is there", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &c.json, NULL, "what was written as one JSON object", NULL, 0, 0, 0 },
+        { OPTION_CHOICE, 0, "to", &format, .help = "the format to write (default: safetensors where DESTINATION ends "
+          "so, npy where it is a directory or ends in '/', else bundle)", .choices = "bundle|safetensors|npy" },
+        { OPTION_LIST, 0, "tensor", &c.tensors, "GLOB", .help = "only tensors that match ('*' matches '/' too); may be "
+          "repeated" },
+        { OPTION_FLAG, 'f', "force", &c.force, .help = "write over what is there" },
+        { OPTION_FLAG, 0, "json", &c.json, .help = "what was written as one JSON object" },
     };
     const struct options options = {
         .program = "checkpoint convert", .usage = "[OPTION...] SOURCE DESTINATION",

@@ -454,13 +454,13 @@ int command_inspect(int argc, char **argv)
 {
     struct inspect x = { .statistics = 1 };
     struct option table[] = {
-        { OPTION_LIST, 0, "tensor", &x.tensors, "GLOB", "only tensors that match ('*' matches '/' too); may be "
-          "repeated", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "statistics", &x.statistics, NULL, "read the values (default); --no-statistics shows what "
-          "the index alone says", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "all", &x.all, NULL, "list the checkpoints of the directory: step, size, age, whole or what "
-          "is missing", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &x.json, NULL, "JSON instead of a table", NULL, 0, 0, 0 },
+        { OPTION_LIST, 0, "tensor", &x.tensors, "GLOB", .help = "only tensors that match ('*' matches '/' too); may be "
+          "repeated" },
+        { OPTION_FLAG, 0, "statistics", &x.statistics, .help = "read the values (default); --no-statistics shows what "
+          "the index alone says" },
+        { OPTION_FLAG, 0, "all", &x.all, .help = "list the checkpoints of the directory: step, size, age, whole or "
+          "what is missing" },
+        { OPTION_FLAG, 0, "json", &x.json, .help = "JSON instead of a table" },
     };
     const struct options options = {
         .program = "checkpoint inspect", .usage = "[OPTION...] PREFIX|DIR|FILE",

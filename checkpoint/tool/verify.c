@@ -376,7 +376,7 @@ int command_verify(int argc, char **argv)
 {
     struct verify v = { .first_path = 1 };
     struct option table[] = {
-        { OPTION_FLAG, 0, "json", &v.json, NULL, "JSON instead of text", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "json", &v.json, .help = "JSON instead of text" },
     };
     const struct options options = {
         .program = "checkpoint verify", .usage = "[OPTION...] PATH...",

@@ -291,14 +291,14 @@ int command_archive(int argc, char **argv)
 {
     struct archiving a = { .level = 6 };
     struct option table[] = {
-        { OPTION_TEXT, 'o', "output", &a.output, "FILE", "the archive, logs.tfz for example; put there whole by rename",
-          NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "delete", &a.delete, NULL, "delete the files once the archive is on disk and every "
-          "member has been read back and compared; also directories that are empty then", NULL, 0, 0, 0 },
-        { OPTION_INT, 0, "level", &a.level, "N", "1 fast to 9 small (default 6)", NULL, 1, 9, 0 },
-        { OPTION_FLAG, 'f', "force", &a.force, NULL, "write over an existing FILE; take logs that somebody writes "
-          "as they are now", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &a.json, NULL, "what was done as one JSON object", NULL, 0, 0, 0 },
+        { OPTION_TEXT, 'o', "output", &a.output, "FILE", .help = "the archive, logs.tfz for example; put there whole "
+          "by rename" },
+        { OPTION_FLAG, 0, "delete", &a.delete, .help = "delete the files once the archive is on disk and every "
+          "member has been read back and compared; also directories that are empty then" },
+        { OPTION_INT, 0, "level", &a.level, "N", .help = "1 fast to 9 small (default 6)", .minimum = 1, .maximum = 9 },
+        { OPTION_FLAG, 'f', "force", &a.force, .help = "write over an existing FILE; take logs that somebody writes "
+          "as they are now" },
+        { OPTION_FLAG, 0, "json", &a.json, .help = "what was done as one JSON object" },
     };
     const struct options options = {
         .program = "eventlog archive", .usage = "[OPTION...] PATH... -o FILE",

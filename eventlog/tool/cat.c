@@ -180,14 +180,13 @@ int command_cat(int argc, char **argv)
 {
     struct restoring r = { .fd = -1, .first = 1, .archive = { .fd = -1 } };
     struct option table[] = {
-        { OPTION_TEXT, 'o', "output", &r.output, "DIR", "restore into this directory, made if missing, with "
+        { OPTION_TEXT, 'o', "output", &r.output, "DIR", .help = "restore into this directory, made if missing, with "
           "permissions and times; each file appears whole by rename (default: contents to standard output, "
-          "one after another)", NULL,
-          0, 0, 0 },
-        { OPTION_FLAG, 'l', "list", &r.list, NULL, "list names, bytes and packed bytes instead", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "check", &r.check, NULL, "unpack and check only", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 'f', "force", &r.force, NULL, "write over existing files", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &r.json, NULL, "with --list, --check and -o: one JSON object", NULL, 0, 0, 0 },
+          "one after another)" },
+        { OPTION_FLAG, 'l', "list", &r.list, .help = "list names, bytes and packed bytes instead" },
+        { OPTION_FLAG, 0, "check", &r.check, .help = "unpack and check only" },
+        { OPTION_FLAG, 'f', "force", &r.force, .help = "write over existing files" },
+        { OPTION_FLAG, 0, "json", &r.json, .help = "with --list, --check and -o: one JSON object" },
     };
     const struct options options = {
         .program = "eventlog cat", .usage = "[OPTION...] ARCHIVE [NAME...]",

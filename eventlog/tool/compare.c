@@ -169,14 +169,14 @@ int command_compare(int argc, char **argv)
     struct curves w = { .scan = &s, .view = "all", .x = "step" };
     struct arguments a = { .output = NULL };
     struct option table[] = {
-        { OPTION_TEXT, 'o', "output", &a.output, "FILE", "to FILE; a name ending in .svg draws the curves (default: "
-          "the table on standard output)", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 'f', "force", &a.force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "tag", &s.tags, "GLOB", "these tags; may be repeated (default: those that all runs have)",
-          NULL, 0, 0, 0 },
+        { OPTION_TEXT, 'o', "output", &a.output, "FILE", .help = "to FILE; a name ending in .svg draws the curves "
+          "(default: the table on standard output)" },
+        { OPTION_FLAG, 'f', "force", &a.force, .help = "write over an existing FILE" },
+        { OPTION_LIST, 0, "tag", &s.tags, "GLOB", .help = "these tags; may be repeated (default: those that all runs "
+          "have)" },
         SCAN_RUN_OPTION(s),
         CURVES_OPTIONS(w),
-        { OPTION_FLAG, 0, "json", &a.json, NULL, "the table as JSON", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "json", &a.json, .help = "the table as JSON" },
     };
     const struct options options = {
         .program = "eventlog compare", .usage = "[OPTION...] RUN...",

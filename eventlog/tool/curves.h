@@ -32,17 +32,18 @@ struct curves {
 
 /* The options that say what is drawn, and how: rows of a table. */
 #define CURVES_OPTIONS(w) \
-    { OPTION_CHOICE, 0, "x", &(w).x, NULL, "what the curves run over (default step)", "step|wall|relative", 0, 0, 0 }, \
-    { OPTION_DOUBLE, 0, "smoothing", &(w).smoothing, "W", "draw a moving average with this weight of the past, 0 to " \
-      "0.999, as TensorBoard's page does, in a picture over the faint curve (default 0: none)", NULL, 0, 0.999, 0 }, \
-    { OPTION_FLAG, 0, "log-y", &(w).log_y, NULL, "draw values on a logarithmic scale; those that are not above 0 are " \
-      "gaps", NULL, 0, 0, 0 }, \
-    { OPTION_CHOICE, 0, "view", &(w).view, NULL, "every point; what TensorBoard would show; or what restarts meant " \
-      "(default all)", "all|tensorboard|session", 0, 0, 0 }, \
-    { OPTION_LIST, 0, "lower", &(w).lower, "GLOB", "tags of which less is better (default: by words as loss, error)", \
-      NULL, 0, 0, 0 }, \
-    { OPTION_LIST, 0, "higher", &(w).higher, "GLOB", "tags of which more is better (default: the others)", NULL, \
-      0, 0, 0 }
+    { OPTION_CHOICE, 0, "x", &(w).x, .help = "what the curves run over (default step)", \
+      .choices = "step|wall|relative" }, \
+    { OPTION_DOUBLE, 0, "smoothing", &(w).smoothing, "W", .help = "draw a moving average with this weight of the " \
+      "past, 0 to 0.999, as TensorBoard's page does, in a picture over the faint curve (default 0: none)", \
+      .minimum = 0, .maximum = 0.999 }, \
+    { OPTION_FLAG, 0, "log-y", &(w).log_y, .help = "draw values on a logarithmic scale; those that are not above 0 " \
+      "are gaps" }, \
+    { OPTION_CHOICE, 0, "view", &(w).view, .help = "every point; what TensorBoard would show; or what restarts meant " \
+      "(default all)", .choices = "all|tensorboard|session" }, \
+    { OPTION_LIST, 0, "lower", &(w).lower, "GLOB", .help = "tags of which less is better (default: by words as loss, " \
+      "error)" }, \
+    { OPTION_LIST, 0, "higher", &(w).higher, "GLOB", .help = "tags of which more is better (default: the others)" }
 
 /* Reads the wanted runs of the scan. by_step: points are sorted by step. Release also after an error. */
 int curves_read(struct curves *w, int by_step, struct error *e);

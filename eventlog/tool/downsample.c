@@ -149,12 +149,13 @@ int command_downsample(int argc, char **argv)
 {
     struct sampling s = { .every = 0 };
     struct option table[] = {
-        { OPTION_INT, 'n', "max-points", &s.most, "N", "at most N values of each series of a run. Numbers: those that "
-          "keep the shape of the curve (largest triangle three buckets), so peaks stay; other kinds: evenly spaced",
-          NULL, 2, 1e12, 0 },
-        { OPTION_INT, 0, "every", &s.every, "K", "every K-th value of each series, and the last", NULL, 1, 1e12, 0 },
-        { OPTION_LIST, 0, "tag", &s.rewrite.scan.tags, "GLOB", "thin only these series; may be repeated (default: all)",
-          NULL, 0, 0, 0 },
+        { OPTION_INT, 'n', "max-points", &s.most, "N", .help = "at most N values of each series of a run. Numbers: "
+          "those that keep the shape of the curve (largest triangle three buckets), so peaks stay; other kinds: evenly "
+          "spaced", .minimum = 2, .maximum = 1e12 },
+        { OPTION_INT, 0, "every", &s.every, "K", .help = "every K-th value of each series, and the last",
+          .minimum = 1, .maximum = 1e12 },
+        { OPTION_LIST, 0, "tag", &s.rewrite.scan.tags, "GLOB", .help = "thin only these series; may be repeated "
+          "(default: all)" },
         REWRITE_OPTIONS(s.rewrite), REWRITE_IN_PLACE(s.rewrite),
     };
     const struct options options = {

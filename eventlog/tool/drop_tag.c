@@ -37,10 +37,9 @@ int command_drop_tag(int argc, char **argv)
 {
     struct dropping d = { .invert = 0 };
     struct option table[] = {
-        { OPTION_LIST, 't', "tag", &d.globs, "GLOB", "tags to drop, instead of the first arguments; may be "
-          "repeated", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "keep", &d.invert, NULL, "the other way round: keep what matches and drop the rest", NULL, 0,
-          0, 0 },
+        { OPTION_LIST, 't', "tag", &d.globs, "GLOB", .help = "tags to drop, instead of the first arguments; may be "
+          "repeated" },
+        { OPTION_FLAG, 0, "keep", &d.invert, .help = "the other way round: keep what matches and drop the rest" },
         REWRITE_OPTIONS(d.rewrite), REWRITE_IN_PLACE(d.rewrite),
     };
     const struct options options = {

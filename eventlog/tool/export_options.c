@@ -107,58 +107,49 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
                          struct error *e)
 {
     struct option table[] = {
-        { OPTION_CHOICE, 0, "format", &a->format, NULL, "csv, json, jsonl: one row or object a point; wide: one row a "
-          "step, one column a tag; jsonl-series: one object a series; tb-csv, tb-json: TensorBoard's own download "
-          "of one series; reduce: mean and more over runs; prom: newest values for Prometheus; sqlite: a database; "
+        { OPTION_CHOICE, 0, "format", &a->format, .help = "csv, json, jsonl: one row or object a point; wide: one row "
+          "a step, one column a tag; jsonl-series: one object a series; tb-csv, tb-json: TensorBoard's own download of "
+          "one series; reduce: mean and more over runs; prom: newest values for Prometheus; sqlite: a database; "
           "histograms: one row a bucket (default csv)",
-          "csv|wide|json|jsonl|jsonl-series|tb-csv|tb-json|reduce|prom|sqlite|histograms",
-          0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &a->json, NULL, "the same as --format=json", NULL, 0, 0, 0 },
-        { OPTION_TEXT, 'o', "output", &a->output, "FILE", "to FILE, put there whole by rename; .gz compresses; tb-csv, "
-          "tb-json: DIR/ for a file a series (default: standard output)", NULL, 0, 0, 0 },
-        { OPTION_TEXT, 0, "media", &a->media, "DIR", "images, audio, texts and arrays as files "
-          "DIR/run/tag/step/index.ext instead of points; -o is the list of them", NULL, 0, 0, 0 },
-        { OPTION_TEXT, 0, "kinds", &a->kinds, "LIST", "--media: of images,audio,text,tensors (default all)", NULL, 0, 0,
-          0 },
-        { OPTION_FLAG, 'f', "force", &a->force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
+          .choices = "csv|wide|json|jsonl|jsonl-series|tb-csv|tb-json|reduce|prom|sqlite|histograms" },
+        { OPTION_FLAG, 0, "json", &a->json, .help = "the same as --format=json" },
+        { OPTION_TEXT, 'o', "output", &a->output, "FILE", .help = "to FILE, put there whole by rename; .gz compresses; "
+          "tb-csv, tb-json: DIR/ for a file a series (default: standard output)" },
+        { OPTION_TEXT, 0, "media", &a->media, "DIR", .help = "images, audio, texts and arrays as files "
+          "DIR/run/tag/step/index.ext instead of points; -o is the list of them" },
+        { OPTION_TEXT, 0, "kinds", &a->kinds, "LIST", .help = "--media: of images,audio,text,tensors (default all)" },
+        { OPTION_FLAG, 'f', "force", &a->force, .help = "write over an existing FILE" },
         SCAN_RUN_OPTION(*s), SCAN_TAG_OPTION(*s),
-        { OPTION_INT, 0, "from-step", &a->from_step, "N", "only points at this step and later ones", NULL,
-          0, 0, 0 },
-        { OPTION_INT, 0, "to-step", &a->to_step, "N", "only points at this step and earlier ones", NULL,
-          0, 0, 0 },
-        { OPTION_CHOICE, 0, "view", &a->view, NULL, "every point; what TensorBoard would show; or what restarts meant "
-          "(default all)", "all|tensorboard|session", 0, 0, 0 },
-        { OPTION_CHOICE, 0, "order", &a->order, NULL, "by run, tag and step, or as it stands in the files, which keeps "
-          "memory flat (default step)", "step|file", 0, 0, 0 },
-        { OPTION_CHOICE, 0, "dup", &a->duplicate, NULL, "wide, reduce: which of several points of a step (default "
-          "last; reduce: error)", "last|first|mean|error", 0, 0, 0 },
-        { OPTION_CHOICE, 0, "float32", &a->float32, NULL, "short: values that were float32 with the digits that "
-          "float32 needs (default exact)", "exact|short", 0, 0, 0 },
-        { OPTION_CHOICE, 0, "nonfinite", &a->nonfinite, NULL, "NaN and infinities: text, null (JSON), or left out "
-          "(default string)", "string|null|drop", 0, 0, 0 },
-        { OPTION_CHOICE, 0, "step", &a->step, NULL, "json: steps as text, for readers that round beyond 2^53 "
-          "(default number)", "number|string", 0, 0, 0 },
-        { OPTION_FLAG, 0, "tsv", &a->tsv, NULL, "csv, wide, histograms: tabs between, backslash escapes, no "
-          "quotes", NULL,
-          0, 0, 0 },
-        { OPTION_FLAG, 0, "crlf", &a->crlf, NULL, "csv, wide, histograms: lines end in CR LF", NULL, 0, 0, 0 },
-        { OPTION_CHOICE, 0, "columns", &a->columns, NULL, "wide, reduce: tags by name or by first appearance (default "
-          "name; reduce: first)", "name|first", 0, 0, 0 },
-        { OPTION_FLAG, 0, "no-run", &a->no_run, NULL, "wide: without the column `run`; for one run", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "wall-time", &a->wall_time, NULL, "wide: a column with the latest wall time of the row",
-          NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "multirun", &a->multirun, NULL, "tb-json: one tag of all runs, as an object", NULL, 0, 0, 0 },
-        { OPTION_TEXT, 0, "ops", &a->ops, "LIST", "reduce: of mean,std,min,max,median,sum,count,var (default mean,std)",
-          NULL, 0, 0, 0 },
-        { OPTION_INT, 0, "min-runs", &a->min_runs, "N", "reduce: steps that N runs have (default: all that have "
-          "the tag)",
-          NULL, 1, 1e9, 0 },
-        { OPTION_FLAG, 0, "lax-tags", &a->lax_tags, NULL, "reduce: also tags that some runs lack", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "events", &a->events, NULL, "reduce: event files in DIR-mean/ and so on, with -o DIR/", NULL,
-          0, 0, 0 },
-        { OPTION_TEXT, 0, "prom-prefix", &a->prom_prefix, "NAME", "prom: what the metrics' names begin with "
-          "(default tb)",
-          NULL, 0, 0, 0 },
+        { OPTION_INT, 0, "from-step", &a->from_step, "N", .help = "only points at this step and later ones" },
+        { OPTION_INT, 0, "to-step", &a->to_step, "N", .help = "only points at this step and earlier ones" },
+        { OPTION_CHOICE, 0, "view", &a->view, .help = "every point; what TensorBoard would show; or what restarts "
+          "meant (default all)", .choices = "all|tensorboard|session" },
+        { OPTION_CHOICE, 0, "order", &a->order, .help = "by run, tag and step, or as it stands in the files, which "
+          "keeps memory flat (default step)", .choices = "step|file" },
+        { OPTION_CHOICE, 0, "dup", &a->duplicate, .help = "wide, reduce: which of several points of a step (default "
+          "last; reduce: error)", .choices = "last|first|mean|error" },
+        { OPTION_CHOICE, 0, "float32", &a->float32, .help = "short: values that were float32 with the digits that "
+          "float32 needs (default exact)", .choices = "exact|short" },
+        { OPTION_CHOICE, 0, "nonfinite", &a->nonfinite, .help = "NaN and infinities: text, null (JSON), or left out "
+          "(default string)", .choices = "string|null|drop" },
+        { OPTION_CHOICE, 0, "step", &a->step, .help = "json: steps as text, for readers that round beyond 2^53 "
+          "(default number)", .choices = "number|string" },
+        { OPTION_FLAG, 0, "tsv", &a->tsv, .help = "csv, wide, histograms: tabs between, backslash escapes, no "
+          "quotes" },
+        { OPTION_FLAG, 0, "crlf", &a->crlf, .help = "csv, wide, histograms: lines end in CR LF" },
+        { OPTION_CHOICE, 0, "columns", &a->columns, .help = "wide, reduce: tags by name or by first appearance "
+          "(default name; reduce: first)", .choices = "name|first" },
+        { OPTION_FLAG, 0, "no-run", &a->no_run, .help = "wide: without the column `run`; for one run" },
+        { OPTION_FLAG, 0, "wall-time", &a->wall_time, .help = "wide: a column with the latest wall time of the row" },
+        { OPTION_FLAG, 0, "multirun", &a->multirun, .help = "tb-json: one tag of all runs, as an object" },
+        { OPTION_TEXT, 0, "ops", &a->ops, "LIST", .help = "reduce: of mean,std,min,max,median,sum,count,var (default "
+          "mean,std)" },
+        { OPTION_INT, 0, "min-runs", &a->min_runs, "N", .help = "reduce: steps that N runs have (default: all that "
+          "have the tag)", .minimum = 1, .maximum = 1e9 },
+        { OPTION_FLAG, 0, "lax-tags", &a->lax_tags, .help = "reduce: also tags that some runs lack" },
+        { OPTION_FLAG, 0, "events", &a->events, .help = "reduce: event files in DIR-mean/ and so on, with -o DIR/" },
+        { OPTION_TEXT, 0, "prom-prefix", &a->prom_prefix, "NAME", .help = "prom: what the metrics' names begin with "
+          "(default tb)" },
     };
     const struct options options = {
         .program = "eventlog export", .usage = "[OPTION...] PATH...",

@@ -399,12 +399,11 @@ int command_hparams(int argc, char **argv)
     const char *path = NULL;
     int json = 0, wide = 0, force = 0;
     struct option table[] = {
-        { OPTION_FLAG, 0, "wide", &wide, NULL, "a row a run, a column a hyperparameter", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &json, NULL, "the wide table as an object with `header` and `rows`", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "metric", &metrics, "TAG[:last|min|max]", "--wide, --json: a column with that point of a "
-          "series; "
-          "may be repeated", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "no-run", &w.no_run, NULL, "--wide, --json: without the column `run`", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "wide", &wide, .help = "a row a run, a column a hyperparameter" },
+        { OPTION_FLAG, 0, "json", &json, .help = "the wide table as an object with `header` and `rows`" },
+        { OPTION_LIST, 0, "metric", &metrics, "TAG[:last|min|max]", .help = "--wide, --json: a column with that point "
+          "of a series; may be repeated" },
+        { OPTION_FLAG, 0, "no-run", &w.no_run, .help = "--wide, --json: without the column `run`" },
         SCAN_RUN_OPTION(s),
         OUTPUT_OPTIONS(path, force),
     };

@@ -283,10 +283,10 @@ int command_inspect(int argc, char **argv)
     const char *format = "text", *path = NULL;
     int json = 0, tree = 0, force = 0;
     struct option table[] = {
-        { OPTION_CHOICE, 0, "format", &format, NULL, "text for people, json, or the layout of `tensorboard --inspect`; "
-          "tree: a line a directory (default text)", "text|json|tb|tree", 0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &json, NULL, "the same as --format=json", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "tree", &tree, NULL, "the same as --format=tree", NULL, 0, 0, 0 },
+        { OPTION_CHOICE, 0, "format", &format, .help = "text for people, json, or the layout of `tensorboard "
+          "--inspect`; tree: a line a directory (default text)", .choices = "text|json|tb|tree" },
+        { OPTION_FLAG, 0, "json", &json, .help = "the same as --format=json" },
+        { OPTION_FLAG, 0, "tree", &tree, .help = "the same as --format=tree" },
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
         OUTPUT_OPTIONS(path, force),
     };

@@ -377,15 +377,15 @@ int command_merge(int argc, char **argv)
     struct merge m = { .keep_runs = 0 };
     const char *overlap = "last";
     struct option table[] = {
-        { OPTION_FLAG, 0, "keep-runs", &m.keep_runs, NULL, "one new run for each run, below DIR (default: all into one "
-          "run, DIR itself)", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "prefix", &m.prefix, NULL, "tags become RUN/TAG, for runs with the same tags; those of "
-          "hyperparameters and layouts stay", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "join", &m.join, NULL, "the runs are parts of one, resumed in new directories: in the order "
-          "in which they began", NULL, 0, 0, 0 },
-        { OPTION_CHOICE, 0, "overlap", &overlap, NULL, "where steps go back from one file of a run to the next, a "
+        { OPTION_FLAG, 0, "keep-runs", &m.keep_runs, .help = "one new run for each run, below DIR (default: all into "
+          "one run, DIR itself)" },
+        { OPTION_FLAG, 0, "prefix", &m.prefix, .help = "tags become RUN/TAG, for runs with the same tags; those of "
+          "hyperparameters and layouts stay" },
+        { OPTION_FLAG, 0, "join", &m.join, .help = "the runs are parts of one, resumed in new directories: in the "
+          "order in which they began" },
+        { OPTION_CHOICE, 0, "overlap", &overlap, .help = "where steps go back from one file of a run to the next, a "
           "restart: the later points count and earlier ones at their steps and beyond are left out; or the first; or "
-          "keep all, in order of steps; or refuse (default last)", "last|first|keep|error", 0, 0, 0 },
+          "keep all, in order of steps; or refuse (default last)", .choices = "last|first|keep|error" },
         REWRITE_OPTIONS(m.rewrite),
     };
     const struct options options = {

@@ -38,8 +38,8 @@ int output_close(struct output *o, int commit, struct error *e);
 
 /* The options that say where to: rows of a table. */
 #define OUTPUT_OPTIONS(path, force) \
-    { OPTION_TEXT, 'o', "output", &(path), "FILE", "to FILE, put there whole by rename; .gz compresses (default: " \
-      "standard output)", NULL, 0, 0, 0 }, \
-    { OPTION_FLAG, 'f', "force", &(force), NULL, "write over an existing FILE", NULL, 0, 0, 0 }
+    { OPTION_TEXT, 'o', "output", &(path), "FILE", .help = "to FILE, put there whole by rename; .gz compresses " \
+      "(default: standard output)" }, \
+    { OPTION_FLAG, 'f', "force", &(force), .help = "write over an existing FILE" }
 
 #endif

@@ -137,22 +137,21 @@ int command_plot(int argc, char **argv)
 {
     struct plot p = { .curves = { .view = "all", .x = "step" }, .color = "auto", .height = ROWS };
     struct option table[] = {
-        { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", "these tags, a chart each; may be repeated (default: "
-          "those that all runs have)", NULL, 0, 0, 0 },
+        { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", .help = "these tags, a chart each; may be repeated (default: "
+          "those that all runs have)" },
         SCAN_RUN_OPTION(p.scan),
         CURVES_OPTIONS(p.curves),
-        { OPTION_INT, 0, "width", &p.width, "N", "characters (default: the terminal's, else COLUMNS, else 80)", NULL,
-          CHART_COLUMNS_LEAST, CHART_COLUMNS_MOST, 0 },
-        { OPTION_INT, 0, "height", &p.height, "N", "rows of a chart (default 16)", NULL, CHART_ROWS_LEAST,
-          CHART_ROWS_MOST, 0 },
-        { OPTION_FLAG, 0, "ascii", &p.ascii, NULL, "no braille (default where the locale is not UTF-8)", NULL, 0, 0,
-          0 },
-        { OPTION_CHOICE, 0, "color", &p.color, NULL, "default auto: on a terminal, unless NO_COLOR is set",
-          "auto|always|never", 0, 0, 0 },
-        { OPTION_TEXT, 'o', "output", &p.output, "FILE", "to FILE; a name ending in .svg draws a picture, as 'eventlog "
-          "compare' does", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 'f', "force", &p.force, NULL, "write over an existing FILE", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &p.json, NULL, "the curves' points as JSON, smoothed", NULL, 0, 0, 0 },
+        { OPTION_INT, 0, "width", &p.width, "N", .help = "characters (default: the terminal's, else COLUMNS, else 80)",
+          .minimum = CHART_COLUMNS_LEAST, .maximum = CHART_COLUMNS_MOST },
+        { OPTION_INT, 0, "height", &p.height, "N", .help = "rows of a chart (default 16)",
+          .minimum = CHART_ROWS_LEAST, .maximum = CHART_ROWS_MOST },
+        { OPTION_FLAG, 0, "ascii", &p.ascii, .help = "no braille (default where the locale is not UTF-8)" },
+        { OPTION_CHOICE, 0, "color", &p.color, .help = "default auto: on a terminal, unless NO_COLOR is set",
+          .choices = "auto|always|never" },
+        { OPTION_TEXT, 'o', "output", &p.output, "FILE", .help = "to FILE; a name ending in .svg draws a picture, as "
+          "'eventlog compare' does" },
+        { OPTION_FLAG, 'f', "force", &p.force, .help = "write over an existing FILE" },
+        { OPTION_FLAG, 0, "json", &p.json, .help = "the curves' points as JSON, smoothed" },
     };
     const struct options options = {
         .program = "eventlog plot", .usage = "[OPTION...] PATH...",

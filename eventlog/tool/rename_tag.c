@@ -208,10 +208,10 @@ int command_rename_tag(int argc, char **argv)
     struct renaming r = { .regex = 0 };
     struct option_list rules = { .count = 0 };
     struct option table[] = {
-        { OPTION_LIST, 'e', "rename", &rules, "OLD=NEW", "another name to change, and all arguments are paths; all are "
-          "of the old log, so that two can change places; the first that fits counts", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "regex", &r.regex, NULL, "OLD is a POSIX extended regular expression, whose first match in a "
-          "tag is replaced by NEW, with \\1 to \\9 for its groups", NULL, 0, 0, 0 },
+        { OPTION_LIST, 'e', "rename", &rules, "OLD=NEW", .help = "another name to change, and all arguments are paths; "
+          "all are of the old log, so that two can change places; the first that fits counts" },
+        { OPTION_FLAG, 0, "regex", &r.regex, .help = "OLD is a POSIX extended regular expression, whose first match in "
+          "a tag is replaced by NEW, with \\1 to \\9 for its groups" },
         REWRITE_OPTIONS(r.rewrite), REWRITE_IN_PLACE(r.rewrite),
     };
     const struct options options = {

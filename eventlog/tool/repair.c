@@ -62,12 +62,12 @@ int command_repair(int argc, char **argv)
     const char *to = NULL;
     int in_place = 0, force = 0, json = 0;
     struct option table[] = {
-        { OPTION_TEXT, 'o', "output", &to, "NEW", "the repaired file; put there whole by rename", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "in-place", &in_place, NULL, "put the repaired file in the place of each FILE and keep the "
+        { OPTION_TEXT, 'o', "output", &to, "NEW", .help = "the repaired file; put there whole by rename" },
+        { OPTION_FLAG, 0, "in-place", &in_place, .help = "put the repaired file in the place of each FILE and keep the "
           "old one beside it as NAME.bak, with every 'tfevents' in NAME as 'tf-events', so that TensorBoard does not "
-          "read it", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 'f', "force", &force, NULL, "write over an existing NEW", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &json, NULL, "one JSON object a file", NULL, 0, 0, 0 },
+          "read it" },
+        { OPTION_FLAG, 'f', "force", &force, .help = "write over an existing NEW" },
+        { OPTION_FLAG, 0, "json", &json, .help = "one JSON object a file" },
     };
     const struct options options = {
         .program = "eventlog repair", .usage = "[OPTION...] FILE -o NEW | --in-place FILE...",

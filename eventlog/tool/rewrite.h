@@ -36,17 +36,17 @@ struct rewrite {
 
 /* The options that all have: rows of a table. */
 #define REWRITE_OPTIONS(w) \
-    { OPTION_TEXT, 'o', "output", &(w).output, "DIR", "where the new log goes, in directories named as the runs are; " \
-      "made if missing", NULL, 0, 0, 0 }, \
-    { OPTION_FLAG, 'f', "force", &(w).force, NULL, "also into directories that hold event files, writing over those " \
-      "of the same name", NULL, 0, 0, 0 }, \
+    { OPTION_TEXT, 'o', "output", &(w).output, "DIR", .help = "where the new log goes, in directories named as the " \
+      "runs are; made if missing" }, \
+    { OPTION_FLAG, 'f', "force", &(w).force, .help = "also into directories that hold event files, writing over " \
+      "those of the same name" }, \
     SCAN_RUN_OPTION((w).scan), \
-    { OPTION_FLAG, 0, "json", &(w).json, NULL, "what was done as one JSON object", NULL, 0, 0, 0 }
+    { OPTION_FLAG, 0, "json", &(w).json, .help = "what was done as one JSON object" }
 #define REWRITE_IN_PLACE(w) \
-    { OPTION_FLAG, 0, "in-place", &(w).in_place, NULL, "put each changed file in the place of the old one and keep " \
+    { OPTION_FLAG, 0, "in-place", &(w).in_place, .help = "put each changed file in the place of the old one and keep " \
       "that beside it as NAME.bak, with every 'tfevents' in NAME as 'tf-events', so that TensorBoard does not read " \
       "it; refused for files that somebody writes. A TensorBoard that runs reads the new file after " \
-      "a restart", NULL, 0, 0, 0 }
+      "a restart" }
 
 /* Checks where the result goes and lists the runs. EXIT_DONE, or a status that has been told. */
 int rewrite_open(struct rewrite *w, const char *program, char *const *paths, size_t count);

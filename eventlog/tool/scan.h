@@ -54,8 +54,8 @@ int scan_status(const struct scan *s, int matched);
 
 /* The options that choose: rows of a table. */
 #define SCAN_RUN_OPTION(s) \
-    { OPTION_LIST, 0, "run", &(s).runs, "GLOB", "only runs whose name matches; may be repeated", NULL, 0, 0, 0 }
+    { OPTION_LIST, 0, "run", &(s).runs, "GLOB", .help = "only runs whose name matches; may be repeated" }
 #define SCAN_TAG_OPTION(s) \
-    { OPTION_LIST, 0, "tag", &(s).tags, "GLOB", "only tags that match; may be repeated", NULL, 0, 0, 0 }
+    { OPTION_LIST, 0, "tag", &(s).tags, "GLOB", .help = "only tags that match; may be repeated" }
 
 #endif

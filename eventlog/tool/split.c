@@ -350,16 +350,16 @@ int command_split(int argc, char **argv)
     struct splitting s = { .count = 0 };
     struct option_list tags = { .count = 0 }, steps = { .count = 0 };
     struct option table[] = {
-        { OPTION_LIST, 't', "tags", &tags, "NAME=GLOB", "series whose tag matches go to DIR/NAME; the first that fits "
-          "counts; may be repeated", NULL, 0, 0, 0 },
-        { OPTION_TEXT, 0, "rest", &s.rest, "NAME", "where series go that no --tags fits (default: they are left out, "
-          "and counted)", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "steps", &steps, "NAME=FROM:TO", "values at steps from FROM to below TO go to DIR/NAME; "
-          "either number may be missing; may be repeated", NULL, 0, 0, 0 },
-        { OPTION_CHOICE, 0, "by", &s.by, NULL, "session: each restart of a run to DIR/RUN/session-1, -2, ...; run: "
-          "each run to DIR/RUN with - for /", "session|run", 0, 0, 0 },
-        { OPTION_TEXT, 0, "size", &s.size_text, "BYTES", "files of at most so many bytes (k, M, G: 1024 of the "
-          "smaller), their names with .00001, .00002, ... behind; a longer record has one to itself", NULL, 0, 0, 0 },
+        { OPTION_LIST, 't', "tags", &tags, "NAME=GLOB", .help = "series whose tag matches go to DIR/NAME; the first "
+          "that fits counts; may be repeated" },
+        { OPTION_TEXT, 0, "rest", &s.rest, "NAME", .help = "where series go that no --tags fits (default: they are "
+          "left out, and counted)" },
+        { OPTION_LIST, 0, "steps", &steps, "NAME=FROM:TO", .help = "values at steps from FROM to below TO go to "
+          "DIR/NAME; either number may be missing; may be repeated" },
+        { OPTION_CHOICE, 0, "by", &s.by, .help = "session: each restart of a run to DIR/RUN/session-1, -2, ...; run: "
+          "each run to DIR/RUN with - for /", .choices = "session|run" },
+        { OPTION_TEXT, 0, "size", &s.size_text, "BYTES", .help = "files of at most so many bytes (k, M, G: 1024 of the "
+          "smaller), their names with .00001, .00002, ... behind; a longer record has one to itself" },
         REWRITE_OPTIONS(s.rewrite),
     };
     const struct options options = {

@@ -178,15 +178,14 @@ int command_stats(int argc, char **argv)
     const char *path = NULL, *view = "all";
     int json = 0, force = 0;
     struct option table[] = {
-        { OPTION_CHOICE, 0, "format", &w.format, NULL, "a row or an object a series (default csv)",
-          "csv|json|jsonl", 0, 0,
-          0 },
-        { OPTION_FLAG, 0, "json", &json, NULL, "the same as --format=json", NULL, 0, 0, 0 },
+        { OPTION_CHOICE, 0, "format", &w.format, .help = "a row or an object a series (default csv)",
+          .choices = "csv|json|jsonl" },
+        { OPTION_FLAG, 0, "json", &json, .help = "the same as --format=json" },
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
-        { OPTION_INT, 0, "from-step", &g.from_step, "N", "only points at this step and later ones", NULL, 0, 0, 0 },
-        { OPTION_INT, 0, "to-step", &g.to_step, "N", "only points at this step and earlier ones", NULL, 0, 0, 0 },
-        { OPTION_CHOICE, 0, "view", &view, NULL, "every point; what TensorBoard would show; or what restarts meant "
-          "(default all)", "all|tensorboard|session", 0, 0, 0 },
+        { OPTION_INT, 0, "from-step", &g.from_step, "N", .help = "only points at this step and later ones" },
+        { OPTION_INT, 0, "to-step", &g.to_step, "N", .help = "only points at this step and earlier ones" },
+        { OPTION_CHOICE, 0, "view", &view, .help = "every point; what TensorBoard would show; or what restarts meant "
+          "(default all)", .choices = "all|tensorboard|session" },
         OUTPUT_OPTIONS(path, force),
     };
     const struct options options = {

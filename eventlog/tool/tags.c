@@ -115,13 +115,12 @@ int command_tags(int argc, char **argv)
     const char *path = NULL;
     int json = 0, force = 0;
     struct option table[] = {
-        { OPTION_CHOICE, 0, "format", &w.format, NULL, "a row or an object a series; tb-json: as TensorBoard's scalars "
-          "plugin answers, numbers only (default csv)", "csv|json|tb-json", 0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &json, NULL, "the same as --format=json", NULL, 0, 0, 0 },
+        { OPTION_CHOICE, 0, "format", &w.format, .help = "a row or an object a series; tb-json: as TensorBoard's "
+          "scalars plugin answers, numbers only (default csv)", .choices = "csv|json|tb-json" },
+        { OPTION_FLAG, 0, "json", &json, .help = "the same as --format=json" },
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
-        { OPTION_TEXT, 0, "plugin", &w.plugin, "NAME", "only series of that plugin: scalars, images, text, ...",
-          NULL, 0, 0,
-          0 },
+        { OPTION_TEXT, 0, "plugin", &w.plugin, "NAME", .help = "only series of that plugin: scalars, images, text, "
+          "..." },
         OUTPUT_OPTIONS(path, force),
     };
     const struct options options = {

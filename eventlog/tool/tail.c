@@ -395,18 +395,19 @@ int command_tail(int argc, char **argv)
     double interval = 0.5, idle = 0;
     int following = 0;
     struct option table[] = {
-        { OPTION_FLAG, 'f', "follow", &following, NULL, "go on with the points that come, from files and runs that are "
-          "new as well, until it is interrupted", NULL, 0, 0, 0 },
-        { OPTION_INT, 'n', "points", &t.keep, "N", "of what is there already, the last N points of each run in reading "
-          "order; -1: all (default 10)", NULL, -1, 1e9, 0 },
-        { OPTION_FLAG, 'a', "all", &t.everything, NULL, "also what is no point: images, histograms, audio, texts, "
-          "graphs, session marks and the rest, in a few words; they count with -n", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &t.json, NULL, "one JSON object a line, as 'export --format=jsonl' writes them; what "
-          "is no point has a key \"type\"", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 'f', "follow", &following, .help = "go on with the points that come, from files and runs that "
+          "are new as well, until it is interrupted" },
+        { OPTION_INT, 'n', "points", &t.keep, "N", .help = "of what is there already, the last N points of each run in "
+          "reading order; -1: all (default 10)", .minimum = -1, .maximum = 1e9 },
+        { OPTION_FLAG, 'a', "all", &t.everything, .help = "also what is no point: images, histograms, audio, texts, "
+          "graphs, session marks and the rest, in a few words; they count with -n" },
+        { OPTION_FLAG, 0, "json", &t.json, .help = "one JSON object a line, as 'export --format=jsonl' writes them; "
+          "what is no point has a key \"type\"" },
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
-        { OPTION_DOUBLE, 0, "interval", &interval, "SECONDS", "how often -f looks (default 0.5)", NULL, 0.01, 3600, 0 },
-        { OPTION_DOUBLE, 0, "idle-timeout", &idle, "SECONDS", "-f ends when no point came for so long (default: never)",
-          NULL, 0, 1e9, 0 },
+        { OPTION_DOUBLE, 0, "interval", &interval, "SECONDS", .help = "how often -f looks (default 0.5)",
+          .minimum = 0.01, .maximum = 3600 },
+        { OPTION_DOUBLE, 0, "idle-timeout", &idle, "SECONDS", .help = "-f ends when no point came for so long "
+          "(default: never)", .minimum = 0, .maximum = 1e9 },
     };
     const struct options options = {
         .program = "eventlog tail", .usage = "[OPTION...] PATH...",

@@ -278,9 +278,9 @@ int command_verify(int argc, char **argv)
     const char *path = NULL;
     int strict = 0, force = 0, kinds = 0;
     struct option table[] = {
-        { OPTION_FLAG, 0, "strict", &strict, NULL, "notes count as findings, too", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "kinds", &kinds, NULL, "only list what can be found; without PATH", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &v.json, NULL, "one JSON object: findings and totals", NULL, 0, 0, 0 },
+        { OPTION_FLAG, 0, "strict", &strict, .help = "notes count as findings, too" },
+        { OPTION_FLAG, 0, "kinds", &kinds, .help = "only list what can be found; without PATH" },
+        { OPTION_FLAG, 0, "json", &v.json, .help = "one JSON object: findings and totals" },
         SCAN_RUN_OPTION(s),
         OUTPUT_OPTIONS(path, force),
     };

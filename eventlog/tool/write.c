@@ -408,27 +408,25 @@ int command_write(int argc, char **argv)
     struct write w = { .step = 0 };
     struct arguments a = { .format = "auto" };
     struct option table[] = {
-        { OPTION_TEXT, 'd', "dir", &w.directory, "DIR", "the log directory; a run's directory below it where the "
-          "input names runs; made if missing", NULL, 0, 0, 0 },
-        { OPTION_INT, 's', "step", &w.step, "N", "the step of the values on the command line", NULL, 0, 0, 0 },
-        { OPTION_DOUBLE, 0, "wall-time", &w.wall_time, "SECONDS", "their time since 1970 (default: now)", NULL, 0, 1e11,
-          0 },
-        { OPTION_LIST, 0, "text", &a.texts, "TAG=TEXT", "a text, shown as Markdown; may be repeated", NULL, 0, 0, 0 },
-        { OPTION_LIST, 0, "image", &a.images, "TAG=FILE", "a picture: PNG, JPEG, GIF or BMP; may be repeated", NULL, 0,
-          0, 0 },
-        { OPTION_TEXT, 'i', "input", &a.input, "FILE", "points from a file; '-', also as the last argument, for "
-          "standard input", NULL, 0, 0, 0 },
-        { OPTION_CHOICE, 0, "format", &a.format, NULL, "of the input (default: by its first line)", "auto|csv|jsonl", 0,
-          0, 0 },
-        { OPTION_TEXT, 0, "tag", &a.tag, "TAG", "of points that come without one, as in TensorBoard's own CSV", NULL, 0,
-          0, 0 },
-        { OPTION_FLAG, 0, "keep-going", &w.keep_going, NULL, "tell bad lines, pass over them and end with status 1",
-          NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "new", &w.fresh, NULL, "begin a new file (default: go on in the run's newest, if nobody "
-          "else writes it)", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "double", &w.doubles, NULL, "write numbers with all 64 bits; TensorBoard's default "
-          "loader does not show such points, its Python one does (default: 32, as everybody)", NULL, 0, 0, 0 },
-        { OPTION_FLAG, 0, "json", &w.json, NULL, "what was written as one JSON object", NULL, 0, 0, 0 },
+        { OPTION_TEXT, 'd', "dir", &w.directory, "DIR", .help = "the log directory; a run's directory below it where "
+          "the input names runs; made if missing" },
+        { OPTION_INT, 's', "step", &w.step, "N", .help = "the step of the values on the command line" },
+        { OPTION_DOUBLE, 0, "wall-time", &w.wall_time, "SECONDS", .help = "their time since 1970 (default: now)",
+          .minimum = 0, .maximum = 1e11 },
+        { OPTION_LIST, 0, "text", &a.texts, "TAG=TEXT", .help = "a text, shown as Markdown; may be repeated" },
+        { OPTION_LIST, 0, "image", &a.images, "TAG=FILE", .help = "a picture: PNG, JPEG, GIF or BMP; may be repeated" },
+        { OPTION_TEXT, 'i', "input", &a.input, "FILE", .help = "points from a file; '-', also as the last argument, "
+          "for standard input" },
+        { OPTION_CHOICE, 0, "format", &a.format, .help = "of the input (default: by its first line)",
+          .choices = "auto|csv|jsonl" },
+        { OPTION_TEXT, 0, "tag", &a.tag, "TAG", .help = "of points that come without one, as in TensorBoard's "
+          "own CSV" },
+        { OPTION_FLAG, 0, "keep-going", &w.keep_going, .help = "tell bad lines, pass over them and end with status 1" },
+        { OPTION_FLAG, 0, "new", &w.fresh, .help = "begin a new file (default: go on in the run's newest, if nobody "
+          "else writes it)" },
+        { OPTION_FLAG, 0, "double", &w.doubles, .help = "write numbers with all 64 bits; TensorBoard's default "
+          "loader does not show such points, its Python one does (default: 32, as everybody)" },
+        { OPTION_FLAG, 0, "json", &w.json, .help = "what was written as one JSON object" },
     };
     const struct options options = {
         .program = "eventlog write", .usage = "--dir DIR [OPTION...] [TAG=NUMBER...] [-]",
