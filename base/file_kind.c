@@ -1,0 +1,136 @@
+#include "base/file_kind.h"
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct {
+    enum file_kind kind;
+    const char *bytes;
+    size_t n;
+} beginnings[] = {
+    { FILE_KIND_ARCHIVE, "\x89TFZ\r\n\x1a\n", 8 },
+    { FILE_KIND_GZIP, "\x1f\x8b", 2 },
+    { FILE_KIND_ZSTD, "\x28\xb5\x2f\xfd", 4 },
+    { FILE_KIND_XZ, "\xfd" "7zXZ\0", 6 },
+    { FILE_KIND_BZIP2, "BZh", 3 },
+    { FILE_KIND_ZIP, "PK\3\4", 4 },
+    { FILE_KIND_ZIP, "PK\5\6", 4 },
+    { FILE_KIND_HDF5, "\x89HDF\r\n\x1a\n", 8 },
+    { FILE_KIND_SQLITE, "SQLite format 3\0", 16 },
+    { FILE_KIND_NUMPY, "\x93NUMPY", 6 },
+    { FILE_KIND_PARQUET, "PAR1", 4 },
+    { FILE_KIND_GIT_LFS, "version https://git-lfs.github.com/spec/", 40 },
+    { FILE_KIND_PROGRAM, "\x7f" "ELF", 4 },
+};
+
+/* LevelDB's table magic, little-endian, ends every table (specification of checkpoints, section 2). */
+static const uint8_t table_end[FILE_KIND_TAIL] = { 0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb };
+
+/* The header of a record: u64 length and its masked CRC-32C. */
+static int is_event_log(const uint8_t *p, size_t n)
+{
+    return n >= 12 && crc32c_mask(crc32c(p, 8)) == get_le32(p + 8);
+}
+
+/* u64 length of the JSON text that begins there. */
+static int is_safetensors(const uint8_t *p, size_t n)
+{
+    return n >= 10 && p[8] == '{' && get_le64(p) >= 2 && get_le64(p) < (uint64_t)1 << 32;
+}
+
+/* Protocol 2 and later: PROTO n at the start. */
+static int is_pickle(const uint8_t *p, size_t n)
+{
+    return n >= 3 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5;
+}
+
+/* No control bytes but white space, and UTF-8 as far as whole characters are there. */
+static int is_text(const uint8_t *p, size_t n)
+{
+    size_t bad;
+
+    for (size_t i = 0; i < n; i++)
+        if (p[i] == 0x7f || (p[i] < 0x20 && (p[i] < '\t' || p[i] > '\r')))
+            return 0;
+    return utf8_valid(p, n, &bad) || (n == FILE_KIND_HEAD && n - bad < 4);
+}
+
+enum file_kind file_kind(const void *head, size_t n, const void *tail)
+{
+    const uint8_t *p = head;
+    size_t blanks = 0;
+
+    if (!n)
+        return FILE_KIND_EMPTY;
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (n >= beginnings[i].n && !memcmp(p, beginnings[i].bytes, beginnings[i].n))
+            return beginnings[i].kind;
+    if (is_event_log(p, n))
+        return FILE_KIND_EVENT_LOG;
+    if (tail && !memcmp(tail, table_end, sizeof table_end))
+        return FILE_KIND_TABLE;
+    if (is_safetensors(p, n))
+        return FILE_KIND_SAFETENSORS;
+    if (is_pickle(p, n))
+        return FILE_KIND_PICKLE;
+    if (!is_text(p, n))
+        return FILE_KIND_UNKNOWN;
+    while (blanks < n && strchr(" \t\r\n", p[blanks]))
+        blanks++;
+    return blanks < n && (p[blanks] == '{' || p[blanks] == '[') ? FILE_KIND_JSON : FILE_KIND_TEXT;
+}
+
+enum file_kind file_kind_of(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    enum file_kind kind = FILE_KIND_UNKNOWN;
+    uint8_t head[FILE_KIND_HEAD], tail[FILE_KIND_TAIL];
+    struct stat st;
+    ssize_t n;
+
+    if (fd < 0)
+        return FILE_KIND_UNKNOWN;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (n = file_read_at(fd, head, sizeof head, 0)) >= 0) {
+        int ends = st.st_size >= FILE_KIND_TAIL &&
+                   file_read_at(fd, tail, sizeof tail, (uint64_t)st.st_size - sizeof tail) == sizeof tail;
+
+        kind = file_kind(head, (size_t)n, ends ? tail : NULL);
+    }
+    close(fd);
+    return kind;
+}
+
+const char *file_kind_text(enum file_kind kind)
+{
+    static const char *const texts[FILE_KINDS] = {
+        [FILE_KIND_UNKNOWN] = "of no kind known here",
+        [FILE_KIND_EMPTY] = "empty",
+        [FILE_KIND_EVENT_LOG] = "an event file or another TFRecord file",
+        [FILE_KIND_ARCHIVE] = "an archive of 'eventlog archive'",
+        [FILE_KIND_GZIP] = "a gzip file",
+        [FILE_KIND_ZSTD] = "a zstd file",
+        [FILE_KIND_XZ] = "an xz file",
+        [FILE_KIND_BZIP2] = "a bzip2 file",
+        [FILE_KIND_ZIP] = "a zip file (as PyTorch, Keras and NumPy save)",
+        [FILE_KIND_PICKLE] = "a Python pickle (as PyTorch before 1.6 saves)",
+        [FILE_KIND_HDF5] = "an HDF5 file (Keras .h5)",
+        [FILE_KIND_SQLITE] = "an SQLite database",
+        [FILE_KIND_SAFETENSORS] = "a safetensors file",
+        [FILE_KIND_TABLE] = "the index of a TensorFlow checkpoint",
+        [FILE_KIND_NUMPY] = "a NumPy array (.npy)",
+        [FILE_KIND_PARQUET] = "a Parquet file",
+        [FILE_KIND_GIT_LFS] = "a Git LFS pointer; 'git lfs pull' fetches the file itself",
+        [FILE_KIND_JSON] = "JSON text",
+        [FILE_KIND_TEXT] = "a text file",
+        [FILE_KIND_PROGRAM] = "a program",
+    };
+
+    return texts[kind < FILE_KINDS ? kind : FILE_KIND_UNKNOWN];
+}
