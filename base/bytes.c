@@ -114,13 +114,3 @@ double half_double(uint16_t half)
         return (double)bits_float(sign | (exponent + 112) << 23 | fraction << 13);
     return (sign ? -1 : 1) * (double)fraction / 16777216; /* subnormal: units of 2^-24 */
 }
-
-size_t utf8_columns(const void *p, size_t n)
-{
-    const uint8_t *bytes = p;
-    size_t columns = 0;
-
-    for (size_t i = 0; i < n; i++)
-        columns += (bytes[i] & 0xc0) != 0x80;
-    return columns;
-}

@@ -105,7 +105,4 @@ int utf8_character(const void *p, size_t n, uint32_t *code_point);
 /* 1 if all n bytes are valid UTF-8; else 0 and the place of the first bad byte in *bad (may be NULL). */
 int utf8_valid(const void *p, size_t n, size_t *bad);
 
-/* How many columns a terminal takes for it, near enough: one a character. */
-size_t utf8_columns(const void *p, size_t n);
-
 #endif

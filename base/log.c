@@ -3,6 +3,8 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/terminal.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -97,6 +99,23 @@ void log_set_json(struct log *l, int json)
     l->status_next = l->terminal ? 0 : clock_monotonic() + 60;
 }
 
+/* A line that never wraps: wider than the terminal it would scroll with every redraw. The last column stays free, where
+ * some terminals wrap already. */
+static void draw(struct log *l, const char *format, va_list args)
+{
+    struct buffer b = BUFFER_EMPTY;
+    char text[LINE_MAX_BYTES];
+    int columns = terminal_columns(l->fd), used;
+
+    used = snprintf(text, sizeof text, "%s%s", l->program ? l->program : "", l->program ? ": " : "");
+    vsnprintf(text + used, sizeof text - (size_t)used, format, args);
+    buffer_append_text(&b, "\r\033[K");
+    text_append_cut(&b, text, strlen(text), columns ? (size_t)columns - 1 : sizeof text, !terminal_utf8());
+    if (buffer_ok(&b))
+        emit(l, b.data, b.length);
+    buffer_release(&b);
+}
+
 void log_progress(struct log *l, const char *format, ...)
 {
     double now = clock_monotonic();
@@ -106,7 +125,7 @@ void log_progress(struct log *l, const char *format, ...)
         return;
     va_start(args, format);
     if (l->terminal)
-        line(l, "\r\033[K", "", format, args);
+        draw(l, format, args);
     else
         event(l, "info", NULL, format, args);
     va_end(args);

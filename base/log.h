@@ -27,8 +27,8 @@ void log_event(struct log *l, const char *level, const char *fields, const char 
 /* From now on JSON (1) or text (0). A terminal shows no progress then. */
 void log_set_json(struct log *l, int json);
 
-/* Progress: on a terminal redraws one line, at most ten times a second; elsewhere writes it as a line, at most once a
- * minute. log_progress_end takes the drawn line away. */
+/* Progress: on a terminal redraws one line, at most ten times a second, cut in the middle where it is wider than the
+ * terminal; elsewhere writes it as a line, at most once a minute. log_progress_end takes the drawn line away. */
 void log_progress(struct log *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void log_progress_end(struct log *l);
 

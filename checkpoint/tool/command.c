@@ -1,7 +1,7 @@
 #include "checkpoint/tool/command.h"
 
-#include "base/bytes.h"
 #include "base/log.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ int command_fail(const char *program, const struct error *e)
 
     fflush(stdout);
     log_init(&log, program, 2);
-    command_name(&text, e->message, strlen(e->message)); /* it may hold a tensor's name, whatever that holds */
+    text_append_safe(&text, e->message, strlen(e->message)); /* it may hold a tensor's name, whatever that holds */
     log_line(&log, "%s", buffer_text(&text));
     buffer_release(&text);
     return EXIT_USAGE;
@@ -40,24 +40,6 @@ int command_wanted(const struct option_list *globs, const char *name)
     return !globs->count || option_list_matches(globs, name);
 }
 
-void command_name(struct buffer *out, const char *name, size_t length)
-{
-    while (length) {
-        uint32_t c = 0;
-        int n = utf8_character(name, length, &c);
-
-        if (!n || c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xa0)) {
-            n = n ? n : 1;
-            for (int i = 0; i < n; i++)
-                buffer_format(out, "\\x%02x", (unsigned char)name[i]);
-        } else {
-            buffer_append(out, name, (size_t)n);
-        }
-        name += n;
-        length -= (size_t)n;
-    }
-}
-
 void command_shape(struct buffer *out, int rank, const int64_t *shape)
 {
     buffer_append_byte(out, '[');
@@ -68,7 +50,7 @@ void command_shape(struct buffer *out, int rank, const int64_t *shape)
 
 void columns_cell(struct columns *c, const char *text)
 {
-    size_t column = c->filled++ % c->count, n = utf8_columns(text, strlen(text));
+    size_t column = c->filled++ % c->count, n = text_columns(text, strlen(text));
 
     buffer_append(&c->cells, text, strlen(text) + 1);
     c->width[column] = n > c->width[column] ? n : c->width[column];
@@ -86,7 +68,7 @@ void columns_print(struct columns *c)
     const char *cell = c->cells.data;
 
     for (size_t i = 0; i < c->filled && buffer_ok(&c->cells); i++, cell += strlen(cell) + 1) {
-        size_t column = i % c->count, gap = c->width[column] - utf8_columns(cell, strlen(cell));
+        size_t column = i % c->count, gap = c->width[column] - text_columns(cell, strlen(cell));
         int last = column + 1 == c->count, right = c->right >> column & 1;
 
         if (right)

@@ -36,9 +36,6 @@ int command_finish(const char *program, int status);
 /* 1 if there are no globs, or the name matches one ('*' matches '/' too). */
 int command_wanted(const struct option_list *globs, const char *name);
 
-/* Appends a name for people: control characters and bytes that are not UTF-8 as \xHH. */
-void command_name(struct buffer *out, const char *name, size_t length);
-
 /* Appends a shape: "[2, 3]". */
 void command_shape(struct buffer *out, int rank, const int64_t *shape);
 

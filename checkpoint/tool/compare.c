@@ -2,6 +2,7 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "checkpoint/tensor_value.h"
 #include "checkpoint/tool/command.h"
 #include "checkpoint/tool/source.h"
@@ -73,7 +74,7 @@ static void string_text(const struct tensor_string *s, char *out, size_t size)
 {
     struct buffer text = BUFFER_EMPTY;
 
-    command_name(&text, s->bytes, s->length < SHOWN ? s->length : SHOWN);
+    text_append_safe(&text, s->bytes, s->length < SHOWN ? s->length : SHOWN);
     snprintf(out, size, "\"%s\"%s", buffer_text(&text), s->length > SHOWN ? "..." : "");
     buffer_release(&text);
 }
@@ -198,7 +199,7 @@ static void put_text(struct compare *x, const struct source_tensor *a, const str
 
     if (f->verdict == SAME && !x->every)
         return;
-    command_name(t, any->name, any->name_length);
+    text_append_safe(t, any->name, any->name_length);
     if (f->verdict == ONLY_A || f->verdict == ONLY_B) {
         buffer_format(t, ": only in %s, %s ", f->verdict == ONLY_A ? "A" : "B", any->type_name);
         command_shape(t, any->rank, any->shape);

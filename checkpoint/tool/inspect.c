@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/tensor_value.h"
 #include "checkpoint/tool/command.h"
@@ -149,7 +150,7 @@ static void put_row(struct inspect *x, const struct source_tensor *tensor, const
     char bound[NUMBER_TEXT_MAX];
 
     buffer_clear(&x->text);
-    command_name(&x->text, tensor->name, tensor->name_length);
+    text_append_safe(&x->text, tensor->name, tensor->name_length);
     columns_cell(c, buffer_text(&x->text));
     columns_cell(c, tensor->type_name);
     buffer_clear(&x->text);
@@ -238,7 +239,7 @@ static int show_checkpoint(struct inspect *x, const char *path, struct error *e)
         x->first = 1;
     } else {
         x->columns = (struct columns){ .count = x->statistics ? 11 : 5, .right = 0x7f0 };
-        command_name(&x->text, s.path, strlen(s.path));
+        text_append_safe(&x->text, s.path, strlen(s.path));
         buffer_format(&x->text, ": %s", s.format);
         if (s.step >= 0)
             buffer_format(&x->text, ", step %lld", (long long)s.step);
@@ -395,7 +396,7 @@ static void show_listed(struct inspect *x, const struct files *files, const stru
         command_put(b);
         return;
     }
-    command_name(b, item->name, strlen(item->name));
+    text_append_safe(b, item->name, strlen(item->name));
     columns_cell(&x->columns, buffer_text(b));
     buffer_clear(b);
     if (item->step >= 0)

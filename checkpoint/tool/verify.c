@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "checkpoint/bundle_entry.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/state_file.h"
@@ -57,7 +58,7 @@ static void finding(void *context, const struct error *e)
         json_text(&v->text, e->message);
         v->first_finding = 0;
     } else {
-        command_name(&v->text, e->message, strlen(e->message));
+        text_append_safe(&v->text, e->message, strlen(e->message));
         buffer_append_text(&v->text, "\n");
     }
     command_put(&v->text);
@@ -69,7 +70,7 @@ static void end_path(struct verify *v, const char *path)
         buffer_format(&v->text, "],\"tensors\":%llu,\"bytes\":%llu}", (unsigned long long)v->tensors,
                       (unsigned long long)v->bytes);
     } else {
-        command_name(&v->text, path, strlen(path));
+        text_append_safe(&v->text, path, strlen(path));
         if (v->here)
             buffer_format(&v->text, ": %llu findings", (unsigned long long)v->here);
         else

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -281,7 +282,7 @@ static void append_tag(struct buffer *b, const struct scalar_series *s, int pad)
     int width;
 
     json_escaped(b, s->tag, s->tag_length, 0);
-    width = (int)utf8_columns(buffer_text(b) + from, b->length - from);
+    width = (int)text_columns(buffer_text(b) + from, b->length - from);
     buffer_format(b, "%*s", pad > width ? pad - width : 0, "");
 }
 
@@ -350,7 +351,7 @@ int inspect_print_text(struct output *out, const struct inspect_run *run, struct
     for (size_t i = 0; i < run->file_count; i++)
         text_file(&b, &run->files[i]);
     for (size_t i = 0; i < count; i++) {
-        int width = (int)utf8_columns(list[i].series->tag, list[i].series->tag_length);
+        int width = (int)text_columns(list[i].series->tag, list[i].series->tag_length);
 
         pad = width > pad && width <= 60 ? width : pad;
     }

@@ -1,15 +1,13 @@
 /* eventlog plot: curves in the terminal, or as an SVG picture. */
 #include "base/json.h"
+#include "base/terminal.h"
 #include "eventlog/tool/chart.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/curves.h"
 
-#include <langinfo.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { TAGS_MOST = 12, COLUMNS = 80, ROWS = 16 };
@@ -22,37 +20,17 @@ struct plot {
     int json, force, ascii;
 };
 
-/* The terminal's width, COLUMNS, or 80. */
-static int columns_of(const struct plot *p)
-{
-    const char *text = getenv("COLUMNS");
-    int columns = text ? atoi(text) : 0;
-    struct winsize size;
-
-    if (p->width)
-        return (int)p->width;
-    if (!p->output && ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col)
-        return size.ws_col;
-    return columns > 0 ? columns : COLUMNS;
-}
-
-static int coloured(const struct plot *p)
-{
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-    if (strcmp(p->color, "auto") != 0)
-        return !strcmp(p->color, "always");
-    return !p->output && isatty(1) && !(no && *no) && !(term && !strcmp(term, "dumb"));
-}
-
+/* What goes into a file is drawn as for a terminal of 80 columns without colours. */
 static struct chart chart_of(const struct plot *p)
 {
-    struct chart chart = { columns_of(p), (int)p->height, p->ascii, coloured(p) };
+    int columns = p->width ? (int)p->width : p->output ? 0 : terminal_columns(STDOUT_FILENO);
 
-    /* Braille needs UTF-8; only the kind of characters is taken from the locale, so that numbers keep their points. */
-    if (!p->output && !p->ascii && setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
-        chart.ascii = 1;
-    return chart;
+    return (struct chart){
+        .columns = columns ? columns : COLUMNS,
+        .rows = (int)p->height,
+        .ascii = p->ascii || (!p->output && !terminal_utf8()),
+        .colour = terminal_coloured(STDOUT_FILENO, p->output && !strcmp(p->color, "auto") ? "never" : p->color),
+    };
 }
 
 /* The curves as they are drawn: smoothed values, every point. */
@@ -141,7 +119,7 @@ int command_plot(int argc, char **argv)
           "those that all runs have)" },
         SCAN_RUN_OPTION(p.scan),
         CURVES_OPTIONS(p.curves),
-        { OPTION_INT, 0, "width", &p.width, "N", .help = "characters (default: the terminal's, else COLUMNS, else 80)",
+        { OPTION_INT, 0, "width", &p.width, "N", .help = "characters (default: COLUMNS, else the terminal's, else 80)",
           .minimum = CHART_COLUMNS_LEAST, .maximum = CHART_COLUMNS_MOST },
         { OPTION_INT, 0, "height", &p.height, "N", .help = "rows of a chart (default 16)",
           .minimum = CHART_ROWS_LEAST, .maximum = CHART_ROWS_MOST },

@@ -1,0 +1,202 @@
+#include "base/table.h"
+
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { GAP = 2, NARROWEST = 8, NUMBER = 1 /* a cell that begins so is followed by the bytes of a double */ };
+
+void table_init(struct table *t, const struct table_column *columns, size_t count)
+{
+    memset(t, 0, sizeof *t);
+    t->columns = columns;
+    t->column_count = count;
+}
+
+void table_release(struct table *t)
+{
+    buffer_release(&t->cells);
+}
+
+void table_text(struct table *t, const char *text, size_t n)
+{
+    text_append_safe(&t->cells, text, n);
+    buffer_append_byte(&t->cells, '\0');
+    t->filled++;
+}
+
+void table_cell(struct table *t, const char *format, ...)
+{
+    struct buffer text = BUFFER_EMPTY;
+    char small[256];
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(small, sizeof small, format, args);
+    va_end(args);
+    if (n >= (int)sizeof small && buffer_reserve(&text, (size_t)n + 1)) {
+        va_start(args, format);
+        vsnprintf(text.data, (size_t)n + 1, format, args);
+        va_end(args);
+    }
+    table_text(t, text.data ? text.data : small, n < 0 ? 0 : text.data ? (size_t)n : strlen(small));
+    t->cells.failed |= text.failed;
+    buffer_release(&text);
+}
+
+void table_number(struct table *t, double value)
+{
+    human_rounding_add(&t->rounding[t->filled % t->column_count], value);
+    buffer_append_byte(&t->cells, NUMBER);
+    buffer_append(&t->cells, &value, sizeof value);
+    buffer_append_byte(&t->cells, '\0');
+    t->filled++;
+}
+
+/* The text of the cell at *at of that column; *at goes on to the next. */
+static const char *next_cell(const struct table *t, size_t column, const char **at, char *number)
+{
+    const char *text = *at;
+    double value;
+
+    if (*text != NUMBER) {
+        *at += strlen(text) + 1;
+        return text;
+    }
+    memcpy(&value, text + 1, sizeof value);
+    *at += 1 + sizeof value + 1;
+    return human_rounded(&t->rounding[column], value, number);
+}
+
+static void measure(const struct table *t, size_t *width)
+{
+    const char *at = t->cells.data;
+    char number[HUMAN_TEXT_MAX];
+
+    for (size_t i = 0; i < t->column_count; i++)
+        width[i] = text_columns(t->columns[i].title, strlen(t->columns[i].title));
+    for (size_t i = 0; i < t->filled; i++) {
+        const char *text = next_cell(t, i % t->column_count, &at, number);
+        size_t n = text_columns(text, strlen(text));
+
+        if (n > width[i % t->column_count])
+            width[i % t->column_count] = n;
+    }
+}
+
+/* The width of a line; a column of SIZE_MAX is left out. */
+static size_t line_width(const struct table *t, const size_t *width)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < t->column_count; i++)
+        if (width[i] != SIZE_MAX)
+            sum += width[i] + (sum ? GAP : 0);
+    return sum;
+}
+
+/* The widest column that may still be cut, column_count: none. */
+static size_t widest(const struct table *t, const size_t *width)
+{
+    size_t best = t->column_count;
+
+    for (size_t i = 0; i < t->column_count; i++)
+        if (t->columns[i].cut && width[i] != SIZE_MAX && width[i] > NARROWEST &&
+            (best == t->column_count || width[i] > width[best]))
+            best = i;
+    return best;
+}
+
+static size_t first_to_go(const struct table *t, const size_t *width)
+{
+    size_t best = t->column_count;
+
+    for (size_t i = 0; i < t->column_count; i++)
+        if (t->columns[i].leave_out && width[i] != SIZE_MAX &&
+            (best == t->column_count || t->columns[i].leave_out > t->columns[best].leave_out))
+            best = i;
+    return best;
+}
+
+/* What a line would take with every column that may be cut at its narrowest. */
+static size_t least_width(const struct table *t, const size_t *width)
+{
+    size_t least = line_width(t, width);
+
+    for (size_t i = 0; i < t->column_count; i++)
+        if (t->columns[i].cut && width[i] != SIZE_MAX && width[i] > NARROWEST)
+            least -= width[i] - NARROWEST;
+    return least;
+}
+
+/* Makes the columns fit; how many were left out. */
+static size_t fit(const struct table *t, size_t *width, size_t most)
+{
+    size_t left_out = 0, column;
+
+    while (least_width(t, width) > most && (column = first_to_go(t, width)) < t->column_count) {
+        width[column] = SIZE_MAX;
+        left_out++;
+    }
+    while (line_width(t, width) > most && (column = widest(t, width)) < t->column_count)
+        width[column]--;
+    return left_out;
+}
+
+static void blanks(struct buffer *out, size_t n)
+{
+    while (n--)
+        buffer_append_byte(out, ' ');
+}
+
+static void print_cell(struct buffer *out, const char *text, size_t width, int right, int ascii, size_t *owed)
+{
+    struct buffer cell = BUFFER_EMPTY;
+    size_t columns;
+
+    text_append_cut(&cell, text, strlen(text), width, ascii);
+    columns = text_columns(buffer_text(&cell), cell.length);
+    if (cell.length)
+        blanks(out, *owed + (right ? width - columns : 0));
+    buffer_append(out, buffer_text(&cell), cell.length);
+    /* Blanks wait for the next cell that is not empty: none ends a line. */
+    *owed = cell.length ? (right ? 0 : width - columns) : *owed + width;
+    *owed += GAP;
+    out->failed |= cell.failed;
+    buffer_release(&cell);
+}
+
+size_t table_print(struct table *t, size_t indent, int columns, int ascii, struct buffer *out)
+{
+    size_t width[TABLE_COLUMNS_MAX], left_out = 0, owed = indent;
+    const char *at = t->cells.data;
+    char number[HUMAN_TEXT_MAX];
+
+    if (!buffer_ok(&t->cells) || t->filled % t->column_count) {
+        out->failed |= t->cells.failed;
+        table_release(t);
+        return 0;
+    }
+    measure(t, width);
+    if (columns)
+        left_out = fit(t, width, (size_t)columns > indent ? (size_t)columns - indent : 1);
+    for (size_t i = 0; i < t->column_count + t->filled; i++) {
+        size_t column = i % t->column_count;
+        const char *text = i < t->column_count ? t->columns[i].title : next_cell(t, column, &at, number);
+
+        if (width[column] != SIZE_MAX)
+            print_cell(out, text, width[column], t->columns[column].right, ascii, &owed);
+        if (column + 1 == t->column_count) {
+            buffer_append_byte(out, '\n');
+            owed = indent;
+        }
+    }
+    t->filled = 0;
+    memset(t->rounding, 0, sizeof t->rounding);
+    table_release(t);
+    return left_out;
+}

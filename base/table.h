@@ -1,0 +1,45 @@
+/*
+ * table.h - a table for people: cells are gathered row by row, then laid out so that no line is wider than asked for.
+ * Where the width does not suffice, columns that may be left out go, those with the highest `leave_out` first, until
+ * the others fit with cells cut in the middle where their column allows it. One thread at a time.
+ */
+#ifndef BASE_TABLE_H
+#define BASE_TABLE_H
+
+#include "base/buffer.h"
+#include "base/human.h"
+
+#include <stddef.h>
+
+enum { TABLE_COLUMNS_MAX = 24 };
+
+struct table_column {
+    const char *title; /* borrowed */
+    int right;         /* 1: aligned to the right */
+    int cut;           /* 1: cells may be cut in the middle */
+    int leave_out;     /* 0: never; else the higher, the earlier */
+};
+
+struct table {
+    const struct table_column *columns; /* column_count of them, at most TABLE_COLUMNS_MAX; borrowed */
+    size_t column_count;
+    struct buffer cells;                /* each ends in a NUL, control characters escaped; numbers as TABLE_NUMBER */
+    size_t filled;
+    struct human_rounding rounding[TABLE_COLUMNS_MAX];
+};
+
+void table_init(struct table *t, const struct table_column *columns, size_t count);
+void table_release(struct table *t);
+
+/* The next cell, from left to right, row by row. */
+void table_text(struct table *t, const char *text, size_t n);
+void table_cell(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A number that is rounded as the others of its column are (human_rounded()). */
+void table_number(struct table *t, double value);
+
+/* Appends a line of titles and a line for each row, at most `columns` wide (0: no limit) with `indent` blanks before;
+ * ascii: cuts are marked by "..". Returns how many columns were left out. The cells are gone after it; if one of them
+ * could not be kept, out is in its failed state. */
+size_t table_print(struct table *t, size_t indent, int columns, int ascii, struct buffer *out);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * terminal.h - what can be shown where output goes: its width, colours, characters beyond ASCII.
+ */
+#ifndef BASE_TERMINAL_H
+#define BASE_TERMINAL_H
+
+/* How many columns lines on fd may take: what the environment's COLUMNS says, else the terminal's width, at least 20
+ * of either; 0 (no limit) where fd is no terminal and COLUMNS says nothing. */
+int terminal_columns(int fd);
+
+/* Whether output on fd is to be coloured: `choice` is "always", "never" or "auto": on a terminal other than "dumb",
+ * unless NO_COLOR is set and not empty. */
+int terminal_coloured(int fd, const char *choice);
+
+/* 1 if the locale of the environment writes UTF-8. Sets no locale. */
+int terminal_utf8(void);
+
+#endif

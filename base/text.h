@@ -1,0 +1,27 @@
+/*
+ * text.h - names and texts shown to people: how wide they are on a terminal, cut to fit, without control characters, in
+ * natural order. Pure functions; the bytes may be anything.
+ */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include "base/buffer.h"
+
+#include <stddef.h>
+
+/* The number of columns that n bytes take: 2 for wide East Asian characters and emoji, 0 for combining marks (ranges of
+ * Unicode 15's EastAsianWidth.txt and general category Mn), 1 for all others and for each byte that is not UTF-8. */
+size_t text_columns(const char *text, size_t n);
+
+/* Appends the text with control characters and bytes that are not UTF-8 as \xHH, so that it cannot upset a terminal. */
+void text_append_safe(struct buffer *out, const char *text, size_t n);
+
+/* Appends the text in at most `columns` columns: where it is wider, its middle gives way to "…", or to ".." with ascii.
+ * Text is taken as text_append_safe() makes it. */
+void text_append_cut(struct buffer *out, const char *text, size_t n, size_t columns, int ascii);
+
+/* Below, at or above 0 as a comes before, is, or comes behind b: runs of digits compare as numbers ("r2" before "r10"),
+ * all else byte by byte. Texts that differ only in leading zeros compare by bytes, so 0 means equal. */
+int text_natural_order(const char *a, const char *b);
+
+#endif
