@@ -3,6 +3,8 @@
 #include "base/number.h"
 #include "base/options_describe.h"
 #include "base/subcommand.h"
+#include "base/terminal.h"
+#include "base/text.h"
 #include "base/version.h"
 
 #include <fnmatch.h>
@@ -244,7 +246,7 @@ int options_parse(const struct options *o, int argc, char **argv, int *positiona
         } else if (!strcmp(argument, "--help") || (!strcmp(argument, "-h"))) {
             options_print_help(o, stdout);
             return OPTIONS_DONE;
-        } else if (!strcmp(argument, "--version")) {
+        } else if (!strcmp(argument, "--version") || !strcmp(argument, "-V")) {
             printf("%s (evalboard) %s\n", o->program, EVALBOARD_VERSION);
             return OPTIONS_DONE;
         } else {
@@ -255,72 +257,187 @@ int options_parse(const struct options *o, int argc, char **argv, int *positiona
             return rc;
     }
     *positional = kept;
+    if (kept && o->command_count)
+        return subcommand_unknown(o, argv[1], e);
     if ((size_t)kept < o->least || (o->most && (size_t)kept > o->most))
         return error_set(e, ERR_ARG, "%s '%s --help' tells more", o->wanted, o->program);
     return OPTIONS_RUN;
 }
 
-/* Writes text in lines of at most 100 columns, each after `indent` blanks; the first is at column `at` already. */
-static void wrap(FILE *out, const char *text, size_t at, size_t indent)
-{
-    while (*text) {
-        size_t word = strcspn(text, " ");
+/* How --help is laid out: lines of at most `width` columns, help from column `indent` on. */
+struct layout {
+    FILE *out;
+    size_t width, indent;
+};
 
-        if (at > indent && at + 1 + word > 100) {
-            fprintf(out, "\n%*s", (int)indent, "");
+static struct layout layout_of(FILE *out)
+{
+    enum { WIDTH = 80, WIDEST = 100, INDENT = 34, INDENT_NARROW = 8, NARROW = 72 };
+    int columns = terminal_columns(fileno(out));
+    size_t width = columns ? minimum_of((size_t)columns, WIDEST) : WIDTH;
+
+    return (struct layout){ out, width, width < NARROW ? INDENT_NARROW : INDENT };
+}
+
+/* Writes text in lines, each after `indent` blanks; the first is at column `at` already. */
+static void wrap(const struct layout *l, const char *text, size_t at, size_t indent)
+{
+    int first = 1; /* no blank and no line break before the first word */
+
+    while (*text) {
+        size_t word = strcspn(text, " "), columns = text_columns(text, word);
+
+        if (!first && at + 1 + columns > l->width) {
+            fprintf(l->out, "\n%*s", (int)indent, "");
             at = indent;
-        } else if (at > indent) {
-            putc(' ', out);
+        } else if (!first) {
+            putc(' ', l->out);
             at++;
         }
-        fwrite(text, 1, word, out);
-        at += word;
+        fwrite(text, 1, word, l->out);
+        at += columns;
+        first = 0;
         text += word;
         text += strspn(text, " ");
     }
-    putc('\n', out);
+    putc('\n', l->out);
 }
 
-static void print_commands(const struct options *o, FILE *out)
+static void print_commands(const struct options *o, const struct layout *l)
 {
     size_t widest = 0;
 
     for (size_t i = 0; i < o->command_count; i++)
         widest = strlen(o->commands[i].name) > widest ? strlen(o->commands[i].name) : widest;
-    fprintf(out, "\ncommands ('%s COMMAND --help' tells all about one):\n", o->program);
-    for (size_t i = 0; i < o->command_count; i++)
-        fprintf(out, "  %-*s  %s\n", (int)widest, o->commands[i].name, o->commands[i].help);
+    fprintf(l->out, "\ncommands ('%s COMMAND --help' tells all about one):\n", o->program);
+    for (size_t i = 0; i < o->command_count; i++) {
+        fprintf(l->out, "  %-*s  ", (int)widest, o->commands[i].name);
+        wrap(l, o->commands[i].help, widest + 4, widest + 4);
+    }
+}
+
+/* An option's head, "  -o, --output FILE", and its help beside or below. Choices too long for a line are wrapped at
+ * their bars. */
+static void print_option(const struct layout *l, const char *head, const char *help)
+{
+    size_t n = strlen(head);
+
+    fputs(head, l->out);
+    if (n + 1 >= l->indent) {
+        putc('\n', l->out);
+        n = 0;
+    }
+    fprintf(l->out, "%*s", (int)(l->indent - n), "");
+    wrap(l, help, l->indent, l->indent);
+}
+
+static void print_row(const struct layout *l, const struct option *row)
+{
+    const char *value = row->kind == OPTION_FLAG ? "" : row->choices ? row->choices : row->argument;
+    char head[512];
+    size_t n = (size_t)snprintf(head, sizeof head, "  %c%c%s--%s", row->letter ? '-' : ' ',
+                                row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name);
+
+    if (!*value) {
+        print_option(l, head, row->help);
+        return;
+    }
+    head[n++] = ' ';
+    while (n + strlen(value) > l->width && strchr(value, '|')) { /* as many choices as the line takes */
+        size_t room = l->width > n ? l->width - n : 0, piece = 0;
+
+        while (value[piece + strcspn(value + piece, "|")] && piece + strcspn(value + piece, "|") + 1 <= room)
+            piece += strcspn(value + piece, "|") + 1;
+        piece = piece ? piece : strcspn(value, "|") + 1;
+        fprintf(l->out, "%.*s%.*s\n", (int)n, head, (int)piece, value);
+        value += piece;
+        n = (size_t)snprintf(head, sizeof head, "%*s", 8, "");
+    }
+    snprintf(head + n, sizeof head - n, "%s", value);
+    print_option(l, head, row->help);
+}
+
+/* How much of a command (n > 0 bytes, no blank first) goes on a line: all if it fits `room`, else up to the last blank
+ * outside quotes that fits, or the first one; before an option rather than between one and its value. */
+static size_t command_piece(const char *command, size_t n, size_t room)
+{
+    size_t piece = 0, option = 0;
+    char quote = '\0';
+
+    for (size_t i = 0; i < n; i++) {
+        if (quote ? command[i] == quote : command[i] == '\'' || command[i] == '"')
+            quote = quote ? '\0' : command[i];
+        if (command[i] == ' ' && !quote && (!piece || i <= room))
+            piece = i;
+        if (piece == i && i && i <= room && command[i + 1] == '-')
+            option = i;
+    }
+    return n <= room + 2 || !piece ? n : option ? option : piece; /* the last line needs no " \" */
+}
+
+/* One line of the examples, "  COMMAND" or "  COMMAND   what it does". Where that is too wide, what it does comes first
+ * as a comment, and the command goes on in further lines, as a shell takes it. */
+static void print_example(const struct layout *l, const char *line, size_t n)
+{
+    size_t blanks = strspn(line, " "), indent = blanks;
+    const char *at = line + blanks, *remark = memmem(at, n - blanks, "   ", 3);
+    const char *end = remark ? remark : line + n;
+
+    if (n <= l->width) {
+        fprintf(l->out, "%.*s\n", (int)n, line);
+        return;
+    }
+    if (remark) {
+        char text[256];
+
+        snprintf(text, sizeof text, "%.*s", (int)(line + n - remark), remark);
+        fputs("  # ", l->out);
+        wrap(l, text + strspn(text, " "), 4, 4);
+    }
+    while (at < end) {
+        size_t piece = command_piece(at, (size_t)(end - at), l->width - indent - 2);
+
+        fprintf(l->out, "%*s%.*s%s\n", (int)indent, "", (int)piece, at, at + piece < end ? " \\" : "");
+        at += piece;
+        at += at < end;
+        indent = 6;
+    }
+}
+
+static void print_examples(const struct layout *l, const char *lines)
+{
+    fputs("\nexamples:\n", l->out);
+    while (*lines) {
+        size_t n = strcspn(lines, "\n");
+
+        if (n > strspn(lines, " "))
+            print_example(l, lines, n);
+        lines += n + (lines[n] == '\n');
+    }
 }
 
 void options_print_help(const struct options *o, FILE *out)
 {
-    enum { COLUMN = 34 };
+    const struct layout l = layout_of(out);
+    size_t at = (size_t)fprintf(out, "usage: %s ", o->program);
 
-    fprintf(out, "usage: %s %s\n\n", o->program, o->usage);
-    wrap(out, o->summary, 0, 0);
+    wrap(&l, o->usage, at, at < l.width / 2 ? at : 4);
+    putc('\n', out);
+    wrap(&l, o->summary, 0, 0);
     if (o->command_count)
-        print_commands(o, out);
-    for (size_t i = 0; i < o->count; i++) {
-        const struct option *row = &o->table[i];
-        char head[128];
-        int n;
-
-        if (row->kind == OPTION_HEADING) {
-            fprintf(out, "\n%s\n", row->help);
-            continue;
-        }
-        n = snprintf(head, sizeof head, "  %c%c%s--%s%s%s", row->letter ? '-' : ' ', row->letter ? row->letter : ' ',
-                     row->letter ? ", " : "  ", row->name, row->kind == OPTION_FLAG ? "" : " ",
-                     row->kind == OPTION_FLAG ? "" : row->choices ? row->choices : row->argument);
-        fputs(head, out);
-        if (n >= COLUMN - 1) {
+        print_commands(o, &l);
+    if (o->count && o->table[0].kind != OPTION_HEADING)
+        putc('\n', out);
+    for (size_t i = 0; i < o->count; i++)
+        if (o->table[i].kind == OPTION_HEADING) {
             putc('\n', out);
-            n = 0;
+            wrap(&l, o->table[i].help, 0, 0);
+        } else {
+            print_row(&l, &o->table[i]);
         }
-        fprintf(out, "%*s", COLUMN - n, "");
-        wrap(out, row->help, COLUMN, COLUMN);
-    }
-    fprintf(out, "\n  -h, --help%*sthis text\n      --version%*sname and version\n", COLUMN - 12, "", COLUMN - 15, "");
+    putc('\n', out);
+    print_option(&l, "  -h, --help", "Show this text");
+    print_option(&l, "  -V, --version", "Show name and version");
     if (o->examples)
-        fprintf(out, "\nexamples:\n%s", o->examples);
+        print_examples(&l, o->examples);
 }

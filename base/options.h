@@ -53,15 +53,16 @@ struct options {
     size_t count;
     size_t least, most;   /* positional arguments; most 0: as many as are given */
     const char *wanted;   /* said when they are not: "which log?", "one checkpoint at a time;" */
-    const struct subcommand *commands; /* of a program that has some (subcommand.h) */
+    const struct subcommand *commands; /* of a program that has some (subcommand.h), and then nothing positional */
     size_t command_count;
 };
 
 enum { OPTIONS_RUN = 0, OPTIONS_DONE = 1 }; /* DONE: --help or --version was printed on stdout, exit 0 */
 
-/* Parses argv[1..]. Positional arguments are moved to argv[1..*positional], in order. Returns OPTIONS_RUN,
- * OPTIONS_DONE, or ERR_ARG with a sentence that names the option and suggests the nearest known one.
- * `--describe` alone prints the table as JSON, from which man pages and completions are made (options_describe.h). */
+/* Parses argv[1..]. -h, --help, -V and --version are known to all. Positional arguments are moved to
+ * argv[1..*positional], in order. Returns OPTIONS_RUN, OPTIONS_DONE, or ERR_ARG with a sentence that names the option
+ * and suggests the nearest known one. `--describe` alone prints the table as JSON, from which man pages and completions
+ * are made (options_describe.h). */
 int options_parse(const struct options *o, int argc, char **argv, int *positional, struct error *e);
 
 void options_print_help(const struct options *o, FILE *out);

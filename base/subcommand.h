@@ -17,11 +17,15 @@ struct subcommand {
     int (*run)(int argc, char **argv);
 };
 
-/* The row of that name among o's commands, NULL where there is none. Borrowed. */
-const struct subcommand *subcommand_find(const struct options *o, const char *name);
+/* Runs what argv[1] asks for: a command, or `help` and `help COMMAND` as --help. 1 and *status; 0 where argv[1] is
+ * neither (or is missing), for programs that also do something by themselves. */
+int subcommand_run(const struct options *o, int argc, char **argv, int *status);
 
-/* main() of a program that does nothing without a command: runs the one that argv[1] names, `help COMMAND` as
- * `COMMAND --help`, or prints what is asked for. Returns the status. */
+/* ERR_ARG: there is no such command; the nearest name is suggested. */
+int subcommand_unknown(const struct options *o, const char *word, struct error *e);
+
+/* main() of a program that does nothing without a command: runs the one that argv[1] names, or prints what is asked
+ * for. Returns the status. */
 int subcommand_main(const struct options *o, int argc, char **argv);
 
 #endif

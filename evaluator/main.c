@@ -509,13 +509,12 @@ int main(int argc, char **argv)
         .examples = examples, .table = table, .count = OPTIONS,
         .commands = commands, .command_count = sizeof commands / sizeof *commands,
     };
-    const struct subcommand *command = argc > 1 ? subcommand_find(&options, argv[1]) : NULL;
     struct error e = { 0 };
     struct log log;
-    int positional = 0, rc;
+    int positional = 0, status, rc;
 
-    if (command)
-        return command->run(argc - 1, argv + 1);
+    if (subcommand_run(&options, argc, argv, &status))
+        return status;
     memcpy(table, table_template, sizeof table);
     bind_values(table, &c);
     log_init(&log, "evaluator", STDERR_FILENO);

@@ -9,6 +9,7 @@
 #include "base/subcommand.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -111,6 +112,9 @@ static void test_dispatch(void **state)
         { "tool help alhpa", EXIT_USAGE, "", "(did you mean alpha?)" },
         { "tool --version", EXIT_DONE, "tool (evalboard) ", "" },
         { "tool alpha --version", EXIT_DONE, "tool alpha (evalboard) ", "" },
+        { "tool -V", EXIT_DONE, "tool (evalboard) ", "" },
+        { "tool alpha -V", EXIT_DONE, "tool alpha (evalboard) ", "" },
+        { "tool -- alpha", EXIT_USAGE, "", "unknown command 'alpha' (did you mean alpha?)" },
     };
 
     (void)state;
@@ -147,9 +151,94 @@ static void test_describe(void **state)
     assert_null(strstr(run("tool alpha --describe x").out, "{")); /* only alone: it is no option */
 }
 
+/* Of programs that also work without a command, the rest of the line is parsed once it names none. */
+static void test_command_or_not(void **state)
+{
+    char name[] = "tool", wrong[] = "rename", right[] = "rename-tag", option[] = "--help", *argv[] = { name, wrong, NULL };
+    struct error e = { 0 };
+    int status = -1, count = 0;
+
+    (void)state;
+    assert_int_equal(subcommand_run(&tool, 2, argv, &status), 0);
+    assert_int_equal(subcommand_run(&tool, 1, argv, &status), 0);
+    assert_int_equal(status, -1);
+    assert_int_equal(options_parse(&tool, 2, argv, &count, &e), ERR_ARG);
+    assert_string_equal(e.message, "unknown command 'rename' (did you mean rename-tag?); 'tool --help' lists them");
+    argv[1] = right;
+    assert_int_equal(subcommand_run(&tool, 2, argv, &status), 1);
+    assert_int_equal(status, 50);
+    argv[1] = option;
+    assert_int_equal(subcommand_run(&tool, 2, argv, &status), 0);
+}
+
+/* ---- --help fits the terminal ---------------------------------------------------------------------------------- */
+
+static const char *help_at(const struct options *o, const char *columns, char *text, size_t room)
+{
+    FILE *file = tmpfile();
+    size_t n;
+
+    assert_non_null(file);
+    columns ? setenv("COLUMNS", columns, 1) : unsetenv("COLUMNS");
+    options_print_help(o, file);
+    rewind(file);
+    n = fread(text, 1, room - 1, file);
+    text[n] = '\0';
+    fclose(file);
+    unsetenv("COLUMNS");
+    return text;
+}
+
+static void test_help_fits(void **state)
+{
+    static struct option table[] = {
+        { OPTION_HEADING, .help = "A heading of some length, as long as needed to be broken at sixty columns:" },
+        { OPTION_TEXT, 'o', "output", .argument = "FILE", .help = "Write to FILE, which is put in place by rename once "
+          "it is whole; a name ending in .gz is compressed" },
+        { OPTION_CHOICE, .name = "format", .choices = "csv|wide|json|jsonl|jsonl-series|tb-csv|tb-json|reduce|prom|sqlite|"
+          "histograms", .help = "Write in this format" },
+        { OPTION_FLAG, .name = "json", .help = "Write JSON" },
+    };
+    const struct options o = {
+        .program = "tool export", .usage = "[OPTION...] PATH... | --kinds | --something-longer WORD [OPTION...]",
+        .summary = "Writes the points of event files, every number exact, in order of runs, tags and steps.",
+        .examples = "  tool export logs\n"
+                    "  tool export logs --format=jsonl --order=file | jq -c 'select(.step > 100)'   later points\n"
+                    "  tool export logs --format=reduce --run='seed-*' --ops=mean,std -o mean.csv   what it does\n",
+        .table = table, .count = sizeof table / sizeof *table,
+    };
+    char text[8192], line[32];
+
+    (void)state;
+    for (int width = 40; width <= 130; width++) {
+        char copy[8192];
+
+        snprintf(line, sizeof line, "%d", width);
+        strcpy(copy, help_at(&o, line, text, sizeof text));
+        for (char *one = strtok(copy, "\n"); one; one = strtok(NULL, "\n"))
+            if (strlen(one) > (size_t)(width < 100 ? width : 100))
+                fail_msg("wider than %d columns: %s", width, one);
+    }
+    help_at(&o, "60", text, sizeof text);
+    assert_non_null(strstr(text, "  -o, --output FILE\n        Write to FILE, which is put in place by rename once\n        it is whole;"));
+    assert_non_null(strstr(text, "      --format csv|wide|json|jsonl|jsonl-series|tb-csv|\n"
+                                 "        tb-json|reduce|prom|sqlite|histograms\n"));
+    /* A command goes on as a shell takes it, never inside quotes, and before an option where it can. */
+    assert_non_null(strstr(text, "  tool export logs\n"
+                                 "  # later points\n"
+                                 "  tool export logs --format=jsonl --order=file | jq \\\n"
+                                 "      -c 'select(.step > 100)'\n"
+                                 "  # what it does\n"
+                                 "  tool export logs --format=reduce --run='seed-*' \\\n"
+                                 "      --ops=mean,std -o mean.csv\n"));
+    help_at(&o, NULL, text, sizeof text); /* no terminal: 80 */
+    assert_non_null(strstr(text, "  -o, --output FILE               Write to FILE, which is put in place by rename\n"));
+}
+
 int main(void)
 {
-    static const struct CMUnitTest tests[] = { cmocka_unit_test(test_dispatch), cmocka_unit_test(test_describe) };
+    static const struct CMUnitTest tests[] = { cmocka_unit_test(test_dispatch), cmocka_unit_test(test_describe),
+                                               cmocka_unit_test(test_command_or_not), cmocka_unit_test(test_help_fits) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
