@@ -78,10 +78,8 @@ int options_given(const struct options *o, const char *name)
     return row && row->given;
 }
 
-static int in_choices(const char *choices, const char *word)
+static int in_choices(const char *choices, const char *word, size_t n)
 {
-    size_t n = strlen(word);
-
     while (*choices) {
         size_t length = strcspn(choices, "|");
 
@@ -113,12 +111,30 @@ static void nearest_choice(const char *choices, const char *word, char *near, si
         snprintf(near, room, "%s", found);
 }
 
+/* A word that is one of the row's choices; of OPTION_CHOICES several, with commas between. */
+static int check_choices(const struct option *row, const char *text, struct error *e)
+{
+    char word[64], near[64];
+
+    do {
+        size_t n = row->kind == OPTION_CHOICES ? strcspn(text, ",") : strlen(text);
+
+        if (!in_choices(row->choices, text, n)) {
+            snprintf(word, sizeof word, "%.*s", (int)minimum_of(n, sizeof word - 1), text);
+            nearest_choice(row->choices, word, near, sizeof near);
+            return error_set(e, ERR_ARG, "--%s: '%s' is not one of %s%s%s%s", row->name, word, row->choices,
+                             *near ? " (did you mean " : "", near, *near ? "?)" : "");
+        }
+        text += n;
+    } while (*text++ == ',');
+    return OK;
+}
+
 static int set_value(const struct options *o, struct option *row, const char *text, struct error *e)
 {
     int bounded = row->minimum != 0 || row->maximum != 0;
     struct option_list *list = row->value;
     int64_t integer;
-    char near[64];
     double number;
 
     (void)o;
@@ -127,11 +143,9 @@ static int set_value(const struct options *o, struct option *row, const char *te
         *(const char **)row->value = text;
         return OK;
     case OPTION_CHOICE:
-        if (!in_choices(row->choices, text)) {
-            nearest_choice(row->choices, text, near, sizeof near);
-            return error_set(e, ERR_ARG, "--%s: '%s' is not one of %s%s%s%s", row->name, text, row->choices,
-                             *near ? " (did you mean " : "", near, *near ? "?)" : "");
-        }
+    case OPTION_CHOICES:
+        if (check_choices(row, text, e) != OK)
+            return ERR_ARG;
         *(const char **)row->value = text;
         return OK;
     case OPTION_INT:
@@ -333,12 +347,13 @@ static void print_option(const struct layout *l, const char *head, const char *h
 
 static void print_row(const struct layout *l, const struct option *row)
 {
-    const char *value = row->kind == OPTION_FLAG ? "" : row->choices ? row->choices : row->argument;
-    char head[512];
+    char values[512], head[512], *value = values;
     size_t n = (size_t)snprintf(head, sizeof head, "  %c%c%s--%s", row->letter ? '-' : ' ',
                                 row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name);
 
-    if (!*value) {
+    snprintf(values, sizeof values, "%s%s", row->choices ? row->choices : row->argument ? row->argument : "",
+             row->kind == OPTION_CHOICES ? "[,...]" : "");
+    if (row->kind == OPTION_FLAG) {
         print_option(l, head, row->help);
         return;
     }

@@ -19,6 +19,7 @@ enum option_kind {
     OPTION_INT,     /* value: int64_t *, within [minimum, maximum] */
     OPTION_DOUBLE,  /* value: double *, within [minimum, maximum], never NaN */
     OPTION_CHOICE,  /* value: const char **, one of `choices`, words separated by '|' */
+    OPTION_CHOICES, /* value: const char **, one or more of `choices`, separated by commas */
     OPTION_LIST,    /* value: struct option_list *, may be given several times */
 };
 
@@ -37,7 +38,7 @@ struct option {
     void *value;          /* as the kind says; holds the default before parsing */
     const char *argument; /* what --help calls the value: "DIR", "N"; NULL for flags */
     const char *help;     /* one or more sentences; the default in it */
-    const char *choices;  /* OPTION_CHOICE */
+    const char *choices;  /* OPTION_CHOICE, OPTION_CHOICES */
     double minimum, maximum; /* OPTION_INT, OPTION_DOUBLE; both 0: no bounds */
     int given;            /* out: how often it was given */
 };

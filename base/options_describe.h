@@ -2,8 +2,8 @@
  * options_describe.h - a command line's table as JSON, for the programs that make man pages and completions of it.
  *
  *   {"program", "version", "usage", "summary", "examples",
- *    "options": [{"kind": "flag|text|int|double|choice|list", "letter", "name", "argument", "help", "choices": [...]}
- *                or {"kind": "heading", "help"}, ...],
+ *    "options": [{"kind": "flag|text|int|double|choice|choices|list", "letter", "name", "argument", "help",
+ *                 "choices": [...]} or {"kind": "heading", "help"}, ...],
  *    "commands": [{"name", "help", "command": such an object}, ...]}
  *
  * letter and argument are null, choices and commands empty where there are none.

@@ -127,6 +127,7 @@ def option_lines(options):
         names.append(f"\\fB\\-\\-{escape(option['name'])}\\fR")
         value = "|\\:".join(f"\\fB{escape(c)}\\fR" for c in option["choices"]) or \
             (f"\\fI{escape(option['argument'])}\\fR" if option["argument"] else "")
+        value += "[,...]" if option["kind"] == "choices" else ""
         out += [".TP", ", ".join(names) + (f" {value}" if value else ""), prose(option["help"])]
     return out
 

@@ -237,14 +237,14 @@ static void print_rows(struct buffer *b, const struct canvas *c)
 }
 
 /* The axis below: a line with ticks, then their labels. */
-static void print_axis(struct buffer *b, const struct canvas *c)
+static void print_axis(struct buffer *b, const struct canvas *c, const struct picture_panel *panel)
 {
     static const char *const names[] = { "step", "time (UTC)", "time since the run's first point" };
     int ticks = c->wide / 14 > 1 ? c->wide / 14 : 1, used = 0, at;
-    double step = picture_tick_step(c->x1 - c->x0, ticks, c->p->axis != PICTURE_STEP), tick;
+    double step = picture_tick_step(c->x1 - c->x0, ticks, panel->axis != PICTURE_STEP), tick;
     char labels[CHART_COLUMNS_MOST + 80], text[64];
 
-    if (c->p->axis == PICTURE_STEP && step < 1)
+    if (panel->axis == PICTURE_STEP && step < 1)
         step = 1;
     memset(labels, ' ', sizeof labels);
     tick = ceil(c->x0 / step) * step;
@@ -255,7 +255,7 @@ static void print_axis(struct buffer *b, const struct canvas *c)
             continue;
         }
         buffer_append_text(b, c->chart->ascii ? "+" : "┬");
-        picture_axis_text(c->p->axis, tick, c->x1 - c->x0, text, sizeof text);
+        picture_axis_text(panel->axis, tick, c->x1 - c->x0, text, sizeof text);
         at = column - (int)strlen(text) / 2;
         at = at < 0 ? 0 : at;
         if (!used || at > used) { /* a blank between two of them */
@@ -266,7 +266,7 @@ static void print_axis(struct buffer *b, const struct canvas *c)
     }
     buffer_append_byte(b, '\n');
     buffer_format(b, "%*s  %.*s\n", LABEL, "", used, labels);
-    buffer_format(b, "%*s  %s%s\n", LABEL, "", names[c->p->axis], c->p->log_y ? ", logarithmic values" : "");
+    buffer_format(b, "%*s  %s%s\n", LABEL, "", names[panel->axis], c->p->log_y ? ", logarithmic values" : "");
 }
 
 static void print_legend(struct buffer *b, const struct canvas *c, const struct picture_panel *panel)
@@ -288,7 +288,7 @@ static void print_legend(struct buffer *b, const struct canvas *c, const struct 
         buffer_append_byte(b, ' ');
         name(b, c->p->runs[curve->run], strlen(c->p->runs[curve->run]), c->chart->ascii, 60);
         if (s.last) {
-            picture_axis_text(c->p->axis, s.best->x, c->x1 - c->x0, at, sizeof at);
+            picture_axis_text(panel->axis, s.best->x, c->x1 - c->x0, at, sizeof at);
             buffer_format(b, "  final %.5g, best %.5g at %s\n", s.last->y, s.best->y, at);
         } else {
             buffer_append_text(b, "  no finite value\n");
@@ -311,7 +311,7 @@ static int draw_panel(struct buffer *b, struct canvas *c, const struct picture_p
     name(b, panel->title, panel->title_length, c->chart->ascii, c->wide);
     buffer_append_byte(b, '\n');
     print_rows(b, c);
-    print_axis(b, c);
+    print_axis(b, c, panel);
     print_legend(b, c, panel);
     return buffer_ok(b);
 }

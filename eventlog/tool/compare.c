@@ -139,10 +139,11 @@ struct arguments {
 
 static int compare(struct curves *w, const struct arguments *a, struct error *e)
 {
-    int picture = output_named(a->output, ".svg"), by_step = !picture || picture_axis_of(w->x) == PICTURE_STEP;
-    int rc = curves_read(w, by_step, e);
+    int picture = output_named(a->output, ".svg"), rc = curves_read(w, e);
     struct output *out;
 
+    if (rc == OK && !picture)
+        rc = curves_sort_by_step(w, e);
     if (rc == OK)
         rc = curves_choose_tags(w, e);
     if (rc == OK && picture && !w->tag_count) {
@@ -185,7 +186,7 @@ int command_compare(int argc, char **argv)
                    "run's directory, or a log directory with several. Status 1: nothing to compare, or damage; 2: "
                    "usage or I/O.",
         .examples = "  eventlog compare mpi/eval ps/eval\n"
-                    "  eventlog compare logs -o curves.svg --tag precision --x relative --smoothing 0.6\n",
+                    "  eventlog compare logs -o curves.svg --tag precision --x step,relative --smoothing 0.6\n",
         .table = table, .count = sizeof table / sizeof *table,
         .least = 1, .wanted = "which runs?",
     };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int curves_read(struct curves *w, int by_step, struct error *e)
+int curves_read(struct curves *w, struct error *e)
 {
     const struct log_directory *d = &w->scan->directory;
 
@@ -25,12 +25,20 @@ int curves_read(struct curves *w, int by_step, struct error *e)
         scalar_run_init(r, scalar_view_of(w->view), 0, 1);
         rc = gather_run(w->scan, &d->runs[i], r, NULL, NULL, e);
         scalar_run_sort(r);
-        for (size_t k = 0; k < r->count && rc == OK && by_step; k++)
-            rc = scalar_series_sort(&r->series[k], e);
         if (rc != OK)
             return rc;
     }
     return OK;
+}
+
+int curves_sort_by_step(struct curves *w, struct error *e)
+{
+    int rc = OK;
+
+    for (size_t i = 0; i < w->count; i++)
+        for (size_t k = 0; k < w->runs[i].count && rc == OK; k++)
+            rc = scalar_series_sort(&w->runs[i].series[k], e);
+    return rc;
 }
 
 static int by_text(const void *a, const void *b)
@@ -131,44 +139,67 @@ static size_t curve(const struct scalar_series *s, enum picture_axis axis, doubl
     return n;
 }
 
-int curves_picture_new(struct curves_picture *p, const struct curves *w, size_t most, struct error *e)
+/* The panel of a tag: a curve for each run that has the tag. */
+static void fill_panel(struct curves_picture *p, const struct curves *w, struct picture_panel *panel,
+                       const struct curves_tag *tag)
 {
-    enum picture_axis axis = picture_axis_of(w->x);
-    size_t points = 0, panels = w->tag_count < most ? w->tag_count : most, used = 0, drawn = 0;
+    struct picture_curve *curves = p->curves + p->curve_count;
 
+    panel->curves = curves;
+    panel->lower_is_better = curves_lower_is_better(w, tag->text);
+    for (size_t k = 0; k < w->count; k++) {
+        const struct scalar_series *s = curves_series(w, k, tag);
+        struct picture_point *at = p->points + p->point_count;
+
+        if (!s)
+            continue;
+        curves[panel->count] = (struct picture_curve){ k, at, curve(s, panel->axis, p->starts[k], at) };
+        p->point_count += curves[panel->count++].count;
+    }
+    p->curve_count += panel->count;
+}
+
+int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, struct error *e)
+{
+    enum picture_axis axes[PICTURE_RELATIVE + 1], axis;
+    const char *words = w->x;
+    unsigned named = 0;
+    size_t points = 0, tags = w->tag_count < most ? w->tag_count : most, columns = 0, panels;
+    int rc = OK;
+
+    for (; picture_axis_next(&words, &axis); named |= 1u << axis)
+        if (!(named >> axis & 1))
+            axes[columns++] = axis;
+    panels = tags * columns;
     *p = (struct curves_picture){ .panels = calloc(panels + 1, sizeof *p->panels) };
     p->curves = calloc(panels * w->count + 1, sizeof *p->curves);
     p->starts = calloc(w->count + 1, sizeof *p->starts);
     p->picture = (struct picture){ .runs = w->names, .run_count = w->count, .panels = p->panels,
-                                   .panel_count = panels, .axis = axis, .smoothing = w->smoothing,
-                                   .log_y = w->log_y };
+                                   .panel_count = panels, .columns = columns > 1 ? columns : 0,
+                                   .smoothing = w->smoothing, .log_y = w->log_y };
     for (size_t i = 0; i < w->count; i++)
         for (size_t k = 0; k < w->runs[i].count; k++)
             points += w->runs[i].series[k].count;
-    p->points = malloc((points + 1) * sizeof *p->points);
+    p->points = calloc(points * columns + 1, sizeof *p->points);
     if (!p->panels || !p->curves || !p->starts || !p->points)
         return error_set(e, ERR_NOMEM, "out of memory for a picture of %zu points", points);
     for (size_t i = 0; i < w->count; i++)
         p->starts[i] = first_wall_time(&w->runs[i]);
-    for (size_t i = 0; i < panels; i++) {
-        struct picture_panel *panel = &p->panels[i];
-
-        *panel = (struct picture_panel){ w->tags[i].text, w->tags[i].length, p->curves + drawn, 0,
-                                         curves_lower_is_better(w, w->tags[i].text) };
-        for (size_t k = 0; k < w->count; k++) {
-            const struct scalar_series *s = curves_series(w, k, &w->tags[i]);
-            struct picture_point *at = p->points + used;
-
-            if (!s)
-                continue;
-            p->curves[drawn] = (struct picture_curve){ k, at, curve(s, axis, p->starts[k], at) };
-            used += p->curves[drawn++].count;
-            panel->count++;
-        }
+    for (size_t i = 0; i < panels; i++)
+        p->panels[i] = (struct picture_panel){ .title = w->tags[i / columns].text,
+                                               .title_length = w->tags[i / columns].length,
+                                               .axis = axes[i % columns] };
+    /* Over time the points stand as they were written; then, if some panel is to run over steps, by step. */
+    for (int steps = 0; steps < 2 && rc == OK; steps++) {
+        for (size_t i = 0; i < panels; i++)
+            if ((p->panels[i].axis == PICTURE_STEP) == steps)
+                fill_panel(p, w, &p->panels[i], &w->tags[i / columns]);
+        if (!steps && named >> PICTURE_STEP & 1)
+            rc = curves_sort_by_step(w, e);
     }
-    if (panels < w->tag_count)
-        log_line(&w->scan->log, "%zu tags, the first %zu are drawn; --tag chooses", w->tag_count, panels);
-    return OK;
+    if (tags < w->tag_count)
+        log_line(&w->scan->log, "%zu tags, the first %zu are drawn; --tag chooses", w->tag_count, tags);
+    return rc;
 }
 
 void curves_picture_release(struct curves_picture *p)
@@ -179,7 +210,7 @@ void curves_picture_release(struct curves_picture *p)
     free(p->points);
 }
 
-int curves_print_svg(const struct curves *w, struct output *out, struct error *e)
+int curves_print_svg(struct curves *w, struct output *out, struct error *e)
 {
     struct curves_picture p;
     struct buffer b = BUFFER_EMPTY;

@@ -32,7 +32,8 @@ struct curves {
 
 /* The options that say what is drawn, and how: rows of a table. */
 #define CURVES_OPTIONS(w) \
-    { OPTION_CHOICE, 0, "x", &(w).x, .help = "what the curves run over (default step)", \
+    { OPTION_CHOICES, 0, "x", &(w).x, .help = "Draw the curves over the step, the time of day, or the time since the " \
+      "run's first point; several, as in 'step,relative', draw a panel each, side by side (default step)", \
       .choices = "step|wall|relative" }, \
     { OPTION_DOUBLE, 0, "smoothing", &(w).smoothing, "W", .help = "draw a moving average with this weight of the " \
       "past, 0 to 0.999, as TensorBoard's page does, in a picture over the faint curve (default 0: none)", \
@@ -45,8 +46,9 @@ struct curves {
       "error)" }, \
     { OPTION_LIST, 0, "higher", &(w).higher, "GLOB", .help = "tags of which more is better (default: the others)" }
 
-/* Reads the wanted runs of the scan. by_step: points are sorted by step. Release also after an error. */
-int curves_read(struct curves *w, int by_step, struct error *e);
+/* Reads the wanted runs of the scan, points in reading order. Release also after an error. */
+int curves_read(struct curves *w, struct error *e);
+int curves_sort_by_step(struct curves *w, struct error *e);
 /* The tags to be shown: with --tag all that match, else those that all runs have, else all. */
 int curves_choose_tags(struct curves *w, struct error *e);
 void curves_release(struct curves *w);
@@ -56,18 +58,20 @@ const struct scalar_series *curves_series(const struct curves *w, size_t run, co
 /* Whether less is better, by --lower and --higher or by words in the tag. */
 int curves_lower_is_better(const struct curves *w, const char *tag);
 
-/* The first `most` chosen tags as a picture, a panel each; that there are more is told. */
+/* The first `most` chosen tags as a picture, a panel for each tag and axis; that there are more is told. Sorts the
+ * points by step where a panel runs over steps. */
 struct curves_picture {
     struct picture picture;
     struct picture_panel *panels;
     struct picture_curve *curves;
     struct picture_point *points;
     double *starts;
+    size_t curve_count, point_count;
 };
-int curves_picture_new(struct curves_picture *p, const struct curves *w, size_t most, struct error *e);
+int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, struct error *e);
 void curves_picture_release(struct curves_picture *p); /* also after an error */
 
 /* The picture as an SVG document. */
-int curves_print_svg(const struct curves *w, struct output *out, struct error *e);
+int curves_print_svg(struct curves *w, struct output *out, struct error *e);
 
 #endif

@@ -114,9 +114,14 @@ int picture_placeable(double x, double y)
     return fabs(x) < 1e300 && fabs(y) < 1e300; /* no NaN either */
 }
 
-enum picture_axis picture_axis_of(const char *word)
+int picture_axis_next(const char **words, enum picture_axis *axis)
 {
-    return !strcmp(word, "wall") ? PICTURE_WALL : !strcmp(word, "step") ? PICTURE_STEP : PICTURE_RELATIVE;
+    if (!**words)
+        return 0;
+    *axis = **words == 'w' ? PICTURE_WALL : **words == 's' ? PICTURE_STEP : PICTURE_RELATIVE;
+    *words += strcspn(*words, ",");
+    *words += **words == ',';
+    return 1;
 }
 
 double picture_scale(const struct picture *p, double y)
@@ -180,7 +185,7 @@ static void span(const struct picture *p, const struct picture_panel *panel, str
 
 /* ---- drawing --------------------------------------------------------------------------------------------------- */
 
-static void draw_axes(struct buffer *b, const struct picture *p, const struct frame *f)
+static void draw_axes(struct buffer *b, const struct picture *p, enum picture_axis axis, const struct frame *f)
 {
     static const char *const names[] = { "step", "time (UTC)", "time since the run's first point" };
     double step = picture_tick_step(f->y1 - f->y0, TICKS, 0);
@@ -201,22 +206,22 @@ static void draw_axes(struct buffer *b, const struct picture *p, const struct fr
         buffer_format(b, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text class=\"tick\" x=\"%.1f\" y=\"%.1f\" "
                       "text-anchor=\"end\">%s</text>\n", f->left, y, f->left + f->width, f->left - 8, y + 4, text);
     }
-    step = picture_tick_step(f->x1 - f->x0, TICKS, p->axis != PICTURE_STEP);
-    if (p->axis == PICTURE_STEP && step < 1)
+    step = picture_tick_step(f->x1 - f->x0, TICKS, axis != PICTURE_STEP);
+    if (axis == PICTURE_STEP && step < 1)
         step = 1;
     for (int i = 0; i < TICKS_MOST; i++) {
         double at = (ceil(f->x0 / step) + i) * step, x = place_x(f, at);
 
         if (!(at <= f->x1))
             break;
-        picture_axis_text(p->axis, at, f->x1 - f->x0, text, sizeof text);
+        picture_axis_text(axis, at, f->x1 - f->x0, text, sizeof text);
         buffer_format(b, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/><text class=\"tick\" x=\"%.1f\" y=\"%.1f\" "
                       "text-anchor=\"middle\">%s</text>\n", x, f->top + f->height, x, f->top + f->height + 18, text);
     }
     buffer_format(b, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", f->left, f->top, f->top + f->height,
                   f->left + f->width);
     buffer_format(b, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n",
-                  f->left + f->width / 2, f->top + f->height + 34, names[p->axis]);
+                  f->left + f->width / 2, f->top + f->height + 34, names[axis]);
 }
 
 /* A long curve has many points in one column of the screen: of those, the first, lowest, highest and last are drawn,
@@ -310,10 +315,10 @@ struct picture_summary picture_summary_of(const struct picture_curve *c, int low
 }
 
 /* The end of a curve is a dot, its best value a ring; hovering tells the numbers. */
-static void draw_marks(struct buffer *b, const struct picture *p, const struct frame *f, const struct picture_curve *c,
-                       int lower)
+static void draw_marks(struct buffer *b, const struct picture *p, const struct picture_panel *panel,
+                       const struct frame *f, const struct picture_curve *c)
 {
-    struct picture_summary s = picture_summary_of(c, lower);
+    struct picture_summary s = picture_summary_of(c, panel->lower_is_better);
     const struct picture_point *points[2] = { s.best, s.last };
 
     for (int i = 0; i < 2 && s.last; i++) {
@@ -322,7 +327,7 @@ static void draw_marks(struct buffer *b, const struct picture *p, const struct f
 
         if (isnan(y))
             continue;
-        picture_axis_text(p->axis, points[i]->x, f->x1 - f->x0, at, sizeof at);
+        picture_axis_text(panel->axis, points[i]->x, f->x1 - f->x0, at, sizeof at);
         buffer_format(b, "<circle class=\"%s c%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>", i ? "last" : "best",
                       c->run % COLOURS, place_x(f, points[i]->x), place_y(f, y), i ? "3.2" : "5.5");
         escape(b, p->runs[c->run], strlen(p->runs[c->run]));
@@ -346,7 +351,7 @@ static void draw_rows(struct buffer *b, const struct picture *p, const struct pi
         escape(b, p->runs[c->run], strlen(p->runs[c->run]));
         buffer_append_text(b, "</text>");
         if (s.last) {
-            picture_axis_text(p->axis, s.best->x, f->x1 - f->x0, at, sizeof at);
+            picture_axis_text(panel->axis, s.best->x, f->x1 - f->x0, at, sizeof at);
             buffer_format(b, "<text class=\"row\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">final "
                           "<tspan class=\"b\">%.5g</tspan></text>", f->left + f->width - 190, y, s.last->y);
             buffer_format(b, "<text class=\"row\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">best "
@@ -368,14 +373,14 @@ static void draw_panel(struct buffer *b, const struct picture *p, const struct p
     buffer_format(b, "<text class=\"title\" x=\"%.1f\" y=\"%.1f\">", f.left, top + 22);
     escape(b, panel->title, panel->title_length);
     buffer_append_text(b, "</text>\n");
-    draw_axes(b, p, &f);
+    draw_axes(b, p, panel->axis, &f);
     for (size_t i = 0; i < panel->count; i++) {
         if (p->smoothing > 0)
             draw_line(b, p, &f, &panel->curves[i], 0, "faint");
         draw_line(b, p, &f, &panel->curves[i], p->smoothing, "line");
     }
     for (size_t i = 0; i < panel->count; i++)
-        draw_marks(b, p, &f, &panel->curves[i], panel->lower_is_better);
+        draw_marks(b, p, panel, &f, &panel->curves[i]);
     draw_rows(b, p, panel, &f);
 }
 
@@ -430,7 +435,8 @@ static int draw_legend(struct buffer *b, const struct picture *p, double width)
 
 void picture_draw(struct buffer *b, const struct picture *p)
 {
-    size_t columns = p->panel_count <= 1 ? 1 : p->panel_count == 2 || p->panel_count == 4 ? 2 : 3;
+    size_t usual = p->panel_count <= 1 ? 1 : p->panel_count == 2 || p->panel_count == 4 ? 2 : 3;
+    size_t columns = p->columns ? p->columns : usual;
     size_t lines = (p->panel_count + columns - 1) / columns, rows = 0;
     double panel_height, width, height, top;
 

@@ -26,6 +26,7 @@ struct picture_panel {
     size_t title_length;
     const struct picture_curve *curves;
     size_t count;
+    enum picture_axis axis; /* what the curves run over */
     int lower_is_better;
 };
 
@@ -34,13 +35,14 @@ struct picture {
     size_t run_count;
     const struct picture_panel *panels;
     size_t panel_count;
-    enum picture_axis axis;
+    size_t columns;   /* of panels, from the left, line by line; 0: as many as look well */
     double smoothing; /* weight of the past in the moving average, 0 (none) to below 1; the raw curve stays, faint */
     int log_y;        /* logarithms on the axis of values; what is not above 0 is a gap */
 };
 
-/* The axis that a word of --x means: "step", "wall", "relative". */
-enum picture_axis picture_axis_of(const char *word);
+/* Takes the first of the words of --x ("step", "wall", "relative", commas between) off *words: 1 and the axis it means,
+ * or 0 at the end. */
+int picture_axis_next(const char **words, enum picture_axis *axis);
 
 /* For those who draw elsewhere: v on the axis as text; a step between at most `most` ticks over span, in seconds where
  * is_time; what can be drawn at all. */

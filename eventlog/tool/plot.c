@@ -34,12 +34,12 @@ static struct chart chart_of(const struct plot *p)
 }
 
 /* The curves as they are drawn: smoothed values, every point. */
-static void print_json(const struct picture *p, struct output *out)
+static void print_json(const struct curves *w, const struct picture *p, struct output *out)
 {
     static const char *const axes[] = { "step", "wall", "relative" };
     struct buffer b = BUFFER_EMPTY;
 
-    buffer_format(&b, "{\"type\":\"plot\",\"version\":1,\"x\":\"%s\",\"smoothing\":", axes[p->axis]);
+    buffer_format(&b, "{\"type\":\"plot\",\"version\":1,\"x\":\"%s\",\"smoothing\":", w->x);
     json_double(&b, p->smoothing);
     buffer_append_text(&b, ",\"curves\":[");
     for (size_t i = 0, first = 1; i < p->panel_count; i++)
@@ -51,10 +51,10 @@ static void print_json(const struct picture *p, struct output *out)
             json_text(&b, p->runs[c->run]);
             buffer_append_text(&b, ",\"tag\":");
             json_span(&b, p->panels[i].title, p->panels[i].title_length, 0);
-            buffer_append_text(&b, ",\"points\":[");
+            buffer_format(&b, ",\"x\":\"%s\",\"points\":[", axes[p->panels[i].axis]);
             for (size_t n = 0; n < c->count; n++) {
                 buffer_append_text(&b, n ? ",[" : "[");
-                if (p->axis == PICTURE_STEP)
+                if (p->panels[i].axis == PICTURE_STEP)
                     buffer_format(&b, "%.0f", c->points[n].x);
                 else
                     json_double(&b, c->points[n].x);
@@ -71,7 +71,7 @@ static void print_json(const struct picture *p, struct output *out)
     buffer_release(&b);
 }
 
-static int print_text(const struct plot *p, struct output *out, struct error *e)
+static int print_text(struct plot *p, struct output *out, struct error *e)
 {
     struct chart chart = chart_of(p);
     struct curves_picture picture;
@@ -79,7 +79,7 @@ static int print_text(const struct plot *p, struct output *out, struct error *e)
     int rc = curves_picture_new(&picture, &p->curves, p->json ? SIZE_MAX : TAGS_MOST, e);
 
     if (rc == OK && p->json)
-        print_json(&picture.picture, out);
+        print_json(&p->curves, &picture.picture, out);
     else if (rc == OK)
         chart_draw(&b, &picture.picture, &chart);
     if (rc == OK && !buffer_ok(&b))
@@ -93,7 +93,7 @@ static int print_text(const struct plot *p, struct output *out, struct error *e)
 static int plot(struct plot *p, struct error *e)
 {
     struct output *out;
-    int rc = curves_read(&p->curves, picture_axis_of(p->curves.x) == PICTURE_STEP, e);
+    int rc = curves_read(&p->curves, e);
 
     if (rc == OK)
         rc = curves_choose_tags(&p->curves, e);

@@ -22,10 +22,12 @@ struct outcome {
 static int run_alpha(int argc, char **argv)
 {
     int64_t steps = 1;
+    const char *axes = "x";
     struct option table[] = {
         { .kind = OPTION_HEADING, .help = "How much:" },
         { .kind = OPTION_INT, .letter = 'n', .name = "steps", .value = &steps, .argument = "N", .help = "so many" },
         { .kind = OPTION_CHOICE, .name = "order", .help = "a \"word\"", .choices = "up|down" },
+        { .kind = OPTION_CHOICES, .name = "axes", .value = &axes, .help = "some", .choices = "x|yy" },
     };
     const struct options o = {
         .program = "tool alpha", .usage = "[OPTION...] PATH", .summary = "Does it.", .examples = "  tool alpha x\n",
@@ -101,6 +103,10 @@ static void test_dispatch(void **state)
         { "tool alpha", EXIT_USAGE, "", "one or two paths; 'tool alpha --help' tells more" },
         { "tool alpha x y z", EXIT_USAGE, "", "one or two paths;" },
         { "tool alpha -- --help", 41, "", "" },
+        { "tool alpha --axes x,yy p", 41, "", "" },
+        { "tool alpha --axes x,y p", EXIT_USAGE, "", "--axes: 'y' is not one of x|yy (did you mean x?)" },
+        { "tool alpha --axes x, p", EXIT_USAGE, "", "--axes: '' is not one of x|yy" },
+        { "tool alpha --help", EXIT_DONE, "      --axes x|yy[,...]           some\n", "" },
         { "tool rename-tag x", 50, "", "" },
         { "tool", EXIT_USAGE, "", "tool: no command; 'tool --help' lists them" },
         { "tool rename-tga", EXIT_USAGE, "", "unknown command 'rename-tga' (did you mean rename-tag?)" },
@@ -135,7 +141,9 @@ static void test_describe(void **state)
         "{\"kind\":\"heading\",\"help\":\"How much:\"},"
         "{\"kind\":\"int\",\"help\":\"so many\",\"letter\":\"n\",\"name\":\"steps\",\"argument\":\"N\",\"choices\":[]},"
         "{\"kind\":\"choice\",\"help\":\"a \\\"word\\\"\",\"letter\":null,\"name\":\"order\",\"argument\":null,"
-        "\"choices\":[\"up\",\"down\"]}],\"commands\":[]}\n";
+        "\"choices\":[\"up\",\"down\"]},"
+        "{\"kind\":\"choices\",\"help\":\"some\",\"letter\":null,\"name\":\"axes\",\"argument\":null,"
+        "\"choices\":[\"x\",\"yy\"]}],\"commands\":[]}\n";
     struct outcome o = run("tool alpha --describe");
 
     (void)state;

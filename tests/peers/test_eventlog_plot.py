@@ -60,6 +60,18 @@ def test_points_and_smoothing(log):
     wall = json.loads(plot(log, "--json", "--x", "wall", "--tag", "acc"))["curves"][1]["points"]
     relative = json.loads(plot(log, "--json", "--x", "relative", "--tag", "acc"))["curves"][1]["points"]
     assert wall[1][0] == 1.7e9 + 5060 and relative[1][0] == 60
+    both = json.loads(plot(log, "--json", "--x", "relative,step", "--tag", "acc"))["curves"]
+    assert [(c["run"], c["x"], c["points"][1][0]) for c in both] == [
+        ("a", "relative", 60), ("b", "relative", 60), ("a", "step", 1), ("b", "step", 1)]
+
+
+def test_over_time_points_stand_as_written_and_over_steps_by_step(tmp_path):
+    """A run that was set back to step 1: over time its curve goes back, over steps the last value of a step counts."""
+    rows = "step,wall_time,loss\n0,100,5\n1,101,4\n2,102,3\n1,103,2\n2,104,1\n"
+    subprocess.run([TOOL, "write", "--dir", tmp_path / "log", "-"], input=rows, text=True, check=True)
+    curves = json.loads(plot(tmp_path / "log", "--json", "--x", "step,relative"))["curves"]
+    assert curves[0]["points"] == [[0, 5], [1, 2], [2, 1]]
+    assert curves[1]["points"] == [[0, 5], [1, 4], [2, 3], [3, 2], [4, 1]]
 
 
 def dots(text):

@@ -213,6 +213,13 @@ def test_compare(log, tmp_path):
         texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
         assert {"loss", "eval", "."} <= set(texts)
         assert len(root.findall(".//*[@class='last c1']")) == 1
+    run("compare", log, "-o", tmp_path / "both.svg", "--x", "step,relative", "--tag", "l*")
+    root = xml.etree.ElementTree.parse(tmp_path / "both.svg").getroot()
+    titles = [(float(t.get("x")), float(t.get("y")), t.text) for t in root.findall(".//{*}text[@class='title']")]
+    assert [t for *_, t in titles] == ["loss", "loss", "lr", "lr"]
+    assert titles[0][1] == titles[1][1] < titles[2][1] == titles[3][1] and titles[0][0] == titles[2][0] < titles[1][0]
+    texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts.count("step") == texts.count("time since the run's first point") == 2
     subprocess.run([SAMPLE, "many", tmp_path / "many"], check=True)  # steps to 2^63, NaN, infinities
     run("compare", tmp_path / "many", "-o", tmp_path / "many.svg", "--tag=l*/1?", "--tag=*π*")
     drawn = (tmp_path / "many.svg").read_text()
