@@ -45,7 +45,7 @@ static void print_table(const struct curves *w, struct output *out)
     int pad = 3;
 
     for (size_t i = 0; i < w->count; i++) {
-        int width = (int)text_columns(w->names[i], strlen(w->names[i]));
+        int width = (int)text_columns(w->labels[i], strlen(w->labels[i]));
 
         pad = width > pad ? width : pad;
     }
@@ -60,7 +60,8 @@ static void print_table(const struct curves *w, struct output *out)
             const struct scalar_series *s = curves_series(w, k, &w->tags[i]);
             struct row r;
 
-            buffer_format(&b, "  %s%*s ", w->names[k], pad - (int)text_columns(w->names[k], strlen(w->names[k])), "");
+            buffer_format(&b, "  %s%*s ", w->labels[k],
+                          pad - (int)text_columns(w->labels[k], strlen(w->labels[k])), "");
             if (!s) {
                 buffer_format(&b, "%9d\n", 0);
                 continue;

@@ -4,8 +4,37 @@
 #include "eventlog/tool/gather.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A name may have '=' in it: of several runs that fit, the one with the longest name is meant. */
+static int label_run(struct curves *w, const char *option, struct error *e)
+{
+    size_t longest = 0, run = w->count;
+
+    if (!strchr(option, '='))
+        return error_set(e, ERR_ARG, "--label: '%s' is not RUN=TEXT", option);
+    for (size_t i = 0; i < w->count; i++) {
+        size_t n = strlen(w->names[i]);
+
+        if (n > longest && !strncmp(option, w->names[i], n) && option[n] == '=') {
+            longest = n;
+            run = i;
+        }
+    }
+    if (run == w->count) {
+        char name[256];
+        const char *near;
+
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(option, "="), option);
+        near = options_nearest(name, w->names, w->count);
+        return error_set(e, ERR_ARG, "--label: no run is called '%s'%s%s%s", name, near ? "; did you mean '" : "",
+                         near ? near : "", near ? "'?" : "; 'eventlog inspect' lists the runs");
+    }
+    w->labels[run] = option + longest + 1;
+    return OK;
+}
 
 int curves_read(struct curves *w, struct error *e)
 {
@@ -13,7 +42,8 @@ int curves_read(struct curves *w, struct error *e)
 
     w->runs = calloc(d->count + 1, sizeof *w->runs);
     w->names = calloc(d->count + 1, sizeof *w->names);
-    if (!w->runs || !w->names)
+    w->labels = calloc(d->count + 1, sizeof *w->labels);
+    if (!w->runs || !w->names || !w->labels)
         return error_set(e, ERR_NOMEM, "out of memory for %zu runs", d->count);
     for (size_t i = 0; i < d->count; i++) {
         struct scalar_run *r = &w->runs[w->count];
@@ -21,13 +51,17 @@ int curves_read(struct curves *w, struct error *e)
 
         if (!scan_run_wanted(w->scan, d->runs[i].name))
             continue;
-        w->names[w->count++] = d->runs[i].name;
+        w->labels[w->count] = w->names[w->count] = d->runs[i].name;
+        w->count++;
         scalar_run_init(r, scalar_view_of(w->view), 0, 1);
         rc = gather_run(w->scan, &d->runs[i], r, NULL, NULL, e);
         scalar_run_sort(r);
         if (rc != OK)
             return rc;
     }
+    for (size_t i = 0; i < w->label_options.count; i++)
+        if (label_run(w, w->label_options.items[i], e) != OK)
+            return ERR_ARG;
     return OK;
 }
 
@@ -174,7 +208,7 @@ int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, 
     *p = (struct curves_picture){ .panels = calloc(panels + 1, sizeof *p->panels) };
     p->curves = calloc(panels * w->count + 1, sizeof *p->curves);
     p->starts = calloc(w->count + 1, sizeof *p->starts);
-    p->picture = (struct picture){ .runs = w->names, .run_count = w->count, .panels = p->panels,
+    p->picture = (struct picture){ .runs = w->labels, .run_count = w->count, .panels = p->panels,
                                    .panel_count = panels, .columns = columns > 1 ? columns : 0,
                                    .smoothing = w->smoothing, .log_y = w->log_y };
     for (size_t i = 0; i < w->count; i++)
@@ -233,5 +267,6 @@ void curves_release(struct curves *w)
         scalar_run_release(&w->runs[i]);
     free(w->runs);
     free(w->names);
+    free(w->labels);
     free(w->tags);
 }

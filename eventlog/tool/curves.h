@@ -23,8 +23,10 @@ struct curves {
     double smoothing;                 /* as in struct picture, here and next */
     int log_y;
     struct option_list lower, higher; /* globs: tags of which less, or more, is better */
+    struct option_list label_options; /* RUN=TEXT */
     struct scalar_run *runs;
     const char **names;
+    const char **labels; /* what people read: the name, or the TEXT of --label */
     size_t count;
     struct curves_tag *tags; /* those to be shown */
     size_t tag_count;
@@ -38,6 +40,8 @@ struct curves {
     { OPTION_DOUBLE, 0, "smoothing", &(w).smoothing, "W", .help = "draw a moving average with this weight of the " \
       "past, 0 to 0.999, as TensorBoard's page does, in a picture over the faint curve (default 0: none)", \
       .minimum = 0, .maximum = 0.999 }, \
+    { OPTION_LIST, 0, "label", &(w).label_options, .argument = "RUN=TEXT", \
+      .help = "Show TEXT in place of the name of RUN; may be repeated" }, \
     { OPTION_FLAG, 0, "log-y", &(w).log_y, .help = "draw values on a logarithmic scale; those that are not above 0 " \
       "are gaps" }, \
     { OPTION_CHOICE, 0, "view", &(w).view, .help = "every point; what TensorBoard would show; or what restarts meant " \

@@ -31,7 +31,7 @@ struct picture_panel {
 };
 
 struct picture {
-    const char *const *runs; /* names */
+    const char *const *runs; /* what they are called, by number */
     size_t run_count;
     const struct picture_panel *panels;
     size_t panel_count;

@@ -48,7 +48,7 @@ static void print_json(const struct curves *w, const struct picture *p, struct o
             struct picture_average average = { p->smoothing, 0, 0 };
 
             buffer_append_text(&b, first ? "\n{\"run\":" : ",\n{\"run\":");
-            json_text(&b, p->runs[c->run]);
+            json_text(&b, w->names[c->run]);
             buffer_append_text(&b, ",\"tag\":");
             json_span(&b, p->panels[i].title, p->panels[i].title_length, 0);
             buffer_format(&b, ",\"x\":\"%s\",\"points\":[", axes[p->panels[i].axis]);

@@ -220,6 +220,15 @@ def test_compare(log, tmp_path):
     assert titles[0][1] == titles[1][1] < titles[2][1] == titles[3][1] and titles[0][0] == titles[2][0] < titles[1][0]
     texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
     assert texts.count("step") == texts.count("time since the run's first point") == 2
+    labels = "--label", ".=the root", "--label", "eval=a=b & <c> (812 images/s)"
+    run("compare", log, "-o", tmp_path / "labels.svg", *labels)
+    root = xml.etree.ElementTree.parse(tmp_path / "labels.svg").getroot()
+    texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "." not in texts and texts.count("the root") == texts.count("a=b & <c> (812 images/s)") == 2
+    assert "  a=b & <c> (812 images/s)  " in run("compare", log, *labels)
+    assert {s["run"] for s in json.loads(run("compare", "--json", log, *labels))["series"]} == {".", "eval"}
+    assert "no run is called 'evl'; did you mean 'eval'?" in text("compare", log, "--label", "evl=x", status=2)
+    assert "'eval' is not RUN=TEXT" in text("compare", log, "--label", "eval", status=2)
     subprocess.run([SAMPLE, "many", tmp_path / "many"], check=True)  # steps to 2^63, NaN, infinities
     run("compare", tmp_path / "many", "-o", tmp_path / "many.svg", "--tag=l*/1?", "--tag=*π*")
     drawn = (tmp_path / "many.svg").read_text()
