@@ -334,6 +334,11 @@ void chart_draw(struct buffer *b, const struct picture *p, const struct chart *c
     c.letters = malloc((size_t)c.wide * (size_t)c.high);
     if (!c.dots || !c.runs || !c.letters)
         b->failed = 1;
+    if (p->title) {
+        buffer_format(b, "%*s  ", LABEL, "");
+        name(b, p->title, strlen(p->title), chart->ascii, c.wide);
+        buffer_append_text(b, "\n\n");
+    }
     for (size_t i = 0; i < p->panel_count && buffer_ok(b); i++) {
         if (i)
             buffer_append_byte(b, '\n');

@@ -209,7 +209,7 @@ int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, 
     p->curves = calloc(panels * w->count + 1, sizeof *p->curves);
     p->starts = calloc(w->count + 1, sizeof *p->starts);
     p->picture = (struct picture){ .runs = w->labels, .run_count = w->count, .panels = p->panels,
-                                   .panel_count = panels, .columns = columns > 1 ? columns : 0,
+                                   .panel_count = panels, .columns = columns > 1 ? columns : 0, .title = w->title,
                                    .smoothing = w->smoothing, .log_y = w->log_y };
     for (size_t i = 0; i < w->count; i++)
         for (size_t k = 0; k < w->runs[i].count; k++)

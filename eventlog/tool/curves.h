@@ -20,7 +20,8 @@ struct curves_tag {
 struct curves {
     struct scan *scan;
     const char *view, *x;             /* words of --view and --x: "all" and "step" where they are not given */
-    double smoothing;                 /* as in struct picture, here and next */
+    const char *title;                /* as in struct picture, here and next */
+    double smoothing;
     int log_y;
     struct option_list lower, higher; /* globs: tags of which less, or more, is better */
     struct option_list label_options; /* RUN=TEXT */
@@ -40,6 +41,7 @@ struct curves {
     { OPTION_DOUBLE, 0, "smoothing", &(w).smoothing, "W", .help = "draw a moving average with this weight of the " \
       "past, 0 to 0.999, as TensorBoard's page does, in a picture over the faint curve (default 0: none)", \
       .minimum = 0, .maximum = 0.999 }, \
+    { OPTION_TEXT, 0, "title", &(w).title, .argument = "TEXT", .help = "Put TEXT above the picture" }, \
     { OPTION_LIST, 0, "label", &(w).label_options, .argument = "RUN=TEXT", \
       .help = "Show TEXT in place of the name of RUN; may be repeated" }, \
     { OPTION_FLAG, 0, "log-y", &(w).log_y, .help = "draw values on a logarithmic scale; those that are not above 0 " \

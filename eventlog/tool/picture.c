@@ -11,7 +11,7 @@
 /* Sizes in the units of the picture. A panel is title, plot, axis, then a line of text for each run. */
 enum {
     PANEL_WIDTH = 560, PLOT_HEIGHT = 240, LEFT = 62, RIGHT = 20, TITLE = 38, AXIS = 46, ROW = 18, MARGIN = 24, GAP = 28,
-    LEGEND = 40, ROWS_MOST = 8, COLOURS = 8, TICKS = 6, TICKS_MOST = 20,
+    HEADING = 34, LEGEND = 40, ROWS_MOST = 8, COLOURS = 8, TICKS = 6, TICKS_MOST = 20,
 };
 
 /* Okabe and Ito's colours for all kinds of sight, in an order that keeps neighbours apart, darkened where they were too
@@ -389,8 +389,8 @@ static void draw_style(struct buffer *b)
     buffer_append_text(b,
         "<style>\n"
         "svg{background:#fff}text{font:13px system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;fill:#24292f}\n"
-        ".ground{fill:#fff}.title{font-size:16px;font-weight:600}.tick{font-size:11.5px;fill:#57606a}\n"
-        ".row{font-size:12.5px}.b{font-weight:600}\n"
+        ".ground{fill:#fff}.heading{font-size:19px;font-weight:600}.title{font-size:16px;font-weight:600}\n"
+        ".tick{font-size:11.5px;fill:#57606a}.row{font-size:12.5px}.b{font-weight:600}\n"
         ".grid{stroke:#d8dee4;stroke-width:1}.axis{stroke:#8c959f;stroke-width:1;fill:none}\n"
         ".line{fill:none;stroke-width:2;stroke-linejoin:round}\n"
         ".faint{fill:none;stroke-width:1;stroke-dasharray:none!important;opacity:.3}\n"
@@ -408,9 +408,9 @@ static void draw_style(struct buffer *b)
 }
 
 /* The legend's entries in lines; returns how many lines. With b NULL only counts. */
-static int draw_legend(struct buffer *b, const struct picture *p, double width)
+static int draw_legend(struct buffer *b, const struct picture *p, double top, double width)
 {
-    double x = MARGIN + LEFT, y = MARGIN + 12;
+    double x = MARGIN + LEFT, y = top + 12;
     int lines = 1;
 
     for (size_t i = 0; i < p->run_count; i++) {
@@ -438,14 +438,14 @@ void picture_draw(struct buffer *b, const struct picture *p)
     size_t usual = p->panel_count <= 1 ? 1 : p->panel_count == 2 || p->panel_count == 4 ? 2 : 3;
     size_t columns = p->columns ? p->columns : usual;
     size_t lines = (p->panel_count + columns - 1) / columns, rows = 0;
-    double panel_height, width, height, top;
+    double panel_height, width, height, top, heading = MARGIN + (p->title ? HEADING : 0);
 
     for (size_t i = 0; i < p->panel_count; i++)
         rows = p->panels[i].count > rows ? p->panels[i].count : rows;
     rows = rows > ROWS_MOST ? ROWS_MOST : rows;
     panel_height = TITLE + PLOT_HEIGHT + AXIS + (double)rows * ROW;
     width = 2 * MARGIN + (double)columns * PANEL_WIDTH + (double)(columns - 1) * GAP;
-    top = MARGIN + LEGEND + 22 * (draw_legend(NULL, p, width) - 1);
+    top = heading + LEGEND + 22 * (draw_legend(NULL, p, heading, width) - 1);
     height = top + (double)lines * panel_height + (double)(lines ? lines - 1 : 0) * GAP + MARGIN;
     buffer_format(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
                   "viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n<title>", width, height, width, height);
@@ -456,7 +456,12 @@ void picture_draw(struct buffer *b, const struct picture *p)
     buffer_append_text(b, "</title>\n");
     draw_style(b);
     buffer_format(b, "<rect class=\"ground\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height);
-    draw_legend(b, p, width);
+    if (p->title) {
+        buffer_format(b, "<text class=\"heading\" x=\"%d\" y=\"%d\">", MARGIN + LEFT, MARGIN + 16);
+        escape(b, p->title, strlen(p->title));
+        buffer_append_text(b, "</text>\n");
+    }
+    draw_legend(b, p, heading, width);
     for (size_t i = 0; i < p->panel_count; i++)
         draw_panel(b, p, &p->panels[i], MARGIN + (double)(i % columns) * (PANEL_WIDTH + GAP),
                    top + (double)(i / columns) * (panel_height + GAP));

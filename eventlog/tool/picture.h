@@ -31,6 +31,7 @@ struct picture_panel {
 };
 
 struct picture {
+    const char *title;       /* of the whole; NULL: none */
     const char *const *runs; /* what they are called, by number */
     size_t run_count;
     const struct picture_panel *panels;

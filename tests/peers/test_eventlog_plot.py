@@ -110,6 +110,7 @@ def test_no_colours_no_braille(log):
     letters = plot(log, "--tag", "loss")
     assert "A a  final" in letters and "B b  final" in letters and re.search("│.*A$", letters, re.M)
     assert "\033[34m" in plot(log, "--tag", "loss", "--color", "always")
+    assert re.search("^ +Two runs\n\n +loss\n", plot(log, "--tag", "loss", "--title", "Two runs"))
     assert max(map(len, plot(log, "--tag", "loss", COLUMNS="60").splitlines())) <= 60
 
 

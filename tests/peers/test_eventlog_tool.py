@@ -220,6 +220,10 @@ def test_compare(log, tmp_path):
     assert titles[0][1] == titles[1][1] < titles[2][1] == titles[3][1] and titles[0][0] == titles[2][0] < titles[1][0]
     texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
     assert texts.count("step") == texts.count("time since the run's first point") == 2
+    run("compare", log, "-o", tmp_path / "title.svg", "--title", "mpi & <ps>")
+    titled, plain = (xml.etree.ElementTree.parse(tmp_path / f"{x}.svg").getroot() for x in ("title", "step"))
+    assert [t.text for t in titled.findall(".//{*}text[@class='heading']")] == ["mpi & <ps>"]
+    assert int(titled.get("height")) > int(plain.get("height"))
     labels = "--label", ".=the root", "--label", "eval=a=b & <c> (812 images/s)"
     run("compare", log, "-o", tmp_path / "labels.svg", *labels)
     root = xml.etree.ElementTree.parse(tmp_path / "labels.svg").getroot()
