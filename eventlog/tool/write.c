@@ -7,6 +7,7 @@
 #include "eventlog/event_writer.h"
 #include "eventlog/point_input.h"
 #include "eventlog/tag_index.h"
+#include "eventlog/tool/chart_option.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/scan.h"
 
@@ -28,7 +29,7 @@ struct write {
     struct tag_index runs;
     struct eventlog_writer **writers; /* one a run */
     size_t capacity;
-    uint64_t points, texts, images, bad_lines, passed_over;
+    uint64_t points, texts, images, charts, bad_lines, passed_over;
     /* of the command line's values */
     int64_t step;
     double wall_time;
@@ -347,10 +348,27 @@ static int write_image(struct write *w, const char *text, struct error *e)
     return rc;
 }
 
+/* The layout of the Custom Scalars page: one value, which belongs to no step. */
+static int write_charts(struct write *w, const struct option_list *list, struct error *e)
+{
+    struct chart_layout layout;
+    struct eventlog_writer *writer;
+    struct eventlog_error error;
+    int rc = chart_layout_parse(&layout, list, e);
+
+    if (rc == OK && (rc = writer_of(w, ".", &writer, e)) == OK &&
+        eventlog_writer_layout(writer, w->wall_time, layout.categories, layout.count, &error) != EVENTLOG_OK)
+        rc = take(e, &error);
+    for (size_t i = 0; rc == OK && i < layout.count; i++)
+        w->charts += layout.categories[i].chart_count;
+    chart_layout_release(&layout);
+    return rc;
+}
+
 struct arguments {
     char **values;
     size_t count;
-    struct option_list texts, images;
+    struct option_list texts, images, charts;
     const char *input, *format, *tag;
 };
 
@@ -365,6 +383,8 @@ static int write_all(struct write *w, const struct arguments *a, struct error *e
         rc = write_text(w, a->texts.items[i], e);
     for (size_t i = 0; rc == OK && i < a->images.count; i++)
         rc = write_image(w, a->images.items[i], e);
+    if (rc == OK && a->charts.count)
+        rc = write_charts(w, &a->charts, e);
     if (rc == OK && a->input)
         rc = write_stream(w, a->input, a->format, a->tag, e);
     return rc;
@@ -376,9 +396,10 @@ static void print_json(const struct write *w)
 
     buffer_append_text(&b, "{\"type\":\"write\",\"version\":1,\"directory\":");
     json_text(&b, w->directory);
-    buffer_format(&b, ",\"runs\":%zu,\"points\":%llu,\"texts\":%llu,\"images\":%llu,\"bad_lines\":%llu,"
-                  "\"passed_over\":%llu}\n", w->runs.count, (unsigned long long)w->points, (unsigned long long)w->texts,
-                  (unsigned long long)w->images, (unsigned long long)w->bad_lines, (unsigned long long)w->passed_over);
+    buffer_format(&b, ",\"runs\":%zu,\"points\":%llu,\"texts\":%llu,\"images\":%llu,\"charts\":%llu,"
+                  "\"bad_lines\":%llu,\"passed_over\":%llu}\n", w->runs.count, (unsigned long long)w->points,
+                  (unsigned long long)w->texts, (unsigned long long)w->images, (unsigned long long)w->charts,
+                  (unsigned long long)w->bad_lines, (unsigned long long)w->passed_over);
     fputs(buffer_text(&b), stdout);
     buffer_release(&b);
 }
@@ -395,9 +416,9 @@ static int check(const struct write *w, struct arguments *a, int stepped, struct
         a->input = a->values[--a->count];
     }
     values = a->count + a->texts.count + a->images.count;
-    if (!values && !a->input)
-        return error_set(e, ERR_ARG, "what? TAG=NUMBER, --text, --image, or '-' for lines of standard input; "
-                         "'eventlog write --help' tells more");
+    if (!values && !a->charts.count && !a->input)
+        return error_set(e, ERR_ARG, "what? TAG=NUMBER, --text, --image, --chart, or '-' for lines of standard "
+                         "input; 'eventlog write --help' tells more");
     if (values && !stepped)
         return error_set(e, ERR_ARG, "at which step? --step N says");
     return OK;
@@ -415,6 +436,9 @@ int command_write(int argc, char **argv)
           .minimum = 0, .maximum = 1e11 },
         { OPTION_LIST, 0, "text", &a.texts, "TAG=TEXT", .help = "a text, shown as Markdown; may be repeated" },
         { OPTION_LIST, 0, "image", &a.images, "TAG=FILE", .help = "a picture: PNG, JPEG, GIF or BMP; may be repeated" },
+        { OPTION_LIST, 0, "chart", &a.charts, .argument = "[CATEGORY/]TITLE=TAGS", .help = "Put a chart on "
+          "TensorBoard's Custom Scalars page: the curves of all runs whose tag begins with the regular expression "
+          "TAGS. May be repeated; the same TITLE again adds curves to its chart" },
         { OPTION_TEXT, 'i', "input", &a.input, "FILE", .help = "points from a file; '-', also as the last argument, "
           "for standard input" },
         { OPTION_CHOICE, 0, "format", &a.format, .help = "of the input (default: by its first line)",
@@ -438,7 +462,9 @@ int command_write(int argc, char **argv)
                    "stays. Status 0: done; 1: bad lines passed over; 2: usage, input or I/O.",
         .examples = "  eventlog write --dir logs/shell --step 10 loss=0.5 acc=0.9\n"
                     "  eventlog write --dir logs/shell --step 10 --text 'note=**best** so far' --image "
-                    "plot=plot.png\n  eventlog export old -o - | eventlog write --dir new -\n"
+                    "plot=plot.png\n"
+                    "  eventlog write --dir logs/shell --chart 'speed/images a second=images/sec$'\n"
+                    "  eventlog export old -o - | eventlog write --dir new -\n"
                     "  tail -f train.jsonl | eventlog write --dir logs --keep-going -\n",
         .table = table, .count = sizeof table / sizeof *table,
     };

@@ -119,6 +119,22 @@ def test_lines_are_seen_as_they_come(tmp_path):
         process.wait()
 
 
+def test_charts_of_the_custom_scalars_page(tmp_path):
+    layout_pb2 = pytest.importorskip("tensorboard.plugins.custom_scalar.layout_pb2")
+    told = write(tmp_path, "--json", "--chart", "loss=loss$", "--chart", "speed/images=images/sec=1",
+                 "--chart", "loss=a=b", "--chart", "speed/steps=step")
+    assert json.loads(told.stdout)["charts"] == 3
+    value = loaded(tmp_path).Tensors("custom_scalars__config__")[0]
+    layout = layout_pb2.Layout.FromString(value.tensor_proto.string_val[0])
+    charts = [(c.title, [(x.title, list(x.multiline.tag)) for x in c.chart]) for c in layout.category]
+    assert charts == [("charts", [("loss", ["loss$", "a=b"])]),
+                      ("speed", [("images", ["images/sec=1"]), ("steps", ["step"])])]
+    run("verify", tmp_path)
+    for wrong in ("loss", "=loss", "loss=", "/loss=a", "a/=b"):
+        assert f"--chart: '{wrong}'" in write(tmp_path / "none", "--chart", wrong, status=2).stderr
+    assert not (tmp_path / "none").exists()
+
+
 def test_bad_input(tmp_path):
     text = "tag,step,value\na,1,1\na,x,1\na,2,1e300\na,3,3\n"
     (tmp_path / "in.csv").write_text(text)

@@ -1,0 +1,25 @@
+/* chart_option.h - the charts of TensorBoard's Custom Scalars page from options '[CATEGORY/]TITLE=TAGS'. */
+#ifndef EVENTLOG_TOOL_CHART_OPTION_H
+#define EVENTLOG_TOOL_CHART_OPTION_H
+
+#include "base/options.h"
+#include "eventlog/eventlog.h"
+
+enum { CHART_OPTIONS_MOST = sizeof ((struct option_list *)0)->items / sizeof *((struct option_list *)0)->items };
+
+struct chart_layout {
+    struct eventlog_category categories[CHART_OPTIONS_MOST]; /* count of them */
+    size_t count;
+    /* private: what they point to */
+    struct eventlog_chart charts[CHART_OPTIONS_MOST];
+    const char *tags[CHART_OPTIONS_MOST];
+    char *words[CHART_OPTIONS_MOST];
+    size_t word_count;
+};
+
+/* Categories, charts and tags stand in the order in which they were first named; a chart that is named again gets more
+ * tags. OK, ERR_ARG or ERR_NOMEM; release it also then. It points into itself: do not copy it. */
+int chart_layout_parse(struct chart_layout *layout, const struct option_list *list, struct error *e);
+void chart_layout_release(struct chart_layout *layout);
+
+#endif
