@@ -16,36 +16,13 @@ static size_t minimum_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static size_t edit_distance(const char *a, const char *b)
-{
-    enum { LIMIT = 63 };
-    size_t row[LIMIT + 1], n = strlen(a), m = strlen(b);
-
-    if (n > LIMIT || m > LIMIT)
-        return LIMIT;
-    for (size_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t diagonal = row[0];
-
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            size_t above = row[j];
-
-            row[j] = minimum_of(minimum_of(above, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = above;
-        }
-    }
-    return row[m];
-}
-
 const char *options_nearest(const char *word, const char *const *names, size_t count)
 {
     const char *best = NULL;
     size_t distance = strlen(word) / 2 + 2;
 
     for (size_t i = 0; i < count; i++) {
-        size_t d = names[i] ? edit_distance(word, names[i]) : (size_t)-1;
+        size_t d = names[i] ? text_distance(word, names[i]) : (size_t)-1;
 
         if (d < distance) {
             distance = d;

@@ -177,3 +177,30 @@ int text_natural_order(const char *a, const char *b)
     }
     return *x ? 1 : *y ? -1 : strcmp(a, b);
 }
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+size_t text_distance(const char *a, const char *b)
+{
+    size_t row[TEXT_DISTANCE_MOST + 1], n = strlen(a), m = strlen(b);
+
+    if (n > TEXT_DISTANCE_MOST || m > TEXT_DISTANCE_MOST)
+        return TEXT_DISTANCE_MOST;
+    for (size_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t above = row[j];
+
+            row[j] = smaller(smaller(above, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = above;
+        }
+    }
+    return row[m];
+}

@@ -24,4 +24,9 @@ void text_append_cut(struct buffer *out, const char *text, size_t n, size_t colu
  * all else byte by byte. Texts that differ only in leading zeros compare by bytes, so 0 means equal. */
 int text_natural_order(const char *a, const char *b);
 
+/* How many letters must be put in, taken out or replaced to make b of a (Levenshtein's distance, of bytes);
+ * TEXT_DISTANCE_MOST where one of them is longer than that. */
+enum { TEXT_DISTANCE_MOST = 63 };
+size_t text_distance(const char *a, const char *b);
+
 #endif

@@ -94,7 +94,7 @@ int curves_choose_tags(struct curves *w, struct error *e)
     n = 0;
     for (size_t i = 0; i < w->count; i++)
         for (size_t k = 0; k < w->runs[i].count; k++)
-            if (w->runs[i].series[k].count && scan_tag_wanted(w->scan, w->runs[i].series[k].tag))
+            if (scan_tag_wanted(w->scan, w->runs[i].series[k].tag) && w->runs[i].series[k].count)
                 w->tags[n++] = (struct curves_tag){ w->runs[i].series[k].tag, w->runs[i].series[k].tag_length, 1 };
     qsort(w->tags, n, sizeof *w->tags, by_text);
     for (size_t i = 0; i < n; i++)
@@ -104,7 +104,7 @@ int curves_choose_tags(struct curves *w, struct error *e)
             w->tags[kept++] = w->tags[i];
     for (size_t i = 0; i < kept; i++)
         common += w->tags[i].runs == w->count;
-    if (!w->scan->tags.count && common) {
+    if (!w->scan->tags.patterns.count && common) {
         n = 0;
         for (size_t i = 0; i < kept; i++)
             if (w->tags[i].runs == w->count)

@@ -235,7 +235,7 @@ static void begin_document(struct output *out, const char *format, struct scan *
 }
 
 /* Series that are not asked for go. */
-static void sift(const struct scan *s, struct inspect_run *run)
+static void sift(struct scan *s, struct inspect_run *run)
 {
     for (size_t i = 0; i < run->all.count; i++)
         if (!scan_tag_wanted(s, run->all.series[i].tag)) {

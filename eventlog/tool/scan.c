@@ -19,12 +19,16 @@ int scan_open(struct scan *s, const char *program, char *const *paths, size_t co
         log_line(&s->log, "%s", s->directory.problems[i]);
         s->failed = 1;
     }
-    for (size_t i = 0; i < s->directory.count; i++)
-        for (size_t k = 0; k < s->directory.runs[i].file_count; k++)
-            if (scan_run_wanted(s, s->directory.runs[i].name) && !stat(s->directory.runs[i].files[k], &st))
+    for (size_t i = 0; i < s->directory.count; i++) {
+        int wanted = scan_run_wanted(s, s->directory.runs[i].name);
+
+        for (size_t k = 0; wanted && k < s->directory.runs[i].file_count; k++)
+            if (!stat(s->directory.runs[i].files[k], &st))
                 s->bytes += (uint64_t)st.st_size;
+    }
     if (!s->directory.count)
         log_line(&s->log, "%s: no event files (names with 'tfevents') in it", paths[0]);
+    scan_tell_unmatched(s);
     return EXIT_DONE;
 }
 
@@ -32,16 +36,18 @@ void scan_close(struct scan *s)
 {
     log_progress_end(&s->log);
     log_directory_release(&s->directory);
+    selection_release(&s->runs);
+    selection_release(&s->tags);
 }
 
-int scan_run_wanted(const struct scan *s, const char *run)
+int scan_run_wanted(struct scan *s, const char *run)
 {
-    return !s->runs.count || option_list_matches(&s->runs, run);
+    return selection_wants(&s->runs, run);
 }
 
-int scan_tag_wanted(const struct scan *s, const char *tag)
+int scan_tag_wanted(struct scan *s, const char *tag)
 {
-    return !s->tags.count || option_list_matches(&s->tags, tag);
+    return selection_wants(&s->tags, tag);
 }
 
 int scan_fail(struct scan *s, const struct error *e)
@@ -50,9 +56,18 @@ int scan_fail(struct scan *s, const struct error *e)
     return EXIT_USAGE;
 }
 
-int scan_status(const struct scan *s, int matched)
+size_t scan_tell_unmatched(struct scan *s)
 {
-    return s->failed ? EXIT_USAGE : !matched || s->damaged ? EXIT_NO : EXIT_DONE;
+    /* Where nothing was asked for there was no run, or none with tags: that has a word of its own. */
+    return (s->runs.names ? selection_tell(&s->runs, "--run", "run", &s->log) : 0) +
+           (s->tags.names ? selection_tell(&s->tags, "--tag", "tag", &s->log) : 0);
+}
+
+int scan_status(struct scan *s, int matched)
+{
+    size_t unmatched = scan_tell_unmatched(s);
+
+    return s->failed ? EXIT_USAGE : !matched || unmatched || s->damaged ? EXIT_NO : EXIT_DONE;
 }
 
 void scan_damage(struct scan *s, const char *path, const struct event_damage *d, uint64_t number)

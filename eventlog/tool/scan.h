@@ -7,13 +7,14 @@
 
 #include "base/log.h"
 #include "base/options.h"
+#include "base/selection.h"
 #include "base/subcommand.h"
 #include "eventlog/event_reader.h"
 #include "eventlog/log_directory.h"
 
 struct scan {
     struct log log;
-    struct option_list runs, tags;  /* globs; none: all */
+    struct selection runs, tags;
     struct log_directory directory;
     int quiet_damage;               /* the command tells damage itself */
     uint64_t bytes, bytes_done;     /* of the runs that match, for progress */
@@ -31,12 +32,13 @@ struct scan_sink { /* what a command does with what is read; any may be NULL */
     void (*restart)(void *context); /* a file was replaced under our hands: forget the run, it is read again */
 };
 
-/* Lists the paths and prints problems. EXIT_DONE or EXIT_USAGE, which has been told. */
+/* Lists the paths and prints problems, a --run that matches nothing among them. EXIT_DONE, or EXIT_USAGE with its
+ * sentence printed. */
 int scan_open(struct scan *s, const char *program, char *const *paths, size_t count);
 void scan_close(struct scan *s);
 
-int scan_run_wanted(const struct scan *s, const char *run);
-int scan_tag_wanted(const struct scan *s, const char *tag);
+int scan_run_wanted(struct scan *s, const char *run);
+int scan_tag_wanted(struct scan *s, const char *tag); /* to be asked of every tag that is read */
 
 /* Reads the files of a run. OK, or what a sink returned; files that cannot be read are told and passed over. */
 int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *sink, struct error *e);
@@ -49,13 +51,16 @@ void scan_progress(struct scan *s, const char *run, uint64_t offset);
 /* Prints an error that ended the command; EXIT_USAGE. */
 int scan_fail(struct scan *s, const struct error *e);
 
-/* What the status is when all went well otherwise; matched: something was found. */
-int scan_status(const struct scan *s, int matched);
+/* Tells each --run and --tag that has matched none of the names so far, once; how many there are. */
+size_t scan_tell_unmatched(struct scan *s);
+/* What the status is when all went well otherwise; matched: something was found. Filters that matched nothing are told,
+ * and make it EXIT_NO. */
+int scan_status(struct scan *s, int matched);
 
 /* The options that choose: rows of a table. */
 #define SCAN_RUN_OPTION(s) \
-    { OPTION_LIST, 0, "run", &(s).runs, "GLOB", .help = "only runs whose name matches; may be repeated" }
+    { OPTION_LIST, 0, "run", &(s).runs.patterns, "GLOB", .help = "only runs whose name matches; may be repeated" }
 #define SCAN_TAG_OPTION(s) \
-    { OPTION_LIST, 0, "tag", &(s).tags, "GLOB", .help = "only tags that match; may be repeated" }
+    { OPTION_LIST, 0, "tag", &(s).tags.patterns, "GLOB", .help = "only tags that match; may be repeated" }
 
 #endif

@@ -207,7 +207,7 @@ static int take_other(struct tail *t, struct tail_run *run, const struct event *
 {
     struct last l = { .tag = "", .point = { event->step, event->wall_time, 0 }, .word = value_words_event(event) };
 
-    if (!l.word || t->scan->tags.count)
+    if (!l.word || t->scan->tags.patterns.count)
         return OK;
     if (!(l.details = strdup("")))
         return error_set(e, ERR_NOMEM, "run %s: out of memory for a line", run->name);
@@ -434,15 +434,18 @@ int command_tail(int argc, char **argv)
     t.paths = argv + 1;
     t.path_count = (size_t)count;
     rc = look(&t, 1, &e);
-    if (rc == OK && !t.file_count)
+    if (rc == OK && !t.file_count && !s.runs.names)
         log_line(&s.log, "%s: no event files (names with 'tfevents') in it%s", argv[1], following ? " yet" : "");
     if (rc == OK)
         rc = read_all(&t, &e);
-    if (rc == OK && following)
+    if (rc == OK && following) {
+        scan_tell_unmatched(&s); /* what matches may come yet, but a mistyped filter is to be seen now */
         rc = follow(&t, interval, idle, &e);
+    }
     for (size_t i = 0; i < t.file_count; i++)
         s.failed |= !following && t.files[i].told;
     count = rc == OK ? scan_status(&s, t.points > 0 || t.keep == 0) : scan_fail(&s, &e);
     release(&t);
+    scan_close(&s);
     return count;
 }

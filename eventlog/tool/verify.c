@@ -315,7 +315,7 @@ int command_verify(int argc, char **argv)
     if ((rc = output_open(&v.out, path, force, &e)) == OK) {
         if (v.json)
             output_text(v.out, "{\"type\":\"verify\",\"version\":1,\"findings\":[");
-        for (int i = 1; rc == OK && !s.runs.count && i <= count; i++)
+        for (int i = 1; rc == OK && !s.runs.patterns.count && i <= count; i++)
             rc = check_directories(&v, argv[i], 0, &e);
         for (size_t i = 0; rc == OK && i < s.directory.count; i++)
             if (scan_run_wanted(&s, s.directory.runs[i].name))
