@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,59 +16,6 @@
 #include <unistd.h>
 
 enum { TEXT_MAX = 4 * PATH_MAX };
-
-/* ---- processes --------------------------------------------------------------------------------------------------- */
-
-/* State letter and start of a process as /proc/PID/stat has them; 0 where there is none. The name, in brackets, may
- * hold anything: the last bracket counts. */
-static int read_process(int64_t pid, char *state, int64_t *start)
-{
-    char path[64], text[1024];
-    char *at;
-    ssize_t n;
-    int fd;
-
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
-    if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-        return 0;
-    n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    if (!(at = strrchr(text, ')')) || at[1] != ' ')
-        return 0;
-    *state = at[2];
-    *start = -1;
-    at += 2;
-    for (int field = 3; at && field < 22; field++) /* the start is field 22 */
-        if ((at = strchr(at, ' ')))
-            at++;
-    if (at)
-        *start = strtoll(at, NULL, 10);
-    return 1;
-}
-
-int evaluation_lock_process_lives(int64_t pid, int64_t process_start)
-{
-    int64_t start;
-    char state;
-
-    if (pid <= 0 || pid > INT_MAX)
-        return 0;
-    if (!read_process(pid, &state, &start))
-        return kill((pid_t)pid, 0) == 0 || errno != ESRCH; /* without /proc */
-    return state != 'Z' && state != 'X' && (process_start < 0 || start < 0 || start == process_start);
-}
-
-static void read_boot(char *out, size_t size)
-{
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, out, size - 1);
-
-    if (fd >= 0)
-        close(fd);
-    out[n > 0 ? n : 0] = '\0';
-    out[strcspn(out, "\n")] = '\0';
-}
 
 /* ---- the text ---------------------------------------------------------------------------------------------------- */
 
@@ -92,10 +38,10 @@ static int parse_old(const char *text, size_t n, struct evaluation_lock *out)
     if (!(blank = strchr(line, ' ')) || blank == line || blank - line > HOST_NAME_MAX)
         return 0;
     *blank = '\0';
-    out->pid = strtoll(blank + 1, &end, 10);
-    if (end == blank + 1 || *end || out->pid <= 0)
+    out->process.pid = strtoll(blank + 1, &end, 10);
+    if (end == blank + 1 || *end || out->process.pid <= 0)
         return 0;
-    memcpy(out->host, line, (size_t)(blank - line) + 1);
+    memcpy(out->process.host, line, (size_t)(blank - line) + 1);
     snprintf(out->state, sizeof out->state, "running");
     return 1;
 }
@@ -107,24 +53,24 @@ int evaluation_lock_parse(const char *text, size_t n, struct evaluation_lock *ou
     int ok;
 
     memset(out, 0, sizeof *out);
-    out->process_start = -1;
+    out->process.start = -1;
     n = newline ? (size_t)(newline - text) : n;
     if (!(object = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL)))
         return parse_old(text, n, out);
     take_text(object, "state", out->state, sizeof out->state);
-    take_text(object, "host", out->host, sizeof out->host);
-    take_text(object, "boot", out->boot, sizeof out->boot);
+    take_text(object, "host", out->process.host, sizeof out->process.host);
+    take_text(object, "boot", out->process.boot, sizeof out->process.boot);
     take_text(object, "tags", out->tags, sizeof out->tags);
     take_text(object, "pattern", out->pattern, sizeof out->pattern);
     take_text(object, "why", out->why, sizeof out->why);
     take_text(object, "checkpoint_dir", out->checkpoint_directory, sizeof out->checkpoint_directory);
     take_text(object, "eval_dir", out->eval_directory, sizeof out->eval_directory);
-    out->pid = json_integer_value(json_object_get(object, "pid"));
+    out->process.pid = json_integer_value(json_object_get(object, "pid"));
     if (json_is_integer(json_object_get(object, "process_start")))
-        out->process_start = json_integer_value(json_object_get(object, "process_start"));
+        out->process.start = json_integer_value(json_object_get(object, "process_start"));
     out->since = json_number_value(json_object_get(object, "since"));
-    ok = json_is_object(object) && *out->host && out->pid > 0 && (!strcmp(out->state, "running") ||
-                                                                  !strcmp(out->state, "ended"));
+    ok = json_is_object(object) && *out->process.host && out->process.pid > 0 &&
+         (!strcmp(out->state, "running") || !strcmp(out->state, "ended"));
     json_decref(object);
     return ok;
 }
@@ -141,9 +87,9 @@ static void format(const struct evaluation_lock *l, struct buffer *b)
     field(b, "state", l->state);
     if (*l->why)
         field(b, "why", l->why);
-    field(b, "host", l->host);
-    buffer_format(b, ",\"pid\":%" PRId64 ",\"process_start\":%" PRId64, l->pid, l->process_start);
-    field(b, "boot", l->boot);
+    field(b, "host", l->process.host);
+    buffer_format(b, ",\"pid\":%" PRId64 ",\"process_start\":%" PRId64, l->process.pid, l->process.start);
+    field(b, "boot", l->process.boot);
     buffer_append_text(b, ",\"since\":");
     json_double(b, l->since);
     field(b, "checkpoint_dir", l->checkpoint_directory);
@@ -160,17 +106,11 @@ static void format(const struct evaluation_lock *l, struct buffer *b)
 
 static enum evaluation_lock_state judge(const struct evaluation_lock *l)
 {
-    char host[HOST_NAME_MAX + 1] = "localhost", boot[40];
+    static const enum evaluation_lock_state of[] = {
+        [PROCESS_LIVES] = LOCK_ALIVE, [PROCESS_GONE] = LOCK_DEAD, [PROCESS_ELSEWHERE] = LOCK_ELSEWHERE,
+    };
 
-    if (!strcmp(l->state, "ended"))
-        return LOCK_ENDED;
-    gethostname(host, sizeof host - 1);
-    if (strcmp(host, l->host))
-        return LOCK_ELSEWHERE;
-    read_boot(boot, sizeof boot);
-    if (*boot && *l->boot && strcmp(boot, l->boot)) /* this host, before it was started again */
-        return LOCK_DEAD;
-    return evaluation_lock_process_lives(l->pid, l->process_start) ? LOCK_ALIVE : LOCK_DEAD;
+    return strcmp(l->state, "ended") ? of[process_judge(&l->process)] : LOCK_ENDED;
 }
 
 static enum evaluation_lock_state read_and_judge(int fd, struct evaluation_lock *out)
@@ -222,17 +162,11 @@ static void absolute(const char *path, char out[PATH_MAX])
 static void describe_self(struct evaluation_lock *l, const char *path, const char *checkpoint_directory,
                           const char *pattern, const char *tags)
 {
-    char directory[PATH_MAX], state;
-    char *slash;
+    char directory[PATH_MAX], *slash;
 
     memset(l, 0, sizeof *l);
     snprintf(l->state, sizeof l->state, "running");
-    snprintf(l->host, sizeof l->host, "localhost");
-    gethostname(l->host, sizeof l->host - 1);
-    l->pid = getpid();
-    l->process_start = -1;
-    read_process(l->pid, &state, &l->process_start);
-    read_boot(l->boot, sizeof l->boot);
+    process_self(&l->process);
     l->since = clock_wall();
     snprintf(l->tags, sizeof l->tags, "%s", tags ? tags : "");
     snprintf(l->pattern, sizeof l->pattern, "%s", pattern ? pattern : "");
@@ -247,8 +181,9 @@ static int refuse(const char *path, const struct evaluation_lock *by, enum evalu
 {
     if (state == LOCK_NONE)
         return error_set(e, ERR_PEER, "%s: locked by another process, which has not written its name yet", path);
-    return error_set(e, ERR_PEER, "%s: an evaluator works here, process %" PRId64 " on host %s%s", path, by->pid,
-                     by->host, state == LOCK_ELSEWHERE ? "; if it is gone, --take-over takes its place" : "");
+    return error_set(e, ERR_PEER, "%s: an evaluator works here, process %" PRId64 " on host %s%s", path,
+                     by->process.pid, by->process.host,
+                     state == LOCK_ELSEWHERE ? "; if it is gone, --take-over takes its place" : "");
 }
 
 int evaluation_lock_take(const char *path, const char *checkpoint_directory, const char *pattern, const char *tags,
@@ -294,7 +229,7 @@ void evaluation_lock_release(int fd, const char *why)
     if (fd < 0)
         return;
     read_and_judge(fd, &l);
-    if (l.pid == getpid() && !strcmp(l.state, "running")) { /* else somebody took it over: theirs now */
+    if (l.process.pid == getpid() && !strcmp(l.state, "running")) { /* else somebody took it over: theirs now */
         snprintf(l.state, sizeof l.state, "ended");
         snprintf(l.why, sizeof l.why, "%s", why ? why : "");
         write_text(fd, &l);

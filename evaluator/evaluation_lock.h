@@ -16,14 +16,15 @@
 #define EVALUATOR_EVALUATION_LOCK_H
 
 #include "base/error.h"
+#include "base/process.h"
 
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct evaluation_lock {
-    char state[16], host[HOST_NAME_MAX + 1], boot[40], tags[16], why[160], pattern[256];
-    int64_t pid, process_start; /* process_start -1: not known */
+    char state[16], tags[16], why[160], pattern[256];
+    struct process process;
     double since;               /* wall seconds */
     char checkpoint_directory[PATH_MAX], eval_directory[PATH_MAX];
 };
@@ -41,10 +42,6 @@ int evaluation_lock_parse(const char *text, size_t n, struct evaluation_lock *ou
 
 /* Reads the file and judges what stands there. */
 enum evaluation_lock_state evaluation_lock_read(const char *path, struct evaluation_lock *out);
-
-/* 1 if the process of that number and start (-1: any) lives on this host. One that has ended but was not waited for
- * does not. */
-int evaluation_lock_process_lives(int64_t pid, int64_t process_start);
 
 /* Takes the lock for this process. checkpoint_directory, pattern and tags (each may be NULL) are written down, the
  * directories as absolute paths where they can be. take_over: also from an evaluator of another host. ERR_PEER:

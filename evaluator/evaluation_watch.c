@@ -198,8 +198,8 @@ static int take_lock(struct evaluation_watch *w, const char *path, struct error 
                                   e);
 
     if (rc == OK && (was == LOCK_DEAD || was == LOCK_ELSEWHERE))
-        evaluation_watch_say(w, "taking over from process %" PRId64 " on host %s, which %s", before.pid, before.host,
-                             was == LOCK_DEAD ? "died" : "is taken for gone (--take-over)");
+        evaluation_watch_say(w, "taking over from process %" PRId64 " on host %s, which %s", before.process.pid,
+                             before.process.host, was == LOCK_DEAD ? "died" : "is taken for gone (--take-over)");
     return rc;
 }
 
@@ -668,7 +668,7 @@ static const char *reason_to_end(struct evaluation_watch *w)
     note_training(w);
     facts.finished = w->finished;
     facts.done_file_there = rules->done_file && access(rules->done_file, F_OK) == 0;
-    facts.process_gone = rules->pid && !evaluation_lock_process_lives(rules->pid, -1);
+    facts.process_gone = rules->pid && !process_lives(rules->pid, -1);
     return ending_reason(rules, &facts);
 }
 

@@ -44,8 +44,8 @@ static void holder_json(struct buffer *b, const struct evaluation_status *s)
 {
     if (s->holder == LOCK_NONE)
         return;
-    text(b, "host", s->lock.host);
-    buffer_format(b, ",\"pid\":%" PRId64 ",\"alive\":%s", s->lock.pid, s->holder == LOCK_ALIVE ? "true" :
+    text(b, "host", s->lock.process.host);
+    buffer_format(b, ",\"pid\":%" PRId64 ",\"alive\":%s", s->lock.process.pid, s->holder == LOCK_ALIVE ? "true" :
                   s->holder == LOCK_ELSEWHERE ? "null" : "false");
     if (s->lock.since > 0)
         number(b, "since", s->lock.since);
@@ -120,7 +120,7 @@ static void print_row(struct job *j, const char *directory, const struct evaluat
         printf("%-9s %8s %7s %7s %7s %7s  %-22s %9s %8s %9s  %s\n", "state", "pid", "done", "queued", "failed", "gone",
                "best", "at step", "age", "per hour", "eval directory");
     if (s->holder == LOCK_ALIVE)
-        snprintf(pid, sizeof pid, "%" PRId64, s->lock.pid);
+        snprintf(pid, sizeof pid, "%" PRId64, s->lock.process.pid);
     if (s->queued >= 0)
         snprintf(queued, sizeof queued, "%" PRId64, s->queued);
     if (s->has_best)

@@ -73,7 +73,7 @@ static void test_taken_and_ended(void **state)
     assert_string_equal(l.eval_directory, directory);
     assert_string_equal(l.tags, "resnet");
     assert_string_equal(l.pattern, "m{step}.pt");
-    assert_int_equal(l.pid, getpid());
+    assert_int_equal(l.process.pid, getpid());
     assert_int_equal(take(&t, 0), OK);
     assert_int_equal(t.was, LOCK_ENDED);
     evaluation_lock_release(t.fd, NULL);
@@ -106,11 +106,11 @@ static void test_a_living_process(void **state)
     }
     kill(child, SIGKILL);
     waitid(P_PID, (id_t)child, NULL, WEXITED | WNOWAIT); /* it has ended, and nobody waited for it */
-    assert_int_equal(evaluation_lock_process_lives(child, -1), 0);
+    assert_int_equal(process_lives(child, -1), 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(take(&t, 0), OK);
     assert_int_equal(t.was, LOCK_DEAD);
-    assert_int_equal(t.before.pid, child);
+    assert_int_equal(t.before.process.pid, child);
     evaluation_lock_release(t.fd, NULL);
     close(ready[0]);
     close(ready[1]);

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct evaluation_lock l;
 
     if (evaluation_lock_parse((const char *)data, size, &l) &&
-        (l.pid <= 0 || !*l.host || (strcmp(l.state, "running") && strcmp(l.state, "ended")) ||
+        (l.process.pid <= 0 || !*l.process.host || (strcmp(l.state, "running") && strcmp(l.state, "ended")) ||
          !memchr(l.why, 0, sizeof l.why) || !memchr(l.checkpoint_directory, 0, PATH_MAX)))
         abort();
     return 0;

@@ -1,0 +1,31 @@
+/*
+ * process.h - which process wrote something down, and whether it still lives. A process number may be given again, so
+ * the start of the process, in ticks since boot as /proc has it, and the boot of the host tell which one is meant.
+ */
+#ifndef BASE_PROCESS_H
+#define BASE_PROCESS_H
+
+#include <limits.h>
+#include <stdint.h>
+
+struct process {
+    char host[HOST_NAME_MAX + 1], boot[40]; /* boot "": not known */
+    int64_t pid, start;                     /* start -1: not known */
+};
+
+enum process_state {
+    PROCESS_LIVES,     /* on this host */
+    PROCESS_GONE,      /* it was on this host */
+    PROCESS_ELSEWHERE, /* on another host, about which nothing is known */
+};
+
+/* The calling process. */
+void process_self(struct process *out);
+
+enum process_state process_judge(const struct process *p);
+
+/* 1 if the process of that number and start (-1: any) lives on this host. One that has ended but was not waited for
+ * does not. */
+int process_lives(int64_t pid, int64_t start);
+
+#endif
