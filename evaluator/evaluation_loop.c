@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "evaluator/watch_log.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -69,7 +70,7 @@ static int tick(struct evaluation_loop *l, struct error *e)
         int rc = evaluation_watch_tick(w, l->signals > 0, e);
 
         if (w->ended && !before)
-            evaluation_watch_say(w, "ending: %s", w->ended);
+            watch_log_say(w, "ending: %s", w->ended);
         if (rc != OK)
             return rc == WATCH_STOPPED ? EVALUATION_LOOP_STOPPED : rc == WATCH_GIVEN_UP ? EVALUATION_LOOP_FAILED : rc;
     }

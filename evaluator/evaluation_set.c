@@ -6,6 +6,7 @@
 #include "checkpoint/training_state.h"
 #include "evaluator/evaluation_lock.h"
 #include "evaluator/watch_inotify.h"
+#include "evaluator/watch_log.h"
 #include "evaluator/watch_pair.h"
 
 #include <dirent.h>
@@ -138,7 +139,7 @@ static void let_go(struct member *m, const char *why)
 
     m->past = (struct evaluation_set_past){ sum->done, sum->failed, sum->gone };
     if (why)
-        evaluation_watch_say(m->watch, "%s", why);
+        watch_log_say(m->watch, "%s", why);
     evaluation_watch_close(m->watch);
     m->watch = NULL;
 }

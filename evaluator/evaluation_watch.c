@@ -2,84 +2,21 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "evaluator/evaluation_lock.h"
+#include "evaluator/evaluation_record.h"
 #include "evaluator/file_stamp.h"
 #include "evaluator/pin.h"
+#include "evaluator/watch_log.h"
 
 #include <inttypes.h>
 #include <limits.h>
 #include <malloc.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { SAID_MAX = 1600 };
-
-static void say(const struct evaluation_watch *w, const char *level, const char *fields, const char *format,
-                va_list args)
-{
-    struct buffer more = BUFFER_EMPTY;
-    char text[SAID_MAX];
-
-    vsnprintf(text, sizeof text, format, args);
-    if (w->settings.name && w->log->json) {
-        buffer_append_text(&more, "\"watch\":");
-        json_text(&more, w->settings.name);
-        buffer_format(&more, "%s%s", fields ? "," : "", fields ? fields : "");
-        fields = buffer_text(&more);
-    }
-    if (w->settings.name)
-        log_event(w->log, level, fields, "%s: %s", w->settings.name, text);
-    else
-        log_event(w->log, level, fields, "%s", text);
-    buffer_release(&more);
-}
-
-void evaluation_watch_say(const struct evaluation_watch *w, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    say(w, "info", NULL, format, args);
-    va_end(args);
-}
-
-__attribute__((format(printf, 3, 4)))
-static void warn(const struct evaluation_watch *w, const char *level, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    say(w, level, NULL, format, args);
-    va_end(args);
-}
-
-/* Of one checkpoint: what became of it, for programs, and the sentence for people. */
-__attribute__((format(printf, 4, 5)))
-static void say_of(const struct evaluation_watch *w, const struct ledger_record *r, const char *level,
-                   const char *format, ...)
-{
-    struct buffer fields = BUFFER_EMPTY;
-    va_list args;
-
-    if (w->log->json) {
-        buffer_format(&fields, "\"step\":%" PRId64 ",\"checkpoint\":", r->step);
-        json_text(&fields, r->checkpoint);
-        if (r->status == LEDGER_DONE && r->metrics.count) {
-            buffer_append_text(&fields, ",\"metrics\":");
-            evaluation_metrics_json(&r->metrics, &fields);
-        }
-    }
-    va_start(args, format);
-    say(w, level, buffer_text(&fields), format, args);
-    va_end(args);
-    buffer_release(&fields);
-}
 
 /* ---- what the watcher tells -------------------------------------------------------------------------------------- */
 
@@ -92,9 +29,9 @@ static void on_found(void *context, const struct queue_item *item)
         w->newest_written = item->written;
     if (queue_full(&w->queue) && !w->full_said) {
         w->full_said = 1;
-        evaluation_watch_say(w, "%zu checkpoints wait %s, which is the limit; later ones are opened as places "
-                             "become free, and are lost if they are deleted before", w->queue.count,
-                             w->settings.pin ? "pinned" : "with their files open");
+        watch_log_say(w, "%zu checkpoints wait %s, which is the limit; later ones are opened as places become free, "
+                      "and are lost if they are deleted before", w->queue.count,
+                      w->settings.pin ? "pinned" : "with their files open");
     }
 }
 
@@ -131,7 +68,8 @@ static void on_failed(void *context, const struct watcher_failure *failure)
     r->has_digest = failure->has_digest;
     r->digest = failure->digest;
     snprintf(r->reason, sizeof r->reason, "%s", failure->reason);
-    say_of(w, r, "error", "%s: failed: not whole, and nothing changed any more: %s", failure->name, failure->reason);
+    watch_log_of(w, r, "error", "%s: failed: not whole, and nothing changed any more: %s", failure->name,
+                 failure->reason);
 }
 
 static void on_gone(void *context, const char *name, int64_t step)
@@ -143,7 +81,7 @@ static void on_gone(void *context, const char *name, int64_t step)
         return;
     r->status = LEDGER_GONE;
     snprintf(r->reason, sizeof r->reason, "deleted before it could be opened whole");
-    say_of(w, r, "warning", "%s: gone: %s", name, r->reason);
+    watch_log_of(w, r, "warning", "%s: gone: %s", name, r->reason);
 }
 
 static void on_directory(void *context, int there)
@@ -152,30 +90,24 @@ static void on_directory(void *context, int there)
     const char *directory = w->settings.checkpoint_directory;
 
     if (there)
-        evaluation_watch_say(w, "watching %s", directory);
+        watch_log_say(w, "watching %s", directory);
     else if (w->first_look <= 0)
-        evaluation_watch_say(w, "%s does not exist yet; waiting for it", directory);
+        watch_log_say(w, "%s does not exist yet; waiting for it", directory);
     else
-        evaluation_watch_say(w, "%s is gone; waiting for it to come back", directory);
+        watch_log_say(w, "%s is gone; waiting for it to come back", directory);
 }
 
 static void on_trouble(void *context, const char *sentence)
 {
-    warn(context, "warning", "%s", sentence);
+    watch_log_warn(context, "warning", "%s", sentence);
 }
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */
 
-static int note_line(struct evaluation_watch *w, const struct ledger_record *r, struct error *e)
-{
-    w->last_step = r->step;
-    return evaluation_series_add(&w->series, w->settings.tags, r, e);
-}
-
 static int recall(void *context, const struct ledger_record *r, struct error *e)
 {
     struct evaluation_watch *w = context;
-    int rc = note_line(w, r, e);
+    int rc = evaluation_record_note(w, r, e);
 
     if (rc != OK)
         return rc;
@@ -198,8 +130,8 @@ static int take_lock(struct evaluation_watch *w, const char *path, struct error 
                                   e);
 
     if (rc == OK && (was == LOCK_DEAD || was == LOCK_ELSEWHERE))
-        evaluation_watch_say(w, "taking over from process %" PRId64 " on host %s, which %s", before.process.pid,
-                             before.process.host, was == LOCK_DEAD ? "died" : "is taken for gone (--take-over)");
+        watch_log_say(w, "taking over from process %" PRId64 " on host %s, which %s", before.process.pid,
+                      before.process.host, was == LOCK_DEAD ? "died" : "is taken for gone (--take-over)");
     return rc;
 }
 
@@ -210,15 +142,6 @@ static int open_keeper(struct evaluation_watch *w, struct error *e)
                                                      s->patience };
 
     return s->keep_best || s->patience ? evaluation_best_open(&w->keeper, &options, e) : OK;
-}
-
-static void say_of_best(const struct evaluation_watch *w, int rc, const struct error *trouble)
-{
-    if (rc == EVALUATION_BEST_STOP)
-        evaluation_watch_say(w, "%s; %s/stop.json asks the training to end", trouble->message,
-                             w->settings.checkpoint_directory);
-    else if (rc != OK)
-        evaluation_watch_say(w, "%s", trouble->message);
 }
 
 /* A pin of an earlier process: recorded already, or still to be evaluated. */
@@ -266,15 +189,15 @@ static int open_records(struct evaluation_watch *w, struct error *e)
         return rc;
     summary = ledger_summary(w->ledger);
     if (summary->cut_bytes)
-        evaluation_watch_say(w, "%s: dropped a cut last line of %zu bytes", path, summary->cut_bytes);
+        watch_log_say(w, "%s: dropped a cut last line of %zu bytes", path, summary->cut_bytes);
     if (summary->odd_lines)
-        evaluation_watch_say(w, "%s: passed over %zu lines that are not of a ledger", path, summary->odd_lines);
+        watch_log_say(w, "%s: passed over %zu lines that are not of a ledger", path, summary->odd_lines);
     if (summary->highest_step >= 0)
         w->position = 1; /* the one before was evaluated by an earlier process */
     if ((rc = evaluation_log_open(&w->points, s->eval_directory, s->tags, summary->last_run, summary->last_step,
                                   e)) != OK || (rc = open_keeper(w, e)) != OK)
         return rc;
-    say_of_best(w, evaluation_best_resume(w->keeper, summary, &trouble), &trouble);
+    evaluation_record_best(w, evaluation_best_resume(w->keeper, summary, &trouble), &trouble);
     return OK;
 }
 
@@ -286,8 +209,8 @@ static void note_training(struct evaluation_watch *w)
 
     w->finished = ending_training_finished(&w->training, known ? &state : NULL, clock_monotonic());
     if (failed && !w->failed_training_said && !w->settings.ending.forever)
-        evaluation_watch_say(w, "training.json says that the training failed at step %" PRId64 "; waiting for its "
-                             "restart", state.global_step);
+        watch_log_say(w, "training.json says that the training failed at step %" PRId64 "; waiting for its "
+                      "restart", state.global_step);
     w->failed_training_said = failed;
 }
 
@@ -320,7 +243,7 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
     return OK;
 }
 
-static void drop(struct evaluation_watch *w, struct evaluation_flight *flight)
+void evaluation_watch_drop(struct evaluation_watch *w, struct evaluation_flight *flight)
 {
     const int large = flight->evaluation.detail != NULL;
     size_t i = 0;
@@ -339,7 +262,7 @@ void evaluation_watch_close(struct evaluation_watch *w)
     if (!w)
         return;
     while (w->flight_count)
-        drop(w, w->flights[0]);
+        evaluation_watch_drop(w, w->flights[0]);
     free(w->flights);
     free(w->pending);
     watcher_close(w->watcher);
@@ -350,209 +273,6 @@ void evaluation_watch_close(struct evaluation_watch *w)
     queue_release(&w->queue);
     evaluation_lock_release(w->lock, w->ended ? w->ended : "stopped");
     free(w);
-}
-
-/* ---- recording --------------------------------------------------------------------------------------------------- */
-
-enum { RECORD_LATER = 3 };
-
-/* A disk that is full or failing: says so once and tries until it works or a signal ends it. */
-static int try_later(struct evaluation_watch *w, const char *what, const char *name, int signalled,
-                     const struct error *why, struct error *e)
-{
-    if (w->retry_at <= 0)
-        warn(w, "error", "%s: %s: %s; trying again every %g s", name, what, why->message, w->settings.retry_seconds);
-    w->retry_at = clock_monotonic() + w->settings.retry_seconds;
-    if (!signalled)
-        return RECORD_LATER;
-    error_set(e, why->code, "%s is not recorded and will be evaluated again: %.300s", name, why->message);
-    return WATCH_GIVEN_UP;
-}
-
-static int append(struct evaluation_watch *w, const struct ledger_record *r, int signalled, struct error *e)
-{
-    struct buffer line = BUFFER_EMPTY;
-    struct error why = { 0 };
-    size_t name_end;
-    int rc;
-
-    if (ledger_append(w->ledger, r, &why) != OK)
-        return try_later(w, "not recorded", r->checkpoint, signalled, &why, e);
-    if (w->retry_at > 0)
-        evaluation_watch_say(w, "%s: recorded now", r->checkpoint);
-    w->retry_at = 0;
-    if ((rc = note_line(w, r, e)) != OK)
-        return rc;
-    if (w->settings.json) {
-        if (w->settings.name) { /* which of several: before the rest of the object */
-            buffer_append_text(&line, "{\"watch\":");
-            json_text(&line, w->settings.name);
-            buffer_append_text(&line, ",");
-        }
-        name_end = line.length;
-        ledger_format(r, &line);
-        if (name_end)
-            memmove(line.data + name_end, line.data + name_end + 1, line.length-- - name_end);
-        fwrite(buffer_text(&line), 1, line.length, stdout);
-        fflush(stdout);
-        buffer_release(&line);
-    }
-    return OK;
-}
-
-static int stop_if_strict(const struct evaluation_watch *w, const struct ledger_record *r, struct error *e)
-{
-    if (!w->settings.strict || r->status == LEDGER_DONE)
-        return OK;
-    error_set(e, ERR_CORRUPT, "%s: %.300s; ending because of --strict", r->checkpoint, r->reason);
-    return WATCH_STOPPED;
-}
-
-static int record_pending(struct evaluation_watch *w, int signalled, struct error *e)
-{
-    if (w->pending_error.code) {
-        if (e)
-            *e = w->pending_error;
-        return w->pending_error.code;
-    }
-    while (w->pending_count) {
-        struct ledger_record first = w->pending[0];
-        int rc = append(w, &first, signalled, e);
-
-        if (rc != OK)
-            return rc;
-        memmove(w->pending, w->pending + 1, --w->pending_count * sizeof *w->pending);
-        if ((rc = stop_if_strict(w, &first, e)) != OK)
-            return rc;
-    }
-    return OK;
-}
-
-/* Puts best_NAME, the best value with this evaluation in, behind the metric NAME. */
-static int add_best(struct evaluation_watch *w, struct ledger_record *r, struct error *e)
-{
-    const struct ledger_summary *s = ledger_summary(w->ledger);
-    const struct evaluation_metric *metric = evaluation_metrics_find(&r->metrics, s->rule.metric);
-    double best = s->has_best ? s->best_value : NAN;
-    char name[EVALUATION_NAME_MAX + sizeof EVALUATION_BEST];
-
-    if (!metric) {
-        if (!w->best_missing_said && r->metrics.count)
-            evaluation_watch_say(w, "%s: no metric is named '%s', so none is best; --best-metric NAME names another",
-                                 r->checkpoint, s->rule.metric);
-        w->best_missing_said = 1;
-        return OK;
-    }
-    if (r->status == LEDGER_DONE && ledger_improves(s, metric->value))
-        best = metric->value;
-    snprintf(name, sizeof name, EVALUATION_BEST "%s", metric->name);
-    if (isnan(best) || strlen(name) >= EVALUATION_NAME_MAX || evaluation_metrics_find(&r->metrics, name))
-        return OK;
-    return evaluation_metrics_insert(&r->metrics, (size_t)(metric - r->metrics.items) + 1, name, best, e);
-}
-
-static int prepare(struct evaluation_watch *w, struct evaluation_flight *f, struct error *e)
-{
-    struct ledger_record *r = &f->record;
-    const struct evaluation_metric *loss = evaluation_metrics_find(&r->metrics, EVALUATION_LOSS);
-    int rc = OK;
-
-    f->state = FLIGHT_PREPARED;
-    if (!r->has_metrics)
-        return OK;
-    if (loss && isnan(loss->value)) {
-        r->status = LEDGER_FAILED;
-        snprintf(r->reason, sizeof r->reason, "the loss is NaN");
-    }
-    for (size_t i = 0; i < r->metrics.count; i++)
-        if (isnan(r->metrics.items[i].value) && loss != &r->metrics.items[i])
-            evaluation_watch_say(w, "%s: %s is NaN", r->checkpoint, r->metrics.items[i].name);
-    if ((rc = add_best(w, r, e)) != OK)
-        return rc;
-    r->run = evaluation_log_run(w->points, r->step);
-    if (r->run && r->run != ledger_summary(w->ledger)->last_run) {
-        char directory[PATH_MAX];
-
-        if (evaluation_log_directory(w->settings.eval_directory, r->run, directory, sizeof directory, NULL) == OK)
-            evaluation_watch_say(w, "%s: step %" PRId64 " is lower than one that was evaluated before: its points go "
-                                 "to %s", r->checkpoint, r->step, directory);
-    }
-    return OK;
-}
-
-/* As late as that, since a trainer that was started beside us has written training.json by its first checkpoint. */
-static void describe(struct evaluation_watch *w)
-{
-    struct training_state training;
-    int known = training_state_read(w->settings.checkpoint_directory, &training, NULL) == 1;
-
-    evaluation_log_describe(w->points, known ? &training : NULL, w->settings.model, w->settings.data);
-    w->described = 1;
-}
-
-static int write_points(struct evaluation_watch *w, struct evaluation_flight *f, int signalled, struct error *e)
-{
-    const struct ledger_record *r = &f->record;
-    struct evaluation_point p = { r->step, r->point_time > 0 ? r->point_time : r->wall_time, &r->metrics,
-                                  f->evaluation.detail };
-    struct error why = { 0 };
-
-    if (r->has_metrics && w->settings.session && !w->described)
-        describe(w);
-    if (r->has_metrics && evaluation_log_point(w->points, &p, &why) != OK)
-        return try_later(w, "points not written", r->checkpoint, signalled, &why, e);
-    f->state = FLIGHT_WRITTEN;
-    return OK;
-}
-
-static void say_result(struct evaluation_watch *w, const struct ledger_record *r)
-{
-    const char *program = w->log->program;
-    char text[SAID_MAX - 400];
-
-    if (r->status != LEDGER_DONE)
-        say_of(w, r, r->status == LEDGER_GONE ? "warning" : "error", "%s: %s: %s", r->checkpoint,
-               r->status == LEDGER_GONE ? "gone" : "failed", r->reason);
-    if (!r->has_metrics)
-        return;
-    evaluation_metrics_text(&r->metrics, text, sizeof text);
-    if (!w->log->json)
-        w->log->program = NULL; /* a line people parse: as it always was */
-    say_of(w, r, "info", "step: %" PRId64 ", %s: %s", r->step, r->checkpoint, text);
-    w->log->program = program;
-}
-
-int evaluation_watch_look(struct evaluation_watch *w, struct error *e)
-{
-    return watcher_should_look(w->watcher) ? watcher_look(w->watcher, e) : OK;
-}
-
-/* All flights that have landed, up to the first that has not: so points and lines come in the order of the steps.
- * Looks between one sync and the next, since a sync may take long and a checkpoint live shortly. */
-static int record_flights(struct evaluation_watch *w, int signalled, struct error *e)
-{
-    while (w->flight_count && w->flights[0]->state != FLIGHT_RUNNING) {
-        struct evaluation_flight *f = w->flights[0];
-        struct error trouble = { 0 };
-        int rc = OK;
-
-        if ((f->state == FLIGHT_LANDED && (rc = prepare(w, f, e)) != OK) ||
-            (f->state == FLIGHT_PREPARED && (rc = write_points(w, f, signalled, e)) != OK) ||
-            (rc = evaluation_watch_look(w, e)) != OK || (rc = append(w, &f->record, signalled, e)) != OK)
-            return rc;
-        log_progress_end(w->log);
-        say_result(w, &f->record);
-        say_of_best(w, evaluation_best_after(w->keeper, &f->record, ledger_summary(w->ledger), &trouble), &trouble);
-        w->evaluations++;
-        w->last_news = clock_monotonic();
-        rc = stop_if_strict(w, &f->record, e);
-        if (f->item.pinned)
-            pin_remove(f->item.pinned);
-        drop(w, f);
-        if (rc != OK || (rc = evaluation_watch_look(w, e)) != OK)
-            return rc;
-    }
-    return OK;
 }
 
 /* ---- which, and how long ----------------------------------------------------------------------------------------- */
@@ -621,7 +341,7 @@ int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight *
         w->skipped++;
         if (item.pinned)
             pin_remove(item.pinned);
-        evaluation_watch_say(w, "%s: skipped (%s)", item.name, why);
+        watch_log_say(w, "%s: skipped (%s)", item.name, why);
         queue_item_release(&item);
     }
     return 0;
@@ -634,10 +354,9 @@ void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluati
 
     if (weights && (!w->weights_said || strcmp(w->weights_said, weights))) {
         w->weights_said = weights;
-        evaluation_watch_say(w, "%s: evaluated with the %s", flight->item.name,
-                             !strcmp(weights, "mixed") ? "moving averages of those variables that have one" :
-                             !strcmp(weights, "variables") ? "variables themselves" :
-                             "moving averages of the variables");
+        watch_log_say(w, "%s: evaluated with the %s", flight->item.name,
+                      !strcmp(weights, "mixed") ? "moving averages of those variables that have one" :
+                      !strcmp(weights, "variables") ? "variables themselves" : "moving averages of the variables");
     }
     if (w->log->terminal)
         log_progress(w->log, "%s: %.0f %%, %zu queued", flight->item.name, progress->share * 100, w->queue.count);
@@ -649,7 +368,7 @@ void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_fligh
     uint64_t results;
 
     if (state == RUNNER_STOPPED) {
-        drop(w, f);
+        evaluation_watch_drop(w, f);
         return;
     }
     if (evaluation_flight_results(f, &results) && queue_remember(&w->queue, f->item.name, results, NULL) == OK)
@@ -724,8 +443,9 @@ int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct erro
         return rc;
     if (w->retry_at > clock_monotonic() && !signalled)
         return OK;
-    if ((rc = record_pending(w, signalled, e)) != OK || (rc = record_flights(w, signalled, e)) != OK)
-        return rc == RECORD_LATER ? OK : rc;
+    if ((rc = evaluation_record_pending(w, signalled, e)) != OK ||
+        (rc = evaluation_record_flights(w, signalled, e)) != OK)
+        return rc == EVALUATION_RECORD_LATER ? OK : rc;
     if (signalled || w->flight_count)
         return OK;
     if (enough(w, 0)) {
@@ -733,6 +453,11 @@ int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct erro
         return OK;
     }
     return w->queue.count ? OK : decide(w, e);
+}
+
+int evaluation_watch_look(struct evaluation_watch *w, struct error *e)
+{
+    return watcher_should_look(w->watcher) ? watcher_look(w->watcher, e) : OK;
 }
 
 double evaluation_watch_look_due(const struct evaluation_watch *w)

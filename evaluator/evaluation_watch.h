@@ -50,7 +50,7 @@ struct evaluation_watch_settings { /* all text is borrowed for as long as the wa
     double retry_seconds;      /* between attempts to write to a disk that failed */
 };
 
-struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c */
+struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c and evaluation_record.c */
     struct evaluation_watch_settings settings;
     struct log *log;
     int lock;                      /* descriptor of EVAL/evaluator.lock */
@@ -115,15 +115,14 @@ void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluati
 void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *flight, enum runner_state state,
                              struct evaluation *v, const struct error *why);
 
+/* Forgets a flight unrecorded, and frees it. */
+void evaluation_watch_drop(struct evaluation_watch *w, struct evaluation_flight *flight);
+
 /* Seconds until the next tick is due; and the descriptor that is readable earlier, -1: none. */
 double evaluation_watch_due(const struct evaluation_watch *w);
 int evaluation_watch_descriptor(const struct evaluation_watch *w);
 
 /* "12 done, 3 queued, ..." */
 void evaluation_watch_status(const struct evaluation_watch *w, char *out, size_t size);
-
-/* A line in the log, with the watch's name before it where it has one. */
-void evaluation_watch_say(const struct evaluation_watch *w, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -11,6 +11,7 @@
 #include "evaluator/metric_choice.h"
 #include "evaluator/thread_runner.h"
 #include "evaluator/tool/command.h"
+#include "evaluator/watch_log.h"
 #include "model/model.h"
 
 #include <errno.h>
@@ -332,11 +333,11 @@ static int finish(const struct evaluation_watch *w, int rc)
 
     if (s->has_best)
         snprintf(best, sizeof best, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best_checkpoint);
-    evaluation_watch_say(w, "%lld evaluated, %lld skipped; in all %zu done, %zu failed, %zu gone; %s",
-                         (long long)w->evaluations, (long long)w->skipped, s->done, s->failed, s->gone, best);
+    watch_log_say(w, "%lld evaluated, %lld skipped; in all %zu done, %zu failed, %zu gone; %s",
+                  (long long)w->evaluations, (long long)w->skipped, s->done, s->failed, s->gone, best);
     checkpoint_source_describe(&w->settings.watcher.source, wanted, sizeof wanted);
     if (!ledger_lines(s) && w->settings.ending.once)
-        evaluation_watch_say(w, "%s: no checkpoint found; looked for %s", w->settings.checkpoint_directory, wanted);
+        watch_log_say(w, "%s: no checkpoint found; looked for %s", w->settings.checkpoint_directory, wanted);
     return rc == OK && !s->failed && !s->gone ? EXIT_DONE : EXIT_NO;
 }
 
