@@ -21,7 +21,7 @@
 
 #include "evaluator/runner.h"
 
-enum { COMMAND_GRACE_SECONDS = 5, COMMAND_JOBS_MAX = 256 };
+enum { COMMAND_JOBS_MAX = 256 };
 
 struct command_runner_options {
     const char *command;
