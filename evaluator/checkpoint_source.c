@@ -1,7 +1,8 @@
 #include "evaluator/checkpoint_source.h"
 
+#include "base/buffer.h"
 #include "base/clock.h"
-#include "base/number.h"
+#include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "evaluator/file_stamp.h"
 
@@ -16,38 +17,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LOOKED_THROUGH_MAX = 256 }; /* directories of opened checkpoints, in one listing */
+enum {
+    LOOKED_THROUGH_MAX = 256, /* directories of opened checkpoints, in one listing */
+    MARKER_LIMIT = 256 << 20, /* bytes of a marker */
+};
 
-int checkpoint_source_init(struct checkpoint_source *s, const char *pattern, const char *ready, struct error *e)
+int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_source_options *options,
+                           struct error *e)
 {
-    static const char quiet[] = "quiet:", marker[] = "marker:";
     int rc;
 
-    *s = (struct checkpoint_source){ .ready = READY_QUIET, .ready_seconds = READY_QUIET_SECONDS };
-    if (pattern && (rc = pattern_parse(pattern, &s->pattern, e)) != OK)
+    *s = (struct checkpoint_source){ .has_pattern = options->pattern != NULL };
+    if (options->pattern && (rc = pattern_parse(options->pattern, &s->pattern, e)) != OK)
         return error_prefix(e, "--pattern");
-    s->has_pattern = pattern != NULL;
-    if (!ready)
-        return OK;
-    if (!pattern)
+    if (options->ready_count && !options->pattern)
         return error_set(e, ERR_ARG, "--ready is for --pattern: TensorFlow's and safetensors' files show when they are "
                          "whole");
-    if (!strcmp(ready, "rename")) {
-        s->ready = READY_RENAME;
-    } else if (!strncmp(ready, marker, strlen(marker)) && ready[strlen(marker)]) {
-        s->ready = READY_MARKER;
-        s->marker = ready + strlen(marker);
-    } else if (strncmp(ready, quiet, strlen(quiet)) ||
-               !number_parse_double(ready + strlen(quiet), &s->ready_seconds) || !(s->ready_seconds >= 0) ||
-               s->ready_seconds > 1e9) {
-        return error_set(e, ERR_ARG, "--ready '%s': it is rename, marker:FILE or quiet:SECONDS", ready);
-    }
-    return OK;
+    return ready_rule_parse(&s->ready, options->ready, options->ready_count, e);
 }
 
 double checkpoint_source_quiet(const struct checkpoint_source *s, enum checkpoint_kind kind)
 {
-    return kind == CHECKPOINT_OTHER && s->ready == READY_QUIET ? s->ready_seconds : 0;
+    return kind == CHECKPOINT_OTHER ? s->ready.quiet_seconds : 0;
 }
 
 int checkpoint_witness(enum checkpoint_kind kind, const char *path, char *out, size_t size, struct error *e)
@@ -65,44 +56,58 @@ void checkpoint_source_describe(const struct checkpoint_source *s, char *out, si
         snprintf(out, size, "files named NAME-STEP.index or NAME-STEP.safetensors");
 }
 
-/* ---- the marker -------------------------------------------------------------------------------------------------- */
+/* ---- markers ----------------------------------------------------------------------------------------------------- */
 
-/* Its path from the watched directory. */
-static int marker_path(const struct checkpoint_source *s, const char *name, int64_t step, int is_directory, char *out,
-                       size_t size)
+/* Whether it is whole, where its bytes tell. Of what is no JSON only the beginning is read: it may be large. */
+static int marker_whole(const char *directory, const char *marker, struct error *e)
 {
-    const char *p = s->marker;
-    size_t used = 0;
+    struct buffer bytes = BUFFER_EMPTY;
+    char path[PATH_MAX], head[64];
+    ssize_t n;
+    int fd, rc;
 
-    if (!strstr(p, "{name}") && !strstr(p, "{step}"))
-        return snprintf(out, size, "%s%s%s", name, is_directory ? "/" : *p == '.' ? "" : ".", p) < (int)size;
-    *out = '\0';
-    while (*p && used < size) {
-        if (!strncmp(p, "{name}", 6))
-            used += (size_t)snprintf(out + used, size - used, "%s", name);
-        else if (!strncmp(p, "{step}", 6))
-            used += (size_t)snprintf(out + used, size - used, "%lld", (long long)step);
-        else
-            used += (size_t)snprintf(out + used, size - used, "%c", *p);
-        p += !strncmp(p, "{name}", 6) || !strncmp(p, "{step}", 6) ? 6 : 1;
-    }
-    return used < size;
+    if ((rc = file_join(path, sizeof path, directory, marker, e)) != OK)
+        return rc;
+    if ((fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)) < 0)
+        return error_system(e, "its marker %.200s cannot be opened", marker);
+    n = file_read_at(fd, head, sizeof head, 0); /* -1 of a directory, which is a marker like any other */
+    close(fd);
+    if (n < 0 || !ready_rule_says_json(marker, head, (size_t)n))
+        return OK;
+    if ((rc = file_read(path, MARKER_LIMIT, &bytes, e)) == OK)
+        rc = ready_rule_marker_whole(marker, buffer_text(&bytes), bytes.length, e);
+    buffer_release(&bytes);
+    return rc;
 }
 
-int checkpoint_source_marked(const struct checkpoint_source *s, int fd, const struct sighting *item, struct error *e)
+enum checkpoint_marked checkpoint_source_marked(const struct checkpoint_source *s, const char *directory, int fd,
+                                                struct sighting *item, double now, struct error *why)
 {
-    char path[PATH_MAX];
+    char paths[READY_MARKERS_MAX][PATH_MAX];
+    double wall = clock_wall(), newest = 0;
+    uint64_t stamp = 1;
     struct stat st;
 
-    if (item->kind != CHECKPOINT_OTHER || s->ready != READY_MARKER)
-        return 1;
-    if (fstatat(fd, item->name, &st, 0) == 0 &&
-        marker_path(s, item->name, item->step, S_ISDIR(st.st_mode), path, sizeof path)) {
-        if (fstatat(fd, path, &st, 0) == 0)
-            return 1;
-        return error_set(e, ERR_IO, "its marker %.200s is not there", path), 0;
+    if (item->kind != CHECKPOINT_OTHER || !s->ready.marker_count)
+        return CHECKPOINT_MARKED;
+    for (size_t i = 0; i < s->ready.marker_count; i++) {
+        if (fstatat(fd, item->name, &st, 0) < 0)
+            return error_set(why, ERR_IO, "%.200s is not there any more", item->name), CHECKPOINT_UNMARKED;
+        if (!ready_rule_marker_path(s->ready.markers[i], item->name, item->step, S_ISDIR(st.st_mode), paths[i],
+                                    sizeof paths[i]))
+            return error_set(why, ERR_ARG, "%.200s: the path of its marker is too long", item->name),
+                   CHECKPOINT_UNMARKED;
+        if (fstatat(fd, paths[i], &st, 0) < 0)
+            return error_set(why, ERR_IO, "its marker %.200s is not there", paths[i]), CHECKPOINT_UNMARKED;
+        stamp = file_stamp_mix(stamp, file_stamp(&st));
+        newest = file_stamp_changed(&st) > newest ? file_stamp_changed(&st) : newest;
     }
-    return error_set(e, ERR_IO, "%.200s is not there any more", item->name), 0;
+    if (!sighting_markers(item, stamp, wall - newest, READY_MARKER_SECONDS, now))
+        return CHECKPOINT_SETTLING;
+    for (size_t i = 0; i < s->ready.marker_count; i++)
+        if (marker_whole(directory, paths[i], why) != OK)
+            return CHECKPOINT_UNMARKED;
+    return CHECKPOINT_MARKED;
 }
 
 /* ---- listing ----------------------------------------------------------------------------------------------------- */
@@ -163,7 +168,6 @@ static int add_other(struct listing *l, const char *name, int64_t step)
     size_t at = known ? (size_t)(known - l->known->items) : 0;
     size_t turns = l->known ? l->known->count / LOOKED_THROUGH_MAX + 1 : 1;
     struct stat st;
-    char path[PATH_MAX];
     uint64_t seen_stamp;
     double changed;
     int is_directory;
@@ -174,16 +178,22 @@ static int add_other(struct listing *l, const char *name, int64_t step)
     if (!is_directory && (s->pattern.directory || !S_ISREG(st.st_mode)))
         return OK;
     /* One that was renamed into place is another directory when it is new; what changes in it is its deletion. */
-    if (is_directory && s->ready == READY_RENAME)
+    if (is_directory && s->ready.rename && !s->ready.marker_count && s->ready.quiet_seconds <= 0)
         return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER,
                        file_stamp_mix((uint64_t)st.st_dev, (uint64_t)st.st_ino), file_stamp_changed(&st));
     if (is_directory && known && known->state == SIGHTING_OPENED && at % turns != l->turn % turns)
         return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, known->stamp, l->wall);
     if (!content_stamp(l->fd, name, &seen_stamp, &changed))
         return OK;
-    if (s->ready == READY_MARKER && marker_path(s, name, step, is_directory, path, sizeof path) &&
-        fstatat(l->fd, path, &st, 0) == 0)
+    for (size_t i = 0; i < s->ready.marker_count; i++) {
+        char path[PATH_MAX];
+
+        if (!ready_rule_marker_path(s->ready.markers[i], name, step, is_directory, path, sizeof path) ||
+            fstatat(l->fd, path, &st, 0) < 0)
+            continue;
         seen_stamp = file_stamp_mix(seen_stamp, file_stamp(&st));
+        changed = file_stamp_changed(&st) > changed ? file_stamp_changed(&st) : changed;
+    }
     return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, seen_stamp, changed);
 }
 

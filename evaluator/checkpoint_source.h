@@ -7,11 +7,7 @@
  * With one: every name that fits it, of files and directories. NAME.index is a TensorFlow V2 checkpoint if NAME or
  * NAME.index fits; NAME.safetensors a safetensors file; V1 as above; all else is of no known format.
  *
- * What is of a known format is ready when it is whole. All else by a rule:
- *   rename          as soon as its name is there: it was written under another one, and is not changed in place
- *   marker:FILE     when FILE is there: NAME/FILE of a directory; NAME.FILE, or NAMEFILE for a FILE that begins with a
- *                   dot, of a file. With {name} or {step} in it, FILE is a path from the watched directory
- *   quiet:SECONDS   when nothing in it has changed for so long; the default, with 5 seconds
+ * What is of a known format is ready when it is whole; all else by rules (ready_rule.h).
  */
 #ifndef EVALUATOR_CHECKPOINT_SOURCE_H
 #define EVALUATOR_CHECKPOINT_SOURCE_H
@@ -19,25 +15,27 @@
 #include "base/error.h"
 #include "evaluator/opened_checkpoint.h"
 #include "evaluator/pattern.h"
+#include "evaluator/ready_rule.h"
 #include "evaluator/sightings.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum ready_kind { READY_QUIET, READY_RENAME, READY_MARKER };
-
-#define READY_QUIET_SECONDS 5.0
-
 struct checkpoint_source {
     int has_pattern;
     struct pattern pattern;
-    enum ready_kind ready;
-    double ready_seconds; /* READY_QUIET */
-    const char *marker;   /* READY_MARKER; borrowed */
+    struct ready_rule ready;
 };
 
-/* pattern, ready: as on the command line, NULL for the defaults; ready is borrowed. ERR_ARG with a sentence. */
-int checkpoint_source_init(struct checkpoint_source *s, const char *pattern, const char *ready, struct error *e);
+struct checkpoint_source_options { /* as on the command line; borrowed; zero: the defaults */
+    const char *pattern;
+    const char *const *ready;
+    size_t ready_count;
+};
+
+/* ERR_ARG with a sentence. What ready_rule.h borrows stays borrowed. */
+int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_source_options *options,
+                           struct error *e);
 
 struct checkpoint_rows { /* one listing; zero is empty */
     struct sighting_seen *items; /* ascending by step, then name; the names are owned here */
@@ -57,8 +55,15 @@ int checkpoint_source_name(const struct checkpoint_source *s, const char *file, 
 
 /* For how long one of that kind must be unchanged before it is opened, seconds. */
 double checkpoint_source_quiet(const struct checkpoint_source *s, enum checkpoint_kind kind);
-/* 1, or 0 and why in e: its marker is not there. */
-int checkpoint_source_marked(const struct checkpoint_source *s, int fd, const struct sighting *item, struct error *e);
+
+enum checkpoint_marked {
+    CHECKPOINT_UNMARKED, /* a marker is not there, or not whole; why */
+    CHECKPOINT_MARKED,
+    CHECKPOINT_SETTLING, /* all are there, and one has just changed; the item's patience says how long to wait */
+};
+/* Looks at the markers of an item in the directory, which fd is open on, and notes in it what they look like. */
+enum checkpoint_marked checkpoint_source_marked(const struct checkpoint_source *s, const char *directory, int fd,
+                                                struct sighting *item, double now, struct error *why);
 
 /* Where the thing is that shows that it is still there: PATH.index of a bundle, else PATH. */
 int checkpoint_witness(enum checkpoint_kind kind, const char *path, char *out, size_t size, struct error *e);

@@ -114,12 +114,13 @@ static void count_queued(struct gathered *g)
 {
     struct evaluation_status *s = g->status;
     const char *directory = s->lock.checkpoint_directory;
+    const struct checkpoint_source_options wanted = { .pattern = *s->lock.pattern ? s->lock.pattern : NULL };
     struct checkpoint_source source;
     struct checkpoint_rows rows = { NULL, 0, 0 };
     int fd;
 
     s->queued = -1;
-    if (!*directory || checkpoint_source_init(&source, *s->lock.pattern ? s->lock.pattern : NULL, NULL, NULL) != OK ||
+    if (!*directory || checkpoint_source_init(&source, &wanted, NULL) != OK ||
         (fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return;
     if (checkpoint_source_list(&source, directory, fd, NULL, 0, &rows, NULL) == OK) {

@@ -35,7 +35,8 @@ struct command { /* as given on the command line */
     double poll, quiet, idle_timeout, min_interval;
     double best_delta, exec_timeout;
     int64_t retries, jobs;
-    const char *exec, *pattern, *ready;
+    const char *exec, *pattern;
+    struct option_list ready;
     double pin_limit;
     int pin;
     const char *done_file, *tags, *wall_time, *metrics, *best_metric, *best_mode;
@@ -96,10 +97,12 @@ static const struct option table_template[] = {
     { OPTION_TEXT, .name = "pattern", .argument = "NAME", .help = "Names with the step in them, for checkpoints of any "
       "framework: 'model_{step}.pt', 'checkpoint-{step}/' (a directory), 'epoch={*}-step={step}.ckpt' ({*} is any "
       "text). Default: TensorFlow's NAME-STEP.index and NAME-STEP.safetensors." },
-    { OPTION_TEXT, .name = "ready", .argument = "RULE", .help = "When one of --pattern is whole: rename (as soon as "
-      "its name is there), marker:FILE (when FILE is there, in the directory or behind the file's name; {name} and "
-      "{step} are replaced) or quiet:SECONDS (when nothing in it has changed for so long). Default: quiet:5; index and "
-      "safetensors files show it by themselves." },
+    { OPTION_LIST, .name = "ready", .argument = "RULE", .help = "Say when a checkpoint of --pattern is whole; given "
+      "several times, all rules must be met. quiet:SECONDS: nothing in it has changed for SECONDS. marker:FILE: FILE "
+      "is there, in the directory or as NAME.FILE beside the file ({name} and {step} are replaced), has not changed "
+      "for half a second and, if it is JSON, is whole. rename: its name is there; only for a trainer that writes under "
+      "another name and renames. Default: quiet:5; index and safetensors files show by themselves that they are "
+      "whole." },
     { OPTION_FLAG, .name = "latest-only", .help = "Of those that wait, only the newest." },
     { OPTION_INT, .name = "every", .argument = "N", .help = "The first, and then every N-th that is found.",
       .minimum = 1, .maximum = 1e9 },
@@ -463,6 +466,8 @@ static int load_and_look(struct evaluation_loop *loop, const struct command *c, 
 /* Lock, ledger and watch first, the data and the net after: what comes and goes meanwhile is not missed. */
 static int work(const struct command *c, struct log *log)
 {
+    const struct checkpoint_source_options wanted = { .pattern = c->pattern, .ready = c->ready.items,
+                                                      .ready_count = c->ready.count };
     struct checkpoint_source source;
     struct evaluation_watch_settings each;
     struct evaluation_watch *watch = NULL;
@@ -474,7 +479,7 @@ static int work(const struct command *c, struct log *log)
     int status = EXIT_USAGE, rc;
 
     if ((rc = open_signals(&l.signal_fd, &e)) == OK &&
-        (rc = checkpoint_source_init(&source, c->pattern, c->ready, &e)) == OK) {
+        (rc = checkpoint_source_init(&source, &wanted, &e)) == OK) {
         each = settings(c, &source);
         rc = several(c) ? open_set(c, &each, log, &l.set, &e) : evaluation_watch_open(&watch, &each, log, &e);
     }

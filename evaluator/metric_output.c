@@ -1,6 +1,7 @@
 #include "evaluator/metric_output.h"
 
 #include "base/number.h"
+#include "evaluator/python_json.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -149,33 +150,6 @@ static int take_pairs(struct metric_output *o, const char *line, size_t n, struc
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-/* Puts quotes around NaN, Infinity and -Infinity where they stand bare, so that a strict parser takes them. */
-static void quote_bare(const char *line, size_t n, struct buffer *out)
-{
-    static const char *const words[] = { "NaN", "Infinity", "-Infinity" };
-    int inside = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        size_t length = 0;
-
-        for (size_t k = 0; !inside && k < 3; k++)
-            if (n - i >= strlen(words[k]) && !memcmp(line + i, words[k], strlen(words[k])))
-                length = strlen(words[k]);
-        if (length) {
-            buffer_append_byte(out, '"');
-            buffer_append(out, line + i, length);
-            buffer_append_byte(out, '"');
-            i += length - 1;
-            continue;
-        }
-        buffer_append_byte(out, line[i]);
-        if (inside && line[i] == '\\' && i + 1 < n)
-            buffer_append_byte(out, line[++i]);
-        else if (line[i] == '"')
-            inside = !inside;
-    }
-}
-
 static void take_members(struct metric_output *o, json_t *object, struct evaluation_metrics *metrics)
 {
     const char *name, *text;
@@ -196,18 +170,13 @@ static void take_members(struct metric_output *o, json_t *object, struct evaluat
 static int take_json(struct metric_output *o, const char *line, size_t n, struct evaluation_metrics *metrics)
 {
     const char *first = blanks(line, line + n);
-    struct buffer text = BUFFER_EMPTY;
-    json_error_t why = { 0 };
-    json_t *object = NULL;
+    json_error_t why;
+    json_t *object;
 
     if (first == line + n || *first != '{')
         return 0;
-    quote_bare(line, n, &text);
-    if (buffer_ok(&text))
-        object = json_loadb(buffer_text(&text), text.length, JSON_REJECT_DUPLICATES, &why);
-    else
+    if (!(object = python_json_parse(line, n, JSON_REJECT_DUPLICATES, &why)) && !*why.text)
         complain(o, ERR_NOMEM, "no memory for what the command printed%s in line %zu", "");
-    buffer_release(&text);
     if (!object && *why.text && json_error_code(&why) == json_error_duplicate_key)
         complain(o, ERR_ARG, "a metric is named twice%s in the JSON of line %zu", "");
     if (object)

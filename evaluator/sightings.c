@@ -148,6 +148,19 @@ void sighting_data(struct sighting *item, uint64_t data_stamp, double age, doubl
         item->state = SIGHTING_WAITING;
 }
 
+int sighting_markers(struct sighting *item, uint64_t stamp, double age, double seconds, double now)
+{
+    if (item->marker_stamp != stamp) {
+        item->marker_stamp = stamp;
+        item->marked = since(age, now);
+    }
+    if (now - item->marked >= seconds)
+        return 1;
+    item->state = SIGHTING_WAITING;
+    item->patience = item->marked + seconds - item->changed;
+    return 0;
+}
+
 void sighting_opened(struct sighting *item)
 {
     item->state = SIGHTING_OPENED;

@@ -27,6 +27,8 @@ struct sighting {
     int64_t step;             /* of the name, -1 without one */
     uint64_t stamp;           /* of the index file: differs when the file was written anew */
     uint64_t data_stamp;      /* the same of the data files; kept up to date while not whole only */
+    uint64_t marker_stamp;    /* the same of its markers, when they were looked at last */
+    double marked;            /* monotonic seconds: the last change of a marker */
     double changed;           /* monotonic seconds: the last change of its files */
     enum sighting_state state;
     int kind;                 /* of the listing; sightings does not look at it */
@@ -73,6 +75,8 @@ int sighting_incomplete(const struct sighting *item);
 
 /* What its data files look like now. A change makes a failed one due again and restarts the quiet time. */
 void sighting_data(struct sighting *item, uint64_t data_stamp, double age, double now);
+/* What its markers look like now. 1: they have not changed for so many seconds. 0: it waits until then. */
+int sighting_markers(struct sighting *item, uint64_t stamp, double age, double seconds, double now);
 void sighting_opened(struct sighting *item);
 /* It could not be opened. 1: it has not changed for the quiet time, and counts as failed from now on. 0: wait. */
 int sighting_not_whole(const struct sightings *s, struct sighting *item, double now);

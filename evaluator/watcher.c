@@ -289,6 +289,7 @@ static int open_due(struct watcher *w, int directory_fd, double now, struct erro
         struct sighting *item = &w->sightings.items[i];
         enum checkpoint_kind kind = (enum checkpoint_kind)item->kind;
         struct error why = { 0 };
+        enum checkpoint_marked marked;
         struct opened_checkpoint *checkpoint;
         char path[PATH_MAX];
         int rc;
@@ -301,7 +302,10 @@ static int open_due(struct watcher *w, int directory_fd, double now, struct erro
             continue;
         }
         item->patience = 0;
-        rc = checkpoint_source_marked(source, directory_fd, item, &why) ? OK : ERR_IO;
+        marked = checkpoint_source_marked(source, w->directory, directory_fd, item, now, &why);
+        if (marked == CHECKPOINT_SETTLING)
+            continue;
+        rc = marked == CHECKPOINT_MARKED ? OK : why.code;
         if (rc == OK && (rc = file_join(path, sizeof path, w->directory, item->name, &why)) == OK)
             rc = opened_checkpoint_open(&checkpoint, kind, path, &why);
         else

@@ -53,7 +53,9 @@ static struct evaluation_watch_settings settings(const char *pattern, const char
                                            .ending = { .once = 1, .until_step = -1 }, .retry_seconds = 1,
                                            .best = { EVALUATION_PRECISION, 0, 0 }, .tags = evaluation_tags_plain() };
 
-    assert_int_equal(checkpoint_source_init(&s.watcher.source, pattern, ready, NULL), OK);
+    const struct checkpoint_source_options source = { .pattern = pattern, .ready = &ready, .ready_count = ready != NULL };
+
+    assert_int_equal(checkpoint_source_init(&s.watcher.source, &source, NULL), OK);
     return s;
 }
 

@@ -119,6 +119,29 @@ static void test_old_files(void **state)
     sightings_release(&s);
 }
 
+/* A marker counts once it has not changed for a moment; it waits for that, whatever the quiet time is. */
+static void test_markers(void **state)
+{
+    struct sighting *item;
+    struct sightings s;
+
+    (void)state;
+    sightings_init(&s, QUIET);
+    see(&s, 100, "c-1", 7, "");
+    item = &s.items[0];
+    assert_int_equal(sighting_markers(item, 1, 0, 2, 103), 0);
+    assert_true(sightings_deadline(&s) == 105);
+    assert_int_equal(sighting_markers(item, 2, 0, 2, 104), 0); /* filled now */
+    assert_int_equal(sighting_markers(item, 2, 0, 2, 105.5), 0);
+    assert_true(sightings_deadline(&s) == 106);
+    assert_int_equal(sighting_markers(item, 2, 0, 2, 106), 1);
+    assert_int_equal(sighting_markers(item, 3, 60, 2, 107), 1);    /* an old one in its place */
+    assert_int_equal(sighting_markers(item, 4, -3600, 2, 108), 0); /* a clock that is ahead */
+    assert_int_equal(sighting_markers(item, 4, -3600, 2, 110), 1);
+    see(&s, 200, "", 0, "c-1");
+    sightings_release(&s);
+}
+
 static void test_closed(void **state)
 {
     struct sightings s;
@@ -168,7 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_life),     cmocka_unit_test(test_quiet_time), cmocka_unit_test(test_old_files),
-        cmocka_unit_test(test_closed),   cmocka_unit_test(test_all_pairs),
+        cmocka_unit_test(test_closed),   cmocka_unit_test(test_all_pairs),  cmocka_unit_test(test_markers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

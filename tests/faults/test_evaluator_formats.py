@@ -1,4 +1,5 @@
 """The evaluator on checkpoints of any name and format: patterns, when one is ready, what makes one new, V1 refused."""
+import json
 import os
 import shutil
 import signal
@@ -110,6 +111,59 @@ def test_marker(tmp_path, name, marker, where):
         evaluator.ends(1)
 
 
+def test_marker_that_is_filled_later(tmp_path):
+    """As Hugging Face writes trainer_state.json: made first, filled afterwards; the directory is not touched by that."""
+    state = make(tmp_path, "checkpoint-5", 3, "model.safetensors") / "trainer_state.json"
+    text = json.dumps({"global_step": 5, "log_history": [{"loss": float("nan")}] * 9})
+    with Exec(tmp_path, scorer(tmp_path), "--pattern", "checkpoint-{step}", "--ready", "marker:trainer_state.json",
+              "--poll-interval", 0.05) as evaluator:
+        evaluator.says("watching")
+        with open(state, "w", buffering=1) as file:
+            for part in ("", text[:20], text[20:40]):
+                file.write(part)
+                file.flush()
+                time.sleep(0.7)  # longer than the moment for which a marker must be unchanged; nothing may happen in it
+                assert not ledger(tmp_path)
+            file.write(text[40:])
+        evaluator.says("step: 5,")
+        make(tmp_path, "checkpoint-7", 3, "trainer_state.json")
+        (tmp_path / "ckpt/checkpoint-7/trainer_state.json").write_text("{}")
+        evaluator.says("step: 7,")
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(0)
+    assert [(r["step"], r["status"]) for r in ledger(tmp_path)] == [(5, "done"), (7, "done")]
+    assert ledger(tmp_path)[0]["metrics"]["bytes"] == 3 + len(text)
+
+
+def test_marker_that_never_is_whole(tmp_path):
+    path = make(tmp_path, "checkpoint-5", 3, "weights")
+    (path / "state.json").write_text('{"step": 5')
+    with Exec(tmp_path, scorer(tmp_path), "--once", "--pattern", "checkpoint-{step}", "--ready", "marker:state.json",
+              "--quiet-time", 0.7) as evaluator:
+        evaluator.ends(1)
+    assert "checkpoint-5/state.json is not whole JSON" in ledger(tmp_path)[0]["reason"]
+
+
+def test_rules_together(tmp_path):
+    """A marker and a quiet time: both must be met, whichever comes last."""
+    path = make(tmp_path, "checkpoint-5", 1, "weights")
+    with Exec(tmp_path, scorer(tmp_path), "--pattern", "checkpoint-{step}", "--ready", "marker:DONE", "--ready",
+              "quiet:1", "--poll-interval", 0.05) as evaluator:
+        evaluator.says("watching")
+        time.sleep(1.5)  # quiet, but without the marker
+        assert not ledger(tmp_path)
+        (path / "DONE").touch()
+        with open(path / "weights", "ab", buffering=0) as file:
+            for _ in range(15):
+                file.write(b"x")
+                time.sleep(0.1)  # the pace of the writer is what is tested
+                assert not ledger(tmp_path)
+        evaluator.says("step: 5,")
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(0)
+    assert [r["metrics"]["bytes"] for r in ledger(tmp_path)] == [16]
+
+
 def test_rename_while_watching(tmp_path):
     """Written under another name and renamed: evaluated at once."""
     (tmp_path / "ckpt").mkdir()
@@ -204,6 +258,7 @@ def test_pattern_picks_known_formats(tmp_path):
     (["--pattern", "model.pt"], "{step}"), (["--pattern", "a{step}", "--ready", "now"], "quiet:SECONDS"),
     (["--ready", "rename"], "--pattern"), (["--pattern", "a{step}", "--ready", "quiet:x"], "quiet:x"),
     (["--pattern", "a{step}", "--ready", "marker:"], "marker:FILE"),
+    (["--pattern", "a{step}", "--ready", "quiet:1", "--ready", "quiet:2"], "given twice"),
 ])
 def test_wrong_usage(tmp_path, arguments, word):
     (tmp_path / "ckpt").mkdir()

@@ -1,0 +1,112 @@
+/* Rules of readiness: how they combine, where a marker is looked for, and when its bytes are whole. */
+#include "evaluator/ready_rule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_together(void **state)
+{
+    static const struct {
+        const char *texts[3];
+        int rename, markers;
+        double quiet;
+    } cases[] = {
+        { { NULL }, 0, 0, READY_QUIET_SECONDS },
+        { { "rename" }, 1, 0, 0 },
+        { { "quiet:0" }, 0, 0, 0 },
+        { { "quiet:2.5" }, 0, 0, 2.5 },
+        { { "marker:DONE" }, 0, 1, 0 },
+        { { "marker:DONE", "quiet:2" }, 0, 1, 2 },
+        { { "quiet:2", "marker:DONE", "marker:{name}.ok" }, 0, 2, 2 },
+        { { "rename", "quiet:1" }, 1, 0, 1 },
+    };
+    struct ready_rule r;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t count = 0;
+
+        while (count < 3 && cases[i].texts[count])
+            count++;
+        assert_int_equal(ready_rule_parse(&r, cases[i].texts, count, NULL), OK);
+        assert_int_equal(r.rename, cases[i].rename);
+        assert_int_equal(r.marker_count, cases[i].markers);
+        assert_true(r.quiet_seconds == cases[i].quiet);
+    }
+}
+
+static void test_wrong(void **state)
+{
+    static const char *const wrong[] = { "", "now", "marker:", "quiet:", "quiet:-1", "quiet:x", "quiet:nan", "quiet:1e10",
+                                         "Rename" };
+    static const char *const twice[] = { "quiet:1", "rename", "quiet:2" };
+    const char *many[READY_MARKERS_MAX + 1];
+    struct error e = { 0 };
+    struct ready_rule r;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(ready_rule_parse(&r, &wrong[i], 1, NULL), ERR_ARG);
+    assert_int_equal(ready_rule_parse(&r, twice, 3, &e), ERR_ARG);
+    assert_non_null(strstr(e.message, "given twice"));
+    for (size_t i = 0; i <= READY_MARKERS_MAX; i++)
+        many[i] = "marker:x";
+    assert_int_equal(ready_rule_parse(&r, many, READY_MARKERS_MAX, NULL), OK);
+    assert_int_equal(ready_rule_parse(&r, many, READY_MARKERS_MAX + 1, NULL), ERR_ARG);
+}
+
+static void test_marker_paths(void **state)
+{
+    static const struct { const char *marker; int is_directory; const char *path; } cases[] = {
+        { "DONE", 1, "c-5/DONE" }, { ".metadata", 1, "c-5/.metadata" }, { "DONE", 0, "c-5.DONE" },
+        { ".done", 0, "c-5.done" }, { "done/{name}-{step}", 0, "done/c-5-5" }, { "{step}/{other}", 1, "5/{other}" },
+    };
+    char path[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(ready_rule_marker_path(cases[i].marker, "c-5", 5, cases[i].is_directory, path, sizeof path), 1);
+        assert_string_equal(path, cases[i].path);
+    }
+    assert_int_equal(ready_rule_marker_path("0123456789", "c-5", 5, 1, path, 14), 0);
+    assert_int_equal(ready_rule_marker_path("{name}456789", "c-5", 5, 1, path, 8), 0);
+}
+
+static void test_whole(void **state)
+{
+    static const struct { const char *path, *text; int code; } cases[] = {
+        { "c-5/DONE", "", OK },
+        { "c-5/DONE", "[12:00] done", OK }, /* a line of a log is no JSON */
+        { "c-5/DONE", "500\n", OK },
+        { "c-5/DONE", "{\"step\": 5}\n", OK },
+        { "c-5/DONE", " \n{\"step\": ", ERR_CORRUPT },
+        { "c-5/state.json", "", ERR_CORRUPT },
+        { "c-5/state.JSON", "[1, 2", ERR_CORRUPT },
+        { "c-5/state.json", "[1, 2]", OK },
+        { "c-5/state.json", "5", OK },
+        { "c-5/state.json", "{\"loss\": NaN, \"worst\": -Infinity}", OK }, /* as Python writes them */
+        { "c-5/state.json", "{\"loss\": NaN", ERR_CORRUPT },
+        { "c-5/state.json", "{\"a\": \"NaN\\\" x\"} x", ERR_CORRUPT },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error e = { 0 };
+
+        if (ready_rule_marker_whole(cases[i].path, cases[i].text, strlen(cases[i].text), &e) != cases[i].code)
+            fail_msg("%s: '%s': %s", cases[i].path, cases[i].text, e.message);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_together), cmocka_unit_test(test_wrong), cmocka_unit_test(test_marker_paths),
+        cmocka_unit_test(test_whole),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
