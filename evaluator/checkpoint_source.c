@@ -36,9 +36,11 @@ int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_
     return ready_rule_parse(&s->ready, options->ready, options->ready_count, e);
 }
 
-double checkpoint_source_quiet(const struct checkpoint_source *s, enum checkpoint_kind kind)
+double checkpoint_source_quiet(const struct checkpoint_source *s, const struct sighting *item)
 {
-    return kind == CHECKPOINT_OTHER ? s->ready.quiet_seconds : 0;
+    if (item->kind != CHECKPOINT_OTHER)
+        return 0;
+    return item->in_place && s->ready.quiet_seconds <= 0 ? READY_QUIET_SECONDS : s->ready.quiet_seconds;
 }
 
 int checkpoint_witness(enum checkpoint_kind kind, const char *path, char *out, size_t size, struct error *e)
@@ -130,7 +132,7 @@ struct listing {
 };
 
 static int add_row(struct listing *l, const char *name, size_t length, int64_t step, enum checkpoint_kind kind,
-                   uint64_t seen_stamp, double changed)
+                   uint64_t inode, uint64_t seen_stamp, double changed)
 {
     struct checkpoint_rows *rows = l->rows;
     char *copy;
@@ -147,7 +149,8 @@ static int add_row(struct listing *l, const char *name, size_t length, int64_t s
     if (!(copy = strndup(name, length)))
         return ERR_NOMEM;
     rows->items[rows->count++] = (struct sighting_seen){ .name = copy, .owned = copy, .step = step, .kind = kind,
-                                                         .stamp = seen_stamp, .age = l->wall - changed };
+                                                         .stamp = seen_stamp, .age = l->wall - changed,
+                                                         .inode = inode };
     return OK;
 }
 
@@ -158,7 +161,7 @@ static int add_file(struct listing *l, const char *file, size_t name_length, int
 
     if (fstatat(l->fd, file, &st, 0) < 0 || !S_ISREG(st.st_mode))
         return OK; /* deleted since it was listed, or a FIFO nobody should open */
-    return add_row(l, file, name_length, step, kind, file_stamp(&st), file_stamp_changed(&st));
+    return add_row(l, file, name_length, step, kind, 0, file_stamp(&st), file_stamp_changed(&st));
 }
 
 static int add_other(struct listing *l, const char *name, int64_t step)
@@ -168,21 +171,22 @@ static int add_other(struct listing *l, const char *name, int64_t step)
     size_t at = known ? (size_t)(known - l->known->items) : 0;
     size_t turns = l->known ? l->known->count / LOOKED_THROUGH_MAX + 1 : 1;
     struct stat st;
-    uint64_t seen_stamp;
+    uint64_t inode, seen_stamp;
     double changed;
     int is_directory;
 
     if (fstatat(l->fd, name, &st, 0) < 0)
         return OK;
+    inode = file_stamp_mix((uint64_t)st.st_dev, (uint64_t)st.st_ino);
     is_directory = S_ISDIR(st.st_mode);
     if (!is_directory && (s->pattern.directory || !S_ISREG(st.st_mode)))
         return OK;
     /* One that was renamed into place is another directory when it is new; what changes in it is its deletion. */
-    if (is_directory && s->ready.rename && !s->ready.marker_count && s->ready.quiet_seconds <= 0)
-        return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER,
-                       file_stamp_mix((uint64_t)st.st_dev, (uint64_t)st.st_ino), file_stamp_changed(&st));
+    if (is_directory && s->ready.rename && !s->ready.marker_count && s->ready.quiet_seconds <= 0 &&
+        !(known && known->in_place))
+        return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, inode, inode, file_stamp_changed(&st));
     if (is_directory && known && known->state == SIGHTING_OPENED && at % turns != l->turn % turns)
-        return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, known->stamp, l->wall);
+        return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, inode, known->stamp, l->wall);
     if (!content_stamp(l->fd, name, &seen_stamp, &changed))
         return OK;
     for (size_t i = 0; i < s->ready.marker_count; i++) {
@@ -194,7 +198,7 @@ static int add_other(struct listing *l, const char *name, int64_t step)
         seen_stamp = file_stamp_mix(seen_stamp, file_stamp(&st));
         changed = file_stamp_changed(&st) > changed ? file_stamp_changed(&st) : changed;
     }
-    return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, seen_stamp, changed);
+    return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, inode, seen_stamp, changed);
 }
 
 static int ends_with(const char *name, size_t n, const char *end, size_t *stem)

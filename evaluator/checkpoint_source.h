@@ -53,8 +53,8 @@ void checkpoint_rows_release(struct checkpoint_rows *rows);
  * checkpoints are not told by names. */
 int checkpoint_source_name(const struct checkpoint_source *s, const char *file, char *name, size_t size, int64_t *step);
 
-/* For how long one of that kind must be unchanged before it is opened, seconds. */
-double checkpoint_source_quiet(const struct checkpoint_source *s, enum checkpoint_kind kind);
+/* For how long one must be unchanged before it is opened, seconds. What is written in place shows nothing else. */
+double checkpoint_source_quiet(const struct checkpoint_source *s, const struct sighting *item);
 
 enum checkpoint_marked {
     CHECKPOINT_UNMARKED, /* a marker is not there, or not whole; why */

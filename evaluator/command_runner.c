@@ -261,8 +261,8 @@ int command_runner_new(struct runner *out, const struct command_runner_options *
         rc = error_system(e, "no descriptor for the runner");
     } else {
         *out = (struct runner){ .name = "command", .slots = r->options.jobs, .descriptor = r->poll_fd,
-                                .start = runner_start, .look = runner_look, .stop = runner_stop, .due = runner_due,
-                                .free = runner_free, .context = r };
+                                .by_path = 1, .start = runner_start, .look = runner_look, .stop = runner_stop,
+                                .due = runner_due, .free = runner_free, .context = r };
         return OK;
     }
     runner_free(r);

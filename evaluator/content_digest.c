@@ -196,6 +196,36 @@ int content_only_grew(const struct content *before, const struct content *after)
     return 1;
 }
 
+static int is_written(void *context, int directory_fd, const char *file, const char *name, const struct stat *st,
+                      struct error *e)
+{
+    int fd = openat(directory_fd, file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+    (void)name;
+    (void)st;
+    (void)e;
+    if (fd < 0)
+        return OK;
+    *(int *)context = file_is_written(fd);
+    close(fd);
+    return *(int *)context ? ERR_IO : OK; /* one is enough */
+}
+
+int content_is_written(const char *path)
+{
+    int written = 0;
+    struct walk w = { .visit = is_written, .context = &written };
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return 0;
+    if (S_ISDIR(st.st_mode))
+        walk(&w, AT_FDCWD, path, "", 0, NULL);
+    else if (S_ISREG(st.st_mode))
+        is_written(&written, AT_FDCWD, path, "", &st, NULL);
+    return written;
+}
+
 int content_stamp(int directory_fd, const char *name, uint64_t *stamp, double *changed)
 {
     struct walk w = { .changed = changed, .stamps = stamp };

@@ -36,6 +36,9 @@ uint64_t content_digest(const struct content *c);
 /* 1 if every file of `before` is still in `after`, unchanged: nothing but new files came. */
 int content_only_grew(const struct content *before, const struct content *after);
 
+/* 1: somebody on this machine has the file, or a file below the directory, open for writing (file_is_written()). */
+int content_is_written(const char *path);
+
 /* What the files look like from outside: their sizes and times. Of a directory, all that is below it. *changed becomes
  * the wall time of the last change. 0: there is nothing at that path. */
 int content_stamp(int directory_fd, const char *name, uint64_t *stamp, double *changed);

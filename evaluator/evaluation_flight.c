@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void evaluation_flight_free(struct evaluation_flight *f)
 {
@@ -99,16 +100,33 @@ void evaluation_flight_land(struct evaluation_flight *f, enum runner_state state
         snprintf(r->weights, sizeof r->weights, "%s", v->weights);
 }
 
-int evaluation_flight_results(const struct evaluation_flight *f, uint64_t *digest)
+static enum evaluation_flight_files other_files(const struct evaluation_flight *f, uint64_t *digest)
 {
     const struct opened_checkpoint *c = f->item.checkpoint;
-    struct content after;
-    int results;
+    enum evaluation_flight_files files = FLIGHT_FILES_CHANGED;
+    struct content now;
 
-    if (!c || c->kind != CHECKPOINT_OTHER || content_read(f->path, &after, NULL) != OK)
-        return 0;
-    *digest = content_digest(&after);
-    results = *digest != c->digest && content_only_grew(&c->content, &after);
-    content_release(&after);
-    return results;
+    if (content_read(f->path, &now, NULL) != OK)
+        return access(f->witness, F_OK) < 0 ? FLIGHT_FILES_SAME : FLIGHT_FILES_CHANGED;
+    *digest = content_digest(&now);
+    if (c->digest == f->item.digest && content_only_grew(&c->content, &now))
+        files = *digest == c->digest ? FLIGHT_FILES_SAME : FLIGHT_FILES_GREW;
+    content_release(&now);
+    return files;
+}
+
+enum evaluation_flight_files evaluation_flight_files(const struct evaluation_flight *f, uint64_t *digest)
+{
+    struct opened_checkpoint *now;
+
+    *digest = 0;
+    if (!f->item.checkpoint)
+        return FLIGHT_FILES_SAME;
+    if (f->item.kind == CHECKPOINT_OTHER)
+        return other_files(f, digest);
+    if (opened_checkpoint_open(&now, f->item.kind, f->path, NULL) != OK)
+        return access(f->witness, F_OK) < 0 ? FLIGHT_FILES_SAME : FLIGHT_FILES_CHANGED;
+    *digest = now->digest;
+    opened_checkpoint_close(now);
+    return *digest == f->item.digest ? FLIGHT_FILES_SAME : FLIGHT_FILES_CHANGED;
 }

@@ -20,6 +20,7 @@ enum evaluation_flight_state {
 struct evaluation_flight {
     enum evaluation_flight_state state;
     double begin;                 /* monotonic */
+    int by_path;                  /* of its runner */
     struct queue_item item;       /* files held open */
     char *directory;              /* where its files are: the watched directory, or that of its pin; owned */
     char *path, *witness;         /* of the job; owned */
@@ -42,8 +43,13 @@ int evaluation_flight_reopen(struct evaluation_flight *f, struct error *e);
 void evaluation_flight_land(struct evaluation_flight *f, enum runner_state state, struct evaluation *v,
                             const struct error *why);
 
-/* An evaluation may leave its results in the directory it evaluated. If nothing but new files came, that does not make
- * the checkpoint new: 1, and the digest with them. If a file changed meanwhile, it was overwritten, and is new. */
-int evaluation_flight_results(const struct evaluation_flight *f, uint64_t *digest);
+enum evaluation_flight_files {
+    FLIGHT_FILES_SAME,    /* as they were found; or nothing can be said, since they are gone */
+    FLIGHT_FILES_GREW,    /* new files came, as when an evaluation leaves its results in the directory it evaluated */
+    FLIGHT_FILES_CHANGED, /* a file changed or went: whoever read them by their path read who knows what */
+};
+/* What became of the files of a flight whose checkpoint is open; *digest is theirs now where they grew or changed, 0:
+ * not whole. */
+enum evaluation_flight_files evaluation_flight_files(const struct evaluation_flight *f, uint64_t *digest);
 
 #endif

@@ -96,8 +96,8 @@ static void start(struct evaluation_loop *l, size_t slot, struct evaluation_watc
 
     if (f->item.step < 0)
         rc = error_set(&why, ERR_ARG, "%s has neither a tensor global_step nor a step in its name", f->item.name);
-    if (rc == OK)
-        rc = evaluation_flight_reopen(f, &why);
+    if (rc == OK && (rc = evaluation_flight_reopen(f, &why)) == OK && !evaluation_watch_start(w, f, l->runner->by_path))
+        return;
     if (rc == OK)
         rc = l->runner->start(l->runner->context, slot, &f->job, &why);
     if (rc != OK) {

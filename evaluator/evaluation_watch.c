@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { DISTURBED_MAX = 3 }; /* so often in a row may a checkpoint change during its evaluation */
+
 /* ---- what the watcher tells -------------------------------------------------------------------------------------- */
 
 static void on_found(void *context, const struct queue_item *item)
@@ -292,7 +294,7 @@ static const char *skip(struct evaluation_watch *w, const struct queue_item *ite
         return s->latest_only ? "--latest-only" : "--every";
     if (s->latest_only && w->queue.count)
         return "--latest-only";
-    if (s->every > 1 && w->position++ % s->every)
+    if (s->every > 1 && !item->again && w->position++ % s->every)
         return "--every";
     return NULL;
 }
@@ -362,17 +364,83 @@ void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluati
         log_progress(w->log, "%s: %.0f %%, %zu queued", flight->item.name, progress->share * 100, w->queue.count);
 }
 
+/* For a later look: what is there now is another checkpoint, or not whole. */
+static void drop_changed(struct evaluation_watch *w, struct evaluation_flight *f)
+{
+    queue_forget(&w->queue, f->item.name, f->item.digest);
+    if (f->item.pinned)
+        pin_remove(f->item.pinned);
+    evaluation_watch_drop(w, f);
+}
+
+int evaluation_watch_start(struct evaluation_watch *w, struct evaluation_flight *f, int by_path)
+{
+    uint64_t now;
+
+    f->by_path = by_path;
+    if (!by_path || evaluation_flight_files(f, &now) != FLIGHT_FILES_CHANGED ||
+        watcher_look_again(w->watcher, f->item.name, 0) < 0)
+        return 1;
+    watch_log_say(w, "%s: changed while it waited; what is there now is evaluated instead", f->item.name);
+    drop_changed(w, f);
+    return 0;
+}
+
+static void remember_after(struct evaluation_watch *w, struct evaluation_flight *f, uint64_t digest)
+{
+    if (queue_remember(&w->queue, f->item.name, digest, NULL) == OK)
+        f->record.digest_after = digest;
+}
+
+/* It changed during its evaluation. 1: it is dropped, to be evaluated again; 0: there is no point in that, why. */
+static int again(struct evaluation_watch *w, struct evaluation_flight *f, uint64_t now, enum runner_state *state,
+                 struct error *why)
+{
+    int times = watcher_look_again(w->watcher, f->item.name, 1);
+
+    if (times > 0 && times < DISTURBED_MAX) {
+        watch_log_warn(w, "warning", "%s: changed while it was evaluated; its result is dropped, and it is evaluated "
+                       "again when it has stopped changing", f->item.name);
+        drop_changed(w, f);
+        return 1;
+    }
+    *state = times < 0 ? RUNNER_GONE : RUNNER_FAILED;
+    if (times < 0) {
+        error_set(why, ERR_IO, "changed while it was evaluated, and is gone");
+        return 0;
+    }
+    error_set(why, ERR_PEER, "changed during each of %d evaluations; either the command writes to it, or it is "
+              "overwritten faster than it is evaluated", times);
+    watcher_undisturbed(w->watcher, f->item.name);
+    if (now)
+        remember_after(w, f, now);
+    return 0;
+}
+
 void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *f, enum runner_state state,
                              struct evaluation *v, const struct error *why)
 {
-    uint64_t results;
+    enum evaluation_flight_files files = FLIGHT_FILES_SAME;
+    struct error changed = { 0 };
+    uint64_t now = 0;
 
     if (state == RUNNER_STOPPED) {
         evaluation_watch_drop(w, f);
         return;
     }
-    if (evaluation_flight_results(f, &results) && queue_remember(&w->queue, f->item.name, results, NULL) == OK)
-        f->record.digest_after = results;
+    if (f->by_path || state == RUNNER_FAILED) /* one that held it open has read what was found, or failed on it */
+        files = evaluation_flight_files(f, &now);
+    if (files == FLIGHT_FILES_CHANGED) {
+        if (state == RUNNER_DONE)
+            evaluation_release(v);
+        if (again(w, f, now, &state, &changed))
+            return;
+        why = &changed;
+    } else {
+        watcher_undisturbed(w->watcher, f->item.name);
+    }
+    if (files == FLIGHT_FILES_GREW)
+        remember_after(w, f, now);
     evaluation_flight_land(f, state, v, why);
     if (w->settings.checkpoint_time)
         f->record.point_time = f->item.modified;

@@ -107,9 +107,13 @@ int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct erro
 int evaluation_watch_ready(const struct evaluation_watch *w, size_t window);
 /* Takes the next one that no option skips: 1 and *out, or 0. Start its job, then say it is running; or land it. */
 int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight **out, struct error *e);
+/* Before a runner starts on it, by_path being the runner's: 0: its files are not those that were found any more, so the
+ * flight is dropped, and what is there is evaluated when it is whole. */
+int evaluation_watch_start(struct evaluation_watch *w, struct evaluation_flight *flight, int by_path);
 
 /* What the runner says of a flight. landed: with RUNNER_DONE *v is the watch's; else why is the reason.
- * RUNNER_STOPPED: the flight is dropped, and the checkpoint stays to be evaluated by a later process. */
+ * RUNNER_STOPPED: the flight is dropped, and the checkpoint stays to be evaluated by a later process. A flight whose
+ * files have changed meanwhile is dropped, too, and evaluated again. */
 void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluation_flight *flight,
                                const struct runner_progress *progress);
 void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *flight, enum runner_state state,

@@ -87,6 +87,16 @@ int queue_remember(struct queue *q, const char *name, uint64_t digest, struct er
     return OK;
 }
 
+void queue_forget(struct queue *q, const char *name, uint64_t digest)
+{
+    size_t i = place(q, name, digest);
+
+    if (!queue_knows(q, name, digest))
+        return;
+    free(q->known[i].name);
+    memmove(q->known + i, q->known + i + 1, (--q->known_count - i) * sizeof *q->known);
+}
+
 int queue_full(const struct queue *q)
 {
     return q->count >= q->limit;

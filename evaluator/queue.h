@@ -24,6 +24,7 @@ struct queue_item {
     double found;                 /* wall seconds when it was found whole */
     double written;               /* wall seconds of its last change: of the index file, where there is one */
     double modified;              /* the same of the content, which a move does not change */
+    int again;                    /* 1: it was taken before, and changed while it was evaluated */
 };
 
 struct queue_identity {
@@ -46,6 +47,8 @@ void queue_release(struct queue *q); /* closes what still waits */
 
 /* Remembers that this checkpoint needs no evaluation (any more). Remembering twice is fine. */
 int queue_remember(struct queue *q, const char *name, uint64_t digest, struct error *e);
+/* It needs one after all. */
+void queue_forget(struct queue *q, const char *name, uint64_t digest);
 int queue_knows(const struct queue *q, const char *name, uint64_t digest);
 /* 1 if any version of that name is known. */
 int queue_knows_name(const struct queue *q, const char *name);

@@ -39,6 +39,7 @@ struct runner {
     const char *name;
     size_t slots;
     int descriptor; /* readable after a change: look() at all slots that are busy */
+    int by_path;    /* 1: it reads job->path, so what it scored is whatever was there meanwhile; 0: job->checkpoint */
     /* The slot is busy from then on; on an error it stays idle, and the checkpoint has failed by the runner's fault. */
     int (*start)(void *context, size_t slot, const struct runner_job *job, struct error *e);
     /* Of a busy slot. Anything but RUNNER_BUSY makes it idle, and is said once. *out (yours then) is filled with

@@ -44,6 +44,11 @@ static void touch(struct sighting *item, const struct sighting_seen *seen, doubl
 {
     if (item->stamp == seen->stamp && item->kind == seen->kind)
         return;
+    if (item->inode != seen->inode)
+        item->in_place = 0;
+    else if (item->inode && item->state == SIGHTING_OPENED)
+        item->in_place = 1;
+    item->inode = seen->inode;
     item->stamp = seen->stamp;
     item->kind = seen->kind;
     item->changed = since(seen->age, now);
@@ -86,7 +91,7 @@ int sightings_update(struct sightings *s, const struct sighting_seen *seen, size
         } else if (items[i].name) {
             struct sighting item = { .name = items[i].name, .step = seen[i].step, .stamp = seen[i].stamp,
                                      .changed = since(seen[i].age, now), .state = SIGHTING_NEW,
-                                     .kind = seen[i].kind };
+                                     .kind = seen[i].kind, .inode = seen[i].inode };
 
             items[i].name = NULL; /* kept <= i: moving down never overwrites a name that is still to come */
             items[kept++] = item;
@@ -164,6 +169,13 @@ int sighting_markers(struct sighting *item, uint64_t stamp, double age, double s
 void sighting_opened(struct sighting *item)
 {
     item->state = SIGHTING_OPENED;
+}
+
+void sighting_changed(struct sighting *item, double now)
+{
+    item->state = SIGHTING_NEW;
+    item->in_place = 1;
+    item->changed = now;
 }
 
 int sighting_not_whole(const struct sightings *s, struct sighting *item, double now)

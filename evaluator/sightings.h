@@ -33,6 +33,9 @@ struct sighting {
     enum sighting_state state;
     int kind;                 /* of the listing; sightings does not look at it */
     double patience;          /* > 0: it waits so long for quiet, not quiet_seconds */
+    uint64_t inode;           /* of the file or directory itself; 0: not told */
+    int in_place;             /* 1: it is known to be written in place, so what is there may be part of it */
+    int disturbed;            /* how often in a row it changed while it was evaluated */
 };
 
 struct sighting_seen { /* one line of a listing */
@@ -42,6 +45,7 @@ struct sighting_seen { /* one line of a listing */
     double age;        /* seconds since the index file changed, as the file system says; < 0 counts as 0 */
     int kind;
     char *owned;       /* the lister's own, or NULL */
+    uint64_t inode;
 };
 
 struct sightings {
@@ -78,6 +82,8 @@ void sighting_data(struct sighting *item, uint64_t data_stamp, double age, doubl
 /* What its markers look like now. 1: they have not changed for so many seconds. 0: it waits until then. */
 int sighting_markers(struct sighting *item, uint64_t stamp, double age, double seconds, double now);
 void sighting_opened(struct sighting *item);
+/* It was opened, and is not what it was any more: it is written in place, just now. */
+void sighting_changed(struct sighting *item, double now);
 /* It could not be opened. 1: it has not changed for the quiet time, and counts as failed from now on. 0: wait. */
 int sighting_not_whole(const struct sightings *s, struct sighting *item, double now);
 

@@ -263,6 +263,7 @@ static int whole(struct watcher *w, struct sighting *item, const char *path, str
         return OK;
     }
     offer.step = find_step(w, item, checkpoint);
+    offer.again = item->disturbed > 0;
     offer.written = offer.modified = offer.found;
     if (checkpoint_witness(checkpoint->kind, path, witness, sizeof witness, NULL) == OK && stat(witness, &st) == 0) {
         offer.written = file_stamp_changed(&st);
@@ -281,6 +282,16 @@ static int whole(struct watcher *w, struct sighting *item, const char *path, str
     return rc < 0 ? rc : OK;
 }
 
+/* 1: it waits, since somebody has it open for writing; but not for ever, as that may be for another reason. */
+static int still_written(struct watcher *w, struct sighting *item, const char *path, double now)
+{
+    if (item->kind != CHECKPOINT_OTHER || now - item->changed >= w->options.quiet_seconds || !content_is_written(path))
+        return 0;
+    item->in_place = 1;
+    item->state = SIGHTING_WAITING;
+    return 1;
+}
+
 static int open_due(struct watcher *w, int directory_fd, double now, struct error *e)
 {
     const struct checkpoint_source *source = &w->options.source;
@@ -296,7 +307,7 @@ static int open_due(struct watcher *w, int directory_fd, double now, struct erro
 
         if (!sighting_due(item))
             continue;
-        item->patience = checkpoint_source_quiet(source, kind);
+        item->patience = checkpoint_source_quiet(source, item);
         if (now - item->changed < item->patience) {
             item->state = SIGHTING_WAITING;
             continue;
@@ -306,10 +317,12 @@ static int open_due(struct watcher *w, int directory_fd, double now, struct erro
         if (marked == CHECKPOINT_SETTLING)
             continue;
         rc = marked == CHECKPOINT_MARKED ? OK : why.code;
-        if (rc == OK && (rc = file_join(path, sizeof path, w->directory, item->name, &why)) == OK)
+        if (file_join(path, sizeof path, w->directory, item->name, rc == OK ? &why : NULL) != OK)
+            rc = ERR_ARG;
+        if (rc == OK && still_written(w, item, path, now))
+            continue;
+        if (rc == OK)
             rc = opened_checkpoint_open(&checkpoint, kind, path, &why);
-        else
-            file_join(path, sizeof path, w->directory, item->name, NULL);
         rc = rc == OK ? whole(w, item, path, checkpoint, e) : not_whole(w, item, path, now, &why, e);
         if (rc != OK)
             return rc;
@@ -439,6 +452,32 @@ int watcher_look(struct watcher *w, struct error *e)
     if (fd >= 0)
         close(fd);
     return rc;
+}
+
+static struct sighting *find_name(const struct watcher *w, const char *name)
+{
+    for (size_t i = 0; i < w->sightings.count; i++)
+        if (!strcmp(w->sightings.items[i].name, name))
+            return &w->sightings.items[i];
+    return NULL;
+}
+
+int watcher_look_again(struct watcher *w, const char *name, int evaluated)
+{
+    struct sighting *item = find_name(w, name);
+
+    if (!item)
+        return -1;
+    sighting_changed(item, clock_monotonic());
+    return item->disturbed += evaluated;
+}
+
+void watcher_undisturbed(struct watcher *w, const char *name)
+{
+    struct sighting *item = find_name(w, name);
+
+    if (item)
+        item->disturbed = 0;
 }
 
 void watcher_set_closed(struct watcher *w, int closed)

@@ -65,6 +65,12 @@ int watcher_should_look(struct watcher *w);
 /* Lists the directory, opens what is new. ERR_NOMEM only; trouble with the directory is told, and tried again. */
 int watcher_look(struct watcher *w, struct error *e);
 
+/* What was found under that name is not what it was: it is opened again when it is quiet. evaluated: it changed during
+ * its evaluation. How often in a row it did; -1: it is not there any more. */
+int watcher_look_again(struct watcher *w, const char *name, int evaluated);
+/* It did not change during its evaluation. */
+void watcher_undisturbed(struct watcher *w, const char *name);
+
 /* 1: new names do not count any more; 0: they do again. */
 void watcher_set_closed(struct watcher *w, int closed);
 /* Checkpoints that were seen but are neither in the queue nor failed: not whole yet, or no place in the queue. */

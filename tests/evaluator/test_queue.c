@@ -52,6 +52,23 @@ static void test_order(void **state)
     queue_release(&q);
 }
 
+static void test_forget(void **state)
+{
+    struct queue q;
+
+    (void)state;
+    assert_int_equal(queue_init(&q, 4, NULL), OK);
+    assert_int_equal(offer(&q, "c-1", 1, 1), QUEUE_ADDED);
+    assert_int_equal(offer(&q, "c-1", 1, 2), QUEUE_ADDED);
+    takes(&q, "c-1", 1);
+    queue_forget(&q, "c-1", 3);
+    assert_int_equal(offer(&q, "c-1", 1, 1), QUEUE_KNOWN);
+    queue_forget(&q, "c-1", 1);
+    assert_true(!queue_knows(&q, "c-1", 1) && queue_knows(&q, "c-1", 2));
+    assert_int_equal(offer(&q, "c-1", 1, 1), QUEUE_ADDED);
+    queue_release(&q);
+}
+
 static void test_known(void **state)
 {
     struct queue q;
@@ -110,7 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),
-        cmocka_unit_test(test_known),
+        cmocka_unit_test(test_known), cmocka_unit_test(test_forget),
         cmocka_unit_test(test_many),
     };
 

@@ -20,7 +20,7 @@ static void see(struct sightings *s, double now, const char *names, uint64_t sta
 
     snprintf(text, sizeof text, "%s", names);
     for (char *rest = text, *name; (name = strtok_r(rest, " ", &rest));) /* names are "c-1" to "c-9" */
-        seen[n++] = (struct sighting_seen){ name, name[2] - '0', stamp, 0, 0, NULL };
+        seen[n++] = (struct sighting_seen){ .name = name, .step = name[2] - '0', .stamp = stamp };
     assert_int_equal(sightings_update(s, seen, n, now, &gone, NULL), OK);
     for (size_t i = 0; i < gone.count; i++) {
         strcat(gone_names, i ? " " : "");
@@ -101,9 +101,9 @@ static void test_quiet_time(void **state)
 /* What has stood broken for a day need not be waited for; a time in the future (another machine's clock) counts as now. */
 static void test_old_files(void **state)
 {
-    const struct sighting_seen old[] = { { "c-1", 1, 7, 86400, 0, NULL },
-                                         { "c-2", 2, 7, -3600, 0, NULL },
-                                         { "c-3", 3, 7, 10, 0, NULL } };
+    const struct sighting_seen old[] = { { .name = "c-1", .step = 1, .stamp = 7, .age = 86400 },
+                                         { .name = "c-2", .step = 2, .stamp = 7, .age = -3600 },
+                                         { .name = "c-3", .step = 3, .stamp = 7, .age = 10 } };
     struct sighting_list gone;
     struct sightings s;
 
@@ -139,6 +139,41 @@ static void test_markers(void **state)
     assert_int_equal(sighting_markers(item, 4, -3600, 2, 108), 0); /* a clock that is ahead */
     assert_int_equal(sighting_markers(item, 4, -3600, 2, 110), 1);
     see(&s, 200, "", 0, "c-1");
+    sightings_release(&s);
+}
+
+static void see_one(struct sightings *s, double now, uint64_t stamp, uint64_t inode)
+{
+    const struct sighting_seen seen = { .name = "c-1", .step = 1, .stamp = stamp, .inode = inode };
+    struct sighting_list gone;
+
+    assert_int_equal(sightings_update(s, &seen, 1, now, &gone, NULL), OK);
+    sighting_list_release(&gone);
+}
+
+/* Changed after it was opened, and still the same file: it is written in place, until another file takes its name. */
+static void test_in_place(void **state)
+{
+    struct sightings s;
+
+    (void)state;
+    sightings_init(&s, QUIET);
+    see_one(&s, 0, 1, 11);
+    see_one(&s, 1, 2, 11); /* not opened yet */
+    assert_int_equal(s.items[0].in_place, 0);
+    sighting_opened(&s.items[0]);
+    see_one(&s, 2, 2, 11);
+    assert_int_equal(s.items[0].in_place, 0);
+    see_one(&s, 3, 3, 11);
+    assert_true(s.items[0].in_place && sighting_due(&s.items[0]));
+    sighting_opened(&s.items[0]);
+    see_one(&s, 4, 4, 12);
+    assert_int_equal(s.items[0].in_place, 0);
+    sighting_opened(&s.items[0]);
+    sighting_changed(&s.items[0], 5); /* as its evaluation says */
+    assert_true(s.items[0].in_place && sighting_due(&s.items[0]) && s.items[0].changed == 5);
+    see_one(&s, 6, 4, 12);
+    assert_true(s.items[0].in_place && s.items[0].changed == 5);
     sightings_release(&s);
 }
 
@@ -192,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_life),     cmocka_unit_test(test_quiet_time), cmocka_unit_test(test_old_files),
         cmocka_unit_test(test_closed),   cmocka_unit_test(test_all_pairs),  cmocka_unit_test(test_markers),
+        cmocka_unit_test(test_in_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
