@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/curves.h"
+#include "eventlog/tool/output_format.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -133,14 +134,9 @@ static void print_json(const struct curves *w, struct output *out)
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
-struct arguments {
-    const char *output;
-    int json, force;
-};
-
-static int compare(struct curves *w, const struct arguments *a, struct error *e)
+static int compare(struct curves *w, const struct output_options *to, struct error *e)
 {
-    int picture = output_named(a->output, ".svg"), rc = curves_read(w, e);
+    int picture = !strcmp(to->format, "svg"), rc = curves_read(w, e);
     struct output *out;
 
     if (rc == OK && !picture)
@@ -151,11 +147,11 @@ static int compare(struct curves *w, const struct arguments *a, struct error *e)
         log_line(&w->scan->log, "no points matched; nothing to draw");
         return OK;
     }
-    if (rc != OK || (rc = output_open(&out, a->output, a->force, e)) != OK)
+    if (rc != OK || (rc = output_open(&out, to->path, to->force, e)) != OK)
         return rc;
     if (picture)
         rc = curves_print_svg(w, out, e);
-    else if (a->json)
+    else if (!strcmp(to->format, "json"))
         print_json(w, out);
     else
         print_table(w, out);
@@ -170,16 +166,14 @@ int command_compare(int argc, char **argv)
 {
     struct scan s = { .failed = 0 };
     struct curves w = { .scan = &s, .view = "all", .x = "step" };
-    struct arguments a = { .output = NULL };
+    static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "svg", "svg", 0 } };
+    struct output_options to = { .format = NULL };
     struct option table[] = {
-        { OPTION_TEXT, 'o', "output", &a.output, "FILE", .help = "to FILE; a name ending in .svg draws the curves "
-          "(default: the table on standard output)" },
-        { OPTION_FLAG, 'f', "force", &a.force, .help = "write over an existing FILE" },
+        OUTPUT_OPTIONS(to, "text|json|svg", "text", "Print tables, the same as JSON, or a picture of the curves"),
         { OPTION_LIST, 0, "tag", &s.tags, "GLOB", .help = "these tags; may be repeated (default: those that all runs "
           "have)" },
         SCAN_RUN_OPTION(s),
         CURVES_OPTIONS(w),
-        { OPTION_FLAG, 0, "json", &a.json, .help = "the table as JSON" },
     };
     const struct options options = {
         .program = "eventlog compare", .usage = "[OPTION...] RUN...",
@@ -197,11 +191,13 @@ int command_compare(int argc, char **argv)
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
+    if (rc == OK)
+        rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "text", &e);
     if (rc != OK)
         return scan_fail(&s, &e);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) != EXIT_DONE)
         return status;
-    rc = compare(&w, &a, &e);
+    rc = compare(&w, &to, &e);
     status = rc == OK ? scan_status(&s, w.tag_count > 0) : scan_fail(&s, &e);
     curves_release(&w);
     scan_close(&s);

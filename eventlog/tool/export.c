@@ -324,7 +324,7 @@ static int export_runs(struct work *w, struct error *e)
     }
     if (rc == OK && w->x.options->no_run && with_points > 1)
         rc = error_set(e, ERR_ARG, "--no-run: %zu runs are selected; choose one with --run", with_points);
-    w->x.failed = s->failed && w->x.options->output;
+    w->x.failed = s->failed && w->x.options->to.path;
     if (rc == OK)
         rc = w->format->runs(&w->x, runs, count, e);
     for (size_t i = 0; i < count; i++)
@@ -353,14 +353,14 @@ static void take_options(struct export *x, const struct export_options *a)
 
 static int write_log(struct scan *s, const struct export_options *a, struct error *e)
 {
-    struct work w = { .scan = s, .format = export_format_find(a->format) };
+    struct work w = { .scan = s, .format = export_format_find(a->to.format) };
     int rc = OK, status;
 
     if (!w.format)
         return scan_fail(s, (error_set(e, ERR_ARG, "--format=%s: this program was built without SQLite",
-                                       a->format), e));
+                                       a->to.format), e));
     take_options(&w.x, a);
-    if (!w.format->opens_files && (rc = output_open(&w.x.out, a->output, a->force, e)) != OK)
+    if (!w.format->opens_files && (rc = output_open(&w.x.out, a->to.path, a->to.force, e)) != OK)
         return scan_fail(s, e);
     if (w.format->start)
         rc = w.format->start(&w.x, e);
@@ -372,13 +372,13 @@ static int write_log(struct scan *s, const struct export_options *a, struct erro
     status = rc == OK ? scan_status(s, w.x.points > 0) : EXIT_USAGE;
     if (w.format->finish) {
         struct error late = { 0 };
-        int finished = w.format->finish(&w.x, rc == OK && (status != EXIT_USAGE || !a->output), &late);
+        int finished = w.format->finish(&w.x, rc == OK && (status != EXIT_USAGE || !a->to.path), &late);
 
         if (rc == OK && (rc = finished) != OK)
             *e = late;
     }
     if (w.x.out && rc == OK)
-        rc = output_close(w.x.out, status != EXIT_USAGE || !a->output, e);
+        rc = output_close(w.x.out, status != EXIT_USAGE || !a->to.path, e);
     else if (w.x.out)
         output_close(w.x.out, 0, NULL);
     if (rc != OK)

@@ -1,7 +1,6 @@
 #include "eventlog/tool/export_options.h"
 
 #include "base/options.h"
-#include "eventlog/tool/output.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -55,7 +54,9 @@ static int check_prom(const struct export_options *a, struct error *e)
 {
     const char *p = a->prom_prefix;
 
-    if (!output_named(a->output, ".prom"))
+    size_t n = a->to.path ? strlen(a->to.path) : 0;
+
+    if (n < 6 || strcmp(a->to.path + n - 5, ".prom") != 0)
         return error_set(e, ERR_ARG, "--format=prom: -o FILE.prom is needed: Prometheus' textfile collector reads "
                          "whenever it likes, and only files of that name");
     for (; *p; p++)
@@ -69,34 +70,43 @@ static int check_prom(const struct export_options *a, struct error *e)
 static int check(const struct options *o, const struct export_options *a, struct error *e)
 {
     for (size_t i = 0; i < sizeof belongs / sizeof *belongs; i++)
-        if (options_given(o, belongs[i].option) && !in_list(belongs[i].formats, a->format))
-            return error_set(e, ERR_ARG, "--%s is not for --format=%s, but for: %s", belongs[i].option, a->format,
+        if (options_given(o, belongs[i].option) && !in_list(belongs[i].formats, a->to.format))
+            return error_set(e, ERR_ARG, "--%s is not for --format=%s, but for: %s", belongs[i].option, a->to.format,
                              belongs[i].formats);
-    if (!strcmp(a->nonfinite, "null") && !in_list("json jsonl jsonl-series tb-json", a->format))
+    if (!strcmp(a->nonfinite, "null") && !in_list("json jsonl jsonl-series tb-json", a->to.format))
         return error_set(e, ERR_ARG, "--nonfinite=null is for the formats that are JSON only");
-    if (!strcmp(a->order, "file") && in_list("wide reduce", a->format))
-        return error_set(e, ERR_ARG, "--order=file: --format=%s has one row a step, so it is always sorted", a->format);
-    if (!strcmp(a->order, "file") && in_list("prom sqlite media", a->format))
-        return error_set(e, ERR_ARG, "--order is not for --format=%s", a->format);
-    if (!strcmp(a->format, "sqlite") && (!a->output || output_named(a->output, ".gz")))
+    if (!strcmp(a->order, "file") && in_list("wide reduce", a->to.format))
+        return error_set(e, ERR_ARG, "--order=file: --format=%s has one row a step, so it is always sorted",
+                         a->to.format);
+    if (!strcmp(a->order, "file") && in_list("prom sqlite media", a->to.format))
+        return error_set(e, ERR_ARG, "--order is not for --format=%s", a->to.format);
+    if (!strcmp(a->to.format, "sqlite") && !a->to.path)
         return error_set(e, ERR_ARG, "--format=sqlite: -o FILE is needed, a database cannot be a stream");
-    if (a->events && !a->output)
+    if (a->events && !a->to.path)
         return error_set(e, ERR_ARG, "--events: -o DIR/ is needed; the runs are DIR-mean/, DIR-std/ and so on");
     if (a->from_step > a->to_step)
         return error_set(e, ERR_ARG, "--from-step is behind --to-step");
-    return strcmp(a->format, "prom") ? OK : check_prom(a, e);
+    return strcmp(a->to.format, "prom") ? OK : check_prom(a, e);
 }
 
 /* What follows from what was given, then whether it goes together. path: the first one. */
 static int complete(const struct options *o, struct export_options *a, const char *path, struct error *e)
 {
-    if ((a->media != NULL) + (a->json != 0) + options_given(o, "format") > 1)
-        return error_set(e, ERR_ARG, "--format, --json and --media: one of them");
-    a->format = a->media ? "media" : a->json ? "json" : a->format;
+    /* Those that a file's extension may mean come before others with that extension. */
+    static const struct output_format formats[] = {
+        { "csv", "csv tsv", 0 },   { "json", "json", 0 },     { "jsonl", "jsonl ndjson", 0 },
+        { "prom", "prom", 1 },     { "sqlite", "sqlite sqlite3 db", 1 },
+        { "wide", "csv tsv", 0 },  { "tb-csv", "csv", 0 },    { "tb-json", "json", 0 },
+        { "reduce", "csv", 0 },    { "media", "csv", 0 },     { "jsonl-series", "jsonl ndjson", 0 },
+        { "histograms", "csv tsv", 0 },
+    };
+
+    if (output_format_flag(&a->to, a->media != NULL, "media", e) != OK ||
+        output_format_settle(&a->to, formats, sizeof formats / sizeof *formats, "csv", e) != OK)
+        return ERR_ARG;
     a->log = path;
-    if (a->output && !strcmp(a->output, "-"))
-        a->output = NULL;
-    if (!strcmp(a->format, "reduce")) {
+    a->tsv |= output_format_extension_is(a->to.path, "tsv");
+    if (!strcmp(a->to.format, "reduce")) {
         a->duplicate = options_given(o, "dup") ? a->duplicate : "error";
         a->columns = options_given(o, "columns") ? a->columns : "first";
     }
@@ -107,18 +117,15 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
                          struct error *e)
 {
     struct option table[] = {
-        { OPTION_CHOICE, 0, "format", &a->format, .help = "csv, json, jsonl: one row or object a point; wide: one row "
-          "a step, one column a tag; jsonl-series: one object a series; tb-csv, tb-json: TensorBoard's own download of "
-          "one series; reduce: mean and more over runs; prom: newest values for Prometheus; sqlite: a database; "
-          "histograms: one row a bucket (default csv)",
-          .choices = "csv|wide|json|jsonl|jsonl-series|tb-csv|tb-json|reduce|prom|sqlite|histograms" },
-        { OPTION_FLAG, 0, "json", &a->json, .help = "the same as --format=json" },
-        { OPTION_TEXT, 'o', "output", &a->output, "FILE", .help = "to FILE, put there whole by rename; .gz compresses; "
-          "tb-csv, tb-json: DIR/ for a file a series (default: standard output)" },
+        OUTPUT_OPTIONS(a->to, "csv|wide|json|jsonl|jsonl-series|tb-csv|tb-json|reduce|prom|sqlite|histograms", "csv",
+                       "Write csv, json, jsonl: a row or object for each point; wide: a row for each step with a "
+                       "column for each tag; jsonl-series: an object for each series; tb-csv, tb-json: what "
+                       "TensorBoard's own download of a series gives, with -o DIR/ a file for each series; reduce: "
+                       "mean and more over runs; prom: newest values for Prometheus; sqlite: a database; histograms: "
+                       "a row for each bucket"),
         { OPTION_TEXT, 0, "media", &a->media, "DIR", .help = "images, audio, texts and arrays as files "
           "DIR/run/tag/step/index.ext instead of points; -o is the list of them" },
         { OPTION_TEXT, 0, "kinds", &a->kinds, "LIST", .help = "--media: of images,audio,text,tensors (default all)" },
-        { OPTION_FLAG, 'f', "force", &a->force, .help = "write over an existing FILE" },
         SCAN_RUN_OPTION(*s), SCAN_TAG_OPTION(*s),
         { OPTION_INT, 0, "from-step", &a->from_step, "N", .help = "only points at this step and later ones" },
         { OPTION_INT, 0, "to-step", &a->to_step, "N", .help = "only points at this step and earlier ones" },
@@ -161,7 +168,7 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
     int rc;
 
     *a = (struct export_options){
-        .format = "csv", .view = "all", .duplicate = "last", .order = "step", .float32 = "exact", .columns = "name",
+        .view = "all", .duplicate = "last", .order = "step", .float32 = "exact", .columns = "name",
         .nonfinite = "string", .step = "number", .prom_prefix = "tb", .ops = "mean,std",
         .kinds = "images,audio,text,tensors", .from_step = INT64_MIN,
         .to_step = INT64_MAX,

@@ -3,15 +3,17 @@
 #define EVENTLOG_TOOL_EXPORT_OPTIONS_H
 
 #include "base/error.h"
+#include "eventlog/tool/output_format.h"
 #include "eventlog/tool/scan.h"
 
 #include <stdint.h>
 
 struct export_options {
     const char *log; /* the first path */
-    const char *format, *output, *view, *duplicate, *order, *float32, *columns, *nonfinite, *step, *prom_prefix,
+    struct output_options to; /* its format may be "media", too */
+    const char *view, *duplicate, *order, *float32, *columns, *nonfinite, *step, *prom_prefix,
     *ops, *media, *kinds;
-    int force, json, tsv, crlf, no_run, wall_time, multirun, lax_tags, events;
+    int tsv, crlf, no_run, wall_time, multirun, lax_tags, events;
     int64_t from_step, to_step, min_runs; /* min_runs 0: all that have the tag */
 };
 

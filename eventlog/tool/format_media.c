@@ -51,7 +51,7 @@ static int start(struct export *x, struct error *e)
     if (!m)
         return error_set(e, ERR_NOMEM, "out of memory for files");
     m->directory.fd = -1;
-    m->force = x->options->force;
+    m->force = x->options->to.force;
     if ((rc = parse_kinds(m, x->options->kinds, e)) != OK)
         return rc;
     output_text(x->out, "run,tag,step,index,kind,file,wall_time\n");

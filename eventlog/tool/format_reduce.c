@@ -281,16 +281,16 @@ static int write_events(struct export *x, struct table *t, enum operation which,
 {
     struct eventlog_error error = { 0 };
     struct eventlog_writer *writer;
-    size_t n = strlen(x->options->output);
+    size_t n = strlen(x->options->to.path);
     char path[PATH_MAX];
     int64_t step = 0;
     int rc;
 
-    while (n > 1 && x->options->output[n - 1] == '/')
+    while (n > 1 && x->options->to.path[n - 1] == '/')
         n--;
-    if (snprintf(path, sizeof path, "%.*s-%s", (int)n, x->options->output, names[which]) >= (int)sizeof path)
-        return error_set(e, ERR_ARG, "%s: path too long", x->options->output);
-    if (!x->options->force && output_exists(path))
+    if (snprintf(path, sizeof path, "%.*s-%s", (int)n, x->options->to.path, names[which]) >= (int)sizeof path)
+        return error_set(e, ERR_ARG, "%s: path too long", x->options->to.path);
+    if (!x->options->to.force && output_exists(path))
         return error_set(e, ERR_ARG, "%s: exists already; -f adds a file to it", path);
     if ((rc = eventlog_writer_open(&writer, path, NULL, &error)) != EVENTLOG_OK)
         return error_set(e, ERR_IO, "%s", error.message);
@@ -324,7 +324,7 @@ static int write_all(struct export *x, struct table *t, struct error *e)
             rc = write_events(x, t, t->operations[o], e);
         return rc;
     }
-    if ((rc = output_open(&out, x->options->output, x->options->force, e)) != OK)
+    if ((rc = output_open(&out, x->options->to.path, x->options->to.force, e)) != OK)
         return rc;
     if ((rc = write_table(t, out, e)) == OK)
         return output_close(out, 1, e);

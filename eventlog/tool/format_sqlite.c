@@ -72,7 +72,7 @@ struct database {
 
 static int failed(const struct export *x, const struct database *d, struct error *e)
 {
-    return error_set(e, ERR_IO, "%s: SQLite: %s", x->options->output, sqlite3_errmsg(d->handle));
+    return error_set(e, ERR_IO, "%s: SQLite: %s", x->options->to.path, sqlite3_errmsg(d->handle));
 }
 
 static int start(struct export *x, struct error *e)
@@ -84,10 +84,10 @@ static int start(struct export *x, struct error *e)
 
     if (!d)
         return error_set(e, ERR_NOMEM, "out of memory for a database");
-    if ((rc = output_open(&d->file, x->options->output, x->options->force, e)) != OK)
+    if ((rc = output_open(&d->file, x->options->to.path, x->options->to.force, e)) != OK)
         return rc;
     if (!output_temporary(d->file))
-        return error_set(e, ERR_ARG, "%s: is no regular file; a database cannot be a stream", x->options->output);
+        return error_set(e, ERR_ARG, "%s: is no regular file; a database cannot be a stream", x->options->to.path);
     if (sqlite3_open_v2(output_temporary(d->file), &d->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) ||
         sqlite3_exec(d->handle, begin, NULL, NULL, NULL) || sqlite3_exec(d->handle, schema, NULL, NULL, NULL))
         return failed(x, d, e);

@@ -42,7 +42,7 @@ static void json_body(struct export *x, struct output *out, const struct scalar_
 
 static void body(struct export *x, struct output *out, const struct scalar_series *s)
 {
-    if (!strcmp(x->options->format, "tb-csv"))
+    if (!strcmp(x->options->to.format, "tb-csv"))
         csv_body(x, out, s);
     else
         json_body(x, out, s);
@@ -50,10 +50,10 @@ static void body(struct export *x, struct output *out, const struct scalar_serie
 
 static int to_directory(struct export *x, struct export_run *runs, size_t count, struct error *e)
 {
-    const char *extension = !strcmp(x->options->format, "tb-csv") ? ".csv" : ".json";
+    const char *extension = !strcmp(x->options->to.format, "tb-csv") ? ".csv" : ".json";
     struct output_directory directory;
     struct buffer stem = BUFFER_EMPTY;
-    int rc = output_directory_open(&directory, x->options->output, x->options->force, e);
+    int rc = output_directory_open(&directory, x->options->to.path, x->options->to.force, e);
 
     for (size_t i = 0; i < count && rc == OK; i++) {
         scalar_run_sort(&runs[i].scalars);
@@ -129,7 +129,7 @@ static int single(struct export *x, struct output *out, struct export_run *runs,
             }
     if (series > 1)
         return error_set(e, ERR_ARG, "--format=%s: %zu series are selected; choose one with --run and --tag, or -o "
-                         "DIR/ for a file each", x->options->format, series);
+                         "DIR/ for a file each", x->options->to.format, series);
     body(x, out, one);
     x->points = one ? one->count : 0;
     return OK;
@@ -142,9 +142,9 @@ static int runs(struct export *x, struct export_run *list, size_t count, struct 
 
     if (x->failed)
         return OK;
-    if (x->options->output && !x->options->multirun && output_directory_is(x->options->output))
+    if (x->options->to.path && !x->options->multirun && output_directory_is(x->options->to.path))
         return to_directory(x, list, count, e);
-    if ((rc = output_open(&out, x->options->output, x->options->force, e)) != OK)
+    if ((rc = output_open(&out, x->options->to.path, x->options->to.force, e)) != OK)
         return rc;
     rc = x->options->multirun ? multirun(x, out, list, count, e) : single(x, out, list, count, e);
     if (rc == OK)

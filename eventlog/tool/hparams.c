@@ -6,6 +6,7 @@
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/export.h"
 #include "eventlog/tool/gather.h"
+#include "eventlog/tool/output_format.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -337,7 +338,7 @@ static void write_json(struct work *w, struct buffer *b, const struct entry *nam
 
 enum layout { LAYOUT_LONG, LAYOUT_WIDE, LAYOUT_JSON };
 
-static int write_sessions(struct scan *s, struct work *w, enum layout layout, const char *path, int force,
+static int write_sessions(struct scan *s, struct work *w, enum layout layout, const struct output_options *to,
                           struct error *e)
 {
     const struct gather g = { .from_step = INT64_MIN, .to_step = INT64_MAX, .run = one_run, .other = other,
@@ -346,7 +347,7 @@ static int write_sessions(struct scan *s, struct work *w, enum layout layout, co
     struct entry *names = NULL;
     struct output *out;
     size_t count = 0;
-    int rc = output_open(&out, path, force, e);
+    int rc = output_open(&out, to->path, to->force, e);
 
     if (rc != OK)
         return scan_fail(s, e);
@@ -393,19 +394,19 @@ static void parse_metrics(struct work *w, const struct option_list *list)
 
 int command_hparams(int argc, char **argv)
 {
+    static const struct output_format formats[] = { { "csv", "csv", 0 }, { "json", "json", 0 } };
+    struct output_options to = { .format = NULL };
     struct scan s = { .failed = 0 };
     struct work w = { .count = 0 };
     struct option_list metrics = { .count = 0 };
-    const char *path = NULL;
-    int json = 0, wide = 0, force = 0;
+    int json = 0, wide = 0;
     struct option table[] = {
         { OPTION_FLAG, 0, "wide", &wide, .help = "a row a run, a column a hyperparameter" },
-        { OPTION_FLAG, 0, "json", &json, .help = "the wide table as an object with `header` and `rows`" },
         { OPTION_LIST, 0, "metric", &metrics, "TAG[:last|min|max]", .help = "--wide, --json: a column with that point "
           "of a series; may be repeated" },
         { OPTION_FLAG, 0, "no-run", &w.no_run, .help = "--wide, --json: without the column `run`" },
         SCAN_RUN_OPTION(s),
-        OUTPUT_OPTIONS(path, force),
+        OUTPUT_OPTIONS(to, "csv|json", "csv", "Print rows; json: the wide table as an object with `header` and `rows`"),
     };
     const struct options options = {
         .program = "eventlog hparams", .usage = "[OPTION...] PATH...",
@@ -422,13 +423,16 @@ int command_hparams(int argc, char **argv)
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
+    if (rc == OK)
+        rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "csv", &e);
+    json = rc == OK && !strcmp(to.format, "json");
     if (rc == OK && !wide && !json && (metrics.count || w.no_run))
         rc = error_set(&e, ERR_ARG, "--%s is for --wide and --json only", metrics.count ? "metric" : "no-run");
     if (rc != OK)
         return scan_fail(&s, &e);
     parse_metrics(&w, &metrics);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
-        status = write_sessions(&s, &w, json ? LAYOUT_JSON : wide ? LAYOUT_WIDE : LAYOUT_LONG, path, force, &e);
+        status = write_sessions(&s, &w, json ? LAYOUT_JSON : wide ? LAYOUT_WIDE : LAYOUT_LONG, &to, &e);
     scan_close(&s);
     return status;
 }

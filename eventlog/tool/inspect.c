@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/inspect_tree.h"
+#include "eventlog/tool/output_format.h"
 #include "eventlog/tool/scan.h"
 
 #include <math.h>
@@ -279,16 +280,16 @@ static int print_runs(struct scan *s, const char *format, struct output *out, si
 
 int command_inspect(int argc, char **argv)
 {
+    static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "tb", "txt", 0 },
+                                                    { "tree", "txt", 0 } };
+    struct output_options to = { .format = NULL };
     struct scan s = { .failed = 0 };
-    const char *format = "text", *path = NULL;
-    int json = 0, tree = 0, force = 0;
+    int tree = 0;
     struct option table[] = {
-        { OPTION_CHOICE, 0, "format", &format, .help = "text for people, json, or the layout of `tensorboard "
-          "--inspect`; tree: a line a directory (default text)", .choices = "text|json|tb|tree" },
-        { OPTION_FLAG, 0, "json", &json, .help = "the same as --format=json" },
-        { OPTION_FLAG, 0, "tree", &tree, .help = "the same as --format=tree" },
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
-        OUTPUT_OPTIONS(path, force),
+        OUTPUT_OPTIONS(to, "text|json|tb|tree", "text", "Print text for people, JSON, what `tensorboard --inspect` "
+                       "prints, or a line for each directory"),
+        { OPTION_FLAG, 0, "tree", &tree, .help = "Same as --format=tree" },
     };
     const struct options options = {
         .program = "eventlog inspect", .usage = "[OPTION...] PATH...",
@@ -307,16 +308,17 @@ int command_inspect(int argc, char **argv)
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
+    if (rc == OK)
+        rc = output_format_flag(&to, tree, "tree", &e);
+    if (rc == OK)
+        rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "text", &e);
     if (rc != OK)
         return scan_fail(&s, &e);
-    if (json && tree)
-        return scan_fail(&s, (error_set(&e, ERR_ARG, "--json and --tree: one of them"), &e));
-    format = json ? "json" : tree ? "tree" : format;
-    s.quiet_damage = strcmp(format, "tb") != 0 && strcmp(format, "tree") != 0; /* the others print it themselves */
+    s.quiet_damage = strcmp(to.format, "tb") != 0 && strcmp(to.format, "tree") != 0; /* the others print it */
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) != EXIT_DONE)
         return status;
-    if ((rc = output_open(&out, path, force, &e)) == OK) {
-        rc = print_runs(&s, format, out, &matched, &e);
+    if ((rc = output_open(&out, to.path, to.force, &e)) == OK) {
+        rc = print_runs(&s, to.format, out, &matched, &e);
         status = scan_status(&s, matched > 0);
         if (rc == OK)
             rc = output_close(out, 1, &e);

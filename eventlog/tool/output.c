@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -127,13 +128,6 @@ int output_exists(const char *path)
     return lstat(path, &st) == 0;
 }
 
-int output_named(const char *path, const char *ending)
-{
-    size_t n = path ? strlen(path) : 0, m = strlen(ending);
-
-    return n > m && !strcmp(path + n - m, ending);
-}
-
 int output_open(struct output **out, const char *path, int force, struct error *e)
 {
     struct output *o = calloc(1, sizeof *o);
@@ -145,7 +139,7 @@ int output_open(struct output **out, const char *path, int force, struct error *
     o->fd = 1;
     if (path && strcmp(path, "-") != 0)
         rc = open_file(o, path, force, e);
-    if (rc == OK && output_named(path, ".gz")) {
+    if (rc == OK && path && strlen(path) > 3 && !strcasecmp(path + strlen(path) - 3, ".gz")) {
         /* Window bits 31: a gzip header without a name and with time 0, so equal input gives equal bytes. */
         o->gzip = calloc(1, sizeof *o->gzip);
         if (!o->gzip || deflateInit2(o->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY) != Z_OK) {

@@ -1,6 +1,6 @@
 /*
  * output.h - where a command's data goes: standard output, or a file that appears whole by rename, gzipped if its name
- * ends in .gz. The first error is kept; ask for it at the end.
+ * ends in .gz (or .GZ). The first error is kept; ask for it at the end.
  */
 #ifndef EVENTLOG_TOOL_OUTPUT_H
 #define EVENTLOG_TOOL_OUTPUT_H
@@ -21,9 +21,6 @@ void output_text(struct output *o, const char *text);
 char *output_room(struct output *o, size_t n);
 void output_filled(struct output *o, size_t n);
 
-/* 1 if path, which may be NULL, ends in `ending` and more stands before it. */
-int output_named(const char *path, const char *ending);
-
 /* 1 if anything has that name, a dangling link too. */
 int output_exists(const char *path);
 
@@ -35,11 +32,5 @@ int output_is_file(const struct output *o);
 
 /* Frees o. commit: the file takes its place, and any error since open is returned; otherwise it is removed. */
 int output_close(struct output *o, int commit, struct error *e);
-
-/* The options that say where to: rows of a table. */
-#define OUTPUT_OPTIONS(path, force) \
-    { OPTION_TEXT, 'o', "output", &(path), "FILE", .help = "to FILE, put there whole by rename; .gz compresses " \
-      "(default: standard output)" }, \
-    { OPTION_FLAG, 'f', "force", &(force), .help = "write over an existing FILE" }
 
 #endif

@@ -4,6 +4,7 @@
 #include "eventlog/tool/chart.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/curves.h"
+#include "eventlog/tool/output_format.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,21 +16,22 @@ enum { TAGS_MOST = 12, COLUMNS = 80, ROWS = 16 };
 struct plot {
     struct scan scan;
     struct curves curves;
-    const char *output, *color;
+    struct output_options to;
+    const char *color;
     int64_t width, height;
-    int json, force, ascii;
+    int ascii;
 };
 
 /* What goes into a file is drawn as for a terminal of 80 columns without colours. */
 static struct chart chart_of(const struct plot *p)
 {
-    int columns = p->width ? (int)p->width : p->output ? 0 : terminal_columns(STDOUT_FILENO);
+    int columns = p->width ? (int)p->width : p->to.path ? 0 : terminal_columns(STDOUT_FILENO);
 
     return (struct chart){
         .columns = columns ? columns : COLUMNS,
         .rows = (int)p->height,
-        .ascii = p->ascii || (!p->output && !terminal_utf8()),
-        .colour = terminal_coloured(STDOUT_FILENO, p->output && !strcmp(p->color, "auto") ? "never" : p->color),
+        .ascii = p->ascii || (!p->to.path && !terminal_utf8()),
+        .colour = terminal_coloured(STDOUT_FILENO, p->to.path && !strcmp(p->color, "auto") ? "never" : p->color),
     };
 }
 
@@ -76,9 +78,10 @@ static int print_text(struct plot *p, struct output *out, struct error *e)
     struct chart chart = chart_of(p);
     struct curves_picture picture;
     struct buffer b = BUFFER_EMPTY;
-    int rc = curves_picture_new(&picture, &p->curves, p->json ? SIZE_MAX : TAGS_MOST, e);
+    int json = !strcmp(p->to.format, "json");
+    int rc = curves_picture_new(&picture, &p->curves, json ? SIZE_MAX : TAGS_MOST, e);
 
-    if (rc == OK && p->json)
+    if (rc == OK && json)
         print_json(&p->curves, &picture.picture, out);
     else if (rc == OK)
         chart_draw(&b, &picture.picture, &chart);
@@ -97,13 +100,13 @@ static int plot(struct plot *p, struct error *e)
 
     if (rc == OK)
         rc = curves_choose_tags(&p->curves, e);
-    if (rc == OK && !p->curves.tag_count && !p->json) {
+    if (rc == OK && !p->curves.tag_count && strcmp(p->to.format, "json") != 0) {
         log_line(&p->scan.log, "no points matched; nothing to draw");
         return OK;
     }
-    if (rc != OK || (rc = output_open(&out, p->output, p->force, e)) != OK)
+    if (rc != OK || (rc = output_open(&out, p->to.path, p->to.force, e)) != OK)
         return rc;
-    rc = output_named(p->output, ".svg") && !p->json ? curves_print_svg(&p->curves, out, e) : print_text(p, out, e);
+    rc = !strcmp(p->to.format, "svg") ? curves_print_svg(&p->curves, out, e) : print_text(p, out, e);
     if (rc != OK) {
         output_close(out, 0, NULL);
         return rc;
@@ -113,6 +116,7 @@ static int plot(struct plot *p, struct error *e)
 
 int command_plot(int argc, char **argv)
 {
+    static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "svg", "svg", 0 } };
     struct plot p = { .curves = { .view = "all", .x = "step" }, .color = "auto", .height = ROWS };
     struct option table[] = {
         { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", .help = "these tags, a chart each; may be repeated (default: "
@@ -126,10 +130,8 @@ int command_plot(int argc, char **argv)
         { OPTION_FLAG, 0, "ascii", &p.ascii, .help = "no braille (default where the locale is not UTF-8)" },
         { OPTION_CHOICE, 0, "color", &p.color, .help = "default auto: on a terminal, unless NO_COLOR is set",
           .choices = "auto|always|never" },
-        { OPTION_TEXT, 'o', "output", &p.output, "FILE", .help = "to FILE; a name ending in .svg draws a picture, as "
-          "'eventlog compare' does" },
-        { OPTION_FLAG, 'f', "force", &p.force, .help = "write over an existing FILE" },
-        { OPTION_FLAG, 0, "json", &p.json, .help = "the curves' points as JSON, smoothed" },
+        OUTPUT_OPTIONS(p.to, "text|json|svg", "text", "Draw in the terminal, print the points of the curves, smoothed, "
+                       "as JSON, or draw a picture as 'eventlog compare' does"),
     };
     const struct options options = {
         .program = "eventlog plot", .usage = "[OPTION...] PATH...",
@@ -147,6 +149,8 @@ int command_plot(int argc, char **argv)
     log_init(&p.scan.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
+    if (rc == OK)
+        rc = output_format_settle(&p.to, formats, sizeof formats / sizeof *formats, "text", &e);
     if (rc != OK)
         return scan_fail(&p.scan, &e);
     p.curves.scan = &p.scan;

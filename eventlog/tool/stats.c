@@ -4,6 +4,7 @@
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/export.h"
 #include "eventlog/tool/gather.h"
+#include "eventlog/tool/output_format.h"
 
 #include <math.h>
 #include <string.h>
@@ -152,10 +153,12 @@ static int one_run(void *context, const char *name, struct scalar_run *scalars, 
 
 /* ---- the command ----------------------------------------------------------------------------------------------- */
 
-static int write_stats(struct scan *s, struct work *w, const struct gather *g, const char *path, int force,
+static int write_stats(struct scan *s, struct work *w, const struct gather *g, const struct output_options *to,
                        struct error *e)
 {
-    int rc = output_open(&w->out, path, force, e);
+    int rc = output_open(&w->out, to->path, to->force, e);
+
+    w->format = to->format;
 
     if (rc != OK)
         return scan_fail(s, e);
@@ -172,21 +175,20 @@ static int write_stats(struct scan *s, struct work *w, const struct gather *g, c
 
 int command_stats(int argc, char **argv)
 {
+    static const struct output_format formats[] = { { "csv", "csv", 0 }, { "json", "json", 0 },
+                                                    { "jsonl", "jsonl ndjson", 0 } };
+    struct output_options to = { .format = NULL };
     struct scan s = { .failed = 0 };
-    struct work w = { .format = "csv" };
+    struct work w = { .out = NULL };
     struct gather g = { .from_step = INT64_MIN, .to_step = INT64_MAX, .run = one_run, .context = &w };
-    const char *path = NULL, *view = "all";
-    int json = 0, force = 0;
+    const char *view = "all";
     struct option table[] = {
-        { OPTION_CHOICE, 0, "format", &w.format, .help = "a row or an object a series (default csv)",
-          .choices = "csv|json|jsonl" },
-        { OPTION_FLAG, 0, "json", &json, .help = "the same as --format=json" },
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
         { OPTION_INT, 0, "from-step", &g.from_step, "N", .help = "only points at this step and later ones" },
         { OPTION_INT, 0, "to-step", &g.to_step, "N", .help = "only points at this step and earlier ones" },
         { OPTION_CHOICE, 0, "view", &view, .help = "every point; what TensorBoard would show; or what restarts meant "
           "(default all)", .choices = "all|tensorboard|session" },
-        OUTPUT_OPTIONS(path, force),
+        OUTPUT_OPTIONS(to, "csv|json|jsonl", "csv", "Print a row or an object for each series"),
     };
     const struct options options = {
         .program = "eventlog stats", .usage = "[OPTION...] PATH...",
@@ -205,13 +207,13 @@ int command_stats(int argc, char **argv)
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
+    if (rc == OK)
+        rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "csv", &e);
     if (rc != OK)
         return scan_fail(&s, &e);
-    if (json)
-        w.format = "json";
     g.view = scalar_view_of(view);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
-        status = write_stats(&s, &w, &g, path, force, &e);
+        status = write_stats(&s, &w, &g, &to, &e);
     scan_close(&s);
     return status;
 }

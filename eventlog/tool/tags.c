@@ -4,6 +4,7 @@
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/export.h"
 #include "eventlog/tool/gather.h"
+#include "eventlog/tool/output_format.h"
 
 #include <string.h>
 
@@ -87,12 +88,14 @@ static int one_run(void *context, const char *name, struct scalar_run *scalars, 
     return buffer_ok(&w->text) ? OK : error_set(e, ERR_NOMEM, "out of memory for the tags of run %s", name);
 }
 
-static int write_tags(struct scan *s, struct work *w, const char *path, int force, struct error *e)
+static int write_tags(struct scan *s, struct work *w, const struct output_options *to, struct error *e)
 {
     const struct gather g = { .from_step = INT64_MIN, .to_step = INT64_MAX, .run = one_run, .context = w,
                               .no_points = 1 };
     struct output *out;
-    int rc = output_open(&out, path, force, e);
+    int rc = output_open(&out, to->path, to->force, e);
+
+    w->format = to->format;
 
     if (rc != OK)
         return scan_fail(s, e);
@@ -110,18 +113,17 @@ static int write_tags(struct scan *s, struct work *w, const char *path, int forc
 
 int command_tags(int argc, char **argv)
 {
+    static const struct output_format formats[] = { { "csv", "csv", 0 }, { "json", "json", 0 },
+                                                    { "tb-json", "json", 0 } };
+    struct output_options to = { .format = NULL };
     struct scan s = { .failed = 0 };
-    struct work w = { .format = "csv" };
-    const char *path = NULL;
-    int json = 0, force = 0;
+    struct work w = { .plugin = NULL };
     struct option table[] = {
-        { OPTION_CHOICE, 0, "format", &w.format, .help = "a row or an object a series; tb-json: as TensorBoard's "
-          "scalars plugin answers, numbers only (default csv)", .choices = "csv|json|tb-json" },
-        { OPTION_FLAG, 0, "json", &json, .help = "the same as --format=json" },
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
         { OPTION_TEXT, 0, "plugin", &w.plugin, "NAME", .help = "only series of that plugin: scalars, images, text, "
           "..." },
-        OUTPUT_OPTIONS(path, force),
+        OUTPUT_OPTIONS(to, "csv|json|tb-json", "csv", "Print a row or an object for each series; tb-json: what "
+                       "TensorBoard's scalars plugin answers, scalars only"),
     };
     const struct options options = {
         .program = "eventlog tags", .usage = "[OPTION...] PATH...",
@@ -138,9 +140,9 @@ int command_tags(int argc, char **argv)
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (json)
-        w.format = "json";
-    if (rc == OK && !strcmp(w.format, "tb-json")) {
+    if (rc == OK)
+        rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "csv", &e);
+    if (rc == OK && !strcmp(to.format, "tb-json")) {
         if (w.plugin && strcmp(w.plugin, "scalars") != 0)
             rc = error_set(&e, ERR_ARG, "--format=tb-json lists the plugin scalars only");
         w.plugin = "scalars";
@@ -148,7 +150,7 @@ int command_tags(int argc, char **argv)
     if (rc != OK)
         return scan_fail(&s, &e);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
-        status = write_tags(&s, &w, path, force, &e);
+        status = write_tags(&s, &w, &to, &e);
     buffer_release(&w.text);
     scan_close(&s);
     return status;

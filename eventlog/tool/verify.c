@@ -5,6 +5,7 @@
 #include "eventlog/record_file.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/output.h"
+#include "eventlog/tool/output_format.h"
 #include "eventlog/tool/scan.h"
 
 #include <dirent.h>
@@ -231,10 +232,10 @@ static int check_directories(struct verify *v, const char *path, int depth, stru
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
 /* What can be found at all. */
-static int list_kinds(struct verify *v, const char *path, int force, struct error *e)
+static int list_kinds(struct verify *v, const struct output_options *to, struct error *e)
 {
     struct buffer *b = &v->line;
-    int rc = output_open(&v->out, path, force, e);
+    int rc = output_open(&v->out, to->path, to->force, e);
 
     if (rc != OK)
         return rc;
@@ -275,14 +276,14 @@ int command_verify(int argc, char **argv)
 {
     struct scan s = { .quiet_damage = 1 };
     struct verify v = { .scan = &s, .line = BUFFER_EMPTY };
-    const char *path = NULL;
-    int strict = 0, force = 0, kinds = 0;
+    static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 } };
+    struct output_options to = { .format = NULL };
+    int strict = 0, kinds = 0;
     struct option table[] = {
         { OPTION_FLAG, 0, "strict", &strict, .help = "notes count as findings, too" },
         { OPTION_FLAG, 0, "kinds", &kinds, .help = "only list what can be found; without PATH" },
-        { OPTION_FLAG, 0, "json", &v.json, .help = "one JSON object: findings and totals" },
         SCAN_RUN_OPTION(s),
-        OUTPUT_OPTIONS(path, force),
+        OUTPUT_OPTIONS(to, "text|json", "text", "Print a line for each finding, or JSON"),
     };
     const struct options options = {
         .program = "eventlog verify", .usage = "[OPTION...] PATH... | --kinds",
@@ -306,13 +307,16 @@ int command_verify(int argc, char **argv)
     if (rc == OK && !count == !kinds)
         rc = error_set(&e, ERR_ARG, "%s 'eventlog verify --help' tells more", kinds ? "--kinds goes without a log;"
                                                                                     : "which log?");
-    if (rc == OK && kinds && (rc = list_kinds(&v, path, force, &e)) == OK)
+    if (rc == OK)
+        rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "text", &e);
+    v.json = rc == OK && !strcmp(to.format, "json");
+    if (rc == OK && kinds && (rc = list_kinds(&v, &to, &e)) == OK)
         return EXIT_DONE;
     if (rc != OK)
         return scan_fail(&s, &e);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) != EXIT_DONE)
         return status;
-    if ((rc = output_open(&v.out, path, force, &e)) == OK) {
+    if ((rc = output_open(&v.out, to.path, to.force, &e)) == OK) {
         if (v.json)
             output_text(v.out, "{\"type\":\"verify\",\"version\":1,\"findings\":[");
         for (int i = 1; rc == OK && !s.runs.patterns.count && i <= count; i++)
