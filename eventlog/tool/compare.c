@@ -165,7 +165,7 @@ static int compare(struct curves *w, const struct output_options *to, struct err
 int command_compare(int argc, char **argv)
 {
     struct scan s = { .failed = 0 };
-    struct curves w = { .scan = &s, .view = "all", .x = "step" };
+    struct curves w = { .scan = &s, .view = "all", .x = "step", .range = POINT_RANGE_ALL };
     static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "svg", "svg", 0 } };
     struct output_options to = { .format = NULL };
     struct option table[] = {
@@ -193,6 +193,8 @@ int command_compare(int argc, char **argv)
         return EXIT_DONE;
     if (rc == OK)
         rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "text", &e);
+    if (rc == OK)
+        rc = point_range_settle(&w.range, &e);
     if (rc != OK)
         return scan_fail(&s, &e);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) != EXIT_DONE)

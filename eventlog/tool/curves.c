@@ -55,6 +55,8 @@ int curves_read(struct curves *w, struct error *e)
         w->count++;
         scalar_run_init(r, scalar_view_of(w->view), 0, 1);
         rc = gather_run(w->scan, &d->runs[i], r, NULL, NULL, e);
+        for (size_t k = 0; k < r->count; k++)
+            gather_sift(&r->series[k], &w->range, 0);
         scalar_run_sort(r);
         if (rc != OK)
             return rc;

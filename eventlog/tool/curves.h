@@ -8,6 +8,7 @@
 #include "eventlog/scalar_series.h"
 #include "eventlog/tool/output.h"
 #include "eventlog/tool/picture.h"
+#include "eventlog/tool/point_range.h"
 #include "eventlog/tool/scan.h"
 
 enum { CURVES_PANELS_MOST = 60 };
@@ -25,6 +26,7 @@ struct curves {
     int log_y;
     struct option_list lower, higher; /* globs: tags of which less, or more, is better */
     struct option_list label_options; /* RUN=TEXT */
+    struct point_range range;         /* points outside are not read */
     struct scalar_run *runs;
     const char **names;
     const char **labels; /* what people read: the name, or the TEXT of --label */
@@ -46,6 +48,7 @@ struct curves {
       .help = "Show TEXT in place of the name of RUN; may be repeated" }, \
     { OPTION_FLAG, 0, "log-y", &(w).log_y, .help = "draw values on a logarithmic scale; those that are not above 0 " \
       "are gaps" }, \
+    POINT_RANGE_OPTIONS((w).range), \
     { OPTION_CHOICE, 0, "view", &(w).view, .help = "every point; what TensorBoard would show; or what restarts meant " \
       "(default all)", .choices = "all|tensorboard|session" }, \
     { OPTION_LIST, 0, "lower", &(w).lower, "GLOB", .help = "tags of which less is better (default: by words as loss, " \

@@ -110,7 +110,7 @@ static int other(void *context, const struct scalar_series *s, const struct even
 
     /* Hyperparameters are the run's, not a series of their own: no choice of tags or steps leaves them out. */
     if (strcmp(s->plugin, "hparams") != 0) {
-        if (!scan_tag_wanted(w->scan, s->tag) || !export_step_wanted(&w->x, ev->step))
+        if (!scan_tag_wanted(w->scan, s->tag) || !point_range_holds(&w->x.options->range, ev->step, ev->wall_time))
             return OK;
         w->x.skipped++;
     }
@@ -261,7 +261,7 @@ static int sift(struct work *w, int sorted, struct error *e)
 
         if (!scan_tag_wanted(w->scan, s->tag))
             s->count = 0;
-        gather_sift(s, w->x.options->from_step, w->x.options->to_step, w->x.nonfinite == EXPORT_DROP);
+        gather_sift(s, &w->x.options->range, w->x.nonfinite == EXPORT_DROP);
         if (sorted && scalar_series_sort(s, e) != OK)
             return ERR_NOMEM;
     }

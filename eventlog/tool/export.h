@@ -82,15 +82,11 @@ int export_value_text(const struct event_value *v, struct buffer *out);
 /* A whole number into out, which has room for 21 bytes; returns its length. */
 int export_integer(int64_t v, char *out);
 
-static inline int export_step_wanted(const struct export *x, int64_t step)
-{
-    return step >= x->options->from_step && step <= x->options->to_step;
-}
-
 /* 1: a point that is not asked for. */
 static inline int export_dropped(const struct export *x, const struct scalar_point *p)
 {
-    return !export_step_wanted(x, p->step) || (x->nonfinite == EXPORT_DROP && !(p->value - p->value == 0));
+    return !point_range_holds(&x->options->range, p->step, p->wall_time) ||
+           (x->nonfinite == EXPORT_DROP && !(p->value - p->value == 0));
 }
 
 #endif

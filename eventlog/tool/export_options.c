@@ -67,7 +67,7 @@ static int check_prom(const struct export_options *a, struct error *e)
     return OK;
 }
 
-static int check(const struct options *o, const struct export_options *a, struct error *e)
+static int check(const struct options *o, struct export_options *a, struct error *e)
 {
     for (size_t i = 0; i < sizeof belongs / sizeof *belongs; i++)
         if (options_given(o, belongs[i].option) && !in_list(belongs[i].formats, a->to.format))
@@ -84,8 +84,8 @@ static int check(const struct options *o, const struct export_options *a, struct
         return error_set(e, ERR_ARG, "--format=sqlite: -o FILE is needed, a database cannot be a stream");
     if (a->events && !a->to.path)
         return error_set(e, ERR_ARG, "--events: -o DIR/ is needed; the runs are DIR-mean/, DIR-std/ and so on");
-    if (a->from_step > a->to_step)
-        return error_set(e, ERR_ARG, "--from-step is behind --to-step");
+    if (point_range_settle(&a->range, e) != OK)
+        return ERR_ARG;
     return strcmp(a->to.format, "prom") ? OK : check_prom(a, e);
 }
 
@@ -127,8 +127,7 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
           "DIR/run/tag/step/index.ext instead of points; -o is the list of them" },
         { OPTION_TEXT, 0, "kinds", &a->kinds, "LIST", .help = "--media: of images,audio,text,tensors (default all)" },
         SCAN_RUN_OPTION(*s), SCAN_TAG_OPTION(*s),
-        { OPTION_INT, 0, "from-step", &a->from_step, "N", .help = "only points at this step and later ones" },
-        { OPTION_INT, 0, "to-step", &a->to_step, "N", .help = "only points at this step and earlier ones" },
+        POINT_RANGE_OPTIONS(a->range),
         { OPTION_CHOICE, 0, "view", &a->view, .help = "every point; what TensorBoard would show; or what restarts "
           "meant (default all)", .choices = "all|tensorboard|session" },
         { OPTION_CHOICE, 0, "order", &a->order, .help = "by run, tag and step, or as it stands in the files, which "
@@ -170,8 +169,7 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
     *a = (struct export_options){
         .view = "all", .duplicate = "last", .order = "step", .float32 = "exact", .columns = "name",
         .nonfinite = "string", .step = "number", .prom_prefix = "tb", .ops = "mean,std",
-        .kinds = "images,audio,text,tensors", .from_step = INT64_MIN,
-        .to_step = INT64_MAX,
+        .kinds = "images,audio,text,tensors", .range = POINT_RANGE_ALL,
     };
     if ((rc = options_parse(&options, argc, argv, paths, e)) != OPTIONS_RUN)
         return rc;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "eventlog/tool/output_format.h"
+#include "eventlog/tool/point_range.h"
 #include "eventlog/tool/scan.h"
 
 #include <stdint.h>
@@ -14,7 +15,8 @@ struct export_options {
     const char *view, *duplicate, *order, *float32, *columns, *nonfinite, *step, *prom_prefix,
     *ops, *media, *kinds;
     int tsv, crlf, no_run, wall_time, multirun, lax_tags, events;
-    int64_t from_step, to_step, min_runs; /* min_runs 0: all that have the tag */
+    struct point_range range;
+    int64_t min_runs; /* min_runs 0: all that have the tag */
 };
 
 /* Parses argv into *a, and the globs into *s. OPTIONS_RUN with the paths in argv[1..*paths], OPTIONS_DONE, or ERR_ARG:

@@ -51,14 +51,14 @@ int gather_run(struct scan *s, const struct log_run *run, struct scalar_run *sca
     return rc;
 }
 
-void gather_sift(struct scalar_series *s, int64_t from_step, int64_t to_step, int finite)
+void gather_sift(struct scalar_series *s, const struct point_range *range, int finite)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < s->count; i++) {
         const struct scalar_point *p = &s->points[i];
 
-        if (p->step < from_step || p->step > to_step || (finite && !isfinite(p->value)))
+        if (!point_range_holds(range, p->step, p->wall_time) || (finite && !isfinite(p->value)))
             continue;
         s->points[kept] = *p;
         if (s->marks)
@@ -85,7 +85,7 @@ int gather_runs(struct scan *s, const struct gather *g, struct error *e)
 
             if (!scan_tag_wanted(s, series->tag))
                 series->count = series->seen = series->skipped = 0;
-            gather_sift(series, g->from_step, g->to_step, 0);
+            gather_sift(series, &g->range, 0);
         }
         scalar_run_sort(&scalars);
         if (rc == OK)

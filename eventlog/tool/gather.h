@@ -4,12 +4,13 @@
 
 #include "eventlog/scalar_series.h"
 #include "eventlog/tool/output.h"
+#include "eventlog/tool/point_range.h"
 #include "eventlog/tool/scan.h"
 
 struct gather {
     enum scalar_view view;
     int no_points;              /* series are only counted: their points are not wanted */
-    int64_t from_step, to_step; /* points outside are left out */
+    struct point_range range;   /* points outside are left out */
     /* A run has been read: series by tag, points in reading order. Those that are not wanted have no points, and seen
      * and skipped are 0. Not OK ends it. */
     int (*run)(void *context, const char *name, struct scalar_run *scalars, struct error *e);
@@ -31,7 +32,7 @@ int gather_run(struct scan *s, const struct log_run *run, struct scalar_run *sca
  * status; rc has its sentence in e; matched: something was found. */
 int gather_finish(struct scan *s, struct output *out, int rc, int matched, struct error *e);
 
-/* Takes out the points at other steps; finite: also those whose value is no finite number. */
-void gather_sift(struct scalar_series *s, int64_t from_step, int64_t to_step, int finite);
+/* Takes out the points outside the range; finite: also those whose value is no finite number. */
+void gather_sift(struct scalar_series *s, const struct point_range *range, int finite);
 
 #endif

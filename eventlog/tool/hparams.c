@@ -341,7 +341,7 @@ enum layout { LAYOUT_LONG, LAYOUT_WIDE, LAYOUT_JSON };
 static int write_sessions(struct scan *s, struct work *w, enum layout layout, const struct output_options *to,
                           struct error *e)
 {
-    const struct gather g = { .from_step = INT64_MIN, .to_step = INT64_MAX, .run = one_run, .other = other,
+    const struct gather g = { .range = POINT_RANGE_ALL, .run = one_run, .other = other,
                               .again = again, .context = w, .no_points = !w->metric_count };
     struct buffer b = BUFFER_EMPTY;
     struct entry *names = NULL;

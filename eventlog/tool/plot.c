@@ -117,7 +117,8 @@ static int plot(struct plot *p, struct error *e)
 int command_plot(int argc, char **argv)
 {
     static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "svg", "svg", 0 } };
-    struct plot p = { .curves = { .view = "all", .x = "step" }, .color = "auto", .height = ROWS };
+    struct plot p = { .curves = { .view = "all", .x = "step", .range = POINT_RANGE_ALL },
+                      .color = "auto", .height = ROWS };
     struct option table[] = {
         { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", .help = "these tags, a chart each; may be repeated (default: "
           "those that all runs have)" },
@@ -151,6 +152,8 @@ int command_plot(int argc, char **argv)
         return EXIT_DONE;
     if (rc == OK)
         rc = output_format_settle(&p.to, formats, sizeof formats / sizeof *formats, "text", &e);
+    if (rc == OK)
+        rc = point_range_settle(&p.curves.range, &e);
     if (rc != OK)
         return scan_fail(&p.scan, &e);
     p.curves.scan = &p.scan;

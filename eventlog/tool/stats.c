@@ -180,12 +180,11 @@ int command_stats(int argc, char **argv)
     struct output_options to = { .format = NULL };
     struct scan s = { .failed = 0 };
     struct work w = { .out = NULL };
-    struct gather g = { .from_step = INT64_MIN, .to_step = INT64_MAX, .run = one_run, .context = &w };
+    struct gather g = { .range = POINT_RANGE_ALL, .run = one_run, .context = &w };
     const char *view = "all";
     struct option table[] = {
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
-        { OPTION_INT, 0, "from-step", &g.from_step, "N", .help = "only points at this step and later ones" },
-        { OPTION_INT, 0, "to-step", &g.to_step, "N", .help = "only points at this step and earlier ones" },
+        POINT_RANGE_OPTIONS(g.range),
         { OPTION_CHOICE, 0, "view", &view, .help = "every point; what TensorBoard would show; or what restarts meant "
           "(default all)", .choices = "all|tensorboard|session" },
         OUTPUT_OPTIONS(to, "csv|json|jsonl", "csv", "Print a row or an object for each series"),
@@ -209,6 +208,8 @@ int command_stats(int argc, char **argv)
         return EXIT_DONE;
     if (rc == OK)
         rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "csv", &e);
+    if (rc == OK)
+        rc = point_range_settle(&g.range, &e);
     if (rc != OK)
         return scan_fail(&s, &e);
     g.view = scalar_view_of(view);

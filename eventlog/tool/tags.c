@@ -90,7 +90,7 @@ static int one_run(void *context, const char *name, struct scalar_run *scalars, 
 
 static int write_tags(struct scan *s, struct work *w, const struct output_options *to, struct error *e)
 {
-    const struct gather g = { .from_step = INT64_MIN, .to_step = INT64_MAX, .run = one_run, .context = w,
+    const struct gather g = { .range = POINT_RANGE_ALL, .run = one_run, .context = w,
                               .no_points = 1 };
     struct output *out;
     int rc = output_open(&out, to->path, to->force, e);

@@ -7,6 +7,7 @@
 #include "eventlog/scalar_series.h"
 #include "eventlog/tag_index.h"
 #include "eventlog/tool/command.h"
+#include "eventlog/tool/point_range.h"
 #include "eventlog/tool/scan.h"
 #include "eventlog/tool/value_words.h"
 
@@ -44,6 +45,7 @@ struct tail {
     char *const *paths;
     size_t path_count;
     int64_t keep; /* -1: all */
+    struct point_range range;
     int json, everything, listing_told;
     struct tag_index run_names, file_paths; /* their numbers are places in: */
     struct tail_run *runs;   /* in the order they were met: first by name, */
@@ -207,7 +209,7 @@ static int take_other(struct tail *t, struct tail_run *run, const struct event *
 {
     struct last l = { .tag = "", .point = { event->step, event->wall_time, 0 }, .word = value_words_event(event) };
 
-    if (!l.word || t->scan->tags.patterns.count)
+    if (!l.word || t->scan->tags.patterns.count || !point_range_holds(&t->range, event->step, event->wall_time))
         return OK;
     if (!(l.details = strdup("")))
         return error_set(e, ERR_NOMEM, "run %s: out of memory for a line", run->name);
@@ -224,15 +226,17 @@ static int take_event(struct tail *t, struct tail_run *run, const struct event *
         struct scalar_series *s;
         struct last l = { .word = NULL };
         int rc = scalar_run_value(&run->scalars, event, &value, &l.point, &s, &l.from, e);
+        int wanted = rc >= 0 && scan_tag_wanted(t->scan, s->tag) &&
+                     point_range_holds(&t->range, event->step, event->wall_time);
 
-        if (rc == 0 && t->everything && scan_tag_wanted(t->scan, s->tag)) {
+        if (rc == 0 && t->everything && wanted) {
             l.word = value_words_word(&value, s->plugin);
             if (!(l.details = details(&value, s->plugin, t->json)))
                 return error_set(e, ERR_NOMEM, "run %s: out of memory for a line", run->name);
             l.point = (struct scalar_point){ event->step, event->wall_time, 0 };
             rc = 1;
         }
-        if (rc == 1 && scan_tag_wanted(t->scan, s->tag)) {
+        if (rc == 1 && wanted) {
             l.tag = s->tag;
             l.tag_length = s->tag_length;
             rc = point(t, run, &l, e);
@@ -391,19 +395,20 @@ static int follow(struct tail *t, double interval, double idle, struct error *e)
 int command_tail(int argc, char **argv)
 {
     struct scan s = { .failed = 0 };
-    struct tail t = { .scan = &s, .keep = 10, .line = BUFFER_EMPTY };
+    struct tail t = { .scan = &s, .keep = 10, .range = POINT_RANGE_ALL, .line = BUFFER_EMPTY };
     double interval = 0.5, idle = 0;
     int following = 0;
     struct option table[] = {
         { OPTION_FLAG, 'f', "follow", &following, .help = "go on with the points that come, from files and runs that "
           "are new as well, until it is interrupted" },
-        { OPTION_INT, 'n', "points", &t.keep, "N", .help = "of what is there already, the last N points of each run in "
-          "reading order; -1: all (default 10)", .minimum = -1, .maximum = 1e9 },
+        { OPTION_INT, 'n', "points", &t.keep, "N", .help = "Print the last N points that each run has already, in "
+          "reading order; -1: all (default 10; with --since, --from-step or --to-step: all)",
+          .minimum = -1, .maximum = 1e9 },
         { OPTION_FLAG, 'a', "all", &t.everything, .help = "also what is no point: images, histograms, audio, texts, "
           "graphs, session marks and the rest, in a few words; they count with -n" },
         { OPTION_FLAG, 0, "json", &t.json, .help = "one JSON object a line, as 'export --format=jsonl' writes them; "
           "what is no point has a key \"type\"" },
-        SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
+        SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s), POINT_RANGE_OPTIONS(t.range),
         { OPTION_DOUBLE, 0, "interval", &interval, "SECONDS", .help = "how often -f looks (default 0.5)",
           .minimum = 0.01, .maximum = 3600 },
         { OPTION_DOUBLE, 0, "idle-timeout", &idle, "SECONDS", .help = "-f ends when no point came for so long "
@@ -428,6 +433,11 @@ int command_tail(int argc, char **argv)
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
+    if (rc == OK)
+        rc = point_range_settle(&t.range, &e);
+    if (!options_given(&options, "points") && (t.range.since_text || options_given(&options, "from-step") ||
+                                               options_given(&options, "to-step")))
+        t.keep = -1;
     if (rc != OK)
         return scan_fail(&s, &e);
     file_open_limit(SIZE_MAX); /* a descriptor a file */

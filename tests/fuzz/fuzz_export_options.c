@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dup2(standard_output, 1);
     close(standard_output);
     close(nowhere);
-    if (rc == OPTIONS_RUN && (!paths || !a.log || a.from_step > a.to_step || !a.to.format))
+    if (rc == OPTIONS_RUN && (!paths || !a.log || a.range.from_step > a.range.to_step || !a.to.format))
         abort();
     if (rc < 0 && !*e.message)
         abort();
