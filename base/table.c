@@ -7,7 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GAP = 2, NARROWEST = 8, NUMBER = 1 /* a cell that begins so is followed by the bytes of a double */ };
+enum {
+    GAP = 2,
+    NARROWEST = 8,
+    ALIGNED_MOST = 160, /* without a limit: a wider cell moves only what follows it, or one would blow up every line */
+    NUMBER = 1,         /* a cell that begins so is followed by the bytes of a double */
+};
 
 void table_init(struct table *t, const struct table_column *columns, size_t count)
 {
@@ -153,18 +158,21 @@ static void blanks(struct buffer *out, size_t n)
         buffer_append_byte(out, ' ');
 }
 
-static void print_cell(struct buffer *out, const char *text, size_t width, int right, int ascii, size_t *owed)
+/* limited: what is wider than the column is cut. */
+static void print_cell(struct buffer *out, const char *text, size_t width, int right, int limited, int ascii,
+                       size_t *owed)
 {
     struct buffer cell = BUFFER_EMPTY;
-    size_t columns;
+    size_t columns, gap;
 
-    text_append_cut(&cell, text, strlen(text), width, ascii);
+    text_append_cut(&cell, text, strlen(text), limited ? width : SIZE_MAX, ascii);
     columns = text_columns(buffer_text(&cell), cell.length);
+    gap = columns < width ? width - columns : 0;
     if (cell.length)
-        blanks(out, *owed + (right ? width - columns : 0));
+        blanks(out, *owed + (right ? gap : 0));
     buffer_append(out, buffer_text(&cell), cell.length);
     /* Blanks wait for the next cell that is not empty: none ends a line. */
-    *owed = cell.length ? (right ? 0 : width - columns) : *owed + width;
+    *owed = cell.length ? (right ? 0 : gap) : *owed + width;
     *owed += GAP;
     out->failed |= cell.failed;
     buffer_release(&cell);
@@ -184,12 +192,14 @@ size_t table_print(struct table *t, size_t indent, int columns, int ascii, struc
     measure(t, width);
     if (columns)
         left_out = fit(t, width, (size_t)columns > indent ? (size_t)columns - indent : 1);
+    for (size_t i = 0; i < t->column_count && !columns; i++)
+        width[i] = width[i] < ALIGNED_MOST ? width[i] : ALIGNED_MOST;
     for (size_t i = 0; i < t->column_count + t->filled; i++) {
         size_t column = i % t->column_count;
         const char *text = i < t->column_count ? t->columns[i].title : next_cell(t, column, &at, number);
 
         if (width[column] != SIZE_MAX)
-            print_cell(out, text, width[column], t->columns[column].right, ascii, &owed);
+            print_cell(out, text, width[column], t->columns[column].right, columns > 0, ascii, &owed);
         if (column + 1 == t->column_count) {
             buffer_append_byte(out, '\n');
             owed = indent;

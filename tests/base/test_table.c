@@ -188,6 +188,33 @@ static void test_table(void **state)
     }
 }
 
+/* One endless name does not make every line as long: what is printed grows with the cells. */
+static void test_long_cell(void **state)
+{
+    enum { ROWS = 100, LONG = 100000 };
+    struct buffer out = BUFFER_EMPTY;
+    char *name = malloc(LONG + 1);
+    struct table t;
+
+    (void)state;
+    assert_non_null(name);
+    memset(name, 'n', LONG);
+    name[LONG] = '\0';
+    table_init(&t, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < ROWS; i++) {
+        table_text(&t, i == 50 ? name : "short", i == 50 ? LONG : 5);
+        table_cell(&t, "%d", i);
+        table_number(&t, 1);
+        table_cell(&t, "fine");
+    }
+    table_print(&t, 0, 0, 0, &out);
+    assert_true(buffer_ok(&out) && out.length < LONG + ROWS * 250);
+    assert_non_null(strstr(out.data, name)); /* whole */
+    assert_non_null(strstr(out.data, "n      50     1  fine\n"));
+    buffer_release(&out);
+    free(name);
+}
+
 /* A terminal of that many columns; its other side in *other. */
 static int terminal_of(unsigned short width, int *other)
 {
@@ -271,7 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns),  cmocka_unit_test(test_cut),      cmocka_unit_test(test_natural_order),
         cmocka_unit_test(test_figures),  cmocka_unit_test(test_rounding), cmocka_unit_test(test_table),
-        cmocka_unit_test(test_terminal), cmocka_unit_test(test_progress_fits),
+        cmocka_unit_test(test_long_cell), cmocka_unit_test(test_terminal), cmocka_unit_test(test_progress_fits),
     };
 
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);
