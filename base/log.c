@@ -31,18 +31,18 @@ void log_init(struct log *l, const char *program, int fd)
 
 static void line(struct log *l, const char *before, const char *after, const char *format, va_list args)
 {
+    struct buffer b = BUFFER_EMPTY;
     char text[LINE_MAX_BYTES];
-    size_t room = sizeof text - strlen(after) - 1, used;
 
-    used = (size_t)snprintf(text, room, "%s%s%s", before, l->program ? l->program : "", l->program ? ": " : "");
-    if (used < room) {
-        int n = vsnprintf(text + used, room - used, format, args);
-
-        if (n > 0)
-            used += (size_t)n < room - used ? (size_t)n : room - used - 1;
-    }
-    memcpy(text + used, after, strlen(after));
-    emit(l, text, used + strlen(after));
+    vsnprintf(text, sizeof text, format, args);
+    buffer_append_text(&b, before);
+    if (l->program)
+        buffer_format(&b, "%s: ", l->program);
+    text_append_safe(&b, text, strlen(text)); /* names in it come from anywhere */
+    buffer_append_text(&b, after);
+    if (buffer_ok(&b))
+        emit(l, b.data, b.length);
+    buffer_release(&b);
 }
 
 static void json_line(struct log *l, const char *level, const char *fields, const char *format, va_list args)

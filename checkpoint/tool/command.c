@@ -8,14 +8,11 @@
 
 int command_fail(const char *program, const struct error *e)
 {
-    struct buffer text = BUFFER_EMPTY;
     struct log log;
 
     fflush(stdout);
     log_init(&log, program, 2);
-    text_append_safe(&text, e->message, strlen(e->message)); /* it may hold a tensor's name, whatever that holds */
-    log_line(&log, "%s", buffer_text(&text));
-    buffer_release(&text);
+    log_line(&log, "%s", e->message);
     return EXIT_USAGE;
 }
 

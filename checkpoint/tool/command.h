@@ -24,7 +24,7 @@
 CHECKPOINT_COMMANDS(DECLARE)
 #undef DECLARE
 
-/* Prints "program: sentence" on standard error, control characters as \xHH; EXIT_USAGE. */
+/* Prints "program: sentence" on standard error; EXIT_USAGE. */
 int command_fail(const char *program, const struct error *e);
 
 /* Writes the buffer to standard output and empties it. */
