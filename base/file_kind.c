@@ -51,6 +51,40 @@ static int is_pickle(const uint8_t *p, size_t n)
     return n >= 3 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5;
 }
 
+/* A zip file, by the name of its first member: it begins at byte 30, and its length stands at byte 26. */
+static enum file_kind zip_kind(const uint8_t *p, size_t n)
+{
+    size_t length = n >= 30 ? get_le16(p + 26) : 0;
+    const char *name = (const char *)p + 30, *slash;
+
+    if (!length || length > n - 30)
+        return FILE_KIND_ZIP;
+    if (length > 4 && !memcmp(name + length - 4, ".npy", 4))
+        return FILE_KIND_NPZ;
+    if ((length == 13 && !memcmp(name, "metadata.json", 13)) || (length == 11 && !memcmp(name, "config.json", 11)))
+        return FILE_KIND_KERAS;
+    if ((slash = memchr(name, '/', length))) { /* torch puts all into a folder of the file's name */
+        length -= (size_t)(slash + 1 - name);
+        if ((length == 8 && !memcmp(slash, "/data.pkl", 9)) || (length > 5 && !memcmp(slash, "/data/", 6)))
+            return FILE_KIND_TORCH;
+    }
+    return FILE_KIND_ZIP;
+}
+
+/* An ONNX model has no magic: protobuf with a small ir_version, then the name of the program that wrote it, then that
+ * program's version, the graph, or a domain. */
+static int is_onnx(const uint8_t *p, size_t n)
+{
+    size_t length = n > 4 ? p[3] : 0;
+
+    if (!length || length >= n - 4 || p[0] != 0x08 || !p[1] || p[1] > 30 || p[2] != 0x12)
+        return 0;
+    for (size_t i = 4; i < 4 + length; i++)
+        if (p[i] < 0x20 || p[i] > 0x7e)
+            return 0;
+    return p[4 + length] == 0x1a || p[4 + length] == 0x22 || p[4 + length] == 0x3a;
+}
+
 /* No control bytes but white space, and UTF-8 as far as whole characters are there. */
 static int is_text(const uint8_t *p, size_t n)
 {
@@ -71,7 +105,7 @@ enum file_kind file_kind(const void *head, size_t n, const void *tail)
         return FILE_KIND_EMPTY;
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (n >= beginnings[i].n && !memcmp(p, beginnings[i].bytes, beginnings[i].n))
-            return beginnings[i].kind;
+            return beginnings[i].kind == FILE_KIND_ZIP ? zip_kind(p, n) : beginnings[i].kind;
     if (is_event_log(p, n))
         return FILE_KIND_EVENT_LOG;
     if (tail && !memcmp(tail, table_end, sizeof table_end))
@@ -80,6 +114,8 @@ enum file_kind file_kind(const void *head, size_t n, const void *tail)
         return FILE_KIND_SAFETENSORS;
     if (is_pickle(p, n))
         return FILE_KIND_PICKLE;
+    if (is_onnx(p, n))
+        return FILE_KIND_ONNX;
     if (!is_text(p, n))
         return FILE_KIND_UNKNOWN;
     while (blanks < n && strchr(" \t\r\n", p[blanks]))
@@ -118,8 +154,12 @@ const char *file_kind_text(enum file_kind kind)
         [FILE_KIND_ZSTD] = "a zstd file",
         [FILE_KIND_XZ] = "an xz file",
         [FILE_KIND_BZIP2] = "a bzip2 file",
-        [FILE_KIND_ZIP] = "a zip file (as PyTorch, Keras and NumPy save)",
+        [FILE_KIND_ZIP] = "a zip file",
+        [FILE_KIND_TORCH] = "a PyTorch file",
+        [FILE_KIND_KERAS] = "a Keras model (.keras)",
+        [FILE_KIND_NPZ] = "a NumPy archive (.npz)",
         [FILE_KIND_PICKLE] = "a Python pickle (as PyTorch before 1.6 saves)",
+        [FILE_KIND_ONNX] = "an ONNX model",
         [FILE_KIND_HDF5] = "an HDF5 file (Keras .h5)",
         [FILE_KIND_SQLITE] = "an SQLite database",
         [FILE_KIND_SAFETENSORS] = "a safetensors file",

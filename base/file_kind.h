@@ -16,8 +16,12 @@ enum file_kind {
     FILE_KIND_ZSTD,
     FILE_KIND_XZ,
     FILE_KIND_BZIP2,
-    FILE_KIND_ZIP,          /* torch.save since PyTorch 1.6, .keras, .npz, Stable-Baselines, and plain archives */
-    FILE_KIND_PICKLE,       /* torch.save before that */
+    FILE_KIND_ZIP,          /* any but the next three; Stable-Baselines, for one */
+    FILE_KIND_TORCH,        /* torch.save since PyTorch 1.6, also TorchScript */
+    FILE_KIND_KERAS,        /* .keras */
+    FILE_KIND_NPZ,
+    FILE_KIND_PICKLE,       /* torch.save before PyTorch 1.6 */
+    FILE_KIND_ONNX,
     FILE_KIND_HDF5,         /* Keras .h5 */
     FILE_KIND_SQLITE,
     FILE_KIND_SAFETENSORS,

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #define B(text) text, sizeof text - 1
+/* The head of a zip file's first member; its name's length and that of the extra field follow. */
+#define ZIP "PK\3\4\0\0\x08\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 
 static const struct { enum file_kind kind; const char *bytes; size_t n; } cases[] = {
     { FILE_KIND_EMPTY, B("") },
@@ -22,6 +24,14 @@ static const struct { enum file_kind kind; const char *bytes; size_t n; } cases[
     { FILE_KIND_ZSTD, B("\x28\xb5\x2f\xfd\x04\x58") },
     { FILE_KIND_ARCHIVE, B("\x89TFZ\r\n\x1a\n\1\0\0\0\0\0\0\0") },
     { FILE_KIND_ZIP, B("PK\3\4\0\0\x08\x08\0\0archive/data.pkl") },
+    { FILE_KIND_TORCH, B(ZIP "\x0e\0\x14\0model/data.pklFB\x10") }, /* torch.save of 2.9 */
+    { FILE_KIND_TORCH, B(ZIP "\x0d\0\x15\0script/data/0FB\x11") }, /* torch.jit's */
+    { FILE_KIND_KERAS, B(ZIP "\x0d\0\0\0metadata.json{\"ker") },
+    { FILE_KIND_NPZ, B(ZIP "\5\0\x14\0w.npy\1\0\x10") },
+    { FILE_KIND_ZIP, B(ZIP "\5\0\x14\0w.txt\1\0\x10") },
+    { FILE_KIND_ZIP, B(ZIP "\xff\xff\x14\0w.npy\1\0\x10") },
+    { FILE_KIND_ONNX, B("\x08\x08\x12\x07pytorch\x1a\x05" "2.1.0\x3a") },
+    { FILE_KIND_UNKNOWN, B("\x08\x01\x12\xd9\xaa\x01\x0a\xd6\x0e\x12\xa6") }, /* a SavedModel */
     { FILE_KIND_PICKLE, B("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8") },
     { FILE_KIND_HDF5, B("\x89HDF\r\n\x1a\n\0\0\0\0") },
     { FILE_KIND_SQLITE, B("SQLite format 3\0\x10\0\1\1\0\x40") },
