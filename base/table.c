@@ -104,13 +104,18 @@ static size_t line_width(const struct table *t, const size_t *width)
     return sum;
 }
 
+static size_t narrowest(const struct table_column *column)
+{
+    return column->cut > NARROWEST ? (size_t)column->cut : NARROWEST;
+}
+
 /* The widest column that may still be cut, column_count: none. */
 static size_t widest(const struct table *t, const size_t *width)
 {
     size_t best = t->column_count;
 
     for (size_t i = 0; i < t->column_count; i++)
-        if (t->columns[i].cut && width[i] != SIZE_MAX && width[i] > NARROWEST &&
+        if (t->columns[i].cut && width[i] != SIZE_MAX && width[i] > narrowest(&t->columns[i]) &&
             (best == t->column_count || width[i] > width[best]))
             best = i;
     return best;
@@ -133,8 +138,8 @@ static size_t least_width(const struct table *t, const size_t *width)
     size_t least = line_width(t, width);
 
     for (size_t i = 0; i < t->column_count; i++)
-        if (t->columns[i].cut && width[i] != SIZE_MAX && width[i] > NARROWEST)
-            least -= width[i] - NARROWEST;
+        if (t->columns[i].cut && width[i] != SIZE_MAX && width[i] > narrowest(&t->columns[i]))
+            least -= width[i] - narrowest(&t->columns[i]);
     return least;
 }
 

@@ -16,7 +16,7 @@ enum { TABLE_COLUMNS_MAX = 24 };
 struct table_column {
     const char *title; /* borrowed */
     int right;         /* 1: aligned to the right */
-    int cut;           /* 1: cells may be cut in the middle */
+    int cut;           /* 0: never; else cells may be cut in the middle, down to so many columns, at least 8 */
     int leave_out;     /* 0: never; else the higher, the earlier */
 };
 

@@ -188,6 +188,36 @@ static void test_table(void **state)
     }
 }
 
+/* Columns go before a name is cut to less than it should keep. */
+static void test_least_width(void **state)
+{
+    static const struct table_column named[] = {
+        { .title = "run", .cut = 20 }, { .title = "points", .right = 1, .leave_out = 1 },
+        { .title = "last", .right = 1, .leave_out = 2 },
+    };
+    static const struct { int width; size_t left_out; const char *want; } cases[] = {
+        { 40, 0, "run                      points  last\nmpi/eval/of-a-long-name       7   0.5\n" },
+        { 34, 0, "run                   points  last\nmpi/eval/o\xe2\x80\xa6long-name       7   0.5\n" },
+        { 33, 1, "run                      points\nmpi/eval/of-a-long-name       7\n" },
+        { 28, 1, "run                   points\nmpi/eval/o\xe2\x80\xa6long-name       7\n" },
+        { 27, 2, "run\nmpi/eval/of-a-long-name\n" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer out = BUFFER_EMPTY;
+        struct table t;
+
+        table_init(&t, named, sizeof named / sizeof *named);
+        table_text(&t, "mpi/eval/of-a-long-name", 23);
+        table_cell(&t, "7");
+        table_cell(&t, "0.5");
+        assert_int_equal(table_print(&t, 0, cases[i].width, 0, &out), cases[i].left_out);
+        assert_string_equal(buffer_text(&out), cases[i].want);
+        buffer_release(&out);
+    }
+}
+
 /* One endless name does not make every line as long: what is printed grows with the cells. */
 static void test_long_cell(void **state)
 {
@@ -298,7 +328,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns),  cmocka_unit_test(test_cut),      cmocka_unit_test(test_natural_order),
         cmocka_unit_test(test_figures),  cmocka_unit_test(test_rounding), cmocka_unit_test(test_table),
-        cmocka_unit_test(test_long_cell), cmocka_unit_test(test_terminal), cmocka_unit_test(test_progress_fits),
+        cmocka_unit_test(test_least_width), cmocka_unit_test(test_long_cell), cmocka_unit_test(test_terminal),
+        cmocka_unit_test(test_progress_fits),
     };
 
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);
