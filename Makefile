@@ -1,5 +1,5 @@
 # evalboard: trainer, evaluator, eventlog, checkpoint. `make` builds, `make test` tests, `make demo` shows.
-# V=1 shows commands; SAN=address,undefined or SAN=thread builds apart with sanitizers; ONEDNN=0, SQLITE=0 leave those out;
+# V=1 shows commands; SAN=address,undefined or SAN=thread builds apart with sanitizers; MPI=0, SQLITE=0, ... leave out a part;
 # PEERS=all: tests and benchmarks with TensorFlow, PyTorch and safetensors. CC, CFLAGS, LDFLAGS, PREFIX, LIBDIR, DESTDIR are yours.
 
 CC      ?= cc
@@ -13,17 +13,55 @@ B       := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 Q       := $(if $(V),,@)
 
 # ---- what this machine has -----------------------------------------------------------------------------------------
-PACKAGES = build-essential pkg-config protobuf-c-compiler protobuf-compiler libprotobuf-c-dev zlib1g-dev libsnappy-dev \
-           libjansson-dev libpng-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
-           libsqlite3-dev libcmocka-dev groff-base gfortran python3 python3-venv dataset-fashion-mnist chromium chromium-driver
 CONFIG   = pkg-config
-MODULES  = libprotobuf-c zlib libpng jansson openblas
-NEEDS_BUILD := $(filter-out deps clean help,$(or $(MAKECMDGOALS),all))
-BOOTSTRAP   := $(filter test demo bench,$(MAKECMDGOALS))
-HAVE_ALL    := $(shell $(CONFIG) --exists $(MODULES) ompi-c cmocka 2>/dev/null && command -v protoc-c mpirun >/dev/null && echo yes)
+exists   = $(shell $(CONFIG) --exists $1 2>/dev/null && echo 1 || echo 0)
+includes = $(shell printf '\#include <$1>\n' | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
+command  = $(shell command -v $1 >/dev/null && echo 1 || echo 0)
+# A part is 1 where its library was found; MPI=0 and so on build as if it was not.
+MPI      := $(call exists,ompi-c)
+OPENBLAS := $(call exists,openblas)
+PROTOBUF := $(if $(filter 11,$(call exists,libprotobuf-c)$(call command,protoc-c)),1,0)
+SNAPPY   := $(call includes,snappy-c.h)
+JANSSON  := $(call exists,jansson)
+INOTIFY  := $(call includes,inotifytools/inotifytools.h)
+ONEDNN   := $(call includes,dnnl.h)
+SQLITE   := $(call exists,sqlite3)
+PYTHON   := $(call command,python3)
+PARTS    := MPI OPENBLAS PROTOBUF SNAPPY JANSSON INOTIFY ONEDNN SQLITE PYTHON
+LEFT_OUT := $(strip $(foreach p,$(PARTS),$(if $(filter 0,$($p)),$p)))
+WITHOUT_MPI      = Open MPI (libopenmpi-dev, openmpi-bin): no trainer, no libeventlog_mpi
+WITHOUT_OPENBLAS = OpenBLAS (libopenblas-dev): no trainer, no evaluator
+WITHOUT_PROTOBUF = protobuf-c (libprotobuf-c-dev, protobuf-c-compiler): no trainer, no evaluator, no checkpoint
+WITHOUT_SNAPPY   = snappy (libsnappy-dev): no trainer, no evaluator, no checkpoint
+WITHOUT_JANSSON  = jansson (libjansson-dev): no trainer, no evaluator, no checkpoint
+WITHOUT_INOTIFY  = libinotifytools (libinotifytools0-dev): evaluator looks for checkpoints every second, by --poll-interval
+WITHOUT_ONEDNN   = oneDNN (libdnnl-dev): convolutions by OpenBLAS, which is slower
+WITHOUT_SQLITE   = SQLite (libsqlite3-dev): no eventlog export --format=sqlite
+WITHOUT_PYTHON   = Python (python3): no man pages, no completions
+# 1 where all of these parts are there.
+with     = $(if $(filter 0,$(foreach p,$1,$($p))),,1)
+CHECKPOINTS := $(call with,PROTOBUF SNAPPY JANSSON)
+TRAINER     := $(and $(CHECKPOINTS),$(call with,OPENBLAS MPI))
+EVALUATOR   := $(and $(CHECKPOINTS),$(call with,OPENBLAS))
 
-SQLITE ?= $(shell $(CONFIG) --exists sqlite3 2>/dev/null && echo 1 || echo 0)
-ONEDNN ?= $(shell printf '\#include <dnnl.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
+# Debian's packages, by what they are for. `make test` and its like install those that are missing, then make starts
+# again and sees them.
+PACKAGES_build = build-essential pkg-config zlib1g-dev libpng-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler \
+                 libsnappy-dev libjansson-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
+                 libsqlite3-dev python3
+PACKAGES_deps  = $(PACKAGES_build)
+PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
+PACKAGES_bench = $(PACKAGES_demo)
+PACKAGES_pages = chromium chromium-driver
+PACKAGES_test  = $(PACKAGES_demo) libcmocka-dev groff-base gfortran $(PACKAGES_pages)
+INSTALLS := $(filter deps test demo bench,$(MAKECMDGOALS))
+PACKAGES := $(sort $(foreach goal,$(INSTALLS),$(PACKAGES_$(goal))))
+MISSING  := $(if $(INSTALLED),,$(if $(INSTALLS),$(shell sh tests/install_packages.sh --missing $(PACKAGES))))
+ifeq ($(MISSING)$(call exists,zlib libpng),0)
+ifneq ($(filter-out deps clean help lint,$(or $(MAKECMDGOALS),all)),)
+$(error $(CONFIG), zlib or libpng not found; on Debian: apt-get install build-essential pkg-config zlib1g-dev libpng-dev)
+endif
+endif
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wconversion -Wno-sign-conversion \
            -Wpointer-arith -Wcast-qual -Wwrite-strings $(if $(or $(WERROR),$(CI)),-Werror)
@@ -43,7 +81,7 @@ CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool)
 DATASET_C := $(call folder,dataset)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model model/kernels model/models))
 TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer trainer/strategies))
-EVALUATOR_C := $(filter-out evaluator/main.c,$(call folder,evaluator))
+EVALUATOR_C := $(filter-out evaluator/main.c evaluator/watch_$(if $(call with,INOTIFY),without_,)inotify.c,$(call folder,evaluator))
 EVALUATOR_TOOL_C := $(call folder,evaluator/tool)
 PROTO     := $(sort $(wildcard proto/*.proto))
 GENERATED := $(patsubst %.proto,$(B)/generated/%.pb-c.c,$(PROTO))
@@ -51,12 +89,13 @@ GENERATED := $(patsubst %.proto,$(B)/generated/%.pb-c.c,$(PROTO))
 lib       = $(B)/lib/lib$1.a
 VERSION   := $(shell sed -n 's/^.define EVALBOARD_VERSION "\(.*\)"$$/\1/p' base/version.h)
 # What is installed for others: build/lib/ holds what our own programs link, which shows all its names.
-LIBRARIES := libeventlog libeventlog_mpi
+LIBRARIES := libeventlog $(if $(call with,MPI),libeventlog_mpi)
 PRODUCT   := $(foreach l,$(LIBRARIES),$(addprefix $(B)/product/$l,.a .so.$(VERSION) .so.0 .so))
-PROGRAMS  := $(addprefix $(B)/bin/,$(if $(wildcard trainer/main.c),trainer) $(if $(wildcard evaluator/main.c),evaluator) \
-             $(if $(TOOL_C),eventlog) $(if $(CHECKPOINT_TOOL_C),checkpoint))
+PROGRAMS  := $(addprefix $(B)/bin/,$(if $(TRAINER),trainer) $(if $(EVALUATOR),evaluator) eventlog $(if $(CHECKPOINTS),checkpoint))
 
 all: $(PROGRAMS) $(if $(SAN),,$(PRODUCT))
+	@$(if $(LEFT_OUT),printf '%s\n' "Not found on this machine (in brackets: Debian's packages, which 'make deps' installs):" \
+	    $(foreach p,$(LEFT_OUT),"  $(WITHOUT_$p)"),:)
 
 $(call lib,base):       $(call objects,$(BASE_C))
 $(call lib,proto):      $(GENERATED:.c=.o)
@@ -89,7 +128,8 @@ SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
 SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib) -lm
 SYSTEM_model      = $(MATH_LIBS)
 SYSTEM_trainer    = $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) $(MPI_LIBS)
-SYSTEM_evaluator  = $(SYSTEM_eventlog) $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) -linotifytools
+INOTIFY_LIBS      = $(if $(call with,INOTIFY),-linotifytools)
+SYSTEM_evaluator  = $(SYSTEM_eventlog) $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) $(INOTIFY_LIBS)
 
 $(B)/bin/trainer:   $(B)/trainer/main.o $(NEEDS_trainer)
 	$(call say,LINK)
@@ -160,7 +200,7 @@ $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call
 # Helper programs of the peer, fault, MPI tests and benchmarks link everything.
 $(HELPERS): $(B)/%: $(B)/%.o $(call lib,evaluator) $(call lib,eventlog_mpi) $(NEEDS_trainer)
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $^ $(SYSTEM_trainer) $(SYSTEM_eventlog) -linotifytools
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_trainer) $(SYSTEM_eventlog) $(INOTIFY_LIBS)
 
 # ---- rules ---------------------------------------------------------------------------------------------------------
 say = @$(if $(V),:,echo "  $1   $@"); mkdir -p $(@D)
@@ -178,10 +218,13 @@ $(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE)
 PIC = -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
 $(B)/base/%.o $(B)/eventlog/%.o $(B)/eventlog_mpi/%.o $(B)/generated/%.o: SHARED = $(PIC)
 
-$(B)/%.o: %.c Makefile
+# Changes when a part that files are compiled for comes or goes; then all is compiled anew.
+$(B)/parts: FORCE
+	@mkdir -p $(@D); [ "$(INOTIFY)$(ONEDNN)$(SQLITE)" = "$$(cat $@ 2>/dev/null)" ] || echo "$(INOTIFY)$(ONEDNN)$(SQLITE)" >$@
+$(B)/%.o: %.c Makefile $(B)/parts
 	$(call say,CC  )
 	$(Q)$(CC) $(OURS) $(SHARED) $(EXTRA) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-$(B)/double/%.o: %.c Makefile
+$(B)/double/%.o: %.c Makefile $(B)/parts
 	$(call say,CC  )
 	$(Q)$(CC) $(OURS) -DREAL_DOUBLE $(EXTRA) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/generated/proto/%.pb-c.c: proto/%.proto
@@ -200,26 +243,20 @@ $(B)/lib/%.a:
 
 # ---- targets -------------------------------------------------------------------------------------------------------
 deps:
-	@sh tests/install_packages.sh $(PACKAGES)
+	@$(if $(MISSING),sh tests/install_packages.sh $(MISSING),:)
 
-# `make test` and `make demo` work on a bare machine: what is missing is installed, then make starts again and sees it.
-ifneq ($(HAVE_ALL),yes)
-ifneq ($(BOOTSTRAP),)
-$(BOOTSTRAP): deps
-	$(Q)$(MAKE) --no-print-directory $@ HAVE_ALL=yes
-BOOTSTRAPPING = yes
-endif
-endif
-
-ifndef BOOTSTRAPPING
+ifneq ($(MISSING),)
+$(filter-out deps,$(INSTALLS)): deps
+	$(Q)$(MAKE) --no-print-directory $@ INSTALLED=yes
+else
 programs-for-tests: all $(TESTS) $(HELPERS)
-test: deps programs-for-tests
+test: programs-for-tests
 	$(Q)python3 tests/run.py --build $(B) $(if $(PEERS),--peers $(PEERS)) $(if $(SAN),--sanitizer $(SAN)) $(TEST_ARGS) $(TESTS)
-demo: deps all
+demo: all
 	$(Q)python3 demo/run.py --build $(B) $(DEMO_ARGS)
 # With PEERS=all the programs it compares with are installed first, into build/venv.
 BENCH_PEERS = tests/requirements/tensorboard.txt tests/requirements/peers.txt bench/requirements.txt
-bench: deps all $(HELPERS)
+bench: all $(HELPERS)
 	$(Q)$(if $(filter all,$(PEERS)),python3 tests/environment.py build/venv $(BENCH_PEERS) >/dev/null)
 	$(Q)python3 bench/run.py --build $(B) $(BENCH_ARGS)
 endif
@@ -252,16 +289,15 @@ $(B)/product/%.pc: packaging/%.pc.in FORCE
 FORCE:
 
 # What is installed: FROM:FOLDER:MODE a word. Links are made as links.
-INSTALLED = $(foreach p,$(PROGRAMS),$p:$(PREFIX)/bin:755) eventlog/eventlog.h:$(PREFIX)/include/eventlog:644 \
-            eventlog_mpi/eventlog_mpi.h:$(PREFIX)/include/eventlog:644 \
-            $(foreach f,eventlog eventlog_mpi,examples/fortran/$f.f90:$(PREFIX)/include/eventlog:644) \
-            $(foreach l,$(LIBRARIES),$(B)/product/$l.a:$(LIBDIR):644 $(B)/product/$l.so.$(VERSION):$(LIBDIR):644 \
+FILES     = $(foreach p,$(PROGRAMS),$p:$(PREFIX)/bin:755) eventlog/eventlog.h:$(PREFIX)/include/eventlog:644 \
+            $(if $(call with,MPI),eventlog_mpi/eventlog_mpi.h:$(PREFIX)/include/eventlog:644) \
+            $(foreach l,$(LIBRARIES),examples/fortran/$(l:lib%=%).f90:$(PREFIX)/include/eventlog:644 $(B)/product/$l.a:$(LIBDIR):644 $(B)/product/$l.so.$(VERSION):$(LIBDIR):644 \
             $(B)/product/$(l:lib%=%).pc:$(LIBDIR)/pkgconfig:644)
 LINKS     = $(foreach l,$(LIBRARIES),$l.so.$(VERSION):$(LIBDIR)/$l.so.0 $l.so.$(VERSION):$(LIBDIR)/$l.so)
 part      = $(word $2,$(subst :, ,$1))
 
 # Man pages and completions come from what the programs say of their options, and from the headers' comments.
-DOCUMENTED := eventlog/eventlog.h eventlog_mpi/eventlog_mpi.h
+DOCUMENTED := eventlog/eventlog.h $(if $(call with,MPI),eventlog_mpi/eventlog_mpi.h)
 documents: $(B)/documents.stamp
 $(B)/documents.stamp: $(PROGRAMS) $(DOCUMENTED) packaging/make_man.py packaging/make_completion.py $(wildcard docs/man/*)
 	$(call say,DOC )
@@ -271,26 +307,26 @@ $(B)/documents.stamp: $(PROGRAMS) $(DOCUMENTED) packaging/make_man.py packaging/
 	$(Q)python3 packaging/make_completion.py --bin $(B)/bin --out $(B)/completion $(notdir $(PROGRAMS))
 	$(Q)touch $@
 # FROM:FOLDER a word; all files of FROM.
-DOCUMENTS = man/man1:$(PREFIX)/share/man/man1 man/man3:$(PREFIX)/share/man/man3 \
+DOCUMENTS = $(if $(call with,PYTHON),man/man1:$(PREFIX)/share/man/man1 man/man3:$(PREFIX)/share/man/man3 \
             completion/bash:$(PREFIX)/share/bash-completion/completions \
             completion/zsh:$(PREFIX)/share/zsh/site-functions \
-            completion/fish:$(PREFIX)/share/fish/vendor_completions.d
-install: all documents $(B)/product/eventlog.pc $(B)/product/eventlog_mpi.pc
-	$(Q)$(foreach f,$(INSTALLED),install -D -m $(call part,$f,3) $(call part,$f,1) \
+            completion/fish:$(PREFIX)/share/fish/vendor_completions.d)
+install: all $(if $(DOCUMENTS),documents) $(foreach l,$(LIBRARIES),$(B)/product/$(l:lib%=%).pc)
+	$(Q)$(foreach f,$(FILES),install -D -m $(call part,$f,3) $(call part,$f,1) \
 	    $(DESTDIR)$(call part,$f,2)/$(notdir $(call part,$f,1)) &&) :
 	$(Q)$(foreach f,$(LINKS),ln -sf $(call part,$f,1) $(DESTDIR)$(call part,$f,2) &&) :
 	$(Q)$(foreach d,$(DOCUMENTS),install -d $(DESTDIR)$(call part,$d,2) && \
 	    install -m 644 $(B)/$(call part,$d,1)/* $(DESTDIR)$(call part,$d,2) &&) :
 	$(Q)$(if $(DESTDIR),:,ldconfig 2>/dev/null || :)
-uninstall: documents
-	$(Q)rm -f $(foreach f,$(INSTALLED),$(DESTDIR)$(call part,$f,2)/$(notdir $(call part,$f,1))) \
+uninstall: $(if $(DOCUMENTS),documents)
+	$(Q)rm -f $(foreach f,$(FILES),$(DESTDIR)$(call part,$f,2)/$(notdir $(call part,$f,1))) \
 	    $(foreach f,$(LINKS),$(DESTDIR)$(call part,$f,2))
 	$(Q)$(foreach d,$(DOCUMENTS),(cd $(B)/$(call part,$d,1) && for f in *; do \
 	    rm -f $(DESTDIR)$(call part,$d,2)/"$$f"; done);)
 	$(Q)rmdir $(DESTDIR)$(PREFIX)/include/eventlog 2>/dev/null || :
 
 clean:
-	rm -rf build-* $(addprefix build/,bin lib product man completion documents.stamp tests generated double fuzz base eventlog \
+	rm -rf build-* $(addprefix build/,parts bin lib product man completion documents.stamp tests generated double fuzz base eventlog \
 	    eventlog_mpi checkpoint dataset model trainer evaluator bench)
 
 help:

@@ -74,7 +74,8 @@ def python_tests(build, python, only):
     variables = {"EVALBOARD_BUILD": str(build), "PYTHONDONTWRITEBYTECODE": "1", "TF_CPP_MIN_LOG_LEVEL": "3",
                  "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = [str(python), "-m", "pytest", "-q", "-rs", "--durations=15", "-p", "no:cacheprovider", f"--junitxml={report}",
-               "-n", "2", "--dist", "loadfile", *(["-k", only] if only else []), "tests/mpi", "tests/faults", "tests/peers"]
+               "-n", "2", "--dist", "loadfile", *(["-k", only] if only else []), "tests/mpi", "tests/faults", "tests/peers",
+               "tests/newcomer"]
     status = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}).returncode
     count = Count()
     if report.exists():

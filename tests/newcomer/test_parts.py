@@ -1,0 +1,87 @@
+"""make and make install where libraries are missing: what can be built is built, and what is left out is said."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
+
+
+def make(*words, status=0, **environment):
+    """Runs make as a user would, free of what the make around this test was told; returns what it said."""
+    own = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
+    run = subprocess.run(["make", "-s", *map(str, words)], cwd=ROOT, env={**own, **environment}, capture_output=True, text=True)
+    assert run.returncode == status, run.stdout + run.stderr
+    return run.stdout + run.stderr
+
+
+def value(name):
+    return set(make(f"--eval=show:;@echo $({name})", "show").split())
+
+
+def test_the_demo_installs_no_browser():
+    """Each command installs what it needs itself: only `make test` opens pages and links cmocka."""
+    assert {"libopenmpi-dev", "dataset-fashion-mnist", "python3-venv"} <= value("PACKAGES_demo")
+    assert value("PACKAGES_test") - value("PACKAGES_demo") >= {"chromium", "chromium-driver", "libcmocka-dev"}
+    assert value("PACKAGES_deps") < value("PACKAGES_demo")
+
+
+def programs(folder):
+    return {p.name for p in (folder / "bin").iterdir()}
+
+
+def test_without_libraries(tmp_path):
+    """First the event logs alone; then, with what checkpoints need, all but what needs MPI."""
+    build, tree = tmp_path / "build", tmp_path / "tree"
+    fixed = ["-j2", f"B={build}", "CFLAGS=-O0", "MPI=0", "ONEDNN=0", "INOTIFY=0", "SQLITE=0"]
+    said = make("install", *fixed, "JANSSON=0", "PYTHON=0", f"DESTDIR={tree}", "PREFIX=/usr")
+    for name in ("MPI", "oneDNN", "libinotifytools", "SQLite", "jansson", "Python"):
+        assert sum(line.startswith("  ") and name in line for line in said.splitlines()) == 1, said
+    assert "OpenBLAS (" not in said and "snappy" not in said
+    assert programs(tree / "usr") == {"eventlog"}
+    assert {p.name for p in (tree / "usr/include/eventlog").iterdir()} == {"eventlog.h", "eventlog.f90"}
+    assert not list(tree.rglob("*eventlog_mpi*")) and not (tree / "usr/share").exists()
+    log = tmp_path / "log"
+    subprocess.run([tree / "usr/bin/eventlog", "write", "--dir", log, "--step", "1", "loss=1"], check=True)
+    sqlite = [build / "bin/eventlog", "export", "--format=sqlite", log, "-o", tmp_path / "log.db"]
+    assert subprocess.run(sqlite, capture_output=True).returncode == 2
+
+    said = make(*fixed, "SQLITE=1")  # a part that came is compiled in; the last SQLITE counts
+    assert "jansson" not in said and "SQLite" not in said and "no trainer, no libeventlog_mpi" in said
+    assert programs(build) == {"eventlog", "checkpoint", "evaluator"}
+    subprocess.run(sqlite, check=True)
+    subprocess.run([BUILD / "tests/peers/write_checkpoint", "--directory", tmp_path / "ckpt", "--model", "lenet",
+                    "--first", "100", "--last", "200"], check=True, stdout=subprocess.DEVNULL)
+    scored = subprocess.run([build / "bin/evaluator", "--checkpoint-dir", tmp_path / "ckpt", "--eval-dir", tmp_path / "eval",
+                             "--model", "lenet", "--data", "fashion-mnist", "--num-examples", "64",
+                             "--poll-interval", "0.05", "--once"], capture_output=True, text=True)
+    assert scored.returncode == 0 and "built without libinotifytools; looking every 0.05 s instead" in scored.stderr
+    assert "2 evaluated" in scored.stderr
+
+
+def test_without_what_everything_needs():
+    assert "apt-get install build-essential pkg-config zlib1g-dev libpng-dev" in make("CONFIG=false", status=2)
+    make("help", "CONFIG=false")
+
+
+@pytest.mark.parametrize("who", ["0", "1000"])
+def test_installing_is_announced(tmp_path, who):
+    """The names are said before apt-get is asked; without root and sudo they are for the administrator."""
+    said = tmp_path / "said"
+    for name, text in (("apt-get", f'echo "apt-get $*" >>{said}'), ("id", f"echo {who}"), ("env", 'shift; exec "$@"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    with open(said, "a") as out:
+        run = subprocess.run(["/bin/sh", "tests/install_packages.sh", "one", "two"], cwd=ROOT, stdout=out, stderr=out,
+                             env={"PATH": str(tmp_path)})
+    lines = said.read_text().splitlines()
+    if who == "0":
+        assert run.returncode == 0 and lines[0] == "installing Debian packages that are missing here: one two"
+        assert lines[1].startswith("apt-get update") and lines[2].endswith(" one two")
+    else:
+        assert run.returncode == 1 and lines == ["please install as root: apt-get install --no-install-recommends one two"]
+    missing = subprocess.run(["sh", "tests/install_packages.sh", "--missing", "dpkg", "no-such-package"], cwd=ROOT,
+                             capture_output=True, text=True)
+    assert missing.stdout == "no-such-package\n"
