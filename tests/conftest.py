@@ -1,4 +1,61 @@
-"""For all tests: signals as a shell would leave them. Under nohup SIGHUP is ignored, and every child inherits that."""
+"""For all tests: signals as a shell would leave them, and what runs, told every few seconds."""
 import signal
 
+import pytest
+
+import progress
+
+# Under nohup SIGHUP is ignored, and every child inherits that.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+class Told:
+    """In place of pytest's dots: how many tests are done, and which run. Failures are named as they come."""
+
+    def __init__(self, terminal):
+        self.terminal, self.done, self.failed, self.of = terminal, 0, 0, 0
+        self.progress = progress.Progress(self.say, self.note)
+        self.progress.begin("collecting tests")
+
+    def say(self, line):
+        self.terminal.ensure_newline()
+        self.terminal.write_line(line, flush=True)
+
+    def note(self):
+        return f"{self.done} of {self.of} tests, {self.failed} failed; " if self.of else ""
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node, ids):
+        self.of = len(ids)
+
+    def pytest_runtest_logstart(self, nodeid):
+        self.progress.end("collecting tests")
+        self.progress.begin(nodeid)
+
+    def pytest_runtest_logfinish(self, nodeid):
+        self.progress.end(nodeid)
+        self.done += 1
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.failed += 1
+            self.say(f"  FAIL {report.nodeid}")
+            self.progress.said()
+
+    def pytest_report_teststatus(self, report):
+        """As pytest counts them, without its letters."""
+        if report.passed:
+            return "passed" if report.when == "call" else "", "", "PASSED"
+        if report.skipped:
+            return "skipped", "", "SKIPPED"
+        return "failed" if report.when == "call" else "error", "", "FAILED"
+
+    def pytest_unconfigure(self):
+        self.progress.close()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    # The process that hands out tests to others: where tests run, what is printed belongs to them.
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Told(config.pluginmanager.get_plugin("terminalreporter")))

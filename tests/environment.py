@@ -12,6 +12,8 @@ import subprocess
 import sys
 import venv
 
+import progress
+
 
 def ensure(directory, requirements, say=lambda text: print(text, file=sys.stderr)):
     """Returns the path of the environment's python. Raises RuntimeError where pip fails; its own words are on stderr."""
@@ -24,13 +26,15 @@ def ensure(directory, requirements, say=lambda text: print(text, file=sys.stderr
             wanted.append((path, stamp))
     if not python.exists():
         say(f"making the virtual environment {directory}")
-        venv.create(directory, with_pip=True)
+        with progress.running(f"python3 -m venv {directory}", say):
+            venv.create(directory, with_pip=True)
     for path, stamp in wanted:
         lines = [line.strip() for line in path.read_text().splitlines()]
         names = " ".join(line for line in lines if line and not line.startswith("#"))
         say(f"installing into {directory} (from PyPI): {names}")
-        run = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", path],
-                             stdout=sys.stderr)
+        with progress.running("pip install", say):
+            run = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", path],
+                                 stdout=sys.stderr)
         if run.returncode:
             raise RuntimeError(f"pip could not install {names} (what it said stands above); is PyPI reachable?")
         stamp.touch()

@@ -3,8 +3,10 @@
 
 usage: run.py --build DIR [--peers all] [--sanitizer NAMES] [--only WORD] TEST_PROGRAM...
 
-Lint, then the C test programs (two at a time), then the Python tests: mpi/ (ranks under mpirun), faults/ (killed
-processes), peers/ (TensorBoard and a browser; with --peers all also TensorFlow, PyTorch, safetensors).
+First what the Python tests need is installed into build/venv, and that is said. Then come lint, the C test programs (two
+at a time) and the Python tests: mpi/ (ranks under mpirun), faults/ (killed processes), peers/ (TensorBoard and a browser;
+with --peers all also TensorFlow, PyTorch, safetensors), newcomer/ (make and README as a newcomer has them). Where nothing
+else is printed, a line says every few seconds what is running.
 With --sanitizer only the C test programs run: they are what was built with it; with thread, those of the parts that
 have threads.
 """
@@ -20,6 +22,7 @@ import time
 import xml.etree.ElementTree
 
 import environment
+import progress
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEADLINE = 600  # seconds for one C test program
@@ -27,20 +30,26 @@ DEADLINE = 600  # seconds for one C test program
 THREADED = {"base", "checkpoint", "dataset", "eventlog", "evaluator"}
 
 
+def say(text):
+    print(text, flush=True)
+
+
 class Count(collections.Counter):
     def line(self):
         return f"{self['passed']} passed, {self['failed']} failed, {self['skipped']} skipped"
 
 
-def run_c_test(program, variables):
+def run_c_test(program, variables, told):
     """Runs a cmocka program; returns (Count, seconds, text to show)."""
     count, started = Count(), time.monotonic()
+    told.begin(program)
     try:
         run = subprocess.run([program], capture_output=True, text=True, errors="replace", timeout=DEADLINE,
                              env={**os.environ, **variables, "CMOCKA_MESSAGE_OUTPUT": "TAP"})
         output, status = run.stdout + run.stderr, run.returncode
     except subprocess.TimeoutExpired as timeout:
         output, status = str(timeout), -1
+    told.end(program)
     for line in output.splitlines():
         if match := re.match(r"(not )?ok \d+(.*)", line):
             count["skipped" if "# SKIP" in match.group(2) else "failed" if match.group(1) else "passed"] += 1
@@ -58,9 +67,10 @@ def c_tests(programs, sanitizer):
     variables = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
                  "TSAN_OPTIONS": "halt_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
     total = Count()
-    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-        for program, (count, seconds, show) in zip(programs, pool.map(lambda p: run_c_test(p, variables), programs)):
+    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool, progress.Progress(say) as told:
+        for program, (count, seconds, show) in zip(programs, pool.map(lambda p: run_c_test(p, variables, told), programs)):
             total += count
+            told.said()
             print(f"  {'FAIL' if count['failed'] else 'ok  '} {program}: {count.line()} ({seconds:.1f} s)", flush=True)
             if show:
                 print("\n".join("       " + line for line in show.splitlines()[-60:]), flush=True)
@@ -73,7 +83,7 @@ def python_tests(build, python, only):
     report.unlink(missing_ok=True)
     variables = {"EVALBOARD_BUILD": str(build), "PYTHONDONTWRITEBYTECODE": "1", "TF_CPP_MIN_LOG_LEVEL": "3",
                  "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    command = [str(python), "-m", "pytest", "-q", "-rs", "--durations=15", "-p", "no:cacheprovider", f"--junitxml={report}",
+    command = [str(python), "-m", "pytest", "-q", "-rsfE", "--durations=15", "-p", "no:cacheprovider", f"--junitxml={report}",
                "-n", "2", "--dist", "loadfile", *(["-k", only] if only else []), "tests/mpi", "tests/faults", "tests/peers",
                "tests/newcomer"]
     status = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}).returncode
@@ -98,25 +108,27 @@ def main():
     parser.add_argument("programs", nargs="*")
     options = parser.parse_args()
     os.chdir(ROOT)
-    total, started = Count(), time.monotonic()
+    total, started, python = Count(), time.monotonic(), None
 
+    if not options.sanitizer:
+        requirements = ["tensorboard", "test"] + (["peers"] if options.peers == "all" else [])
+        try:
+            python = environment.ensure("build/venv", [f"tests/requirements/{name}.txt" for name in requirements], say)
+        except RuntimeError as error:
+            say(f"the Python tests will not run: {error}")
+            total["failed"] += 1
     if not options.only:
-        status = subprocess.run(["make", "-s", "lint"]).returncode
+        with progress.running("make lint", say):
+            status = subprocess.run(["make", "-s", "lint"]).returncode
         total["failed" if status else "passed"] += 1
     programs = [p for p in options.programs if options.only in p]
     if options.sanitizer == "thread":
         programs = [p for p in programs if pathlib.Path(p).parent.name in THREADED]
     print(f"C tests{' with ' + options.sanitizer if options.sanitizer else ''}:", flush=True)
     total += c_tests(programs, options.sanitizer)
-    if not options.sanitizer:
-        requirements = ["tensorboard", "test"] + (["peers"] if options.peers == "all" else [])
-        try:
-            python = environment.ensure("build/venv", [f"tests/requirements/{name}.txt" for name in requirements], print)
-            print("Python tests:", flush=True)
-            total += python_tests(options.build, python, options.only)
-        except RuntimeError as error:
-            print(f"the Python tests did not run: {error}", flush=True)
-            total["failed"] += 1
+    if python:
+        say("Python tests:")
+        total += python_tests(options.build, python, options.only)
     print(f"{time.monotonic() - started:.0f} seconds")
     print(total.line())
     sys.exit(1 if total["failed"] else 0)
