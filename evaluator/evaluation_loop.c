@@ -142,12 +142,12 @@ static void say_status(struct evaluation_loop *l)
         return;
     }
     for (size_t i = 0; i < l->watch_count; i++) {
-        const struct ledger_summary *s = ledger_summary(l->watches[i]->ledger);
+        const struct evaluation_watch *w = l->watches[i];
 
-        done += s->done;
-        failed += s->failed;
-        gone += s->gone;
-        queued += l->watches[i]->queue.count + l->watches[i]->flight_count;
+        done += ledger_summary(w->ledger)->done;
+        failed += outcomes_count(&w->outcomes, LEDGER_FAILED);
+        gone += outcomes_count(&w->outcomes, LEDGER_GONE);
+        queued += w->queue.count + w->flight_count;
     }
     log_progress(l->log, "watching %zu directories: %zu done, %zu queued, %zu failed, %zu gone", l->watch_count, done,
                  queued, failed, gone);

@@ -13,8 +13,10 @@
 
 int evaluation_record_note(struct evaluation_watch *w, const struct ledger_record *r, struct error *e)
 {
+    int rc = outcomes_note(&w->outcomes, r, e);
+
     w->last_step = r->step;
-    return evaluation_series_add(&w->series, w->settings.tags, r, e);
+    return rc == OK ? evaluation_series_add(&w->series, w->settings.tags, r, e) : rc;
 }
 
 void evaluation_record_best(const struct evaluation_watch *w, int rc, const struct error *trouble)

@@ -135,9 +135,11 @@ static int open_listed(struct evaluation_set *s, struct error *e)
 
 static void let_go(struct member *m, const char *why)
 {
-    const struct ledger_summary *sum = ledger_summary(m->watch->ledger);
+    const struct outcomes *outcomes = &m->watch->outcomes;
 
-    m->past = (struct evaluation_set_past){ sum->done, sum->failed, sum->gone };
+    m->past = (struct evaluation_set_past){ ledger_summary(m->watch->ledger)->done,
+                                            outcomes_count(outcomes, LEDGER_FAILED),
+                                            outcomes_count(outcomes, LEDGER_GONE) };
     if (why)
         watch_log_say(m->watch, "%s", why);
     evaluation_watch_close(m->watch);

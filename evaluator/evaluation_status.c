@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "evaluator/checkpoint_source.h"
+#include "evaluator/outcomes.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +21,7 @@ struct gathered { /* while the ledger is read */
         double value;
         char checkpoint[LEDGER_NAME_MAX];
     } best;
+    struct outcomes outcomes;
     char **names; /* in the ledger */
     size_t name_count, name_capacity;
 };
@@ -95,14 +97,13 @@ static int take_line(void *context, const struct ledger_record *r, struct error 
         s->done++;
         g->recent[g->recent_count++ % STATUS_RATE_OVER] = r->wall_time;
     } else {
-        *(r->status == LEDGER_FAILED ? &s->failed : &s->gone) += 1;
         snprintf(s->last_reason, sizeof s->last_reason, "%s", r->reason);
     }
     note_best(g, r);
     s->last_step = r->step;
     s->last_time = r->wall_time;
     snprintf(s->last_checkpoint, sizeof s->last_checkpoint, "%s", r->checkpoint);
-    return note_name(g, r->checkpoint, e);
+    return outcomes_note(&g->outcomes, r, e) == OK ? note_name(g, r->checkpoint, e) : ERR_NOMEM;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -151,6 +152,10 @@ static void finish(struct gathered *g)
         s->best_step = g->best.step;
         snprintf(s->best_checkpoint, sizeof s->best_checkpoint, "%s", g->best.checkpoint);
     }
+    s->failed = outcomes_count(&g->outcomes, LEDGER_FAILED);
+    s->gone = outcomes_count(&g->outcomes, LEDGER_GONE);
+    if (!s->failed && !s->gone)
+        *s->last_reason = '\0';
     count_queued(g);
 }
 
@@ -176,5 +181,6 @@ int evaluation_status_read(const char *eval_directory, struct evaluation_status 
     for (size_t i = 0; i < g.name_count; i++)
         free(g.names[i]);
     free(g.names);
+    outcomes_release(&g.outcomes);
     return rc;
 }

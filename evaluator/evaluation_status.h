@@ -18,7 +18,8 @@ enum { STATUS_RATE_OVER = 20 }; /* the rate is over so many of the last evaluati
 struct evaluation_status {
     enum evaluation_lock_state holder;
     struct evaluation_lock lock;    /* all empty with LOCK_NONE */
-    size_t done, failed, gone;
+    size_t done;                    /* evaluations */
+    size_t failed, gone;            /* checkpoints of which that is the newest line (outcomes.h) */
     size_t odd_lines;               /* of the ledger, passed over; a cut last line is none */
     int64_t queued;                 /* checkpoints in lock.checkpoint_directory of whose names the ledger knows
                                        nothing: waiting, being evaluated, skipped, or not whole. -1: not known */
@@ -30,7 +31,7 @@ struct evaluation_status {
     char last_checkpoint[LEDGER_NAME_MAX];
     double last_time;               /* wall seconds; 0: none */
     double rate;                    /* evaluations an hour; 0: not known */
-    char last_reason[480];          /* of the newest line that is not done; "" */
+    char last_reason[480];          /* of the newest line that is not done, where any failed or is gone; "" */
 };
 
 /* "running", "ended", "died", "elsewhere", "unknown". */

@@ -272,6 +272,7 @@ void evaluation_watch_close(struct evaluation_watch *w)
     evaluation_best_close(w->keeper);
     ledger_close(w->ledger);
     evaluation_series_release(&w->series);
+    outcomes_release(&w->outcomes);
     queue_release(&w->queue);
     evaluation_lock_release(w->lock, w->ended ? w->ended : "stopped");
     free(w);
@@ -566,5 +567,6 @@ void evaluation_watch_status(const struct evaluation_watch *w, char *out, size_t
         snprintf(pinned, sizeof pinned, " (%.1f MB pinned)", (double)queue_pinned_bytes(&w->queue) / 1e6);
     snprintf(out, size, "%s: %zu done, %zu queued%s, %zu not whole, %zu failed, %zu gone, best %s, %s",
              w->settings.checkpoint_directory, s->done, w->queue.count + w->flight_count, pinned,
-             watcher_undecided(w->watcher), s->failed, s->gone, best, newest);
+             watcher_undecided(w->watcher), outcomes_count(&w->outcomes, LEDGER_FAILED),
+             outcomes_count(&w->outcomes, LEDGER_GONE), best, newest);
 }

@@ -18,6 +18,7 @@
 #include "evaluator/evaluation_log.h"
 #include "evaluator/evaluation_prom.h"
 #include "evaluator/ledger.h"
+#include "evaluator/outcomes.h"
 #include "evaluator/queue.h"
 #include "evaluator/runner.h"
 #include "evaluator/watcher.h"
@@ -69,6 +70,7 @@ struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c
     double last_news;              /* monotonic */
     double last_start;             /* monotonic, of an evaluation; 0: none yet */
     struct evaluation_series series; /* what the curves ended in */
+    struct outcomes outcomes;      /* by the newest line of each checkpoint */
     int64_t last_step;             /* of the newest line of the ledger; -1: none */
     double newest_written;         /* wall, of the newest index; 0: none yet */
     double first_look;             /* wall, the end of it */

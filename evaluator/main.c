@@ -332,16 +332,17 @@ static struct evaluation_watch_settings settings(const struct command *c, const 
 static int finish(const struct evaluation_watch *w, int rc)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
+    size_t failed = outcomes_count(&w->outcomes, LEDGER_FAILED), gone = outcomes_count(&w->outcomes, LEDGER_GONE);
     char best[LEDGER_NAME_MAX + EVALUATION_NAME_MAX + 64] = "no best yet", wanted[PATTERN_TEXT_MAX + 32];
 
     if (s->has_best)
         snprintf(best, sizeof best, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best_checkpoint);
     watch_log_say(w, "%lld evaluated, %lld skipped; in all %zu done, %zu failed, %zu gone; %s",
-                  (long long)w->evaluations, (long long)w->skipped, s->done, s->failed, s->gone, best);
+                  (long long)w->evaluations, (long long)w->skipped, s->done, failed, gone, best);
     checkpoint_source_describe(&w->settings.watcher.source, wanted, sizeof wanted);
     if (!ledger_lines(s) && w->settings.ending.once)
         watch_log_say(w, "%s: no checkpoint found; looked for %s", w->settings.checkpoint_directory, wanted);
-    return rc == OK && !s->failed && !s->gone ? EXIT_DONE : EXIT_NO;
+    return rc == OK && !failed && !gone ? EXIT_DONE : EXIT_NO;
 }
 
 static int open_runner(const struct command *c, struct runner *out, struct error *e)
@@ -510,8 +511,8 @@ int main(int argc, char **argv)
         .usage = "--checkpoint-dir DIR --eval-dir DIR (--model NAME --data NAME | --exec COMMAND) [OPTION...]",
         .summary = "Watches a directory of checkpoints beside a running training and scores every one of them, once "
                    "each, lowest step first; writes scalars for TensorBoard and one line of JSON for each. Started "
-                   "again, it goes on where it stopped. Exit status: 0 all evaluated, 1 some failed, 2 wrong usage or "
-                   "input.",
+                   "again, it goes on where it stopped. Exit status: 0 all evaluated, 1 some failed and were not "
+                   "evaluated later, 2 wrong usage or input.",
         .examples = examples, .table = table, .count = OPTIONS,
         .commands = commands, .command_count = sizeof commands / sizeof *commands,
     };

@@ -4,11 +4,12 @@ import os
 import shutil
 import signal
 import struct
+import subprocess
 import time
 
 import pytest
 
-from test_evaluator import Evaluator, ledger, points, steps, write
+from test_evaluator import EVALUATOR, Evaluator, ledger, points, steps, write
 from waiting import wait_for
 from test_evaluator_exec import Exec, script
 
@@ -162,6 +163,26 @@ def test_rules_together(tmp_path):
         evaluator.process.send_signal(signal.SIGTERM)
         evaluator.ends(0)
     assert [r["metrics"]["bytes"] for r in ledger(tmp_path)] == [16]
+
+
+def test_failed_early_and_scored_later(tmp_path):
+    """What failed or was gone and was scored in the end has not failed: in the exit status, in what is said, in status."""
+    path = make(tmp_path, "checkpoint-5", 3, "weights")
+    arguments = ["--pattern", "checkpoint-{step}", "--ready", "marker:DONE", "--quiet-time", 0.2, "--poll-interval", 0.05]
+    with Exec(tmp_path, scorer(tmp_path), "--once", *arguments) as evaluator:
+        evaluator.ends(1)
+        assert "0 done, 1 failed" in evaluator.said()
+    status = [EVALUATOR, "status", "--json", tmp_path / "eval"]
+    assert subprocess.run(status, stdout=subprocess.DEVNULL).returncode == 1
+    (path / "DONE").touch()
+    with Exec(tmp_path, scorer(tmp_path), "--once", *arguments) as evaluator:
+        evaluator.ends(0)
+        assert "1 done, 0 failed, 0 gone" in evaluator.said()
+    assert [r["status"] for r in ledger(tmp_path)] == ["failed", "done"]
+    assert subprocess.run(status, stdout=subprocess.DEVNULL).returncode == 0
+    (path / "weights").write_bytes(b"another")
+    with Exec(tmp_path, "false", "--once", *arguments) as evaluator:
+        evaluator.ends(1)  # the newest outcome counts
 
 
 def test_rename_while_watching(tmp_path):
