@@ -1,9 +1,8 @@
 #include "evaluator/checkpoint_source.h"
 
-#include "base/buffer.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "evaluator/checkpoint_ready.h"
 #include "evaluator/file_stamp.h"
 
 #include <ctype.h>
@@ -17,10 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    LOOKED_THROUGH_MAX = 256, /* directories of opened checkpoints, in one listing */
-    MARKER_LIMIT = 256 << 20, /* bytes of a marker */
-};
+enum { LOOKED_THROUGH_MAX = 256 }; /* directories of opened checkpoints, in one listing */
 
 int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_source_options *options,
                            struct error *e)
@@ -28,12 +24,20 @@ int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_
     int rc;
 
     *s = (struct checkpoint_source){ .has_pattern = options->pattern != NULL };
-    if (options->pattern && (rc = pattern_parse(options->pattern, &s->pattern, e)) != OK)
+    if ((rc = step_rule_parse(&s->steps, options->step_from, options->step_scale, options->step_offset, e)) != OK)
+        return rc;
+    if (!options->pattern && s->steps.from != STEP_FROM_NAME)
+        return error_set(e, ERR_ARG, "--step-from is for names without a step; --pattern says which");
+    if (options->pattern &&
+        (rc = pattern_parse(options->pattern, s->steps.from == STEP_FROM_NAME, &s->pattern, e)) != OK)
         return error_prefix(e, "--pattern");
     if (options->ready_count && !options->pattern)
         return error_set(e, ERR_ARG, "--ready is for --pattern: TensorFlow's and safetensors' files show when they are "
                          "whole");
-    return ready_rule_parse(&s->ready, options->ready, options->ready_count, e);
+    if ((rc = ready_rule_parse(&s->ready, options->ready, options->ready_count, e)) == OK && s->ready.latest &&
+        s->steps.from != STEP_FROM_NAME)
+        rc = error_set(e, ERR_ARG, "--ready latest:FILE is for names with a step; without --step-from");
+    return rc;
 }
 
 double checkpoint_source_quiet(const struct checkpoint_source *s, const struct sighting *item)
@@ -58,60 +62,6 @@ void checkpoint_source_describe(const struct checkpoint_source *s, char *out, si
         snprintf(out, size, "files named NAME-STEP.index or NAME-STEP.safetensors");
 }
 
-/* ---- markers ----------------------------------------------------------------------------------------------------- */
-
-/* Whether it is whole, where its bytes tell. Of what is no JSON only the beginning is read: it may be large. */
-static int marker_whole(const char *directory, const char *marker, struct error *e)
-{
-    struct buffer bytes = BUFFER_EMPTY;
-    char path[PATH_MAX], head[64];
-    ssize_t n;
-    int fd, rc;
-
-    if ((rc = file_join(path, sizeof path, directory, marker, e)) != OK)
-        return rc;
-    if ((fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)) < 0)
-        return error_system(e, "its marker %.200s cannot be opened", marker);
-    n = file_read_at(fd, head, sizeof head, 0); /* -1 of a directory, which is a marker like any other */
-    close(fd);
-    if (n < 0 || !ready_rule_says_json(marker, head, (size_t)n))
-        return OK;
-    if ((rc = file_read(path, MARKER_LIMIT, &bytes, e)) == OK)
-        rc = ready_rule_marker_whole(marker, buffer_text(&bytes), bytes.length, e);
-    buffer_release(&bytes);
-    return rc;
-}
-
-enum checkpoint_marked checkpoint_source_marked(const struct checkpoint_source *s, const char *directory, int fd,
-                                                struct sighting *item, double now, struct error *why)
-{
-    char paths[READY_MARKERS_MAX][PATH_MAX];
-    double wall = clock_wall(), newest = 0;
-    uint64_t stamp = 1;
-    struct stat st;
-
-    if (item->kind != CHECKPOINT_OTHER || !s->ready.marker_count)
-        return CHECKPOINT_MARKED;
-    for (size_t i = 0; i < s->ready.marker_count; i++) {
-        if (fstatat(fd, item->name, &st, 0) < 0)
-            return error_set(why, ERR_IO, "%.200s is not there any more", item->name), CHECKPOINT_UNMARKED;
-        if (!ready_rule_marker_path(s->ready.markers[i], item->name, item->step, S_ISDIR(st.st_mode), paths[i],
-                                    sizeof paths[i]))
-            return error_set(why, ERR_ARG, "%.200s: the path of its marker is too long", item->name),
-                   CHECKPOINT_UNMARKED;
-        if (fstatat(fd, paths[i], &st, 0) < 0)
-            return error_set(why, ERR_IO, "its marker %.200s is not there", paths[i]), CHECKPOINT_UNMARKED;
-        stamp = file_stamp_mix(stamp, file_stamp(&st));
-        newest = file_stamp_changed(&st) > newest ? file_stamp_changed(&st) : newest;
-    }
-    if (!sighting_markers(item, stamp, wall - newest, READY_MARKER_SECONDS, now))
-        return CHECKPOINT_SETTLING;
-    for (size_t i = 0; i < s->ready.marker_count; i++)
-        if (marker_whole(directory, paths[i], why) != OK)
-            return CHECKPOINT_UNMARKED;
-    return CHECKPOINT_MARKED;
-}
-
 /* ---- listing ----------------------------------------------------------------------------------------------------- */
 
 void checkpoint_rows_release(struct checkpoint_rows *rows)
@@ -125,6 +75,7 @@ void checkpoint_rows_release(struct checkpoint_rows *rows)
 struct listing {
     const struct checkpoint_source *source;
     int fd;
+    int64_t latest; /* of checkpoint_ready_latest() */
     const struct sightings *known;
     size_t turn;
     double wall;
@@ -154,14 +105,29 @@ static int add_row(struct listing *l, const char *name, size_t length, int64_t s
     return OK;
 }
 
+/* The step of a number in a name. */
+static int64_t named_step(const struct checkpoint_source *s, int64_t number)
+{
+    return s->steps.from == STEP_FROM_NAME ? step_rule_step(&s->steps, number) : -1;
+}
+
 /* One regular file is what it is known by: PREFIX.index, or a file of another kind itself. */
 static int add_file(struct listing *l, const char *file, size_t name_length, int64_t step, enum checkpoint_kind kind)
 {
+    char name[NAME_MAX + 1];
+    double changed;
+    uint64_t stamp;
     struct stat st;
 
     if (fstatat(l->fd, file, &st, 0) < 0 || !S_ISREG(st.st_mode))
         return OK; /* deleted since it was listed, or a FIFO nobody should open */
-    return add_row(l, file, name_length, step, kind, 0, file_stamp(&st), file_stamp_changed(&st));
+    stamp = file_stamp(&st);
+    changed = file_stamp_changed(&st);
+    snprintf(name, sizeof name, "%.*s", (int)name_length, file);
+    if (l->source->steps.from != STEP_FROM_NAME &&
+        !(stamp = checkpoint_ready_stamp(l->source, l->fd, kind, name, step, -1, &changed)))
+        return OK;
+    return add_row(l, file, name_length, step, kind, 0, stamp, changed);
 }
 
 static int add_other(struct listing *l, const char *name, int64_t step)
@@ -182,22 +148,12 @@ static int add_other(struct listing *l, const char *name, int64_t step)
     if (!is_directory && (s->pattern.directory || !S_ISREG(st.st_mode)))
         return OK;
     /* One that was renamed into place is another directory when it is new; what changes in it is its deletion. */
-    if (is_directory && s->ready.rename && !s->ready.marker_count && s->ready.quiet_seconds <= 0 &&
-        !(known && known->in_place))
+    if (is_directory && ready_rule_by_name(&s->ready) && s->steps.from != STEP_FROM_FILE && !(known && known->in_place))
         return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, inode, inode, file_stamp_changed(&st));
     if (is_directory && known && known->state == SIGHTING_OPENED && at % turns != l->turn % turns)
         return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, inode, known->stamp, l->wall);
-    if (!content_stamp(l->fd, name, &seen_stamp, &changed))
+    if (!(seen_stamp = checkpoint_ready_stamp(s, l->fd, CHECKPOINT_OTHER, name, step, l->latest, &changed)))
         return OK;
-    for (size_t i = 0; i < s->ready.marker_count; i++) {
-        char path[PATH_MAX];
-
-        if (!ready_rule_marker_path(s->ready.markers[i], name, step, is_directory, path, sizeof path) ||
-            fstatat(l->fd, path, &st, 0) < 0)
-            continue;
-        seen_stamp = file_stamp_mix(seen_stamp, file_stamp(&st));
-        changed = file_stamp_changed(&st) > changed ? file_stamp_changed(&st) : changed;
-    }
     return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, inode, seen_stamp, changed);
 }
 
@@ -252,7 +208,8 @@ static int add_v1(struct listing *l, const char *name, size_t n)
     if (is_part(name, n, &stem) && strncmp(name + stem, "-00000-", 7))
         return OK;
     snprintf(text, sizeof text, "%.*s", (int)stem, name);
-    if ((step = checkpoint_name_step(text)) < 0 || strstr(name, ".data-") || !opened_checkpoint_is_v1(l->fd, name))
+    step = named_step(l->source, checkpoint_name_step(text));
+    if (step < 0 || strstr(name, ".data-") || !opened_checkpoint_is_v1(l->fd, name))
         return OK;
     return add_file(l, name, n, step, CHECKPOINT_V1);
 }
@@ -265,10 +222,21 @@ static int add_plain(struct listing *l, const char *name)
     if (checkpoint_name_temporary(name))
         return OK;
     if (ends_with(name, n, ".safetensors", &stem)) {
-        step = is_part(name, stem, &whole) ? -1 : last_number(name, stem);
+        step = is_part(name, stem, &whole) ? -1 : named_step(l->source, last_number(name, stem));
         return step >= 0 ? add_file(l, name, n, step, CHECKPOINT_SAFETENSORS) : OK;
     }
     return isdigit((unsigned char)name[n - 1]) ? add_v1(l, name, n) : OK;
+}
+
+/* What the pattern makes of a name: 1 and its step. */
+static int match(const struct checkpoint_source *s, const char *name, int64_t *step)
+{
+    int64_t number;
+
+    if (!pattern_match(&s->pattern, name, &number))
+        return 0;
+    *step = named_step(s, number);
+    return 1;
 }
 
 int checkpoint_source_name(const struct checkpoint_source *s, const char *file, char *name, size_t size, int64_t *step)
@@ -279,14 +247,14 @@ int checkpoint_source_name(const struct checkpoint_source *s, const char *file, 
     if (!n || *file == '.' || checkpoint_name_temporary(file) ||
         snprintf(name, size, "%.*s", (int)(index ? stem : n), file) >= (int)size)
         return 0;
-    if (s->has_pattern && index && !s->pattern.directory && pattern_match(&s->pattern, name, step))
+    if (s->has_pattern && index && !s->pattern.directory && match(s, name, step))
         return 1;
     if (s->has_pattern)
-        return !strstr(file, ".data-") && pattern_match(&s->pattern, file, step);
+        return !strstr(file, ".data-") && match(s, file, step);
     if (index)
-        return (*step = checkpoint_name_step(name)) >= 0;
+        return (*step = named_step(s, checkpoint_name_step(name))) >= 0;
     return ends_with(file, n, ".safetensors", &stem) && !is_part(file, stem, &whole) &&
-           (*step = last_number(file, stem)) >= 0;
+           (*step = named_step(s, last_number(file, stem))) >= 0;
 }
 
 static int add_matching(struct listing *l, const char *name)
@@ -300,10 +268,10 @@ static int add_matching(struct listing *l, const char *name)
         return OK;
     if (!p->directory && ends_with(name, n, ".index", &stem)) {
         snprintf(prefix, sizeof prefix, "%.*s", (int)stem, name);
-        if (pattern_match(p, prefix, &step) || pattern_match(p, name, &step))
+        if (match(l->source, prefix, &step) || match(l->source, name, &step))
             return add_file(l, name, stem, step, CHECKPOINT_BUNDLE);
     }
-    if (!pattern_match(p, name, &step) || strstr(name, ".data-"))
+    if (!match(l->source, name, &step) || strstr(name, ".data-"))
         return OK;
     if (!p->directory && ends_with(name, n, ".safetensors", &stem))
         return add_file(l, name, n, step, CHECKPOINT_SAFETENSORS);
@@ -351,7 +319,8 @@ static int list_bundles(struct listing *l, const char *directory, struct error *
         char file[NAME_MAX + 8];
 
         snprintf(file, sizeof file, "%s.index", list.items[i].name);
-        if (add_file(l, file, strlen(list.items[i].name), list.items[i].step, CHECKPOINT_BUNDLE) != OK)
+        if (add_file(l, file, strlen(list.items[i].name), named_step(l->source, list.items[i].step),
+                     CHECKPOINT_BUNDLE) != OK)
             rc = error_set(e, ERR_NOMEM, "%s: no memory to list it", directory);
     }
     checkpoint_list_release(&list);
@@ -361,7 +330,7 @@ static int list_bundles(struct listing *l, const char *directory, struct error *
 int checkpoint_source_list(const struct checkpoint_source *s, const char *directory, int fd,
                            const struct sightings *known, size_t turn, struct checkpoint_rows *out, struct error *e)
 {
-    struct listing l = { s, fd, known, turn, clock_wall(), out };
+    struct listing l = { s, fd, checkpoint_ready_latest(s, fd), known, turn, clock_wall(), out };
     size_t kept = 0;
     int rc = s->has_pattern ? OK : list_bundles(&l, directory, e);
 

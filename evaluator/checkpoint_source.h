@@ -17,6 +17,7 @@
 #include "evaluator/pattern.h"
 #include "evaluator/ready_rule.h"
 #include "evaluator/sightings.h"
+#include "evaluator/step_rule.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,15 +26,18 @@ struct checkpoint_source {
     int has_pattern;
     struct pattern pattern;
     struct ready_rule ready;
+    struct step_rule steps;
 };
 
 struct checkpoint_source_options { /* as on the command line; borrowed; zero: the defaults */
     const char *pattern;
     const char *const *ready;
     size_t ready_count;
+    const char *step_from;
+    int64_t step_scale, step_offset;
 };
 
-/* ERR_ARG with a sentence. What ready_rule.h borrows stays borrowed. */
+/* ERR_ARG with a sentence. What ready_rule.h and step_rule.h borrow stays borrowed. */
 int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_source_options *options,
                            struct error *e);
 
@@ -55,15 +59,6 @@ int checkpoint_source_name(const struct checkpoint_source *s, const char *file, 
 
 /* For how long one must be unchanged before it is opened, seconds. What is written in place shows nothing else. */
 double checkpoint_source_quiet(const struct checkpoint_source *s, const struct sighting *item);
-
-enum checkpoint_marked {
-    CHECKPOINT_UNMARKED, /* a marker is not there, or not whole; why */
-    CHECKPOINT_MARKED,
-    CHECKPOINT_SETTLING, /* all are there, and one has just changed; the item's patience says how long to wait */
-};
-/* Looks at the markers of an item in the directory, which fd is open on, and notes in it what they look like. */
-enum checkpoint_marked checkpoint_source_marked(const struct checkpoint_source *s, const char *directory, int fd,
-                                                struct sighting *item, double now, struct error *why);
 
 /* Where the thing is that shows that it is still there: PATH.index of a bundle, else PATH. */
 int checkpoint_witness(enum checkpoint_kind kind, const char *path, char *out, size_t size, struct error *e);

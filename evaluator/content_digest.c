@@ -196,6 +196,35 @@ int content_only_grew(const struct content *before, const struct content *after)
     return 1;
 }
 
+static int note_modified(void *context, int directory_fd, const char *file, const char *name, const struct stat *st,
+                         struct error *e)
+{
+    double *modified = context;
+
+    (void)directory_fd;
+    (void)file;
+    (void)name;
+    (void)e;
+    if (file_stamp_modified(st) > *modified)
+        *modified = file_stamp_modified(st);
+    return OK;
+}
+
+int content_modified(int directory_fd, const char *name, double *modified)
+{
+    struct walk w = { .visit = note_modified, .context = modified };
+    struct stat st;
+
+    *modified = 0;
+    if (fstatat(directory_fd, name, &st, 0) < 0)
+        return 0;
+    if (S_ISDIR(st.st_mode))
+        walk(&w, directory_fd, name, "", 0, NULL);
+    else
+        note_modified(modified, directory_fd, name, "", &st, NULL);
+    return *modified > 0;
+}
+
 static int is_written(void *context, int directory_fd, const char *file, const char *name, const struct stat *st,
                       struct error *e)
 {

@@ -36,6 +36,9 @@ uint64_t content_digest(const struct content *c);
 /* 1 if every file of `before` is still in `after`, unchanged: nothing but new files came. */
 int content_only_grew(const struct content *before, const struct content *after);
 
+/* Wall seconds: when the file, or the newest of the files below the directory, was modified. 0: there is none. */
+int content_modified(int directory_fd, const char *name, double *modified);
+
 /* 1: somebody on this machine has the file, or a file below the directory, open for writing (file_is_written()). */
 int content_is_written(const char *path);
 

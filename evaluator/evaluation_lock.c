@@ -62,6 +62,9 @@ int evaluation_lock_parse(const char *text, size_t n, struct evaluation_lock *ou
     take_text(object, "boot", out->process.boot, sizeof out->process.boot);
     take_text(object, "tags", out->tags, sizeof out->tags);
     take_text(object, "pattern", out->pattern, sizeof out->pattern);
+    take_text(object, "step_from", out->step_from, sizeof out->step_from);
+    out->step_scale = json_integer_value(json_object_get(object, "step_scale"));
+    out->step_offset = json_integer_value(json_object_get(object, "step_offset"));
     take_text(object, "why", out->why, sizeof out->why);
     take_text(object, "checkpoint_dir", out->checkpoint_directory, sizeof out->checkpoint_directory);
     take_text(object, "eval_dir", out->eval_directory, sizeof out->eval_directory);
@@ -95,6 +98,10 @@ static void format(const struct evaluation_lock *l, struct buffer *b)
     field(b, "checkpoint_dir", l->checkpoint_directory);
     if (*l->pattern)
         field(b, "pattern", l->pattern);
+    if (*l->step_from)
+        field(b, "step_from", l->step_from);
+    if (l->step_scale || l->step_offset)
+        buffer_format(b, ",\"step_scale\":%" PRId64 ",\"step_offset\":%" PRId64, l->step_scale, l->step_offset);
     field(b, "eval_dir", l->eval_directory);
     if (*l->tags)
         field(b, "tags", l->tags);
@@ -159,8 +166,7 @@ static void absolute(const char *path, char out[PATH_MAX])
         snprintf(out, PATH_MAX, "%s", path); /* not there yet */
 }
 
-static void describe_self(struct evaluation_lock *l, const char *path, const char *checkpoint_directory,
-                          const char *pattern, const char *tags)
+static void describe_self(struct evaluation_lock *l, const char *path, const struct evaluation_lock_about *about)
 {
     char directory[PATH_MAX], *slash;
 
@@ -168,9 +174,12 @@ static void describe_self(struct evaluation_lock *l, const char *path, const cha
     snprintf(l->state, sizeof l->state, "running");
     process_self(&l->process);
     l->since = clock_wall();
-    snprintf(l->tags, sizeof l->tags, "%s", tags ? tags : "");
-    snprintf(l->pattern, sizeof l->pattern, "%s", pattern ? pattern : "");
-    absolute(checkpoint_directory, l->checkpoint_directory);
+    snprintf(l->tags, sizeof l->tags, "%s", about->tags ? about->tags : "");
+    snprintf(l->pattern, sizeof l->pattern, "%s", about->pattern ? about->pattern : "");
+    snprintf(l->step_from, sizeof l->step_from, "%s", about->step_from ? about->step_from : "");
+    l->step_scale = about->step_scale;
+    l->step_offset = about->step_offset;
+    absolute(about->checkpoint_directory, l->checkpoint_directory);
     snprintf(directory, sizeof directory, "%s", path);
     if ((slash = strrchr(directory, '/')))
         *slash = '\0';
@@ -186,9 +195,8 @@ static int refuse(const char *path, const struct evaluation_lock *by, enum evalu
                      state == LOCK_ELSEWHERE ? "; if it is gone, --take-over takes its place" : "");
 }
 
-int evaluation_lock_take(const char *path, const char *checkpoint_directory, const char *pattern, const char *tags,
-                         int take_over, int *fd, struct evaluation_lock *before, enum evaluation_lock_state *was,
-                         struct error *e)
+int evaluation_lock_take(const char *path, const struct evaluation_lock_about *about, int take_over, int *fd,
+                         struct evaluation_lock *before, enum evaluation_lock_state *was, struct error *e)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     struct evaluation_lock self;
@@ -212,7 +220,7 @@ int evaluation_lock_take(const char *path, const char *checkpoint_directory, con
             *was = *was == LOCK_ENDED || *was == LOCK_DEAD ? LOCK_NONE : LOCK_ALIVE;
         return refuse(path, before, *was, e);
     }
-    describe_self(&self, path, checkpoint_directory, pattern, tags);
+    describe_self(&self, path, about);
     if (!write_text(f, &self)) {
         error_system(e, "%s: cannot write the lock file", path);
         close(f);

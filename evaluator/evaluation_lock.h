@@ -2,8 +2,8 @@
  * evaluation_lock.h - EVAL/evaluator.lock: who works on an eval directory, one line of JSON:
  *
  * {"state":"running","host":"node7","pid":4711,"process_start":123456,"boot":"9f0c...","since":1.7e9,
- *  "checkpoint_dir":"/data/ckpt","pattern":"step{step}.pt","eval_dir":"/data/runs/eval","tags":"plain",
- *  "version":"0.1.0"}
+ *  "checkpoint_dir":"/data/ckpt","pattern":"step{step}.pt","step_from":"count","step_scale":1,"step_offset":0,
+ *  "eval_dir":"/data/runs/eval","tags":"plain","version":"0.1.0"}
  *
  * state "ended", with "why", is left behind by an evaluator that ended in order. The kernel's lock (fcntl) on the file
  * tells living processes apart on one host; it does not reach other hosts on every file system, and so the line counts
@@ -23,7 +23,8 @@
 #include <stdint.h>
 
 struct evaluation_lock {
-    char state[16], tags[16], why[160], pattern[256];
+    char state[16], tags[16], why[160], pattern[256], step_from[512];
+    int64_t step_scale, step_offset; /* 0: not given */
     struct process process;
     double since;               /* wall seconds */
     char checkpoint_directory[PATH_MAX], eval_directory[PATH_MAX];
@@ -43,13 +44,17 @@ int evaluation_lock_parse(const char *text, size_t n, struct evaluation_lock *ou
 /* Reads the file and judges what stands there. */
 enum evaluation_lock_state evaluation_lock_read(const char *path, struct evaluation_lock *out);
 
-/* Takes the lock for this process. checkpoint_directory, pattern and tags (each may be NULL) are written down, the
- * directories as absolute paths where they can be. take_over: also from an evaluator of another host. ERR_PEER:
- * somebody holds it, and e names host and pid. On OK *fd is yours until evaluation_lock_release(), and before is who
- * stood there (unless *was says LOCK_NONE). */
-int evaluation_lock_take(const char *path, const char *checkpoint_directory, const char *pattern, const char *tags,
-                         int take_over, int *fd, struct evaluation_lock *before, enum evaluation_lock_state *was,
-                         struct error *e);
+struct evaluation_lock_about { /* what is written down beside the process; texts may be NULL, and are borrowed */
+    const char *checkpoint_directory; /* as an absolute path where it can be */
+    const char *pattern, *step_from, *tags;
+    int64_t step_scale, step_offset;
+};
+
+/* Takes the lock for this process. take_over: also from an evaluator of another host. ERR_PEER: somebody holds it, and
+ * e names host and pid. On OK *fd is yours until evaluation_lock_release(), and before is who stood there (unless *was
+ * says LOCK_NONE). */
+int evaluation_lock_take(const char *path, const struct evaluation_lock_about *about, int take_over, int *fd,
+                         struct evaluation_lock *before, enum evaluation_lock_state *was, struct error *e);
 
 /* Writes down that this process has ended, and why, and gives the lock up. fd -1 is fine. */
 void evaluation_lock_release(int fd, const char *why);

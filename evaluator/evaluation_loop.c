@@ -95,7 +95,8 @@ static void start(struct evaluation_loop *l, size_t slot, struct evaluation_watc
     int rc = OK;
 
     if (f->item.step < 0)
-        rc = error_set(&why, ERR_ARG, "%s has neither a tensor global_step nor a step in its name", f->item.name);
+        rc = error_set(&why, ERR_ARG, "%s has no step: none of 0 or more follows from its name, and there is no tensor "
+                       "global_step", f->item.name);
     if (rc == OK && (rc = evaluation_flight_reopen(f, &why)) == OK && !evaluation_watch_start(w, f, l->runner->by_path))
         return;
     if (rc == OK)

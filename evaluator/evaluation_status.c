@@ -115,7 +115,10 @@ static void count_queued(struct gathered *g)
 {
     struct evaluation_status *s = g->status;
     const char *directory = s->lock.checkpoint_directory;
-    const struct checkpoint_source_options wanted = { .pattern = *s->lock.pattern ? s->lock.pattern : NULL };
+    const struct checkpoint_source_options wanted = { .pattern = *s->lock.pattern ? s->lock.pattern : NULL,
+                                                      .step_from = *s->lock.step_from ? s->lock.step_from : NULL,
+                                                      .step_scale = s->lock.step_scale,
+                                                      .step_offset = s->lock.step_offset };
     struct checkpoint_source source;
     struct checkpoint_rows rows = { NULL, 0, 0 };
     int fd;
@@ -176,6 +179,7 @@ int evaluation_status_read(const char *eval_directory, struct evaluation_status 
         if (access(ledger, F_OK) < 0)
             return error_system(e, "%s: no ledger of an evaluator", ledger);
     }
+    g.outcomes.by_step = *out->lock.step_from != '\0';
     if ((rc = ledger_read(ledger, take_line, &g, &out->odd_lines, e)) == OK)
         finish(&g);
     for (size_t i = 0; i < g.name_count; i++)

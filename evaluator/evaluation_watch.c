@@ -77,9 +77,13 @@ static void on_failed(void *context, const struct watcher_failure *failure)
 static void on_gone(void *context, const char *name, int64_t step)
 {
     struct evaluation_watch *w = context;
-    struct ledger_record *r = pend(w, name, step);
+    struct ledger_record *r;
 
-    if (!r)
+    if (w->settings.watcher.source.steps.from != STEP_FROM_NAME) { /* the name comes back, and no step was known yet */
+        watch_log_say(w, "%s: deleted before it could be opened whole", name);
+        return;
+    }
+    if (!(r = pend(w, name, step)))
         return;
     r->status = LEDGER_GONE;
     snprintf(r->reason, sizeof r->reason, "deleted before it could be opened whole");
@@ -113,6 +117,8 @@ static int recall(void *context, const struct ledger_record *r, struct error *e)
 
     if (rc != OK)
         return rc;
+    if (r->step > w->greatest_step)
+        w->greatest_step = r->step;
     if (!r->has_digest || r->status == LEDGER_GONE || (r->status == LEDGER_FAILED && w->settings.retry_failed))
         return OK;
     if (r->digest_after && queue_remember(&w->queue, r->checkpoint, r->digest_after, e) != OK)
@@ -124,12 +130,11 @@ static int take_lock(struct evaluation_watch *w, const char *path, struct error 
 {
     const struct evaluation_watch_settings *s = &w->settings;
     const char *tags = s->tags == evaluation_tags_plain() ? "plain" : s->tags->preset ? s->tags->preset : "default";
-    const struct checkpoint_source *source = &s->watcher.source;
-    const char *pattern = source->has_pattern ? source->pattern.text : NULL;
+    const struct evaluation_lock_about about = { s->checkpoint_directory, s->source.pattern, s->source.step_from, tags,
+                                                 s->source.step_scale, s->source.step_offset };
     enum evaluation_lock_state was;
     struct evaluation_lock before;
-    int rc = evaluation_lock_take(path, s->checkpoint_directory, pattern, tags, s->take_over, &w->lock, &before, &was,
-                                  e);
+    int rc = evaluation_lock_take(path, &about, s->take_over, &w->lock, &before, &was, e);
 
     if (rc == OK && (was == LOCK_DEAD || was == LOCK_ELSEWHERE))
         watch_log_say(w, "taking over from process %" PRId64 " on host %s, which %s", before.process.pid,
@@ -160,6 +165,8 @@ static int recall_pin(void *context, const struct pin *pin, const char *path, ui
         pin_remove(path);
         return OK;
     }
+    if (pin->step > w->greatest_step)
+        w->greatest_step = pin->step;
     if (queue_full(&w->queue))
         return OK; /* the next start, or the directory itself, has it */
     item.written = item.modified = item.found;
@@ -203,6 +210,16 @@ static int open_records(struct evaluation_watch *w, struct error *e)
     return OK;
 }
 
+static int open_watcher(struct evaluation_watch *w, struct error *e)
+{
+    struct watcher_options *options = &w->settings.watcher;
+
+    options->pin_directory = w->settings.pin ? w->settings.eval_directory : NULL;
+    if (w->greatest_step >= 0)
+        options->counted = step_rule_number(&options->source.steps, w->greatest_step);
+    return watcher_open(&w->watcher, w->settings.checkpoint_directory, options, &w->queue, &w->events, e);
+}
+
 static void note_training(struct evaluation_watch *w)
 {
     struct training_state state;
@@ -226,16 +243,15 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
     if (!w)
         return error_set(e, ERR_NOMEM, "no memory to watch %s", settings->checkpoint_directory);
     w->settings = *settings;
-    w->settings.watcher.pin_directory = settings->pin ? settings->eval_directory : NULL;
     w->log = log;
     w->lock = -1;
-    w->last_step = -1;
+    w->last_step = w->greatest_step = -1;
+    w->outcomes.by_step = settings->watcher.source.steps.from != STEP_FROM_NAME;
     w->events = (struct watcher_events){ w, on_found, on_failed, on_gone, on_directory, on_trouble };
     w->last_news = clock_monotonic();
     if ((rc = queue_init(&w->queue, settings->queue_limit, e)) != OK || (rc = open_records(w, e)) != OK ||
-        (rc = pin_recover(settings->eval_directory, recall_pin, w, e)) != OK ||
-        (rc = watcher_open(&w->watcher, settings->checkpoint_directory, &w->settings.watcher, &w->queue, &w->events,
-                           e)) != OK || (rc = watcher_look(w->watcher, e)) != OK) {
+        (rc = pin_recover(settings->eval_directory, recall_pin, w, e)) != OK || (rc = open_watcher(w, e)) != OK ||
+        (rc = watcher_look(w->watcher, e)) != OK) {
         evaluation_watch_close(w);
         return rc;
     }
@@ -289,7 +305,7 @@ static const char *skip(struct evaluation_watch *w, const struct queue_item *ite
     int64_t highest = ledger_summary(w->ledger)->highest_step;
     int selecting = s->latest_only || s->every > 1;
 
-    if (item->step < s->from)
+    if (item->step >= 0 && item->step < s->from)
         return "--from";
     if (selecting && item->found <= w->first_look && item->step < highest)
         return s->latest_only ? "--latest-only" : "--every";
@@ -368,6 +384,7 @@ void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluati
 /* For a later look: what is there now is another checkpoint, or not whole. */
 static void drop_changed(struct evaluation_watch *w, struct evaluation_flight *f)
 {
+    watcher_uncount(w->watcher, f->item.step);
     queue_forget(&w->queue, f->item.name, f->item.digest);
     if (f->item.pinned)
         pin_remove(f->item.pinned);
@@ -382,6 +399,7 @@ int evaluation_watch_start(struct evaluation_watch *w, struct evaluation_flight 
     if (!by_path || evaluation_flight_files(f, &now) != FLIGHT_FILES_CHANGED ||
         watcher_look_again(w->watcher, f->item.name, 0) < 0)
         return 1;
+    w->skipped++;
     watch_log_say(w, "%s: changed while it waited; what is there now is evaluated instead", f->item.name);
     drop_changed(w, f);
     return 0;

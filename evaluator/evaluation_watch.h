@@ -28,6 +28,7 @@
 struct evaluation_watch_settings { /* all text is borrowed for as long as the watch is open */
     const char *name;          /* put before what is said; NULL: the only one */
     const char *checkpoint_directory, *eval_directory;
+    struct checkpoint_source_options source; /* what watcher.source was made of, for the lock */
     struct watcher_options watcher; /* but for pin_directory, which follows from the next */
     int pin;                   /* what waits is kept in EVAL/pinned/ (pin.h) */
     size_t queue_limit;        /* so many may wait with their files open */
@@ -72,6 +73,7 @@ struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c
     struct evaluation_series series; /* what the curves ended in */
     struct outcomes outcomes;      /* by the newest line of each checkpoint */
     int64_t last_step;             /* of the newest line of the ledger; -1: none */
+    int64_t greatest_step;         /* of all its lines and pins, whatever became of them; -1: none */
     double newest_written;         /* wall, of the newest index; 0: none yet */
     double first_look;             /* wall, the end of it */
     double retry_at;               /* monotonic: a disk failed, and is tried again then; 0: it did not */

@@ -88,7 +88,7 @@ static int make(const char *from, const char *to, enum file_tree_means means, in
         return OK;
     if (!S_ISREG(st.st_mode))
         return depth ? OK : error_set(e, ERR_ARG, "%s: is neither a file nor a directory", from);
-    if (linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) == 0)
+    if (means != FILE_TREE_COPY && linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) == 0)
         return OK;
     return means == FILE_TREE_LINK ? error_system(e, "%s: cannot be linked", from) : copy_file(from, to, e);
 }

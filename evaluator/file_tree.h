@@ -12,7 +12,11 @@
 #include <stdint.h>
 
 enum { FILE_TREE_DEPTH_MAX = 32 };
-enum file_tree_means { FILE_TREE_LINK, FILE_TREE_LINK_OR_COPY /* a file that cannot be linked is copied */ };
+enum file_tree_means {
+    FILE_TREE_LINK,
+    FILE_TREE_LINK_OR_COPY, /* a file that cannot be linked is copied */
+    FILE_TREE_COPY,
+};
 
 /* `to` is not there before, and not after an error. A copy is on the disk when this returns; of links, what they stand
  * for was there before. ERR_IO with e->system: ENOENT: `from` is gone. */

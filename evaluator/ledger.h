@@ -6,6 +6,7 @@
  *  "metrics":{"precision":0.657,"best_precision":0.661,"loss":1.012,"cross_entropy":0.98},"correct":6570,
  *  "examples":10000,"weights":"variables","seconds":1.5,"started":1.7e9,"lag":0.002,"wall_time":1.7e9,"run":0}
  *
+ *   step        -1: it failed before its step was known (--step-from)
  *   metrics     what was measured, by name, in that order; best_NAME: the best of the metric NAME so far, this line
  *               included. Any names; those above are the built-in runner's
  *   correct     of examples; both are missing where nobody counts them

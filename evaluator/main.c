@@ -35,8 +35,9 @@ struct command { /* as given on the command line */
     double poll, quiet, idle_timeout, min_interval;
     double best_delta, exec_timeout;
     int64_t retries, jobs;
-    const char *exec, *pattern;
+    const char *exec, *pattern, *step_from;
     struct option_list ready;
+    int64_t step_scale, step_offset;
     double pin_limit;
     int pin;
     const char *done_file, *tags, *wall_time, *metrics, *best_metric, *best_mode;
@@ -100,9 +101,20 @@ static const struct option table_template[] = {
     { OPTION_LIST, .name = "ready", .argument = "RULE", .help = "Say when a checkpoint of --pattern is whole; given "
       "several times, all rules must be met. quiet:SECONDS: nothing in it has changed for SECONDS. marker:FILE: FILE "
       "is there, in the directory or as NAME.FILE beside the file ({name} and {step} are replaced), has not changed "
-      "for half a second and, if it is JSON, is whole. rename: its name is there; only for a trainer that writes under "
-      "another name and renames. Default: quiet:5; index and safetensors files show by themselves that they are "
-      "whole." },
+      "for half a second and, if it is JSON, is whole. latest:FILE: FILE in the watched directory names it or a later "
+      "one, as DeepSpeed's latest and Megatron's latest_checkpointed_iteration.txt do. rename: its name is there; only "
+      "for a trainer that writes under another name and renames. Default: quiet:5; index and safetensors files show by "
+      "themselves that they are whole." },
+    { OPTION_TEXT, .name = "step-from", .argument = "FROM", .help = "Follow checkpoints without a step in their name, "
+      "as --pattern last.ckpt, and evaluate each content once. FILE:KEY: the step is the number at KEY, a dotted path, "
+      "in the JSON file FILE that is written after the checkpoint, in its directory ({name} is replaced). count: 1, 2, "
+      "3, ... as they are found. mtime: when it was modified, in seconds since 1970. With --pin each content is "
+      "copied and waits; without, one that is overwritten before its evaluation is skipped." },
+    { OPTION_INT, .name = "step-scale", .argument = "N", .help = "Multiply the number in the name, or of --step-from, "
+      "by N, as for names that count epochs of N steps. The result is the step everywhere: {step}, ledger, curves, "
+      "--from, --until-step. Default: 1.", .minimum = 1, .maximum = 1e12 },
+    { OPTION_INT, .name = "step-offset", .argument = "N", .help = "Add N to it after that; N may be negative. Epochs "
+      "that count from 0 need the scale as offset. Default: 0.", .minimum = -1e15, .maximum = 1e15 },
     { OPTION_FLAG, .name = "latest-only", .help = "Of those that wait, only the newest." },
     { OPTION_INT, .name = "every", .argument = "N", .help = "The first, and then every N-th that is found.",
       .minimum = 1, .maximum = 1e9 },
@@ -184,6 +196,7 @@ static void bind_values(struct option *table, struct command *c)
         { "max-evaluations", &c->max_evaluations }, { "forever", &c->forever }, { "strict", &c->strict },
         { "poll-interval", &c->poll }, { "quiet-time", &c->quiet }, { "inotify", &c->inotify }, { "tags", &c->tags },
         { "pin", &c->pin }, { "pin-limit", &c->pin_limit }, { "pattern", &c->pattern }, { "ready", &c->ready },
+        { "step-from", &c->step_from }, { "step-scale", &c->step_scale }, { "step-offset", &c->step_offset },
         { "exec", &c->exec }, { "exec-timeout", &c->exec_timeout }, { "retries", &c->retries }, { "jobs", &c->jobs },
         { "keep-best", &c->keep_best }, { "patience", &c->patience },
         { "metrics", &c->metrics }, { "detail-every", &c->detail_every },
@@ -308,10 +321,12 @@ static int open_signals(int *fd, struct error *e)
     return OK;
 }
 
-static struct evaluation_watch_settings settings(const struct command *c, const struct checkpoint_source *source)
+static struct evaluation_watch_settings settings(const struct command *c,
+                                                 const struct checkpoint_source_options *wanted,
+                                                 const struct checkpoint_source *source)
 {
     return (struct evaluation_watch_settings){
-        .checkpoint_directory = c->checkpoint_directory, .eval_directory = c->eval_directory,
+        .checkpoint_directory = c->checkpoint_directory, .eval_directory = c->eval_directory, .source = *wanted,
         .watcher = { .poll_seconds = c->poll, .quiet_seconds = c->quiet, .inotify = c->inotify, .source = *source,
                      .pin_limit = c->pin_limit * 1e6 },
         .pin = c->pin, .queue_limit = c->pin ? PINNED_MAX : queue_limit(),
@@ -468,7 +483,8 @@ static int load_and_look(struct evaluation_loop *loop, const struct command *c, 
 static int work(const struct command *c, struct log *log)
 {
     const struct checkpoint_source_options wanted = { .pattern = c->pattern, .ready = c->ready.items,
-                                                      .ready_count = c->ready.count };
+                                                      .ready_count = c->ready.count, .step_from = c->step_from,
+                                                      .step_scale = c->step_scale, .step_offset = c->step_offset };
     struct checkpoint_source source;
     struct evaluation_watch_settings each;
     struct evaluation_watch *watch = NULL;
@@ -481,7 +497,7 @@ static int work(const struct command *c, struct log *log)
 
     if ((rc = open_signals(&l.signal_fd, &e)) == OK &&
         (rc = checkpoint_source_init(&source, &wanted, &e)) == OK) {
-        each = settings(c, &source);
+        each = settings(c, &wanted, &source);
         rc = several(c) ? open_set(c, &each, log, &l.set, &e) : evaluation_watch_open(&watch, &each, log, &e);
     }
     if (rc == OK && (rc = load_and_look(&l, c, &runner, &e)) == OK) {

@@ -19,7 +19,7 @@ static int add(struct pattern *p, enum pattern_part_kind kind, size_t start, siz
     return OK;
 }
 
-static int check(const struct pattern *p, struct error *e)
+static int check(const struct pattern *p, size_t wanted, struct error *e)
 {
     size_t steps = 0;
 
@@ -29,15 +29,17 @@ static int check(const struct pattern *p, struct error *e)
             is_digit(p->text[p->parts[i + 1].start]))
             return error_set(e, ERR_ARG, "'%s': a digit right behind {step} would be part of the step", p->text);
     }
-    if (steps != 1)
-        return error_set(e, ERR_ARG, "'%s': {step} must stand in it once, it does %zu times; for example "
-                         "'model_{step}.pt'", p->text, steps);
+    if (steps != wanted && wanted)
+        return error_set(e, ERR_ARG, "'%s': {step} must be in it once, as in 'model_{step}.pt', but is %zu times; for "
+                         "names without a step use --step-from", p->text, steps);
+    if (steps != wanted)
+        return error_set(e, ERR_ARG, "'%s': --step-from says the step, so {step} cannot be in it; use {*}", p->text);
     if (strchr(p->text, '/'))
         return error_set(e, ERR_ARG, "'%s': it is a name in the directory, a '/' can only be at its end", p->text);
-    return OK;
+    return p->count ? OK : error_set(e, ERR_ARG, "it is empty");
 }
 
-int pattern_parse(const char *text, struct pattern *out, struct error *e)
+int pattern_parse(const char *text, int with_step, struct pattern *out, struct error *e)
 {
     static const struct { const char *word; enum pattern_part_kind kind; } words[] = {
         { "{step}", PATTERN_STEP }, { "{*}", PATTERN_ANY }, { "{}", PATTERN_ANY },
@@ -70,7 +72,7 @@ int pattern_parse(const char *text, struct pattern *out, struct error *e)
         rc = add(out, PATTERN_TEXT, i, end - i, e);
         i = end;
     }
-    return rc == OK ? check(out, e) : rc;
+    return rc == OK ? check(out, with_step != 0, e) : rc;
 }
 
 struct match {
@@ -114,7 +116,7 @@ static int match(struct match *m, size_t part, size_t at)
 
 int pattern_match(const struct pattern *p, const char *name, int64_t *step)
 {
-    struct match m = { .pattern = p, .name = name, .length = strlen(name) };
+    struct match m = { .pattern = p, .name = name, .length = strlen(name), .step = -1 };
 
     if (m.length > NAME_BYTES_MAX || !match(&m, 0, 0))
         return 0;

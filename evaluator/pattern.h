@@ -6,6 +6,7 @@
  *   epoch={*}-step={step}.ckpt   {*}, or {} for short: any text, also none; the earliest place that fits counts
  *
  * All digits that stand in a row are the step: "model{step}.pt" finds 12 in model12.pt, and so does "{*}{step}.pt".
+ * Where the step is found elsewhere (step_rule.h), there is no {step} in it: "last.ckpt".
  */
 #ifndef EVALUATOR_PATTERN_H
 #define EVALUATOR_PATTERN_H
@@ -28,10 +29,11 @@ struct pattern {
     int directory;                    /* 1: it had a '/' at its end */
 };
 
-/* ERR_ARG: no {step} or two, a '/' inside, an unknown {word}, a digit right behind {step}, too long. */
-int pattern_parse(const char *text, struct pattern *out, struct error *e);
+/* with_step: 1: {step} must be in it once; 0: it must not. ERR_ARG: it is not so, a '/' inside, an unknown {word}, a
+ * digit right behind {step}, too long. */
+int pattern_parse(const char *text, int with_step, struct pattern *out, struct error *e);
 
-/* 1 and the step if all of the name fits. */
+/* 1 and the step if all of the name fits; -1 where there is no {step}. */
 int pattern_match(const struct pattern *p, const char *name, int64_t *step);
 
 #endif

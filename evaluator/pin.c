@@ -1,7 +1,6 @@
 #include "evaluator/pin.h"
 
 #include "base/file.h"
-#include "evaluator/file_tree.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -25,7 +24,8 @@ void pin_remove(const char *path)
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-static int keep_file(const char *directory, const char *name, const char *into, struct error *e)
+static int keep_file(const char *directory, const char *name, const char *into, enum file_tree_means means,
+                     struct error *e)
 {
     char from[PATH_MAX], to[PATH_MAX];
     int rc;
@@ -33,11 +33,12 @@ static int keep_file(const char *directory, const char *name, const char *into, 
     if ((rc = file_join(from, sizeof from, directory, name, e)) != OK ||
         (rc = file_join(to, sizeof to, into, name, e)) != OK)
         return rc;
-    return file_tree_make(from, to, FILE_TREE_LINK_OR_COPY, e);
+    return file_tree_make(from, to, means, e);
 }
 
 /* NAME.index, NAME.data-*, NAME.meta. */
-static int keep_bundle(const char *directory, const char *name, const char *into, struct error *e)
+static int keep_bundle(const char *directory, const char *name, const char *into, enum file_tree_means means,
+                       struct error *e)
 {
     DIR *d = opendir(directory);
     size_t n = strlen(name);
@@ -51,7 +52,7 @@ static int keep_bundle(const char *directory, const char *name, const char *into
 
         if (!strncmp(entry->d_name, name, n) && (!strcmp(end, ".index") || !strcmp(end, ".meta") ||
                                                  !strncmp(end, ".data-", 6)))
-            rc = keep_file(directory, entry->d_name, into, e);
+            rc = keep_file(directory, entry->d_name, into, means, e);
     }
     closedir(d);
     return rc;
@@ -70,8 +71,8 @@ static int check(const struct pin *pin, const char *path, struct error *e)
     return same ? OK : error_set(e, ERR_IO, "%s: changed while it was pinned", path);
 }
 
-int pin_make(const char *eval_directory, const char *directory, const struct pin *pin, char **path, uint64_t *bytes,
-             struct error *e)
+int pin_make(const char *eval_directory, const char *directory, const struct pin *pin, enum file_tree_means means,
+             char **path, uint64_t *bytes, struct error *e)
 {
     char all[PATH_MAX], begun[PATH_MAX], done[PATH_MAX], where[PATH_MAX], begun_name[96], *name;
     int rc;
@@ -86,8 +87,8 @@ int pin_make(const char *eval_directory, const char *directory, const struct pin
         (rc = file_join(done, sizeof done, all, name, e)) != OK || (rc = file_tree_remove(begun, e)) != OK ||
         (rc = file_tree_remove(done, e)) != OK || (rc = file_make_directories(begun, e)) != OK)
         return rc;
-    rc = pin->kind == CHECKPOINT_BUNDLE ? keep_bundle(directory, pin->name, begun, e)
-                                        : keep_file(directory, pin->name, begun, e);
+    rc = pin->kind == CHECKPOINT_BUNDLE ? keep_bundle(directory, pin->name, begun, means, e)
+                                        : keep_file(directory, pin->name, begun, means, e);
     if (rc == OK && (rc = file_join(where, sizeof where, begun, pin->name, e)) == OK &&
         (rc = check(pin, where, e)) == OK && rename(begun, done) < 0)
         rc = error_system(e, "%s: cannot be renamed", begun);

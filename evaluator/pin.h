@@ -2,12 +2,13 @@
  * pin.h - keeps checkpoints while they wait, so that a trainer may delete them: hard links to their files (copies where
  * links cannot be, on another file system) in EVAL/pinned/KIND-STEP-DIGEST/, made under a temporary name and renamed,
  * so they are whole or not there. A pin outlives a crash: the next start finds it and evaluates it. What is overwritten
- * in place, and not replaced, changes in a linked pin as well.
+ * in place, and not replaced, changes in a linked pin as well, and not in a copy.
  */
 #ifndef EVALUATOR_PIN_H
 #define EVALUATOR_PIN_H
 
 #include "base/error.h"
+#include "evaluator/file_tree.h"
 #include "evaluator/opened_checkpoint.h"
 
 #include <stddef.h>
@@ -23,8 +24,8 @@ struct pin {
 /* Pins the checkpoint DIRECTORY/NAME; *path becomes where it is now (of a bundle the prefix), yours to free, and *bytes
  * how much it would take if the original was deleted. ERR_IO: part of it is gone, or the disk is full; nothing is left
  * behind. */
-int pin_make(const char *eval_directory, const char *directory, const struct pin *pin, char **path, uint64_t *bytes,
-             struct error *e);
+int pin_make(const char *eval_directory, const char *directory, const struct pin *pin, enum file_tree_means means,
+             char **path, uint64_t *bytes, struct error *e);
 /* Removes the pin that holds this path. */
 void pin_remove(const char *path);
 

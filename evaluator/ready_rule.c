@@ -29,9 +29,15 @@ static int parse_one(struct ready_rule *r, const char *text, int *quiet, struct 
         r->markers[r->marker_count++] = rest;
         return OK;
     }
+    if (begins(text, "latest:", &rest) && *rest) {
+        if (r->latest)
+            return error_set(e, ERR_ARG, "--ready latest:FILE is given twice");
+        r->latest = rest;
+        return OK;
+    }
     if (!begins(text, "quiet:", &rest) || !number_parse_double(rest, &r->quiet_seconds) || !(r->quiet_seconds >= 0) ||
         r->quiet_seconds > 1e9)
-        return error_set(e, ERR_ARG, "--ready '%s': use rename, marker:FILE or quiet:SECONDS", text);
+        return error_set(e, ERR_ARG, "--ready '%s': use quiet:SECONDS, marker:FILE, latest:FILE or rename", text);
     return (*quiet)++ ? error_set(e, ERR_ARG, "--ready quiet:SECONDS is given twice") : OK;
 }
 
@@ -45,14 +51,16 @@ int ready_rule_parse(struct ready_rule *out, const char *const *texts, size_t co
     return rc;
 }
 
-int ready_rule_marker_path(const char *marker, const char *name, int64_t step, int is_directory, char *out,
-                           size_t size)
+int ready_rule_by_name(const struct ready_rule *r)
 {
-    const char *p = marker, *rest;
+    return r->rename && !r->marker_count && !r->latest && r->quiet_seconds <= 0;
+}
+
+int ready_rule_fill(const char *text, const char *name, int64_t step, char *out, size_t size)
+{
+    const char *p = text, *rest;
     size_t used = 0;
 
-    if (!strstr(p, "{name}") && !strstr(p, "{step}"))
-        return snprintf(out, size, "%s%s%s", name, is_directory ? "/" : *p == '.' ? "" : ".", p) < (int)size;
     *out = '\0';
     while (*p && used < size) {
         if (begins(p, "{name}", &rest))
@@ -64,6 +72,14 @@ int ready_rule_marker_path(const char *marker, const char *name, int64_t step, i
         p = rest;
     }
     return used < size;
+}
+
+int ready_rule_marker_path(const char *marker, const char *name, int64_t step, int is_directory, char *out,
+                           size_t size)
+{
+    if (strstr(marker, "{name}") || strstr(marker, "{step}"))
+        return ready_rule_fill(marker, name, step, out, size);
+    return snprintf(out, size, "%s%s%s", name, is_directory ? "/" : *marker == '.' ? "" : ".", marker) < (int)size;
 }
 
 int ready_rule_says_json(const char *path, const char *bytes, size_t n)
@@ -88,4 +104,21 @@ int ready_rule_marker_whole(const char *path, const char *bytes, size_t n, struc
         return error_set(e, ERR_CORRUPT, "its marker %.200s is not whole JSON: line %d: %s", path, why.line, why.text);
     json_decref(value);
     return OK;
+}
+
+int ready_rule_latest(const struct pattern *p, const char *bytes, size_t n, int64_t *number)
+{
+    char text[PATTERN_TEXT_MAX];
+    const char *name;
+
+    while (n && strchr(" \t\r\n/", bytes[n - 1]) && bytes[n - 1])
+        n--;
+    while (n && strchr(" \t\r\n", *bytes) && *bytes)
+        bytes++, n--;
+    if (!n || n >= sizeof text || memchr(bytes, '\0', n))
+        return 0;
+    memcpy(text, bytes, n);
+    text[n] = '\0';
+    name = strrchr(text, '/') ? strrchr(text, '/') + 1 : text;
+    return pattern_match(p, name, number) || (number_parse_int(name, number) && *number >= 0);
 }

@@ -153,17 +153,27 @@ void sighting_data(struct sighting *item, uint64_t data_stamp, double age, doubl
         item->state = SIGHTING_WAITING;
 }
 
-int sighting_markers(struct sighting *item, uint64_t stamp, double age, double seconds, double now)
+static int wait_until(struct sighting *item, double when, double now)
 {
-    if (item->marker_stamp != stamp) {
-        item->marker_stamp = stamp;
-        item->marked = since(age, now);
-    }
-    if (now - item->marked >= seconds)
+    if (now >= when)
         return 1;
     item->state = SIGHTING_WAITING;
-    item->patience = item->marked + seconds - item->changed;
+    item->patience = when - item->changed;
     return 0;
+}
+
+int sighting_settled(struct sighting *item, uint64_t stamp, double age, double seconds, double now)
+{
+    if (item->companion_stamp != stamp) {
+        item->companion_stamp = stamp;
+        item->companion_changed = since(age, now);
+    }
+    return wait_until(item, item->companion_changed + seconds, now);
+}
+
+int sighting_quiet(struct sighting *item, double seconds, double now)
+{
+    return wait_until(item, item->changed + seconds, now);
 }
 
 void sighting_opened(struct sighting *item)

@@ -27,8 +27,8 @@ struct sighting {
     int64_t step;             /* of the name, -1 without one */
     uint64_t stamp;           /* of the index file: differs when the file was written anew */
     uint64_t data_stamp;      /* the same of the data files; kept up to date while not whole only */
-    uint64_t marker_stamp;    /* the same of its markers, when they were looked at last */
-    double marked;            /* monotonic seconds: the last change of a marker */
+    uint64_t companion_stamp; /* the same of what goes with it, as markers, when that was looked at last */
+    double companion_changed; /* monotonic seconds: the last change of those */
     double changed;           /* monotonic seconds: the last change of its files */
     enum sighting_state state;
     int kind;                 /* of the listing; sightings does not look at it */
@@ -79,8 +79,10 @@ int sighting_incomplete(const struct sighting *item);
 
 /* What its data files look like now. A change makes a failed one due again and restarts the quiet time. */
 void sighting_data(struct sighting *item, uint64_t data_stamp, double age, double now);
-/* What its markers look like now. 1: they have not changed for so many seconds. 0: it waits until then. */
-int sighting_markers(struct sighting *item, uint64_t stamp, double age, double seconds, double now);
+/* What goes with it looks like that now. 1: it has not changed for so many seconds. 0: the item waits until then. */
+int sighting_settled(struct sighting *item, uint64_t stamp, double age, double seconds, double now);
+/* 1: the item has not changed for so many seconds. 0: it waits until then. */
+int sighting_quiet(struct sighting *item, double seconds, double now);
 void sighting_opened(struct sighting *item);
 /* It was opened, and is not what it was any more: it is written in place, just now. */
 void sighting_changed(struct sighting *item, double now);

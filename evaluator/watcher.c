@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "evaluator/checkpoint_ready.h"
+#include "evaluator/content_digest.h"
 #include "evaluator/file_stamp.h"
 #include "evaluator/pin.h"
 #include "evaluator/sightings.h"
@@ -32,6 +34,7 @@ struct watcher {
     int there;                     /* -1: not looked yet */
     double next_poll;              /* monotonic */
     size_t looks;
+    int64_t counted;               /* checkpoints found so far, of STEP_FROM_COUNT */
     char trouble[TROUBLE_MAX];     /* said last */
 };
 
@@ -59,6 +62,7 @@ int watcher_open(struct watcher **out, const char *directory, const struct watch
     w->queue = queue;
     w->events = events;
     w->there = -1;
+    w->counted = options->counted;
     sightings_init(&w->sightings, options->quiet_seconds);
     if (options->inotify &&
         watch_inotify_start(&w->own, (const char *const[]){ directory }, 1, options->poll_seconds, NULL, &why) != OK) {
@@ -212,18 +216,47 @@ static int not_whole(struct watcher *w, struct sighting *item, const char *path,
     return OK;
 }
 
-/* The step of the name where a pattern says which number it is; else the tensor's, where there is one, else the name's
- * after all. */
-static int64_t find_step(const struct watcher *w, const struct sighting *item, struct opened_checkpoint *checkpoint)
+/* The step of the name where a pattern or a scale says what its number is; else the tensor's, where there is one, else
+ * the name's after all. Or what --step-from says. */
+static int find_step(const struct watcher *w, int directory_fd, const struct sighting *item,
+                     struct opened_checkpoint *checkpoint, const char *witness, int64_t *step, struct error *why)
 {
-    int64_t step = w->options.source.has_pattern ? -1 : opened_checkpoint_step(checkpoint);
+    const struct checkpoint_source *source = &w->options.source;
+    double modified;
+    int64_t number = -1;
+    int rc = OK;
 
-    return step >= 0 ? step : item->step;
+    switch (source->steps.from) {
+    case STEP_FROM_NAME:
+        *step = source->has_pattern || source->steps.scaled ? -1 : opened_checkpoint_step(checkpoint);
+        *step = *step >= 0 ? *step : item->step;
+        return OK;
+    case STEP_FROM_FILE:
+        rc = checkpoint_ready_number(source, w->directory, directory_fd, item->name, &number, why);
+        break;
+    case STEP_FROM_COUNT:
+        number = w->counted + 1;
+        break;
+    case STEP_FROM_MTIME:
+        if (!content_modified(AT_FDCWD, witness, &modified))
+            rc = error_set(why, ERR_IO, "%.200s is not there any more", item->name);
+        number = (int64_t)modified;
+        break;
+    }
+    *step = rc == OK ? step_rule_step(&source->steps, number) : -1;
+    return rc;
+}
+
+/* What has no step in its name is overwritten, sooner or later and often in place: a link would change with it. */
+static int named_by_step(const struct watcher *w)
+{
+    return w->options.source.steps.from == STEP_FROM_NAME;
 }
 
 /* From now on the trainer may delete it. Descriptors are not needed then, so any number may wait. */
 static void pin(struct watcher *w, struct queue_item *offer)
 {
+    const enum file_tree_means means = named_by_step(w) ? FILE_TREE_LINK_OR_COPY : FILE_TREE_COPY;
     struct pin pin = { offer->kind, offer->step, offer->digest, offer->name };
     double already = (double)queue_pinned_bytes(w->queue);
     char sentence[TROUBLE_MAX];
@@ -237,7 +270,8 @@ static void pin(struct watcher *w, struct queue_item *offer)
         say_trouble(w, sentence);
         return;
     }
-    if (pin_make(w->options.pin_directory, w->directory, &pin, &offer->pinned, &offer->pinned_bytes, &why) != OK) {
+    if (pin_make(w->options.pin_directory, w->directory, &pin, means, &offer->pinned, &offer->pinned_bytes,
+                 &why) != OK) {
         snprintf(sentence, sizeof sentence, "%.100s: not pinned: %.300s", offer->name, why.message);
         say_trouble(w, sentence);
         return;
@@ -248,37 +282,66 @@ static void pin(struct watcher *w, struct queue_item *offer)
     }
 }
 
-static int whole(struct watcher *w, struct sighting *item, const char *path, struct opened_checkpoint *checkpoint,
-                 struct error *e)
+/* 1: it is what it was when it was listed, step and all. */
+static int unchanged(const struct watcher *w, int directory_fd, const struct sighting *item)
 {
-    struct queue_item offer = { .kind = checkpoint->kind, .checkpoint = checkpoint,
-                                .digest = checkpoint->digest, .found = clock_wall() };
-    char witness[PATH_MAX];
+    double changed;
+
+    return named_by_step(w) || item->stamp == checkpoint_ready_stamp(&w->options.source, directory_fd,
+                                                               (enum checkpoint_kind)item->kind, item->name, item->step,
+                                                               -1, &changed);
+}
+
+static int offer(struct watcher *w, int directory_fd, struct sighting *item, const char *witness,
+                 struct queue_item *new, struct error *e)
+{
     struct stat st;
     int rc;
 
-    sighting_opened(item);
-    if (queue_knows(w->queue, item->name, offer.digest)) {
-        opened_checkpoint_close(checkpoint);
-        return OK;
+    new->again = item->disturbed > 0;
+    new->written = new->modified = new->found;
+    if (stat(witness, &st) == 0) {
+        new->written = file_stamp_changed(&st);
+        new->modified = file_stamp_modified(&st);
     }
-    offer.step = find_step(w, item, checkpoint);
-    offer.again = item->disturbed > 0;
-    offer.written = offer.modified = offer.found;
-    if (checkpoint_witness(checkpoint->kind, path, witness, sizeof witness, NULL) == OK && stat(witness, &st) == 0) {
-        offer.written = file_stamp_changed(&st);
-        offer.modified = file_stamp_modified(&st);
-    }
-    if (!(offer.name = strdup(item->name))) {
-        opened_checkpoint_close(checkpoint);
+    if (!(new->name = strdup(item->name)))
         return error_set(e, ERR_NOMEM, "no memory for the name %s", item->name);
-    }
-    pin(w, &offer);
-    if ((rc = queue_offer(w->queue, &offer, e)) == QUEUE_ADDED) {
-        w->events->found(w->events->context, &offer);
+    pin(w, new);
+    if (!unchanged(w, directory_fd, item)) {
+        if (new->pinned)
+            pin_remove(new->pinned);
+        sighting_changed(item, clock_monotonic());
         return OK;
     }
-    queue_item_release(&offer);
+    if ((rc = queue_offer(w->queue, new, e)) != QUEUE_ADDED)
+        return rc;
+    if (w->options.source.steps.from == STEP_FROM_COUNT)
+        w->counted++;
+    w->events->found(w->events->context, new);
+    return QUEUE_ADDED;
+}
+
+static int whole(struct watcher *w, int directory_fd, struct sighting *item, const char *path,
+                 struct opened_checkpoint *checkpoint, double now, struct error *e)
+{
+    struct queue_item new = { .kind = checkpoint->kind, .checkpoint = checkpoint, .digest = checkpoint->digest,
+                              .found = clock_wall() };
+    struct error why = { 0 };
+    char witness[PATH_MAX];
+    int rc;
+
+    sighting_opened(item);
+    if (queue_knows(w->queue, item->name, new.digest)) {
+        opened_checkpoint_close(checkpoint);
+        return OK;
+    }
+    if ((rc = checkpoint_witness(checkpoint->kind, path, witness, sizeof witness, &why)) != OK ||
+        (rc = find_step(w, directory_fd, item, checkpoint, witness, &new.step, &why)) != OK) {
+        opened_checkpoint_close(checkpoint);
+        return not_whole(w, item, path, now, &why, e);
+    }
+    if ((rc = offer(w, directory_fd, item, witness, &new, e)) != QUEUE_ADDED)
+        queue_item_release(&new);
     return rc < 0 ? rc : OK;
 }
 
@@ -292,42 +355,64 @@ static int still_written(struct watcher *w, struct sighting *item, const char *p
     return 1;
 }
 
-static int open_due(struct watcher *w, int directory_fd, double now, struct error *e)
+static int open_one(struct watcher *w, int directory_fd, struct sighting *item, double now, struct error *e)
 {
     const struct checkpoint_source *source = &w->options.source;
+    enum checkpoint_readiness readiness;
+    struct opened_checkpoint *checkpoint;
+    struct error why = { 0 };
+    char path[PATH_MAX];
+    int rc;
 
-    for (size_t i = 0; i < w->sightings.count && !queue_full(w->queue); i++) {
-        struct sighting *item = &w->sightings.items[i];
-        enum checkpoint_kind kind = (enum checkpoint_kind)item->kind;
-        struct error why = { 0 };
-        enum checkpoint_marked marked;
-        struct opened_checkpoint *checkpoint;
-        char path[PATH_MAX];
-        int rc;
-
-        if (!sighting_due(item))
-            continue;
-        item->patience = checkpoint_source_quiet(source, item);
-        if (now - item->changed < item->patience) {
-            item->state = SIGHTING_WAITING;
-            continue;
-        }
-        item->patience = 0;
-        marked = checkpoint_source_marked(source, w->directory, directory_fd, item, now, &why);
-        if (marked == CHECKPOINT_SETTLING)
-            continue;
-        rc = marked == CHECKPOINT_MARKED ? OK : why.code;
-        if (file_join(path, sizeof path, w->directory, item->name, rc == OK ? &why : NULL) != OK)
-            rc = ERR_ARG;
-        if (rc == OK && still_written(w, item, path, now))
-            continue;
-        if (rc == OK)
-            rc = opened_checkpoint_open(&checkpoint, kind, path, &why);
-        rc = rc == OK ? whole(w, item, path, checkpoint, e) : not_whole(w, item, path, now, &why, e);
-        if (rc != OK)
-            return rc;
+    item->patience = checkpoint_source_quiet(source, item);
+    if (now - item->changed < item->patience) {
+        item->state = SIGHTING_WAITING;
+        return OK;
     }
-    return OK;
+    item->patience = 0;
+    readiness = checkpoint_ready_look(source, w->directory, directory_fd, item, now, &why);
+    if (readiness == CHECKPOINT_SETTLING)
+        return OK;
+    rc = readiness == CHECKPOINT_MARKED ? OK : why.code;
+    if (file_join(path, sizeof path, w->directory, item->name, rc == OK ? &why : NULL) != OK)
+        rc = ERR_ARG;
+    if (rc == OK && still_written(w, item, path, now))
+        return OK;
+    if (rc == OK)
+        rc = opened_checkpoint_open(&checkpoint, (enum checkpoint_kind)item->kind, path, &why);
+    return rc == OK ? whole(w, directory_fd, item, path, checkpoint, now, e) : not_whole(w, item, path, now, &why, e);
+}
+
+struct due {
+    size_t place; /* of the sighting */
+    double changed;
+};
+
+static int by_change(const void *a, const void *b)
+{
+    const struct due *x = a, *y = b;
+
+    if (x->changed != y->changed)
+        return x->changed < y->changed ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* In the order of the steps; where they are counted, in the order in which they came. */
+static int open_due(struct watcher *w, int directory_fd, double now, struct error *e)
+{
+    struct due *due = calloc(w->sightings.count + 1, sizeof *due);
+    size_t count = 0;
+    int rc = due ? OK : error_set(e, ERR_NOMEM, "no memory for %zu checkpoints", w->sightings.count);
+
+    for (size_t i = 0; rc == OK && i < w->sightings.count; i++)
+        if (sighting_due(&w->sightings.items[i]))
+            due[count++] = (struct due){ i, w->sightings.items[i].changed };
+    if (count && w->options.source.steps.from == STEP_FROM_COUNT)
+        qsort(due, count, sizeof *due, by_change);
+    for (size_t i = 0; rc == OK && i < count && !queue_full(w->queue); i++)
+        rc = open_one(w, directory_fd, &w->sightings.items[due[i].place], now, e);
+    free(due);
+    return rc;
 }
 
 /* ---- a look ------------------------------------------------------------------------------------------------------ */
@@ -470,6 +555,13 @@ int watcher_look_again(struct watcher *w, const char *name, int evaluated)
         return -1;
     sighting_changed(item, clock_monotonic());
     return item->disturbed += evaluated;
+}
+
+void watcher_uncount(struct watcher *w, int64_t step)
+{
+    if (w->options.source.steps.from == STEP_FROM_COUNT && w->counted > 0 &&
+        step == step_rule_step(&w->options.source.steps, w->counted))
+        w->counted--;
 }
 
 void watcher_undisturbed(struct watcher *w, const char *name)

@@ -20,6 +20,7 @@ struct watcher_options {
     int inotify;          /* 0: poll only */
     struct checkpoint_source source; /* what counts as a checkpoint; zero: the default */
     const char *pin_directory;       /* the eval directory to pin in (pin.h), borrowed; NULL: nothing is pinned */
+    int64_t counted;                 /* checkpoints that were found before, for --step-from count */
     double pin_limit;                /* bytes: no more is pinned while so much is; 0: no limit */
 };
 
@@ -68,6 +69,8 @@ int watcher_look(struct watcher *w, struct error *e);
 /* What was found under that name is not what it was: it is opened again when it is quiet. evaluated: it changed during
  * its evaluation. How often in a row it did; -1: it is not there any more. */
 int watcher_look_again(struct watcher *w, const char *name, int evaluated);
+/* What was found last with that step was no whole checkpoint: its number is free again, where steps are counted. */
+void watcher_uncount(struct watcher *w, int64_t step);
 /* It did not change during its evaluation. */
 void watcher_undisturbed(struct watcher *w, const char *name);
 

@@ -135,7 +135,9 @@ static int replace_events(struct replay *p, const char *eval_directory, const ch
 static int replay_in_place(struct replay *p, const char *eval_directory, const struct evaluation_lock *said,
                            struct error *e)
 {
-    const char *checkpoints = *said->checkpoint_directory ? said->checkpoint_directory : NULL;
+    const struct evaluation_lock_about about = { *said->checkpoint_directory ? said->checkpoint_directory : NULL,
+                                                 said->pattern, said->step_from, said->tags, said->step_scale,
+                                                 said->step_offset };
     struct evaluation_lock before;
     enum evaluation_lock_state was;
     char path[PATH_MAX], work[PATH_MAX];
@@ -143,7 +145,7 @@ static int replay_in_place(struct replay *p, const char *eval_directory, const s
 
     if ((rc = file_join(path, sizeof path, eval_directory, "evaluator.lock", e)) != OK ||
         (rc = file_join(work, sizeof work, eval_directory, ".replay", e)) != OK ||
-        (rc = evaluation_lock_take(path, checkpoints, said->pattern, said->tags, 0, &lock, &before, &was, e)) != OK)
+        (rc = evaluation_lock_take(path, &about, 0, &lock, &before, &was, e)) != OK)
         return rc;
     if ((rc = replace_events(p, eval_directory, work, e)) == OK)
         file_tree_remove(work, NULL);

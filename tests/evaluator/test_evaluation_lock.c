@@ -44,7 +44,9 @@ struct taken {
 static int take(struct taken *t, int take_over)
 {
     memset(t, 0, sizeof *t);
-    return evaluation_lock_take(path, "/somewhere/ckpt", "m{step}.pt", "resnet", take_over, &t->fd, &t->before, &t->was, &t->error);
+    const struct evaluation_lock_about about = { "/somewhere/ckpt", "m{*}.pt", "count", "resnet", 391, -1 };
+
+    return evaluation_lock_take(path, &about, take_over, &t->fd, &t->before, &t->was, &t->error);
 }
 
 static void put(const char *format, const char *host, int64_t pid, int64_t start)
@@ -72,7 +74,9 @@ static void test_taken_and_ended(void **state)
     assert_string_equal(l.checkpoint_directory, "/somewhere/ckpt");
     assert_string_equal(l.eval_directory, directory);
     assert_string_equal(l.tags, "resnet");
-    assert_string_equal(l.pattern, "m{step}.pt");
+    assert_string_equal(l.pattern, "m{*}.pt");
+    assert_string_equal(l.step_from, "count");
+    assert_true(l.step_scale == 391 && l.step_offset == -1);
     assert_int_equal(l.process.pid, getpid());
     assert_int_equal(take(&t, 0), OK);
     assert_int_equal(t.was, LOCK_ENDED);

@@ -42,7 +42,7 @@ static void test_names(void **state)
         struct pattern p;
         int64_t step = -1;
 
-        assert_int_equal(pattern_parse(cases[i].pattern, &p, NULL), OK);
+        assert_int_equal(pattern_parse(cases[i].pattern, 1, &p, NULL), OK);
         assert_int_equal(p.directory, strchr(cases[i].pattern, '/') != NULL);
         if (pattern_match(&p, cases[i].name, &step) != (cases[i].step >= 0) || step != cases[i].step)
             fail_msg("%s on %s: %lld", cases[i].pattern, cases[i].name, (long long)step);
@@ -63,13 +63,36 @@ static void test_wrong(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct error e = { 0 };
 
-        assert_int_equal(pattern_parse(wrong[i].pattern, &p, &e), ERR_ARG);
+        assert_int_equal(pattern_parse(wrong[i].pattern, 1, &p, &e), ERR_ARG);
         if (!strstr(e.message, wrong[i].word))
             fail_msg("%s: no '%s' in: %s", wrong[i].pattern, wrong[i].word, e.message);
     }
     memset(longest, 'x', sizeof longest);
     memcpy(longest + 392, "{step}", 7);
-    assert_int_equal(pattern_parse(longest, &p, NULL), ERR_ARG);
+    assert_int_equal(pattern_parse(longest, 1, &p, NULL), ERR_ARG);
+}
+
+/* Names without a step, where it is found elsewhere. */
+static void test_without_step(void **state)
+{
+    static const struct { const char *pattern, *name; int fits; } names[] = {
+        { "last.ckpt", "last.ckpt", 1 }, { "last.ckpt", "last.ckpt.tmp", 0 }, { "last{*}.ckpt", "last-v1.ckpt", 1 },
+        { "final/", "final", 1 }, { "{*}.h5", "latest.weights.h5", 1 }, { "{*}.h5", "latest.weights.h5x", 0 },
+    };
+    struct error e = { 0 };
+    struct pattern p;
+    int64_t step = 5;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_int_equal(pattern_parse(names[i].pattern, 0, &p, NULL), OK);
+        assert_int_equal(pattern_match(&p, names[i].name, &step), names[i].fits);
+        assert_true(!names[i].fits || step == -1);
+    }
+    assert_int_equal(pattern_parse("model_{step}.pt", 0, &p, &e), ERR_ARG);
+    assert_non_null(strstr(e.message, "--step-from"));
+    assert_int_equal(pattern_parse("", 0, &p, NULL), ERR_ARG);
+    assert_int_equal(pattern_parse("/", 0, &p, NULL), ERR_ARG);
 }
 
 /* Fifteen gaps on a name that almost fits: tried naively, longer than anybody lives. */
@@ -84,7 +107,7 @@ static void test_many_gaps(void **state)
     for (int i = 0; i < 15; i++)
         strcat(text, "{*}a");
     strcat(text, "b{step}");
-    assert_int_equal(pattern_parse(text, &p, NULL), OK);
+    assert_int_equal(pattern_parse(text, 1, &p, NULL), OK);
     memset(name, 'a', 250);
     strcpy(name + 250, "c1");
     assert_int_equal(pattern_match(&p, name, &step), 0);
@@ -97,6 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names), cmocka_unit_test(test_wrong), cmocka_unit_test(test_many_gaps),
+        cmocka_unit_test(test_without_step),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

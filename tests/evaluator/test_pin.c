@@ -118,7 +118,7 @@ static void pin_and_recover(const char *eval_directory)
         uint64_t bytes;
         char *path;
 
-        assert_int_equal(pin_make(eval_directory, ckpt, &pins[i], &path, &bytes, NULL), OK);
+        assert_int_equal(pin_make(eval_directory, ckpt, &pins[i], FILE_TREE_LINK_OR_COPY, &path, &bytes, NULL), OK);
         assert_int_equal(bytes, sizes[i]);
         assert_true(digest_of(pins[i].kind, path) == pins[i].digest);
         free(path);
@@ -162,9 +162,9 @@ static void test_refused(void **state)
     char *path;
 
     (void)state;
-    assert_int_equal(pin_make(eval, ckpt, &pin, &path, &bytes, &e), ERR_IO);
+    assert_int_equal(pin_make(eval, ckpt, &pin, FILE_TREE_LINK_OR_COPY, &path, &bytes, &e), ERR_IO);
     put("weights-1.pt", "0123456789");
-    assert_int_equal(pin_make(eval, ckpt, &pin, &path, &bytes, &e), ERR_IO);
+    assert_int_equal(pin_make(eval, ckpt, &pin, FILE_TREE_LINK_OR_COPY, &path, &bytes, &e), ERR_IO);
     assert_non_null(strstr(e.message, "changed while it was pinned"));
     assert_null(path);
     assert_int_equal(pin_recover(eval, visit, &none, NULL), OK);

@@ -40,7 +40,7 @@ static void test_together(void **state)
 
 static void test_wrong(void **state)
 {
-    static const char *const wrong[] = { "", "now", "marker:", "quiet:", "quiet:-1", "quiet:x", "quiet:nan", "quiet:1e10",
+    static const char *const wrong[] = { "", "now", "marker:", "latest:", "quiet:", "quiet:-1", "quiet:x", "quiet:nan", "quiet:1e10",
                                          "Rename" };
     static const char *const twice[] = { "quiet:1", "rename", "quiet:2" };
     const char *many[READY_MARKERS_MAX + 1];
@@ -75,6 +75,35 @@ static void test_marker_paths(void **state)
     assert_int_equal(ready_rule_marker_path("{name}456789", "c-5", 5, 1, path, 8), 0);
 }
 
+/* What a latest file names: DeepSpeed's the directory, Megatron's the number or "release". */
+static void test_latest(void **state)
+{
+    static const struct { const char *pattern, *text; int64_t number; } cases[] = { /* number -1: none */
+        { "global_step{step}/", "global_step500", 500 },
+        { "global_step{step}/", "global_step500\n", 500 },
+        { "global_step{step}/", "/data/run/global_step500/", 500 },
+        { "iter_{step}/", "500", 500 },
+        { "iter_{step}/", " 0000500 \n", 500 },
+        { "iter_{step}/", "release\n", -1 },
+        { "iter_{step}/", "-5", -1 },
+        { "iter_{step}/", "", -1 },
+        { "iter_{step}/", "500 600", -1 },
+        { "iter_{step}/", "iter_", -1 },
+        { "{step}/", "700", 700 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pattern p;
+        int64_t number = -1;
+
+        assert_int_equal(pattern_parse(cases[i].pattern, 1, &p, NULL), OK);
+        if (ready_rule_latest(&p, cases[i].text, strlen(cases[i].text), &number) != (cases[i].number >= 0) ||
+            (cases[i].number >= 0 && number != cases[i].number))
+            fail_msg("%s on '%s': %lld", cases[i].pattern, cases[i].text, (long long)number);
+    }
+}
+
 static void test_whole(void **state)
 {
     static const struct { const char *path, *text; int code; } cases[] = {
@@ -105,7 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_together), cmocka_unit_test(test_wrong), cmocka_unit_test(test_marker_paths),
-        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_whole),    cmocka_unit_test(test_latest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

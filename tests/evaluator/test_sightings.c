@@ -129,15 +129,18 @@ static void test_markers(void **state)
     sightings_init(&s, QUIET);
     see(&s, 100, "c-1", 7, "");
     item = &s.items[0];
-    assert_int_equal(sighting_markers(item, 1, 0, 2, 103), 0);
+    assert_int_equal(sighting_settled(item, 1, 0, 2, 103), 0);
     assert_true(sightings_deadline(&s) == 105);
-    assert_int_equal(sighting_markers(item, 2, 0, 2, 104), 0); /* filled now */
-    assert_int_equal(sighting_markers(item, 2, 0, 2, 105.5), 0);
+    assert_int_equal(sighting_settled(item, 2, 0, 2, 104), 0); /* filled now */
+    assert_int_equal(sighting_settled(item, 2, 0, 2, 105.5), 0);
     assert_true(sightings_deadline(&s) == 106);
-    assert_int_equal(sighting_markers(item, 2, 0, 2, 106), 1);
-    assert_int_equal(sighting_markers(item, 3, 60, 2, 107), 1);    /* an old one in its place */
-    assert_int_equal(sighting_markers(item, 4, -3600, 2, 108), 0); /* a clock that is ahead */
-    assert_int_equal(sighting_markers(item, 4, -3600, 2, 110), 1);
+    assert_int_equal(sighting_settled(item, 2, 0, 2, 106), 1);
+    assert_int_equal(sighting_settled(item, 3, 60, 2, 107), 1);    /* an old one in its place */
+    assert_int_equal(sighting_settled(item, 4, -3600, 2, 108), 0); /* a clock that is ahead */
+    assert_int_equal(sighting_settled(item, 4, -3600, 2, 110), 1);
+    assert_int_equal(sighting_quiet(item, 20, 119), 0); /* of the item itself */
+    assert_true(sightings_deadline(&s) == 120);
+    assert_int_equal(sighting_quiet(item, 20, 120), 1);
     see(&s, 200, "", 0, "c-1");
     sightings_release(&s);
 }

@@ -19,8 +19,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     if ((name = strchr(text, '\n')))
         *name++ = '\0';
-    if (pattern_parse(text, &p, NULL) == OK && pattern_match(&p, name ? name : "", &step) &&
+    if (pattern_parse(text, 1, &p, NULL) == OK && pattern_match(&p, name ? name : "", &step) &&
         (step < 0 || !strpbrk(name ? name : "", "0123456789")))
+        abort();
+    if (pattern_parse(text, 0, &p, NULL) == OK && pattern_match(&p, name ? name : "", &step) && step != -1)
         abort();
     free(text);
     return 0;
