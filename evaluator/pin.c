@@ -11,15 +11,21 @@
 
 static const char temporary[] = ".unfinished-";
 
+/* Out of sight first: who is killed in the middle leaves what is not taken for a pin. */
 void pin_remove(const char *path)
 {
-    char *directory = strdup(path), *slash = directory ? strrchr(directory, '/') : NULL;
+    char directory[PATH_MAX], aside[PATH_MAX], *slash, *name;
 
-    if (slash) {
-        *slash = '\0';
+    if (snprintf(directory, sizeof directory, "%s", path) >= (int)sizeof directory ||
+        !(slash = strrchr(directory, '/')))
+        return;
+    *slash = '\0';
+    name = strrchr(directory, '/') ? strrchr(directory, '/') + 1 : directory;
+    if (snprintf(aside, sizeof aside, "%.*s%s%s", (int)(name - directory), directory, temporary, name) <
+        (int)sizeof aside && rename(directory, aside) == 0)
+        file_tree_remove(aside, NULL);
+    else
         file_tree_remove(directory, NULL);
-    }
-    free(directory);
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
@@ -145,8 +151,10 @@ int pin_recover(const char *eval_directory, pin_visit *visit, void *context, str
             kind > CHECKPOINT_OTHER)
             continue;
         pin.kind = (enum checkpoint_kind)kind;
-        if (!find_name(directory, pin.kind, name, sizeof name))
+        if (!find_name(directory, pin.kind, name, sizeof name)) {
+            file_tree_remove(directory, NULL);
             continue;
+        }
         snprintf(path, sizeof path, "%s/%s", directory, name);
         rc = visit(context, &pin, path, file_tree_bytes(directory), e);
     }

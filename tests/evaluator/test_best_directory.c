@@ -10,19 +10,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/evaluator/killed_at.h"
 
 enum { ROOM = PATH_MAX + 300 };
 static char top[PATH_MAX], ckpt[PATH_MAX], best[PATH_MAX];
@@ -263,34 +257,16 @@ static void test_other_file_system(void **state)
     memcpy(best, before, sizeof best);
 }
 
-/* Runs promote in a child that is killed before its system call number `calls`. 1: it was over before. */
-static int promote_and_kill(struct best_directory *b, const struct best_checkpoint *c, int calls)
-{
-    int status;
-    pid_t child = fork();
+struct promotion {
+    struct best_directory *directory;
+    const struct best_checkpoint *checkpoint;
+};
 
-    assert_true(child >= 0);
-    if (!child) {
-        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
-            _exit(3);
-        raise(SIGSTOP);
-        _exit(best_directory_promote(b, c, NULL) == OK ? 0 : 2);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 3)
-        skip(); /* no ptrace here */
-    for (int i = 0; i < 2 * calls; i++) { /* a stop on the way in, and one on the way out */
-        assert_int_equal(ptrace(PTRACE_SYSCALL, child, NULL, NULL), 0);
-        assert_int_equal(waitpid(child, &status, 0), child);
-        if (WIFEXITED(status)) {
-            assert_int_equal(WEXITSTATUS(status), 0);
-            return 1;
-        }
-        assert_true(WIFSTOPPED(status));
-    }
-    kill(child, SIGKILL);
-    waitpid(child, &status, 0);
-    return 0;
+static int promote(void *context)
+{
+    const struct promotion *p = context;
+
+    return best_directory_promote(p->directory, p->checkpoint, NULL);
 }
 
 /* From one best to the next, also of the same name: after each kill `checkpoint` leads to the old one or the new one
@@ -309,7 +285,7 @@ static void test_killed(void **state)
             best_directory_reserve(b, &c);
             remove_original("model.ckpt-1");
             remove_original("model.ckpt-2");
-            over = promote_and_kill(b, &c, calls);
+            over = killed_at(promote, &(struct promotion){ b, &c }, calls);
             value = value_of_best();
             assert_true(over ? value == 2 : value == 1 || value == 2 || (same && value == 0));
             best_directory_close(b);

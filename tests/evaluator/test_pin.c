@@ -6,15 +6,13 @@
 #include "evaluator/file_tree.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/evaluator/killed_at.h"
 
 static char top[PATH_MAX], ckpt[PATH_MAX], eval[PATH_MAX];
 
@@ -171,12 +169,43 @@ static void test_refused(void **state)
     assert_int_equal(rmdir(path_of(eval, "pinned")), 0);
 }
 
+static int remove_one(void *context)
+{
+    pin_remove(context);
+    return 0;
+}
+
+/* Killed while a pin is removed: the next start finds it whole, or finds nothing and leaves nothing. */
+static void test_killed_while_removed(void **state)
+{
+    struct pin pins[3];
+    uint64_t sizes[3];
+
+    (void)state;
+    make_checkpoints(pins, sizes);
+    for (int i = 0; i < 3; i++)
+        for (int calls = 0, over = 0; !over; calls++) {
+            struct found found = { pins, sizes, 0 };
+            uint64_t bytes;
+            char *path;
+
+            assert_int_equal(pin_make(eval, ckpt, &pins[i], FILE_TREE_LINK_OR_COPY, &path, &bytes, NULL), OK);
+            over = killed_at(remove_one, path, calls);
+            assert_int_equal(pin_recover(eval, visit, &found, NULL), OK);
+            assert_true(found.count <= !over);
+            assert_int_equal(rmdir(path_of(eval, "pinned")), 0);
+            free(path);
+            assert_true(calls < 500);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_links, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_killed_while_removed, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
