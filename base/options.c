@@ -40,6 +40,14 @@ static struct option *find(const struct options *o, const char *name, size_t n)
     return NULL;
 }
 
+int option_list_add(struct option_list *list, const char *word)
+{
+    if (list->count == OPTION_LIST_MOST)
+        return 0;
+    list->items[list->count++] = word;
+    return 1;
+}
+
 int option_list_matches(const struct option_list *list, const char *name)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -142,10 +150,8 @@ static int set_value(const struct options *o, struct option *row, const char *te
         *(double *)row->value = number;
         return OK;
     case OPTION_LIST:
-        if (list->count == sizeof list->items / sizeof *list->items)
-            return error_set(e, ERR_ARG, "--%s: given more than %zu times", row->name, list->count);
-        list->items[list->count++] = text;
-        return OK;
+        return option_list_add(list, text) ? OK : error_set(e, ERR_ARG, "--%s: given more than %d times", row->name,
+                                                            OPTION_LIST_MOST);
     default:
         return error_set(e, ERR_ARG, "--%s takes no value", row->name);
     }

@@ -23,10 +23,15 @@ enum option_kind {
     OPTION_LIST,    /* value: struct option_list *, may be given several times */
 };
 
+enum { OPTION_LIST_MOST = 64 };
+
 struct option_list {
-    const char *items[64]; /* borrowed from argv */
+    const char *items[OPTION_LIST_MOST]; /* borrowed from argv */
     size_t count;
 };
+
+/* Adds a word; 0 where the list is full. */
+int option_list_add(struct option_list *list, const char *word);
 
 /* 1 if the name matches one of the list's shell patterns (* passes over '/', too). */
 int option_list_matches(const struct option_list *list, const char *name);

@@ -39,19 +39,27 @@ static void keep_if_near(struct selection_pattern *p, const char *pattern, const
     p->nearest[at].distance = d;
 }
 
+static int matches(const struct selection *s, size_t i, const char *name)
+{
+    return s->matches ? s->matches(s->context, i, name) : !fnmatch(s->patterns.items[i], name, 0);
+}
+
 int selection_wants(struct selection *s, const char *name)
 {
     int wanted = 0;
 
     if (!s->patterns.count)
         return 1;
-    if (!s->asked && !(s->asked = calloc(s->patterns.count, sizeof *s->asked)))
-        return option_list_matches(&s->patterns, name);
+    if (!s->asked && !(s->asked = calloc(s->patterns.count, sizeof *s->asked))) {
+        for (size_t i = 0; i < s->patterns.count && !wanted; i++)
+            wanted = matches(s, i, name);
+        return wanted;
+    }
     s->names++;
     for (size_t i = 0; i < s->patterns.count; i++) {
         struct selection_pattern *p = &s->asked[i];
 
-        if (!fnmatch(s->patterns.items[i], name, 0))
+        if (matches(s, i, name))
             wanted = p->matched = 1;
         else if (!p->matched)
             keep_if_near(p, s->patterns.items[i], name);

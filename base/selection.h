@@ -28,6 +28,9 @@ struct selection {
     struct selection_pattern *asked; /* of each pattern; NULL before the first question */
     size_t names;                    /* questions so far */
     uint64_t told;                   /* bit i: pattern i was told */
+    /* Unless NULL: whether pattern number `i` matches the name, where they are no shell patterns. */
+    int (*matches)(const void *context, size_t i, const char *name);
+    const void *context;
 };
 
 /* 1 if the name is wanted. Without memory a name may be missing among the nearest. */

@@ -2,13 +2,13 @@
 #include "base/file.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/selection.h"
 #include "eventlog/log_archive.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/directory_below.h"
 #include "eventlog/tool/scan.h"
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,7 @@
 struct restoring {
     struct log log;
     struct log_archive archive;
+    struct selection names;
     const char *output;
     int list, check, force, json, damaged, first;
     uint64_t members, bytes, done, all;
@@ -114,14 +115,6 @@ static void list_one(struct restoring *r)
     buffer_release(&b);
 }
 
-static int wanted(const char *name, char *const *globs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!fnmatch(globs[i], name, 0))
-            return 1;
-    return !count;
-}
-
 static int one(struct restoring *r, struct error *e)
 {
     int rc = OK;
@@ -146,18 +139,18 @@ static int one(struct restoring *r, struct error *e)
     return OK;
 }
 
-static int all(struct restoring *r, char *const *globs, size_t count, struct error *e)
+static int all(struct restoring *r, struct error *e)
 {
     const struct log_archive *a = &r->archive;
     int rc = OK;
 
     for (size_t i = 0; i < a->count; i++)
-        r->all += wanted(a->entries[i].name, globs, count) ? a->entries[i].size : 0;
+        r->all += selection_wants(&r->names, a->entries[i].name) ? a->entries[i].size : 0;
     if (r->output && !r->list)
         rc = file_make_directories(r->output, e);
     for (size_t i = 0; rc == OK && i < a->count; i++) {
         r->entry = &a->entries[i];
-        if (wanted(r->entry->name, globs, count))
+        if (selection_wants(&r->names, r->entry->name))
             rc = one(r, e);
     }
     log_progress_end(&r->log);
@@ -202,26 +195,31 @@ int command_cat(int argc, char **argv)
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    size_t unmatched = 0;
 
     log_init(&r.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc == OK && (r.list + r.check > 1 || (r.output && (r.list || r.check))))
         rc = error_set(&e, ERR_ARG, "one of -o, --list and --check");
+    for (int i = 2; rc == OK && i <= count; i++)
+        if (!option_list_add(&r.names.patterns, argv[i]))
+            rc = error_set(&e, ERR_ARG, "more than %d names; use a pattern", OPTION_LIST_MOST);
     if (rc == OK && (rc = log_archive_open(&r.archive, argv[1], &e)) == OK) {
         if (r.list && r.json)
             printf("{\"type\":\"archive\",\"version\":1,\"members\":[");
-        rc = all(&r, argv + 2, (size_t)count - 1, &e);
+        rc = all(&r, &e);
         if (rc == OK)
             finish(&r);
-        if (rc == OK && !r.members)
-            log_line(&r.log, "%s: no member matches", argv[1]);
+        if (rc == OK)
+            unmatched = selection_tell(&r.names, "NAME", "member", &r.log);
     }
     if (rc == OK && fflush(stdout) != 0)
         rc = error_system(&e, "standard output: cannot write");
     if (rc != OK)
         log_line(&r.log, "%s", e.message);
-    status = rc != OK ? EXIT_USAGE : r.damaged || !r.members ? EXIT_NO : EXIT_DONE;
+    status = rc != OK ? EXIT_USAGE : r.damaged || unmatched || !r.members ? EXIT_NO : EXIT_DONE;
+    selection_release(&r.names);
     log_archive_release(&r.archive);
     return status;
 }

@@ -5,7 +5,7 @@
 #include "base/options.h"
 #include "eventlog/eventlog.h"
 
-enum { CHART_OPTIONS_MOST = sizeof ((struct option_list *)0)->items / sizeof *((struct option_list *)0)->items };
+enum { CHART_OPTIONS_MOST = OPTION_LIST_MOST };
 
 struct chart_layout {
     struct eventlog_category categories[CHART_OPTIONS_MOST]; /* count of them */

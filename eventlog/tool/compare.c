@@ -143,10 +143,8 @@ static int compare(struct curves *w, const struct output_options *to, struct err
         rc = curves_sort_by_step(w, e);
     if (rc == OK)
         rc = curves_choose_tags(w, e);
-    if (rc == OK && picture && !w->tag_count) {
-        log_line(&w->scan->log, "no points matched; nothing to draw");
-        return OK;
-    }
+    if (rc == OK && picture && !w->tag_count)
+        return OK; /* nothing to draw */
     if (rc != OK || (rc = output_open(&out, to->path, to->force, e)) != OK)
         return rc;
     if (picture)

@@ -8,7 +8,7 @@
 
 struct dropping {
     struct rewrite rewrite;
-    struct option_list globs;
+    struct selection globs;
     int invert;
     struct tag_index tags; /* of all runs; value: 1 if it goes */
 };
@@ -28,7 +28,7 @@ static int choose(void *context, const struct event *event, const struct event_v
         return error_set(e, ERR_NOMEM, "out of memory for %zu tags", known + 1);
     tag = &d->tags.entries[number];
     if (number == known) /* a new one */
-        tag->value = option_list_matches(&d->globs, tag->text) != d->invert;
+        tag->value = selection_wants(&d->globs, tag->text) != d->invert;
     choice->keep = !tag->value;
     return OK;
 }
@@ -37,8 +37,8 @@ int command_drop_tag(int argc, char **argv)
 {
     struct dropping d = { .invert = 0 };
     struct option table[] = {
-        { OPTION_LIST, 't', "tag", &d.globs, "GLOB", .help = "tags to drop, instead of the first arguments; may be "
-          "repeated" },
+        { OPTION_LIST, 't', "tag", &d.globs.patterns, .argument = "GLOB", .help = "Drop series whose tag "
+          "matches, instead of those that the first arguments name; may be repeated" },
         { OPTION_FLAG, 0, "keep", &d.invert, .help = "the other way round: keep what matches and drop the rest" },
         REWRITE_OPTIONS(d.rewrite), REWRITE_IN_PLACE(d.rewrite),
     };
@@ -57,18 +57,17 @@ int command_drop_tag(int argc, char **argv)
     struct error e = { 0 };
     char more[80];
     int count = 0, first, globbing = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int named = d.globs.patterns.count > 0;
     size_t hit = 0;
 
     log_init(&d.rewrite.scan.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     /* The first argument is a glob, and those behind it that are no files, but for the last. */
-    for (first = 1; rc == OK && first <= count && (first == 1 ? !d.globs.count : globbing); first++) {
+    for (first = 1; rc == OK && first <= count && (first == 1 ? !named : globbing); first++) {
         globbing = first + 1 < count && access(argv[first + 1], F_OK) != 0;
-        if (d.globs.count == sizeof d.globs.items / sizeof *d.globs.items)
-            rc = error_set(&e, ERR_ARG, "more than %zu globs", d.globs.count);
-        else
-            d.globs.items[d.globs.count++] = argv[first];
+        if (!option_list_add(&d.globs.patterns, argv[first]))
+            rc = error_set(&e, ERR_ARG, "more than %d patterns; use wider ones", OPTION_LIST_MOST);
     }
     if (rc == OK && first > count)
         rc = error_set(&e, ERR_ARG, "which log? '%s --help' tells more", options.program);
@@ -82,8 +81,11 @@ int command_drop_tag(int argc, char **argv)
                  (unsigned long long)d.rewrite.dropped);
         if (rc == OK)
             rewrite_print(&d.rewrite, "drop-tag", more);
+        if (rc == OK)
+            d.rewrite.scan.unmatched += selection_tell(&d.globs, named ? "--tag" : "GLOB", "tag", &d.rewrite.scan.log);
         status = rewrite_close(&d.rewrite, rc, hit > 0, &e);
     }
+    selection_release(&d.globs);
     tag_index_release(&d.tags);
     return status;
 }

@@ -386,8 +386,6 @@ static int write_log(struct scan *s, const struct export_options *a, struct erro
     if (w.x.unread)
         log_line(&s->log, "%llu values are not what their plugin says, and were passed over",
                  (unsigned long long)w.x.unread);
-    if (!w.x.points && s->directory.count)
-        log_line(&s->log, w.format->value && !w.format->series ? "nothing matched" : "no points matched");
     return status;
 }
 

@@ -39,6 +39,7 @@ struct work {
     struct session current; /* of the run that is being read */
     struct metric metrics[64];
     size_t metric_count;
+    struct selection asked; /* the tags of the metrics */
     int no_run;
 };
 
@@ -155,6 +156,9 @@ static int one_run(void *context, const char *name, struct scalar_run *scalars, 
     struct work *w = context;
     struct session *s = &w->current, *list;
 
+    for (size_t i = 0; i < scalars->count; i++)
+        if (scalars->series[i].count)
+            selection_wants(&w->asked, scalars->series[i].tag);
     if (!s->run)
         return OK; /* no session */
     s->run = name;
@@ -369,9 +373,21 @@ static int write_sessions(struct scan *s, struct work *w, enum layout layout, co
         release_session(&w->sessions[i]);
     free(w->sessions);
     release_session(&w->current);
-    if (rc == OK && !w->count && s->directory.count)
-        log_line(&s->log, "no run with hyperparameters matched");
+    if (rc == OK && !w->count && !s->empty) {
+        log_line(&s->log, "no run has hyperparameters");
+        s->unmatched++;
+    } else if (rc == OK) {
+        s->unmatched += selection_tell(&w->asked, "--metric", "tag", &s->log);
+    }
+    selection_release(&w->asked);
     return gather_finish(s, out, rc, w->count > 0, e);
+}
+
+static int is_tag(const void *context, size_t i, const char *name)
+{
+    const struct metric *m = (const struct metric *)context + i;
+
+    return strlen(name) == m->tag_length && !memcmp(name, m->text, m->tag_length);
 }
 
 /* TAG, TAG:last, TAG:min or TAG:max. Another colon belongs to the tag. */
@@ -379,6 +395,7 @@ static void parse_metrics(struct work *w, const struct option_list *list)
 {
     static const char *const ends[] = { ":last", ":min", ":max" };
 
+    w->asked = (struct selection){ .patterns = *list, .matches = is_tag, .context = w->metrics };
     for (size_t i = 0; i < list->count; i++) {
         struct metric *m = &w->metrics[w->metric_count++];
         size_t n = strlen(list->items[i]);

@@ -100,10 +100,8 @@ static int plot(struct plot *p, struct error *e)
 
     if (rc == OK)
         rc = curves_choose_tags(&p->curves, e);
-    if (rc == OK && !p->curves.tag_count && strcmp(p->to.format, "json") != 0) {
-        log_line(&p->scan.log, "no points matched; nothing to draw");
-        return OK;
-    }
+    if (rc == OK && !p->curves.tag_count && strcmp(p->to.format, "json") != 0)
+        return OK; /* nothing to draw */
     if (rc != OK || (rc = output_open(&out, p->to.path, p->to.force, e)) != OK)
         return rc;
     rc = !strcmp(p->to.format, "svg") ? curves_print_svg(&p->curves, out, e) : print_text(p, out, e);

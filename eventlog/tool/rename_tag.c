@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RULES_MOST = 65, GROUPS = 10 };
+enum { RULES_MOST = OPTION_LIST_MOST, GROUPS = 10 };
 
 struct rule {
     char *from, *to; /* from's own memory */
@@ -23,6 +23,7 @@ struct renaming {
     struct rewrite rewrite;
     struct rule rules[RULES_MOST];
     size_t count, matched; /* matched: series that got another name */
+    struct selection asked; /* the old names, or regular expressions, by rule */
     int regex, named; /* named: something in the log names tags itself */
     struct tag_index tags, taken; /* of this run: old names, value the new one's number; new names, value the old's */
 };
@@ -88,22 +89,26 @@ static int substitute(const struct rule *rule, const char *tag, struct buffer *o
     return buffer_ok(out) ? 1 : -1;
 }
 
-/* What a tag is called from now on: 1 and b, 0 as before, -1 no memory. The first rule that fits counts. */
-static int new_name(const struct renaming *r, const char *tag, size_t n, struct buffer *b)
+static int fits(const void *context, size_t i, const char *tag)
 {
-    for (size_t i = 0; i < r->count; i++) {
-        int rc = 0;
+    const struct renaming *r = context;
 
-        if (r->regex && strlen(tag) == n)
-            rc = substitute(&r->rules[i], tag, b);
-        else if (!r->regex && strlen(r->rules[i].from) == n && !memcmp(r->rules[i].from, tag, n)) {
-            buffer_append_text(b, r->rules[i].to);
-            rc = buffer_ok(b) ? 1 : -1;
-        }
-        if (rc)
-            return rc;
-    }
-    return 0;
+    return r->regex ? !regexec(&r->rules[i].regex, tag, 0, NULL, 0) : !strcmp(r->rules[i].from, tag);
+}
+
+/* What a tag is called from now on: 1 and b, 0 as before, -1 no memory. The first rule that fits counts. */
+static int new_name(struct renaming *r, const char *tag, size_t n, struct buffer *b)
+{
+    size_t i = 0;
+
+    if (strlen(tag) != n || !selection_wants(&r->asked, tag)) /* no rule names a tag with a NUL in it */
+        return 0;
+    while (i + 1 < r->count && !fits(r, i, tag))
+        i++;
+    if (r->regex)
+        return substitute(&r->rules[i], tag, b);
+    buffer_append_text(b, r->rules[i].to);
+    return buffer_ok(b) ? 1 : -1;
 }
 
 static int no_memory(const struct renaming *r, struct error *e)
@@ -196,6 +201,7 @@ static void print(struct renaming *r)
 static void release(struct renaming *r)
 {
     forget(r);
+    selection_release(&r->asked);
     for (size_t i = 0; i < r->count; i++) {
         if (r->rules[i].compiled)
             regfree(&r->rules[i].regex);
@@ -227,6 +233,7 @@ int command_rename_tag(int argc, char **argv)
         .wanted = "which name, and which log?",
     };
     const struct rewrite_filter filter = { &r, begin_run, choose };
+    struct scan *scan = &r.rewrite.scan;
     struct error e = { 0 };
     int count = 0, first, renaming = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
@@ -243,11 +250,16 @@ int command_rename_tag(int argc, char **argv)
         rc = error_set(&e, ERR_ARG, "which log? '%s --help' tells more", options.program);
     for (size_t i = 0; rc == OK && i < rules.count; i++)
         rc = parse_rule(&r, rules.items[i], &e);
+    r.asked = (struct selection){ .matches = fits, .context = &r };
+    for (size_t i = 0; i < r.count; i++)
+        option_list_add(&r.asked.patterns, r.rules[i].from);
     status = rc == OK ? rewrite_open(&r.rewrite, options.program, argv + first, (size_t)(count - first + 1))
                       : scan_fail(&r.rewrite.scan, &e);
     if (status == EXIT_DONE) {
         if ((rc = rewrite_filter(&r.rewrite, &filter, &e)) == OK)
             print(&r);
+        if (rc == OK)
+            scan->unmatched += selection_tell(&r.asked, r.regex ? "--regex" : "OLD", "tag", &scan->log);
         status = rewrite_close(&r.rewrite, rc, r.matched > 0, &e);
     }
     release(&r);

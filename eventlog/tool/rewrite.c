@@ -336,7 +336,10 @@ static void remove_empty(char *path)
 
 int rewrite_close(struct rewrite *w, int rc, int matched, const struct error *e)
 {
-    int status = rc == OK ? scan_status(&w->scan, matched) : scan_fail(&w->scan, e);
+    int status;
+
+    w->scan.unmatched += !matched; /* the line on what was done tells it */
+    status = rc == OK ? scan_status(&w->scan, matched) : scan_fail(&w->scan, e);
 
     if (rc == OK && fflush(stdout) != 0) {
         log_line(&w->scan.log, "standard output: cannot write: %s", strerror(errno));

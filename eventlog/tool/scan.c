@@ -27,9 +27,15 @@ int scan_open(struct scan *s, const char *program, char *const *paths, size_t co
                 s->bytes += (uint64_t)st.st_size;
     }
     if (!s->directory.count)
-        log_line(&s->log, "%s: no event files (names with 'tfevents') in it", paths[0]);
+        scan_tell_empty(s, paths[0], "");
     scan_tell_unmatched(s);
     return EXIT_DONE;
+}
+
+void scan_tell_empty(struct scan *s, const char *path, const char *yet)
+{
+    log_line(&s->log, "%s: no event files (names with 'tfevents') in it%s", path, yet);
+    s->empty = 1;
 }
 
 void scan_close(struct scan *s)
@@ -65,8 +71,10 @@ size_t scan_tell_unmatched(struct scan *s)
 
 int scan_status(struct scan *s, int matched)
 {
-    size_t unmatched = scan_tell_unmatched(s);
+    size_t unmatched = scan_tell_unmatched(s) + s->unmatched;
 
+    if (!matched && !unmatched && !s->failed && !s->empty)
+        log_line(&s->log, "nothing matched");
     return s->failed ? EXIT_USAGE : !matched || unmatched || s->damaged ? EXIT_NO : EXIT_DONE;
 }
 

@@ -16,6 +16,8 @@ struct scan {
     struct log log;
     struct selection runs, tags;
     struct log_directory directory;
+    int empty;                      /* there are no event files, which has been told */
+    size_t unmatched;               /* filters of the command's own that matched nothing, told already */
     int quiet_damage;               /* the command tells damage itself */
     uint64_t bytes, bytes_done;     /* of the runs that match, for progress */
     uint64_t damaged;               /* damaged records so far; bad UTF-8 counts only with quiet_damage */
@@ -37,6 +39,9 @@ struct scan_sink { /* what a command does with what is read; any may be NULL */
 int scan_open(struct scan *s, const char *program, char *const *paths, size_t count);
 void scan_close(struct scan *s);
 
+/* Tells that there are no event files; yet: "" or " yet". */
+void scan_tell_empty(struct scan *s, const char *path, const char *yet);
+
 int scan_run_wanted(struct scan *s, const char *run);
 int scan_tag_wanted(struct scan *s, const char *tag); /* to be asked of every tag that is read */
 
@@ -54,7 +59,7 @@ int scan_fail(struct scan *s, const struct error *e);
 /* Tells each --run and --tag that has matched none of the names so far, once; how many there are. */
 size_t scan_tell_unmatched(struct scan *s);
 /* What the status is when all went well otherwise; matched: something was found. Filters that matched nothing are told,
- * and make it EXIT_NO. */
+ * and make it EXIT_NO; where nothing else explains it, so is it told that nothing matched. */
 int scan_status(struct scan *s, int matched);
 
 /* The options that choose: rows of a table. */

@@ -22,6 +22,7 @@ struct part {
     struct rewrite_file *out;
     struct log_rewrite *records;
     uint64_t values;       /* in the file at hand, before it */
+    uint64_t all;          /* values of all runs so far */
 };
 
 struct splitting {
@@ -30,6 +31,7 @@ struct splitting {
     size_t count, at;      /* at: the one that a record is being written to */
     const char *rest, *by, *size_text;
     uint64_t size;
+    struct selection globs; /* of --tags, by part */
     struct tag_index tags; /* of this log; value: the part of each, PARTS_MOST if none */
     struct buffer version; /* the first record of the file at hand, framed */
     const struct log_run *run;
@@ -65,7 +67,11 @@ static int add_tags(struct splitting *s, const char *text, struct error *e)
 {
     struct part *p;
 
-    return begin_part(s, text, &text, &p, e) == OK ? (p->glob = text, OK) : e->code;
+    if (begin_part(s, text, &text, &p, e) != OK)
+        return e->code;
+    p->glob = text;
+    option_list_add(&s->globs.patterns, text); /* as many as --tags */
+    return OK;
 }
 
 /* FROM:TO, either may be missing. */
@@ -124,7 +130,9 @@ static size_t home_of(struct splitting *s, const struct event *event, const stru
     tag = &s->tags.entries[number];
     if (number < known)
         return tag->value;
-    while (home < s->count && fnmatch(s->parts[home].glob, tag->text, 0))
+    if (!selection_wants(&s->globs, tag->text))
+        home = s->globs.patterns.count; /* the rest, if it is wanted */
+    while (home < s->globs.patterns.count && fnmatch(s->parts[home].glob, tag->text, 0))
         home++;
     return tag->value = home < s->count ? home : PARTS_MOST;
 }
@@ -301,6 +309,7 @@ static int split(struct splitting *s, struct error *e)
                 t = log_rewrite_totals(s->parts[k].records);
             s->rewrite.records += t.records;
             s->rewrite.values += t.values;
+            s->parts[k].all += t.values;
             log_rewrite_free(s->parts[k].records);
             s->parts[k].records = NULL;
         }
@@ -309,6 +318,20 @@ static int split(struct splitting *s, struct error *e)
     }
     log_progress_end(&s->rewrite.scan.log);
     return rc == OK ? rewrite_commit(&s->rewrite, e) : rc;
+}
+
+/* The parts that got nothing. */
+static void tell_empty(struct splitting *s, const struct option_list *steps)
+{
+    struct scan *scan = &s->rewrite.scan;
+
+    if (s->globs.names)
+        scan->unmatched += selection_tell(&s->globs, "--tags", "tag", &scan->log);
+    for (size_t i = 0; i < steps->count; i++)
+        if (!s->parts[i].all) {
+            log_line(&scan->log, "--steps '%.80s': no value is at these steps", steps->items[i]);
+            scan->unmatched++;
+        }
 }
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
@@ -328,11 +351,12 @@ static int prepare(struct splitting *s, const struct option_list *tags, const st
     if (rc == OK && s->rest && !tags->count)
         rc = error_set(e, ERR_ARG, "--rest is for --tags");
     if (rc == OK && s->rest) {
+        struct part *p;
         char text[256];
 
         snprintf(text, sizeof text, "%.200s=*", s->rest);
-        if ((rc = add_tags(s, text, e)) == OK)
-            s->parts[s->count - 1].glob = "*";
+        if ((rc = begin_part(s, text, &(const char *){ NULL }, &p, e)) == OK)
+            p->glob = "*";
     }
     for (size_t i = 0; rc == OK && i < s->count; i++)
         for (size_t k = 0; rc == OK && k < i; k++)
@@ -395,6 +419,8 @@ int command_split(int argc, char **argv)
                      (unsigned long long)s.homeless);
         if (rc == OK)
             rewrite_print(&s.rewrite, "split", "");
+        if (rc == OK)
+            tell_empty(&s, &steps);
         status = rewrite_close(&s.rewrite, rc, s.outputs > 0, &e);
     }
     for (size_t i = 0; i < s.count; i++) {
@@ -403,6 +429,7 @@ int command_split(int argc, char **argv)
     }
     split_session_free(s.sessions);
     tag_index_release(&s.tags);
+    selection_release(&s.globs);
     buffer_release(&s.version);
     return status;
 }

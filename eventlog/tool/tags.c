@@ -10,7 +10,8 @@
 
 struct work {
     struct buffer text;
-    const char *format, *plugin;
+    const char *format;
+    struct selection plugins;
     uint64_t series;
     int any_run;
 };
@@ -64,7 +65,7 @@ static int one_run(void *context, const char *name, struct scalar_run *scalars, 
         const struct scalar_series *s = &scalars->series[i];
         struct summary_metadata m;
 
-        if ((!s->seen && !s->skipped) || (w->plugin && strcmp(s->plugin, w->plugin) != 0))
+        if ((!s->seen && !s->skipped) || !selection_wants(&w->plugins, s->plugin))
             continue;
         summary_metadata_read(&m, (const uint8_t *)(s->metadata ? s->metadata : ""), s->metadata_length);
         if (!strcmp(w->format, "csv")) {
@@ -108,6 +109,8 @@ static int write_tags(struct scan *s, struct work *w, const struct output_option
                                  : w->series                   ? "\n]\n"
                                                                : "[]\n");
     output_bytes(out, buffer_text(&w->text), w->text.length);
+    s->unmatched += selection_tell(&w->plugins, "--plugin", "plugin", &s->log);
+    selection_release(&w->plugins);
     return gather_finish(s, out, rc, w->series > 0, e);
 }
 
@@ -117,11 +120,11 @@ int command_tags(int argc, char **argv)
                                                     { "tb-json", "json", 0 } };
     struct output_options to = { .format = NULL };
     struct scan s = { .failed = 0 };
-    struct work w = { .plugin = NULL };
+    struct work w = { .series = 0 };
     struct option table[] = {
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
-        { OPTION_TEXT, 0, "plugin", &w.plugin, "NAME", .help = "only series of that plugin: scalars, images, text, "
-          "..." },
+        { OPTION_LIST, 0, "plugin", &w.plugins.patterns, .argument = "GLOB", .help = "Take only series of plugins "
+          "whose name matches: scalars, images, text, ...; may be repeated" },
         OUTPUT_OPTIONS(to, "csv|json|tb-json", "csv", "Print a row or an object for each series; tb-json: what "
                        "TensorBoard's scalars plugin answers, scalars only"),
     };
@@ -143,9 +146,9 @@ int command_tags(int argc, char **argv)
     if (rc == OK)
         rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "csv", &e);
     if (rc == OK && !strcmp(to.format, "tb-json")) {
-        if (w.plugin && strcmp(w.plugin, "scalars") != 0)
-            rc = error_set(&e, ERR_ARG, "--format=tb-json lists the plugin scalars only");
-        w.plugin = "scalars";
+        if (w.plugins.patterns.count && !option_list_matches(&w.plugins.patterns, "scalars"))
+            rc = error_set(&e, ERR_ARG, "--format=tb-json lists the plugin scalars only; leave out --plugin");
+        w.plugins.patterns = (struct option_list){ { "scalars" }, 1 };
     }
     if (rc != OK)
         return scan_fail(&s, &e);

@@ -445,7 +445,7 @@ int command_tail(int argc, char **argv)
     t.path_count = (size_t)count;
     rc = look(&t, 1, &e);
     if (rc == OK && !t.file_count && !s.runs.names)
-        log_line(&s.log, "%s: no event files (names with 'tfevents') in it%s", argv[1], following ? " yet" : "");
+        scan_tell_empty(&s, argv[1], following ? " yet" : "");
     if (rc == OK)
         rc = read_all(&t, &e);
     if (rc == OK && following) {

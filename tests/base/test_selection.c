@@ -86,10 +86,35 @@ static void test_patterns(void **state)
     selection_release(&s);
 }
 
+/* Names instead of patterns: the second half of the text. */
+static int is_second(const void *context, size_t i, const char *name)
+{
+    const struct selection *s = context;
+
+    return !strcmp(strchr(s->patterns.items[i], '=') + 1, name);
+}
+
+static void test_other_than_patterns(void **state)
+{
+    struct selection s = { .patterns = { { "a=l*", "b=loss" }, 2 }, .matches = is_second };
+    char text[512];
+
+    (void)state;
+    s.context = &s;
+    assert_int_equal(selection_wants(&s, "loss"), 1);
+    assert_int_equal(selection_wants(&s, "lr"), 0);
+    assert_int_equal(told(&s, text, sizeof text), 1);
+    assert_non_null(strstr(text, "--tag 'a=l*': no tag matches; did you mean"));
+    assert_int_equal(selection_wants(&s, "l*"), 1);
+    assert_int_equal(told(&s, text, sizeof text), 0);
+    selection_release(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_distance), cmocka_unit_test(test_all), cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_other_than_patterns),
     };
 
     return cmocka_run_group_tests_name("selection", tests, NULL, NULL);

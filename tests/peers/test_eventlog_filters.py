@@ -47,3 +47,53 @@ def test_run(log, tmp_path, command):
     result = eventlog(*words, *paths, "--run", "mpi/evla")
     assert result.returncode == 1
     assert f"eventlog {words[0]}: --run 'mpi/evla': no run matches; did you mean 'mpi/eval' or 'ps/eval'?\n" in result.stderr
+
+
+def told(status, *words):
+    result = eventlog(*words)
+    assert result.returncode == status, result.stderr
+    return result.stderr
+
+
+def test_plugin(log):
+    assert "--plugin 'scalar': no plugin matches; did you mean 'scalars'?\n" in told(1, "tags", log, "--plugin", "scalar")
+    assert told(0, "tags", log, "--plugin", "sc*") == ""
+    assert "--plugin 'images'" in told(1, "tags", log, "--plugin", "scalars", "--plugin", "images")
+
+
+def test_metric(kinds):
+    """The column is there all the same, empty."""
+    result = eventlog("hparams", kinds, "--wide", "--metric", "losss:min", "--metric", "loss")
+    assert result.returncode == 1 and result.stdout.startswith("run,augment,optimizer,rate,losss:min,loss\ntrial-0,")
+    assert "--metric 'losss:min': no tag matches; did you mean 'loss'" in result.stderr and result.stderr.count("\n") == 1
+    assert "no run has hyperparameters" in told(1, "hparams", kinds, "--run", "kinds")
+
+
+def test_names_of_rewriting_commands(log, tmp_path):
+    out = "-o", tmp_path / "out"
+    assert "GLOB 'los': no tag matches; did you mean 'loss' or 'precision'?\n" in told(1, "drop-tag", "los", log, *out)
+    assert "--tag 'los': no tag matches" in told(1, "drop-tag", "--tag", "los", "--tag", "pre*", log, "-f", *out)
+    assert "GLOB" not in told(0, "drop-tag", "loss", log, "-f", *out)
+    assert "OLD 'los': no tag matches; did you mean 'loss' or 'precision'?\n" in told(1, "rename-tag", "los=x", log, "-f", *out)
+    assert "OLD 'los*'" in told(1, "rename-tag", "-e", "los*=y", "-e", "loss=x", log, "-f", *out)  # a name, no pattern
+    assert "--regex '^los$': no tag matches" in told(1, "rename-tag", "--regex", "^los$=y", log, "-f", *out)
+    assert told(0, "rename-tag", "--regex", "^lo=y", log, "-f", *out) == ""
+    assert "--tags 'los': no tag matches; did you mean 'loss'" in told(1, "split", "--tags", "a=los", "--tags", "b=pre*", log,
+                                                                       "--rest", "c", "-f", *out)
+    assert told(0, "split", "--tags", "a=loss", "--rest", "c", log, "-f", *out) == ""
+    assert "--steps 'late=50:': no value is at these steps\n" in told(1, "split", "--steps", "late=50:", "--steps", "early=:50",
+                                                                     log, "-f", *out)
+
+
+def test_members_of_an_archive(log, tmp_path):
+    assert told(0, "archive", log, "-o", tmp_path / "log.tfz") == ""
+    assert "NAME 'log/mpi/evla/*': no member matches; did you mean 'log/mpi/eval/events" in told(
+        1, "cat", "--list", tmp_path / "log.tfz", "log/mpi/evla/*")
+    assert "NAME 'none'" in told(1, "cat", "--list", tmp_path / "log.tfz", "log/mpi/*", "none")
+    assert told(0, "cat", "--list", tmp_path / "log.tfz", "log/mpi/*") == ""
+
+
+@pytest.mark.parametrize("command", ["stats", "tail", "compare", "plot", "export", "export --format=wide"])
+def test_nothing_in_a_range(log, command):
+    """Where no filter explains it, it is said all the same."""
+    assert told(1, *command.split(), log, "--from-step", "100") == f"eventlog {command.split()[0]}: nothing matched\n"

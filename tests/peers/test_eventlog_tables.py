@@ -87,10 +87,10 @@ def test_stats_of_many(tmp_path):
 def test_hparams(kinds, log, tmp_path):
     assert run("hparams", kinds) == HPARAMS
     metrics = "--metric=loss:min", "--metric=loss", "--metric=none", "--metric=loss:max"
-    assert run("hparams", kinds, "--wide", *metrics) == (
+    assert run("hparams", kinds, "--wide", *metrics, status=1) == (
         "run,augment,optimizer,rate,loss:min,loss,none,loss:max\n"
         "trial-0,False,sgd,0.0,0.25,0.25,,1.0\ntrial-1,True,adam,0.25,0.5,0.5,,2.0\n")
-    assert run("hparams", kinds, "--json", "--metric=loss", "--metric=none") == (
+    assert run("hparams", kinds, "--json", "--metric=loss", "--metric=none", status=1) == (
         '{"header": ["run", "augment", "optimizer", "rate", "loss", "none"], "rows": [["trial-0", false, "sgd", 0.0, '
         '0.25, null], ["trial-1", true, "adam", 0.25, 0.5, null]]}\n')
     assert json.loads(run("hparams", kinds, "--json", "--no-run"))["rows"][0] == [False, "sgd", 0.0]
