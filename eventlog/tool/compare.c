@@ -19,7 +19,7 @@ struct row {
     double span, speed; /* seconds; steps a second, NaN if unknown */
 };
 
-static struct row row_of(const struct scalar_series *s, int lower)
+static struct row row_of(const struct scalar_series *s, int better)
 {
     struct row r = { &s->points[0], &s->points[s->count - 1], NULL, 0, NAN };
     double from = NAN, to = NAN;
@@ -27,7 +27,8 @@ static struct row row_of(const struct scalar_series *s, int lower)
     for (size_t i = 0; i < s->count; i++) {
         const struct scalar_point *p = &s->points[i];
 
-        if (!isnan(p->value) && (!r.best || (lower ? p->value < r.best->value : p->value > r.best->value)))
+        if (better && isfinite(p->value) &&
+            (!r.best || (better < 0 ? p->value < r.best->value : p->value > r.best->value)))
             r.best = p;
         if (isfinite(p->wall_time)) { /* fmin and fmax pass over the NaN that from and to may begin as */
             from = fmin(from, p->wall_time);
@@ -51,12 +52,13 @@ static void print_table(const struct curves *w, struct output *out)
         pad = width > pad ? width : pad;
     }
     for (size_t i = 0; i < w->tag_count; i++) {
-        int lower = curves_lower_is_better(w, w->tags[i].text);
+        static const char *const best[] = { "best (min)", "best", "best (max)" };
+        int better = w->tags[i].better;
 
         buffer_append_text(&b, i ? "\n" : "");
         json_escaped(&b, w->tags[i].text, w->tags[i].length, 0); /* control bytes cannot upset a terminal */
         buffer_format(&b, "\n  %-*s %9s %12s %12s %12s %10s %10s %11s %10s\n", pad, "run", "points", "first", "last",
-                      lower ? "best (min)" : "best (max)", "at step", "last step", "wall span", "steps/s");
+                      best[better + 1], "at step", "last step", "wall span", "steps/s");
         for (size_t k = 0; k < w->count; k++) {
             const struct scalar_series *s = curves_series(w, k, &w->tags[i]);
             struct row r;
@@ -67,7 +69,7 @@ static void print_table(const struct curves *w, struct output *out)
                 buffer_format(&b, "%9d\n", 0);
                 continue;
             }
-            r = row_of(s, lower);
+            r = row_of(s, better);
             buffer_format(&b, "%9zu %12.6g %12.6g ", s->count, r.first->value, r.last->value);
             if (r.best)
                 buffer_format(&b, "%12.6g %10lld ", r.best->value, (long long)r.best->step);
@@ -94,12 +96,12 @@ static void print_json(const struct curves *w, struct output *out)
     for (size_t i = 0; i < w->tag_count; i++)
         for (size_t k = 0; k < w->count; k++) {
             const struct scalar_series *s = curves_series(w, k, &w->tags[i]);
-            int lower = curves_lower_is_better(w, w->tags[i].text);
+            int better = w->tags[i].better;
             struct row r;
 
             if (!s)
                 continue;
-            r = row_of(s, lower);
+            r = row_of(s, better);
             buffer_append_text(&b, first ? "\n{\"run\":" : ",\n{\"run\":");
             json_text(&b, w->names[k]);
             buffer_append_text(&b, ",\"tag\":");
@@ -109,7 +111,7 @@ static void print_json(const struct curves *w, struct output *out)
             json_double(&b, r.first->value);
             buffer_append_text(&b, ",\"last\":");
             json_double(&b, r.last->value);
-            buffer_format(&b, ",\"better\":\"%s\",\"best\":", lower ? "min" : "max");
+            buffer_format(&b, ",\"better\":%s,\"best\":", better < 0 ? "\"min\"" : better ? "\"max\"" : "null");
             if (r.best) {
                 json_double(&b, r.best->value);
                 buffer_format(&b, ",\"best_step\":%lld", (long long)r.best->step);

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "eventlog/tool/gather.h"
+#include "eventlog/tool/tag_better.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -97,7 +98,7 @@ int curves_choose_tags(struct curves *w, struct error *e)
     for (size_t i = 0; i < w->count; i++)
         for (size_t k = 0; k < w->runs[i].count; k++)
             if (scan_tag_wanted(w->scan, w->runs[i].series[k].tag) && w->runs[i].series[k].count)
-                w->tags[n++] = (struct curves_tag){ w->runs[i].series[k].tag, w->runs[i].series[k].tag_length, 1 };
+                w->tags[n++] = (struct curves_tag){ w->runs[i].series[k].tag, w->runs[i].series[k].tag_length, 1, 0 };
     qsort(w->tags, n, sizeof *w->tags, by_text);
     for (size_t i = 0; i < n; i++)
         if (kept && !by_text(&w->tags[kept - 1], &w->tags[i]))
@@ -114,6 +115,15 @@ int curves_choose_tags(struct curves *w, struct error *e)
         kept = n;
     }
     w->tag_count = kept;
+    for (size_t i = 0; i < kept; i++) {
+        int lower = w->lower.patterns.count && selection_wants(&w->lower, w->tags[i].text);
+        int higher = w->higher.patterns.count && selection_wants(&w->higher, w->tags[i].text);
+
+        w->tags[i].better = higher ? 1 : lower ? -1 : tag_better(w->tags[i].text);
+    }
+    if (kept)
+        w->scan->unmatched += selection_tell(&w->lower, "--lower", "tag", &w->scan->log) +
+                              selection_tell(&w->higher, "--higher", "tag", &w->scan->log);
     return OK;
 }
 
@@ -126,25 +136,6 @@ const struct scalar_series *curves_series(const struct curves *w, size_t run, co
             return s->count ? s : NULL;
     }
     return NULL;
-}
-
-/* Whether less is better, from the words people put into tags. */
-int curves_lower_is_better(const struct curves *w, const char *tag)
-{
-    static const char *const words[] = { "loss", "error", "err", "perplexity", "entropy", "rmse", "mse", "mae", "wer",
-                                         "cer", "seconds", "latency", "staleness" };
-
-    if (option_list_matches(&w->lower, tag) || option_list_matches(&w->higher, tag))
-        return !option_list_matches(&w->higher, tag);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        const char *at = strstr(tag, words[i]);
-        size_t n = strlen(words[i]);
-
-        /* A short word counts only where it stands alone: not "answer" for "wer". */
-        if (at && (n > 4 || ((at == tag || strchr("/_-. ", at[-1])) && (!at[n] || strchr("/_-. 0123456789", at[n])))))
-            return 1;
-    }
-    return 0;
 }
 
 /* ---- as a picture ---------------------------------------------------------------------------------------------- */
@@ -182,7 +173,7 @@ static void fill_panel(struct curves_picture *p, const struct curves *w, struct 
     struct picture_curve *curves = p->curves + p->curve_count;
 
     panel->curves = curves;
-    panel->lower_is_better = curves_lower_is_better(w, tag->text);
+    panel->lower_is_better = tag->better < 0;
     for (size_t k = 0; k < w->count; k++) {
         const struct scalar_series *s = curves_series(w, k, tag);
         struct picture_point *at = p->points + p->point_count;
@@ -271,4 +262,6 @@ void curves_release(struct curves *w)
     free(w->names);
     free(w->labels);
     free(w->tags);
+    selection_release(&w->lower);
+    selection_release(&w->higher);
 }

@@ -16,6 +16,7 @@ enum { CURVES_PANELS_MOST = 60 };
 struct curves_tag {
     const char *text; /* borrowed from a series */
     size_t length, runs;
+    int better; /* -1: less is, 1: more is, 0: neither; by --lower and --higher, else as tag_better() */
 };
 
 struct curves {
@@ -24,7 +25,7 @@ struct curves {
     const char *title;                /* as in struct picture, here and next */
     double smoothing;
     int log_y;
-    struct option_list lower, higher; /* globs: tags of which less, or more, is better */
+    struct selection lower, higher;   /* tags of which less, or more, is better */
     struct option_list label_options; /* RUN=TEXT */
     struct point_range range;         /* points outside are not read */
     struct scalar_run *runs;
@@ -51,9 +52,11 @@ struct curves {
     POINT_RANGE_OPTIONS((w).range), \
     { OPTION_CHOICE, 0, "view", &(w).view, .help = "every point; what TensorBoard would show; or what restarts meant " \
       "(default all)", .choices = "all|tensorboard|session" }, \
-    { OPTION_LIST, 0, "lower", &(w).lower, "GLOB", .help = "tags of which less is better (default: by words as loss, " \
-      "error)" }, \
-    { OPTION_LIST, 0, "higher", &(w).higher, "GLOB", .help = "tags of which more is better (default: the others)" }
+    { OPTION_LIST, 0, "lower", &(w).lower.patterns, .argument = "GLOB", .help = "Take the least value as the best " \
+      "for tags that match (default: for words such as loss, error and seconds)" }, \
+    { OPTION_LIST, 0, "higher", &(w).higher.patterns, .argument = "GLOB", .help = "Take the greatest value as the " \
+      "best for tags that match (default: for words such as accuracy, reward and images/sec; other tags have no " \
+      "best value)" }
 
 /* Reads the wanted runs of the scan, points in reading order. Release also after an error. */
 int curves_read(struct curves *w, struct error *e);
@@ -64,8 +67,6 @@ void curves_release(struct curves *w);
 
 /* The run's series of that tag, or NULL. */
 const struct scalar_series *curves_series(const struct curves *w, size_t run, const struct curves_tag *tag);
-/* Whether less is better, by --lower and --higher or by words in the tag. */
-int curves_lower_is_better(const struct curves *w, const char *tag);
 
 /* The first `most` chosen tags as a picture, a panel for each tag and axis; that there are more is told. Sorts the
  * points by step where a panel runs over steps. */
