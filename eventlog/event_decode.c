@@ -171,6 +171,11 @@ static void tensor_number(const struct tensor *t, struct event_value *v)
 
     v->dtype = t->dtype;
     v->rank = t->rank;
+    if (t->dtype == EVENT_FLOAT && !t->rank &&
+        (t->lists[FLOATS].count == 1 || (!t->lists[FLOATS].count && t->content_length == 4))) {
+        v->is_shown = 1;
+        v->shown = (double)bits_float(t->lists[FLOATS].count ? (uint32_t)t->lists[FLOATS].last : get_le32(t->content));
+    }
     if (!t->one_element || t->dtype < 0 || (size_t)t->dtype >= sizeof dtypes / sizeof *dtypes ||
         !dtypes[t->dtype].list || !tensor_bits(t, dtypes[t->dtype].list, dtypes[t->dtype].size, &bits))
         return;
@@ -279,10 +284,12 @@ static int scan_value(const uint8_t *p, size_t n, struct event_value *v, const u
             }
         }
     }
-    if (v->kind == EVENT_VALUE_SIMPLE)
-        v->is_number = 1;
-    else if (v->kind == EVENT_VALUE_TENSOR)
+    if (v->kind == EVENT_VALUE_SIMPLE) {
+        v->is_number = v->is_shown = 1;
+        v->shown = v->number;
+    } else if (v->kind == EVENT_VALUE_TENSOR) {
         tensor_number(&tensor, v);
+    }
     return good;
 }
 
@@ -379,7 +386,8 @@ static int quick_value(const uint8_t *q, const uint8_t *end, struct event_value 
         v->dtype = EVENT_FLOAT;
         v->number = (double)bits_float(get_le32(q + 8));
     }
-    v->is_number = 1;
+    v->is_number = v->is_shown = 1;
+    v->shown = v->number;
     return 1;
 }
 
@@ -417,6 +425,10 @@ static int quick(const uint8_t *p, size_t n, struct event *event)
     event->session = EVENT_SESSION_NONE;
     event->is_utf8 = v->is_utf8;
     event->values = 1;
+    event->data = p;
+    event->length = n;
+    event->is_usual = v->is_utf8;
+    event->is_damaged = 0;
     event->bytes = q; /* where the summary stands */
     event->end = end;
     return 1;
@@ -432,7 +444,8 @@ int event_decode(const uint8_t *bytes, size_t n, struct event *event, size_t *ba
         return OK;
     memset(event, 0, sizeof *event);
     event->is_utf8 = 1;
-    event->bytes = bytes;
+    event->data = event->bytes = bytes;
+    event->length = n;
     event->end = end;
     value_init(&event->first);
     while (p < end) {

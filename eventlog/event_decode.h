@@ -50,6 +50,8 @@ struct event_value {
     int is_number;      /* 1: number holds the value: simple_value, or a tensor of one float, integer or bool */
     int is_rounded;     /* 1: an int64 or uint64 that no double holds exactly */
     double number;
+    int is_shown;       /* 1: shown is what TensorBoard's default loader reads of it in a series of scalars */
+    double shown;       /* mostly number; of two floats in one tensor the loaders take different ones */
     const char *plugin; /* plugin_length bytes of metadata.plugin_data.plugin_name, "" where absent */
     size_t plugin_length;
     int has_metadata;
@@ -68,6 +70,10 @@ struct event {
     int is_utf8;                /* 0: a string of the event or of one of its values is not */
     size_t values;              /* of EVENT_SUMMARY: how many; event_values_next() walks them */
     struct event_value first;   /* the first of them */
+    const uint8_t *data;        /* length bytes: all of the message */
+    size_t length;
+    int is_usual;               /* 1: of the form that nearly all have, in which event_wire_check() finds nothing */
+    int is_damaged;             /* 0; the caller's: 1 for the data of a record whose CRC is wrong */
     /* private */
     const uint8_t *bytes, *end;
 };

@@ -203,7 +203,7 @@ static int report(struct event_reader *r, struct event_damage *d, enum event_dam
                   uint64_t found, uint64_t wanted)
 {
     r->state.damaged++;
-    *d = (struct event_damage){ kind, offset, found, wanted };
+    *d = (struct event_damage){ .kind = kind, .offset = offset, .found = found, .wanted = wanted };
     return EVENT_READER_DAMAGE;
 }
 
@@ -257,11 +257,14 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
         r->state.lost = r->file.parser.lost;
         return take_record(r, &record, event, damage);
     case RECORD_DAMAGE:
-        return report(r, damage,
-                      record.damage == RECORD_BAD_DATA_CRC     ? EVENT_DAMAGE_DATA_CRC
-                      : record.damage == RECORD_BAD_LENGTH_CRC ? EVENT_DAMAGE_LENGTH_CRC
-                                                               : EVENT_DAMAGE_TOO_LONG,
-                      record.offset, record.found, record.wanted);
+        report(r, damage,
+               record.damage == RECORD_BAD_DATA_CRC     ? EVENT_DAMAGE_DATA_CRC
+               : record.damage == RECORD_BAD_LENGTH_CRC ? EVENT_DAMAGE_LENGTH_CRC
+                                                        : EVENT_DAMAGE_TOO_LONG,
+               record.offset, record.found, record.wanted);
+        damage->data = record.data;
+        damage->length = record.length;
+        return EVENT_READER_DAMAGE;
     case RECORD_MORE:
         r->at_end = 1;
         return EVENT_READER_END;

@@ -35,6 +35,8 @@ struct event_damage {
     enum event_damage_kind kind;
     uint64_t offset; /* of the record's first byte in the file */
     uint64_t found, wanted;
+    const uint8_t *data; /* of EVENT_DAMAGE_DATA_CRC: the record's, length bytes, borrowed until the next call */
+    size_t length;
 };
 
 struct event_reader_state {

@@ -590,8 +590,10 @@ struct eventlog_point {
 
 enum eventlog_view {
     EVENTLOG_VIEW_ALL,         /* every point of the files, in reading order */
-    EVENTLOG_VIEW_TENSORBOARD, /* what TensorBoard's default loader would hold without sampling: steps rise strictly, a
-                                * point at a step removes earlier ones from that step on */
+    EVENTLOG_VIEW_TENSORBOARD, /* what TensorBoard's default loader, its data server, would hold without sampling: steps
+                                * rise strictly, a value at a step removes earlier ones from that step on; of a file
+                                * what comes before the first record that the loader cannot take, which is one with a
+                                * wrong data CRC only if it is no event any more */
     EVENTLOG_VIEW_SESSION,     /* what restarts meant: a session start at a step removes the run's earlier points from
                                 * that step on */
 };

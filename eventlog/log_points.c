@@ -95,11 +95,12 @@ static int read_file(struct eventlog_points *p, struct scalar_run *scalars, cons
     scalar_run_begin_file(scalars);
     while ((rc = event_reader_next(reader, &event, &damage, e)) > 0 && rc != EVENT_READER_RESTARTED) {
         if (rc == EVENT_READER_DAMAGE) {
-            scalar_run_damage(scalars);
             p->damaged++;
-        } else if ((rc = scalar_run_event(scalars, &event, e)) != OK) {
-            break;
+            if (!scalar_run_damage(scalars, &damage, &event))
+                continue;
         }
+        if ((rc = scalar_run_event(scalars, &event, e)) != OK)
+            break;
     }
     event_reader_close(reader);
     return rc;

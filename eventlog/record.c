@@ -64,11 +64,14 @@ static void start_at(struct record_parser *p, uint64_t offset)
     p->state = HEADER;
     p->offset = p->position = offset;
     p->candidate = none;
+    p->written = 0;
 }
 
 static enum record_result damage(struct record_parser *p, struct record *r, enum record_damage kind)
 {
     r->offset = p->offset;
+    r->data = NULL;
+    r->length = 0;
     r->damage = kind;
     r->found = p->found;
     r->wanted = p->wanted;
@@ -102,7 +105,11 @@ static enum record_result past_zeros(struct record_parser *p, const uint8_t *byt
     p->position += i;
     if (i == n)
         return more(r, 1);
-    return p->state == ZEROS_HEADER ? lose(p, r, RECORD_BAD_LENGTH_CRC) : pass_over(p, r, RECORD_BAD_DATA_CRC);
+    if (p->state == ZEROS_HEADER)
+        return lose(p, r, RECORD_BAD_LENGTH_CRC);
+    start_at(p, p->offset); /* once more from its header, for the data */
+    p->written = 1;
+    return more(r, (size_t)(p->resume - p->offset));
 }
 
 static int fits(uint64_t offset, uint64_t length, uint64_t file_size)
@@ -169,20 +176,22 @@ static enum record_result record_at(struct record_parser *p, const uint8_t *byte
     stored = get_le32(bytes + RECORD_HEADER + length);
     p->found = stored;
     p->wanted = crc32c_mask(crc32c(bytes + RECORD_HEADER, (size_t)length));
-    if (stored != p->wanted && stored == 0) {
+    if (stored != p->wanted && stored == 0 && !p->written) {
         size_t used = (size_t)(RECORD_OVERHEAD + length);
 
         p->state = ZEROS_DATA;
         p->position = p->resume;
         return past_zeros(p, bytes + used, n - used, r);
     }
-    if (stored != p->wanted)
-        return pass_over(p, r, RECORD_BAD_DATA_CRC);
-    r->offset = p->offset;
+    if (stored != p->wanted) {
+        pass_over(p, r, RECORD_BAD_DATA_CRC);
+    } else {
+        r->offset = p->offset;
+        start_at(p, p->resume);
+    }
     r->data = bytes + RECORD_HEADER;
     r->length = (size_t)length;
-    start_at(p, p->resume);
-    return RECORD_DATA;
+    return stored == p->wanted ? RECORD_DATA : RECORD_DAMAGE;
 }
 
 enum record_result record_next(struct record_parser *p, const uint8_t *bytes, size_t n, uint64_t file_size,

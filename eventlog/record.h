@@ -33,7 +33,8 @@ int record_header_right(const uint8_t *header, uint64_t *length);
 enum record_result {
     RECORD_MORE,   /* no record in these bytes: come again with at least record.need of them */
     RECORD_DATA,   /* record.data, record.length */
-    RECORD_DAMAGE, /* record.damage, found, wanted at record.offset; the next call goes on behind it */
+    RECORD_DAMAGE, /* record.damage, found, wanted at record.offset, and of RECORD_BAD_DATA_CRC data and length as well;
+                    * the next call goes on behind it */
 };
 
 enum record_damage {
@@ -44,7 +45,7 @@ enum record_damage {
 
 struct record {
     uint64_t offset;     /* of the record's first byte in the file */
-    const uint8_t *data; /* borrowed from the bytes given */
+    const uint8_t *data; /* borrowed from the bytes given; NULL where there is none */
     size_t length;
     size_t need;
     enum record_damage damage;
@@ -59,6 +60,7 @@ struct record_parser {
     /* private */
     int state;
     uint64_t resume;     /* behind the record at hand, while the zeros after it are looked at */
+    int written;         /* those zeros are no end: the record at hand has a wrong data CRC, which is 0 */
     uint64_t candidate;  /* first header that did not fit in the file yet, while lost */
     uint64_t found, wanted;
     uint64_t last_length; /* and its CRC; 0: not computed yet */

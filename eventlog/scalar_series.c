@@ -1,6 +1,9 @@
 #include "eventlog/scalar_series.h"
 
 #include "base/bytes.h"
+#include "eventlog/event_wire.h"
+#include "eventlog/record.h"
+#include "eventlog/summary_metadata.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +20,7 @@ void scalar_run_init(struct scalar_run *r, enum scalar_view view, int keep_order
 {
     memset(r, 0, sizeof *r);
     r->view = view;
+    r->follow_loader = view == SCALAR_VIEW_TENSORBOARD;
     r->keep_order = keep_order;
     r->store = store;
 }
@@ -47,9 +51,27 @@ void scalar_run_begin_file(struct scalar_run *r)
     r->file_ended = 0;
 }
 
-void scalar_run_damage(struct scalar_run *r)
+/* Without a look at CRCs: of a record's data only, since with another length it finds no next record. */
+int scalar_run_damage(struct scalar_run *r, const struct event_damage *d, struct event *event)
 {
-    r->file_ended = 1;
+    if (d->kind == EVENT_DAMAGE_TOO_LONG && d->found <= RECORD_LENGTH_MAX)
+        return 0; /* over our limit, not over the loader's */
+    if (!r->follow_loader || r->file_ended || d->kind != EVENT_DAMAGE_DATA_CRC ||
+        event_decode(d->data, d->length, event, NULL) != OK || isnan(event->wall_time)) {
+        r->file_ended = 1;
+        return 0;
+    }
+    event->is_damaged = 1;
+    return 1;
+}
+
+void scalar_run_begin_event(struct scalar_run *r, const struct event *event)
+{
+    if (!r->follow_loader)
+        return;
+    if (!event->is_usual && !r->file_ended && event_wire_check(event->data, event->length, NULL) != EVENT_SOUND)
+        r->file_ended = 1;
+    r->loader_reads = !r->file_ended && !isinf(event->wall_time);
 }
 
 /* ---- tags ------------------------------------------------------------------------------------------------------ */
@@ -59,7 +81,29 @@ static int has_tag(const struct scalar_series *s, const struct event_value *v)
     return s->tag_length == v->tag_length && !memcmp(s->tag, v->tag, v->tag_length);
 }
 
-static struct scalar_series *add_series(struct scalar_run *r, const struct event_value *v)
+/* What the series is by its first value. */
+static int describe(struct scalar_series *s, const struct event_value *v)
+{
+    free(s->plugin);
+    free(s->metadata);
+    s->metadata = NULL;
+    s->metadata_length = 0;
+    /* A legacy value implies its plugin, whatever its metadata says. */
+    s->plugin = v->kind == EVENT_VALUE_SIMPLE      ? strdup("scalars")
+                : v->kind == EVENT_VALUE_IMAGE     ? strdup("images")
+                : v->kind == EVENT_VALUE_AUDIO     ? strdup("audio")
+                : v->kind == EVENT_VALUE_HISTOGRAM ? strdup("histograms")
+                                                   : strndup(v->plugin, v->plugin_length);
+    if (v->metadata && (s->metadata = malloc(v->metadata_length + 1))) {
+        memcpy(s->metadata, v->metadata, v->metadata_length);
+        s->metadata_length = v->metadata_length;
+    }
+    s->first_kind = v->kind;
+    s->first_dtype = v->dtype;
+    return s->plugin && (!v->metadata || s->metadata);
+}
+
+static struct scalar_series *add_series(struct scalar_run *r, const struct event_value *v, int damaged)
 {
     struct scalar_series *s;
 
@@ -73,18 +117,7 @@ static struct scalar_series *add_series(struct scalar_run *r, const struct event
     }
     s = &r->series[r->count];
     memset(s, 0, sizeof *s);
-    /* A legacy value implies its plugin, whatever its metadata says. */
-    s->plugin = v->kind == EVENT_VALUE_SIMPLE                                       ? strdup("scalars")
-                : v->kind == EVENT_VALUE_IMAGE                                      ? strdup("images")
-                : v->kind == EVENT_VALUE_AUDIO                                      ? strdup("audio")
-                : v->kind == EVENT_VALUE_HISTOGRAM                                  ? strdup("histograms")
-                                                         : strndup(v->plugin, v->plugin_length);
-    if (v->metadata && s->plugin && (s->metadata = malloc(v->metadata_length + 1))) {
-        memcpy(s->metadata, v->metadata, v->metadata_length);
-        s->metadata_length = v->metadata_length;
-    }
-    if (!s->plugin || (v->metadata && !s->metadata) ||
-        tag_index_add(&r->tags, v->tag, v->tag_length) == TAG_INDEX_NONE) {
+    if (!describe(s, v) || tag_index_add(&r->tags, v->tag, v->tag_length) == TAG_INDEX_NONE) {
         free(s->plugin);
         free(s->metadata);
         return NULL;
@@ -92,25 +125,30 @@ static struct scalar_series *add_series(struct scalar_run *r, const struct event
     s->tag = r->tags.entries[r->count].text;
     s->tag_length = v->tag_length;
     s->number = r->count++;
-    s->first_kind = v->kind;
-    s->first_dtype = v->dtype;
+    s->from_damage = damaged;
     return s;
 }
 
 /* Programs log the same tags over and over in the same order, so the one after the last is the first guess. */
-static struct scalar_series *find_series(struct scalar_run *r, const struct event_value *v)
+static struct scalar_series *find_series(struct scalar_run *r, const struct event_value *v, int damaged)
 {
-    size_t number;
+    struct scalar_series *s;
 
-    if (r->count) {
-        if (++r->guess >= r->count)
-            r->guess = 0;
-        if (has_tag(&r->series[r->guess], v))
-            return &r->series[r->guess];
+    if (++r->guess >= r->count)
+        r->guess = 0;
+    if (!r->count || !has_tag(&r->series[r->guess], v)) {
+        size_t number = tag_index_find(&r->tags, v->tag, v->tag_length);
+
+        r->guess = number == TAG_INDEX_NONE ? r->count : number;
+        if (number == TAG_INDEX_NONE)
+            return add_series(r, v, damaged);
     }
-    number = tag_index_find(&r->tags, v->tag, v->tag_length);
-    r->guess = number == TAG_INDEX_NONE ? r->count : number;
-    return number == TAG_INDEX_NONE ? add_series(r, v) : &r->series[number];
+    s = &r->series[r->guess];
+    if (s->from_damage && !damaged) {
+        s->from_damage = 0;
+        return describe(s, v) ? s : NULL;
+    }
+    return s;
 }
 
 /* ---- points ---------------------------------------------------------------------------------------------------- */
@@ -149,9 +187,6 @@ static int grow_points(struct scalar_series *s)
 
 static int keep_point(struct scalar_run *r, struct scalar_series *s, const struct scalar_point *point, unsigned from)
 {
-    if (r->view == SCALAR_VIEW_TENSORBOARD)
-        while (s->count && s->points[s->count - 1].step >= point->step)
-            s->count--; /* what is kept rises strictly, so this removes all of them */
     if (s->count == s->capacity && !grow_points(s))
         return 0;
     if (!s->marks && s->count == 0)
@@ -173,22 +208,51 @@ static void skip_value(struct scalar_series *s, int64_t step)
     s->skipped_max = step > s->skipped_max ? step : s->skipped_max;
 }
 
+/* The default loader's rule (specification of event logs, 6.1): a data class counts as it is given; without one the
+ * kind of an old value counts, then the name of the plugin. */
+static int begins_scalars(const struct event_value *v)
+{
+    struct summary_metadata m;
+    int is_scalars;
+
+    summary_metadata_read(&m, v->metadata ? v->metadata : (const uint8_t *)"", v->metadata_length);
+    is_scalars = m.plugin.length == 7 && !memcmp(m.plugin.bytes, "scalars", 7);
+    if (m.data_class)
+        return m.data_class == 1 && is_scalars;
+    return v->kind == EVENT_VALUE_SIMPLE || ((v->kind == EVENT_VALUE_TENSOR || v->kind == EVENT_VALUE_NONE ||
+                                              v->kind == EVENT_VALUE_OLD_HISTOGRAM) && is_scalars);
+}
+
+/* SCALAR_TAKEN and SCALAR_SHOWN of a value. */
+static unsigned loaded(struct scalar_run *r, struct scalar_series *s, const struct event_value *v)
+{
+    if (!r->loader_reads)
+        return 0;
+    if (s->loaded == SCALAR_NOT_READ)
+        s->loaded = begins_scalars(v) ? SCALAR_SCALARS : SCALAR_OTHER;
+    return s->loaded == SCALAR_OTHER ? 0 : v->is_shown ? SCALAR_TAKEN | SCALAR_SHOWN : SCALAR_TAKEN;
+}
+
 int scalar_run_value(struct scalar_run *r, const struct event *event, const struct event_value *value,
                      struct scalar_point *point, struct scalar_series **series, unsigned *from, struct error *e)
 {
-    struct scalar_series *s = find_series(r, value);
+    struct scalar_series *s = find_series(r, value, event->is_damaged);
+    int is_shown, is_point;
 
     if (!(*series = s))
         return error_set(e, ERR_NOMEM, "out of memory for a series");
-    if (!value->is_number || (value->kind == EVENT_VALUE_TENSOR && strcmp(s->plugin, "scalars") != 0)) {
-        skip_value(s, event->step);
+    *from = value->kind == EVENT_VALUE_SIMPLE ? SCALAR_FROM_SIMPLE | SCALAR_FROM_FLOAT32
+            : value->dtype == EVENT_FLOAT     ? SCALAR_FROM_FLOAT32 : 0;
+    *from |= loaded(r, s, value);
+    is_shown = r->view == SCALAR_VIEW_TENSORBOARD && (*from & SCALAR_SHOWN);
+    is_point = !event->is_damaged && value->is_number &&
+               (value->kind != EVENT_VALUE_TENSOR || !strcmp(s->plugin, "scalars"));
+    if (!is_point && !is_shown) {
+        if (!event->is_damaged)
+            skip_value(s, event->step);
         return 0;
     }
-    *point = (struct scalar_point){ event->step, event->wall_time, value->number };
-    *from = value->kind == EVENT_VALUE_SIMPLE  ? SCALAR_FROM_SIMPLE | SCALAR_FROM_FLOAT32 | SCALAR_SHOWN
-            : value->dtype != EVENT_FLOAT      ? 0
-            : value->rank                      ? SCALAR_FROM_FLOAT32
-                                               : SCALAR_FROM_FLOAT32 | SCALAR_SHOWN;
+    *point = (struct scalar_point){ event->step, event->wall_time, is_shown ? value->shown : value->number };
     r->numbered++;
     s->seen++;
     r->rounded += (uint64_t)value->is_rounded;
@@ -218,6 +282,7 @@ int scalar_run_event(struct scalar_run *r, const struct event *event, struct err
     if (r->view == SCALAR_VIEW_SESSION && event->what == EVENT_SESSION_LOG && event->session == EVENT_SESSION_START)
         for (size_t i = 0; i < r->count; i++)
             remove_from(&r->series[i], event->step);
+    scalar_run_begin_event(r, event);
     if (event->what != EVENT_SUMMARY)
         return OK;
     event_values_init(&values, event);
@@ -227,14 +292,17 @@ int scalar_run_event(struct scalar_run *r, const struct event *event, struct err
         unsigned from;
         int rc = scalar_run_value(r, event, &value, &point, &s, &from, e);
 
-        if (rc == 0 && r->other)
+        if (rc < 0)
+            return rc;
+        if (from & SCALAR_TAKEN && r->view == SCALAR_VIEW_TENSORBOARD)
+            while (s->count && s->points[s->count - 1].step >= event->step)
+                s->count--; /* what is kept rises strictly, so this removes all of them */
+        if (rc == 0 && r->other && !event->is_damaged)
             rc = r->other(r->context, s, event, &value, e);
         if (rc < 0)
             return rc;
-        if (rc == 0 || !r->store || (r->wanted && !r->wanted(r->context, s, &point)))
-            continue;
-        if (r->view == SCALAR_VIEW_TENSORBOARD &&
-            (r->file_ended || isinf(point.wall_time) || strcmp(s->plugin, "scalars") != 0))
+        if (rc == 0 || !r->store || (r->view == SCALAR_VIEW_TENSORBOARD && !(from & SCALAR_TAKEN)) ||
+            (r->wanted && !r->wanted(r->context, s, &point)))
             continue;
         if (!keep_point(r, s, &point, from))
             return error_set(e, ERR_NOMEM, "out of memory for %llu points", (unsigned long long)r->numbered);

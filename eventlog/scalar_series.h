@@ -9,7 +9,7 @@
 #define EVENTLOG_SCALAR_SERIES_H
 
 #include "base/error.h"
-#include "eventlog/event_decode.h"
+#include "eventlog/event_reader.h"
 #include "eventlog/tag_index.h"
 
 #include <stddef.h>
@@ -17,9 +17,10 @@
 
 enum scalar_view {
     SCALAR_VIEW_ALL,         /* every point in the files */
-    SCALAR_VIEW_TENSORBOARD, /* what TensorBoard's default loader would hold if it did not sample: infinite wall times
-                              * are dropped; a point at step s removes the kept points of its series at steps >= s;
-                              * then only simple_value and DT_FLOAT of rank 0 are kept; damage ends its file */
+    SCALAR_VIEW_TENSORBOARD, /* what TensorBoard's default loader (its data server) holds but for its sampling: a file
+                              * up to the first record that it does not take, of that the events with a finite wall
+                              * time; of these the tags that are scalars by their first value there, a value at step s
+                              * removing what its series has at steps >= s; then only floats of rank 0 */
     SCALAR_VIEW_SESSION,     /* SessionLog START at step s removes the earlier points at steps >= s of the whole run */
 };
 
@@ -32,7 +33,9 @@ struct scalar_point {
 enum { /* where a point came from */
     SCALAR_FROM_SIMPLE = 1,
     SCALAR_FROM_FLOAT32 = 2, /* simple_value or DT_FLOAT: the value is a float32, widened */
-    SCALAR_SHOWN = 4,        /* the default loader shows points of this form */
+    /* Where the default loader is followed: */
+    SCALAR_SHOWN = 4,        /* it shows this value */
+    SCALAR_TAKEN = 8,        /* it takes this value into a series of scalars, where it removes those at steps >= its */
 };
 
 struct scalar_series {
@@ -42,6 +45,8 @@ struct scalar_series {
     enum event_kind first_kind;
     int first_dtype;
     size_t number;         /* its place among the series of the run, by first appearance */
+    enum { SCALAR_NOT_READ, SCALAR_SCALARS, SCALAR_OTHER } loaded; /* what it is to the default loader, if followed */
+    int from_damage;       /* all that was found of it so far stood in records with a wrong CRC */
     char *metadata;        /* metadata_length bytes: the SummaryMetadata of the first value, NULL if it had none */
     size_t metadata_length;
     struct scalar_point *points; /* count of them, in reading order until scalar_series_sort() */
@@ -66,9 +71,11 @@ struct scalar_run {
     /* Unless NULL: of the points of the run those for which it says 1 are kept. */
     int (*wanted)(void *context, const struct scalar_series *s, const struct scalar_point *point);
     void *context;
+    /* The default loader is followed: set by SCALAR_VIEW_TENSORBOARD, in the other views the caller's to set. */
+    int follow_loader;
     /* private */
     enum scalar_view view;
-    int keep_order, store, file_ended;
+    int keep_order, store, file_ended, loader_reads;
     size_t capacity, guess;
     struct tag_index tags; /* their numbers are places in series until scalar_run_sort() */
 };
@@ -82,14 +89,17 @@ void scalar_run_init(struct scalar_run *r, enum scalar_view view, int keep_order
 void scalar_run_release(struct scalar_run *r);
 
 void scalar_run_begin_file(struct scalar_run *r);
-void scalar_run_damage(struct scalar_run *r);       /* a record of this file is damaged */
+/* A record of this file is damaged. 1: the default loader is followed and takes the record, of which it checks no CRC;
+ * *event is what it reads, with is_damaged, for scalar_run_event() before the damage's bytes go. */
+int scalar_run_damage(struct scalar_run *r, const struct event_damage *damage, struct event *event);
 void scalar_run_restart(struct scalar_run *r);      /* forget all points and series */
 
 /* One event; OK or ERR_NOMEM. */
 int scalar_run_event(struct scalar_run *r, const struct event *event, struct error *e);
 
-/* One value of an event: 1 and *point, *series (borrowed until the next value), *from if it is a point, else 0;
- * ERR_NOMEM. What scalar_run_event() does for each value, for those who handle points as they come. */
+/* What scalar_run_event() does, for those who handle values as they come: an event's turn, and then each of its values.
+ * 1 if it is a point, 0 if not, ERR_NOMEM; *series (borrowed until the next value), *from and, if it is, *point. */
+void scalar_run_begin_event(struct scalar_run *r, const struct event *event);
 int scalar_run_value(struct scalar_run *r, const struct event *event, const struct event_value *value,
                      struct scalar_point *point, struct scalar_series **series, unsigned *from, struct error *e);
 

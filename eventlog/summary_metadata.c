@@ -18,9 +18,12 @@ void summary_metadata_read(struct summary_metadata *m, const uint8_t *bytes, siz
     struct wire_field f, inner;
 
     m->plugin = m->content = m->display_name = m->description = nothing;
+    m->data_class = 0;
     while (p < end && wire_take(&p, end, &f) == 1) {
         const uint8_t *q = f.bytes, *stop = q + f.length;
 
+        if (f.number == 4 && f.type == WIRE_VARINT)
+            m->data_class = (int)(int32_t)f.integer;
         if (f.type != WIRE_BYTES)
             continue;
         if (f.number == 2)

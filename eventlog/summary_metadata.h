@@ -17,6 +17,7 @@ struct span {
 struct summary_metadata {
     struct span plugin, content; /* of plugin_data */
     struct span display_name, description;
+    int data_class; /* as given, 0 where it is not */
 };
 
 /* Bytes that are no message are read as far as they go. */

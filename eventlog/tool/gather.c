@@ -23,12 +23,12 @@ static int event(void *context, const struct event *ev, struct error *e)
     return scalar_run_event(w->scalars, ev, e);
 }
 
-static void damage(void *context, const struct event_damage *d)
+static int damage(void *context, const struct event_damage *d, struct error *e)
 {
     struct work *w = context;
+    struct event ev;
 
-    (void)d;
-    scalar_run_damage(w->scalars);
+    return scalar_run_damage(w->scalars, d, &ev) ? scalar_run_event(w->scalars, &ev, e) : OK;
 }
 
 static void restart(void *context)

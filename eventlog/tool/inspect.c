@@ -7,7 +7,6 @@
 #include "eventlog/tool/output_format.h"
 #include "eventlog/tool/scan.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,34 +37,13 @@ static void begin_file(void *context, const char *path)
     struct work *w = context;
     struct inspect_file *files = realloc(w->run.files, (w->run.file_count + 1) * sizeof *files);
 
-    w->run.file_ended = 0;
+    scalar_run_begin_file(&w->run.all);
     if (!files) {
         error_set(&w->memory, ERR_NOMEM, "out of memory for the files of run %s", w->run.name);
         return;
     }
     w->run.files = files;
     files[w->run.file_count++] = (struct inspect_file){ .path = path };
-}
-
-static void damage(void *context, const struct event_damage *d)
-{
-    struct work *w = context;
-    struct inspect_file *f = w->run.file_count ? &w->run.files[w->run.file_count - 1] : NULL;
-    struct event_damage *list;
-
-    w->run.file_ended = 1;
-    if (!f)
-        return;
-    if (!(f->damage_count & (f->damage_count - 1))) {
-        size_t capacity = f->damage_count ? f->damage_count * 2 : 1;
-
-        if (!(list = realloc(f->damage, capacity * sizeof *list))) {
-            error_set(&w->memory, ERR_NOMEM, "%s: out of memory for its damage", f->path);
-            return;
-        }
-        f->damage = list;
-    }
-    f->damage[f->damage_count++] = *d;
 }
 
 static void end_file(void *context, const struct event_reader_state *state)
@@ -96,33 +74,32 @@ static void add_tag_kind(struct work *w, size_t series, enum inspect_kind kind)
     w->run.tag_kinds[series] |= 1u << kind;
 }
 
-/* A point, as it counts here: TensorBoard's default loader drops those at an infinite time, lets one remove those of
- * its series from its step on, and shows only some forms. */
-static void add_point(struct work *w, const struct scalar_series *s, const struct scalar_point *point, unsigned from)
-{
-    struct inspect_series *to = &w->run.series[s->number];
-    int good = step_list_add(&to->steps, point->step, 0);
-
-    if (good && to->scalars && !w->run.file_ended && !isinf(point->wall_time)) {
-        step_list_cut(&to->kept, point->step);
-        good = step_list_add(&to->kept, point->step, (from & SCALAR_SHOWN) != 0);
-    }
-    if (!good)
-        error_set(&w->memory, ERR_NOMEM, "out of memory for the steps of run %s", w->run.name);
-}
-
-static void know_series(struct work *w, const struct scalar_series *s)
+static struct inspect_series *series_of(struct work *w, const struct scalar_series *s)
 {
     while (s->number >= w->run.series_count) {
         size_t count = w->run.series_count;
         struct inspect_series *list = grown(w, w->run.series, &w->run.series_count, sizeof *list);
 
         if (!list)
-            return;
+            return NULL;
         w->run.series = list;
         memset(list + count, 0, (w->run.series_count - count) * sizeof *list);
     }
-    w->run.series[s->number].scalars = !strcmp(s->plugin, "scalars");
+    return &w->run.series[s->number];
+}
+
+/* A value that is a point, or that TensorBoard's default loader takes for one. */
+static void add_value(struct work *w, const struct scalar_series *s, int64_t step, int is_point, unsigned from)
+{
+    struct inspect_series *to = series_of(w, s);
+    int good = !is_point || !to || step_list_add(&to->steps, step, 0);
+
+    if (to && from & SCALAR_TAKEN) {
+        step_list_cut(&to->kept, step);
+        good &= step_list_add(&to->kept, step, (from & SCALAR_SHOWN) != 0);
+    }
+    if (!good)
+        error_set(&w->memory, ERR_NOMEM, "out of memory for the steps of run %s", w->run.name);
 }
 
 static void add_kind(struct work *w, const struct scalar_series *s, const struct event_value *value, int64_t step)
@@ -154,11 +131,13 @@ static void add_event_kind(struct work *w, const struct event *event)
 static int event(void *context, const struct event *ev, struct error *e)
 {
     struct work *w = context;
+    int by_kind = w->by_kind && !ev->is_damaged;
     struct event_values values;
     struct event_value value;
 
-    if (w->by_kind)
+    if (by_kind)
         add_event_kind(w, ev);
+    scalar_run_begin_event(&w->run.all, ev);
     event_values_init(&values, ev);
     while (!w->memory.code && event_values_next(&values, &value)) {
         struct scalar_series *s;
@@ -168,16 +147,35 @@ static int event(void *context, const struct event *ev, struct error *e)
 
         if (rc < 0)
             return rc;
-        if (s->seen + s->skipped == 1)
-            know_series(w, s);
-        if (rc == 1 && s->number < w->run.series_count)
-            add_point(w, s, &point, from);
-        if (w->by_kind)
+        if (rc == 1 || from & SCALAR_TAKEN)
+            add_value(w, s, ev->step, rc == 1, from);
+        if (by_kind)
             add_kind(w, s, &value, ev->step);
     }
     if (w->memory.code)
         *e = w->memory;
     return w->memory.code;
+}
+
+static int damage(void *context, const struct event_damage *d, struct error *e)
+{
+    struct work *w = context;
+    struct inspect_file *f = w->run.file_count ? &w->run.files[w->run.file_count - 1] : NULL;
+    struct event_damage *list;
+    struct event ev;
+
+    if (f && !(f->damage_count & (f->damage_count - 1))) {
+        size_t capacity = f->damage_count ? f->damage_count * 2 : 1;
+
+        if (!(list = realloc(f->damage, capacity * sizeof *list)))
+            return error_set(e, ERR_NOMEM, "%s: out of memory for its damage", f->path);
+        f->damage = list;
+    }
+    if (f) {
+        f->damage[f->damage_count] = *d;
+        f->damage[f->damage_count++].data = NULL; /* borrowed */
+    }
+    return scalar_run_damage(&w->run.all, d, &ev) ? event(context, &ev, e) : OK;
 }
 
 static void release_run(struct inspect_run *run)
@@ -202,6 +200,7 @@ static void begin_run(struct inspect_run *run, const char *name, const char *dir
     run->name = name;
     run->directory = directory;
     scalar_run_init(&run->all, SCALAR_VIEW_ALL, 0, 0);
+    run->all.follow_loader = 1;
 }
 
 static void restart(void *context)

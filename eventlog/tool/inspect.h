@@ -20,11 +20,10 @@ enum inspect_kind { /* in alphabetical order, as TensorBoard prints them */
     INSPECT_KINDS,
 };
 
-/* The points of a series, by scalar_series.number: their steps in reading order, and those that TensorBoard would hold,
- * marked 1 where it shows them. */
+/* The points of a series, by scalar_series.number: their steps in reading order, and those that TensorBoard's default
+ * loader would hold, marked 1 where it shows them. */
 struct inspect_series {
     struct step_list steps, kept;
-    int scalars; /* the plugin is that of scalars */
 };
 
 struct inspect_file {
@@ -39,7 +38,6 @@ struct inspect_run {
     struct inspect_file *files;
     size_t file_count;
     struct scalar_run all;         /* without points */
-    int file_ended;                /* the file at hand is damaged: TensorBoard reads no further in it */
     struct inspect_series *series; /* of all.series, by number; series_count of them, 0 or more behind the last */
     size_t series_count;
     struct step_list kinds[INSPECT_KINDS]; /* all tags together */

@@ -122,9 +122,11 @@ static int scan_file(struct scan *s, const struct log_run *run, const char *path
             break;
         if (rc == EVENT_READER_DAMAGE) {
             scan_damage(s, path, &damage, event_reader_state(reader).damaged);
-            if (sink->damage)
-                sink->damage(sink->context, &damage);
-        } else if (sink->event && (rc = sink->event(sink->context, &event, e)) != OK) {
+            rc = sink->damage ? sink->damage(sink->context, &damage, e) : OK;
+        } else {
+            rc = sink->event ? sink->event(sink->context, &event, e) : OK;
+        }
+        if (rc != OK) {
             event_reader_close(reader);
             return rc;
         }

@@ -29,7 +29,7 @@ struct scan_sink { /* what a command does with what is read; any may be NULL */
     void *context;
     void (*begin_file)(void *context, const char *path);
     int (*event)(void *context, const struct event *event, struct error *e); /* not OK ends the reading */
-    void (*damage)(void *context, const struct event_damage *damage);
+    int (*damage)(void *context, const struct event_damage *damage, struct error *e); /* as event */
     void (*end_file)(void *context, const struct event_reader_state *state);
     void (*restart)(void *context); /* a file was replaced under our hands: forget the run, it is read again */
 };

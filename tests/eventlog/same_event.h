@@ -20,7 +20,8 @@ static inline int same_event(const struct event *x, const struct event *y)
            x->session == y->session && x->is_utf8 == y->is_utf8 && x->values == y->values && a->kind == b->kind &&
            a->dtype == b->dtype && a->rank == b->rank && a->is_number == b->is_number &&
            a->is_rounded == b->is_rounded && a->has_metadata == b->has_metadata && a->is_utf8 == b->is_utf8 &&
-           !memcmp(&a->number, &b->number, sizeof a->number) &&
+           !memcmp(&a->number, &b->number, sizeof a->number) && a->is_shown == b->is_shown &&
+           !memcmp(&a->shown, &b->shown, sizeof a->shown) && x->is_damaged == y->is_damaged &&
            same_bytes(a->tag, a->tag_length, b->tag, b->tag_length) &&
            same_bytes(a->plugin, a->plugin_length, b->plugin, b->plugin_length) &&
            same_bytes(a->metadata, a->metadata_length, b->metadata, b->metadata_length) &&

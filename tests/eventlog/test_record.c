@@ -42,6 +42,9 @@ static void read_all(const uint8_t *file, size_t n, size_t window, uint64_t limi
         } else if (result == RECORD_DAMAGE) {
             used += (size_t)snprintf(out + used, size - used, "%c%llu ", "LCT"[r.damage],
                                      (unsigned long long)r.offset);
+            assert_true(!r.data == (r.damage != RECORD_BAD_DATA_CRC));
+            if (r.data)
+                assert_memory_equal(r.data, file + r.offset + RECORD_HEADER, r.length);
         }
         free(bytes);
         give = window;

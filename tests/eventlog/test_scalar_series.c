@@ -92,7 +92,7 @@ static void test_what_a_point_is(void **state)
     assert_int_equal(s->skipped, 1);
     assert_int_equal(s->skipped_first, 4);
     assert_int_equal(s->seen, 3);
-    assert_int_equal(scalar_series_from(s, 0), SCALAR_FROM_FLOAT32 | SCALAR_SHOWN);
+    assert_int_equal(scalar_series_from(s, 0), SCALAR_FROM_FLOAT32);
     assert_int_equal(scalar_series_from(s, 1), 0);
     assert_int_equal(scalar_series_from(s, 2), SCALAR_FROM_FLOAT32);
     expect(&r, "n", "5=7 ");
@@ -112,12 +112,108 @@ static void test_what_a_point_is(void **state)
     scalar_run_release(&r);
 }
 
+/* A record with a wrong CRC, whose data are these. */
+static int damaged(struct scalar_run *r, const char *hex)
+{
+    uint8_t bytes[200];
+    struct event_damage d = { .kind = EVENT_DAMAGE_DATA_CRC, .data = bytes, .length = hex_bytes(hex, bytes) };
+    struct event event;
+    int taken = scalar_run_damage(r, &d, &event);
+
+    if (taken)
+        assert_int_equal(scalar_run_event(r, &event, NULL), OK);
+    return taken;
+}
+
+static const char simple_f[] = WALL "10 02 2a 0a 0a 08 0a 01 66 15 00 00 40 40";
+static const char image_f[] = WALL "10 02 2a 09 0a 07 0a 01 66 22 02 10 01";
+
+/* What TensorBoard's default loader takes, beside what is right. */
+static void test_default_loader(void **state)
+{
+    static const struct event_damage too_long = { .kind = EVENT_DAMAGE_TOO_LONG, .found = RECORD_LENGTH_MAX };
+    struct scalar_run r;
+    (void)state;
+
+    /* It checks no CRC of data; what else is wrong ends the file. */
+    scalar_run_init(&r, SCALAR_VIEW_TENSORBOARD, 0, 1);
+    assert_true(damaged(&r, simple_f));
+    assert_true(series(&r, "f")->from_damage);
+    scalar(&r, "f", 4, 5, 4);
+    assert_false(series(&r, "f")->from_damage);
+    assert_false(scalar_run_damage(&r, &too_long, NULL));
+    scalar(&r, "f", 5, 5, 5);
+    feed_hex(&r, "0d 00 00 00 00"); /* a wall time in another wire type */
+    scalar(&r, "f", 6, 5, 6);
+    assert_false(damaged(&r, simple_f));
+    scalar_run_finish(&r);
+    expect(&r, "f", "2=3 4=4 5=5 ");
+    assert_int_equal(r.left_out, 1);
+    scalar_run_restart(&r);
+    assert_false(damaged(&r, "00"));
+    scalar(&r, "f", 6, 5, 6);
+    scalar_run_finish(&r);
+    expect(&r, "f", "");
+    scalar_run_release(&r);
+
+    /* In another view damage is nothing but damage, and what a series is the first sound value says. */
+    scalar_run_init(&r, SCALAR_VIEW_ALL, 0, 1);
+    r.follow_loader = 1;
+    assert_true(damaged(&r, image_f));
+    assert_string_equal(series(&r, "f")->plugin, "images");
+    scalar(&r, "f", 4, 5, 4);
+    assert_string_equal(series(&r, "f")->plugin, "scalars");
+    expect(&r, "f", "4=4 ");
+    assert_int_equal(scalar_series_from(series(&r, "f"), 0), SCALAR_FROM_SIMPLE | SCALAR_FROM_FLOAT32);
+    assert_int_equal(series(&r, "f")->skipped, 0);
+    scalar_run_release(&r);
+
+    /* What is no number removes points as numbers do; two numbers in one tensor; infinite times come to nothing. */
+    scalar_run_init(&r, SCALAR_VIEW_TENSORBOARD, 0, 1);
+    scalar(&r, "f", 0, INFINITY, 1);
+    scalar(&r, "f", 1, 5, 1);
+    scalar(&r, "f", 3, 5, 3);
+    feed_hex(&r, image_f);
+    feed_hex(&r, WALL "10 04 2a 19 0a 17 0a 01 66 42 12 08 01 2a 04 00 00 80 40 22 08 00 00 00 00 00 00 00 00");
+    scalar_run_finish(&r);
+    expect(&r, "f", "1=1 4=4 ");
+    scalar_run_release(&r);
+}
+
+/* A tag is what the first value says that the loader reads: a data class before all else. */
+static void test_data_classes(void **state)
+{
+    static const struct { const char *first, *points; } cases[] = {
+        { WALL "2a 19 0a 17 0a 01 66 15 00 00 80 3f 4a 0d 0a 09 0a 07 73 63 61 6c 61 72 73 20 01", "0=1 5=5 " },
+        { WALL "2a 19 0a 17 0a 01 66 15 00 00 80 3f 4a 0d 0a 09 0a 07 73 63 61 6c 61 72 73 20 02", "" },
+        { WALL "2a 19 0a 17 0a 01 66 15 00 00 80 3f 4a 0d 0a 09 0a 07 73 63 61 6c 61 72 73 20 09", "" },
+        { WALL "2a 19 0a 17 0a 01 66 15 00 00 80 3f 4a 0d 0a 09 0a 07 73 63 61 6c 61 72 65 20 01", "" },
+        { WALL "2a 17 0a 15 0a 01 66 15 00 00 80 3f 4a 0b 0a 09 0a 07 73 63 61 6c 61 72 65", "0=1 5=5 " },
+        { WALL "2a 18 0a 16 0a 01 66 22 02 10 01 4a 0d 0a 09 0a 07 73 63 61 6c 61 72 73 20 01", "5=5 " },
+        { WALL "2a 16 0a 14 0a 01 66 22 02 10 01 4a 0b 0a 09 0a 07 73 63 61 6c 61 72 73", "" },
+        { WALL "2a 12 0a 10 0a 01 66 4a 0b 0a 09 0a 07 73 63 61 6c 61 72 73", "5=5 " },
+        { WALL "2a 05 0a 03 0a 01 66", "" },
+    };
+    struct scalar_run r;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scalar_run_init(&r, SCALAR_VIEW_TENSORBOARD, 0, 1);
+        feed_hex(&r, cases[i].first);
+        scalar(&r, "f", 5, 5, 5);
+        scalar_run_finish(&r);
+        expect(&r, "f", cases[i].points);
+        scalar_run_release(&r);
+    }
+}
+
 static void test_views(void **state)
 {
     static const enum scalar_view views[] = { SCALAR_VIEW_ALL, SCALAR_VIEW_TENSORBOARD, SCALAR_VIEW_SESSION };
     static const char *const loss[] = { "0=0 1=1 2=2 3=3 1=4 2=5 7=6 8=8 ", "0=0 1=4 2=5 8=8 ",
                                         "0=0 1=4 2=5 7=6 8=8 " };
     static const char *const other[] = { "0=9 5=9 9=9 ", "0=9 5=9 ", "0=9 9=9 " };
+    static const struct event_damage length = { .kind = EVENT_DAMAGE_LENGTH_CRC };
     (void)state;
 
     for (size_t i = 0; i < 3; i++) {
@@ -133,7 +229,7 @@ static void test_views(void **state)
         scalar(&r, "loss", 1, 15, 4);
         scalar(&r, "loss", 2, 15, 5);
         scalar(&r, "loss", 7, INFINITY, 6);
-        scalar_run_damage(&r); /* TensorBoard reads no further in this file */
+        assert_false(scalar_run_damage(&r, &length, NULL)); /* TensorBoard reads no further in this file */
         scalar(&r, "other", 9, 20, 9);
         scalar_run_begin_file(&r);
         scalar(&r, "loss", 8, 20, 8);
@@ -234,6 +330,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_point_is),
+        cmocka_unit_test(test_default_loader),
+        cmocka_unit_test(test_data_classes),
         cmocka_unit_test(test_views),
         cmocka_unit_test(test_random_steps),
         cmocka_unit_test(test_many_tags),
