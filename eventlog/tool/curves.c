@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "eventlog/tool/gather.h"
+#include "eventlog/tool/picture_svg.h"
 #include "eventlog/tool/tag_better.h"
 
 #include <math.h>
@@ -244,7 +245,7 @@ int curves_print_svg(struct curves *w, struct output *out, struct error *e)
     int rc = curves_picture_new(&p, w, CURVES_PANELS_MOST, e);
 
     if (rc == OK) {
-        picture_draw(&b, &p.picture);
+        picture_svg_draw(&b, &p.picture);
         if (!buffer_ok(&b))
             rc = error_set(e, ERR_NOMEM, "out of memory for a picture");
         output_bytes(out, buffer_text(&b), b.length);

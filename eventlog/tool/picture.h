@@ -1,11 +1,9 @@
 /*
- * picture.h - curves as a self-contained SVG: one panel a tag, one colour and dash a run, with axes, a legend, and the
- * final and the best value of each curve marked and written out. Readable on light and dark ground.
+ * picture.h - what is drawn: panels of curves over an axis, and how their values are scaled, smoothed and written.
+ * Pure. picture_svg.h makes a document of it, chart.h lines of text.
  */
 #ifndef EVENTLOG_TOOL_PICTURE_H
 #define EVENTLOG_TOOL_PICTURE_H
-
-#include "base/buffer.h"
 
 #include <stddef.h>
 
@@ -45,7 +43,7 @@ struct picture {
  * or 0 at the end. */
 int picture_axis_next(const char **words, enum picture_axis *axis);
 
-/* For those who draw elsewhere: v on the axis as text; a step between at most `most` ticks over span, in seconds where
+/* v on the axis as text; a step between at most `most` ticks over span, in seconds where
  * is_time; what can be drawn at all. */
 void picture_axis_text(enum picture_axis axis, double v, double span, char *out, size_t size);
 double picture_tick_step(double span, int most, int is_time);
@@ -65,8 +63,5 @@ struct picture_summary {
     const struct picture_point *last, *best;
 };
 struct picture_summary picture_summary_of(const struct picture_curve *c, int lower_is_better);
-
-/* Appends the document; ask buffer_ok() at the end. */
-void picture_draw(struct buffer *out, const struct picture *p);
 
 #endif

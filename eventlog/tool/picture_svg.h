@@ -1,0 +1,15 @@
+/*
+ * picture_svg.h - a picture (picture.h) as a self-contained SVG document: one panel a tag, one colour and dash a run,
+ * with axes, a legend, and the final and the best value of each curve marked and written out. Readable on light and
+ * dark ground. Pure.
+ */
+#ifndef EVENTLOG_TOOL_PICTURE_SVG_H
+#define EVENTLOG_TOOL_PICTURE_SVG_H
+
+#include "base/buffer.h"
+#include "eventlog/tool/picture.h"
+
+/* Appends the document; ask buffer_ok() at the end. */
+void picture_svg_draw(struct buffer *out, const struct picture *p);
+
+#endif
