@@ -115,6 +115,7 @@ MPI_LIBS  = $(shell $(CONFIG) --libs ompi-c)
 # What each part links, itself first: the include table of docs/architecture.md in the linker's words.
 NEEDS_base       = $(call lib,base)
 NEEDS_eventlog   = $(call lib,eventlog) $(NEEDS_base)
+NEEDS_eventlog/tool = $(call lib,eventlog-tool) $(NEEDS_eventlog)
 NEEDS_checkpoint = $(call lib,checkpoint) $(call lib,proto) $(NEEDS_base)
 NEEDS_dataset    = $(call lib,dataset) $(NEEDS_base)
 NEEDS_model      = $(call lib,model) $(NEEDS_base)
@@ -122,6 +123,7 @@ NEEDS_trainer    = $(call lib,trainer) $(call lib,eventlog) $(call lib,checkpoin
 NEEDS_evaluator  = $(call lib,evaluator) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,proto) $(call lib,dataset) $(NEEDS_model)
 SYSTEM_base       = -lm
 SYSTEM_eventlog   = $(shell $(CONFIG) --libs zlib libpng) -lm
+SYSTEM_eventlog/tool = $(SYSTEM_eventlog) $(SQLITE_LIBS)
 STATIC_eventlog   = $(shell $(CONFIG) --static --libs libpng zlib) -lm
 SQLITE_LIBS       = $(if $(filter 1,$(SQLITE)),$(shell $(CONFIG) --libs sqlite3))
 SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
@@ -171,7 +173,7 @@ $(B)/product/libeventlog_mpi.a: $(call objects,$(EVENTLOG_MPI_C))
 	$(Q)rm -f $@; $(AR) rcs $@ $^
 
 # ---- tests: tests/<folder>/test_<module>.c is one program of that folder -------------------------------------------
-TEST_FOLDERS = base eventlog checkpoint dataset model trainer evaluator
+TEST_FOLDERS = base eventlog eventlog/tool checkpoint dataset model trainer evaluator
 TEST_C    := $(sort $(foreach f,$(TEST_FOLDERS),$(wildcard tests/$f/test_*.c)))
 TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_C))
 FUZZ_C    := $(sort $(wildcard tests/fuzz/fuzz_*.c))

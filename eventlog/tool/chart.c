@@ -1,7 +1,9 @@
 #include "eventlog/tool/chart.h"
 
 #include "base/bytes.h"
-#include "base/json.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "eventlog/tool/picture_range.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -9,39 +11,60 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL = 10, COLOURS = 6, TICKS_MOST = 20 };
+enum { COLOURS = 6, GUTTER_MOST = 8 };
 
 static const char *const colours[COLOURS] = { "\033[34m", "\033[31m", "\033[32m", "\033[35m", "\033[33m", "\033[36m" };
 static const char signs[] = "*+ox#@%&=$";
 static const char plain[] = "\033[0m";
 
+/* How marks look, and in ASCII. */
+static const struct { const char *sign, *ascii, *meaning; } marks[PICTURE_MARKS] = {
+    [PICTURE_NAN] = { "▲", "!", "not a number" },
+    [PICTURE_PLUS] = { "△", "^", "+inf" },
+    [PICTURE_MINUS] = { "▽", "v", "-inf" },
+    [PICTURE_ABOVE] = { "↑", "^", "above the axis" },
+    [PICTURE_BELOW] = { "↓", "v", "below the axis" },
+};
+
+struct cell {
+    uint8_t dots; /* of braille; or the sign */
+    uint8_t mark; /* enum picture_mark; PICTURE_LINE: none */
+    char letter;  /* of the curve that ends there, or 0 */
+    size_t run;   /* 1 + who drew there last, 0: nobody */
+};
+
 struct canvas {
     const struct picture *p;
     const struct chart *chart;
-    int across, down;          /* dots */
-    int wide, high;            /* characters */
+    int label, wide, high, gutter; /* characters: of the values beside the axis, of the plot, of letters beside it */
+    int across, down;              /* dots */
     int lettered;
-    uint8_t *dots;             /* of each character: bits of braille, or the sign */
-    uint8_t *runs;             /* of each character: 1 + who drew there last */
-    char *letters;             /* of each character: that of a curve which ends there, or 0 */
-    double x0, x1, y0, y1;     /* y on its scale */
+    struct cell *cells;            /* high lines of wide + gutter */
+    const struct picture_range *range;
 };
 
+static struct cell *cell_at(const struct canvas *c, int column, int row)
+{
+    return &c->cells[row * (c->wide + c->gutter) + column];
+}
+
 /* ---- dots ------------------------------------------------------------------------------------------------------ */
+
+static char sign_of(const struct canvas *c, size_t run)
+{
+    return c->p->run_count < sizeof signs ? signs[run % (sizeof signs - 1)] : picture_letter(run);
+}
 
 static void dot(struct canvas *c, int x, int y, size_t run)
 {
     static const uint8_t bits[4][2] = { { 1, 8 }, { 2, 16 }, { 4, 32 }, { 64, 128 } };
-    int per_x = c->chart->ascii ? 1 : 2, per_y = c->chart->ascii ? 1 : 4, at;
+    struct cell *cell;
 
     if (x < 0 || y < 0 || x >= c->across || y >= c->down)
         return;
-    at = y / per_y * c->wide + x / per_x;
-    if (c->chart->ascii)
-        c->dots[at] = (uint8_t)signs[run % (sizeof signs - 1)];
-    else
-        c->dots[at] |= bits[y % 4][x % 2];
-    c->runs[at] = (uint8_t)(1 + run % 255);
+    cell = c->chart->ascii ? cell_at(c, x, y) : cell_at(c, x / 2, y / 4);
+    cell->dots = c->chart->ascii ? (uint8_t)sign_of(c, run) : cell->dots | bits[y % 4][x % 2];
+    cell->run = 1 + run;
 }
 
 /* Bresenham's line. */
@@ -73,78 +96,116 @@ static int place(double v, double from, double to, int dots)
     return at < 0 ? 0 : at > dots - 1 ? dots - 1 : (int)(at + 0.5);
 }
 
-static char letter_of(size_t run)
+static int place_x(const struct canvas *c, double x)
 {
-    return (char)('A' + run % 26);
+    return place(x, c->range->x0, c->range->x1, c->across);
 }
 
-static void draw_curve(struct canvas *c, const struct picture_curve *curve)
+static int place_y(const struct canvas *c, double y)
 {
-    struct picture_average average = { c->p->smoothing, 0, 0 };
-    int down = 0, last_x = 0, last_y = 0;
+    return c->down - 1 - place(y, c->range->y0, c->range->y1, c->down);
+}
 
-    for (size_t i = 0; i < curve->count; i++) {
-        double y = picture_scale(c->p, picture_smooth(&average, curve->points[i].y));
-        int px, py;
+static void draw_segment(struct canvas *c, struct picture_point from, struct picture_point to, size_t run)
+{
+    if (picture_clip(c->range->y0, c->range->y1, &from, &to))
+        line(c, place_x(c, from.x), place_y(c, from.y), place_x(c, to.x), place_y(c, to.y), run);
+}
 
-        if (!picture_placeable(curve->points[i].x, y)) {
+/* Returns 1 and where the curve ends, in characters; 0: nothing of it is drawn. */
+static int draw_curve(struct canvas *c, const struct picture_curve *curve, int *column, int *row)
+{
+    struct picture_walk walk = picture_walk_begin(c->p, curve, c->p->smoothing, c->range->y0, c->range->y1);
+    struct picture_point q, last = { 0, 0 };
+    enum picture_mark mark;
+    int down = 0, any = 0, per_x = c->chart->ascii ? 1 : 2, per_y = c->chart->ascii ? 1 : 4;
+
+    while (picture_walk_next(&walk, &q, &mark)) {
+        if (mark == PICTURE_GAP) {
             down = 0;
             continue;
         }
-        px = place(curve->points[i].x, c->x0, c->x1, c->across);
-        py = c->down - 1 - place(y, c->y0, c->y1, c->down);
-        line(c, down ? last_x : px, down ? last_y : py, px, py, curve->run);
-        down = 1;
-        last_x = px;
-        last_y = py;
-    }
-    /* Without colours braille curves look alike: a letter stands at the end of each. */
-    if (down && c->lettered) {
-        int at = last_y / 4 * c->wide + last_x / 2;
-
-        while (at % c->wide && c->letters[at])
-            at--;
-        c->letters[at] = letter_of(curve->run);
-        c->runs[at] = c->runs[at] ? c->runs[at] : (uint8_t)(1 + curve->run % 255);
-    }
-}
-
-/* What the drawn points span. */
-static void span(struct canvas *c, const struct picture_panel *panel)
-{
-    int any = 0;
-
-    c->x0 = c->y0 = 0;
-    c->x1 = c->y1 = 1;
-    for (size_t i = 0; i < panel->count; i++) {
-        struct picture_average average = { c->p->smoothing, 0, 0 };
-
-        for (size_t k = 0; k < panel->curves[i].count; k++) {
-            double x = panel->curves[i].points[k].x;
-            double y = picture_scale(c->p, picture_smooth(&average, panel->curves[i].points[k].y));
-
-            if (!picture_placeable(x, y))
-                continue;
-            if (!any++) {
-                c->x0 = c->x1 = x;
-                c->y0 = c->y1 = y;
-            }
-            c->x0 = fmin(c->x0, x);
-            c->x1 = fmax(c->x1, x);
-            c->y0 = fmin(c->y0, y);
-            c->y1 = fmax(c->y1, y);
+        any = 1;
+        *column = place_x(c, q.x) / per_x;
+        *row = place_y(c, q.y) / per_y;
+        if (mark == PICTURE_NAN || mark == PICTURE_PLUS || mark == PICTURE_MINUS) {
+            down = 0;
+        } else {
+            draw_segment(c, down ? last : q, q, curve->run);
+            last = q;
+            down = 1;
+        }
+        if (mark != PICTURE_LINE) {
+            cell_at(c, *column, *row)->mark = (uint8_t)mark;
+            cell_at(c, *column, *row)->run = 1 + curve->run;
         }
     }
-    if (!(c->x1 - c->x0 > fabs(c->x1) * 1e-12)) {
-        c->x0 -= fmax(0.5, fabs(c->x1) * 1e-9);
-        c->x1 += fmax(0.5, fabs(c->x1) * 1e-9);
-    }
-    if (!(c->y1 - c->y0 > fabs(c->y1) * 1e-9)) {
-        double air = fabs(c->y1) * 0.1 + 1e-30;
+    return any;
+}
 
-        c->y0 -= air;
-        c->y1 += air;
+/* ---- letters --------------------------------------------------------------------------------------------------- */
+
+struct line_end { /* of a curve, in characters */
+    size_t run;
+    int column, row;
+};
+
+static int from_above(const void *a, const void *b)
+{
+    const struct line_end *x = a, *y = b;
+
+    return x->row != y->row ? x->row - y->row : (x->run > y->run) - (x->run < y->run);
+}
+
+static void put_letter(struct cell *cell, size_t run)
+{
+    cell->letter = picture_letter(run);
+    cell->run = 1 + run;
+}
+
+/* A curve that ends before the right edge has its letter behind its last point: 1 if there is a place. */
+static int put_behind(struct canvas *c, const struct line_end *end)
+{
+    for (int at = end->column + 1; end->column < c->wide - 2 && at < c->wide; at++)
+        if (!cell_at(c, at, end->row)->letter) {
+            put_letter(cell_at(c, at, end->row), end->run);
+            return 1;
+        }
+    return 0;
+}
+
+/* The others have theirs to the right of the plot, as near to the row of their end as there is room. */
+static void put_beside(struct canvas *c, struct line_end *ends, size_t n, double *places)
+{
+    size_t most = (size_t)c->gutter * (size_t)c->high;
+
+    n = n < most ? n : most;
+    qsort(ends, n, sizeof *ends, from_above);
+    for (size_t i = 0; i < n; i++)
+        places[i] = ends[i].row * c->gutter;
+    picture_spread(places, n, 1, 0, (double)most - 1);
+    for (size_t i = 0; i < n; i++)
+        put_letter(cell_at(c, c->wide + (int)places[i] % c->gutter, (int)places[i] / c->gutter), ends[i].run);
+}
+
+static void draw_curves(struct buffer *b, struct canvas *c, const struct picture_panel *panel)
+{
+    struct line_end *ends = malloc((panel->count + 1) * sizeof *ends);
+    double *places = malloc((panel->count + 1) * sizeof *places);
+    size_t n = 0;
+
+    if (!ends || !places)
+        b->failed = 1;
+    for (size_t i = 0; buffer_ok(b) && i < panel->count; i++) {
+        struct line_end end = { panel->curves[i].run, 0, 0 };
+
+        if (draw_curve(c, &panel->curves[i], &end.column, &end.row) && c->lettered && !put_behind(c, &end))
+            ends[n++] = end;
     }
+    if (buffer_ok(b) && c->lettered)
+        put_beside(c, ends, n, places);
+    free(ends);
+    free(places);
 }
 
 /* ---- text ------------------------------------------------------------------------------------------------------ */
@@ -161,21 +222,12 @@ static void unpaint(struct buffer *b, const struct chart *chart)
         buffer_append_text(b, plain);
 }
 
-/* A name in at most `most` characters, control characters escaped. */
-static void name(struct buffer *b, const char *text, size_t n, int ascii, int most)
+/* Blanks below the values beside the axis, then the text, cut where the chart ends. */
+static void print_text(struct buffer *b, const struct canvas *c, const char *text, size_t n)
 {
-    struct buffer escaped = BUFFER_EMPTY;
-    const char *p;
-
-    json_escaped(&escaped, text, n, ascii);
-    p = buffer_text(&escaped);
-    for (const char *end = p + escaped.length; p < end && most; most--) {
-        int length = utf8_character(p, (size_t)(end - p), NULL);
-
-        buffer_append(b, p, (size_t)(length ? length : 1));
-        p += length ? length : 1;
-    }
-    buffer_release(&escaped);
+    buffer_format(b, "%*s  ", c->label, "");
+    text_append_cut(b, text, n, (size_t)(c->wide + c->gutter), c->chart->ascii);
+    buffer_append_byte(b, '\n');
 }
 
 static void braille(struct buffer *b, unsigned bits)
@@ -185,48 +237,43 @@ static void braille(struct buffer *b, unsigned bits)
     buffer_append(b, text, sizeof text);
 }
 
-static void value_text(const struct picture *p, double at, char *out, size_t size)
+static void print_cell(struct buffer *b, const struct canvas *c, const struct cell *cell)
 {
-    snprintf(out, size, "%.5g", p->log_y ? pow(10, at) : at == 0 ? 0 : at);
+    if (cell->letter)
+        buffer_append_byte(b, cell->letter);
+    else if (cell->mark != PICTURE_LINE)
+        buffer_append_text(b, c->chart->ascii ? marks[cell->mark].ascii : marks[cell->mark].sign);
+    else if (cell->dots && c->chart->ascii)
+        buffer_append_byte(b, cell->dots);
+    else if (cell->dots)
+        braille(b, cell->dots);
+    else
+        buffer_append_byte(b, ' ');
 }
 
 /* The rows of the plot, labels at those where a tick falls. */
 static void print_rows(struct buffer *b, const struct canvas *c)
 {
-    double step = picture_tick_step(c->y1 - c->y0, c->high / 3 > 2 ? c->high / 3 : 2, 0);
-    double next = floor(c->y1 / step) * step;
+    struct picture_ticks ticks;
 
-    if (c->p->log_y && c->y1 - c->y0 > 2 && step < 1) {
-        step = 1;
-        next = floor(c->y1);
-    }
+    picture_value_ticks(c->p, c->range->y0, c->range->y1, c->high / 3 > 2 ? c->high / 3 : 2, &ticks);
     for (int row = 0; row < c->high; row++) {
-        double from = c->y1 - (c->y1 - c->y0) * (row + 0.5) / c->high, half = (c->y1 - c->y0) / c->high / 2;
-        char text[40] = "";
+        const char *text = "";
         size_t run = 0;
 
-        if (next >= from - half) {
-            value_text(c->p, next, text, sizeof text);
-            while (next >= from - half) /* short rows may pass over several */
-                next -= step;
-        }
-        buffer_format(b, "%*.*s %s", LABEL, LABEL, text, c->chart->ascii ? *text ? "+" : "|" : *text ? "┤" : "│");
-        for (int column = 0; column < c->wide; column++) {
-            int at = row * c->wide + column;
+        for (size_t i = 0; i < ticks.count; i++)
+            if (c->high - 1 - place(ticks.at[i], c->range->y0, c->range->y1, c->high) == row)
+                text = ticks.text[i];
+        buffer_format(b, "%*s %s", c->label, text, c->chart->ascii ? *text ? "+" : "|" : *text ? "┤" : "│");
+        for (int column = 0; column < c->wide + c->gutter; column++) {
+            const struct cell *cell = cell_at(c, column, row);
 
-            if (c->runs[at] && c->runs[at] != run) {
+            if (cell->run && cell->run != run) {
                 unpaint(b, c->chart);
-                paint(b, c->chart, c->runs[at] - 1u);
+                paint(b, c->chart, cell->run - 1);
+                run = cell->run;
             }
-            run = c->runs[at] ? c->runs[at] : run;
-            if (c->chart->ascii)
-                buffer_append_byte(b, c->dots[at] ? c->dots[at] : ' ');
-            else if (c->letters[at])
-                buffer_append_byte(b, c->letters[at]);
-            else if (c->dots[at])
-                braille(b, c->dots[at]);
-            else
-                buffer_append_byte(b, ' ');
+            print_cell(b, c, cell);
         }
         if (run)
             unpaint(b, c->chart);
@@ -236,84 +283,140 @@ static void print_rows(struct buffer *b, const struct canvas *c)
     }
 }
 
-/* The axis below: a line with ticks, then their labels. */
+/* The axis below: a line with ticks, then what stands at them, then its name and what the plot does not show. */
 static void print_axis(struct buffer *b, const struct canvas *c, const struct picture_panel *panel)
 {
-    static const char *const names[] = { "step", "time (UTC)", "time since the run's first point" };
-    int ticks = c->wide / 14 > 1 ? c->wide / 14 : 1, used = 0, at;
-    double step = picture_tick_step(c->x1 - c->x0, ticks, panel->axis != PICTURE_STEP), tick;
-    char labels[CHART_COLUMNS_MOST + 80], text[64];
+    const struct picture_range *r = c->range;
+    struct picture_ticks ticks;
+    struct buffer notes = BUFFER_EMPTY;
+    char labels[CHART_COLUMNS_MOST], ruler[CHART_COLUMNS_MOST], name[120];
+    int used = 0;
 
-    if (panel->axis == PICTURE_STEP && step < 1)
-        step = 1;
     memset(labels, ' ', sizeof labels);
-    tick = ceil(c->x0 / step) * step;
-    buffer_format(b, "%*s %s", LABEL, "", c->chart->ascii ? "+" : "└");
-    for (int column = 0; column < c->wide; column++) {
-        if (tick > c->x1 || place(tick, c->x0, c->x1, c->wide) != column) {
-            buffer_append_text(b, c->chart->ascii ? "-" : "─");
-            continue;
-        }
-        buffer_append_text(b, c->chart->ascii ? "+" : "┬");
-        picture_axis_text(panel->axis, tick, c->x1 - c->x0, text, sizeof text);
-        at = column - (int)strlen(text) / 2;
+    memset(ruler, '-', sizeof ruler);
+    picture_axis_ticks(panel->axis, r->x0, r->x1, c->wide / 14 > 1 ? c->wide / 14 : 1, &ticks);
+    for (size_t i = 0; i < ticks.count; i++) {
+        int column = place(ticks.at[i], r->x0, r->x1, c->wide), n = (int)strlen(ticks.text[i]);
+        int at = column - n / 2 + n > c->wide + c->gutter ? c->wide + c->gutter - n : column - n / 2;
+
         at = at < 0 ? 0 : at;
-        if (!used || at > used) { /* a blank between two of them */
-            memcpy(labels + at, text, strlen(text));
-            used = at + (int)strlen(text);
-        }
-        tick += step;
+        ruler[column] = '+';
+        if (used && at <= used) /* a blank between two of them */
+            continue;
+        memcpy(labels + at, ticks.text[i], (size_t)n);
+        used = at + n;
     }
+    buffer_format(b, "%*s %s", c->label, "", c->chart->ascii ? "+" : "└");
+    for (int column = 0; column < c->wide + c->gutter; column++)
+        if (c->chart->ascii)
+            buffer_append_byte(b, ruler[column]);
+        else
+            buffer_append_text(b, ruler[column] == '+' ? "┬" : "─");
     buffer_append_byte(b, '\n');
-    buffer_format(b, "%*s  %.*s\n", LABEL, "", used, labels);
-    buffer_format(b, "%*s  %s%s\n", LABEL, "", names[panel->axis], c->p->log_y ? ", logarithmic values" : "");
+    print_text(b, c, labels, (size_t)used);
+    picture_axis_name(panel->axis, r->x0, r->x1, name, sizeof name);
+    if (c->p->log_y)
+        strncat(name, ", logarithmic values", sizeof name - strlen(name) - 1);
+    print_text(b, c, name, strlen(name));
+    picture_range_notes(c->p, r, &notes);
+    if (notes.length)
+        print_text(b, c, buffer_text(&notes), notes.length);
+    b->failed |= notes.failed;
+    buffer_release(&notes);
 }
 
+/* What the marks mean that are there, in as few lines as they fit in. */
+static void print_meanings(struct buffer *b, const struct canvas *c)
+{
+    struct buffer items = BUFFER_EMPTY;
+
+    for (int i = 0; i <= PICTURE_MARKS; i++) {
+        size_t n = i < PICTURE_MARKS && marks[i].meaning ? strlen(marks[i].meaning) + 2 : 0;
+        int there = i < PICTURE_MARKS && n && c->range->marks >> i & 1;
+
+        if (items.length && (i == PICTURE_MARKS || (there && text_columns(buffer_text(&items), items.length) + 3 + n >
+                                                    (size_t)(c->wide + c->gutter)))) {
+            print_text(b, c, buffer_text(&items), items.length);
+            buffer_clear(&items);
+        }
+        if (there)
+            buffer_format(&items, "%s%s %s", items.length ? "   " : "",
+                          c->chart->ascii ? marks[i].ascii : marks[i].sign, marks[i].meaning);
+    }
+    b->failed |= items.failed;
+    buffer_release(&items);
+}
+
+static void print_sign(struct buffer *b, const struct canvas *c, size_t run)
+{
+    paint(b, c->chart, run);
+    if (c->chart->ascii)
+        buffer_append_byte(b, sign_of(c, run));
+    else if (c->lettered)
+        buffer_append_byte(b, picture_letter(run));
+    else
+        buffer_append_text(b, "━");
+    unpaint(b, c->chart);
+}
+
+/* A table of the curves; the sign of each is put before its line. */
 static void print_legend(struct buffer *b, const struct canvas *c, const struct picture_panel *panel)
 {
-    for (size_t i = 0; i < panel->count; i++) {
-        const struct picture_curve *curve = &panel->curves[i];
-        struct picture_summary s = picture_summary_of(curve, panel->lower_is_better);
-        char at[64];
+    static const char *const at_names[] = { "at step", "at", "after" };
+    const struct table_column columns[] = {
+        { "run", 0, 1, 0 }, { "final", 1, 0, 0 },
+        { panel->better < 0 ? "best (min)" : "best (max)", 1, 0, 1 }, { at_names[panel->axis], 1, 0, 2 },
+    };
+    int indent = c->label + 4;
+    struct buffer lines = BUFFER_EMPTY;
+    struct table t;
+    size_t i = 0;
 
-        buffer_format(b, "%*s  ", LABEL, "");
-        paint(b, c->chart, curve->run);
-        if (c->chart->ascii)
-            buffer_append_byte(b, signs[curve->run % (sizeof signs - 1)]);
-        else if (c->lettered)
-            buffer_append_byte(b, letter_of(curve->run));
+    table_init(&t, columns, panel->better ? 4 : 2);
+    for (size_t k = 0; k < panel->count; k++) {
+        const struct picture_curve *curve = &panel->curves[k];
+        struct picture_summary s = picture_summary_of(curve, panel->better);
+        const char *name = c->p->runs[curve->run];
+        char at[64] = "-";
+
+        table_text(&t, name, strlen(name));
+        if (s.last)
+            table_number(&t, s.last->y);
         else
-            buffer_append_text(b, "━");
-        unpaint(b, c->chart);
-        buffer_append_byte(b, ' ');
-        name(b, c->p->runs[curve->run], strlen(c->p->runs[curve->run]), c->chart->ascii, 60);
-        if (s.last) {
-            picture_axis_text(panel->axis, s.best->x, c->x1 - c->x0, at, sizeof at);
-            buffer_format(b, "  final %.5g, best %.5g at %s\n", s.last->y, s.best->y, at);
+            table_cell(&t, "-");
+        if (!panel->better)
+            continue;
+        if (s.best) {
+            picture_point_text(panel->axis, s.best->x, c->range->x0, c->range->x1, at, sizeof at);
+            table_number(&t, s.best->y);
         } else {
-            buffer_append_text(b, "  no finite value\n");
+            table_cell(&t, "-");
         }
+        table_cell(&t, "%s", at);
     }
+    table_print(&t, (size_t)indent, indent + c->wide + c->gutter - 2, c->chart->ascii, &lines);
+    for (const char *at = buffer_text(&lines), *end; (end = strchr(at, '\n')); at = end + 1, i++) {
+        buffer_append(b, at, (size_t)c->label + 2);
+        if (i)
+            print_sign(b, c, panel->curves[i - 1].run);
+        else
+            buffer_append_byte(b, ' ');
+        buffer_append(b, at + indent - 1, (size_t)(end + 1 - (at + indent - 1)));
+    }
+    b->failed |= lines.failed;
+    buffer_release(&lines);
+    table_release(&t);
 }
 
-static int draw_panel(struct buffer *b, struct canvas *c, const struct picture_panel *panel)
+static void draw_panel(struct buffer *b, struct canvas *c, const struct picture_panel *panel)
 {
-    size_t size = (size_t)c->wide * (size_t)c->high;
-
-    memset(c->dots, 0, size);
-    memset(c->runs, 0, size);
-    memset(c->letters, 0, size);
-    c->lettered = !c->chart->ascii && !c->chart->colour && panel->count > 1;
-    span(c, panel);
-    for (size_t i = 0; i < panel->count; i++)
-        draw_curve(c, &panel->curves[i]);
-    buffer_format(b, "%*s  ", LABEL, "");
-    name(b, panel->title, panel->title_length, c->chart->ascii, c->wide);
-    buffer_append_byte(b, '\n');
+    memset(c->cells, 0, (size_t)(c->wide + c->gutter) * (size_t)c->high * sizeof *c->cells);
+    draw_curves(b, c, panel);
+    print_text(b, c, panel->title, panel->title_length);
     print_rows(b, c);
     print_axis(b, c, panel);
+    print_meanings(b, c);
     print_legend(b, c, panel);
-    return buffer_ok(b);
 }
 
 static int within(int v, int least, int most)
@@ -321,30 +424,50 @@ static int within(int v, int least, int most)
     return v < least ? least : v > most ? most : v;
 }
 
+/* How wide the values beside the axes of all panels are. */
+static int label_width(const struct canvas *c, const struct picture_range *ranges)
+{
+    struct picture_ticks ticks;
+    int most = 1;
+
+    for (size_t i = 0; i < c->p->panel_count; i++) {
+        picture_value_ticks(c->p, ranges[i].y0, ranges[i].y1, c->high / 3 > 2 ? c->high / 3 : 2, &ticks);
+        for (size_t k = 0; k < ticks.count; k++)
+            most = (int)strlen(ticks.text[k]) > most ? (int)strlen(ticks.text[k]) : most;
+    }
+    return most;
+}
+
 void chart_draw(struct buffer *b, const struct picture *p, const struct chart *chart)
 {
     struct canvas c = { .p = p, .chart = chart };
+    struct picture_range *ranges = calloc(p->panel_count + 1, sizeof *ranges);
+    int columns = within(chart->columns, CHART_COLUMNS_LEAST, CHART_COLUMNS_MOST);
 
-    c.wide = within(chart->columns, CHART_COLUMNS_LEAST, CHART_COLUMNS_MOST) - LABEL - 2;
+    for (size_t i = 0; ranges && i < p->panel_count; i++)
+        b->failed |= (ranges[i] = picture_range_of(p, &p->panels[i], 0, 0)).failed;
     c.high = within(chart->rows, CHART_ROWS_LEAST, CHART_ROWS_MOST);
+    c.lettered = !chart->ascii && p->run_count > (chart->colour ? COLOURS : 1);
+    c.gutter = c.lettered ? within(1 + (int)(p->run_count / (size_t)c.high), 2, GUTTER_MOST) : 0;
+    c.label = ranges ? label_width(&c, ranges) : 0;
+    c.wide = columns - c.label - 2 - c.gutter;
     c.across = c.wide * (chart->ascii ? 1 : 2);
     c.down = c.high * (chart->ascii ? 1 : 4);
-    c.dots = malloc((size_t)c.wide * (size_t)c.high);
-    c.runs = malloc((size_t)c.wide * (size_t)c.high);
-    c.letters = malloc((size_t)c.wide * (size_t)c.high);
-    if (!c.dots || !c.runs || !c.letters)
+    c.cells = malloc((size_t)(c.wide + c.gutter) * (size_t)c.high * sizeof *c.cells);
+    if (!c.cells || !ranges)
         b->failed = 1;
-    if (p->title) {
-        buffer_format(b, "%*s  ", LABEL, "");
-        name(b, p->title, strlen(p->title), chart->ascii, c.wide);
-        buffer_append_text(b, "\n\n");
-    }
+    if (p->title)
+        print_text(b, &c, p->title, strlen(p->title));
+    if (p->settings)
+        print_text(b, &c, p->settings, strlen(p->settings));
+    if (p->title || p->settings)
+        buffer_append_byte(b, '\n');
     for (size_t i = 0; i < p->panel_count && buffer_ok(b); i++) {
         if (i)
             buffer_append_byte(b, '\n');
+        c.range = &ranges[i];
         draw_panel(b, &c, &p->panels[i]);
     }
-    free(c.dots);
-    free(c.runs);
-    free(c.letters);
+    free(c.cells);
+    free(ranges);
 }

@@ -10,13 +10,15 @@
 struct chart {
     int columns, rows; /* of characters: the whole width; the plot's height without title, axis and legend */
     int ascii;         /* no character beyond 0x7e; curves are told apart by their signs */
-    int colour;        /* with escape sequences for six colours; else curves of dots end in letters */
+    int colour;        /* with escape sequences for six colours */
 };
 
 enum { CHART_COLUMNS_LEAST = 30, CHART_COLUMNS_MOST = 1000, CHART_ROWS_LEAST = 3, CHART_ROWS_MOST = 500 };
 
-/* Appends the panels one below another, each with title, axes and a line for each curve: its last and best value. With
- * smoothing the smoothed curve is drawn alone. Ask buffer_ok() at the end. */
+/* Appends the panels one below another, each with title, axes and a table of its curves: their last and best values.
+ * The axis below the plot is as wide as the chart, no line is wider. With smoothing the smoothed curve is drawn alone.
+ * Curves of dots that have no colour of their own end in letters, to the right of the plot. Ask buffer_ok() at the
+ * end. */
 void chart_draw(struct buffer *out, const struct picture *p, const struct chart *chart);
 
 #endif

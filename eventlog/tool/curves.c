@@ -174,7 +174,7 @@ static void fill_panel(struct curves_picture *p, const struct curves *w, struct 
     struct picture_curve *curves = p->curves + p->curve_count;
 
     panel->curves = curves;
-    panel->lower_is_better = tag->better < 0;
+    panel->better = tag->better;
     for (size_t k = 0; k < w->count; k++) {
         const struct scalar_series *s = curves_series(w, k, tag);
         struct picture_point *at = p->points + p->point_count;
@@ -204,7 +204,7 @@ int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, 
     p->starts = calloc(w->count + 1, sizeof *p->starts);
     p->picture = (struct picture){ .runs = w->labels, .run_count = w->count, .panels = p->panels,
                                    .panel_count = panels, .columns = columns > 1 ? columns : 0, .title = w->title,
-                                   .smoothing = w->smoothing, .log_y = w->log_y };
+                                   .smoothing = w->smoothing, .log_y = w->log_y, .low = NAN, .high = NAN };
     for (size_t i = 0; i < w->count; i++)
         for (size_t k = 0; k < w->runs[i].count; k++)
             points += w->runs[i].series[k].count;

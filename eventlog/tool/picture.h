@@ -1,6 +1,6 @@
 /*
- * picture.h - what is drawn: panels of curves over an axis, and how their values are scaled, smoothed and written.
- * Pure. picture_svg.h makes a document of it, chart.h lines of text.
+ * picture.h - what is drawn: panels of curves over an axis, and how their values are scaled, smoothed, marked and
+ * written. Pure. picture_range.h says what the axes span; picture_svg.h makes a document of it, chart.h lines of text.
  */
 #ifndef EVENTLOG_TOOL_PICTURE_H
 #define EVENTLOG_TOOL_PICTURE_H
@@ -10,11 +10,11 @@
 enum picture_axis { PICTURE_STEP, PICTURE_WALL, PICTURE_RELATIVE };
 
 struct picture_point {
-    double x, y; /* x: step, seconds since 1970, or seconds; y may be NaN or infinite: a gap */
+    double x, y; /* x: step, seconds since 1970, or seconds; y may be NaN or infinite: a gap with a mark */
 };
 
 struct picture_curve {
-    size_t run;                         /* index into the runs: colour and dash */
+    size_t run;                         /* index into the runs: colour, dash and letter */
     const struct picture_point *points; /* in drawing order */
     size_t count;
 };
@@ -25,11 +25,14 @@ struct picture_panel {
     const struct picture_curve *curves;
     size_t count;
     enum picture_axis axis; /* what the curves run over */
-    int lower_is_better;
+    int better;             /* -1: less is better, 1: more, 0: neither, so there is no best value */
 };
+
+enum picture_clip { PICTURE_CLIP_AUTO, PICTURE_CLIP_ON, PICTURE_CLIP_OFF }; /* picture_range.h says what they mean */
 
 struct picture {
     const char *title;       /* of the whole; NULL: none */
+    const char *settings;    /* what was chosen of the below and of the points, in words; NULL: nothing */
     const char *const *runs; /* what they are called, by number */
     size_t run_count;
     const struct picture_panel *panels;
@@ -37,20 +40,43 @@ struct picture {
     size_t columns;   /* of panels, from the left, line by line; 0: as many as look well */
     double smoothing; /* weight of the past in the moving average, 0 (none) to below 1; the raw curve stays, faint */
     int log_y;        /* logarithms on the axis of values; what is not above 0 is a gap */
+    double low, high; /* ends of the axis of values; NaN: those that suit the curves */
+    enum picture_clip clip;
 };
+
+/* ---- axes ------------------------------------------------------------------------------------------------------ */
 
 /* Takes the first of the words of --x ("step", "wall", "relative", commas between) off *words: 1 and the axis it means,
  * or 0 at the end. */
 int picture_axis_next(const char **words, enum picture_axis *axis);
 
-/* v on the axis as text; a step between at most `most` ticks over span, in seconds where
- * is_time; what can be drawn at all. */
-void picture_axis_text(enum picture_axis axis, double v, double span, char *out, size_t size);
-double picture_tick_step(double span, int most, int is_time);
-int picture_placeable(double x, double y);
+/* v on an axis that spans x0 to x1, as text. */
+void picture_axis_text(enum picture_axis axis, double v, double x0, double x1, char *out, size_t size);
+/* The same of a point: a step with all its digits, a time with its day where the axis spans several. */
+void picture_point_text(enum picture_axis axis, double v, double x0, double x1, char *out, size_t size);
+/* What the axis is called: "step", "time (UTC), 1 Feb 2026", "time since the run's first point". */
+void picture_axis_name(enum picture_axis axis, double x0, double x1, char *out, size_t size);
 
-/* Where a value stands on its axis: itself or its logarithm (base 10), NaN where it has none. */
-double picture_scale(const struct picture *p, double y);
+/* Where the marks of an axis are and what stands at them, from its low to its high end: 1, 2 or 5 times a power of ten;
+ * whole minutes, hours and days for time; powers of ten on a logarithmic scale that spans two or more. `most`: about
+ * how many of them. */
+enum { PICTURE_TICKS_MOST = 40, PICTURE_TICK_TEXT = 24 };
+struct picture_ticks {
+    size_t count;
+    double at[PICTURE_TICKS_MOST];
+    char text[PICTURE_TICKS_MOST][PICTURE_TICK_TEXT];
+};
+void picture_axis_ticks(enum picture_axis axis, double x0, double x1, int most, struct picture_ticks *out);
+void picture_value_ticks(const struct picture *p, double y0, double y1, int most, struct picture_ticks *out);
+
+/* ---- curves ---------------------------------------------------------------------------------------------------- */
+
+/* A letter or digit for each run: A to Z, a to z, 0 to 9, and again. */
+char picture_letter(size_t run);
+
+/* Moves places, which ascend, apart so that each is at least `least` from the one before and all are within low to
+ * high, as near to where they were as the ones before allow. (count - 1) * least is at most high - low. */
+void picture_spread(double *places, size_t count, double least, double low, double high);
 
 /* A moving average as TensorBoard's page draws it: exponential, corrected for its start; what is not finite passes. */
 struct picture_average {
@@ -58,10 +84,39 @@ struct picture_average {
 };
 double picture_smooth(struct picture_average *a, double y);
 
-/* Last and best point that can be placed; NULL: none. */
+/* What there is to draw at a point. */
+enum picture_mark {
+    PICTURE_LINE,  /* a point of the line */
+    PICTURE_NAN,   /* not a number: a mark at the height of the finite value before it, or else of the first */
+    PICTURE_PLUS,  /* infinite: a mark at the upper edge, and the lower one */
+    PICTURE_MINUS,
+    PICTURE_ABOVE, /* points of the line too, outside of the range of values: a mark at that edge */
+    PICTURE_BELOW,
+    PICTURE_GAP,   /* cannot be placed: not above 0 on a logarithmic scale, or without a time */
+    PICTURE_MARKS
+};
+
+/* A walk over a curve as it is drawn, smoothed and on its scale, through a range of values y0 to y1. */
+struct picture_walk {
+    const struct picture *picture;
+    const struct picture_curve *curve;
+    double y0, y1, height;
+    struct picture_average average;
+    size_t next;
+};
+struct picture_walk picture_walk_begin(const struct picture *p, const struct picture_curve *c, double smoothing,
+                                       double y0, double y1);
+/* 1 and the next point: where its line goes, or where its mark is; 0 at the end. */
+int picture_walk_next(struct picture_walk *w, struct picture_point *point, enum picture_mark *mark);
+
+/* The part of the line from a to b that lies between y0 and y1: 1, a and b moved onto the edges where they were
+ * outside; 0: no part does. */
+int picture_clip(double y0, double y1, struct picture_point *a, struct picture_point *b);
+
+/* Last point, whatever its value, and the best of the finite ones; NULL: none. */
 struct picture_summary {
     const struct picture_point *last, *best;
 };
-struct picture_summary picture_summary_of(const struct picture_curve *c, int lower_is_better);
+struct picture_summary picture_summary_of(const struct picture_curve *c, int better);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * picture_svg.h - a picture (picture.h) as a self-contained SVG document: one panel a tag, one colour and dash a run,
- * with axes, a legend, and the final and the best value of each curve marked and written out. Readable on light and
- * dark ground. Pure.
+ * with axes, a legend, and the final and the best value of each curve marked and written out. Curves of more than eight
+ * runs have letters at their ends. Readable on light and dark ground. Pure.
  */
 #ifndef EVENTLOG_TOOL_PICTURE_SVG_H
 #define EVENTLOG_TOOL_PICTURE_SVG_H

@@ -76,7 +76,7 @@ def test_over_time_points_stand_as_written_and_over_steps_by_step(tmp_path):
 
 def dots(text):
     """{(column, row)} of the braille dots of a chart, rows from above, and the number of rows."""
-    rows = [line[12:] for line in text.splitlines() if line[11:12] in "│┤" and line[11:12]]
+    rows = [re.split("[│┤]", line)[1] for line in text.splitlines() if re.search("[│┤]", line)]
     found = set()
     for r, line in enumerate(rows):
         for c, character in enumerate(line):
@@ -88,16 +88,16 @@ def dots(text):
 
 
 def test_dots_stand_where_the_points_are(log):
-    text = plot(log / "a", "--tag", "loss", "--width", 92, "--height", 10)
+    text = plot(log / "a", "--tag", "loss", "--width", 85, "--height", 10)
     found, rows = dots(text)
     values = [math.exp(-s / 20) for s in range(100)]
     low, high = min(values), max(values)
-    for s, v in enumerate(values):
+    for s, v in enumerate(values):  # 85 characters: three of values, a blank, the axis, 80 of dots
         x, y = s / 99 * 159, rows - 1 - (v - low) / (high - low) * (rows - 1)
         assert any(abs(x - a) <= 1 and abs(y - b) <= 1 for a, b in found), (s, x, y)
-    assert max(x for x, _ in found) == 159 and all(len(line) <= 92 for line in text.splitlines())
-    assert re.search(r"━ \.  final 0\.00708\d*, best 0\.00708\d* at 99", text)
-    straight, rows = dots(plot(log / "a", "--tag", "loss", "--width", 92, "--height", 10, "--log-y"))
+    assert max(x for x, _ in found) == 159 and max(map(len, text.splitlines())) == 85
+    assert re.search(r"━ \. +0\.0071 +0\.0071 +99\n", text)
+    straight, rows = dots(plot(log / "a", "--tag", "loss", "--width", 86, "--height", 10, "--log-y"))
     assert len(straight) >= 160
     for x, y in straight:  # a logarithmic scale makes an exponential a line
         assert abs(y - x / 159 * (rows - 1)) <= 1.5
@@ -105,10 +105,10 @@ def test_dots_stand_where_the_points_are(log):
 
 def test_no_colours_no_braille(log):
     text = plot(log, "--tag", "loss", "--ascii")
-    assert text.isascii() and "\033" not in text and "* a  final" in text and "+ b  final" in text
+    assert text.isascii() and "\033" not in text and re.search("\\* a +[0-9.]+ +[0-9.]+ +99\n +\\+ b", text)
     assert plot(log, "--tag", "loss", LC_ALL="C").isascii()
     letters = plot(log, "--tag", "loss")
-    assert "A a  final" in letters and "B b  final" in letters and re.search("│.*A$", letters, re.M)
+    assert re.search("\n +A a +[0-9.]+.*\n +B b ", letters) and re.search("│.*⣀A$", letters, re.M)
     assert "\033[34m" in plot(log, "--tag", "loss", "--color", "always")
     assert re.search("^ +Two runs\n\n +loss\n", plot(log, "--tag", "loss", "--title", "Two runs"))
     assert max(map(len, plot(log, "--tag", "loss", COLUMNS="60").splitlines())) <= 60
@@ -149,4 +149,145 @@ def test_pictures_and_wrong_use(log, tmp_path):
     for arguments in ([], [log, "--smoothing", 1], [log, "--x", "steps"], [log, "--width", 5], [tmp_path / "none"]):
         plot(*arguments, status=2)
     odd = plot(log / "a", "--tag", "odd", "--log-y", "--ascii")
-    assert "final 99, best 99 at 99" in odd
+    assert re.search("99 +99 +99\n", odd) and "1 point not above 0" in odd
+
+
+@pytest.fixture
+def write(tmp_path):
+    """A log of rows 'RUN,STEP,WALL,VALUE' of one tag."""
+    def log(name, rows, tag="loss"):
+        text = f"run,step,wall_time,{tag}\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+        subprocess.run([TOOL, "write", "--dir", tmp_path / name, "-"], input=text, text=True, check=True)
+        return tmp_path / name
+    return log
+
+
+DIVERGED = [("good", s, 100 + s, 1 - s / 20) for s in range(0, 20, 2)] + [
+    ("bad", 0, 100, 1), ("bad", 4, 104, 0.5), ("bad", 8, 108, "nan"), ("bad", 12, 112, "inf"), ("bad", 14, 114, "-inf"),
+    ("bad", 18, 118, "nan")]
+
+# What is not a number is marked at the height of the value before it, infinities at the edges.
+DIVERGED_CHART = """\
+     loss
+1.0 ┤⠙⠶⡢⠤⣀⡀                   △
+    │  ⠈⠒⢄⠈⠉⠑⠒⠢⠤⣀⡀
+    │     ⠉⠢⣀    ⠈⠉⠒⠒⠤⠤⣀⡀
+0.5 ┤        ⠑        ▲ ⠈⠉⠒⠢⠤⢄⣀⡀           ▲A
+    │                          ⠈⠉⠒⠢⠤⣀⣀
+    │                              ▽  ⠉⠉⠒⠢⠤⣀B
+    └┬────────────────────┬───────────────────
+     0                   10
+     step
+     ▲ not a number   △ +inf   ▽ -inf
+       run    final  best (min)  at step
+     A bad      nan      0.5000        4
+     B good  0.1000      0.1000       18
+"""
+DIVERGED_ASCII = """\
+     loss
+1.0 +++                         ^
+    |  +++++++++
+    |     ***   +++++++++
+0.5 +        **        ! +++++++++           !
+    |                             +++++++++
+    |                               v      +++
+    ++---------------------+------------------
+     0                    10
+     step
+     ! not a number   ^ +inf   v -inf
+       run    final  best (min)  at step
+     * bad      nan      0.5000        4
+     + good  0.1000      0.1000       18
+"""
+
+
+def marks(root, kind):
+    """Places (x, y) of the marks of that kind in an SVG's plots."""
+    found = [e.get("d") for e in root.findall(".//{*}path") if kind in e.get("class").split()]
+    return [tuple(map(float, re.match(r"M(\S+) (\S+?)m", d).groups())) for d in found]
+
+
+def picture(path):
+    root = xml.etree.ElementTree.parse(path).getroot()
+    return root, [t.text for t in root.findall(".//{*}text")]
+
+
+def test_divergence_is_seen(write, tmp_path):
+    log = write("log", DIVERGED)
+    assert plot(log, "--width", 46, "--height", 6) == DIVERGED_CHART
+    assert plot(log, "--width", 46, "--height", 6, "--ascii") == DIVERGED_ASCII
+    plot(log, "-o", tmp_path / "a.svg")
+    root, texts = picture(tmp_path / "a.svg")
+    circles = {(c.get("class"), float(c.get("cx")), float(c.get("cy"))) for c in root.findall(".//{*}circle")}
+    best = next((x, y) for name, x, y in circles if name == "best c0")
+    nan, legend = marks(root, "nan")[:2], marks(root, "nan")[2:]
+    assert len(nan) == 2 and len(legend) == 1
+    assert [y for _, y in nan] == [best[1]] * 2 and [y for _, y in marks(root, "plus")][0] < best[1]
+    assert marks(root, "minus")[0][1] > best[1] and "nan" in texts and "not a number" in texts
+    assert not [c for c in circles if c[0] == "f last c0"]  # there is no last value to put a dot at
+
+
+def test_outliers_do_not_flatten_the_rest(write, tmp_path):
+    rows = [(run, s, 100 + s, 0.1 if s == 0 else 0.95 + s / 1000) for run in ("mpi", "ps") for s in range(0, 40, 5)]
+    log = write("log", rows, "precision")
+    text = plot(log, "--width", 60, "--height", 6)
+    assert "2 points below, down to 0.1\n" in text and "↓ below the axis" in text and "0.10 ┤" not in text
+    assert text.splitlines()[6].split("│")[1].startswith("↓")  # at its step, in the lowest row
+    plot(log, "-o", tmp_path / "a.svg")
+    root, texts = picture(tmp_path / "a.svg")
+    lines = [e.get("d") for e in root.findall(".//{*}path") if e.get("class").startswith("line c") and "L" in e.get("d")]
+    ends = [float(y) for d in lines for y in re.findall(r"[ML]\S+? ([0-9.]+)", d)]
+    below = marks(root, "below")
+    assert len(lines) == 2 and len(below) == 3 and max(ends) <= below[0][1]  # clipped at the axis; two marks and a legend
+    assert not re.search("above", " ".join(filter(None, texts)))
+
+
+def width_of(text):
+    return max(map(len, text.splitlines()))
+
+
+@pytest.mark.parametrize("columns", [30, 60, 80, 200])
+def test_24_runs_and_long_names_fit(write, columns):
+    name = "sweep/2026-02-11/resnet32-momentum0.9-decay5e-4-warmup5-smoothing0.1/seed-%02d/träin"
+    rows = [(name % k, s, 100 + s, k + 10 / (s + 1)) for k in range(24) for s in range(0, 300, 7 + k)]
+    log = write("log", rows, "optimizer/groups/0/a/very/long/name/that/goes/on/and/on/learning_rate_and_loss_per_token")
+    for arguments in ((), ("--ascii",), ("--color", "always"), ("--x", "wall"), ("--log-y",)):
+        text = re.sub("\033\\[[0-9]*m", "", plot(log, "--width", columns, *arguments))
+        assert width_of(text) == columns, arguments
+        legend = re.findall(r"^ +(\S) sw", text, re.M)
+        assert len(set(legend)) == 24, arguments  # each line has a sign of its own ...
+        if "--ascii" not in arguments:  # ... that is at the end of a curve
+            drawn = "".join(line[-12:] for line in text.splitlines() if re.search("[│┤]", line))
+            assert set(legend) <= set(re.sub("[^A-Z]", "", drawn)) | set("".join(re.findall("[A-X]", text))), arguments
+
+
+def test_24_runs_in_a_picture(write, tmp_path):
+    rows = [(f"run-{k:02}", s, 100 + s, k + 10 / (s + 1)) for k in range(24) for s in range(0, 300, 7)]
+    log = write("log", rows)
+    plot(log, "-o", tmp_path / "a.svg")
+    root, _ = picture(tmp_path / "a.svg")
+    letters = [(float(t.get("y")), t.text) for t in root.findall(".//{*}text") if "letter" in t.get("class").split()]
+    beside = letters[:24]  # beside the plot from above, then one in each row below
+    assert len(letters) == 48 and len({t for _, t in beside}) == 24
+    assert [t for _, t in beside] == [chr(ord("X") - k) for k in range(24)]  # the highest first
+    assert all(b - a > 5 for (a, _), (b, _) in zip(beside, beside[1:]))
+    styles = [e.get("class") for e in root.findall(".//{*}path") if e.get("class").startswith("line c")]
+    assert len(set(styles)) == 24
+
+
+def test_one_point_and_flat_curves(write, tmp_path):
+    log = write("log", [("a", 5, 100, 0.5), ("b", 5, 101, "nan")])
+    text = plot(log, "--width", 40, "--height", 4)
+    assert "▲" in text and re.search(r"A a +0\.5\d* ", text) and re.search("B b +nan +- +-\n", text)
+    plot(log, "-o", tmp_path / "a.svg")
+    root, texts = picture(tmp_path / "a.svg")
+    lines = [e.get("d") for e in root.findall(".//{*}path") if e.get("class") == "line c0 d0"]
+    assert lines[0].endswith("m-1 0h2")  # a line of one point is seen
+    assert len(marks(root, "nan")) == 2
+
+
+@pytest.mark.parametrize("span, labels", [((0.987651, 0.987659), ["0.987652", "0.987658"]), ((1e-8, 3e-8), ["1e-08", "2e-08"])])
+def test_no_two_ticks_say_the_same(write, span, labels):
+    log = write("log", [("a", s, 100 + s, repr(span[0] + (span[1] - span[0]) * s / 10)) for s in range(11)])
+    ticks = re.findall(r"^ *(\S+) ┤", plot(log), re.M)
+    assert len(set(ticks)) == len(ticks) > 2 and set(labels) <= set(ticks)
