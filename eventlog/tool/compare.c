@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "eventlog/tool/command.h"
-#include "eventlog/tool/curves.h"
+#include "eventlog/tool/curves_picture.h"
 #include "eventlog/tool/output_format.h"
 
 #include <math.h>

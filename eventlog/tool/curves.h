@@ -1,17 +1,12 @@
 /*
- * curves.h - the scalar series of runs side by side, for commands that compare or draw them: read, chosen by tag, and
- * laid out as a picture.
+ * curves.h - the scalar series of runs side by side, for commands that compare or draw them: read, and chosen by tag.
  */
 #ifndef EVENTLOG_TOOL_CURVES_H
 #define EVENTLOG_TOOL_CURVES_H
 
 #include "eventlog/scalar_series.h"
-#include "eventlog/tool/output.h"
-#include "eventlog/tool/picture.h"
 #include "eventlog/tool/point_range.h"
 #include "eventlog/tool/scan.h"
-
-enum { CURVES_PANELS_MOST = 60 };
 
 struct curves_tag {
     const char *text; /* borrowed from a series */
@@ -22,7 +17,7 @@ struct curves_tag {
 struct curves {
     struct scan *scan;
     const char *view, *x;             /* words of --view and --x: "all" and "step" where they are not given */
-    const char *title;                /* as in struct picture, here and next */
+    const char *title;                /* as in struct picture (picture.h), here and next */
     double smoothing;
     int log_y;
     struct selection lower, higher;   /* tags of which less, or more, is better */
@@ -67,21 +62,5 @@ void curves_release(struct curves *w);
 
 /* The run's series of that tag, or NULL. */
 const struct scalar_series *curves_series(const struct curves *w, size_t run, const struct curves_tag *tag);
-
-/* The first `most` chosen tags as a picture, a panel for each tag and axis; that there are more is told. Sorts the
- * points by step where a panel runs over steps. */
-struct curves_picture {
-    struct picture picture;
-    struct picture_panel *panels;
-    struct picture_curve *curves;
-    struct picture_point *points;
-    double *starts;
-    size_t curve_count, point_count;
-};
-int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, struct error *e);
-void curves_picture_release(struct curves_picture *p); /* also after an error */
-
-/* The picture as an SVG document. */
-int curves_print_svg(struct curves *w, struct output *out, struct error *e);
 
 #endif

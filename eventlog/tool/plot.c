@@ -3,7 +3,7 @@
 #include "base/terminal.h"
 #include "eventlog/tool/chart.h"
 #include "eventlog/tool/command.h"
-#include "eventlog/tool/curves.h"
+#include "eventlog/tool/curves_picture.h"
 #include "eventlog/tool/output_format.h"
 
 #include <math.h>
