@@ -148,7 +148,7 @@ def test_pictures_and_wrong_use(log, tmp_path):
     plot(log, "--tag", "none", status=1)
     for arguments in ([], [log, "--smoothing", 1], [log, "--x", "steps"], [log, "--width", 5], [tmp_path / "none"]):
         plot(*arguments, status=2)
-    odd = plot(log / "a", "--tag", "odd", "--log-y", "--ascii")
+    odd = plot(log / "a", "--tag", "odd", "--log-y", "--ascii", "--higher", "odd")
     assert re.search("99 +99 +99\n", odd) and "1 point not above 0" in odd
 
 
