@@ -28,21 +28,25 @@ struct evaluation_log {
 #define BEST_PRECISION EVALUATION_BEST EVALUATION_PRECISION
 
 static const struct evaluation_tags presets[] = {
-    { NULL, { { "precision", EVALUATION_PRECISION, 0 },
-              { "best_precision", BEST_PRECISION, 0 },
-              { "loss", EVALUATION_LOSS, 0 } } },
-    { "homework", { { "precision", EVALUATION_PRECISION, 0 }, { "best_precision", BEST_PRECISION, 0 } } },
-    { "tutorial", { { "Precision @ 1", EVALUATION_PRECISION, 0 } } },
-    { "resnet", { { "Precision", EVALUATION_PRECISION, 0 }, { "Best Precision", BEST_PRECISION, 0 } } },
-    { "im2txt", { { "Perplexity", EVALUATION_CROSS_ENTROPY, 1 } } },
-    { "keras", { { "evaluation_loss_vs_iterations", EVALUATION_LOSS, 0 },
-                 { "evaluation_accuracy_vs_iterations", EVALUATION_PRECISION, 0 } } },
-    { "estimator", { { "accuracy", EVALUATION_PRECISION, 0 }, { "loss", EVALUATION_LOSS, 0 } } },
+    { .tags = { { "precision", EVALUATION_PRECISION, 0 },
+                { "best_precision", BEST_PRECISION, 0 },
+                { "loss", EVALUATION_LOSS, 0 } } },
+    { .preset = "homework", .tags = { { "precision", EVALUATION_PRECISION, 0 },
+                                      { "best_precision", BEST_PRECISION, 0 } } },
+    { .preset = "tutorial", .tags = { { "Precision @ 1", EVALUATION_PRECISION, 0 } } },
+    { .preset = "resnet", .tags = { { "Precision", EVALUATION_PRECISION, 0 },
+                                    { "Best Precision", BEST_PRECISION, 0 } } },
+    { .preset = "im2txt", .tags = { { "Perplexity", EVALUATION_CROSS_ENTROPY, 1 } } },
+    /* As its callback TensorBoard and its SidecarEvaluator write all metrics. */
+    { .preset = "keras", .before = "evaluation_", .behind = "_vs_iterations",
+      .tags = { { "evaluation_loss_vs_iterations", EVALUATION_LOSS, 0 },
+                { "evaluation_accuracy_vs_iterations", EVALUATION_PRECISION, 0 } } },
+    { .preset = "estimator", .tags = { { "accuracy", EVALUATION_PRECISION, 0 }, { "loss", EVALUATION_LOSS, 0 } } },
 };
 
 static const char *const basic[] = { EVALUATION_PRECISION, BEST_PRECISION, EVALUATION_LOSS, EVALUATION_CROSS_ENTROPY };
 
-static const struct evaluation_tags plain = { "", { { NULL, NULL, 0 } } };
+static const struct evaluation_tags plain = { .preset = "" };
 
 const struct evaluation_tags *evaluation_tags_plain(void)
 {
@@ -165,21 +169,25 @@ static int open_writer(struct evaluation_log *l, struct error *e)
     return OK;
 }
 
-const char *evaluation_tags_name(const struct evaluation_tags *tags, const struct evaluation_metric *metric,
-                                 float *value)
+int evaluation_tags_name(const struct evaluation_tags *tags, const struct evaluation_metric *metric, char *out,
+                         float *value)
 {
     const struct evaluation_tag *t = tags->tags;
+    const int framed = tags->before && !strchr(metric->name, '/') &&
+                       strncmp(metric->name, EVALUATION_BEST, strlen(EVALUATION_BEST)) != 0;
 
     *value = (float)metric->value;
     for (; t->tag; t++)
         if (!strcmp(t->metric, metric->name)) {
             *value = (float)(t->exponential ? exp(metric->value) : metric->value);
-            return t->tag;
+            snprintf(out, EVALUATION_TAG_MAX, "%s", t->tag);
+            return 1;
         }
     for (size_t i = 0; tags != &plain && i < sizeof basic / sizeof *basic; i++)
         if (!strcmp(basic[i], metric->name))
-            return NULL;
-    return metric->name;
+            return 0;
+    snprintf(out, EVALUATION_TAG_MAX, "%s%s%s", framed ? tags->before : "", metric->name, framed ? tags->behind : "");
+    return 1;
 }
 
 void evaluation_log_describe(struct evaluation_log *l, const struct training_state *training, const char *model,
@@ -199,10 +207,11 @@ static int hand_over(struct evaluation_log *l, const struct evaluation_point *p,
         l->described = l->run;
     }
     for (size_t i = 0; i < p->metrics->count; i++) {
+        char tag[EVALUATION_TAG_MAX];
         float value;
-        const char *tag = evaluation_tags_name(l->tags, &p->metrics->items[i], &value);
 
-        if (tag && eventlog_writer_scalar(l->writer, tag, p->step, p->wall_time, value, &why) != EVENTLOG_OK)
+        if (evaluation_tags_name(l->tags, &p->metrics->items[i], tag, &value) &&
+            eventlog_writer_scalar(l->writer, tag, p->step, p->wall_time, value, &why) != EVENTLOG_OK)
             return from_eventlog(&why, e);
     }
     if (p->detail && evaluation_detail_write(p->detail, l->writer, p->step, p->wall_time, &why) != EVENTLOG_OK)

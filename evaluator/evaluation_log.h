@@ -26,9 +26,11 @@ struct evaluation_tag {
 };
 
 /* Tags of the built-in runner's precision, best_precision, loss and cross_entropy: one that is not listed is left out.
- * A metric of any other name is written under that name. */
+ * A metric of any other name is written under that name, between `before` and `behind` where the preset has them and
+ * the name is neither a best_NAME nor a path. */
 struct evaluation_tags {
     const char *preset; /* as --tags names it; NULL: without --tags */
+    const char *before, *behind; /* or NULL */
     struct evaluation_tag tags[EVALUATION_TAGS_MAX + 1];
 };
 
@@ -37,9 +39,12 @@ const struct evaluation_tags *evaluation_tags_find(const char *preset);
 /* For evaluations that are not the built-in runner's: every metric under its own name. */
 const struct evaluation_tags *evaluation_tags_plain(void);
 
-/* The tag under which a metric is written, and its value there; NULL: it is not written. Borrowed from either. */
-const char *evaluation_tags_name(const struct evaluation_tags *tags, const struct evaluation_metric *metric,
-                                 float *value);
+enum { EVALUATION_TAG_MAX = EVALUATION_NAME_MAX + 32 };
+
+/* The tag under which a metric is written, into out (EVALUATION_TAG_MAX bytes), and its value there. 0: it is not
+ * written. */
+int evaluation_tags_name(const struct evaluation_tags *tags, const struct evaluation_metric *metric, char *out,
+                         float *value);
 
 struct evaluation_point {
     int64_t step;     /* >= 0 */

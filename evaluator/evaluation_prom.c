@@ -40,14 +40,14 @@ int evaluation_series_add(struct evaluation_series *s, const struct evaluation_t
     size_t hint = 0;
 
     for (size_t i = 0; r->has_metrics && i < r->metrics.count; i++) {
+        char tag[EVALUATION_TAG_MAX];
+        struct evaluation_newest *n;
         float value;
-        const char *tag = evaluation_tags_name(tags, &r->metrics.items[i], &value);
-        struct evaluation_newest *n = tag ? place(s, hint++, tag, e) : NULL;
 
-        if (tag && !n)
-            return ERR_NOMEM;
-        if (!tag)
+        if (!evaluation_tags_name(tags, &r->metrics.items[i], tag, &value))
             continue;
+        if (!(n = place(s, hint++, tag, e)))
+            return ERR_NOMEM;
         n->value = value;
         n->step = r->step;
         n->wall_time = r->point_time > 0 ? r->point_time : r->wall_time;

@@ -155,8 +155,8 @@ static const struct option table_template[] = {
     { OPTION_INT, .name = "detail-every", .argument = "N", .help = "Pictures, tables and curves of every N-th "
       "evaluation. Default: of the first twenty, then ever fewer, so that the event file stays small.", .minimum = 1,
       .maximum = 1e9 },
-    { OPTION_CHOICE, .name = "tags", .argument = "NAME", .help = "Tags of another evaluator: homework, tutorial, "
-      "resnet, im2txt, keras, estimator. Default: precision, best_precision, loss.",
+    { OPTION_CHOICE, .name = "tags", .argument = "NAME", .help = "Write the tags of another evaluator, as the man page "
+      "lists them one by one. Default: precision, best_precision, loss; with --exec, each metric under its own name.",
       .choices = "homework|tutorial|resnet|im2txt|keras|estimator" },
     { OPTION_CHOICE, .name = "wall-time", .argument = "WHAT", .help = "Time of a point: evaluation (default), or "
       "checkpoint: when its index was written.", .choices = "evaluation|checkpoint" },

@@ -253,6 +253,24 @@ static int64_t step_of_metadata(const struct safetensors_header *h)
     return -1;
 }
 
+static int64_t step_of_bundle(struct tensor_bundle *bundle)
+{
+    static const char *const names[] = {
+        "global_step",
+        "optimizer/_iterations/.ATTRIBUTES/VARIABLE_VALUE", /* Keras 2.11 and later, and 3 */
+        "optimizer/iter/.ATTRIBUTES/VARIABLE_VALUE",        /* Keras before, as its SidecarEvaluator reads it */
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct tensor_entry *entry = tensor_bundle_find(bundle, names[i]);
+        int64_t step;
+
+        if (entry && tensor_bundle_read_integer(bundle, entry, &step, NULL) == OK && step >= 0)
+            return step;
+    }
+    return -1;
+}
+
 int64_t opened_checkpoint_step(struct opened_checkpoint *c)
 {
     const struct tensor_entry *entry = opened_checkpoint_find(c, "global_step");
@@ -261,7 +279,7 @@ int64_t opened_checkpoint_step(struct opened_checkpoint *c)
     int64_t step = -1;
 
     if (c->bundle)
-        return entry && tensor_bundle_read_integer(c->bundle, entry, &step, NULL) == OK && step >= 0 ? step : -1;
+        return step_of_bundle(c->bundle);
     if (!c->safetensors)
         return -1;
     if (entry && entry->elements == 1 && (entry->type == TENSOR_INT64 || entry->type == TENSOR_INT32)) {

@@ -51,8 +51,8 @@ struct opened_checkpoint_floats {
 int opened_checkpoint_read_floats(struct opened_checkpoint *c, const struct opened_checkpoint_floats *wanted, size_t n,
                                   int threads, struct error *e);
 
-/* The global step that stands in it: the tensor global_step; of safetensors also global_step or step of the metadata.
- * -1: none. */
+/* The global step that is in it: the tensor global_step; of a checkpoint of Keras the iterations of its optimizer,
+ * since its name counts saves; of safetensors also global_step or step of the metadata. -1: none. */
 int64_t opened_checkpoint_step(struct opened_checkpoint *c);
 
 /* 1: the file ends as a table of TensorFlow does, and is no V2 index: a V1 checkpoint, or one shard of it. */

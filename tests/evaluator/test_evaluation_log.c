@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -165,12 +166,48 @@ static void test_tags(void **state)
     assert_null(evaluation_tags_find("nobody's"));
 }
 
+/* The tag of each metric with each preset; docs/man/evaluator.txt lists them. */
+static void test_tag_names(void **state)
+{
+    static const char *const metrics[] = { "precision", "best_precision", "loss", "cross_entropy", "mae", "best_mae",
+                                           "class_recall/cat" };
+    static const struct { const char *preset, *tags[7]; } cases[] = { /* NULL: not written */
+        { NULL, { "precision", "best_precision", "loss", NULL, "mae", "best_mae", "class_recall/cat" } },
+        { "homework", { "precision", "best_precision", NULL, NULL, "mae", "best_mae", "class_recall/cat" } },
+        { "tutorial", { "Precision @ 1", NULL, NULL, NULL, "mae", "best_mae", "class_recall/cat" } },
+        { "resnet", { "Precision", "Best Precision", NULL, NULL, "mae", "best_mae", "class_recall/cat" } },
+        { "im2txt", { NULL, NULL, NULL, "Perplexity", "mae", "best_mae", "class_recall/cat" } },
+        { "keras", { "evaluation_accuracy_vs_iterations", NULL, "evaluation_loss_vs_iterations", NULL,
+                     "evaluation_mae_vs_iterations", "best_mae", "class_recall/cat" } },
+        { "estimator", { "accuracy", NULL, "loss", NULL, "mae", "best_mae", "class_recall/cat" } },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t k = 0; k < 7; k++) {
+            char name[32], tag[EVALUATION_TAG_MAX] = "";
+            const struct evaluation_metric metric = { name, 2 };
+            const char *wanted = cases[i].tags[k];
+            float value = 0;
+
+            strcpy(name, metrics[k]);
+            assert_int_equal(evaluation_tags_name(evaluation_tags_find(cases[i].preset), &metric, tag, &value),
+                             wanted != NULL);
+            if (wanted)
+                assert_string_equal(tag, wanted);
+            assert_true(!wanted || value == (strcmp(wanted, "Perplexity") ? 2 : expf(2)));
+            assert_int_equal(evaluation_tags_name(evaluation_tags_plain(), &metric, tag, &value), 1);
+            assert_string_equal(tag, name);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_failed_write),
         cmocka_unit_test(test_tags),
+        cmocka_unit_test(test_tag_names),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -106,6 +106,35 @@ static void test_replaced_meanwhile(void **state)
     assert_true(whole[1] + whole[2] > 0);
 }
 
+/* Steps of bundles: Keras' names count saves, so what its optimizer says counts. */
+static void test_steps(void **state)
+{
+    static const struct { const char *names[2]; int64_t step; } cases[] = { /* values 500, 501 */
+        { { "global_step", "optimizer/_iterations/.ATTRIBUTES/VARIABLE_VALUE" }, 500 },
+        { { "optimizer/_iterations/.ATTRIBUTES/VARIABLE_VALUE", "save_counter/.ATTRIBUTES/VARIABLE_VALUE" }, 500 },
+        { { "model/w/.ATTRIBUTES/VARIABLE_VALUE", "optimizer/iter/.ATTRIBUTES/VARIABLE_VALUE" }, 501 },
+        { { "model/w/.ATTRIBUTES/VARIABLE_VALUE", "save_counter/.ATTRIBUTES/VARIABLE_VALUE" }, -1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tensor_bundle_writer *w;
+        struct opened_checkpoint *c;
+
+        assert_int_equal(tensor_bundle_writer_open(&w, NULL, path, NULL), OK);
+        for (int64_t k = 0; k < 2; k++) {
+            const int64_t value = 500 + k;
+
+            assert_int_equal(tensor_bundle_writer_add(w, cases[i].names[k], TENSOR_INT64, 0, NULL, &value, sizeof value,
+                                                      NULL), OK);
+        }
+        assert_int_equal(tensor_bundle_writer_finish(w, NULL), OK);
+        assert_int_equal(opened_checkpoint_open(&c, CHECKPOINT_BUNDLE, path, NULL), OK);
+        assert_int_equal(opened_checkpoint_step(c), cases[i].step);
+        opened_checkpoint_close(c);
+    }
+}
+
 static void test_not_there(void **state)
 {
     struct opened_checkpoint *c;
@@ -127,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_replaced_meanwhile, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_not_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_steps, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@ import pytest
 
 from waiting import wait_for
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 EVALUATOR = BUILD / "bin" / "evaluator"
 WRITER = BUILD / "tests" / "peers" / "write_checkpoint"
@@ -460,6 +461,8 @@ def test_tags(tmp_path, preset, tags):
         evaluator.ends(0)
     series = points(tmp_path / "eval")
     assert set(series) == tags
+    text, = re.findall(rf"^\* `{preset}`(.*)$", (ROOT / "docs/man/evaluator.txt").read_text(), re.M)
+    assert tags <= set(re.findall("`([^`]+)`", text)), "the man page names each tag"
     assert all([p[0] for p in s] == [100, 200] and s[0][2] == 1e9 for s in series.values())
 
 
