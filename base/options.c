@@ -133,6 +133,7 @@ static int set_value(const struct options *o, struct option *row, const char *te
             return ERR_ARG;
         *(const char **)row->value = text;
         return OK;
+    case OPTION_COUNT:
     case OPTION_INT:
         if (!number_parse_int(text, &integer))
             return error_set(e, ERR_ARG, "--%s: '%s' is not a whole number", row->name, text);
@@ -179,21 +180,29 @@ static int parse_long(const struct options *o, const char *name, int argc, char 
     size_t n = strcspn(name, "=");
     const char *value = name[n] == '=' ? name + n + 1 : NULL;
     struct option *row = find(o, name, n);
+    int64_t count;
     int on = 1;
 
     if (!row && n > 3 && !strncmp(name, "no-", 3)) {
         row = find(o, name + 3, n - 3);
-        if (row && row->kind != OPTION_FLAG)
+        if (row && row->kind != OPTION_FLAG && row->kind != OPTION_COUNT)
             row = NULL;
         on = 0;
     }
     if (!row)
         return unknown(o, name, n, e);
     row->given++;
-    if (row->kind == OPTION_FLAG) {
+    if (row->kind == OPTION_FLAG || !on) {
         if (value)
-            return error_set(e, ERR_ARG, "--%s takes no value", row->name);
-        *(int *)row->value = on;
+            return error_set(e, ERR_ARG, "--%s%s takes no value", on ? "" : "no-", row->name);
+        if (row->kind == OPTION_FLAG)
+            *(int *)row->value = on;
+        else
+            *(int64_t *)row->value = 0;
+        return OK;
+    }
+    if (row->kind == OPTION_COUNT && !value && (*i + 1 >= argc || !number_parse_int(argv[*i + 1], &count))) {
+        *(int64_t *)row->value = 1;
         return OK;
     }
     if (!value) {
@@ -334,8 +343,9 @@ static void print_row(const struct layout *l, const struct option *row)
     size_t n = (size_t)snprintf(head, sizeof head, "  %c%c%s--%s", row->letter ? '-' : ' ',
                                 row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name);
 
-    snprintf(values, sizeof values, "%s%s", row->choices ? row->choices : row->argument ? row->argument : "",
-             row->kind == OPTION_CHOICES ? "[,...]" : "");
+    snprintf(values, sizeof values, "%s%s%s", row->kind == OPTION_COUNT ? "[" : "",
+             row->choices ? row->choices : row->argument ? row->argument : "",
+             row->kind == OPTION_COUNT ? "]" : row->kind == OPTION_CHOICES ? "[,...]" : "");
     if (row->kind == OPTION_FLAG) {
         print_option(l, head, row->help);
         return;

@@ -17,6 +17,8 @@ enum option_kind {
     OPTION_FLAG,    /* value: int *, set to 1, or 0 by --no-name */
     OPTION_TEXT,    /* value: const char **, borrowed from argv */
     OPTION_INT,     /* value: int64_t *, within [minimum, maximum] */
+    OPTION_COUNT,   /* value: int64_t *: --name sets it to 1, --name N and --name=N to N, --no-name to 0. The next word
+                       is N if it is a whole number, so this is for programs without positional arguments */
     OPTION_DOUBLE,  /* value: double *, within [minimum, maximum], never NaN */
     OPTION_CHOICE,  /* value: const char **, one of `choices`, words separated by '|' */
     OPTION_CHOICES, /* value: const char **, one or more of `choices`, separated by commas */

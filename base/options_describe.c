@@ -43,6 +43,7 @@ static void describe_option(struct buffer *b, const struct option *row)
     static const char *const kinds[] = {
         [OPTION_HEADING] = "heading", [OPTION_FLAG] = "flag",     [OPTION_TEXT] = "text",       [OPTION_INT] = "int",
         [OPTION_DOUBLE] = "double",   [OPTION_CHOICE] = "choice", [OPTION_CHOICES] = "choices", [OPTION_LIST] = "list",
+        [OPTION_COUNT] = "count",
     };
     char letter[2] = { row->letter, '\0' };
 

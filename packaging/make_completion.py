@@ -19,7 +19,7 @@ DIRECTORIES = {"DIR", "CKPT", "DIRECTORY", "ROOT"}
 
 def takes(option):
     """What comes after an option: 'none', 'words', 'files', 'directories' or 'text'."""
-    if option["kind"] == "flag":
+    if option["kind"] in ("flag", "count"):
         return "none"
     if option["choices"]:
         return "words"

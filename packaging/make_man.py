@@ -128,6 +128,7 @@ def option_lines(options):
         value = "|\\:".join(f"\\fB{escape(c)}\\fR" for c in option["choices"]) or \
             (f"\\fI{escape(option['argument'])}\\fR" if option["argument"] else "")
         value += "[,...]" if option["kind"] == "choices" else ""
+        value = f"[{value}]" if option["kind"] == "count" else value
         out += [".TP", ", ".join(names) + (f" {value}" if value else ""), prose(option["help"])]
     return out
 

@@ -180,12 +180,45 @@ static void test_options(void **state)
     }
 }
 
+/* A flag that may take a count: the next word is the count if it is one, and never an option's or a file's name. */
+static void test_counts(void **state)
+{
+    static const struct { const char *line; int64_t keep; int sync; } cases[] = { /* keep -1: refused */
+        { "", 7, 0 }, { "--keep", 1, 0 }, { "--keep 3", 3, 0 }, { "--keep=4", 4, 0 }, { "--keep --sync", 1, 1 },
+        { "--keep 3 --sync", 3, 1 }, { "--keep 3 --keep", 1, 0 }, { "--no-keep", 0, 0 }, { "--keep 3 --no-keep", 0, 0 },
+        { "--keep 0", -1, 0 }, { "--keep 11", -1, 0 }, { "--keep=", -1, 0 }, { "--keep=x", -1, 0 },
+        { "--no-keep=3", -1, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t keep = 7;
+        int sync = 0, positional = 0, argc = 1, rc;
+        struct option table[] = {
+            { OPTION_COUNT, .name = "keep", .value = &keep, .argument = "N", .help = "Keep.", .minimum = 1,
+              .maximum = 10 },
+            { OPTION_FLAG, .name = "sync", .value = &sync, .help = "Wait." },
+        };
+        const struct options o = { .program = "x", .usage = "", .summary = "", .table = table, .count = 2 };
+        char copy[64], *argv[8] = { copy };
+        struct error e = { 0 };
+
+        snprintf(copy, sizeof copy, "%s", cases[i].line);
+        for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+            argv[argc++] = word;
+        rc = options_parse(&o, argc, argv, &positional, &e);
+        if ((rc == OPTIONS_RUN) != (cases[i].keep >= 0) ||
+            (rc == OPTIONS_RUN && (keep != cases[i].keep || sync != cases[i].sync || positional)))
+            fail_msg("%s: %d, %d, %s", cases[i].line, (int)keep, sync, e.message);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_buffer),  cmocka_unit_test(test_arena),   cmocka_unit_test(test_varints),
         cmocka_unit_test(test_order_of_bytes), cmocka_unit_test(test_utf8_and_json),
-        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_options), cmocka_unit_test(test_counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,7 @@ def test_every_option_is_in_its_page(described):
             if option["kind"] == "heading":
                 continue
             value = "|".join(option["choices"]) or option["argument"] or ""
+            value = f"[{value}]" if option["kind"] == "count" else value
             letter = f"-{option['letter']}, " if option["letter"] else ""
             assert f"{letter}--{option['name']}{' ' + value if value else ''}" in text, f"{name}: {option['name']}"
             assert squeezed(option["help"].replace("`", "").replace("*", "")) in squeezed(text.replace("*", "")), \
