@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "checkpoint/state_file.h"
 #include "checkpoint/tensor_bundle.h"
+#include "evaluator/content_digest.h"
 #include "evaluator/file_tree.h"
 
 #include <dirent.h>
@@ -47,6 +48,34 @@ static int names_add(struct names *n, const char *name, struct error *e)
         return error_set(e, ERR_NOMEM, "%s: no memory for its files, or too many of them", name);
     n->count++;
     return OK;
+}
+
+static size_t names_find(const struct names *n, const char *name) /* count: it is not there */
+{
+    size_t i = 0;
+
+    while (i < n->count && strcmp(n->items[i], name) != 0)
+        i++;
+    return i;
+}
+
+static void names_remove(struct names *n, size_t i)
+{
+    free(n->items[i]);
+    memmove(n->items + i, n->items + i + 1, (--n->count - i) * sizeof *n->items);
+}
+
+/* What a checkpoint, or a file of it, is called here. */
+static const char *kept_name(const struct best_checkpoint *c)
+{
+    return c->kept ? c->kept : c->name;
+}
+
+static int kept_file(const struct best_checkpoint *c, const char *file, char out[NAME_MAX + 1], struct error *e)
+{
+    const int n = snprintf(out, NAME_MAX + 1, "%s%s", kept_name(c), file + strlen(c->name));
+
+    return n > 0 && n <= NAME_MAX ? OK : error_set(e, ERR_ARG, "%s: the name is too long", kept_name(c));
 }
 
 /* ---- which files ------------------------------------------------------------------------------------------------- */
@@ -129,48 +158,51 @@ static int join_prefixed(char *out, size_t size, const char *directory, const ch
 
 /* ---- the state file ---------------------------------------------------------------------------------------------- */
 
-/* 1: the state file names this checkpoint. */
-static int state_names(const struct best_directory *b, const char *name)
+/* The checkpoints that it names, the best one last; none where it is missing or odd. */
+static int read_state(const struct best_directory *b, struct names *out, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
     struct state_file state;
     char path[PATH_MAX];
-    int same = 0;
+    int rc = OK;
 
+    *out = (struct names){ NULL, 0 };
     if (file_join(path, sizeof path, b->path, STATE, NULL) == OK && file_read(path, STATE_MAX, &text, NULL) == OK &&
         state_file_parse(buffer_text(&text), text.length, &state, NULL) == OK) {
-        same = state.newest && !strcmp(file_base_name(state.newest), name);
+        const char *newest = state.newest ? file_base_name(state.newest) : NULL;
+
+        for (size_t i = 0; newest && rc == OK && i < state.count; i++)
+            if (strcmp(file_base_name(state.paths[i]), newest) != 0)
+                rc = names_add(out, file_base_name(state.paths[i]), e);
+        if (newest && rc == OK)
+            rc = names_add(out, newest, e);
         state_file_release(&state);
     }
-    buffer_release(&text);
-    return same;
-}
-
-static int write_state(const struct best_directory *b, const char *name, struct error *e)
-{
-    struct buffer text = BUFFER_EMPTY;
-    char path[PATH_MAX], *copy = strdup(name);
-    struct state_file state = { .newest = copy, .paths = &copy, .count = 1 };
-    int rc = file_join(path, sizeof path, b->path, STATE, e);
-
-    if (rc == OK) {
-        state_file_encode(&state, &text);
-        rc = copy && buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
-                                      : error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
-    }
-    free(copy);
     buffer_release(&text);
     return rc;
 }
 
-static int remove_state(const struct best_directory *b, struct error *e)
+/* It names these from now on; without any it goes. */
+static int write_state(const struct best_directory *b, const struct names *n, struct error *e)
 {
+    struct state_file state = { .paths = n->items, .count = n->count };
+    struct buffer text = BUFFER_EMPTY;
     char path[PATH_MAX];
     int rc = file_join(path, sizeof path, b->path, STATE, e);
 
-    if (rc == OK && unlink(path) < 0 && errno != ENOENT)
-        rc = error_system(e, "%s: cannot be removed", path);
-    return rc == OK ? file_sync_parent(NULL, path, e) : rc;
+    if (rc != OK)
+        return rc;
+    if (!n->count) {
+        if (unlink(path) < 0 && errno != ENOENT)
+            return error_system(e, "%s: cannot be removed", path);
+        return file_sync_parent(NULL, path, e);
+    }
+    state.newest = n->items[n->count - 1];
+    state_file_encode(&state, &text);
+    rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
+                          : error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+    buffer_release(&text);
+    return rc;
 }
 
 /* ---- links ------------------------------------------------------------------------------------------------------- */
@@ -198,6 +230,38 @@ static int take_file(const struct best_directory *b, const char *from, const cha
     return rename(part, to) < 0 ? error_system(e, "%s: cannot be renamed to %s", part, to) : OK;
 }
 
+/* What was found must be what is here: between two looks the trainer may have written another one. begin: before its
+ * name here. Of what is no bundle, only a copy is checked: it was made after the evaluation. */
+static int check(const struct best_directory *b, const char *begin, const char *name, const struct best_checkpoint *c,
+                 int copied, struct error *e)
+{
+    char path[PATH_MAX], index[NAME_MAX + 1];
+    struct tensor_bundle *bundle;
+    struct content content;
+    uint64_t digest;
+    int rc;
+
+    if (snprintf(index, sizeof index, "%s%s.index", begin, name) >= (int)sizeof index)
+        return error_set(e, ERR_ARG, "%s: the name is too long", name);
+    if ((rc = join_prefixed(path, sizeof path, b->path, begin, name, e)) != OK)
+        return rc;
+    if (there(b->path, index)) {
+        if ((rc = tensor_bundle_open(&bundle, path, e)) != OK)
+            return rc;
+        digest = tensor_bundle_digest(bundle);
+        tensor_bundle_close(bundle);
+    } else if (copied) {
+        if ((rc = content_read(path, &content, e)) != OK)
+            return rc;
+        digest = content_digest(&content);
+        content_release(&content);
+    } else {
+        return OK;
+    }
+    return digest == c->digest || (c->digest_after && digest == c->digest_after)
+               ? OK : error_set(e, ERR_CORRUPT, "%s/%s: was replaced while it was evaluated", c->directory, c->name);
+}
+
 /* All files of it under temporary names, the index last, or none. */
 static int take(const struct best_directory *b, const struct best_checkpoint *c, enum file_tree_means means,
                 struct error *e)
@@ -213,36 +277,12 @@ static int take(const struct best_directory *b, const struct best_checkpoint *c,
         if ((rc = file_join(from, sizeof from, c->directory, files.items[i], e)) == OK &&
             (rc = join_prefixed(to, sizeof to, b->path, begin, files.items[i], e)) == OK)
             rc = take_file(b, from, to, means, e);
+    if (rc == OK && means != FILE_TREE_LINK)
+        rc = check(b, begin, c->name, c, 1, e);
     if (rc != OK)
         remove_files(b, begin, &files);
     names_release(&files);
     return rc;
-}
-
-/* A bundle must be whole and of that digest: between two looks the trainer may have written another one. */
-static int check(const struct best_directory *b, const char *begin, const struct best_checkpoint *c, struct error *e)
-{
-    char path[PATH_MAX], index[NAME_MAX + 1];
-    struct tensor_bundle *bundle;
-    int rc;
-
-    if (snprintf(index, sizeof index, "%s%s.index", begin, c->name) >= (int)sizeof index || !there(b->path, index))
-        return OK;
-    if ((rc = join_prefixed(path, sizeof path, b->path, begin, c->name, e)) != OK ||
-        (rc = tensor_bundle_open(&bundle, path, e)) != OK)
-        return rc;
-    if (tensor_bundle_digest(bundle) != c->digest)
-        rc = error_set(e, ERR_CORRUPT, "%s/%s: was replaced while it was evaluated", c->directory, c->name);
-    tensor_bundle_close(bundle);
-    return rc;
-}
-
-static int is_one_of(const char *name, const struct names *files)
-{
-    for (size_t i = 0; i < files->count; i++)
-        if (!strcmp(files->items[i], name))
-            return 1;
-    return 0;
 }
 
 static int is_temporary(const char *name)
@@ -259,7 +299,7 @@ static void clear(const struct best_directory *b, const struct names *keep, int 
 
     while (d && (entry = readdir(d))) {
         const char *name = entry->d_name;
-        const int old = keep && strcmp(name, STATE) && !is_temporary(name) && !is_one_of(name, keep);
+        const int old = keep && strcmp(name, STATE) && !is_temporary(name) && names_find(keep, name) == keep->count;
 
         if (strcmp(name, ".") && strcmp(name, "..") && (old || (temporary && is_temporary(name))) &&
             file_join(path, sizeof path, b->path, name, NULL) == OK)
@@ -271,15 +311,16 @@ static void clear(const struct best_directory *b, const struct names *keep, int 
 
 /* Gives them their own names. The temporary ones stay until `checkpoint` is written, so that after a crash in between
  * it can be done again; but on file systems that know no links they are renamed. */
-static int move_in(const struct best_directory *b, const char *begin, const struct names *files, struct error *e)
+static int move_in(const struct best_directory *b, const char *begin, const struct best_checkpoint *c,
+                   const struct names *files, struct error *e)
 {
-    char from[PATH_MAX], to[PATH_MAX];
+    char from[PATH_MAX], to[PATH_MAX], name[NAME_MAX + 1];
     int rc = OK;
 
     for (size_t i = 0; rc == OK && i < files->count; i++) {
-        if ((rc = join_prefixed(from, sizeof from, b->path, begin, files->items[i], e)) != OK ||
-            (rc = join_prefixed(to, sizeof to, b->path, "", files->items[i], e)) != OK ||
-            (rc = file_tree_remove(to, e)) != OK)
+        if ((rc = kept_file(c, files->items[i], name, e)) != OK ||
+            (rc = join_prefixed(from, sizeof from, b->path, begin, files->items[i], e)) != OK ||
+            (rc = file_join(to, sizeof to, b->path, name, e)) != OK || (rc = file_tree_remove(to, e)) != OK)
             return rc;
         if (file_tree_make(from, to, FILE_TREE_LINK, NULL) != OK && rename(from, to) < 0)
             rc = error_system(e, "%s: cannot be renamed to %s", from, to);
@@ -287,23 +328,86 @@ static int move_in(const struct best_directory *b, const char *begin, const stru
     return rc == OK ? file_sync_parent(NULL, to, e) : rc;
 }
 
-/* From the temporary names, which are whole, to the best. */
-static int install(const struct best_directory *b, const struct best_checkpoint *c, struct error *e)
+/* From the temporary names, which are whole, to its own. named: what `checkpoint` names. */
+static int install(const struct best_directory *b, const struct best_checkpoint *c, struct names *named,
+                   struct error *e)
 {
+    const size_t same = names_find(named, kept_name(c));
     char begin[PREFIX_MAX];
     struct names files;
     int rc;
 
     temporary_prefix(begin, c->digest);
-    if ((rc = check(b, begin, c, e)) != OK || (rc = find_files(b->path, begin, c->name, &files, e)) != OK)
+    if ((rc = check(b, begin, c->name, c, 0, e)) != OK || (rc = find_files(b->path, begin, c->name, &files, e)) != OK)
         return rc;
     /* Files of the same name are about to be replaced one by one: nobody may go by `checkpoint` meanwhile. */
-    if (state_names(b, c->name))
-        rc = remove_state(b, e);
-    if (rc == OK && (rc = move_in(b, begin, &files, e)) == OK && (rc = write_state(b, c->name, e)) == OK) {
-        remove_files(b, begin, &files);
-        clear(b, &files, 0);
+    if (same < named->count) {
+        names_remove(named, same);
+        rc = write_state(b, named, e);
     }
+    if (rc == OK)
+        rc = move_in(b, begin, c, &files, e);
+    names_release(&files);
+    return rc;
+}
+
+static int reserved(const struct best_directory *b, const struct best_checkpoint *c)
+{
+    char begin[PREFIX_MAX];
+    struct names files;
+
+    temporary_prefix(begin, c->digest);
+    if (find_files(b->path, begin, c->name, &files, NULL) != OK)
+        return 0;
+    names_release(&files);
+    return 1;
+}
+
+/* By its reservation, or from where it was found. */
+static int take_in(const struct best_directory *b, const struct best_checkpoint *c, struct names *named,
+                   struct error *e)
+{
+    int rc = reserved(b, c) ? OK : take(b, c, c->volatile_name ? FILE_TREE_COPY : FILE_TREE_LINK_OR_COPY, e);
+
+    return rc == OK ? install(b, c, named, e) : rc;
+}
+
+/* 1: it is named, its files are here, and those of a bundle are of its digest. */
+static int holds(const struct best_directory *b, const struct best_checkpoint *c, const struct names *named)
+{
+    struct names files;
+
+    if (names_find(named, kept_name(c)) == named->count || find_files(b->path, "", kept_name(c), &files, NULL) != OK)
+        return 0;
+    names_release(&files);
+    return check(b, "", kept_name(c), c, 0, NULL) == OK;
+}
+
+/* `checkpoint` names those that are here, and all else goes; here[i]: wanted[i] is. */
+static int settle(struct best_directory *b, const struct best_checkpoint *wanted, size_t count, const char *here,
+                  struct names *named, struct error *e)
+{
+    struct names now = { NULL, 0 }, files = { NULL, 0 }, one;
+    int rc = OK, same;
+
+    for (size_t i = count; rc == OK && i-- > 0;)
+        if (here[i] && (rc = names_add(&now, kept_name(&wanted[i]), e)) == OK &&
+            (rc = find_files(b->path, "", kept_name(&wanted[i]), &one, e)) == OK) {
+            for (size_t k = 0; rc == OK && k < one.count; k++)
+                rc = names_add(&files, one.items[k], e);
+            names_release(&one);
+        }
+    same = now.count == named->count;
+    for (size_t i = 0; same && i < now.count; i++)
+        same = !strcmp(now.items[i], named->items[i]);
+    if (rc == OK && !same)
+        rc = write_state(b, &now, e);
+    for (size_t i = 0; rc == OK && i < count; i++)
+        if (here[i])
+            best_directory_drop(b, &wanted[i]);
+    if (rc == OK)
+        clear(b, &files, 0);
+    names_release(&now);
     names_release(&files);
     return rc;
 }
@@ -353,43 +457,48 @@ void best_directory_drop(struct best_directory *b, const struct best_checkpoint 
     names_release(&files);
 }
 
-int best_directory_promote(struct best_directory *b, const struct best_checkpoint *c, struct error *e)
+int best_directory_promote(struct best_directory *b, const struct best_checkpoint *wanted, size_t count, size_t new,
+                           struct error *e)
 {
-    char begin[PREFIX_MAX];
-    struct names files;
-    int rc = OK;
+    struct names named;
+    char *here = calloc(count, 1);
+    int rc = here ? read_state(b, &named, e) : error_set(e, ERR_NOMEM, "%s: no memory for %zu of them", b->path, count);
 
-    temporary_prefix(begin, c->digest);
-    if (find_files(b->path, begin, c->name, &files, NULL) == OK)
-        names_release(&files);
-    else
-        rc = take(b, c, FILE_TREE_LINK_OR_COPY, e);
-    if (rc == OK)
-        rc = install(b, c, e);
+    if (!here)
+        return rc;
+    for (size_t i = 0; rc == OK && i < count; i++)
+        here[i] = i != new && holds(b, &wanted[i], &named);
+    if (rc == OK && (rc = take_in(b, &wanted[new], &named, e)) == OK) {
+        here[new] = 1;
+        rc = settle(b, wanted, count, here, &named, e);
+    }
     if (rc != OK)
-        best_directory_drop(b, c);
+        best_directory_drop(b, &wanted[new]);
+    names_release(&named);
+    free(here);
     return rc;
 }
 
-/* 1: the state file names it, its files are here, and they are those of the digest. */
-static int holds(const struct best_directory *b, const struct best_checkpoint *c)
+int best_directory_recover(struct best_directory *b, const struct best_checkpoint *wanted, size_t count,
+                           struct error *e)
 {
-    struct names files;
+    struct names named;
+    char *here = calloc(count + 1, 1);
+    int rc = here ? read_state(b, &named, e) : error_set(e, ERR_NOMEM, "%s: no memory for %zu of them", b->path, count);
 
-    if (!state_names(b, c->name) || find_files(b->path, "", c->name, &files, NULL) != OK)
-        return 0;
-    names_release(&files);
-    return check(b, "", c, NULL) == OK;
-}
+    if (!here)
+        return rc;
+    for (size_t i = 0; rc == OK && i < count; i++) {
+        const int held = holds(b, &wanted[i], &named);
+        const int one = held ? OK : take_in(b, &wanted[i], &named, i ? NULL : e);
 
-int best_directory_recover(struct best_directory *b, const struct best_checkpoint *best, struct error *e)
-{
-    const int rc = best && !holds(b, best) ? best_directory_promote(b, best, e) : OK;
-    struct names files = { NULL, 0 };
-
-    if (best && rc == OK)
-        find_files(b->path, "", best->name, &files, NULL);
-    clear(b, files.count ? &files : NULL, 1); /* without: leftovers only, and what `checkpoint` names stays */
-    names_release(&files);
+        here[i] = one == OK;
+        rc = i ? OK : one; /* the best one counts; of the others, what cannot be had any more is not kept */
+    }
+    if (count && rc == OK)
+        rc = settle(b, wanted, count, here, &named, e);
+    clear(b, NULL, 1); /* what was never finished; without a best, what `checkpoint` names stays */
+    names_release(&named);
+    free(here);
     return rc;
 }

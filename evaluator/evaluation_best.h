@@ -1,6 +1,6 @@
 /*
- * evaluation_best.h - what follows from which checkpoint is the best: EVAL/best/ holds it (best_directory.h), and after
- * so many evaluations without a better one CKPT/stop.json asks the training to end (checkpoint/stop_file.h). Both go by
+ * evaluation_best.h - what follows from which checkpoints are the best: EVAL/best/ holds them (best_directory.h), and
+ * after N evaluations without a better one CKPT/stop.json asks the training to end (checkpoint/stop_file.h). Both go by
  * the ledger alone, so a restart changes nothing. Trouble here never stops the evaluations. One thread.
  */
 #ifndef EVALUATOR_EVALUATION_BEST_H
@@ -9,12 +9,15 @@
 #include "base/error.h"
 #include "evaluator/ledger.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct evaluation_best_options {
     const char *checkpoint_directory, *eval_directory; /* borrowed */
-    int keep;                                          /* 1: EVAL/best/ */
+    size_t keep;                                       /* how many EVAL/best/ holds; 0: there is none */
     int64_t patience;                                  /* evaluations; 0: no stop file */
+    struct ledger_best rule;                           /* of the ledger */
+    int volatile_names;                                /* 1: names are overwritten: they are of no step (--step-from) */
 };
 
 struct evaluation_best;
@@ -25,10 +28,13 @@ enum { EVALUATION_BEST_STOP = 1 }; /* the stop file was written just now; e hold
 int evaluation_best_open(struct evaluation_best **out, const struct evaluation_best_options *options, struct error *e);
 void evaluation_best_close(struct evaluation_best *b); /* NULL is fine, also for the next four */
 
-/* Once after opening, with what the ledger says. As evaluation_best_after(). */
+/* Each line of the ledger, before the next. */
+void evaluation_best_recall(struct evaluation_best *b, const struct ledger_record *r);
+/* Once after that, with what the ledger says. As evaluation_best_after(). */
 int evaluation_best_resume(struct evaluation_best *b, const struct ledger_summary *s, struct error *e);
-/* Before a checkpoint is evaluated; directory: where its files are just now, the watched one or a pin's. */
-void evaluation_best_before(struct evaluation_best *b, const char *directory, const char *name, uint64_t digest);
+/* Before a checkpoint is evaluated; directory: where its files are just now, the watched one or a pin's (pinned). */
+void evaluation_best_before(struct evaluation_best *b, const char *directory, int pinned, const char *name,
+                            uint64_t digest);
 /* When its line is in the ledger; s: with it. OK, EVALUATION_BEST_STOP, or what went wrong, to be told. */
 int evaluation_best_after(struct evaluation_best *b, const struct ledger_record *r, const struct ledger_summary *s,
                           struct error *e);

@@ -119,6 +119,7 @@ static int recall(void *context, const struct ledger_record *r, struct error *e)
         return rc;
     if (r->step > w->greatest_step)
         w->greatest_step = r->step;
+    evaluation_best_recall(w->keeper, r);
     if (!r->has_digest || r->status == LEDGER_GONE || (r->status == LEDGER_FAILED && w->settings.retry_failed))
         return OK;
     if (r->digest_after && queue_remember(&w->queue, r->checkpoint, r->digest_after, e) != OK)
@@ -145,8 +146,10 @@ static int take_lock(struct evaluation_watch *w, const char *path, struct error 
 static int open_keeper(struct evaluation_watch *w, struct error *e)
 {
     const struct evaluation_watch_settings *s = &w->settings;
-    const struct evaluation_best_options options = { s->checkpoint_directory, s->eval_directory, s->keep_best,
-                                                     s->patience };
+    const struct evaluation_best_options options = { .checkpoint_directory = s->checkpoint_directory,
+                                                     .eval_directory = s->eval_directory, .keep = s->keep_best,
+                                                     .patience = s->patience, .rule = s->best,
+                                                     .volatile_names = w->outcomes.by_step };
 
     return s->keep_best || s->patience ? evaluation_best_open(&w->keeper, &options, e) : OK;
 }
@@ -193,7 +196,8 @@ static int open_records(struct evaluation_watch *w, struct error *e)
         (rc = file_join(path, sizeof path, s->eval_directory, "evaluator.lock", e)) != OK ||
         (rc = take_lock(w, path, e)) != OK)
         return rc;
-    if ((rc = file_join(path, sizeof path, s->eval_directory, "evaluations.jsonl", e)) != OK ||
+    if ((rc = open_keeper(w, e)) != OK ||
+        (rc = file_join(path, sizeof path, s->eval_directory, "evaluations.jsonl", e)) != OK ||
         (rc = ledger_open(&w->ledger, NULL, path, &s->best, recall, w, e)) != OK)
         return rc;
     summary = ledger_summary(w->ledger);
@@ -204,7 +208,7 @@ static int open_records(struct evaluation_watch *w, struct error *e)
     if (summary->highest_step >= 0)
         w->position = 1; /* the one before was evaluated by an earlier process */
     if ((rc = evaluation_log_open(&w->points, s->eval_directory, s->tags, summary->last_run, summary->last_step,
-                                  e)) != OK || (rc = open_keeper(w, e)) != OK)
+                                  e)) != OK)
         return rc;
     evaluation_record_best(w, evaluation_best_resume(w->keeper, summary, &trouble), &trouble);
     return OK;
@@ -334,7 +338,7 @@ static int take_off(struct evaluation_watch *w, const struct queue_item *item, s
                                     (int64_t)(ledger_lines(s) + w->flight_count), e)) != OK)
         return rc;
     w->last_start = f->begin;
-    evaluation_best_before(w->keeper, f->directory, item->name, item->digest);
+    evaluation_best_before(w->keeper, f->directory, item->pinned != NULL, item->name, item->digest);
     while (i > 0 && w->flights[i - 1]->item.step > item->step)
         i--;
     /* One whose points are out already keeps its place, whatever came late. */

@@ -39,7 +39,7 @@ struct evaluation_watch_settings { /* all text is borrowed for as long as the wa
     double min_interval;       /* seconds from the start of one evaluation to the next; 0: none */
     int retry_failed;          /* what the ledger has as failed is evaluated again */
     struct ledger_best best;
-    int keep_best;             /* EVAL/best/ holds the best checkpoint */
+    size_t keep_best;          /* so many of the best checkpoints are in EVAL/best/ */
     int64_t patience;          /* evaluations without a better one, after which CKPT/stop.json is written; 0: never */
     const struct evaluation_tags *tags;
     int session;               /* 1: the training's settings are written as hyperparameters, with these two where it

@@ -29,8 +29,7 @@
 struct command { /* as given on the command line */
     const char *checkpoint_directory, *eval_directory, *model, *data, *data_directory;
     unsigned metric_bits; /* of metrics */
-    int64_t detail_every, patience;
-    int keep_best;
+    int64_t detail_every, patience, keep_best;
     int64_t batch_size, threads, num_examples, every, from, until_step, max_evaluations, pid;
     double poll, quiet, idle_timeout, min_interval;
     double best_delta, exec_timeout;
@@ -166,8 +165,9 @@ static const struct option table_template[] = {
       "max (default) or min.", .choices = "max|min" },
     { OPTION_DOUBLE, .name = "best-delta", .argument = "X", .help = "A new best is better than the one before by more "
       "than this. Default: 0; of equal ones the earlier stays the best.", .minimum = 0, .maximum = 1e300 },
-    { OPTION_FLAG, .name = "keep-best", .help = "Keep the best checkpoint in best/ of the eval directory, by hard "
-      "links where that can be, and name it in the file checkpoint there." },
+    { OPTION_COUNT, .name = "keep-best", .argument = "N", .help = "Keep the best checkpoint, or the N best, in best/ "
+      "of the eval directory, by hard links where possible, and name them in the file checkpoint there, the best one "
+      "as the newest.", .minimum = 1, .maximum = 1000 },
     { OPTION_INT, .name = "patience", .argument = "N", .help = "After N evaluations without a new best, ask the "
       "training to end by the file stop.json beside the checkpoints; our trainer does.", .minimum = 1,
       .maximum = 1e9 },
@@ -255,6 +255,9 @@ static int check_command(const struct command *c, int positional, char **argv, s
     if (c->exec && (c->model || c->data))
         return error_set(e, ERR_ARG, "--exec evaluates by a command, --model and --data by a built-in model; give one "
                          "of the two");
+    if (c->keep_best && c->step_from && !c->pin)
+        return error_set(e, ERR_ARG, "--keep-best with --step-from needs copies of what is overwritten; leave out "
+                         "--no-pin");
     if (!c->exec && (c->exec_timeout > 0 || c->retries || c->jobs))
         return error_set(e, ERR_ARG, "--exec-timeout, --retries and --jobs are for --exec");
     if (!c->exec && ((rc = check_name("model", c->model, model_names(), e)) != OK ||
@@ -337,7 +340,7 @@ static struct evaluation_watch_settings settings(const struct command *c,
         .retry_failed = c->retry_failed, .take_over = c->take_over, .strict = c->strict, .json = c->json,
         .retry_seconds = 1,
         .best = { c->best_metric, c->best_mode && !strcmp(c->best_mode, "min"), c->best_delta },
-        .keep_best = c->keep_best, .patience = c->patience,
+        .keep_best = (size_t)c->keep_best, .patience = c->patience,
         .session = (c->metric_bits & METRIC_SETTINGS) != 0, .model = c->model, .data = c->data,
         .tags = c->exec && !c->tags ? evaluation_tags_plain() : evaluation_tags_find(c->tags),
         .checkpoint_time = c->wall_time && !strcmp(c->wall_time, "checkpoint"),

@@ -2,9 +2,12 @@
  * process is killed at: the killed one is stopped before each of its system calls in turn. */
 #include "evaluator/best_directory.h"
 
+#include "base/buffer.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/state_file.h"
 #include "checkpoint/tensor_bundle.h"
+#include "evaluator/content_digest.h"
 #include "evaluator/file_tree.h"
 
 #include <dirent.h>
@@ -48,7 +51,7 @@ static const char *path_of(const char *directory, const char *name)
 /* A bundle of one variable with that value. */
 static struct best_checkpoint write_bundle(const char *name, float value)
 {
-    struct best_checkpoint c = { ckpt, name, 0 };
+    struct best_checkpoint c = { .directory = ckpt, .name = name };
     struct tensor_bundle_writer *w;
     struct tensor_bundle *b;
 
@@ -59,6 +62,17 @@ static struct best_checkpoint write_bundle(const char *name, float value)
     c.digest = tensor_bundle_digest(b);
     tensor_bundle_close(b);
     return c;
+}
+
+static uint64_t digest_of(const char *name)
+{
+    struct content content;
+    uint64_t digest;
+
+    assert_int_equal(content_read(path_of(ckpt, name), &content, NULL), OK);
+    digest = content_digest(&content);
+    content_release(&content);
+    return digest;
 }
 
 static void remove_original(const char *name)
@@ -108,6 +122,11 @@ static struct best_directory *open_best(void)
     return b;
 }
 
+static int promote(struct best_directory *b, const struct best_checkpoint *c, struct error *e)
+{
+    return best_directory_promote(b, c, 1, 0, e);
+}
+
 static void test_changes(void **state)
 {
     struct best_directory *b = open_best();
@@ -117,9 +136,9 @@ static void test_changes(void **state)
     struct stat original, kept;
 
     (void)state;
-    assert_int_equal(best_directory_recover(b, NULL, NULL), OK);
+    assert_int_equal(best_directory_recover(b, NULL, 0, NULL), OK);
     best_directory_reserve(b, &c1);
-    assert_int_equal(best_directory_promote(b, &c1, NULL), OK);
+    assert_int_equal(promote(b, &c1, NULL), OK);
     assert_true(value_of_best() == 1 && entries(best) == 3);
     assert_int_equal(stat(path_of(ckpt, "model.ckpt-1.index"), &original), 0);
     assert_int_equal(stat(path_of(best, "model.ckpt-1.index"), &kept), 0);
@@ -131,13 +150,13 @@ static void test_changes(void **state)
     remove_original("model.ckpt-3");
     best_directory_drop(b, &c2);
     assert_true(value_of_best() == 1);
-    assert_int_equal(best_directory_promote(b, &c3, NULL), OK);
+    assert_int_equal(promote(b, &c3, NULL), OK);
     assert_true(value_of_best() == 3 && entries(best) == 3);
     best_directory_drop(b, &c3);
     again = write_bundle("model.ckpt-3", 33); /* the same name with other values */
     best_directory_reserve(b, &again);
     assert_true(value_of_best() == 3);
-    assert_int_equal(best_directory_promote(b, &again, NULL), OK);
+    assert_int_equal(promote(b, &again, NULL), OK);
     assert_true(value_of_best() == 33 && entries(best) == 3);
     best_directory_close(b);
     best_directory_close(NULL);
@@ -150,14 +169,14 @@ static void test_gone_and_replaced(void **state)
     struct error e = { 0 };
 
     (void)state;
-    assert_int_equal(best_directory_promote(b, &c1, NULL), OK); /* without a reservation */
+    assert_int_equal(promote(b, &c1, NULL), OK); /* without a reservation */
     remove_original("model.ckpt-2");
     best_directory_reserve(b, &c2);
-    assert_int_equal(best_directory_promote(b, &c2, &e), ERR_IO);
+    assert_int_equal(promote(b, &c2, &e), ERR_IO);
     assert_int_equal(e.system, ENOENT);
     assert_non_null(strstr(e.message, "model.ckpt-2"));
     write_bundle("model.ckpt-2", 22);
-    assert_int_equal(best_directory_promote(b, &c2, &e), ERR_CORRUPT);
+    assert_int_equal(promote(b, &c2, &e), ERR_CORRUPT);
     assert_non_null(strstr(e.message, "replaced"));
     assert_true(value_of_best() == 1 && entries(best) == 3);
     best_directory_close(b);
@@ -172,23 +191,23 @@ static void test_recover(void **state)
     struct error e = { 0 };
 
     (void)state;
-    assert_int_equal(best_directory_promote(b, &c1, NULL), OK);
+    assert_int_equal(promote(b, &c1, NULL), OK);
     best_directory_reserve(b, &c2);
     best_directory_reserve(b, &c4);
-    assert_int_equal(best_directory_recover(b, &c1, NULL), OK); /* never evaluated to the end */
+    assert_int_equal(best_directory_recover(b, &c1, 1, NULL), OK); /* never evaluated to the end */
     assert_true(value_of_best() == 1 && entries(best) == 3);
     best_directory_reserve(b, &c2);
     remove_original("model.ckpt-2");
-    assert_int_equal(best_directory_recover(b, &c2, NULL), OK); /* in the ledger, but not installed */
+    assert_int_equal(best_directory_recover(b, &c2, 1, NULL), OK); /* in the ledger, but not installed */
     assert_true(value_of_best() == 2 && entries(best) == 3);
-    assert_int_equal(best_directory_recover(b, &c4, NULL), OK); /* not even reserved, but still there */
+    assert_int_equal(best_directory_recover(b, &c4, 1, NULL), OK); /* not even reserved, but still there */
     assert_true(value_of_best() == 4 && entries(best) == 3);
-    assert_int_equal(best_directory_recover(b, &c2, &e), ERR_IO);
+    assert_int_equal(best_directory_recover(b, &c2, 1, &e), ERR_IO);
     assert_true(value_of_best() == 4 && entries(best) == 3);
-    assert_int_equal(best_directory_recover(b, NULL, NULL), OK);
+    assert_int_equal(best_directory_recover(b, NULL, 0, NULL), OK);
     assert_true(value_of_best() == 4);
     unlink(path_of(best, "model.ckpt-4.data-00000-of-00001")); /* somebody's broom */
-    assert_int_equal(best_directory_recover(b, &c4, NULL), OK);
+    assert_int_equal(best_directory_recover(b, &c4, 1, NULL), OK);
     assert_true(value_of_best() == 4);
     best_directory_close(b);
 }
@@ -196,8 +215,9 @@ static void test_recover(void **state)
 static void test_files_and_directories(void **state)
 {
     struct best_directory *b = open_best();
-    const struct best_checkpoint file = { ckpt, "model-7.safetensors", 7 }, tree = { ckpt, "checkpoint-8", 8 };
-    const struct best_checkpoint linked = { ckpt, "checkpoint-9", 9 };
+    struct best_checkpoint file = { .directory = ckpt, .name = "model-7.safetensors" };
+    struct best_checkpoint tree = { .directory = ckpt, .name = "checkpoint-8" };
+    struct best_checkpoint linked = { .directory = ckpt, .name = "checkpoint-9" };
     struct stat st;
     char deep[ROOM];
 
@@ -210,20 +230,23 @@ static void test_files_and_directories(void **state)
     assert_int_equal(symlink("/", path_of(deep, "link")), 0);
     assert_int_equal(symlink("nowhere", path_of(deep, "broken")), 0);
     assert_int_equal(symlink("weights", path_of(deep, "alias")), 0); /* as in a cache of a model hub: the file counts */
+    file.digest = digest_of(file.name);
+    tree.digest = digest_of(tree.name);
     best_directory_reserve(b, &file);
-    assert_int_equal(best_directory_promote(b, &file, NULL), OK);
+    assert_int_equal(promote(b, &file, NULL), OK);
     assert_int_equal(access(path_of(best, "model-7.safetensors"), F_OK), 0);
     best_directory_reserve(b, &tree);
-    assert_int_equal(best_directory_promote(b, &tree, NULL), OK);
+    assert_int_equal(promote(b, &tree, NULL), OK);
     assert_int_equal(access(path_of(best, "checkpoint-8/a/b/weights"), F_OK), 0);
     assert_int_equal(access(path_of(best, "checkpoint-8/a/b/fifo"), F_OK), -1);
     assert_int_equal(access(path_of(best, "checkpoint-8/a/b/link"), F_OK), -1);
     assert_true(lstat(path_of(best, "checkpoint-8/a/b/alias"), &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 5);
     assert_true(access(path_of(best, "model-7.safetensors"), F_OK) < 0 && entries(best) == 2);
-    assert_int_equal(best_directory_promote(b, &tree, NULL), OK); /* over itself */
+    assert_int_equal(promote(b, &tree, NULL), OK); /* over itself */
     assert_true(access(path_of(best, "checkpoint-8/a/b/weights"), F_OK) == 0 && entries(best) == 2);
     assert_int_equal(symlink(tree.name, path_of(ckpt, linked.name)), 0); /* a directory that stands elsewhere */
-    assert_int_equal(best_directory_promote(b, &linked, NULL), OK);
+    linked.digest = digest_of(linked.name);
+    assert_int_equal(promote(b, &linked, NULL), OK);
     assert_int_equal(file_tree_remove(path_of(ckpt, tree.name), NULL), OK);
     assert_true(access(path_of(best, "checkpoint-9/a/b/weights"), F_OK) == 0 && entries(best) == 2);
     best_directory_close(b);
@@ -250,7 +273,7 @@ static void test_other_file_system(void **state)
     b = open_best();
     best_directory_reserve(b, &c);
     assert_int_equal(entries(best), 0); /* nothing is copied before it is the best */
-    assert_int_equal(best_directory_promote(b, &c, NULL), OK);
+    assert_int_equal(promote(b, &c, NULL), OK);
     assert_true(value_of_best() == 5 && entries(best) == 3);
     best_directory_close(b);
     assert_int_equal(file_tree_remove(best, NULL), OK);
@@ -259,14 +282,15 @@ static void test_other_file_system(void **state)
 
 struct promotion {
     struct best_directory *directory;
-    const struct best_checkpoint *checkpoint;
+    const struct best_checkpoint *wanted;
+    size_t count, new;
 };
 
-static int promote(void *context)
+static int promote_in_child(void *context)
 {
     const struct promotion *p = context;
 
-    return best_directory_promote(p->directory, p->checkpoint, NULL);
+    return best_directory_promote(p->directory, p->wanted, p->count, p->new, NULL);
 }
 
 /* From one best to the next, also of the same name: after each kill `checkpoint` leads to the old one or the new one
@@ -280,19 +304,147 @@ static void test_killed(void **state)
             struct best_checkpoint before = write_bundle("model.ckpt-1", 1), c;
             float value;
 
-            assert_int_equal(best_directory_promote(b, &before, NULL), OK);
+            assert_int_equal(promote(b, &before, NULL), OK);
             c = write_bundle(same ? "model.ckpt-1" : "model.ckpt-2", 2);
             best_directory_reserve(b, &c);
             remove_original("model.ckpt-1");
             remove_original("model.ckpt-2");
-            over = killed_at(promote, &(struct promotion){ b, &c }, calls);
+            over = killed_at(promote_in_child, &(struct promotion){ b, &c, 1, 0 }, calls);
             value = value_of_best();
             assert_true(over ? value == 2 : value == 1 || value == 2 || (same && value == 0));
             best_directory_close(b);
             b = open_best();
-            assert_int_equal(best_directory_recover(b, &c, NULL), OK);
+            assert_int_equal(best_directory_recover(b, &c, 1, NULL), OK);
             assert_true(value_of_best() == 2 && entries(best) == 3);
             best_directory_close(b);
+            assert_true(calls < 2000);
+        }
+}
+
+/* The values of all that `checkpoint` names, the best one last: "2 3 1". Each must be whole. */
+static const char *values_of_best(void)
+{
+    static char out[64];
+    struct buffer text = BUFFER_EMPTY;
+    struct state_file s;
+
+    out[0] = '\0';
+    if (access(path_of(best, "checkpoint"), F_OK) < 0)
+        return out;
+    assert_int_equal(file_read(path_of(best, "checkpoint"), 4096, &text, NULL), OK);
+    assert_int_equal(state_file_parse(buffer_text(&text), text.length, &s, NULL), OK);
+    assert_string_equal(s.newest, s.paths[s.count - 1]);
+    for (size_t i = 0; i < s.count; i++) {
+        struct tensor_bundle *b;
+        float value;
+
+        assert_int_equal(tensor_bundle_open(&b, path_of(best, s.paths[i]), NULL), OK);
+        assert_int_equal(tensor_bundle_read_float(b, tensor_bundle_find(b, "v"), &value, 1, NULL), OK);
+        tensor_bundle_close(b);
+        snprintf(out + strlen(out), sizeof out - strlen(out), "%s%g", i ? " " : "", (double)value);
+    }
+    state_file_release(&s);
+    buffer_release(&text);
+    return out;
+}
+
+static void test_several(void **state)
+{
+    struct best_directory *b = open_best();
+    struct best_checkpoint c[4], wanted[3], again;
+    struct error e = { 0 };
+
+    (void)state;
+    c[0] = write_bundle("model.ckpt-1", 1);
+    c[1] = write_bundle("model.ckpt-2", 2);
+    c[2] = write_bundle("model.ckpt-3", 3);
+    c[3] = write_bundle("model.ckpt-4", 4);
+    assert_int_equal(best_directory_promote(b, &c[0], 1, 0, NULL), OK);
+    assert_int_equal(best_directory_promote(b, (wanted[0] = c[1], wanted[1] = c[0], wanted), 2, 0, NULL), OK);
+    assert_string_equal(values_of_best(), "1 2");
+    assert_int_equal(best_directory_promote(b, (wanted[2] = c[2], wanted), 3, 2, NULL), OK); /* the worst of three */
+    assert_string_equal(values_of_best(), "3 1 2");
+    assert_int_equal(entries(best), 7);
+    wanted[0] = c[3], wanted[1] = c[1], wanted[2] = c[0];
+    assert_int_equal(best_directory_promote(b, wanted, 3, 0, NULL), OK); /* a new best one; 3 goes */
+    assert_string_equal(values_of_best(), "1 2 4");
+    assert_int_equal(entries(best), 7);
+    remove_original("model.ckpt-1");
+    again = wanted[2] = write_bundle("model.ckpt-1", 11); /* the same name with other values */
+    best_directory_reserve(b, &again);
+    assert_int_equal(best_directory_promote(b, wanted, 3, 2, NULL), OK);
+    assert_string_equal(values_of_best(), "11 2 4");
+    /* Fewer are wanted, and then more than can be had. */
+    assert_int_equal(best_directory_recover(b, wanted, 1, NULL), OK);
+    assert_string_equal(values_of_best(), "4");
+    remove_original("model.ckpt-2");
+    assert_int_equal(best_directory_recover(b, wanted, 3, &e), OK);
+    assert_string_equal(values_of_best(), "11 4");
+    assert_int_equal(entries(best), 5);
+    wanted[0] = c[1];
+    assert_int_equal(best_directory_recover(b, wanted, 3, &e), ERR_IO); /* the best one must be had */
+    assert_string_equal(values_of_best(), "11 4");
+    best_directory_close(b);
+}
+
+/* One name for all of them, as last.ckpt: each is kept under its own, as a copy. */
+static void test_one_name(void **state)
+{
+    struct best_directory *b = open_best();
+    struct best_checkpoint wanted[2] = { { .directory = ckpt, .name = "last.ckpt", .kept = "20-last.ckpt" },
+                                         { .directory = ckpt, .name = "last.ckpt", .kept = "10-last.ckpt" } };
+    struct error e = { 0 };
+    struct stat here, there;
+
+    (void)state;
+    for (int i = 2; i-- > 0;) {
+        assert_int_equal(file_replace(NULL, path_of(ckpt, "last.ckpt"), i ? "ten" : "twenty", i ? 3 : 6, NULL), OK);
+        wanted[i].digest = digest_of("last.ckpt");
+        wanted[i].volatile_name = 1;
+        assert_int_equal(best_directory_promote(b, wanted + i, 2 - (size_t)i, 0, NULL), OK);
+    }
+    assert_int_equal(stat(path_of(best, "10-last.ckpt"), &there), 0);
+    assert_int_equal(there.st_size, 3);
+    assert_int_equal(stat(path_of(best, "20-last.ckpt"), &there), 0);
+    assert_int_equal(stat(path_of(ckpt, "last.ckpt"), &here), 0);
+    assert_true(there.st_size == 6 && here.st_ino != there.st_ino && entries(best) == 3);
+    assert_int_equal(file_replace(NULL, path_of(ckpt, "last.ckpt"), "thirty", 6, NULL), OK);
+    wanted[1].kept = "15-last.ckpt"; /* what it says is not there any more */
+    assert_int_equal(best_directory_promote(b, wanted, 2, 1, &e), ERR_CORRUPT);
+    assert_int_equal(entries(best), 3);
+    best_directory_close(b);
+}
+
+/* A new one among three that are kept, the best one or not, of a new name or one that is there: `checkpoint` never leads
+ * to half of one, and recovery gives the three that are wanted. */
+static void test_killed_among_several(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 4; way++)
+        for (int calls = 0, over = 0; !over; calls++) {
+            struct best_directory *b = open_best();
+            struct best_checkpoint old[3] = { write_bundle("m-1", 1), write_bundle("m-2", 2), write_bundle("m-3", 3) };
+            struct best_checkpoint wanted[3] = { old[0], old[1], old[2] };
+            const size_t new = way % 2 ? 0 : 2;
+            char after[16];
+
+            assert_int_equal(best_directory_recover(b, old, 3, NULL), OK);
+            assert_string_equal(values_of_best(), "3 2 1");
+            wanted[new] = write_bundle(way < 2 ? "m-4" : new ? "m-3" : "m-1", 4);
+            best_directory_reserve(b, &wanted[new]);
+            for (int i = 1; i <= 4; i++)
+                remove_original((char[]){ 'm', '-', (char)('0' + i), 0 });
+            snprintf(after, sizeof after, "%s", new ? "4 2 1" : "3 2 4");
+            over = killed_at(promote_in_child, &(struct promotion){ b, wanted, 3, new }, calls);
+            assert_true(!over || !strcmp(values_of_best(), after));
+            values_of_best();
+            best_directory_close(b);
+            b = open_best();
+            assert_int_equal(best_directory_recover(b, wanted, 3, NULL), OK);
+            assert_string_equal(values_of_best(), after);
+            assert_int_equal(entries(best), 7);
+            best_directory_close(b);
+            assert_int_equal(file_tree_remove(best, NULL), OK);
             assert_true(calls < 2000);
         }
 }
@@ -306,6 +458,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_files_and_directories, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_file_system, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_several, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_killed_among_several, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,6 +75,60 @@ def test_killed_with_best(tmp_path):
     assert not list((tmp_path / "eval" / "best").glob(".tmp*"))
 
 
+def several_best(records, count, metric="loss"):
+    """The names of the best by the lowest values, of equal ones the earlier."""
+    return [r["checkpoint"] for r in sorted(records, key=lambda r: r["metrics"][metric])[:count]]
+
+
+def all_named(directory):
+    """What best/checkpoint names, the best one first; the files of each must be there and verify."""
+    state = directory / "eval" / "best" / "checkpoint"
+    if not state.exists():
+        return []
+    names = [line.split('"')[1] for line in state.read_text().splitlines()]
+    for name in names:
+        subprocess.run([BUILD / "bin" / "checkpoint", "verify", state.parent / name], check=True, capture_output=True)
+    assert names[0] == names[-1], "the newest is the last of all"
+    return names[:0:-1]
+
+
+def test_three_are_kept(tmp_path):
+    """Deleted long before their evaluation; then only two are wanted, and then one."""
+    options = ["--best-metric", "loss", "--best-mode", "min"]
+    with Evaluator(tmp_path, "--keep-best", 3, *options, "--until-step", 30, examples=2000) as e:
+        e.says("waiting for it")
+        write(tmp_path, "--first", 1, "--last", 30, "--step", 1, "--interval", 0.03, "--keep", 3)
+        e.ends(0)
+    best = several_best(ledger(tmp_path), 3)
+    assert all_named(tmp_path) == best and len(list((tmp_path / "eval/best").iterdir())) == 7
+    for count, option in ((2, "--keep-best=2"), (1, "--keep-best")):
+        with Evaluator(tmp_path, option, *options, "--once", examples=2000) as e:
+            e.ends(0)
+        assert all_named(tmp_path) == best[:count] and len(list((tmp_path / "eval/best").iterdir())) == 1 + 2 * count
+
+
+def test_killed_with_three_best(tmp_path):
+    """kill -9 thirty times: best/ is never half, and after the last start it is the ledger's."""
+    options = ["--keep-best", 3, "--best-metric", "loss", "--best-mode", "min", "--once"]
+    write(tmp_path, "--first", 1, "--last", 60, "--step", 1)
+    draw = random.Random(8)
+    for _ in range(30):
+        with Evaluator(tmp_path, *options, examples=50) as e:
+            try:
+                e.process.wait(draw.uniform(0.02, 0.2))
+            except subprocess.TimeoutExpired:
+                e.process.send_signal(signal.SIGKILL)
+            e.process.wait()
+        all_named(tmp_path)
+    with Evaluator(tmp_path, *options, examples=50) as e:
+        e.ends(0)
+    assert len(ledger(tmp_path)) == 60 and all_named(tmp_path) == several_best(ledger(tmp_path), 3)
+    for name in all_named(tmp_path):
+        for end in ("index", "data-00000-of-00001"):
+            assert digest(tmp_path / "eval/best" / f"{name}.{end}") == digest(tmp_path / "ckpt" / f"{name}.{end}")
+    assert not list((tmp_path / "eval" / "best").glob(".tmp*"))
+
+
 def test_patience_by_the_ledger(tmp_path):
     """Three without a better one; a restart in between does not begin to count anew, and says it only once."""
     options = ["--patience", 3, "--best-delta", 1, "--once"]

@@ -133,6 +133,26 @@ def test_overwritten_faster_than_evaluated(tmp_path, pin):
         assert results(tmp_path) == [(400, 4)], evaluator.said()
 
 
+def test_best_of_one_name(tmp_path):
+    """The two best of what is always called last.ckpt, each under a name of its own; a restart changes nothing."""
+    checkpoints = tmp_path / "ckpt"
+    checkpoints.mkdir()
+    arguments = ["--step-from", "count", "--ready", "quiet:0.2", "--keep-best", 2, "--best-metric", "content"]
+    with Followed(tmp_path, *arguments) as evaluator:
+        evaluator.says("watching")
+        for turn, number in enumerate((3, 1, 5, 4), 1):
+            write_in_place(checkpoints / "last.ckpt", number)
+            evaluator.has(turn)
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(0)
+    for _ in range(2):
+        files = {path.name: path.stat().st_size for path in (tmp_path / "eval/best").iterdir()}
+        state = files.pop("checkpoint") and (tmp_path / "eval/best/checkpoint").read_text()
+        assert files == {"3-last.ckpt": len(content(5)), "4-last.ckpt": len(content(4))} and '"3-last.ckpt"' in state
+        with Followed(tmp_path, *arguments, "--once") as evaluator:
+            evaluator.ends(0)
+
+
 def test_step_of_another_content(tmp_path):
     """A file with the step that is older than the checkpoint is that of the one before: never taken for this one."""
     checkpoints = tmp_path / "ckpt"
@@ -252,6 +272,7 @@ def test_never_named(tmp_path):
     (["--pattern", "last", "--step-from", "steps"], "FILE:KEY"), (["--pattern", "last"], "--step-from"),
     (["--pattern", "last", "--step-from", "count", "--ready", "latest:latest"], "latest:FILE"),
     (["--pattern", "m_{step}", "--step-scale", "0"], "step-scale"),
+    (["--pattern", "last", "--step-from", "count", "--keep-best", "--no-pin"], "--no-pin"),
 ])
 def test_wrong_usage(tmp_path, arguments, word):
     (tmp_path / "ckpt").mkdir()
