@@ -3,6 +3,7 @@
 #include "checkpoint/checkpoint_directory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inotifytools/inotify.h>
 #include <inotifytools/inotifytools.h>
 #include <limits.h>
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ struct watch_inotify {
     double retry_seconds;
     atomic_int stopping;
     pthread_mutex_t lock;
-    int stop_fd, wake_fd; /* wake the thread where it sleeps, and where the library waits for events */
+    int stop_fd, wake[2]; /* wake the thread where it sleeps, and (a pipe) where the library waits for events */
     pthread_t thread;
 };
 
@@ -50,15 +50,14 @@ static void tell(struct directory *d, unsigned news)
     (void)ignored;
 }
 
-/* The library waits for events and nothing else, so stopping makes one: the thread also watches a file in memory that
- * nobody else can see, and is woken by a write to it. Where that cannot be had, stopping takes a second longer. */
+/* The library waits for events and nothing else, so stopping makes one: the thread also watches a pipe that nobody else
+ * can see, and is woken by a write to it. Of a file by memfd_create() Linux 6.18 tells no more. */
 static void watch_wake(const struct watch_inotify *w)
 {
     char path[64];
 
-    snprintf(path, sizeof path, "/proc/self/fd/%d", w->wake_fd);
-    if (w->wake_fd >= 0)
-        inotifytools_watch_file(path, IN_MODIFY);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", w->wake[1]);
+    inotifytools_watch_file(path, IN_MODIFY);
 }
 
 /* The library keeps directories under names that end in a slash. */
@@ -230,8 +229,9 @@ static void release(struct watch_inotify *w)
     }
     if (w->stop_fd >= 0)
         close(w->stop_fd);
-    if (w->wake_fd >= 0)
-        close(w->wake_fd);
+    for (int i = 0; i < 2; i++)
+        if (w->wake[i] >= 0)
+            close(w->wake[i]);
     pthread_mutex_destroy(&w->lock);
     free(w->items);
     free(w);
@@ -248,8 +248,8 @@ static struct watch_inotify *new_watch(const char *const *directories, size_t co
     }
     pthread_mutex_init(&w->lock, NULL);
     w->stop_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    w->wake_fd = memfd_create("evaluator", MFD_CLOEXEC);
-    ok = w->stop_fd >= 0;
+    w->wake[0] = w->wake[1] = -1;
+    ok = w->stop_fd >= 0 && pipe2(w->wake, O_NONBLOCK | O_CLOEXEC) == 0;
     for (; w->count < count; w->count++) {
         w->items[w->count].path = strdup(directories[w->count]);
         w->items[w->count].news_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -297,7 +297,7 @@ void watch_inotify_stop(struct watch_inotify *w)
         return;
     atomic_store(&w->stopping, 1);
     ignored = write(w->stop_fd, &one, sizeof one);
-    ignored = w->wake_fd >= 0 ? write(w->wake_fd, "", 1) : 0;
+    ignored = write(w->wake[1], "", 1);
     (void)ignored;
     pthread_join(w->thread, NULL);
     release(w);

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { DEADLINE = 20 };
+enum { DEADLINE = 600 };
 
 static char top[PATH_MAX], directory[PATH_MAX];
 
@@ -139,12 +139,32 @@ static void test_parent_moved(void **state)
     assert_int_equal(rmdir(inner) | rmdir(parent) | rmdir(moved_inner) | rmdir(moved), 0);
 }
 
+/* Stopped while it waits for events of a directory in which nothing happens: it does not wait for the next retry. */
+static void test_stops_at_once(void **state)
+{
+    double begin = clock_monotonic();
+    struct watch_inotify *w;
+    int standing;
+
+    (void)state;
+    assert_int_equal(mkdir(directory, 0777), 0);
+    assert_int_equal(watch_inotify_start(&w, (const char *[]){ directory }, 1, 2 * DEADLINE, &standing, NULL), OK);
+    assert_int_equal(standing, 1);
+    touch("a.index", 1); /* so that the thread is in its wait for more */
+    expect(w, WATCH_CHANGED);
+    touch("a.index", 0);
+    watch_inotify_stop(w);
+    assert_true(clock_monotonic() - begin < DEADLINE);
+    assert_int_equal(rmdir(directory), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changes),
         cmocka_unit_test(test_not_there_yet),
         cmocka_unit_test(test_parent_moved),
+        cmocka_unit_test(test_stops_at_once),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
