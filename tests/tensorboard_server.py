@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from waiting import wait_for
+from waiting import DEADLINE, wait_for
 
 ALL_POINTS = "--samples_per_plugin=scalars=1000000"  # where the default keeps a sample of a long curve
 
@@ -45,7 +45,7 @@ class TensorBoard:
                 [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--port", "0", "--host", "127.0.0.1",
                  f"--load_fast={load_fast}", "--reload_interval=1", *arguments], stdout=log, stderr=log)
         try:
-            self.address = wait_for(self.find_address, "the address of TensorBoard", 90)
+            self.address = wait_for(self.find_address, "the address of TensorBoard")
         except BaseException:
             self.close()
             raise
@@ -58,7 +58,7 @@ class TensorBoard:
     def raw(self, route, data=None, below="plugin/", **query):
         """(bytes, content type); with data it is a POST."""
         address = f"{self.address}/data/{below}{route}" + ("?" + urllib.parse.urlencode(query) if query else "")
-        with urllib.request.urlopen(address, data=data, timeout=30) as answer:
+        with urllib.request.urlopen(address, data=data, timeout=DEADLINE) as answer:
             return answer.read(), answer.headers["Content-Type"]
 
     def get(self, route, **query):
@@ -85,7 +85,7 @@ class TensorBoard:
                 return False
             return good(last)
 
-        wait_for(answered, lambda: f"{route} to answer better than {last!r}", 90)
+        wait_for(answered, lambda: f"{route} to answer better than {last!r}")
         return last
 
     def until_active(self, plugins):
@@ -95,7 +95,7 @@ class TensorBoard:
 
     def close(self):
         self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(DEADLINE)
 
     def __enter__(self):
         return self

@@ -580,7 +580,7 @@ static void test_queue_flushes_by_time(void **state)
     (void)state;
 
     put(w, "loss", 0, 3);
-    for (int i = 0; i < 5000 && statistics(w).queued; i++)
+    for (int i = 0; i < 600000 && statistics(w).queued; i++)
         nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
     assert_int_equal(read_run().points, 3);
     close_well(w);

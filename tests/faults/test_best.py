@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from test_evaluator import BUILD, Evaluator, ledger, write
+from waiting import DEADLINE
 
 
 def best_of(records, metric="precision", minimum=False):
@@ -165,7 +166,7 @@ def test_patience_ends_a_training(tmp_path):
              "OPENBLAS_NUM_THREADS": "1"})
     try:
         with Evaluator(tmp_path, "--patience", 3, "--best-delta", 1, "--keep-best", examples=50) as e:
-            _, said = trainer.communicate(timeout=60)
+            _, said = trainer.communicate(timeout=DEADLINE)
             assert trainer.returncode == 0, said
             e.ends(0)
     finally:

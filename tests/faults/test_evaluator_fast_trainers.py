@@ -14,7 +14,7 @@ from interposed import held_data
 from tensorboard_server import ALL_POINTS, TensorBoard, python_loader_points
 from test_evaluator import Evaluator, ledger, steps, write
 from test_evaluator_exec import Exec, script
-from waiting import wait_for
+from waiting import DEADLINE, wait_for
 
 COUNT = int(os.environ.get("EVALBOARD_CHECKPOINTS", "60"))
 RATE = float(os.environ.get("EVALBOARD_RATE", "10"))
@@ -74,7 +74,7 @@ def test_while_the_data_is_read(tmp_path):
         for step in range(1, 21):
             for end in (".data-00000-of-00001", ".index"):
                 os.rename(tmp_path / "stash" / f"model.ckpt-{step}{end}", checkpoints / f"model.ckpt-{step}{end}")
-            wait_for(lambda: list((tmp_path / "eval").glob(f"pinned/*-{step}-*")), f"a pin of step {step}", 20)
+            wait_for(lambda: list((tmp_path / "eval").glob(f"pinned/*-{step}-*")), f"a pin of step {step}")
             for path in checkpoints.iterdir():
                 path.unlink()
         assert not ledger(tmp_path)
@@ -97,11 +97,13 @@ def test_command(tmp_path):
 def test_command_without_pin(tmp_path):
     """What vanished before its turn, since its command is slow, is counted and named; each has exactly one outcome."""
     prepare(tmp_path)
-    command = script(tmp_path, 'sleep 0.5; test -s "$1.index" && echo loss 1\n') + " {checkpoint}"
-    with Exec(tmp_path, command, "--idle-timeout", 3) as evaluator:
+    over = tmp_path / "over"
+    command = script(tmp_path, f"test -s $1.index || exit 1; while [ ! -e '{over}' ]; do sleep 0.02; done; echo loss 1\n")
+    with Exec(tmp_path, f"{command} {{checkpoint}}", "--done-file", over) as evaluator:
         evaluator.says("watching")
         publish(tmp_path, None)
-        evaluator.process.wait(120)
+        over.touch()
+        evaluator.process.wait(DEADLINE)
         said = evaluator.said()
     records = ledger(tmp_path)
     gone = steps(records, "gone")
@@ -117,7 +119,7 @@ def test_gone_between_two_looks(tmp_path, exec_of_models):
     prepare(tmp_path)
     command = script(tmp_path, "echo loss 1\n") + " {checkpoint}"
     pattern = ["--pattern", "m_{step}.pt", "--ready", "rename"] if exec_of_models else []
-    with Exec(tmp_path, command, "--idle-timeout", 3, *pattern) as evaluator:
+    with Exec(tmp_path, command, "--done-file", tmp_path / "over", *pattern) as evaluator:
         evaluator.says("watching")
         os.kill(evaluator.process.pid, signal.SIGSTOP)
         for step in range(1, 6):
@@ -127,8 +129,9 @@ def test_gone_between_two_looks(tmp_path, exec_of_models):
                 os.rename(stash, name)
                 if step != 3:
                     name.unlink()
+        (tmp_path / "over").touch()
         os.kill(evaluator.process.pid, signal.SIGCONT)
-        evaluator.process.wait(120)
+        evaluator.process.wait(DEADLINE)
         records = ledger(tmp_path)
     assert sorted(steps(records, "gone")) == [1, 2, 4, 5] and len(records) == 5
     assert steps(records) == [3]

@@ -15,11 +15,10 @@ import time
 import pytest
 
 from tensorboard_server import ALL_POINTS, TensorBoard
-from waiting import wait_for
+from waiting import DEADLINE, wait_for
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 HELPER, TOOL = BUILD / "tests" / "faults" / "write_events", BUILD / "bin" / "eventlog"
-DEADLINE = 60
 
 
 def start(directory, *words, prefix=(), **keywords):

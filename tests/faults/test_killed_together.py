@@ -70,7 +70,7 @@ class Work:
         self.processes[name].wait()
         if name == "evaluator":
             for path in list(self.pids.iterdir()):  # a command dies with its evaluator
-                wait_for(lambda: not alive(int(path.name)), "the end of a command", 5)
+                wait_for(lambda: not alive(int(path.name)), "the end of a command")
                 path.unlink(missing_ok=True)
 
     def end(self, name):

@@ -107,9 +107,9 @@ def test_the_batch_script(tmp_path, cancelled):
         process = subprocess.Popen(["bash", script], env=environment, stdout=log, stderr=log, start_new_session=True)
     try:
         if cancelled:
-            wait_for(lambda: ledger(run, "logs/eval") or process.poll() is not None, "an evaluation", 120)
+            wait_for(lambda: ledger(run, "logs/eval") or process.poll() is not None, "an evaluation")
             process.send_signal(signal.SIGTERM)  # --signal=B:TERM: to the shell alone
-        process.wait(180)
+        process.wait(DEADLINE)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

@@ -7,13 +7,15 @@ import subprocess
 
 import pytest
 
+from waiting import DEADLINE
+
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 HELPER = BUILD / "tests" / "faults" / "save_under_kill"
 TRAINER = BUILD / "bin" / "trainer"
 
 
 def helper(*words):
-    return subprocess.run([HELPER, *map(str, words)], capture_output=True, text=True, timeout=60)
+    return subprocess.run([HELPER, *map(str, words)], capture_output=True, text=True, timeout=DEADLINE)
 
 
 def test_killed_at_every_call_of_a_save(tmp_path):
@@ -54,7 +56,7 @@ def test_killed_trainer_resumes(tmp_path):
         process.kill()
         process.communicate()
         run = subprocess.run([*command[:-4], "--max-steps", "1", "--log-every", "1"],
-                             capture_output=True, text=True, timeout=60)
+                             capture_output=True, text=True, timeout=DEADLINE)
         assert run.returncode == 0, run.stderr
         step = int(re.search(r"going on from .*model\.ckpt-(\d+)", run.stderr).group(1))
         assert step > last
@@ -68,7 +70,7 @@ def test_curves_after_a_resume(tmp_path):
                "--checkpoint-dir", tmp_path / "ckpt", "--log-dir", tmp_path / "log", "--save-checkpoint-steps", "2",
                "--keep", "0"]
     for words in (["--max-steps", "10"], ["--max-steps", "12", "--resume", "6"]):
-        run = subprocess.run([*command, *words], capture_output=True, text=True, timeout=60)
+        run = subprocess.run([*command, *words], capture_output=True, text=True, timeout=DEADLINE)
         assert run.returncode == 0, run.stderr
     events = accumulator.EventAccumulator(str(tmp_path / "log"), tensor_size_guidance={"scalars": 0}).Reload()
     points = events.Tensors("loss")

@@ -9,7 +9,6 @@ import waiting
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TRAINER = BUILD / "bin" / "trainer"
-DEADLINE = 120
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "ASAN_OPTIONS": "detect_leaks=0", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -26,7 +25,7 @@ def train(ranks, *options, status=0, also=None):
     words = command(ranks, *options)
     if also:
         words += [":", "-n", "1", str(TRAINER), *map(str, also)]
-    run = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE, env=ENVIRONMENT)
+    run = subprocess.run(words, capture_output=True, text=True, timeout=waiting.DEADLINE, env=ENVIRONMENT)
     assert run.returncode == status, f"status {run.returncode}, not {status}: {run.stderr}"
     return (json.loads(run.stdout) if run.stdout.startswith("{") else None), run.stderr
 

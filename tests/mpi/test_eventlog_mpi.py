@@ -8,6 +8,7 @@ import pytest
 
 import ranks
 from tensorboard_server import python_loader_points
+from waiting import DEADLINE
 
 CASES = ranks.BUILD / "tests/mpi/eventlog_mpi_cases"
 ARGUMENT, IO = -4, -1
@@ -18,7 +19,7 @@ def cases(count, name, directory, status=0):
     found = {}
     with tempfile.TemporaryDirectory() as said:
         run = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-q", "-n", str(count), CASES, name,
-                              directory, f"{said}/"], capture_output=True, text=True, timeout=ranks.DEADLINE,
+                              directory, f"{said}/"], capture_output=True, text=True, timeout=DEADLINE,
                              env=ranks.ENVIRONMENT)
         assert run.returncode == status, run.stdout + run.stderr
         for rank in range(count):

@@ -8,6 +8,7 @@ import time
 import pytest
 
 import ranks
+from waiting import DEADLINE
 
 LENET = ["--model", "lenet", "--data", "fashion-mnist"]
 HOWS = {"single": (0, [], 1), "mpi-2": (2, ["--run-option", "mpi"], 2), "mpi-3": (3, ["--run-option", "mpi"], 3),
@@ -47,7 +48,7 @@ def test_killed_and_resumed_is_the_same_bits(how, tmp_path):
     pids = ranks.rank_processes(process) if count else {0: process.pid}
     for pid in pids.values():
         os.kill(pid, signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=DEADLINE)
     # A new seed in the command would be an error of the test's: the checkpoint's own is to be used.
     resumed = [word for word in model if word not in ("--seed", 3)]
     ranks.train(count, *resumed, "--max-steps", 20, "--checkpoint-dir", tmp_path / "cut", "--resume", 11)
@@ -68,7 +69,7 @@ def test_signals(how, tmp_path):
         ranks.wait_for(process, lambda: saved(tmp_path, 1), "the checkpoint asked for")
         assert ranks.training_json(tmp_path)["state"] == "running"
     os.kill(last, signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, said
     state = ranks.training_json(tmp_path)
     assert state["state"] == "failed" and state["max_steps"] == NEVER and state["world_size"] == max(count, 1)
@@ -97,7 +98,7 @@ def test_deadline(options, stopped, waiting, tmp_path):
     os.kill(pids[stopped], signal.SIGSTOP)
     begun, used = time.monotonic(), [processor_seconds(pids[waiting])]
     while process.poll() is None:
-        assert time.monotonic() < begun + 60, "the ranks hang"
+        assert time.monotonic() < begun + DEADLINE, "the ranks hang"
         used.append(processor_seconds(pids[waiting]))
         time.sleep(0.01)
     _, said = process.communicate()
@@ -130,7 +131,7 @@ def test_idle_server_sleeps(tmp_path):
     now = ranks.wait_for(process, worked, "two seconds of work")
     share = (now[1] - begun[1]) / (now[0] - begun[0])
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=DEADLINE)
     assert share < 0.1, f"the server took {share:.2f} of what its worker took"
 
 
@@ -142,7 +143,7 @@ def test_state_after_another_rank_died(tmp_path, how):
     ranks.wait_for(process, lambda: saved(tmp_path, 10), "a checkpoint")
     assert ranks.training_json(tmp_path)["state"] == "running"
     os.kill(ranks.rank_processes(process)[1], signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=DEADLINE)
     state = ranks.training_json(tmp_path)
     assert state["state"] == "failed" and state["global_step"] >= 10 and state["max_steps"] == NEVER
     assert not list(tmp_path.glob("training.json.*"))
@@ -156,7 +157,7 @@ def test_second_signal_ends_at_once(tmp_path):
     os.kill(pids[1], signal.SIGSTOP)  # so that rank 0 cannot come to the end of its step
     os.kill(pids[0], signal.SIGTERM)
     os.kill(pids[0], signal.SIGINT)  # not the same once more: two of one kind may arrive as one
-    process.communicate(timeout=30)
+    process.communicate(timeout=DEADLINE)
     assert process.returncode != 0
 
 

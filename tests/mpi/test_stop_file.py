@@ -2,6 +2,7 @@
 import pytest
 
 import ranks
+from waiting import DEADLINE
 
 LENET = ["--model", "lenet", "--data", "fashion-mnist", "--batch-size", 8]
 HOWS = {"single": (0, []), "mpi-3": (3, ["--run-option", "mpi"]),
@@ -19,7 +20,7 @@ def test_stop_file(how, tmp_path):
     assert ranks.training_json(tmp_path)["model"] == "lenet" and ranks.training_json(tmp_path)["batch_size"] == 8
     (tmp_path / "stop.tmp").write_text('{"reason": "it does not get any better"}')
     (tmp_path / "stop.tmp").rename(tmp_path / "stop.json")
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, said
     assert "stop.json asks for the end: it does not get any better" in said
     state = ranks.training_json(tmp_path)

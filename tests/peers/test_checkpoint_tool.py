@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from checksum import masked_crc32c
+from waiting import DEADLINE
 
 numpy = pytest.importorskip("numpy")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -21,7 +22,7 @@ QUANTIZED = {"qint8": numpy.int8, "quint8": numpy.uint8, "qint32": numpy.int32, 
 
 
 def checkpoint(*arguments, status=0):
-    run = subprocess.run([BUILD / "bin/checkpoint", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    run = subprocess.run([BUILD / "bin/checkpoint", *map(str, arguments)], capture_output=True, text=True, timeout=DEADLINE)
     assert run.returncode == status, (run.returncode, run.stdout[-2000:], run.stderr)
     return run.stdout if status < 2 else run.stderr
 

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from waiting import DEADLINE
+
 numpy = pytest.importorskip("numpy")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 tf = pytest.importorskip("tensorflow")
@@ -18,7 +20,7 @@ FOUR_BITS = ("int4", "uint4")
 
 
 def tool(*arguments, wanted=0):
-    run = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    run = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=DEADLINE)
     assert run.returncode == wanted, run.stderr
     return run.stdout if wanted == 0 else run.stderr
 

@@ -15,6 +15,8 @@ import time
 
 import pytest
 
+from waiting import DEADLINE
+
 numpy = pytest.importorskip("numpy")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -44,7 +46,7 @@ def start(directory, checkpoints, *arguments):
 
 
 def ends(process, directory, checkpoints):
-    assert process.wait(120) == 0, (directory / f"{checkpoints}.log").read_text()
+    assert process.wait(DEADLINE) == 0, (directory / f"{checkpoints}.log").read_text()
     text = (directory / f"eval-{checkpoints}" / "evaluations.jsonl").read_text()
     return [json.loads(line) for line in text.splitlines()]
 
@@ -114,7 +116,7 @@ def example(tmp_path, name, options, *arguments):
     try:
         subprocess.run([sys.executable, folder / "train.py", "--checkpoint-dir", tmp_path / "ckpt", "--max-steps", "30",
                         "--save-every", "10", "--batch-size", "32", *options], check=True, env=ENVIRONMENT,
-                       stdout=subprocess.DEVNULL, timeout=120)
+                       stdout=subprocess.DEVNULL, timeout=DEADLINE)
         records = ends(process, tmp_path, "ckpt")
     finally:
         process.kill()

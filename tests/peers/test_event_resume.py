@@ -6,13 +6,12 @@ import subprocess
 import pytest
 
 from tensorboard_server import ALL_POINTS, TensorBoard
-from waiting import wait_for
+from waiting import DEADLINE, wait_for
 
 pytest.importorskip("tensorboard")
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 WRITER = BUILD / "tests/faults/write_events"
-DEADLINE = 60
 COUNT = 3000
 
 
@@ -25,7 +24,7 @@ def shows(board, run, tag, wanted):
     def steps():
         return [step for step, _, _ in board.points(run, f"{tag}/0")]
 
-    wait_for(lambda: steps() == wanted, lambda: f"{wanted} of {tag} in {run}, not {steps()}", 20)
+    wait_for(lambda: steps() == wanted, lambda: f"{wanted} of {tag} in {run}, not {steps()}")
 
 
 @pytest.fixture(scope="module")

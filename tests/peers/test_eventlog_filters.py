@@ -5,11 +5,13 @@ import subprocess
 
 import pytest
 
+from waiting import DEADLINE
+
 EVENTLOG = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve() / "bin" / "eventlog"
 
 
 def eventlog(*words):
-    return subprocess.run([EVENTLOG, *map(str, words)], capture_output=True, text=True, timeout=600)
+    return subprocess.run([EVENTLOG, *map(str, words)], capture_output=True, text=True, timeout=DEADLINE)
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,10 @@ import subprocess
 import time
 import zlib
 
+from waiting import DEADLINE
+
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
-DEADLINE = 20
 
 
 def tail(*arguments, status=0):

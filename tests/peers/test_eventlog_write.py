@@ -11,6 +11,8 @@ import zlib
 
 import pytest
 
+from waiting import DEADLINE
+
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
 accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
@@ -111,7 +113,7 @@ def test_lines_are_seen_as_they_come(tmp_path):
             process.stdin.flush()
             assert json.loads(tail.stdout.readline())["step"] == step
         process.stdin.close()
-        assert process.wait(30) == 0
+        assert process.wait(DEADLINE) == 0
     finally:
         tail.terminate()
         tail.communicate()

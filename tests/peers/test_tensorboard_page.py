@@ -11,7 +11,7 @@ import pytest
 
 from browser import BUILD, Page, chromium
 from tensorboard_server import TensorBoard
-from waiting import wait_for
+from waiting import DEADLINE, wait_for
 
 pytest.importorskip("tensorboard")
 pytest.importorskip("selenium")
@@ -36,7 +36,7 @@ def demo(tmp_path):
     yield process, tmp_path / "demo" / "runs", tmp_path / "demo.txt"
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
-    process.wait(60)
+    process.wait(DEADLINE)
 
 
 def test_both_curves_appear_while_the_demo_runs(demo, tmp_path):
@@ -48,7 +48,7 @@ def test_both_curves_appear_while_the_demo_runs(demo, tmp_path):
 
     wait_for(lambda: alive() and logdir.exists(), "the log directory")
     with chromium() as browser, TensorBoard(logdir, tmp_path / "tensorboard.txt", loader="auto") as tensorboard:
-        wait_for(lambda: alive() and list(logdir.glob("ps/eval/*tfevents*")), "an event file of ps/eval", 240)
+        wait_for(lambda: alive() and list(logdir.glob("ps/eval/*tfevents*")), "an event file of ps/eval")
         page, patience = Page(browser, tensorboard.address), 0
 
         def shown():
@@ -59,10 +59,10 @@ def test_both_curves_appear_while_the_demo_runs(demo, tmp_path):
                 patience = time.monotonic() + 5
             return RUNS | TAGS <= set(page.words())
 
-        wait_for(shown, lambda: f"{RUNS | TAGS} in {page.words()}", 90)
-        wait_for(lambda: curves_drawn(page), "two curves", 30)
+        wait_for(shown, lambda: f"{RUNS | TAGS} in {page.words()}")
+        wait_for(lambda: curves_drawn(page), "two curves")
         assert process.poll() is None, "the demo was over before the page was read: it was not read while being written"
         page.keep("demo")
-    assert process.wait(200) == 0, output.read_text()
+    assert process.wait(DEADLINE) == 0, output.read_text()
     for name in ("mpi-vs-ps.svg", "scalars.csv"):
         assert (logdir.parent / name).stat().st_size > 1000, name
