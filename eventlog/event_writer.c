@@ -26,7 +26,9 @@
  * a queue it is the queue's, all state below is under the queue's lock, and `file` belongs to the queue's thread.
  *
  * begin_event() finds room and decides about rotation, so that what is encoded next knows its file; end_event() hands
- * over. Values with metadata need to know it: the metadata stands with the first value of a tag in each file.
+ * over. Values with metadata need to know it: name and description stand with the first value of a tag in each file.
+ * Plugin and content stand with every value: TensorBoard remembers them, readers of other programs look at each value
+ * alone.
  */
 enum { DEFAULT_BUFFER = 65536, LEAST_BUFFER = 64, FULL_BUFFERS = 16, TAGS_OF_SCALARS = 65536,
        VALUE_OVERHEAD = 64 };
@@ -416,7 +418,8 @@ int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, d
     return answer(w, rc, refused, e, error);
 }
 
-static void encode_metadata(struct wire *body, const struct event_writer_value *v)
+static void encode_metadata(struct wire *body, const struct event_writer_value *v, const char *display_name,
+                            const char *description)
 {
     size_t metadata = wire_begin(body, 9), plugin = wire_begin(body, 1);
 
@@ -424,13 +427,13 @@ static void encode_metadata(struct wire *body, const struct event_writer_value *
     if (v->content_length)
         wire_bytes(body, 2, v->content, v->content_length);
     wire_end(body, plugin);
-    wire_text(body, 2, v->options ? v->options->display_name : NULL);
-    wire_text(body, 3, v->options ? v->options->description : NULL);
+    wire_text(body, 2, display_name);
+    wire_text(body, 3, description);
     wire_integer(body, 4, v->data_class);
     wire_end(body, metadata);
 }
 
-/* The fields of an event that holds the one value, with its metadata or an empty one. */
+/* The fields of an event that holds the one value. */
 static int encode_value(const struct event_writer_value *v, const struct wire *member, const struct wire *metadata,
                         struct wire *body, struct error *e)
 {
@@ -438,16 +441,17 @@ static int encode_value(const struct event_writer_value *v, const struct wire *m
 
     wire_text(body, 1, v->tag);
     buffer_append(&body->bytes, member->bytes.data, member->bytes.length);
-    if (metadata)
-        buffer_append(&body->bytes, metadata->bytes.data, metadata->bytes.length);
+    buffer_append(&body->bytes, metadata->bytes.data, metadata->bytes.length);
     wire_end(body, value);
     wire_end(body, summary);
     return wire_check(body, v->plugin, e);
 }
 
-/* Begun: the value's event with or without metadata, as its file needs it. *refused: it is not taken. */
+/* Begun: the value's event with the metadata of a tag's first value in the file, or of a later one. *refused: it is not
+ * taken. */
 static int put_value(struct eventlog_writer *w, const struct event_writer_value *v, const struct wire *head,
-                     const struct wire *member, const struct wire *metadata, int *refused, struct error *e)
+                     const struct wire *member, const struct wire *first, const struct wire *later, int *refused,
+                     struct error *e)
 {
     struct tag_entry *known = tag_table_entry(&w->tags, v->tag, strlen(v->tag));
     int fresh = !known || known->file != w->number, rc = OK;
@@ -459,14 +463,14 @@ static int put_value(struct eventlog_writer *w, const struct event_writer_value 
         rc = error_set(&own, ERR_ARG, "tag '%.80s' belongs to %.40s in this run; a value of %.40s under it would be "
                        "hidden", v->tag, known->plugin, v->plugin);
     else
-        rc = encode_value(v, member, fresh || v->always_metadata ? metadata : NULL, &body, &own);
+        rc = encode_value(v, member, fresh ? first : later, &body, &own);
     if (rc != OK) {
         *e = own;
         *refused = 1;
         abandon_event(w);
     } else {
         n = encode_event(w, head, &body);
-        /* Without memory for the tag its next value has metadata again, which readers do not mind. */
+        /* Without memory for the tag its next value has name and description again, which readers do not mind. */
         if (!known && tag_table_add(&w->tags, v->tag, v->plugin) == 0)
             known = tag_table_entry(&w->tags, v->tag, strlen(v->tag));
         if (known)
@@ -480,25 +484,30 @@ static int put_value(struct eventlog_writer *w, const struct event_writer_value 
 int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_writer_value *value, struct wire *member,
                         struct error *e, struct eventlog_error *error)
 {
-    struct wire head = WIRE_EMPTY, metadata = WIRE_EMPTY;
+    const struct eventlog_value_options none = { 0 }, *options = value->options ? value->options : &none;
+    struct wire head = WIRE_EMPTY, first = WIRE_EMPTY, later = WIRE_EMPTY;
+    int described = options->display_name || options->description, refused;
     size_t n = 0;
-    int refused;
 
     if (rc == OK)
         rc = wire_check(member, value->plugin, e);
     if (rc == OK && (rc = check_call(w, value->wall_time, e)) == OK && (rc = check_value(value, e)) == OK &&
         (rc = encode_head(w, &head, value->step, value->wall_time, e)) == OK) {
-        encode_metadata(&metadata, value);
-        rc = wire_check(&metadata, value->plugin, e);
+        encode_metadata(&first, value, options->display_name, options->description);
+        if (described)
+            encode_metadata(&later, value, NULL, NULL);
+        if ((rc = wire_check(&first, value->plugin, e)) == OK)
+            rc = wire_check(&later, value->plugin, e);
     }
     if (rc == OK) {
-        n = head.bytes.length + member->bytes.length + metadata.bytes.length + strlen(value->tag) + VALUE_OVERHEAD;
+        n = head.bytes.length + member->bytes.length + first.bytes.length + strlen(value->tag) + VALUE_OVERHEAD;
         rc = check_length(n, e);
     }
     refused = rc != OK;
     if (rc == OK && (rc = begin_event(w, n, e)) == OK)
-        rc = put_value(w, value, &head, member, &metadata, &refused, e);
-    wire_release(&metadata);
+        rc = put_value(w, value, &head, member, &first, described ? &later : &first, &refused, e);
+    wire_release(&first);
+    wire_release(&later);
     wire_release(&head);
     wire_release(member);
     return answer(w, rc, refused, e, error);

@@ -40,7 +40,6 @@ struct event_writer_value {
     size_t content_length;
     int data_class; /* 0: readers take it from the plugin */
     int blob;       /* TensorBoard serves it by a key made of the tag: some characters are out */
-    int always_metadata; /* the metadata is the value */
     const struct eventlog_value_options *options;
 };
 
@@ -49,8 +48,8 @@ struct event_writer_value {
 size_t event_writer_tensor(struct wire *w, int dtype, const int64_t *shape, size_t rank);
 
 /* Last step of every function of a family. rc: what encoding came to, with its sentence in e; on OK member (fields of
- * Summary.Value beside tag and metadata) becomes an event, with metadata when the tag is new to the file. Releases
- * member, copies e to error. */
+ * Summary.Value beside tag and metadata) becomes an event with metadata: all of it when the tag is new to the file,
+ * later without name and description. Releases member, copies e to error. */
 int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_writer_value *value, struct wire *member,
                         struct error *e, struct eventlog_error *error);
 

@@ -138,7 +138,7 @@ static int finish(struct eventlog_writer *w, int rc, const char *tag, double wal
                   struct error *e, struct eventlog_error *error)
 {
     static const int64_t shape[] = { 0 };
-    struct event_writer_value value = { .tag = tag, .wall_time = wall_time, .plugin = "hparams", .always_metadata = 1 };
+    struct event_writer_value value = { .tag = tag, .wall_time = wall_time, .plugin = "hparams" };
     struct wire member = WIRE_EMPTY;
 
     if (rc == OK)

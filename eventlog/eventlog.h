@@ -120,10 +120,10 @@ int eventlog_writer_scalar(struct eventlog_writer *writer, const char *tag, int6
  * ---- the other kinds of values --------------------------------------------------------------------------------------
  * For all: tag is UTF-8, not empty, and one kind's only within a run; tag, texts and arrays are read during the call
  * and not kept. step, wall_time (0: now), errors and waiting in memory as for a scalar; one event may be up to 1 GiB
- * long, whatever buffer_bytes is. The metadata that tells TensorBoard the kind, display_name and description among it,
- * is written with the first value of each tag of the file; later ones' are not. EVENTLOG_ERROR_ARGUMENT where
- * TensorBoard would hide the value or stop: texts that are not UTF-8, a tag that this file has as another kind (scalars
- * are not looked at), shapes that do not fit. Nothing is written then.
+ * long, whatever buffer_bytes is. The metadata that tells readers the kind is written with every value, display_name
+ * and description with the first value of each tag of the file; those of later ones are not. EVENTLOG_ERROR_ARGUMENT
+ * where TensorBoard would hide the value or stop: texts that are not UTF-8, a tag that this file has as another kind
+ * (scalars are not looked at), shapes that do not fit. Nothing is written then.
  */
 struct eventlog_value_options { /* all zero, or NULL: the defaults */
     const char *display_name;   /* shown instead of the tag where the plugin does so */

@@ -10,6 +10,7 @@
 #include "eventlog/event_writer.h"
 #include "eventlog/log_directory.h"
 #include "eventlog/record.h"
+#include "eventlog/summary_metadata.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,8 @@ static inline int teardown(void **state)
 }
 
 struct seen {
-    size_t files, points, described, versions, starts; /* described: points with metadata; starts: session starts */
+    size_t files, points, versions, starts; /* starts: session starts */
+    size_t named, described;                /* points that name their plugin; those that say more in words */
     size_t each[64];                                   /* points of each file */
     int64_t steps[4096];
 };
@@ -87,6 +89,7 @@ static inline struct seen read_run(void)
         record_parser_init(&p, 0, 0);
         while ((result = record_next(&p, (uint8_t *)bytes.data + p.position, bytes.length - p.position, bytes.length,
                                      &r)) == RECORD_DATA) {
+            struct summary_metadata m;
             struct event event;
 
             assert_int_equal(event_decode(r.data, r.length, &event, NULL), OK);
@@ -99,7 +102,11 @@ static inline struct seen read_run(void)
                 s.steps[s.points] = event.step;
             s.points++;
             s.each[i]++;
-            s.described += (size_t)event.first.has_metadata;
+            s.named += event.first.plugin_length > 0;
+            if (!event.first.has_metadata)
+                continue;
+            summary_metadata_read(&m, event.first.metadata, event.first.metadata_length);
+            s.described += m.display_name.length || m.description.length;
         }
         assert_int_equal(result, RECORD_MORE);
         assert_int_equal(p.offset, bytes.length);

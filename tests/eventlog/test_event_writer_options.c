@@ -32,6 +32,8 @@ static void close_well(struct eventlog_writer *w)
         fail_msg("%s", error.message);
 }
 
+static const struct eventlog_value_options described = { .description = "what it is" };
+
 static size_t longest_file(void)
 {
     struct log_directory d = list();
@@ -59,7 +61,7 @@ static void rotate_by_size(size_t queue_bytes)
     snprintf(first, sizeof first, "%s", eventlog_writer_path(w));
     for (int i = 0; i < 200; i++) {
         put(w, "loss", i, i + 1);
-        assert_int_equal(eventlog_writer_text(w, "note", i, 5.5, "hello", NULL, &error), EVENTLOG_OK);
+        assert_int_equal(eventlog_writer_text(w, "note", i, 5.5, "hello", &described, &error), EVENTLOG_OK);
     }
     assert_int_equal(eventlog_writer_flush(w, NULL), EVENTLOG_OK);
     assert_true(strcmp(eventlog_writer_path(w), first) > 0);
@@ -71,7 +73,8 @@ static void rotate_by_size(size_t queue_bytes)
     assert_in_range(s.files, 20, 40);
     assert_int_equal(s.versions, s.files);
     assert_int_equal(s.points, 400);
-    assert_int_equal(s.described, s.files); /* the text's metadata once in each */
+    assert_int_equal(s.named, 200);         /* each text says what it is */
+    assert_int_equal(s.described, s.files); /* the description once in each */
     for (size_t i = 0; i < 400; i++)
         assert_int_equal(s.steps[i], i / 2); /* in order over all files: their names sort */
     assert_true(longest_file() <= 1000);
@@ -480,7 +483,7 @@ static void *call(void *argument)
     snprintf(text, sizeof text, "text/%d", c->number);
     for (int i = 0; i < 300; i++) {
         failures += eventlog_writer_scalar(c->w, tag, i, 0, 1, NULL) != EVENTLOG_OK;
-        failures += eventlog_writer_text(c->w, text, i, 0, "hello", NULL, NULL) != EVENTLOG_OK;
+        failures += eventlog_writer_text(c->w, text, i, 0, "hello", &described, NULL) != EVENTLOG_OK;
         if (i % 100 == 50)
             failures += eventlog_writer_flush(c->w, NULL) != EVENTLOG_OK;
         if (i % 100 == 70) {
@@ -517,6 +520,7 @@ static void test_queue_of_many(void **state)
     s = read_run();
     assert_int_equal(s.points, 2400);
     assert_true(s.files > 3);
+    assert_int_equal(s.named, 1200);
     assert_in_range(s.described, 4, 4 * s.files);
     remove_files();
 }
