@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST = 10, TAG_MAX = 160, MARGINS = 3 }; /* columns beside the matrix: label, precision, recall */
+enum { FIRST = 10, TAG_MAX = 160 };
 
 int evaluation_detail_new(struct evaluation_detail **out, unsigned metrics, const struct classification *counts,
                           const char *const *names, struct error *e)
@@ -67,67 +67,59 @@ static int write_image(const struct evaluation_detail *d, struct eventlog_writer
     return rc;
 }
 
-/* A name as Markdown shows it: what could be taken for markup gets a backslash. */
+/* A cell of a row: a name as Markdown shows it, what could be taken for markup behind a backslash. */
 static void put_name(struct buffer *b, const char *name)
 {
+    buffer_append_text(b, "| ");
     for (; *name; name++) {
         if (strchr("\\`*_{}[]()#+!|<>~", *name))
             buffer_append_byte(b, '\\');
         buffer_append_byte(b, *name);
     }
-    buffer_append_byte(b, '\0');
+    buffer_append_byte(b, ' ');
 }
 
 static void put_share(struct buffer *b, double share)
 {
     if (isnan(share))
-        buffer_append_text(b, "-");
+        buffer_append_text(b, "| - ");
     else
-        buffer_format(b, "%.4f", share);
-    buffer_append_byte(b, '\0');
+        buffer_format(b, "| %.4f ", share);
 }
 
-/* All cells row by row, each with a NUL at its end. */
-static void put_cells(const struct evaluation_detail *d, struct buffer *b)
+/* One Markdown text, which every reader of texts takes; a table of texts is an array of two dimensions to them. */
+static void put_table(const struct evaluation_detail *d, struct buffer *b)
 {
     const struct classification *c = &d->counts;
 
     put_name(b, "label / predicted");
     for (int k = 0; k < c->classes; k++)
         put_name(b, d->names[k]);
-    put_name(b, "precision");
-    put_name(b, "recall");
+    buffer_append_text(b, "| precision | recall |\n| --- ");
+    for (int k = 0; k < c->classes; k++)
+        buffer_append_text(b, "| ---: ");
+    buffer_append_text(b, "| ---: | ---: |\n");
     for (int i = 0; i < c->classes; i++) {
         put_name(b, d->names[i]);
-        for (int k = 0; k < c->classes; k++) {
-            buffer_format(b, "%lld", (long long)c->confusion[(size_t)i * (size_t)c->classes + (size_t)k]);
-            buffer_append_byte(b, '\0');
-        }
+        for (int k = 0; k < c->classes; k++)
+            buffer_format(b, "| %lld ", (long long)c->confusion[(size_t)i * (size_t)c->classes + (size_t)k]);
         put_share(b, classification_precision(c, i));
         put_share(b, classification_recall(c, i));
+        buffer_append_text(b, "|\n");
     }
 }
 
 static int write_table(const struct evaluation_detail *d, struct eventlog_writer *writer, int64_t step,
                        double wall_time, struct eventlog_error *error)
 {
-    const size_t rows = (size_t)d->counts.classes + 1, columns = (size_t)d->counts.classes + MARGINS;
-    const char **cells = malloc(rows * columns * sizeof *cells), *text;
     struct buffer b = BUFFER_EMPTY;
     int rc;
 
-    put_cells(d, &b);
-    if (!cells || !buffer_ok(&b)) {
-        rc = no_memory(error);
-    } else {
-        text = buffer_text(&b);
-        for (size_t i = 0; i < rows * columns; i++, text += strlen(text) + 1)
-            cells[i] = text;
-        rc = eventlog_writer_text_table(writer, "confusion_matrix/table", step, wall_time, cells, rows, columns, NULL,
-                                        error);
-    }
+    put_table(d, &b);
+    rc = buffer_ok(&b) ? eventlog_writer_text(writer, "confusion_matrix/table", step, wall_time, buffer_text(&b), NULL,
+                                              error)
+                       : no_memory(error);
     buffer_release(&b);
-    free(cells);
     return rc;
 }
 

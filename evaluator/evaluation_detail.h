@@ -3,7 +3,7 @@
  * class, and how they are written into an event file. One thread at a time.
  *
  *   confusion_matrix        image; rows are labels, columns predictions
- *   confusion_matrix/table  text: the same as a table, with precision and recall of each class
+ *   confusion_matrix/table  text: the same as a table in Markdown, with precision and recall of each class
  *   pr_curve/NAME           PR curve of the class NAME against all others
  */
 #ifndef EVALUATOR_EVALUATION_DETAIL_H

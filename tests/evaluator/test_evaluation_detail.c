@@ -82,7 +82,9 @@ static void test_written(void **state)
     static const char *const names[] = { "cat", "a*b" };
     static const float logits[2] = { 1, 2 };
     static const struct { unsigned metrics; const char *tag; int there; } cases[] = {
-        { METRIC_CONFUSION, "confusion_matrix/table", 1 }, { METRIC_CONFUSION, "a\\*b", 1 },
+        { METRIC_CONFUSION, "confusion_matrix/table", 1 },
+        { METRIC_CONFUSION, "| label / predicted | cat | a\\*b | precision | recall |\n| --- | ---: | ---: | ---: | ---: |\n"
+                            "| cat | 0 | 0 | - | - |\n| a\\*b | 0 | 1 | 1.0000 | 1.0000 |\n", 1 },
         { METRIC_CONFUSION, "pr_curve/cat", 0 },           { METRIC_CURVES, "pr_curve/a*b", 1 },
         { METRIC_CURVES, "confusion_matrix", 0 },
     };

@@ -64,6 +64,14 @@ def array_of(events, tag):
     return tensor_util.make_ndarray(events.Tensors(tag)[-1].tensor_proto)
 
 
+def table_of(events):
+    """The rows below the head of the confusion matrix, each a list of cells."""
+    lines = str(array_of(events, "confusion_matrix/table").item(), "utf-8").splitlines()
+    rows = [[cell.replace("\\", "") for cell in line[2:-2].split(" | ")] for line in lines]
+    assert rows[0] == ["label / predicted", *NAMES, "precision", "recall"] and {*rows[1]} == {"---", "---:"}
+    return rows[2:]
+
+
 def number(events, tag):
     return float(array_of(events, tag)) if tag in events.Tags()["tensors"] else events.Scalars(tag)[-1].value
 
@@ -86,9 +94,9 @@ def test_numbers(log, scored):
     assert ledger["recall_mean"] == pytest.approx((hits / rows).mean(), rel=1e-12)
     assert ledger["precision_mean"] == pytest.approx((hits / numpy.maximum(columns, 1)).mean(), rel=1e-12)
     assert ledger["examples_per_second"] > 0 and ledger["lag_seconds"] > 0 and ledger["lag_steps"] == 0
-    table = array_of(events, "confusion_matrix/table")
-    assert [[int(cell) for cell in row[1:-2]] for row in table[1:]] == matrix.tolist()
-    assert [row[0].decode().replace("\\", "") for row in table[1:]] == NAMES
+    table = table_of(events)
+    assert [[int(cell) for cell in row[1:-2]] for row in table] == matrix.tolist()
+    assert [row[0] for row in table] == NAMES
     assert array_of(events, "confusion_matrix")[2].startswith(b"\x89PNG")
 
 
@@ -98,8 +106,7 @@ def test_tensorflow_counts_the_same(log, scored):
     ledger = json.loads((log / "fast" / "eval" / "evaluations.jsonl").read_text().splitlines()[-1])["metrics"]
     for k, name in ((1, "precision"), (5, "precision_top_5")):
         assert ledger[name] == float(numpy.mean(tf.math.in_top_k(labels, logits, k).numpy()))
-    table = array_of(events_of(log, "fast"), "confusion_matrix/table")
-    assert [[int(cell) for cell in row[1:-2]] for row in table[1:]] == \
+    assert [[int(cell) for cell in row[1:-2]] for row in table_of(events_of(log, "fast"))] == \
         tf.math.confusion_matrix(labels, logits.argmax(1), CLASSES).numpy().tolist()
     ties = numpy.array([[0, 0, 0, 0, 0, 0], [3, 3, 3, 3, 3, 1], [3, 3, 3, 3, 1, 1], [numpy.nan, 2, 3, 4, 5, 6],
                         [1, 2, 3, 4, 5, numpy.inf], [1, 2, 3, -numpy.inf, 5, 6]], "f4")  # rows of test_classification.c
@@ -122,6 +129,15 @@ def test_curves(log, scored):
         assert ours.shape == theirs.shape == (6, 201)
         assert numpy.abs(ours[:4] - theirs[:4]).max() <= 1
         assert numpy.abs(ours[:4] - theirs[:4]).sum() <= 8
+
+
+def test_tbparse_reads_all(log):
+    """It gives up a whole directory at a text of two dimensions."""
+    tbparse = pytest.importorskip("tbparse")
+    reader = tbparse.SummaryReader(str(log), extra_columns={"dir_name"})
+    texts = reader.text[reader.text.tag == "confusion_matrix/table"]
+    assert set(texts.dir_name) == {f"{run}/eval" for run in RUNS} and len(texts) == 6
+    assert all(text.startswith("| label / predicted | T-shirt/top |") for text in texts.value)
 
 
 def test_basic_is_the_default(log, tmp_path):
