@@ -112,10 +112,54 @@ static void draw_segment(struct canvas *c, struct picture_point from, struct pic
         line(c, place_x(c, from.x), place_y(c, from.y), place_x(c, to.x), place_y(c, to.y), run);
 }
 
+/* One column of a band, in dots: braille is filled sparsely. */
+static void shade_column(struct canvas *c, int x, double low, double high, size_t run)
+{
+    int from = place_y(c, high), to = place_y(c, low);
+
+    if (low > c->range->y1 || high < c->range->y0)
+        return;
+    for (int y = from; y <= to; y++)
+        if (c->chart->ascii) {
+            cell_at(c, x, y)->dots = '.';
+            cell_at(c, x, y)->run = 1 + run;
+        } else if (x % 2 == 0 && y % 4 == x % 4) {
+            dot(c, x, y, run);
+        }
+}
+
+/* The area between the edges of a band, with gaps where they are no numbers. */
+static void draw_band(struct canvas *c, const struct picture_curve *curve)
+{
+    struct picture_curve low = { .points = curve->low, .count = curve->count };
+    struct picture_curve high = { .points = curve->high, .count = curve->count };
+    struct picture_walk below = picture_walk_begin(c->p, &low, 0, c->range->y0, c->range->y1);
+    struct picture_walk above = picture_walk_begin(c->p, &high, 0, c->range->y0, c->range->y1);
+    struct picture_point l, h, last_l = { 0, 0 }, last_h = { 0, 0 };
+    enum picture_mark l_mark, h_mark;
+    int last = -1;
+
+    while (picture_walk_next(&below, &l, &l_mark) && picture_walk_next(&above, &h, &h_mark)) {
+        int x = place_x(c, h.x), drawn = picture_draws_line(h_mark) && (picture_draws_line(l_mark) ||
+                                                                        l_mark == PICTURE_GAP);
+
+        l.y = l_mark == PICTURE_GAP ? c->range->y0 : l.y; /* below 0 on a logarithmic scale */
+        for (int at = drawn && last >= 0 ? last : x; drawn && at <= x; at++) {
+            double part = x > last && last >= 0 ? (double)(at - last) / (x - last) : 1;
+
+            shade_column(c, at, last_l.y + (l.y - last_l.y) * part, last_h.y + (h.y - last_h.y) * part, curve->run);
+        }
+        last = drawn ? x : -1;
+        last_l = l;
+        last_h = h;
+    }
+}
+
 /* Returns 1 and where the curve ends, in characters; 0: nothing of it is drawn. */
 static int draw_curve(struct canvas *c, const struct picture_curve *curve, int *column, int *row)
 {
-    struct picture_walk walk = picture_walk_begin(c->p, curve, c->p->smoothing, c->range->y0, c->range->y1);
+    struct picture_walk walk = picture_walk_begin(c->p, curve, picture_smoothing_of(c->p, curve), c->range->y0,
+                                                  c->range->y1);
     struct picture_point q, last = { 0, 0 };
     enum picture_mark mark;
     int down = 0, any = 0, per_x = c->chart->ascii ? 1 : 2, per_y = c->chart->ascii ? 1 : 4;
@@ -128,7 +172,7 @@ static int draw_curve(struct canvas *c, const struct picture_curve *curve, int *
         any = 1;
         *column = place_x(c, q.x) / per_x;
         *row = place_y(c, q.y) / per_y;
-        if (mark == PICTURE_NAN || mark == PICTURE_PLUS || mark == PICTURE_MINUS) {
+        if (!picture_draws_line(mark)) {
             down = 0;
         } else {
             draw_segment(c, down ? last : q, q, curve->run);
@@ -196,6 +240,9 @@ static void draw_curves(struct buffer *b, struct canvas *c, const struct picture
 
     if (!ends || !places)
         b->failed = 1;
+    for (size_t i = 0; i < panel->count; i++)
+        if (panel->curves[i].low)
+            draw_band(c, &panel->curves[i]);
     for (size_t i = 0; buffer_ok(b) && i < panel->count; i++) {
         struct line_end end = { panel->curves[i].run, 0, 0 };
 
@@ -230,6 +277,15 @@ static void print_text(struct buffer *b, const struct canvas *c, const char *tex
     buffer_append_byte(b, '\n');
 }
 
+/* The same on as many lines as it takes. */
+static void print_lines(struct buffer *b, const struct canvas *c, const char *text)
+{
+    for (size_t n; *text; text += n + (text[n] == ' ')) {
+        n = picture_line_length(text, (size_t)(c->wide + c->gutter));
+        print_text(b, c, text, n);
+    }
+}
+
 static void braille(struct buffer *b, unsigned bits)
 {
     char text[3] = { (char)0xe2, (char)(0xa0 | bits >> 6), (char)(0x80 | (bits & 63)) };
@@ -251,12 +307,18 @@ static void print_cell(struct buffer *b, const struct canvas *c, const struct ce
         buffer_append_byte(b, ' ');
 }
 
+/* About how many marks the axis of values has. */
+static int value_ticks(const struct canvas *c)
+{
+    return c->high / 3 > 3 ? c->high / 3 : 3;
+}
+
 /* The rows of the plot, labels at those where a tick falls. */
 static void print_rows(struct buffer *b, const struct canvas *c)
 {
     struct picture_ticks ticks;
 
-    picture_value_ticks(c->p, c->range->y0, c->range->y1, c->high / 3 > 2 ? c->high / 3 : 2, &ticks);
+    picture_value_ticks(c->p, c->range->y0, c->range->y1, value_ticks(c), &ticks);
     for (int row = 0; row < c->high; row++) {
         const char *text = "";
         size_t run = 0;
@@ -319,8 +381,7 @@ static void print_axis(struct buffer *b, const struct canvas *c, const struct pi
         strncat(name, ", logarithmic values", sizeof name - strlen(name) - 1);
     print_text(b, c, name, strlen(name));
     picture_range_notes(c->p, r, &notes);
-    if (notes.length)
-        print_text(b, c, buffer_text(&notes), notes.length);
+    print_lines(b, c, buffer_text(&notes));
     b->failed |= notes.failed;
     buffer_release(&notes);
 }
@@ -362,7 +423,7 @@ static void print_sign(struct buffer *b, const struct canvas *c, size_t run)
 /* A table of the curves; the sign of each is put before its line. */
 static void print_legend(struct buffer *b, const struct canvas *c, const struct picture_panel *panel)
 {
-    static const char *const at_names[] = { "at step", "at", "after" };
+    static const char *const at_names[PICTURE_AXES] = { "at step", "after steps", "at", "after" };
     const struct table_column columns[] = {
         { "run", 0, 1, 0 }, { "final", 1, 0, 0 },
         { panel->better < 0 ? "best (min)" : "best (max)", 1, 0, 1 }, { at_names[panel->axis], 1, 0, 2 },
@@ -431,7 +492,7 @@ static int label_width(const struct canvas *c, const struct picture_range *range
     int most = 1;
 
     for (size_t i = 0; i < c->p->panel_count; i++) {
-        picture_value_ticks(c->p, ranges[i].y0, ranges[i].y1, c->high / 3 > 2 ? c->high / 3 : 2, &ticks);
+        picture_value_ticks(c->p, ranges[i].y0, ranges[i].y1, value_ticks(c), &ticks);
         for (size_t k = 0; k < ticks.count; k++)
             most = (int)strlen(ticks.text[k]) > most ? (int)strlen(ticks.text[k]) : most;
     }
@@ -459,7 +520,7 @@ void chart_draw(struct buffer *b, const struct picture *p, const struct chart *c
     if (p->title)
         print_text(b, &c, p->title, strlen(p->title));
     if (p->settings)
-        print_text(b, &c, p->settings, strlen(p->settings));
+        print_lines(b, &c, p->settings);
     if (p->title || p->settings)
         buffer_append_byte(b, '\n');
     for (size_t i = 0; i < p->panel_count && buffer_ok(b); i++) {

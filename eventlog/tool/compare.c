@@ -138,7 +138,7 @@ static void print_json(const struct curves *w, struct output *out)
 
 static int compare(struct curves *w, const struct output_options *to, struct error *e)
 {
-    int picture = !strcmp(to->format, "svg"), rc = curves_read(w, e);
+    int picture = curves_picture_is(to->format), rc = curves_read(w, e);
     struct output *out;
 
     if (rc == OK && !picture)
@@ -150,7 +150,7 @@ static int compare(struct curves *w, const struct output_options *to, struct err
     if (rc != OK || (rc = output_open(&out, to->path, to->force, e)) != OK)
         return rc;
     if (picture)
-        rc = curves_print_svg(w, out, e);
+        rc = curves_picture_print(w, out, e);
     else if (!strcmp(to->format, "json"))
         print_json(w, out);
     else
@@ -165,7 +165,7 @@ static int compare(struct curves *w, const struct output_options *to, struct err
 int command_compare(int argc, char **argv)
 {
     struct scan s = { .failed = 0 };
-    struct curves w = { .scan = &s, .view = "all", .x = "step", .range = POINT_RANGE_ALL };
+    struct curves w = { .scan = &s, CURVES_DEFAULTS };
     static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "svg", "svg", 0 } };
     struct output_options to = { .format = NULL };
     struct option table[] = {
@@ -181,7 +181,8 @@ int command_compare(int argc, char **argv)
                    "run's directory, or a log directory with several. Status 1: nothing to compare, or damage; 2: "
                    "usage or I/O.",
         .examples = "  eventlog compare mpi/eval ps/eval\n"
-                    "  eventlog compare logs -o curves.svg --tag precision --x step,relative --smoothing 0.6\n",
+                    "  eventlog compare logs -o curves.svg --tag precision --x step,relative --smoothing 0.6\n"
+                    "  eventlog compare logs -o seeds.svg --tag loss --group 'seed-*' --band min-max\n",
         .table = table, .count = sizeof table / sizeof *table,
         .least = 1, .wanted = "which runs?",
     };
@@ -194,7 +195,9 @@ int command_compare(int argc, char **argv)
     if (rc == OK)
         rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "text", &e);
     if (rc == OK)
-        rc = point_range_settle(&w.range, &e);
+        rc = curves_settle(&w, &e);
+    if (rc == OK && !curves_picture_is(to.format) && (w.groups.count || w.band))
+        rc = error_set(&e, ERR_ARG, "--group and --band are for pictures; add -o FILE.svg");
     if (rc != OK)
         return scan_fail(&s, &e);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) != EXIT_DONE)

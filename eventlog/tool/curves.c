@@ -1,13 +1,28 @@
 #include "eventlog/tool/curves.h"
 
 #include "base/bytes.h"
+#include "eventlog/tool/curve_group.h"
 #include "eventlog/tool/gather.h"
+#include "eventlog/tool/picture_range.h"
 #include "eventlog/tool/tag_better.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+int curves_settle(struct curves *w, struct error *e)
+{
+    w->low = w->high = NAN;
+    if (w->y_range && !picture_range_parse(w->y_range, &w->low, &w->high))
+        return error_set(e, ERR_ARG, "--y-range: '%s' is not LOW,HIGH with LOW below HIGH", w->y_range);
+    if (w->log_y && (w->low <= 0 || w->high <= 0))
+        return error_set(e, ERR_ARG, "--y-range: '%s' has ends that --log-y cannot place; give numbers above 0",
+                         w->y_range);
+    if (curve_group_check(&w->groups, e) != OK)
+        return ERR_ARG;
+    return point_range_settle(&w->range, e);
+}
 
 /* A name may have '=' in it: of several runs that fit, the one with the longest name is meant. */
 static int label_run(struct curves *w, const char *option, struct error *e)

@@ -5,6 +5,7 @@
 #define EVENTLOG_TOOL_CURVES_H
 
 #include "eventlog/scalar_series.h"
+#include "eventlog/tool/picture.h"
 #include "eventlog/tool/point_range.h"
 #include "eventlog/tool/scan.h"
 
@@ -16,10 +17,13 @@ struct curves_tag {
 
 struct curves {
     struct scan *scan;
-    const char *view, *x;             /* words of --view and --x: "all" and "step" where they are not given */
+    const char *view, *x, *clip;      /* words of --view, --x and --clip-outliers */
     const char *title;                /* as in struct picture (picture.h), here and next */
     double smoothing;
     int log_y;
+    const char *y_range, *band;       /* as given; NULL: not */
+    double low, high;                 /* of y_range, once the options are settled; NaN: not given */
+    struct option_list groups;        /* as curve_group.h has them */
     struct selection lower, higher;   /* tags of which less, or more, is better */
     struct option_list label_options; /* RUN=TEXT */
     struct point_range range;         /* points outside are not read */
@@ -33,26 +37,41 @@ struct curves {
 
 /* The options that say what is drawn, and how: rows of a table. */
 #define CURVES_OPTIONS(w) \
-    { OPTION_CHOICES, 0, "x", &(w).x, .help = "Draw the curves over the step, the time of day, or the time since the " \
-      "run's first point; several, as in 'step,relative', draw a panel each, side by side (default step)", \
-      .choices = "step|wall|relative" }, \
-    { OPTION_DOUBLE, 0, "smoothing", &(w).smoothing, "W", .help = "draw a moving average with this weight of the " \
-      "past, 0 to 0.999, as TensorBoard's page does, in a picture over the faint curve (default 0: none)", \
-      .minimum = 0, .maximum = 0.999 }, \
+    { OPTION_CHOICES, 0, "x", &(w).x, .help = "Draw the curves over the step, the steps since the run's first point, " \
+      "the time of day, or the time since the run's first point; several, as in 'step,relative', draw a panel each, " \
+      "side by side (default step)", .choices = PICTURE_AXIS_WORDS }, \
+    { OPTION_DOUBLE, 0, "smoothing", &(w).smoothing, .argument = "W", .help = "Draw a moving average that gives the " \
+      "past the weight W, 0 to 0.999, as TensorBoard does; pictures show the values themselves faintly behind it " \
+      "(default 0: none)", .minimum = 0, .maximum = 0.999 }, \
+    { OPTION_FLAG, 0, "log-y", &(w).log_y, .help = "Draw values on a logarithmic scale, with gaps where they are not " \
+      "above 0" }, \
+    { OPTION_TEXT, 0, "y-range", &(w).y_range, .argument = "LOW,HIGH", .help = "Draw values from LOW to HIGH; leave " \
+      "one out, as in '0,', to have it chosen (default: what the values span)" }, \
+    { OPTION_CHOICE, 0, "clip-outliers", &(w).clip, .help = "Leave values out of the range of the axis that would " \
+      "flatten all others, such as that of an untrained model at step 0, and mark with arrows where they are; on: " \
+      "all outliers, as TensorBoard does; off: none (default auto)", .choices = "auto|on|off" }, \
+    { OPTION_LIST, 0, "group", &(w).groups, .argument = "GLOB[=NAME]", .help = "Draw the mean of the runs that match " \
+      "GLOB, called NAME, in place of the runs. Without NAME, compare GLOB with parts of their names: 'seed-*' draws " \
+      "one mean of mpi/seed-1 and mpi/seed-2 and another of ps/seed-1 and ps/seed-2. May be repeated" }, \
+    { OPTION_CHOICE, 0, "band", &(w).band, .help = "Draw this around the mean of a group: one standard deviation, or " \
+      "from the least to the greatest value (default deviation). Without --group all runs are one group", \
+      .choices = "deviation|min-max" }, \
     { OPTION_TEXT, 0, "title", &(w).title, .argument = "TEXT", .help = "Put TEXT above the picture" }, \
     { OPTION_LIST, 0, "label", &(w).label_options, .argument = "RUN=TEXT", \
       .help = "Show TEXT in place of the name of RUN; may be repeated" }, \
-    { OPTION_FLAG, 0, "log-y", &(w).log_y, .help = "draw values on a logarithmic scale; those that are not above 0 " \
-      "are gaps" }, \
     POINT_RANGE_OPTIONS((w).range), \
-    { OPTION_CHOICE, 0, "view", &(w).view, .help = "every point; what TensorBoard would show; or what restarts meant " \
-      "(default all)", .choices = "all|tensorboard|session" }, \
+    { OPTION_CHOICE, 0, "view", &(w).view, .help = "Take every point, those that TensorBoard would show, or those " \
+      "that restarts left valid (default all)", .choices = "all|tensorboard|session" }, \
     { OPTION_LIST, 0, "lower", &(w).lower.patterns, .argument = "GLOB", .help = "Take the least value as the best " \
       "for tags that match (default: for words such as loss, error and seconds)" }, \
     { OPTION_LIST, 0, "higher", &(w).higher.patterns, .argument = "GLOB", .help = "Take the greatest value as the " \
       "best for tags that match (default: for words such as accuracy, reward and images/sec; other tags have no " \
       "best value)" }
+/* What the options are before the command line is parsed. */
+#define CURVES_DEFAULTS .view = "all", .x = "step", .clip = "auto", .range = POINT_RANGE_ALL
 
+/* To be called once all is parsed. ERR_ARG: a value of the options makes no sense. */
+int curves_settle(struct curves *w, struct error *e);
 /* Reads the wanted runs of the scan, points in reading order. Release also after an error. */
 int curves_read(struct curves *w, struct error *e);
 int curves_sort_by_step(struct curves *w, struct error *e);

@@ -2,26 +2,44 @@
 #ifndef EVENTLOG_TOOL_CURVES_PICTURE_H
 #define EVENTLOG_TOOL_CURVES_PICTURE_H
 
+#include "base/buffer.h"
+#include "eventlog/tool/curve_group.h"
 #include "eventlog/tool/curves.h"
 #include "eventlog/tool/output.h"
 #include "eventlog/tool/picture.h"
 
 enum { CURVES_PANELS_MOST = 60 };
 
-/* The first `most` chosen tags as a picture, a panel for each tag and axis; that there are more is told. Sorts the
- * points by step where a panel runs over steps. */
+struct curves_line { /* what is drawn as one: a run, or the runs of a group */
+    struct buffer label;  /* what people read */
+    const char *name;     /* of the run, or of the group */
+    struct buffer group;  /* empty: a run by itself */
+    size_t option, runs;  /* option: 1 + which --group */
+};
+
 struct curves_picture {
     struct picture picture;
+    struct curves_line *lines; /* by the number that curves have as their run */
+    size_t line_count;
+    size_t *line_of;           /* of each run of the curves */
+    enum curve_band band;
+    /* private: what the picture points into */
+    const char **labels;
     struct picture_panel *panels;
-    struct picture_curve *curves;
-    struct picture_point *points;
-    double *starts;
-    size_t curve_count, point_count;
+    struct picture_curve *curves, *members;
+    struct picture_point *points, *means, *lows, *highs;
+    struct curves_start { double wall_time, step; } *starts;
+    struct buffer settings;
+    size_t curve_count, point_count, mean_count;
 };
+
+/* The first `most` chosen tags as a picture, a panel for each tag and axis; that there are more is told. Sorts the
+ * points by step where a panel runs over steps. */
 int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, struct error *e);
 void curves_picture_release(struct curves_picture *p); /* also after an error */
 
-/* The picture as an SVG document. */
-int curves_print_svg(struct curves *w, struct output *out, struct error *e);
+/* Writes the picture in the format for which curves_picture_is() says 1: "svg". */
+int curves_picture_is(const char *format);
+int curves_picture_print(struct curves *w, struct output *out, struct error *e);
 
 #endif

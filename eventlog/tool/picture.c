@@ -10,14 +10,32 @@ static const double PLACEABLE = 1e300;
 
 /* ---- axes ------------------------------------------------------------------------------------------------------ */
 
+const char *picture_axis_word(enum picture_axis axis)
+{
+    static const char *const words[PICTURE_AXES] = { "step", "relative-step", "wall", "relative" };
+
+    return words[axis];
+}
+
 int picture_axis_next(const char **words, enum picture_axis *axis)
 {
-    if (!**words)
-        return 0;
-    *axis = **words == 'w' ? PICTURE_WALL : **words == 's' ? PICTURE_STEP : PICTURE_RELATIVE;
-    *words += strcspn(*words, ",");
-    *words += **words == ',';
-    return 1;
+    size_t n = strcspn(*words, ",");
+
+    for (*axis = 0; *axis < PICTURE_AXES; ++*axis) {
+        const char *word = picture_axis_word(*axis);
+
+        if (n != strlen(word) || memcmp(*words, word, n) != 0)
+            continue;
+        *words += n;
+        *words += **words == ',';
+        return 1;
+    }
+    return 0;
+}
+
+int picture_axis_counts(enum picture_axis axis)
+{
+    return axis == PICTURE_STEP || axis == PICTURE_RELATIVE_STEP;
 }
 
 /* How many digits tell v from its neighbours `step` away. */
@@ -54,7 +72,7 @@ void picture_axis_text(enum picture_axis axis, double v, double x0, double x1, c
     double span = x1 - x0;
     struct tm tm;
 
-    if (axis == PICTURE_STEP)
+    if (picture_axis_counts(axis))
         step_text(v, span, out, size);
     else if (axis == PICTURE_WALL && calendar(v, &tm))
         strftime(out, size, span > 2 * 86400 ? "%d %b" : span > 300 ? "%H:%M" : "%H:%M:%S", &tm);
@@ -70,7 +88,7 @@ void picture_point_text(enum picture_axis axis, double v, double x0, double x1, 
 {
     struct tm tm;
 
-    if (axis == PICTURE_STEP && fabs(v) < 1e15)
+    if (picture_axis_counts(axis) && fabs(v) < 1e15)
         snprintf(out, size, "%.0f", v);
     else if (axis == PICTURE_WALL && x1 - x0 > 2 * 86400 && calendar(v, &tm))
         strftime(out, size, "%d %b %H:%M", &tm);
@@ -80,7 +98,8 @@ void picture_point_text(enum picture_axis axis, double v, double x0, double x1, 
 
 void picture_axis_name(enum picture_axis axis, double x0, double x1, char *out, size_t size)
 {
-    static const char *const names[] = { "step", "time (UTC)", "time since the run's first point" };
+    static const char *const names[] = { "step", "steps since the run's first point", "time (UTC)",
+                                         "time since the run's first point" };
     struct tm from, to;
     size_t n = (size_t)snprintf(out, size, "%s", names[axis]);
 
@@ -108,9 +127,9 @@ static double tick_step(double span, int most, int is_time)
 
 void picture_axis_ticks(enum picture_axis axis, double x0, double x1, int most, struct picture_ticks *out)
 {
-    double step = tick_step(x1 - x0, most, axis != PICTURE_STEP);
+    double step = tick_step(x1 - x0, most, !picture_axis_counts(axis));
 
-    if (axis == PICTURE_STEP && step < 1)
+    if (picture_axis_counts(axis) && step < 1)
         step = 1;
     out->count = 0;
     for (double at = ceil(x0 / step) * step; at <= x1 && out->count < PICTURE_TICKS_MOST; out->count++) {
@@ -183,6 +202,17 @@ char picture_letter(size_t run)
     return letters[run % (sizeof letters - 1)];
 }
 
+size_t picture_line_length(const char *text, size_t columns)
+{
+    size_t n = strlen(text), at = columns;
+
+    if (n <= columns)
+        return n;
+    while (at && text[at] != ' ')
+        at--;
+    return at ? at : columns ? columns : 1;
+}
+
 void picture_spread(double *places, size_t count, double least, double low, double high)
 {
     for (size_t i = 0; i < count; i++)
@@ -212,6 +242,11 @@ static double scale(const struct picture *p, double y)
     if (p->log_y && !isnan(y))
         y = y > 0 ? log10(y) : -INFINITY;
     return isfinite(y) ? between(y, -PLACEABLE, PLACEABLE) : y;
+}
+
+double picture_smoothing_of(const struct picture *p, const struct picture_curve *c)
+{
+    return c->low ? 0 : p->smoothing;
 }
 
 struct picture_walk picture_walk_begin(const struct picture *p, const struct picture_curve *c, double smoothing,

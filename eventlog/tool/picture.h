@@ -7,16 +7,18 @@
 
 #include <stddef.h>
 
-enum picture_axis { PICTURE_STEP, PICTURE_WALL, PICTURE_RELATIVE };
+enum picture_axis { PICTURE_STEP, PICTURE_RELATIVE_STEP, PICTURE_WALL, PICTURE_RELATIVE, PICTURE_AXES };
 
 struct picture_point {
-    double x, y; /* x: step, seconds since 1970, or seconds; y may be NaN or infinite: a gap with a mark */
+    double x, y; /* x: step, or seconds; y may be NaN or infinite: a gap with a mark */
 };
 
 struct picture_curve {
     size_t run;                         /* index into the runs: colour, dash and letter */
     const struct picture_point *points; /* in drawing order */
     size_t count;
+    /* Of a band around the curve, which is not smoothed then: as many points, at the same x; NULL: there is none. */
+    const struct picture_point *low, *high;
 };
 
 struct picture_panel {
@@ -46,9 +48,12 @@ struct picture {
 
 /* ---- axes ------------------------------------------------------------------------------------------------------ */
 
-/* Takes the first of the words of --x ("step", "wall", "relative", commas between) off *words: 1 and the axis it means,
- * or 0 at the end. */
+/* The words of --x, as choices, and the one that means an axis. */
+#define PICTURE_AXIS_WORDS "step|relative-step|wall|relative"
+const char *picture_axis_word(enum picture_axis axis);
+/* Takes the first of such words, commas between, off *words: 1 and the axis it means, or 0 at the end. */
 int picture_axis_next(const char **words, enum picture_axis *axis);
+int picture_axis_counts(enum picture_axis axis); /* 1 for steps, 0 for time */
 
 /* v on an axis that spans x0 to x1, as text. */
 void picture_axis_text(enum picture_axis axis, double v, double x0, double x1, char *out, size_t size);
@@ -74,6 +79,10 @@ void picture_value_ticks(const struct picture *p, double y0, double y1, int most
 /* A letter or digit for each run: A to Z, a to z, 0 to 9, and again. */
 char picture_letter(size_t run);
 
+/* How many bytes of the text fit on a line of that many columns, up to a blank where there is more than fits; not 0
+ * unless the text is empty. The text is ASCII. */
+size_t picture_line_length(const char *text, size_t columns);
+
 /* Moves places, which ascend, apart so that each is at least `least` from the one before and all are within low to
  * high, as near to where they were as the ones before allow. (count - 1) * least is at most high - low. */
 void picture_spread(double *places, size_t count, double least, double low, double high);
@@ -95,6 +104,13 @@ enum picture_mark {
     PICTURE_GAP,   /* cannot be placed: not above 0 on a logarithmic scale, or without a time */
     PICTURE_MARKS
 };
+static inline int picture_draws_line(enum picture_mark mark)
+{
+    return mark == PICTURE_LINE || mark == PICTURE_ABOVE || mark == PICTURE_BELOW;
+}
+
+/* The weight of the past with which the curve is drawn. */
+double picture_smoothing_of(const struct picture *p, const struct picture_curve *c);
 
 /* A walk over a curve as it is drawn, smoothed and on its scale, through a range of values y0 to y1. */
 struct picture_walk {

@@ -14,12 +14,14 @@ struct extent {
 };
 static const struct extent NOTHING = { INFINITY, -INFINITY };
 
+enum { LINES = 3 }; /* of a curve: itself, and the edges of its band */
+
 struct survey {
     struct extent x, all, inner;
     struct extent best; /* of the values that are always to be seen, one of each curve */
     size_t gaps;
     unsigned marks;
-    double *sample;     /* INNER_SAMPLE for each curve */
+    double *sample;     /* INNER_SAMPLE for each line */
     size_t *counts;     /* of them, that are filled */
 };
 
@@ -36,9 +38,20 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Looks at all points of a curve; which: its number in the panel. */
-static void survey_curve(struct survey *s, const struct picture *p, const struct picture_curve *c, double smoothing,
-                         int better, size_t which)
+/* The line of that number in the panel: 1, or 0: the curve has no band. */
+static int line_of(const struct picture_panel *panel, size_t number, struct picture_curve *out)
+{
+    const struct picture_curve *c = &panel->curves[number / LINES];
+
+    *out = *c;
+    if (number % LINES)
+        out->points = number % LINES == 1 ? c->low : c->high;
+    return out->points != NULL;
+}
+
+/* Looks at all points of a line; which: its number. */
+static void survey_line(struct survey *s, const struct picture *p, const struct picture_curve *c, double smoothing,
+                        int better, size_t which)
 {
     struct picture_walk walk = picture_walk_begin(p, c, smoothing, -INFINITY, INFINITY);
     double *sample = s->sample + which * INNER_SAMPLE;
@@ -48,11 +61,10 @@ static void survey_curve(struct survey *s, const struct picture *p, const struct
     enum picture_mark mark;
 
     while (picture_walk_next(&walk, &q, &mark)) {
-        s->marks |= 1u << mark;
-        if (mark == PICTURE_GAP) {
-            s->gaps++;
+        s->marks |= which % LINES ? 0 : 1u << mark;
+        s->gaps += mark == PICTURE_GAP && which % LINES == 0;
+        if (mark == PICTURE_GAP)
             continue;
-        }
         extend(&s->x, q.x);
         if (mark != PICTURE_LINE)
             continue;
@@ -69,13 +81,13 @@ static void survey_curve(struct survey *s, const struct picture *p, const struct
     extend(&s->all, all.high);
 }
 
-/* What the inner values of all curves span; pool: room for all samples. */
-static struct extent find_inner(const struct survey *s, size_t curves, double *pool)
+/* What the inner values of all lines span; pool: room for all samples. */
+static struct extent find_inner(const struct survey *s, size_t lines, double *pool)
 {
     struct extent inner = s->best, sound = { -INFINITY, INFINITY };
     size_t n = 0;
 
-    for (size_t i = 0; i < curves; n += s->counts[i++])
+    for (size_t i = 0; i < lines; n += s->counts[i++])
         memcpy(pool + n, s->sample + i * INNER_SAMPLE, s->counts[i] * sizeof *pool);
     if (!n)
         return inner;
@@ -85,7 +97,7 @@ static struct extent find_inner(const struct survey *s, size_t curves, double *p
 
         sound = (struct extent){ pool[n / 4] - reach, pool[n - 1 - n / 4] + reach };
     }
-    for (size_t i = 0; i < curves; i++) {
+    for (size_t i = 0; i < lines; i++) {
         const double *sample = s->sample + i * INNER_SAMPLE;
         size_t from = 0, to = s->counts[i], trim;
 
@@ -106,17 +118,22 @@ static struct extent find_inner(const struct survey *s, size_t curves, double *p
 struct visit {
     double y0, y1;
     void (*point)(struct visit *v, double y, enum picture_mark mark);
+    int bands; /* their edges, too */
     struct extent found;
     size_t above, below;
 };
 
 static void visit_panel(struct visit *v, const struct picture *p, const struct picture_panel *panel, int raw)
 {
-    for (size_t i = 0; i < panel->count; i++) {
-        struct picture_walk walk = picture_walk_begin(p, &panel->curves[i], raw ? 0 : p->smoothing, v->y0, v->y1);
+    for (size_t i = 0; i < LINES * panel->count; i += v->bands ? 1 : LINES) {
+        struct picture_curve c;
+        struct picture_walk walk;
         struct picture_point q;
         enum picture_mark mark;
 
+        if (!line_of(panel, i, &c))
+            continue;
+        walk = picture_walk_begin(p, &c, raw ? 0 : picture_smoothing_of(p, &c), v->y0, v->y1);
         while (picture_walk_next(&walk, &q, &mark))
             v->point(v, q.y, mark);
     }
@@ -141,7 +158,7 @@ static void count_outside(struct visit *v, double y, enum picture_mark mark)
 static struct extent ends(const struct picture *p, const struct picture_panel *panel, int raw, const struct survey *s)
 {
     double inner = s->inner.high - s->inner.low;
-    struct visit near = { s->inner.low - inner / 2, s->inner.high + inner / 2, find_within, NOTHING, 0, 0 };
+    struct visit near = { s->inner.low - inner / 2, s->inner.high + inner / 2, find_within, 1, NOTHING, 0, 0 };
     struct extent e = s->all;
     int low, high;
 
@@ -181,17 +198,20 @@ static void spread(const struct picture *p, const struct survey *s, struct exten
 struct picture_range picture_range_of(const struct picture *p, const struct picture_panel *panel, int raw, double air)
 {
     struct picture_range r = { 0, 1, 0, 1, 0, 0, NAN, NAN, 0, 0, 0 };
-    double *samples = malloc((2 * panel->count + 1) * INNER_SAMPLE * sizeof *samples);
-    size_t *counts = calloc(panel->count + 1, sizeof *counts);
+    size_t lines = LINES * panel->count;
+    double *samples = malloc((2 * lines + 1) * INNER_SAMPLE * sizeof *samples);
+    size_t *counts = calloc(lines + 1, sizeof *counts);
+    struct picture_curve line;
     struct survey s = { NOTHING, NOTHING, NOTHING, NOTHING, 0, 0, samples, counts };
     struct visit outside;
 
     /* A moving average stays between its values: where these are drawn, too, they alone count. */
     r.failed = !samples || !counts;
-    for (size_t i = 0; !r.failed && i < panel->count; i++)
-        survey_curve(&s, p, &panel->curves[i], raw ? 0 : p->smoothing, panel->better, i);
+    for (size_t i = 0; !r.failed && i < lines; i++)
+        if (line_of(panel, i, &line))
+            survey_line(&s, p, &line, raw ? 0 : picture_smoothing_of(p, &line), panel->better, i);
     if (!r.failed)
-        s.inner = find_inner(&s, panel->count, samples + panel->count * INNER_SAMPLE);
+        s.inner = find_inner(&s, lines, samples + lines * INNER_SAMPLE);
     free(samples);
     free(counts);
     if (s.x.low <= s.x.high) {
@@ -205,7 +225,7 @@ struct picture_range picture_range_of(const struct picture *p, const struct pict
     r.marks = s.marks;
     if (s.all.low >= r.y0 && s.all.high <= r.y1)
         return r;
-    outside = (struct visit){ r.y0, r.y1, count_outside, NOTHING, 0, 0 };
+    outside = (struct visit){ r.y0, r.y1, count_outside, 0, NOTHING, 0, 0 };
     visit_panel(&outside, p, panel, raw);
     r.above = outside.above;
     r.below = outside.below;

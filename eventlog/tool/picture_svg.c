@@ -14,7 +14,7 @@
 /* Sizes in the units of the picture. A panel is title, plot, axis, then a line of text for each run. */
 enum {
     PANEL_WIDTH = 560, PLOT_HEIGHT = 240, LEFT = 62, RIGHT = 20, TITLE = 38, AXIS = 46, ROW = 18, MARGIN = 24, GAP = 28,
-    HEADING = 34, SETTINGS = 20, LEGEND = 30, LEGEND_ROW = 22, ROWS_MOST = 64, COLOURS = 8, TICKS = 6, LETTER = 11,
+    HEADING = 34, SETTINGS = 18, LEGEND = 30, LEGEND_ROW = 22, ROWS_MOST = 64, COLOURS = 8, TICKS = 6, LETTER = 11,
     SAMPLE_WIDTH = 28, FIGURE = 74,
 };
 static const double AIR = 0.06, CHARACTER = 7.3 /* of the font, at most on average */;
@@ -228,11 +228,6 @@ static void pen_to(struct pen *pen, double x, double y)
         }
 }
 
-static int draws_line(enum picture_mark mark)
-{
-    return mark == PICTURE_LINE || mark == PICTURE_ABOVE || mark == PICTURE_BELOW;
-}
-
 static int dash_of(size_t run) /* runs of one colour differ in it */
 {
     return (int)((run + run / COLOURS * 3) % COLOURS);
@@ -254,12 +249,62 @@ static void draw_line(struct buffer *b, const struct picture *p, const struct fr
 
     buffer_format(b, "<path class=\"%s c%zu d%d\" d=\"", class, c->run % COLOURS, dash_of(c->run));
     while (picture_walk_next(&walk, &q, &mark))
-        if (draws_line(mark))
+        if (picture_draws_line(mark))
             pen_to(&pen, q.x, q.y);
         else
             pen_up(&pen);
     pen_up(&pen);
     buffer_append_text(b, "\"/>\n");
+}
+
+/* What a column of the screen spans of a band. */
+struct band_column {
+    double x, low, high; /* in units of the picture, y from above: low is the larger */
+};
+
+static void draw_band_piece(struct buffer *b, const struct picture_curve *c, const struct band_column *columns,
+                            size_t n)
+{
+    if (!n)
+        return;
+    buffer_format(b, "<path class=\"f band c%zu\" d=\"", c->run % COLOURS);
+    for (size_t i = 0; i < n; i++)
+        buffer_format(b, "%c%.1f %.1f", i ? 'L' : 'M', columns[i].x, columns[i].high);
+    for (size_t i = n; i-- > 0;)
+        buffer_format(b, "L%.1f %.1f", columns[i].x, columns[i].low);
+    buffer_append_text(b, "z\"/>\n");
+}
+
+/* The area between the edges of a band, with gaps where they are no numbers; of points in one column of the screen the
+ * outermost. */
+static void draw_band(struct buffer *b, const struct picture *p, const struct frame *f, const struct picture_curve *c)
+{
+    struct picture_curve low = { .points = c->low, .count = c->count }, high = { .points = c->high, .count = c->count };
+    struct picture_walk below = picture_walk_begin(p, &low, 0, f->range.y0, f->range.y1);
+    struct picture_walk above = picture_walk_begin(p, &high, 0, f->range.y0, f->range.y1);
+    struct band_column columns[2 * PANEL_WIDTH];
+    struct picture_point l, h;
+    enum picture_mark l_mark, h_mark;
+    size_t n = 0;
+
+    while (picture_walk_next(&below, &l, &l_mark) && picture_walk_next(&above, &h, &h_mark)) {
+        double x = place_x(f, h.x), bottom = f->top + f->height;
+        if (!picture_draws_line(h_mark) || !(picture_draws_line(l_mark) || l_mark == PICTURE_GAP)) {
+            draw_band_piece(b, c, columns, n);
+            n = 0;
+            continue;
+        }
+        /* On a logarithmic scale the lower edge may be below 0. */
+        l.y = l_mark == PICTURE_GAP ? bottom : fmin(bottom, fmax(f->top, place_y(f, l.y)));
+        h.y = fmin(bottom, fmax(f->top, place_y(f, h.y)));
+        if (n && (x - columns[n - 1].x < 0.5 || n == sizeof columns / sizeof *columns)) {
+            columns[n - 1].low = fmax(columns[n - 1].low, l.y);
+            columns[n - 1].high = fmin(columns[n - 1].high, h.y);
+        } else {
+            columns[n++] = (struct band_column){ x, l.y, h.y };
+        }
+    }
+    draw_band_piece(b, c, columns, n);
 }
 
 /* Where that mark of a point is: those of values outside are at the edge. */
@@ -303,7 +348,7 @@ static void draw_figures(struct buffer *b, const struct picture *p, const struct
     const char *last = lettered(p) ? "1.8" : "3.2", *best = lettered(p) ? "3.5" : "5.5"; /* of many less is more */
 
     for (int i = 0; i < 2; i++) {
-        struct picture_curve one = { c->run, points[i], points[i] != NULL };
+        struct picture_curve one = { .run = c->run, .points = points[i], .count = points[i] != NULL };
         struct picture_walk walk = picture_walk_begin(p, &one, 0, f->range.y0, f->range.y1);
         struct picture_point q;
         enum picture_mark mark;
@@ -342,7 +387,7 @@ static int from_above(const void *a, const void *b)
 /* Where the curve ends, as it is drawn: 0 if nothing of it is. */
 static int find_end(const struct picture *p, const struct frame *f, const struct picture_curve *c, struct line_end *out)
 {
-    struct picture_walk walk = picture_walk_begin(p, c, p->smoothing, f->range.y0, f->range.y1);
+    struct picture_walk walk = picture_walk_begin(p, c, picture_smoothing_of(p, c), f->range.y0, f->range.y1);
     struct picture_point q;
     enum picture_mark mark;
     int any = 0;
@@ -410,7 +455,7 @@ static size_t rows_of(const struct picture_panel *panel)
 static void draw_rows(struct buffer *b, const struct picture *p, const struct picture_panel *panel,
                       const struct frame *f)
 {
-    static const char *const at_names[] = { "at step", "at", "after" };
+    static const char *const at_names[PICTURE_AXES] = { "at step", "after steps", "at", "after" };
     double y = f->top + f->height + AXIS + 12, right = f->left + f->width, left = f->left - LEFT + 14;
     double column = right - (panel->better ? 2 * FIGURE : 0), width = column - FIGURE - left;
     struct human_rounding rounding = { 0, 0, 0 };
@@ -467,6 +512,22 @@ static int draw_legend(struct buffer *b, const struct picture *p, double top, do
     return lines;
 }
 
+/* What was chosen, in as many lines as it takes; returns how many. With b NULL only counts. */
+static int draw_settings(struct buffer *b, const struct picture *p, double top, double width)
+{
+    const char *text = p->settings ? p->settings : "";
+    int lines = 0;
+
+    for (size_t n; *text; text += n + (text[n] == ' ')) {
+        n = picture_line_length(text, (size_t)((width - 2 * MARGIN) / CHARACTER));
+        top += SETTINGS;
+        if (b)
+            draw_text(b, "tick settings", MARGIN, top - 6, width, text, n);
+        lines++;
+    }
+    return lines;
+}
+
 /* What the marks mean that are there, in a line. */
 static void draw_meanings(struct buffer *b, unsigned found, int best, double y)
 {
@@ -514,16 +575,21 @@ static unsigned draw_panel(struct buffer *b, const struct picture *p, const stru
         f.summaries[i] = picture_summary_of(&panel->curves[i], panel->better);
     draw_text(b, "title", f.left, top + 22, width / 1.3, panel->title, panel->title_length);
     draw_axes(b, p, panel->axis, &f);
+    for (size_t i = 0; i < panel->count; i++)
+        if (panel->curves[i].low)
+            draw_band(b, p, &f, &panel->curves[i]);
     for (size_t i = 0; i < panel->count; i++) {
-        if (p->smoothing > 0)
+        double smoothing = picture_smoothing_of(p, &panel->curves[i]);
+
+        if (smoothing > 0)
             draw_line(b, p, &f, &panel->curves[i], 0, "faint");
-        draw_line(b, p, &f, &panel->curves[i], p->smoothing, "line");
+        draw_line(b, p, &f, &panel->curves[i], smoothing, "line");
     }
     for (size_t i = 0; i < panel->count; i++) {
         if (f.range.marks & outside)
             draw_marks(b, p, panel, &f, &panel->curves[i], 0, outside);
         if (f.range.marks & broken)
-            draw_marks(b, p, panel, &f, &panel->curves[i], p->smoothing, broken);
+            draw_marks(b, p, panel, &f, &panel->curves[i], picture_smoothing_of(p, &panel->curves[i]), broken);
         draw_figures(b, p, panel, &f, i);
     }
     if (lettered(p))
@@ -555,7 +621,7 @@ static void draw_style(struct buffer *b)
         ".grid{stroke:#d8dee4;stroke-width:1}.axis{stroke:#8c959f;stroke-width:1;fill:none}\n"
         ".line{fill:none;stroke-width:2;stroke-linejoin:round}.faint{fill:none;stroke-width:1;opacity:.3}"
         ".lead{stroke-width:1;opacity:.5}\n"
-        ".best,.plus,.minus,.above,.below{fill:none;stroke-width:1.6}\n");
+        ".band{opacity:.18}.best,.plus,.minus,.above,.below{fill:none;stroke-width:1.6}\n");
     draw_colours(b, 0);
     for (int i = 0; i < COLOURS; i++)
         if (*styles[i].dash)
@@ -583,8 +649,7 @@ void picture_svg_draw(struct buffer *b, const struct picture *p)
     panel_height = TITLE + PLOT_HEIGHT + AXIS + (double)(rows + 1) * ROW;
     width = 2 * MARGIN + (double)columns * PANEL_WIDTH + (double)(columns - 1) * GAP;
     top += p->title ? HEADING : 0;
-    top += p->settings ? SETTINGS : 0;
-    legend = top;
+    legend = top += SETTINGS * draw_settings(NULL, p, top, width);
     legend_lines = draw_legend(NULL, p, legend, width);
     top += legend_lines ? LEGEND + LEGEND_ROW * (legend_lines - 1) : 0;
     height = top + (double)lines * panel_height + (double)(lines ? lines - 1 : 0) * GAP + 2 * MARGIN;
@@ -599,8 +664,7 @@ void picture_svg_draw(struct buffer *b, const struct picture *p)
     buffer_format(b, "<rect class=\"ground\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height);
     if (p->title)
         draw_text(b, "heading", MARGIN, MARGIN + 16, (width - 2 * MARGIN) / 1.5, p->title, strlen(p->title));
-    if (p->settings)
-        draw_text(b, "tick settings", MARGIN, legend - 6, width - 2 * MARGIN, p->settings, strlen(p->settings));
+    draw_settings(b, p, MARGIN + (p->title ? HEADING : 0), width);
     draw_legend(b, p, legend, width);
     for (size_t i = 0; i < p->panel_count; i++)
         found |= draw_panel(b, p, &p->panels[i], MARGIN + (double)(i % columns) * (PANEL_WIDTH + GAP),

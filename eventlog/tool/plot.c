@@ -35,10 +35,46 @@ static struct chart chart_of(const struct plot *p)
     };
 }
 
-/* The curves as they are drawn: smoothed values, every point. */
-static void print_json(const struct curves *w, const struct picture *p, struct output *out)
+/* [x,y], of a band also its edges. */
+static void print_point(struct buffer *b, enum picture_axis axis, const struct picture_curve *c, size_t at, double y)
 {
-    static const char *const axes[] = { "step", "wall", "relative" };
+    if (picture_axis_counts(axis))
+        buffer_format(b, "[%.0f", c->points[at].x);
+    else {
+        buffer_append_byte(b, '[');
+        json_double(b, c->points[at].x);
+    }
+    buffer_append_byte(b, ',');
+    json_double(b, y);
+    if (c->low) {
+        buffer_append_byte(b, ',');
+        json_double(b, c->low[at].y);
+        buffer_append_byte(b, ',');
+        json_double(b, c->high[at].y);
+    }
+    buffer_append_byte(b, ']');
+}
+
+/* Of a mean: over which runs, and what its band is. */
+static void print_group(struct buffer *b, const struct curves *w, const struct curves_picture *drawn,
+                        const struct picture_curve *c)
+{
+    const char *before = ",\"runs\":[";
+
+    for (size_t i = 0; c->low && i < w->count; i++)
+        if (drawn->line_of[i] == c->run) {
+            buffer_append_text(b, before);
+            json_text(b, w->names[i]);
+            before = ",";
+        }
+    if (c->low)
+        buffer_format(b, "],\"band\":\"%s\"", drawn->band == CURVE_BAND_RANGE ? "min-max" : "deviation");
+}
+
+/* The curves as they are drawn: smoothed values, every point. */
+static void print_json(const struct curves *w, const struct curves_picture *drawn, struct output *out)
+{
+    const struct picture *p = &drawn->picture;
     struct buffer b = BUFFER_EMPTY;
 
     buffer_format(&b, "{\"type\":\"plot\",\"version\":1,\"x\":\"%s\",\"smoothing\":", w->x);
@@ -47,22 +83,17 @@ static void print_json(const struct curves *w, const struct picture *p, struct o
     for (size_t i = 0, first = 1; i < p->panel_count; i++)
         for (size_t k = 0; k < p->panels[i].count; k++, first = 0) {
             const struct picture_curve *c = &p->panels[i].curves[k];
-            struct picture_average average = { p->smoothing, 0, 0 };
+            struct picture_average average = { picture_smoothing_of(p, c), 0, 0 };
 
             buffer_append_text(&b, first ? "\n{\"run\":" : ",\n{\"run\":");
-            json_text(&b, w->names[c->run]);
+            json_text(&b, drawn->lines[c->run].name);
             buffer_append_text(&b, ",\"tag\":");
             json_span(&b, p->panels[i].title, p->panels[i].title_length, 0);
-            buffer_format(&b, ",\"x\":\"%s\",\"points\":[", axes[p->panels[i].axis]);
+            print_group(&b, w, drawn, c);
+            buffer_format(&b, ",\"x\":\"%s\",\"points\":[", picture_axis_word(p->panels[i].axis));
             for (size_t n = 0; n < c->count; n++) {
-                buffer_append_text(&b, n ? ",[" : "[");
-                if (p->panels[i].axis == PICTURE_STEP)
-                    buffer_format(&b, "%.0f", c->points[n].x);
-                else
-                    json_double(&b, c->points[n].x);
-                buffer_append_byte(&b, ',');
-                json_double(&b, picture_smooth(&average, c->points[n].y));
-                buffer_append_byte(&b, ']');
+                buffer_append_text(&b, n ? "," : "");
+                print_point(&b, p->panels[i].axis, c, n, picture_smooth(&average, c->points[n].y));
             }
             buffer_append_text(&b, "]}");
             output_bytes(out, buffer_text(&b), b.length);
@@ -82,7 +113,7 @@ static int print_text(struct plot *p, struct output *out, struct error *e)
     int rc = curves_picture_new(&picture, &p->curves, json ? SIZE_MAX : TAGS_MOST, e);
 
     if (rc == OK && json)
-        print_json(&p->curves, &picture.picture, out);
+        print_json(&p->curves, &picture, out);
     else if (rc == OK)
         chart_draw(&b, &picture.picture, &chart);
     if (rc == OK && !buffer_ok(&b))
@@ -104,7 +135,10 @@ static int plot(struct plot *p, struct error *e)
         return OK; /* nothing to draw */
     if (rc != OK || (rc = output_open(&out, p->to.path, p->to.force, e)) != OK)
         return rc;
-    rc = !strcmp(p->to.format, "svg") ? curves_print_svg(&p->curves, out, e) : print_text(p, out, e);
+    if (curves_picture_is(p->to.format))
+        rc = curves_picture_print(&p->curves, out, e);
+    else
+        rc = print_text(p, out, e);
     if (rc != OK) {
         output_close(out, 0, NULL);
         return rc;
@@ -115,8 +149,7 @@ static int plot(struct plot *p, struct error *e)
 int command_plot(int argc, char **argv)
 {
     static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "svg", "svg", 0 } };
-    struct plot p = { .curves = { .view = "all", .x = "step", .range = POINT_RANGE_ALL },
-                      .color = "auto", .height = ROWS };
+    struct plot p = { .curves = { CURVES_DEFAULTS }, .color = "auto", .height = ROWS };
     struct option table[] = {
         { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", .help = "these tags, a chart each; may be repeated (default: "
           "those that all runs have)" },
@@ -129,8 +162,8 @@ int command_plot(int argc, char **argv)
         { OPTION_FLAG, 0, "ascii", &p.ascii, .help = "no braille (default where the locale is not UTF-8)" },
         { OPTION_CHOICE, 0, "color", &p.color, .help = "default auto: on a terminal, unless NO_COLOR is set",
           .choices = "auto|always|never" },
-        OUTPUT_OPTIONS(p.to, "text|json|svg", "text", "Draw in the terminal, print the points of the curves, smoothed, "
-                       "as JSON, or draw a picture as 'eventlog compare' does"),
+        OUTPUT_OPTIONS(p.to, "text|json|svg", "text", "Draw in the terminal, print the points of the curves, "
+                       "smoothed, as JSON, or draw a picture as 'eventlog compare' does"),
     };
     const struct options options = {
         .program = "eventlog plot", .usage = "[OPTION...] PATH...",
@@ -151,7 +184,7 @@ int command_plot(int argc, char **argv)
     if (rc == OK)
         rc = output_format_settle(&p.to, formats, sizeof formats / sizeof *formats, "text", &e);
     if (rc == OK)
-        rc = point_range_settle(&p.curves.range, &e);
+        rc = curves_settle(&p.curves, &e);
     if (rc != OK)
         return scan_fail(&p.scan, &e);
     p.curves.scan = &p.scan;

@@ -291,3 +291,87 @@ def test_no_two_ticks_say_the_same(write, span, labels):
     log = write("log", [("a", s, 100 + s, repr(span[0] + (span[1] - span[0]) * s / 10)) for s in range(11)])
     ticks = re.findall(r"^ *(\S+) ┤", plot(log), re.M)
     assert len(set(ticks)) == len(ticks) > 2 and set(labels) <= set(ticks)
+
+
+def test_range_of_values(write, tmp_path):
+    log = write("log", [("a", s, 100 + s, s) for s in range(11)])
+    text = plot(log, "--y-range", "2,8", "--width", 60, "--height", 7)
+    assert "2 points above, up to 10; 2 points below, down to 0\n" in text and "values from 2 to 8\n" in text
+    ticks = re.findall(r"^ *(\S+) ┤", text, re.M)
+    assert (ticks[0], ticks[-1]) == ("8", "2")
+    assert "down to" not in plot(log, "--y-range", ",8") and "up to" not in plot(log, "--y-range", "2,")
+    outliers = write("outliers", [("a", s, 100 + s, 1000 if s == 50 else s % 7) for s in range(100)])
+    assert "1 point above, up to 1000" in plot(outliers) and "1 point above" not in plot(outliers, "--clip-outliers", "off")
+    cut = plot(outliers, "--clip-outliers", "on", "--y-range", "-1,")
+    assert "1 point above" in cut and "the axis without outliers" in cut
+    for wrong in ("1", "2,1", "a,b", ","):
+        assert "is not LOW,HIGH" in plot(log, "--y-range", wrong, status=2)
+    assert "--log-y cannot place" in plot(log, "--y-range", "0,1", "--log-y", status=2)
+
+
+def test_relative_steps(write):
+    log = write("log", [(run, s, 100 + s, s) for run, first in (("old", 0), ("tuned", 1000)) for s in range(first, first + 5)])
+    curves = json.loads(plot(log, "--json", "--x", "relative-step"))["curves"]
+    assert [c["points"][0] for c in curves] == [[0, 0], [0, 1000]] and curves[1]["x"] == "relative-step"
+    assert "steps since the run's first point" in plot(log, "--x", "relative-step")
+    later = json.loads(plot(log, "--json", "--from-step", 2, "--to-step", 1003))["curves"]
+    assert [[p[0] for p in c["points"]] for c in later] == [[2, 3, 4], [1000, 1001, 1002, 1003]]
+
+
+SEEDS = [(f"{way}/seed-{k}", s, 100 + s + k, k + s * (way == "ps")) for way in ("mpi", "ps") for k in range(3) for s in range(0, 9, 2)]
+
+
+def test_groups_and_bands(write, tmp_path):
+    log = write("log", SEEDS)
+    curves = json.loads(plot(log, "--json", "--group", "seed-*"))["curves"]
+    assert [(c["run"], c["runs"], c["band"]) for c in curves] == [
+        (f"{way}/seed-*", [f"{way}/seed-{k}" for k in range(3)], "deviation") for way in ("mpi", "ps")]
+    assert curves[1]["points"] == [[s, 1 + s, s, 2 + s] for s in range(0, 9, 2)]  # mean, and one deviation of 0, 1, 2
+    both = json.loads(plot(log, "--json", "--group", "mpi/*=all-reduce", "--band", "min-max"))["curves"]
+    assert [c["run"] for c in both] == ["all-reduce", "ps/seed-0", "ps/seed-1", "ps/seed-2"]
+    assert both[0]["points"] == [[s, 1, 0, 2] for s in range(0, 9, 2)] and both[1]["points"][0] == [0, 0]
+    alone = json.loads(plot(log, "--json", "--band", "min-max"))["curves"]
+    assert len(alone) == 1 and alone[0]["points"][-1] == [8, 5, 0, 10] and len(alone[0]["runs"]) == 6
+    smooth = json.loads(plot(log, "--json", "--group", "ps/*=x", "--run", "ps/*", "--smoothing", 0.5))["curves"][0]["points"]
+    want = smoothed([s + 1 for s in range(0, 9, 2)], 0.5)  # each run is smoothed, then their mean is taken
+    assert all(math.isclose(p[1], w) and math.isclose(p[3] - p[1], 1) for p, w in zip(smooth, want))
+    over_time = json.loads(plot(log, "--json", "--group", "mpi/*=x", "--run", "mpi/*", "--x", "wall"))["curves"][0]["points"]
+    assert [p[:2] for p in over_time[:3]] == [[100, 0], [101, 0.5], [102, 1]]  # runs count from their first point on
+    text = plot(log, "--group", "seed-*", "--width", 60, "--height", 8, "--ascii")
+    assert "mpi/seed-* (3 runs)" in text and "." in text.split("+-")[0] and width_of(text) == 60
+    plot(log, "--group", "seed-*", "-o", tmp_path / "a.svg")
+    root, texts = picture(tmp_path / "a.svg")
+    bands = [e.get("d") for e in root.findall(".//{*}path") if "band" in e.get("class").split()]
+    assert len(bands) == 2 and all(d.count("L") == 9 and d.endswith("z") for d in bands)
+    assert "mean and standard deviation of the runs of a group" in texts
+    assert "no run matches" in plot(log, "--group", "sed-*", status=2)
+    assert "neither GLOB nor GLOB=NAME" in plot(log, "--group", "=x", status=2)
+    compare = subprocess.run([TOOL, "compare", log, "--group", "seed-*"], capture_output=True, text=True)
+    assert compare.returncode == 2 and "are for pictures" in compare.stderr
+
+
+def test_a_run_of_a_group_that_diverges_ends_its_band(write, tmp_path):
+    rows = [(f"seed-{k}", s, 100 + s, "nan" if k and s > 4 else 1 + k) for k in range(2) for s in range(9)]
+    log = write("log", rows)
+    curve = json.loads(plot(log, "--json", "--group", "seed-*"))["curves"][0]["points"]
+    assert [p[1] for p in curve] == [1.5] * 5 + ["NaN"] * 4 or [p[1] for p in curve][5:] == [None] * 4
+    text = plot(log, "--group", "seed-*")
+    assert "▲ not a number" in text and re.search(r"\(2 runs\) +nan", text)
+    plot(log, "--group", "seed-*", "-o", tmp_path / "a.svg")
+    root, _ = picture(tmp_path / "a.svg")
+    band = next(e.get("d") for e in root.findall(".//{*}path") if "band" in e.get("class").split())
+    assert band.count("L") == 9
+
+
+def test_a_picture_says_what_was_chosen(write, tmp_path):
+    log = write("log", [("a", s, 1e9 + s, s) for s in range(10)])
+    plot(log, "-o", tmp_path / "a.svg", "--smoothing", 0.6, "--log-y", "--from-step", 2, "--view", "tensorboard",
+         "--y-range", "0.5,")
+    _, texts = picture(tmp_path / "a.svg")
+    lines = ["points as TensorBoard shows them, steps from 2, smoothing 0.6, logarithmic scale,", "values from 0.5"]
+    assert " ".join(texts[:2]) == " ".join(lines)
+    chart = plot(log, "--smoothing", 0.6, "--log-y", "--from-step", 2, "--view", "tensorboard", "--y-range", "0.5,", "--width", 85)
+    assert " ".join(line.strip() for line in chart.splitlines()[:3]) == " ".join(lines) + " "
+    plot(log, "-o", tmp_path / "b.svg")
+    root, _ = picture(tmp_path / "b.svg")
+    assert not root.findall(".//{*}text[@class='tick settings']")

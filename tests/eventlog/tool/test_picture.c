@@ -88,7 +88,7 @@ static void test_marks_of_what_a_line_cannot_show(void **state)
         { PICTURE_NAN, 0 },    { PICTURE_PLUS, 10 }, { PICTURE_MINUS, 0 },   { PICTURE_LINE, 5 },  { PICTURE_GAP, 5 },
     };
     const struct picture p = { .log_y = 0 }, logarithmic = { .log_y = 1 };
-    const struct picture_curve c = { 0, points, COUNT(points) };
+    const struct picture_curve c = { .points = points, .count = COUNT(points) };
     struct picture_walk walk = picture_walk_begin(&p, &c, 0, 0, 10);
     struct picture_point q;
     enum picture_mark mark;
@@ -143,7 +143,7 @@ static void test_spread(void **state)
 static void test_summary(void **state)
 {
     static const struct picture_point points[] = { { 0, 3 }, { 1, -INFINITY }, { 2, 1 }, { 3, 2 }, { 4, NAN } };
-    const struct picture_curve c = { 0, points, COUNT(points) };
+    const struct picture_curve c = { .points = points, .count = COUNT(points) };
     (void)state;
 
     assert_ptr_equal(picture_summary_of(&c, -1).best, &points[2]); /* infinity is no best value */

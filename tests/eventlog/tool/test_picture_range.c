@@ -29,7 +29,7 @@ static struct drawing *drawing(int better)
     d->picture = (struct picture){ .low = NAN, .high = NAN };
     d->panel = (struct picture_panel){ .curves = d->curves, .better = better };
     for (int i = 0; i < 2; i++)
-        d->curves[i] = (struct picture_curve){ (size_t)i, d->points[i], 0 };
+        d->curves[i] = (struct picture_curve){ .run = (size_t)i, .points = d->points[i] };
     return d;
 }
 
