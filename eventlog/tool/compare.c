@@ -150,7 +150,7 @@ static int compare(struct curves *w, const struct output_options *to, struct err
     if (rc != OK || (rc = output_open(&out, to->path, to->force, e)) != OK)
         return rc;
     if (picture)
-        rc = curves_picture_print(w, out, e);
+        rc = curves_picture_print(w, to->format, out, e);
     else if (!strcmp(to->format, "json"))
         print_json(w, out);
     else
@@ -166,10 +166,11 @@ int command_compare(int argc, char **argv)
 {
     struct scan s = { .failed = 0 };
     struct curves w = { .scan = &s, CURVES_DEFAULTS };
-    static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "svg", "svg", 0 } };
+    static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "svg", "svg", 0 },
+                                                    { "png", "png", 1 } };
     struct output_options to = { .format = NULL };
     struct option table[] = {
-        OUTPUT_OPTIONS(to, "text|json|svg", "text", "Print tables, the same as JSON, or a picture of the curves"),
+        OUTPUT_OPTIONS(to, "text|json|svg|png", "text", "Print tables, the same as JSON, or a picture of the curves"),
         { OPTION_LIST, 0, "tag", &s.tags, "GLOB", .help = "these tags; may be repeated (default: those that all runs "
           "have)" },
         SCAN_RUN_OPTION(s),
@@ -182,7 +183,7 @@ int command_compare(int argc, char **argv)
                    "usage or I/O.",
         .examples = "  eventlog compare mpi/eval ps/eval\n"
                     "  eventlog compare logs -o curves.svg --tag precision --x step,relative --smoothing 0.6\n"
-                    "  eventlog compare logs -o seeds.svg --tag loss --group 'seed-*' --band min-max\n",
+                    "  eventlog compare logs -o seeds.png --tag loss --group 'seed-*' --band min-max\n",
         .table = table, .count = sizeof table / sizeof *table,
         .least = 1, .wanted = "which runs?",
     };
@@ -197,7 +198,7 @@ int command_compare(int argc, char **argv)
     if (rc == OK)
         rc = curves_settle(&w, &e);
     if (rc == OK && !curves_picture_is(to.format) && (w.groups.count || w.band))
-        rc = error_set(&e, ERR_ARG, "--group and --band are for pictures; add -o FILE.svg");
+        rc = error_set(&e, ERR_ARG, "--group and --band are for pictures; add -o FILE.svg or -o FILE.png");
     if (rc != OK)
         return scan_fail(&s, &e);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) != EXIT_DONE)

@@ -1,12 +1,14 @@
 #include "eventlog/tool/curves_picture.h"
 
 #include "base/time_text.h"
-#include "eventlog/tool/picture_svg.h"
+#include "eventlog/tool/picture_png.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { PNG_SCALE = 2 }; /* sharp on screens of many pixels */
 
 /* ---- lines ----------------------------------------------------------------------------------------------------- */
 
@@ -303,22 +305,27 @@ void curves_picture_release(struct curves_picture *p)
 
 int curves_picture_is(const char *format)
 {
-    return !strcmp(format, "svg");
+    return !strcmp(format, "svg") || !strcmp(format, "png");
 }
 
-int curves_picture_print(struct curves *w, struct output *out, struct error *e)
+int curves_picture_print(struct curves *w, const char *format, struct output *out, struct error *e)
 {
     struct curves_picture p;
-    struct buffer svg = BUFFER_EMPTY;
+    struct buffer svg = BUFFER_EMPTY, png = BUFFER_EMPTY;
+    const struct buffer *drawn = !strcmp(format, "png") ? &png : &svg;
     int rc = curves_picture_new(&p, w, CURVES_PANELS_MOST, e);
 
     if (rc == OK) {
-        picture_svg_draw(&svg, &p.picture);
+        struct picture_size size = picture_svg_draw(&svg, &p.picture);
+
         if (!buffer_ok(&svg))
             rc = error_set(e, ERR_NOMEM, "out of memory for a picture");
-        output_bytes(out, buffer_text(&svg), svg.length);
+        else if (drawn == &png)
+            rc = picture_png_draw(&png, &svg, size, PNG_SCALE, e);
+        output_bytes(out, buffer_text(drawn), drawn->length);
     }
     buffer_release(&svg);
+    buffer_release(&png);
     curves_picture_release(&p);
     return rc;
 }

@@ -38,8 +38,8 @@ struct curves_picture {
 int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, struct error *e);
 void curves_picture_release(struct curves_picture *p); /* also after an error */
 
-/* Writes the picture in the format for which curves_picture_is() says 1: "svg". */
+/* Writes the picture in a format for which curves_picture_is() says 1: "svg" or "png". */
 int curves_picture_is(const char *format);
-int curves_picture_print(struct curves *w, struct output *out, struct error *e);
+int curves_picture_print(struct curves *w, const char *format, struct output *out, struct error *e);
 
 #endif

@@ -633,7 +633,7 @@ static void draw_style(struct buffer *b)
     buffer_append_text(b, "}\n</style>\n");
 }
 
-void picture_svg_draw(struct buffer *b, const struct picture *p)
+struct picture_size picture_svg_draw(struct buffer *b, const struct picture *p)
 {
     size_t usual = p->panel_count <= 1 ? 1 : p->panel_count == 2 || p->panel_count == 4 ? 2 : 3;
     size_t columns = p->columns ? p->columns : usual;
@@ -671,4 +671,5 @@ void picture_svg_draw(struct buffer *b, const struct picture *p)
                             top + (double)(i / columns) * (panel_height + GAP));
     draw_meanings(b, found, best, height - 16);
     buffer_append_text(b, "</svg>\n");
+    return (struct picture_size){ width, height };
 }

@@ -9,7 +9,9 @@
 #include "base/buffer.h"
 #include "eventlog/tool/picture.h"
 
-/* Appends the document; ask buffer_ok() at the end. */
-void picture_svg_draw(struct buffer *out, const struct picture *p);
+struct picture_size { double width, height; };
+
+/* Appends the document and returns its size; ask buffer_ok() at the end. */
+struct picture_size picture_svg_draw(struct buffer *out, const struct picture *p);
 
 #endif

@@ -136,7 +136,7 @@ static int plot(struct plot *p, struct error *e)
     if (rc != OK || (rc = output_open(&out, p->to.path, p->to.force, e)) != OK)
         return rc;
     if (curves_picture_is(p->to.format))
-        rc = curves_picture_print(&p->curves, out, e);
+        rc = curves_picture_print(&p->curves, p->to.format, out, e);
     else
         rc = print_text(p, out, e);
     if (rc != OK) {
@@ -148,7 +148,8 @@ static int plot(struct plot *p, struct error *e)
 
 int command_plot(int argc, char **argv)
 {
-    static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "svg", "svg", 0 } };
+    static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "svg", "svg", 0 },
+                                                    { "png", "png", 1 } };
     struct plot p = { .curves = { CURVES_DEFAULTS }, .color = "auto", .height = ROWS };
     struct option table[] = {
         { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", .help = "these tags, a chart each; may be repeated (default: "
@@ -162,7 +163,7 @@ int command_plot(int argc, char **argv)
         { OPTION_FLAG, 0, "ascii", &p.ascii, .help = "no braille (default where the locale is not UTF-8)" },
         { OPTION_CHOICE, 0, "color", &p.color, .help = "default auto: on a terminal, unless NO_COLOR is set",
           .choices = "auto|always|never" },
-        OUTPUT_OPTIONS(p.to, "text|json|svg", "text", "Draw in the terminal, print the points of the curves, "
+        OUTPUT_OPTIONS(p.to, "text|json|svg|png", "text", "Draw in the terminal, print the points of the curves, "
                        "smoothed, as JSON, or draw a picture as 'eventlog compare' does"),
     };
     const struct options options = {

@@ -375,3 +375,32 @@ def test_a_picture_says_what_was_chosen(write, tmp_path):
     plot(log, "-o", tmp_path / "b.svg")
     root, _ = picture(tmp_path / "b.svg")
     assert not root.findall(".//{*}text[@class='tick settings']")
+
+
+@pytest.mark.parametrize("command", ["plot", "compare"])
+def test_png(log, tmp_path, command):
+    """The SVG in two pixels a unit, by librsvg, which is loaded when it is needed."""
+    image = pytest.importorskip("PIL.Image")
+    for name in ("a.svg", "a.PNG"):
+        done = subprocess.run([TOOL, command, log, "--tag", "loss", "-o", tmp_path / name], capture_output=True, text=True)
+        if "librsvg-2.so.2: cannot open" in done.stderr:
+            pytest.skip("librsvg2-2 is not installed")
+        assert done.returncode == 0, done.stderr
+    root, _ = picture(tmp_path / "a.svg")
+    drawn = image.open(tmp_path / "a.PNG").convert("RGB")
+    assert drawn.size == (2 * int(root.get("width")), 2 * int(root.get("height")))
+    counts = {c: n for n, c in drawn.getcolors(1 << 20)}
+    assert max(counts, key=counts.get) == (255, 255, 255)  # on light ground
+    assert counts[0x00, 0x72, 0xb2] > 1000 and counts[0xd5, 0x5e, 0x00] > 500  # both curves
+    text = drawn.crop((0, drawn.height - 80, drawn.width // 2, drawn.height)).getcolors(1 << 20)
+    assert len(text) > 20  # letters have soft edges
+
+
+def test_png_without_librsvg(log, tmp_path):
+    """The build and other commands do not need it; without it PNG is refused in a sentence, and no file is left."""
+    assert "rsvg" not in subprocess.run(["ldd", TOOL], capture_output=True, text=True, check=True).stdout
+    (tmp_path / "librsvg-2.so.2").write_bytes(b"")
+    message = plot(log, "-o", tmp_path / "a.png", status=2, LD_LIBRARY_PATH=str(tmp_path))
+    assert "drawing PNG needs librsvg" in message and "librsvg2-2" in message and len(message.splitlines()) == 1
+    assert [p.name for p in tmp_path.iterdir() if "a.png" in p.name] == []
+    assert plot(log, "-o", tmp_path / "a.svg", LD_LIBRARY_PATH=str(tmp_path)) == ""
