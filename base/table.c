@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -24,6 +25,8 @@ void table_init(struct table *t, const struct table_column *columns, size_t coun
 void table_release(struct table *t)
 {
     buffer_release(&t->cells);
+    free(t->rounding);
+    t->rounding = NULL;
 }
 
 void table_text(struct table *t, const char *text, size_t n)
@@ -55,6 +58,10 @@ void table_cell(struct table *t, const char *format, ...)
 
 void table_number(struct table *t, double value)
 {
+    if (!t->rounding && !(t->rounding = calloc(t->column_count, sizeof *t->rounding))) {
+        t->cells.failed = 1;
+        return;
+    }
     human_rounding_add(&t->rounding[t->filled % t->column_count], value);
     buffer_append_byte(&t->cells, NUMBER);
     buffer_append(&t->cells, &value, sizeof value);
@@ -185,12 +192,13 @@ static void print_cell(struct buffer *out, const char *text, size_t width, int r
 
 size_t table_print(struct table *t, size_t indent, int columns, int ascii, struct buffer *out)
 {
-    size_t width[TABLE_COLUMNS_MAX], left_out = 0, owed = indent;
+    size_t *width = malloc(t->column_count * sizeof *width), left_out = 0, owed = indent;
     const char *at = t->cells.data;
     char number[HUMAN_TEXT_MAX];
 
-    if (!buffer_ok(&t->cells) || t->filled % t->column_count) {
-        out->failed |= t->cells.failed;
+    if (!width || !buffer_ok(&t->cells) || t->filled % t->column_count) {
+        out->failed |= !width || t->cells.failed;
+        free(width);
         table_release(t);
         return 0;
     }
@@ -210,8 +218,8 @@ size_t table_print(struct table *t, size_t indent, int columns, int ascii, struc
             owed = indent;
         }
     }
+    free(width);
     t->filled = 0;
-    memset(t->rounding, 0, sizeof t->rounding);
     table_release(t);
     return left_out;
 }

@@ -11,8 +11,6 @@
 
 #include <stddef.h>
 
-enum { TABLE_COLUMNS_MAX = 24 };
-
 struct table_column {
     const char *title; /* borrowed */
     int right;         /* 1: aligned to the right */
@@ -21,11 +19,11 @@ struct table_column {
 };
 
 struct table {
-    const struct table_column *columns; /* column_count of them, at most TABLE_COLUMNS_MAX; borrowed */
+    const struct table_column *columns; /* column_count of them; borrowed */
     size_t column_count;
     struct buffer cells;                /* each ends in a NUL, control characters escaped; numbers as TABLE_NUMBER */
     size_t filled;
-    struct human_rounding rounding[TABLE_COLUMNS_MAX];
+    struct human_rounding *rounding;    /* of each column; NULL before the first number */
 };
 
 void table_init(struct table *t, const struct table_column *columns, size_t count);

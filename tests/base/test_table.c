@@ -245,6 +245,28 @@ static void test_long_cell(void **state)
     free(name);
 }
 
+/* As many columns as hyperparameters, say; and a table that is used again. */
+static void test_many_columns(void **state)
+{
+    enum { COLUMNS = 300 };
+    static struct table_column many[COLUMNS];
+    struct buffer out = BUFFER_EMPTY;
+    struct table t;
+
+    (void)state;
+    for (int i = 0; i < COLUMNS; i++)
+        many[i] = (struct table_column){ .title = "x", .right = 1, .leave_out = i };
+    table_init(&t, many, COLUMNS);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 2 * COLUMNS; i++)
+            table_number(&t, round ? i % COLUMNS : 0.25);
+        assert_int_equal(table_print(&t, 0, 20, 0, &out), round ? 293 : 298);
+    }
+    assert_string_equal(buffer_text(&out), "     x       x\n0.2500  0.2500\n0.2500  0.2500\n"
+                                           "x  x  x  x  x  x  x\n0  1  2  3  4  5  6\n0  1  2  3  4  5  6\n");
+    buffer_release(&out);
+}
+
 /* A terminal of that many columns; its other side in *other. */
 static int terminal_of(unsigned short width, int *other)
 {
@@ -328,7 +350,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns),  cmocka_unit_test(test_cut),      cmocka_unit_test(test_natural_order),
         cmocka_unit_test(test_figures),  cmocka_unit_test(test_rounding), cmocka_unit_test(test_table),
-        cmocka_unit_test(test_least_width), cmocka_unit_test(test_long_cell), cmocka_unit_test(test_terminal),
+        cmocka_unit_test(test_least_width), cmocka_unit_test(test_long_cell), cmocka_unit_test(test_many_columns),
+        cmocka_unit_test(test_terminal),
         cmocka_unit_test(test_progress_fits),
     };
 
