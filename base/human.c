@@ -77,7 +77,7 @@ const char *human_rounded(const struct human_rounding *r, double value, char *ou
     else if (isinf(value))
         snprintf(out, HUMAN_TEXT_MAX, value > 0 ? "inf" : "-inf");
     else if (decimals < 0 && value != 0)
-        snprintf(out, HUMAN_TEXT_MAX, "%.4e", value);
+        snprintf(out, HUMAN_TEXT_MAX, "%.5g", value);
     else
         snprintf(out, HUMAN_TEXT_MAX, "%.*f", decimals < 0 ? 0 : decimals, value);
     return out;

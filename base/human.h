@@ -18,8 +18,8 @@ const char *human_bytes(uint64_t bytes, char *out);
 const char *human_duration(double seconds, char *out);
 
 /* How the numbers of one column are rounded, so that they can be compared by eye: all with as many decimals as give the
- * greatest five significant digits and the least two; whole numbers without decimals; as 1.2345e-07 where that would
- * take more than ten digits. */
+ * greatest five significant digits and the least two; whole numbers without decimals. Where that would take more than
+ * ten digits, each by itself with five significant digits: 0.25, 1.2345e-07. */
 struct human_rounding {
     double greatest, least; /* of the magnitudes of what is finite and not 0; 0 while there was none */
     int fractions;          /* not all are whole */

@@ -1,5 +1,6 @@
 #include "base/options.h"
 
+#include "base/buffer.h"
 #include "base/number.h"
 #include "base/options_describe.h"
 #include "base/subcommand.h"
@@ -288,25 +289,11 @@ static struct layout layout_of(FILE *out)
 /* Writes text in lines, each after `indent` blanks; the first is at column `at` already. */
 static void wrap(const struct layout *l, const char *text, size_t at, size_t indent)
 {
-    int first = 1; /* no blank and no line break before the first word */
+    struct buffer b = BUFFER_EMPTY;
 
-    while (*text) {
-        size_t word = strcspn(text, " "), columns = text_columns(text, word);
-
-        if (!first && at + 1 + columns > l->width) {
-            fprintf(l->out, "\n%*s", (int)indent, "");
-            at = indent;
-        } else if (!first) {
-            putc(' ', l->out);
-            at++;
-        }
-        fwrite(text, 1, word, l->out);
-        at += columns;
-        first = 0;
-        text += word;
-        text += strspn(text, " ");
-    }
-    putc('\n', l->out);
+    text_append_wrapped(&b, text, at, indent, l->width);
+    fprintf(l->out, "%s\n", buffer_text(&b));
+    buffer_release(&b);
 }
 
 static void print_commands(const struct options *o, const struct layout *l)

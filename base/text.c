@@ -147,6 +147,44 @@ static size_t digits(const char *text)
     return strspn(text, "0123456789");
 }
 
+static void next_line(struct buffer *out, size_t indent)
+{
+    buffer_append_byte(out, '\n');
+    while (indent--)
+        buffer_append_byte(out, ' ');
+}
+
+void text_append_wrapped(struct buffer *out, const char *text, size_t at, size_t indent, size_t columns)
+{
+    size_t most = columns ? columns : SIZE_MAX;
+    int begun = at > indent; /* the line has more than its indent */
+
+    while (*text) {
+        size_t blanks = strspn(text, " "), word = strcspn(text + blanks, " ");
+        size_t taken = text_columns(text + blanks, word);
+
+        if (begun && (at >= most || taken + blanks > most - at)) {
+            next_line(out, indent);
+            at = indent;
+            begun = 0;
+        } else {
+            buffer_append(out, text, blanks);
+            at += blanks;
+        }
+        text += blanks;
+        for (size_t n; word; word -= n, text += n) {
+            n = next_character(text, word, &taken);
+            if (at + taken > most && begun) {
+                next_line(out, indent);
+                at = indent;
+            }
+            buffer_append(out, text, n);
+            at += taken;
+            begun = 1;
+        }
+    }
+}
+
 int text_natural_order(const char *a, const char *b)
 {
     const char *x = a, *y = b;

@@ -20,6 +20,10 @@ void text_append_safe(struct buffer *out, const char *text, size_t n);
  * Text is taken as text_append_safe() makes it. */
 void text_append_cut(struct buffer *out, const char *text, size_t n, size_t columns, int ascii);
 
+/* Appends the words of text in lines of at most `columns` columns (0: no limit), each but the first after `indent`
+ * blanks; the first is at column `at` already. A word that is wider than a line is broken. No line feed at the end. */
+void text_append_wrapped(struct buffer *out, const char *text, size_t at, size_t indent, size_t columns);
+
 /* Below, at or above 0 as a comes before, is, or comes behind b: runs of digits compare as numbers ("r2" before "r10"),
  * all else byte by byte. Texts that differ only in leading zeros compare by bytes, so 0 means equal. */
 int text_natural_order(const char *a, const char *b);

@@ -64,6 +64,27 @@ static void test_cut(void **state)
     }
 }
 
+static void test_wrapped(void **state)
+{
+    static const struct { const char *text; size_t at, indent, columns; const char *want; } cases[] = {
+        { "one two  three", 0, 2, 0, "one two  three" }, { "one  two", 0, 2, 5, "one\n  two" },
+        { "one two three", 0, 2, 7, "one two\n  three" },
+        { "one two three", 4, 2, 7, "one\n  two\n  three" }, { "", 3, 2, 7, "" }, { "one", 9, 2, 7, "\n  one" },
+        { "one/two/three", 0, 2, 8, "one/two/\n  three" }, { "x one/two/three", 0, 2, 8, "x\n  one/tw\n  o/thre\n  e" },
+        { "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e", 0, 1, 5, "\xe6\x97\xa5\xe6\x9c\xac\n \xe8\xaa\x9e" },
+        { "ab", 0, 9, 5, "ab" }, { "abcdef", 0, 9, 5, "abcde\n         f" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer b = BUFFER_EMPTY;
+
+        text_append_wrapped(&b, cases[i].text, cases[i].at, cases[i].indent, cases[i].columns);
+        assert_string_equal(buffer_text(&b), cases[i].want);
+        buffer_release(&b);
+    }
+}
+
 static void test_natural_order(void **state)
 {
     static const char *const ascending[] = { "", "a", "r", "r0", "r1", "r01", "r2", "r9/x", "r10", "r10/b2", "r10/b10",
@@ -110,9 +131,9 @@ static void test_rounding(void **state)
         { { 1, 20, 300 }, { "1", "20", "300" } },
         { { 123456.7, 3.2, 0 }, { "123456.7", "3.2", "0.0" } },
         { { 1e-5, 0.1, NAN }, { "0.000010", "0.100000", "nan" } },
-        { { 3.4e38, 0.5, -INFINITY }, { "3.4000e+38", "5.0000e-01", "-inf" } },
+        { { 3.4e38, 0.5, -INFINITY }, { "3.4e+38", "0.5", "-inf" } },
         { { -12.5, 0.75, INFINITY }, { "-12.500", "0.750", "inf" } },
-        { { 1e15, 2, 0 }, { "1.0000e+15", "2.0000e+00", "0" } },
+        { { 1e15, 2, 0 }, { "1e+15", "2", "0" } },
     };
     char out[HUMAN_TEXT_MAX];
 
@@ -348,9 +369,10 @@ static void test_terminal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns),  cmocka_unit_test(test_cut),      cmocka_unit_test(test_natural_order),
+        cmocka_unit_test(test_columns),  cmocka_unit_test(test_cut),       cmocka_unit_test(test_natural_order),
         cmocka_unit_test(test_figures),  cmocka_unit_test(test_rounding), cmocka_unit_test(test_table),
         cmocka_unit_test(test_least_width), cmocka_unit_test(test_long_cell), cmocka_unit_test(test_many_columns),
+        cmocka_unit_test(test_wrapped),
         cmocka_unit_test(test_terminal),
         cmocka_unit_test(test_progress_fits),
     };
