@@ -253,7 +253,8 @@ int scalar_run_value(struct scalar_run *r, const struct event *event, const stru
         return 0;
     }
     *point = (struct scalar_point){ event->step, event->wall_time, is_shown ? value->shown : value->number };
-    r->numbered++;
+    if (!r->numbered++)
+        r->began = event->wall_time;
     s->seen++;
     r->rounded += (uint64_t)value->is_rounded;
     return 1;

@@ -65,6 +65,7 @@ struct scalar_run {
     uint64_t left_out; /* points that the view took away, after scalar_run_finish() */
     uint64_t rounded;  /* points from an int64 that no double holds */
     uint64_t numbered; /* points read so far */
+    double began;      /* wall time of the first of them */
     /* Unless NULL: gets the values that are no points from scalar_run_event(); not OK ends it. */
     int (*other)(void *context, const struct scalar_series *s, const struct event *event,
                  const struct event_value *value, struct error *e);

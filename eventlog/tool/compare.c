@@ -1,187 +1,209 @@
-/* eventlog compare: runs beside each other, as a table, as JSON, or as a picture. */
+/* eventlog compare: runs beside each other, as a table, for programs, or as a picture. */
 #include "base/buffer.h"
-#include "base/bytes.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/curves_picture.h"
-#include "eventlog/tool/output_format.h"
+#include "eventlog/tool/report.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* ---- table and JSON -------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------------------------- */
 
-struct row {
-    const struct scalar_point *first, *last, *best; /* best: NULL without a number */
-    double span, speed; /* seconds; steps a second, NaN if unknown */
+static const struct report_column columns[] = {
+    { .key = "run" },
+    { .key = "tag" },
+    { .key = "points", .kind = REPORT_NUMBER, .leave_out = 5 },
+    { .key = "first_step", .title = "first step", .kind = REPORT_NUMBER },
+    { .key = "last_step", .title = "last step", .kind = REPORT_NUMBER, .leave_out = 2 },
+    { .key = "first", .kind = REPORT_NUMBER, .leave_out = 7, .value = 1 },
+    { .key = "last", .kind = REPORT_NUMBER, .value = 1 },
+    { .key = "better" },
+    { .key = "best", .kind = REPORT_NUMBER, .if_any = 1, .value = 1 },
+    { .key = "best_step", .title = "at step", .kind = REPORT_NUMBER, .leave_out = 1, .if_any = 1 },
+    { .key = "wall_seconds", .title = "wall span", .kind = REPORT_SECONDS, .leave_out = 3 },
+    { .key = "steps_per_second", .title = "steps/s", .kind = REPORT_NUMBER, .leave_out = 4 },
+    { .key = "nan", .kind = REPORT_NUMBER, .leave_out = 1, .if_any = 1 },
+    { .key = "inf", .kind = REPORT_NUMBER, .leave_out = 6, .if_any = 1 },
+    { .key = "label", .title = "run", .cut = 12 },
 };
 
-static struct row row_of(const struct scalar_series *s, int better)
+static const struct report_layout layout = {
+    .type = "compare", .rows = "series", .columns = columns, .count = sizeof columns / sizeof *columns,
+    .people = "label points nan inf first last_step last best best_step wall_seconds steps_per_second",
+};
+
+struct figures {
+    const struct scalar_point *first, *last, *best; /* best: of the finite ones; NULL: none */
+    double span, speed; /* seconds; steps a second, NaN if unknown */
+    size_t nan, infinite;
+};
+
+static struct figures figures_of(const struct scalar_series *s, int better)
 {
-    struct row r = { &s->points[0], &s->points[s->count - 1], NULL, 0, NAN };
+    struct figures f = { &s->points[0], &s->points[s->count - 1], NULL, 0, NAN, 0, 0 };
     double from = NAN, to = NAN;
 
     for (size_t i = 0; i < s->count; i++) {
         const struct scalar_point *p = &s->points[i];
 
+        f.nan += isnan(p->value) != 0;
+        f.infinite += isinf(p->value) != 0;
         if (better && isfinite(p->value) &&
-            (!r.best || (better < 0 ? p->value < r.best->value : p->value > r.best->value)))
-            r.best = p;
+            (!f.best || (better < 0 ? p->value < f.best->value : p->value > f.best->value)))
+            f.best = p;
         if (isfinite(p->wall_time)) { /* fmin and fmax pass over the NaN that from and to may begin as */
             from = fmin(from, p->wall_time);
             to = fmax(to, p->wall_time);
         }
     }
-    r.span = isnan(from) ? 0 : to - from;
-    if (r.span > 0)
-        r.speed = ((double)r.last->step - (double)r.first->step) / r.span;
-    return r;
+    f.span = isnan(from) ? 0 : to - from;
+    if (f.span > 0)
+        f.speed = ((double)f.last->step - (double)f.first->step) / f.span;
+    return f;
 }
 
-static void print_table(const struct curves *w, struct output *out)
+static void add_number(struct report *r, double v, int there)
 {
-    struct buffer b = BUFFER_EMPTY;
-    int pad = 3;
+    if (there)
+        report_number(r, v);
+    else
+        report_none(r);
+}
 
-    for (size_t i = 0; i < w->count; i++) {
-        int width = (int)text_columns(w->labels[i], strlen(w->labels[i]));
+static void add_row(const struct curves *w, size_t run, const struct curves_tag *tag, const struct scalar_series *s,
+                    struct report *r)
+{
+    struct figures f = figures_of(s, tag->better);
 
-        pad = width > pad ? width : pad;
-    }
+    report_text(r, w->names[run], strlen(w->names[run]));
+    report_text(r, tag->text, tag->length);
+    report_count(r, s->count);
+    report_integer(r, f.first->step);
+    report_integer(r, f.last->step);
+    report_number(r, f.first->value);
+    report_number(r, f.last->value);
+    if (tag->better)
+        report_text(r, tag->better < 0 ? "min" : "max", 3);
+    else
+        report_none(r);
+    add_number(r, f.best ? f.best->value : 0, f.best != NULL);
+    if (f.best)
+        report_integer(r, f.best->step);
+    else
+        report_none(r);
+    report_number(r, f.span);
+    add_number(r, f.speed, !isnan(f.speed));
+    report_count(r, f.nan);
+    report_count(r, f.infinite);
+    report_text(r, w->labels[run], strlen(w->labels[run]));
+}
+
+/* People see which runs lack the tag. */
+static void add_missing(const struct curves *w, size_t run, const struct curves_tag *tag, struct report *r)
+{
+    report_text(r, w->names[run], strlen(w->names[run]));
+    report_text(r, tag->text, tag->length);
+    report_count(r, 0);
+    for (size_t i = 3; i + 1 < layout.count; i++)
+        report_none(r);
+    report_text(r, w->labels[run], strlen(w->labels[run]));
+}
+
+static int print_tables(const struct curves *w, const struct report_options *o, struct error *e)
+{
+    struct report *r;
+    uint64_t series = 0;
+    int rc = report_open(&r, &layout, o, e);
+
+    if (rc != OK)
+        return scan_fail(w->scan, e);
     for (size_t i = 0; i < w->tag_count; i++) {
-        static const char *const best[] = { "best (min)", "best", "best (max)" };
-        int better = w->tags[i].better;
+        const struct curves_tag *tag = &w->tags[i];
+        struct buffer heading = BUFFER_EMPTY;
 
-        buffer_append_text(&b, i ? "\n" : "");
-        json_escaped(&b, w->tags[i].text, w->tags[i].length, 0); /* control bytes cannot upset a terminal */
-        buffer_format(&b, "\n  %-*s %9s %12s %12s %12s %10s %10s %11s %10s\n", pad, "run", "points", "first", "last",
-                      best[better + 1], "at step", "last step", "wall span", "steps/s");
+        text_append_safe(&heading, tag->text, tag->length);
+        buffer_append_text(&heading, tag->better < 0 ? ", best (min)" : tag->better ? ", best (max)" : "");
+        report_section(r, buffer_text(&heading), NULL, tag->better);
+        buffer_release(&heading);
         for (size_t k = 0; k < w->count; k++) {
-            const struct scalar_series *s = curves_series(w, k, &w->tags[i]);
-            struct row r;
+            const struct scalar_series *s = curves_series(w, k, tag);
 
-            buffer_format(&b, "  %s%*s ", w->labels[k],
-                          pad - (int)text_columns(w->labels[k], strlen(w->labels[k])), "");
-            if (!s) {
-                buffer_format(&b, "%9d\n", 0);
-                continue;
-            }
-            r = row_of(s, better);
-            buffer_format(&b, "%9zu %12.6g %12.6g ", s->count, r.first->value, r.last->value);
-            if (r.best)
-                buffer_format(&b, "%12.6g %10lld ", r.best->value, (long long)r.best->step);
-            else
-                buffer_format(&b, "%12s %10s ", "-", "-");
-            buffer_format(&b, "%10lld %9.1f s", (long long)r.last->step, r.span);
-            if (isnan(r.speed))
-                buffer_format(&b, " %10s\n", "-");
-            else
-                buffer_format(&b, " %10.4g\n", r.speed);
+            if (s)
+                add_row(w, k, tag, s, r);
+            else if (report_for_people(r))
+                add_missing(w, k, tag, r);
+            series += s != NULL;
         }
-        output_bytes(out, buffer_text(&b), b.length);
-        buffer_clear(&b);
     }
-    buffer_release(&b);
+    report_total(r, "series", series);
+    report_total(r, "damage", w->scan->damaged);
+    return report_finish(r, w->scan, OK, series > 0, e);
 }
 
-static void print_json(const struct curves *w, struct output *out)
+/* ---- pictures -------------------------------------------------------------------------------------------------- */
+
+static int draw(struct curves *w, const struct output_options *to, struct error *e)
 {
-    struct buffer b = BUFFER_EMPTY;
-    int first = 1;
+    struct output *out;
+    int rc;
 
-    output_text(out, "{\"type\":\"compare\",\"version\":1,\"series\":[");
-    for (size_t i = 0; i < w->tag_count; i++)
-        for (size_t k = 0; k < w->count; k++) {
-            const struct scalar_series *s = curves_series(w, k, &w->tags[i]);
-            int better = w->tags[i].better;
-            struct row r;
-
-            if (!s)
-                continue;
-            r = row_of(s, better);
-            buffer_append_text(&b, first ? "\n{\"run\":" : ",\n{\"run\":");
-            json_text(&b, w->names[k]);
-            buffer_append_text(&b, ",\"tag\":");
-            json_span(&b, s->tag, s->tag_length, 0);
-            buffer_format(&b, ",\"points\":%zu,\"first_step\":%lld,\"last_step\":%lld,\"first\":", s->count,
-                          (long long)r.first->step, (long long)r.last->step);
-            json_double(&b, r.first->value);
-            buffer_append_text(&b, ",\"last\":");
-            json_double(&b, r.last->value);
-            buffer_format(&b, ",\"better\":%s,\"best\":", better < 0 ? "\"min\"" : better ? "\"max\"" : "null");
-            if (r.best) {
-                json_double(&b, r.best->value);
-                buffer_format(&b, ",\"best_step\":%lld", (long long)r.best->step);
-            } else {
-                buffer_append_text(&b, "null,\"best_step\":null");
-            }
-            buffer_append_text(&b, ",\"wall_seconds\":");
-            json_double(&b, r.span);
-            buffer_append_text(&b, ",\"steps_per_second\":");
-            if (isnan(r.speed))
-                buffer_append_text(&b, "null");
-            else
-                json_double(&b, r.speed);
-            buffer_append_text(&b, "}");
-            output_bytes(out, buffer_text(&b), b.length);
-            buffer_clear(&b);
-            first = 0;
-        }
-    buffer_release(&b);
-    output_text(out, "]}\n");
+    if (!w->tag_count)
+        return scan_status(w->scan, 0); /* nothing to draw */
+    if ((rc = output_open(&out, to->path, to->force, e)) != OK)
+        return scan_fail(w->scan, e);
+    rc = curves_picture_print(w, to->format, out, e);
+    return gather_finish(w->scan, out, rc, 1, e);
 }
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
-static int compare(struct curves *w, const struct output_options *to, struct error *e)
+static int compare(struct curves *w, const struct report_options *o, struct error *e)
 {
-    int picture = curves_picture_is(to->format), rc = curves_read(w, e);
-    struct output *out;
+    int picture = curves_picture_is(o->to.format), rc = curves_read(w, e);
 
     if (rc == OK && !picture)
         rc = curves_sort_by_step(w, e);
     if (rc == OK)
         rc = curves_choose_tags(w, e);
-    if (rc == OK && picture && !w->tag_count)
-        return OK; /* nothing to draw */
-    if (rc != OK || (rc = output_open(&out, to->path, to->force, e)) != OK)
-        return rc;
-    if (picture)
-        rc = curves_picture_print(w, to->format, out, e);
-    else if (!strcmp(to->format, "json"))
-        print_json(w, out);
-    else
-        print_table(w, out);
-    if (rc != OK) {
-        output_close(out, 0, NULL);
-        return rc;
-    }
-    return output_close(out, 1, e);
+    if (rc != OK)
+        return scan_fail(w->scan, e);
+    return picture ? draw(w, &o->to, e) : print_tables(w, o, e);
+}
+
+static int check(const struct curves *w, const struct report_options *o, struct error *e)
+{
+    if (curves_picture_is(o->to.format))
+        return o->sort || o->top ? error_set(e, ERR_ARG, "--%s is not for pictures; leave it out",
+                                             o->sort ? "sort" : "top") : OK;
+    if (w->groups.count || w->band)
+        return error_set(e, ERR_ARG, "--group and --band are for pictures; add -o FILE.svg or -o FILE.png");
+    return OK;
 }
 
 int command_compare(int argc, char **argv)
 {
+    static const struct output_format formats[] = { REPORT_FORMATS, { "svg", "svg", 0 }, { "png", "png", 1 } };
+    struct report_options o = { .sort = NULL };
     struct scan s = { .failed = 0 };
     struct curves w = { .scan = &s, CURVES_DEFAULTS };
-    static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "svg", "svg", 0 },
-                                                    { "png", "png", 1 } };
-    struct output_options to = { .format = NULL };
     struct option table[] = {
-        OUTPUT_OPTIONS(to, "text|json|svg|png", "text", "Print tables, the same as JSON, or a picture of the curves"),
-        { OPTION_LIST, 0, "tag", &s.tags, "GLOB", .help = "these tags; may be repeated (default: those that all runs "
-          "have)" },
+        { OPTION_LIST, 0, "tag", &s.tags.patterns, .argument = "GLOB", .help = "Compare these tags; may be repeated "
+          "(default: those that all runs have)" },
         SCAN_RUN_OPTION(s),
         CURVES_OPTIONS(w),
+        REPORT_OPTIONS(o),
+        OUTPUT_OPTIONS(o.to, REPORT_WORDS "|svg|png", "text", "Print a table for each tag, rows or objects for "
+                       "programs, or a picture of the curves"),
     };
     const struct options options = {
         .program = "eventlog compare", .usage = "[OPTION...] RUN...",
-        .summary = "Puts runs beside each other: per tag the first, last and best value, when, and how fast. RUN is a "
-                   "run's directory, or a log directory with several. Status 1: nothing to compare, or damage; 2: "
-                   "usage or I/O.",
+        .summary = "Compare runs: for each tag the first, last and best value, when they occurred, and the speed. RUN "
+                   "is the directory of a run, or a log directory with several. --sort and --top apply within a tag; "
+                   "values are sorted best first. Exit status: 0 done; 1 nothing to compare, or damage; 2 usage or "
+                   "I/O.",
         .examples = "  eventlog compare mpi/eval ps/eval\n"
+                    "  eventlog compare logs --tag accuracy --sort last --top 5\n"
                     "  eventlog compare logs -o curves.svg --tag precision --x step,relative --smoothing 0.6\n"
                     "  eventlog compare logs -o seeds.png --tag loss --group 'seed-*' --band min-max\n",
         .table = table, .count = sizeof table / sizeof *table,
@@ -194,17 +216,15 @@ int command_compare(int argc, char **argv)
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc == OK)
-        rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "text", &e);
+        rc = report_settle(&o, formats, sizeof formats / sizeof *formats, "text", &e);
     if (rc == OK)
         rc = curves_settle(&w, &e);
-    if (rc == OK && !curves_picture_is(to.format) && (w.groups.count || w.band))
-        rc = error_set(&e, ERR_ARG, "--group and --band are for pictures; add -o FILE.svg or -o FILE.png");
+    if (rc == OK)
+        rc = check(&w, &o, &e);
     if (rc != OK)
         return scan_fail(&s, &e);
-    if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) != EXIT_DONE)
-        return status;
-    rc = compare(&w, &to, &e);
-    status = rc == OK ? scan_status(&s, w.tag_count > 0) : scan_fail(&s, &e);
+    if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
+        status = compare(&w, &o, &e);
     curves_release(&w);
     scan_close(&s);
     return status;

@@ -60,8 +60,7 @@ struct curves {
     { OPTION_LIST, 0, "label", &(w).label_options, .argument = "RUN=TEXT", \
       .help = "Show TEXT in place of the name of RUN; may be repeated" }, \
     POINT_RANGE_OPTIONS((w).range), \
-    { OPTION_CHOICE, 0, "view", &(w).view, .help = "Take every point, those that TensorBoard would show, or those " \
-      "that restarts left valid (default all)", .choices = "all|tensorboard|session" }, \
+    SCAN_VIEW_OPTION((w).view), \
     { OPTION_LIST, 0, "lower", &(w).lower.patterns, .argument = "GLOB", .help = "Take the least value as the best " \
       "for tags that match (default: for words such as loss, error and seconds)" }, \
     { OPTION_LIST, 0, "higher", &(w).higher.patterns, .argument = "GLOB", .help = "Take the greatest value as the " \
@@ -72,7 +71,7 @@ struct curves {
 
 /* To be called once all is parsed. ERR_ARG: a value of the options makes no sense. */
 int curves_settle(struct curves *w, struct error *e);
-/* Reads the wanted runs of the scan, points in reading order. Release also after an error. */
+/* Reads the wanted runs of the scan in natural order, points in reading order. Release also after an error. */
 int curves_read(struct curves *w, struct error *e);
 int curves_sort_by_step(struct curves *w, struct error *e);
 /* The tags to be shown: with --tag all that match, else those that all runs have, else all. */

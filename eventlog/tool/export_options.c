@@ -128,8 +128,7 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
         { OPTION_TEXT, 0, "kinds", &a->kinds, "LIST", .help = "--media: of images,audio,text,tensors (default all)" },
         SCAN_RUN_OPTION(*s), SCAN_TAG_OPTION(*s),
         POINT_RANGE_OPTIONS(a->range),
-        { OPTION_CHOICE, 0, "view", &a->view, .help = "every point; what TensorBoard's default loader would show; or "
-          "what restarts meant (default all)", .choices = "all|tensorboard|session" },
+        SCAN_VIEW_OPTION(a->view),
         { OPTION_CHOICE, 0, "order", &a->order, .help = "by run, tag and step, or as it stands in the files, which "
           "keeps memory flat (default step)", .choices = "step|file" },
         { OPTION_CHOICE, 0, "dup", &a->duplicate, .help = "wide, reduce: which of several points of a step (default "

@@ -1,12 +1,8 @@
 /* eventlog hparams: the hyperparameters of the runs that are sessions. */
 #include "base/bytes.h"
-#include "base/json.h"
-#include "base/number.h"
 #include "eventlog/summary_metadata.h"
 #include "eventlog/tool/command.h"
-#include "eventlog/tool/export.h"
-#include "eventlog/tool/gather.h"
-#include "eventlog/tool/output_format.h"
+#include "eventlog/tool/report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -178,34 +174,6 @@ static int one_run(void *context, const char *name, struct scalar_run *scalars, 
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
-static void csv_value(struct buffer *b, const struct entry *e)
-{
-    char text[NUMBER_TEXT_MAX];
-
-    if (e->type == HPARAM_NUMBER)
-        buffer_append(b, text, (size_t)number_text(e->number, text));
-    else if (e->type == HPARAM_BOOL)
-        buffer_append_text(b, e->number != 0 ? "True" : "False");
-    else
-        export_field(b, e->text, e->text_length, 0);
-}
-
-static void write_long(struct work *w, struct buffer *b)
-{
-    buffer_append_text(b, "run,name,value\n");
-    for (size_t i = 0; i < w->count; i++)
-        for (size_t k = 0; k < w->sessions[i].count; k++) {
-            const struct entry *e = &w->sessions[i].entries[k];
-
-            export_field(b, w->sessions[i].run, strlen(w->sessions[i].run), 0);
-            buffer_append_byte(b, ',');
-            export_field(b, e->name, e->name_length, 0);
-            buffer_append_byte(b, ',');
-            csv_value(b, e);
-            buffer_append_byte(b, '\n');
-        }
-}
-
 /* All names once, in byte order; NULL without memory. The entries are borrowed from the sessions. */
 static struct entry *all_names(const struct work *w, size_t *count)
 {
@@ -233,154 +201,128 @@ static const struct entry *entry_of(const struct session *s, const struct entry 
     return s->count ? bsearch(name, s->entries, s->count, sizeof *name, by_name) : NULL;
 }
 
-static void between(struct buffer *b, int *first)
+/* What a run does not have is an empty text. */
+static void add_value(struct report *r, const struct entry *e)
 {
-    if (!*first)
-        buffer_append_byte(b, ',');
-    *first = 0;
-}
-
-static void write_wide(struct work *w, struct buffer *b, const struct entry *names, size_t count)
-{
-    char text[NUMBER_TEXT_MAX];
-    int first = 1;
-
-    if (!w->no_run) {
-        between(b, &first);
-        buffer_append_text(b, "run");
-    }
-    for (size_t k = 0; k < count; k++) {
-        between(b, &first);
-        export_field(b, names[k].name, names[k].name_length, 0);
-    }
-    for (size_t m = 0; m < w->metric_count; m++) {
-        between(b, &first);
-        export_field(b, w->metrics[m].text, strlen(w->metrics[m].text), 0);
-    }
-    buffer_append_byte(b, '\n');
-    for (size_t i = 0; i < w->count; i++) {
-        const struct session *s = &w->sessions[i];
-
-        first = 1;
-        if (!w->no_run) {
-            between(b, &first);
-            export_field(b, s->run, strlen(s->run), 0);
-        }
-        for (size_t k = 0; k < count; k++) {
-            const struct entry *e = entry_of(s, &names[k]);
-
-            between(b, &first);
-            if (e)
-                csv_value(b, e);
-        }
-        for (size_t m = 0; m < w->metric_count; m++) {
-            between(b, &first);
-            if (s->present[m])
-                buffer_append(b, text, (size_t)number_text(s->metrics[m], text));
-        }
-        buffer_append_byte(b, '\n');
-    }
-}
-
-static void json_entry(struct buffer *b, const struct entry *e)
-{
-    if (!e || e->type == HPARAM_OTHER)
-        buffer_append_text(b, "\"\"");
-    else if (e->type == HPARAM_NUMBER)
-        json_double(b, e->number);
-    else if (e->type == HPARAM_BOOL)
-        buffer_append_text(b, e->number != 0 ? "true" : "false");
+    if (e && e->type == HPARAM_NUMBER)
+        report_number(r, e->number);
+    else if (e && e->type == HPARAM_BOOL)
+        report_flag(r, e->number != 0);
     else
-        json_span(b, e->text, e->text_length, 1);
+        report_text(r, e ? e->text : "", e ? e->text_length : 0);
 }
 
-/* The shape of TensorBoard's own table download. */
-static void write_json(struct work *w, struct buffer *b, const struct entry *names, size_t count)
+static void add_long_rows(const struct work *w, struct report *r)
 {
-    const char *separator = "";
+    for (size_t i = 0; i < w->count; i++)
+        for (size_t k = 0; k < w->sessions[i].count; k++) {
+            const struct entry *e = &w->sessions[i].entries[k];
 
-    buffer_append_text(b, "{\"header\": [");
-    if (!w->no_run) {
-        buffer_append_text(b, "\"run\"");
-        separator = ", ";
-    }
-    for (size_t k = 0; k < count; k++, separator = ", ") {
-        buffer_append_text(b, separator);
-        json_span(b, names[k].name, names[k].name_length, 1);
-    }
-    for (size_t m = 0; m < w->metric_count; m++, separator = ", ") {
-        buffer_append_text(b, separator);
-        json_span(b, w->metrics[m].text, strlen(w->metrics[m].text), 1);
-    }
-    buffer_append_text(b, "], \"rows\": [");
+            report_text(r, w->sessions[i].run, strlen(w->sessions[i].run));
+            report_text(r, e->name, e->name_length);
+            add_value(r, e);
+        }
+}
+
+static void add_wide_rows(const struct work *w, const struct entry *names, size_t count, struct report *r)
+{
     for (size_t i = 0; i < w->count; i++) {
         const struct session *s = &w->sessions[i];
 
-        buffer_append_text(b, i ? ", [" : "[");
-        separator = "";
-        if (!w->no_run) {
-            json_span(b, s->run, strlen(s->run), 1);
-            separator = ", ";
-        }
-        for (size_t k = 0; k < count; k++, separator = ", ") {
-            buffer_append_text(b, separator);
-            json_entry(b, entry_of(s, &names[k]));
-        }
-        for (size_t m = 0; m < w->metric_count; m++, separator = ", ") {
-            buffer_append_text(b, separator);
+        if (!w->no_run)
+            report_text(r, s->run, strlen(s->run));
+        for (size_t k = 0; k < count; k++)
+            add_value(r, entry_of(s, &names[k]));
+        for (size_t m = 0; m < w->metric_count; m++)
             if (s->present[m])
-                json_double(b, s->metrics[m]);
+                report_number(r, s->metrics[m]);
             else
-                buffer_append_text(b, "null");
-        }
-        buffer_append_text(b, "]");
+                report_none(r);
     }
-    buffer_append_text(b, "]}\n");
+}
+
+/* A number in every run that has it. */
+static int is_numeric(const struct work *w, const struct entry *name)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        const struct entry *e = entry_of(&w->sessions[i], name);
+
+        if (e && e->type != HPARAM_NUMBER)
+            return 0;
+    }
+    return 1;
+}
+
+/* The columns of the wide table, yours to free; NULL without memory. On a narrow terminal the metrics stay, and of the
+ * hyperparameters the first. */
+static struct report_column *wide_columns(const struct work *w, const struct entry *names, size_t count, size_t *n)
+{
+    struct report_column *columns = calloc(1 + count + w->metric_count, sizeof *columns);
+
+    *n = 0;
+    if (columns && !w->no_run)
+        columns[(*n)++] = (struct report_column){ .key = "run", .cut = 10 };
+    for (size_t k = 0; columns && k < count; k++)
+        columns[(*n)++] = (struct report_column){ .key = names[k].name, .cut = 8, .leave_out = (int)k + 2,
+                                                  .kind = is_numeric(w, &names[k]) ? REPORT_NUMBER : REPORT_TEXT };
+    for (size_t m = 0; columns && m < w->metric_count; m++)
+        columns[(*n)++] = (struct report_column){ .key = w->metrics[m].text, .kind = REPORT_NUMBER, .leave_out = 1 };
+    return columns;
 }
 
 /* ---- the command ----------------------------------------------------------------------------------------------- */
 
-enum layout { LAYOUT_LONG, LAYOUT_WIDE, LAYOUT_JSON };
-
-static int write_sessions(struct scan *s, struct work *w, enum layout layout, const struct output_options *to,
+static int print_sessions(struct scan *s, struct work *w, int wide, const struct report_options *o, int rc,
                           struct error *e)
 {
-    const struct gather g = { .range = POINT_RANGE_ALL, .run = one_run, .other = other,
-                              .again = again, .context = w, .no_points = !w->metric_count };
-    struct buffer b = BUFFER_EMPTY;
+    static const struct report_column long_columns[] = { { .key = "run" }, { .key = "name" }, { .key = "value" } };
+    struct report_layout layout = { .type = "hparams", .rows = "rows", .columns = long_columns, .count = 3,
+                                    .tell_left_out = 1, .header_and_rows = 1 };
+    struct report_column *columns = NULL;
     struct entry *names = NULL;
-    struct output *out;
+    struct report *report;
     size_t count = 0;
-    int rc = output_open(&out, to->path, to->force, e);
+    int status;
 
-    if (rc != OK)
-        return scan_fail(s, e);
-    rc = gather_runs(s, &g, e);
-    if (rc == OK && !(names = all_names(w, &count)))
-        rc = error_set(e, ERR_NOMEM, "out of memory for hyperparameters");
-    if (layout == LAYOUT_LONG)
-        write_long(w, &b);
-    else if (layout == LAYOUT_WIDE && names)
-        write_wide(w, &b, names, count);
-    else if (names)
-        write_json(w, &b, names, count);
-    if (rc == OK && !buffer_ok(&b))
+    if (rc == OK && !((names = all_names(w, &count)) && (columns = wide_columns(w, names, count, &layout.count))))
         rc = error_set(e, ERR_NOMEM, "out of memory for a table of %zu columns", count);
-    output_bytes(out, buffer_text(&b), b.length);
-    buffer_release(&b);
+    layout.columns = wide ? columns : long_columns;
+    layout.count = wide ? layout.count : 3;
+    if (rc == OK)
+        rc = report_open(&report, &layout, o, e);
+    if (rc != OK) {
+        status = scan_fail(s, e);
+    } else {
+        if (wide)
+            add_wide_rows(w, names, count, report);
+        else
+            add_long_rows(w, report);
+        status = report_finish(report, s, OK, w->count > 0, e);
+    }
+    free(columns);
     free(names);
-    for (size_t i = 0; i < w->count; i++)
-        release_session(&w->sessions[i]);
-    free(w->sessions);
-    release_session(&w->current);
+    return status;
+}
+
+static int write_sessions(struct scan *s, struct work *w, int wide, const struct report_options *o, struct error *e)
+{
+    const struct gather g = { .range = POINT_RANGE_ALL, .run = one_run, .other = other, .again = again, .context = w,
+                              .no_points = !w->metric_count };
+    int status, rc = gather_runs(s, &g, e);
+
     if (rc == OK && !w->count && !s->empty) {
         log_line(&s->log, "no run has hyperparameters");
         s->unmatched++;
     } else if (rc == OK) {
         s->unmatched += selection_tell(&w->asked, "--metric", "tag", &s->log);
     }
+    status = print_sessions(s, w, wide, o, rc, e);
+    for (size_t i = 0; i < w->count; i++)
+        release_session(&w->sessions[i]);
+    free(w->sessions);
+    release_session(&w->current);
     selection_release(&w->asked);
-    return gather_finish(s, out, rc, w->count > 0, e);
+    return status;
 }
 
 static int is_tag(const void *context, size_t i, const char *name)
@@ -411,26 +353,29 @@ static void parse_metrics(struct work *w, const struct option_list *list)
 
 int command_hparams(int argc, char **argv)
 {
-    static const struct output_format formats[] = { { "csv", "csv", 0 }, { "json", "json", 0 } };
-    struct output_options to = { .format = NULL };
+    static const struct output_format formats[] = { REPORT_FORMATS };
+    struct report_options o = { .sort = NULL };
     struct scan s = { .failed = 0 };
     struct work w = { .count = 0 };
     struct option_list metrics = { .count = 0 };
-    int json = 0, wide = 0;
+    int wide = 0;
     struct option table[] = {
-        { OPTION_FLAG, 0, "wide", &wide, .help = "a row a run, a column a hyperparameter" },
-        { OPTION_LIST, 0, "metric", &metrics, "TAG[:last|min|max]", .help = "--wide, --json: a column with that point "
-          "of a series; may be repeated" },
-        { OPTION_FLAG, 0, "no-run", &w.no_run, .help = "--wide, --json: without the column `run`" },
+        { OPTION_FLAG, 0, "wide", &wide, .help = "Print a row for each run and a column for each hyperparameter, also "
+          "as csv and jsonl; the other formats always do" },
+        { OPTION_LIST, 0, "metric", &metrics, .argument = "TAG[:last|min|max]", .help = "Add a column with the last "
+          "(default), least or greatest value of a series; may be repeated. Not for rows of run,name,value" },
+        { OPTION_FLAG, 0, "no-run", &w.no_run, .help = "Leave out the column 'run' of a wide table" },
         SCAN_RUN_OPTION(s),
-        OUTPUT_OPTIONS(to, "csv|json", "csv", "Print rows; json: the wide table as an object with `header` and `rows`"),
+        REPORT_OPTIONS(o),
+        OUTPUT_OPTIONS(o.to, REPORT_WORDS, "text on a terminal and csv elsewhere", "Print a table, or rows of "
+                       "run,name,value; json: an object with 'header' and 'rows'"),
     };
     const struct options options = {
         .program = "eventlog hparams", .usage = "[OPTION...] PATH...",
-        .summary = "Prints the hyperparameters that runs were started with: run,name,value, or a table. Status 1: "
-        "no run has "
-                   "any, or damage; 2: usage or I/O.",
-        .examples = "  eventlog hparams logs\n  eventlog hparams logs --wide --metric eval/acc:max --metric loss\n",
+        .summary = "Print the hyperparameters that runs were started with: a table, or rows of run,name,value. "
+                   "Exit status: 0 done; 1 no run has any, or damage; 2 usage or I/O.",
+        .examples = "  eventlog hparams logs\n"
+                    "  eventlog hparams logs --wide --metric eval/acc:max --sort eval/acc:max:desc --top 5\n",
         .table = table, .count = sizeof table / sizeof *table,
         .least = 1, .wanted = "which log directory?",
     };
@@ -441,15 +386,15 @@ int command_hparams(int argc, char **argv)
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc == OK)
-        rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "csv", &e);
-    json = rc == OK && !strcmp(to.format, "json");
-    if (rc == OK && !wide && !json && (metrics.count || w.no_run))
-        rc = error_set(&e, ERR_ARG, "--%s is for --wide and --json only", metrics.count ? "metric" : "no-run");
+        rc = report_settle(&o, formats, sizeof formats / sizeof *formats, "csv", &e);
+    wide |= rc == OK && strcmp(o.to.format, "csv") != 0 && strcmp(o.to.format, "jsonl") != 0;
+    if (rc == OK && !wide && (metrics.count || w.no_run))
+        rc = error_set(&e, ERR_ARG, "--%s needs a wide table; add --wide", metrics.count ? "metric" : "no-run");
     if (rc != OK)
         return scan_fail(&s, &e);
     parse_metrics(&w, &metrics);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
-        status = write_sessions(&s, &w, json ? LAYOUT_JSON : wide ? LAYOUT_WIDE : LAYOUT_LONG, &to, &e);
+        status = write_sessions(&s, &w, wide, &o, &e);
     scan_close(&s);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "eventlog/tool/output_format.h"
 #include "eventlog/tool/scan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,6 +215,12 @@ static void restart(void *context)
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
+/* Formats that are no report. */
+static int has_own_layout(const char *format)
+{
+    return !strcmp(format, "json") || !strcmp(format, "tb") || !strcmp(format, "tree");
+}
+
 static void begin_document(struct output *out, const char *format, struct scan *s)
 {
     if (!strcmp(format, "json"))
@@ -245,14 +252,46 @@ static void sift(struct scan *s, struct inspect_run *run)
         }
 }
 
-static int print_runs(struct scan *s, const char *format, struct output *out, size_t *matched, struct error *e)
+static void add_totals(struct inspect_totals *t, const struct inspect_run *run)
 {
-    struct work w = { .scan = s, .by_kind = !strcmp(format, "tb") };
+    t->files += run->file_count;
+    for (size_t i = 0; i < run->file_count; i++) {
+        t->records += run->files[i].state.records;
+        t->bytes += run->files[i].state.size;
+        t->damage += run->files[i].damage_count;
+    }
+    for (size_t i = 0; i < run->all.count; i++) {
+        t->series += run->all.series[i].seen || run->all.series[i].skipped;
+        t->points += run->all.series[i].seen;
+    }
+}
+
+/* What the runs are written to: a report, or out in a layout of its own. */
+struct printing {
+    const char *format;
+    struct report *report; /* NULL: not the layout of one */
+    struct output *out;
+    struct inspect_tree tree;
+    struct inspect_totals total;
+    int ranked;
+    size_t matched;
+};
+
+static int print_run(struct printing *p, const struct inspect_run *run, struct error *e)
+{
+    add_totals(&p->total, run);
+    return p->report                     ? inspect_report(p->report, run, p->ranked, e)
+           : !strcmp(p->format, "json") ? inspect_print_json(p->out, run, !p->matched, e)
+           : !strcmp(p->format, "tree") ? inspect_tree_add(&p->tree, run, e)
+                                        : inspect_print_tensorboard(p->out, run, e);
+}
+
+static int print_runs(struct scan *s, struct printing *p, struct error *e)
+{
+    struct work w = { .scan = s, .by_kind = !strcmp(p->format, "tb") };
     const struct scan_sink sink = { &w, begin_file, event, damage, end_file, restart };
-    struct inspect_tree tree = INSPECT_TREE_EMPTY;
     int rc = OK;
 
-    begin_document(out, format, s);
     for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
         const struct log_run *run = &s->directory.runs[i];
 
@@ -262,70 +301,101 @@ static int print_runs(struct scan *s, const char *format, struct output *out, si
         rc = scan_run(s, run, &sink, e);
         sift(s, &w.run);
         if (rc == OK)
-            rc = !strcmp(format, "json") ? inspect_print_json(out, &w.run, !*matched, e)
-                 : !strcmp(format, "tree") ? inspect_tree_add(&tree, &w.run, e)
-                 : !strcmp(format, "tb") ? inspect_print_tensorboard(out, &w.run, e)
-                                         : inspect_print_text(out, &w.run, e);
+            rc = print_run(p, &w.run, e);
         release_run(&w.run);
-        ++*matched;
+        p->matched++;
     }
-    if (!strcmp(format, "json"))
-        output_text(out, "]}\n");
-    if (rc == OK)
-        rc = inspect_tree_print(out, &tree, e);
-    inspect_tree_release(&tree);
     return rc;
+}
+
+static void end_json(struct output *out, const struct inspect_totals *t)
+{
+    char text[200];
+
+    snprintf(text, sizeof text, "],\"total\":{\"files\":%llu,\"records\":%llu,\"bytes\":%llu,\"series\":%llu,"
+             "\"points\":%llu,\"damage\":%llu}}\n", (unsigned long long)t->files, (unsigned long long)t->records,
+             (unsigned long long)t->bytes, (unsigned long long)t->series, (unsigned long long)t->points,
+             (unsigned long long)t->damage);
+    output_text(out, text);
+}
+
+/* JSON, TensorBoard's layout, the tree. */
+static int inspect_layouts(struct scan *s, struct printing *p, const struct output_options *to, struct error *e)
+{
+    int status, rc = output_open(&p->out, to->path, to->force, e);
+
+    if (rc != OK)
+        return scan_fail(s, e);
+    begin_document(p->out, p->format, s);
+    rc = print_runs(s, p, e);
+    if (!strcmp(p->format, "json"))
+        end_json(p->out, &p->total);
+    if (rc == OK)
+        rc = inspect_tree_print(p->out, &p->tree, e);
+    status = gather_finish(s, p->out, rc, p->matched > 0, e);
+    inspect_tree_release(&p->tree);
+    return status;
+}
+
+static int inspect(struct scan *s, const struct report_options *o, struct error *e)
+{
+    struct printing p = { .format = o->to.format, .tree = INSPECT_TREE_EMPTY, .ranked = o->sort || o->top };
+    const struct report_layout layout = inspect_layout(p.ranked);
+    int rc;
+
+    if (has_own_layout(p.format))
+        return inspect_layouts(s, &p, &o->to, e);
+    if ((rc = report_open(&p.report, &layout, o, e)) != OK)
+        return scan_fail(s, e);
+    if (report_for_people(p.report))
+        scan_natural_order(s);
+    rc = print_runs(s, &p, e);
+    return report_finish(p.report, s, rc, p.matched > 0, e);
 }
 
 int command_inspect(int argc, char **argv)
 {
-    static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "tb", "txt", 0 },
-                                                    { "tree", "txt", 0 } };
-    struct output_options to = { .format = NULL };
+    static const struct output_format formats[] = { REPORT_FORMATS, { "tb", "txt", 0 }, { "tree", "txt", 0 } };
+    struct report_options o = { .sort = NULL };
     struct scan s = { .failed = 0 };
     int tree = 0;
     struct option table[] = {
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
-        OUTPUT_OPTIONS(to, "text|json|tb|tree", "text", "Print text for people, JSON, what `tensorboard --inspect` "
-                       "prints, or a line for each directory"),
+        REPORT_OPTIONS(o),
+        OUTPUT_OPTIONS(o.to, REPORT_WORDS "|tb|tree", "text", "Print text, JSON with runs, files and series, a row or "
+                       "an object for each series, what 'tensorboard --inspect' prints, or a line for each directory"),
         { OPTION_FLAG, 0, "tree", &tree, .help = "Same as --format=tree" },
     };
     const struct options options = {
         .program = "eventlog inspect", .usage = "[OPTION...] PATH...",
-        .summary = "Shows what a log holds: per run its files and how they end, per series its points and steps. Steps "
-                   "are counted per series (--format=tb counts all tags of a run together, as TensorBoard does). "
-                   "Status 1: no event files, or damage; 2: usage or I/O.",
-        .examples = "  eventlog inspect logs\n  eventlog inspect logs --json | jq '.runs[].series[] | {tag, points}'\n",
+        .summary = "Show what a log holds: the files of each run and how they end, and the points and steps of each "
+                   "series. --format=tb counts the steps of all tags of a run together, as TensorBoard does. "
+                   "Exit status: 0 done; 1 no event files, nothing matched, or damage; 2 usage or I/O.",
+        .examples = "  eventlog inspect logs\n"
+                    "  eventlog inspect logs --sort points:desc --top 10    the longest series\n"
+                    "  eventlog inspect logs --json | jq '.runs[].series[] | {tag, points}'\n",
         .table = table, .count = sizeof table / sizeof *table,
         .least = 1, .wanted = "which log directory?",
     };
     struct error e = { 0 };
-    struct output *out;
-    size_t matched = 0;
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
     log_init(&s.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc == OK)
-        rc = output_format_flag(&to, tree, "tree", &e);
+        rc = output_format_flag(&o.to, tree, "tree", &e);
     if (rc == OK)
-        rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "text", &e);
+        rc = report_settle(&o, formats, sizeof formats / sizeof *formats, "text", &e);
+    if (rc == OK && (o.sort || o.top) && has_own_layout(o.to.format))
+        rc = error_set(&e, ERR_ARG, "--%s is not for --format=%s; use jsonl, csv or text", o.sort ? "sort" : "top",
+                       o.to.format);
     if (rc != OK)
         return scan_fail(&s, &e);
-    s.quiet_damage = strcmp(to.format, "tb") != 0 && strcmp(to.format, "tree") != 0; /* the others print it */
-    if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) != EXIT_DONE)
-        return status;
-    if ((rc = output_open(&out, to.path, to.force, &e)) == OK) {
-        rc = print_runs(&s, to.format, out, &matched, &e);
-        status = scan_status(&s, matched > 0);
-        if (rc == OK)
-            rc = output_close(out, 1, &e);
-        else
-            output_close(out, 0, NULL);
-    }
-    if (rc != OK)
-        status = scan_fail(&s, &e);
+    s.quiet_damage = !strcmp(o.to.format, "text") || !strcmp(o.to.format, "json"); /* they show it */
+    s.quiet_damage &= !(o.sort || o.top);
+    if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
+        status = inspect(&s, &o, &e);
     scan_close(&s);
     return status;
 }

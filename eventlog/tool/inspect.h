@@ -5,7 +5,7 @@
 #include "eventlog/event_reader.h"
 #include "eventlog/scalar_series.h"
 #include "eventlog/step_list.h"
-#include "eventlog/tool/output.h"
+#include "eventlog/tool/report.h"
 
 enum inspect_kind { /* in alphabetical order, as TensorBoard prints them */
     INSPECT_AUDIO,
@@ -48,8 +48,16 @@ struct inspect_run {
 /* "simple_value", "tensor DT_FLOAT", "image", ... of the first value; out holds 40 bytes. */
 void inspect_stored(const struct scalar_series *s, char *out, size_t size);
 
+struct inspect_totals { /* of all runs */
+    uint64_t files, records, bytes, series, points, damage;
+};
+
 int inspect_print_json(struct output *out, const struct inspect_run *run, int first, struct error *e);
 int inspect_print_tensorboard(struct output *out, const struct inspect_run *run, struct error *e);
-int inspect_print_text(struct output *out, const struct inspect_run *run, struct error *e);
+
+/* The series as a report. ranked: rows of all runs together, for --sort and --top; else a section a run, with its files
+ * above it in text. */
+struct report_layout inspect_layout(int ranked);
+int inspect_report(struct report *r, const struct inspect_run *run, int ranked, struct error *e);
 
 #endif

@@ -4,15 +4,16 @@
 #include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/human.h"
 #include "base/json.h"
+#include "base/table.h"
+#include "base/terminal.h"
 #include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { TEXT_PAIRS = 3 };
 
 static const char *dtype_name(int dtype)
 {
@@ -96,9 +97,9 @@ static int statistics(const struct inspect_run *run, const struct scalar_series 
     return OK;
 }
 
-static unsigned long long shown_of(const struct inspect_run *run, const struct scalar_series *s)
+static uint64_t shown_of(const struct inspect_run *run, const struct scalar_series *s)
 {
-    return s->number < run->series_count ? (unsigned long long)step_list_marked(&run->series[s->number].kept, 1) : 0;
+    return s->number < run->series_count ? step_list_marked(&run->series[s->number].kept, 1) : 0;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------ */
@@ -151,7 +152,8 @@ static int json_series(struct buffer *b, const struct inspect_run *run, const st
         buffer_format(b, "%s[%lld,%lld]", first ? "" : ",", (long long)before, (long long)after);
         first = 0;
     }
-    buffer_format(b, "],\"shown\":%llu,\"skipped\":%llu}", shown_of(run, s), (unsigned long long)s->skipped);
+    buffer_format(b, "],\"shown\":%llu,\"skipped\":%llu}", (unsigned long long)shown_of(run, s),
+                  (unsigned long long)s->skipped);
     return OK;
 }
 
@@ -273,94 +275,151 @@ int inspect_print_tensorboard(struct output *out, const struct inspect_run *run,
     return rc == OK ? finish(out, &b, e) : (buffer_release(&b), rc);
 }
 
-/* ---- for people ------------------------------------------------------------------------------------------------ */
+/* ---- for people, and as rows ----------------------------------------------------------------------------------- */
 
-/* The tag without control bytes, which could upset a terminal. */
-static void append_tag(struct buffer *b, const struct scalar_series *s, int pad)
+static const struct report_column columns[] = {
+    { .key = "run", .cut = 10 },
+    { .key = "tag", .cut = 12 },
+    { .key = "plugin", .cut = 8, .leave_out = 3 },
+    { .key = "stored", .leave_out = 6 },
+    { .key = "points", .kind = REPORT_NUMBER },
+    { .key = "first_step", .kind = REPORT_NUMBER, .leave_out = 4 },
+    { .key = "last_step", .kind = REPORT_NUMBER },
+    { .key = "min_step", .kind = REPORT_NUMBER, .leave_out = 8 },
+    { .key = "max_step", .kind = REPORT_NUMBER, .leave_out = 7 },
+    { .key = "num_steps", .kind = REPORT_NUMBER, .leave_out = 5 },
+    { .key = "outoforder", .kind = REPORT_NUMBER },
+    { .key = "shown", .kind = REPORT_NUMBER },
+    { .key = "skipped", .title = "other values", .kind = REPORT_NUMBER, .leave_out = 2, .if_any = 1 },
+    { .key = "hidden", .title = "not shown", .kind = REPORT_NUMBER, .leave_out = 1, .if_any = 1 },
+    { .key = "outoforder_steps", .cut = 16, .leave_out = 1, .if_any = 1 }, /* for people: the first pairs */
+};
+
+#define STEPS " first_step last_step min_step max_step num_steps "
+#define CSV "run tag plugin stored points" STEPS "outoforder shown skipped hidden"
+#define PEOPLE "tag plugin stored points skipped hidden" STEPS "outoforder_steps"
+
+struct report_layout inspect_layout(int ranked)
 {
-    size_t from = b->length;
-    int width;
-
-    json_escaped(b, s->tag, s->tag_length, 0);
-    width = (int)text_columns(buffer_text(b) + from, b->length - from);
-    buffer_format(b, "%*s", pad > width ? pad - width : 0, "");
+    return (struct report_layout){
+        .type = "inspect", .rows = "series", .columns = columns, .count = sizeof columns / sizeof *columns,
+        .csv = CSV, .people = ranked ? "run " PEOPLE : PEOPLE,
+    };
 }
 
-static void text_file(struct buffer *b, const struct inspect_file *f)
+/* The files and how they end, in lines that fit. */
+static void append_files(struct buffer *b, const struct inspect_run *run, const struct report *r)
 {
-    char text[200];
+    static const struct table_column file_columns[] = {
+        { "file", 0, 16, 0 }, { "size", 1, 0, 0 }, { "records", 1, 0, 1 }, { "span", 1, 0, 2 },
+    };
+    char text[200], small[HUMAN_TEXT_MAX];
+    struct table t;
 
-    buffer_format(b, "  %s: %llu bytes, %llu records", file_base_name(f->path), (unsigned long long)f->state.size,
-                  (unsigned long long)f->state.records);
-    if (f->state.offset != f->state.size)
-        buffer_format(b, ", stops inside a record that starts at %llu%s", (unsigned long long)f->state.offset,
-                      f->damage_count ? "" : " (being written, or cut)");
-    if (f->state.records && f->state.last_wall_time - f->state.first_wall_time < 1e12)
-        buffer_format(b, ", %.1f s", fmax(f->state.last_wall_time - f->state.first_wall_time, 0));
-    buffer_append_text(b, "\n");
-    for (size_t i = 0; i < f->damage_count; i++) {
-        event_damage_text(&f->damage[i], text, sizeof text);
-        buffer_format(b, "    damaged at %llu: %s\n", (unsigned long long)f->damage[i].offset, text);
+    table_init(&t, file_columns, sizeof file_columns / sizeof *file_columns);
+    for (size_t i = 0; i < run->file_count; i++) {
+        const struct inspect_file *f = &run->files[i];
+        double span = f->state.records ? fmax(f->state.last_wall_time - f->state.first_wall_time, 0) : NAN;
+
+        table_text(&t, file_base_name(f->path), strlen(file_base_name(f->path)));
+        table_cell(&t, "%s", human_bytes(f->state.size, small));
+        table_cell(&t, "%llu", (unsigned long long)f->state.records);
+        table_cell(&t, "%s", human_duration(span, small));
     }
+    table_print(&t, 2, report_table_columns(r), !terminal_utf8(), b);
+    for (size_t i = 0; i < run->file_count; i++) {
+        const struct inspect_file *f = &run->files[i];
+        struct buffer line = BUFFER_EMPTY;
+
+        for (size_t k = 0; k < f->damage_count; k++) {
+            event_damage_text(&f->damage[k], text, sizeof text);
+            buffer_clear(&line);
+            buffer_format(&line, "  %s:%llu: damaged: %s", file_base_name(f->path),
+                          (unsigned long long)f->damage[k].offset, text);
+            text_append_wrapped(b, buffer_text(&line), 0, 4, (size_t)report_line_columns(r));
+            buffer_append_byte(b, '\n');
+        }
+        if (f->state.offset != f->state.size) {
+            buffer_clear(&line);
+            buffer_format(&line, "  %s:%llu: stops inside a record%s", file_base_name(f->path),
+                          (unsigned long long)f->state.offset, f->damage_count ? "" : ", being written or cut");
+            text_append_wrapped(b, buffer_text(&line), 0, 4, (size_t)report_line_columns(r));
+            buffer_append_byte(b, '\n');
+        }
+        b->failed |= line.failed;
+        buffer_release(&line);
+    }
+    buffer_append_byte(b, '\n');
 }
 
-static int text_series(struct buffer *b, const struct inspect_run *run, const struct sorted *one, int pad,
-                       struct error *e)
+/* "(20, 10), (40, 30), ... 7 in all". */
+static void append_pairs(struct buffer *b, const struct inspect_run *run, const struct scalar_series *s, uint64_t count)
 {
-    const struct scalar_series *s = one->series;
-    unsigned long long points = s->seen, shown = shown_of(run, s), skipped = s->skipped;
+    enum { PAIRS = 3 };
+    int64_t before, after;
+    size_t at = 0;
+
+    for (uint64_t i = 0; i < count && i < PAIRS; i++) {
+        step_list_back(&run->series[s->number].steps, &at, &before, &after);
+        buffer_format(b, "%s(%lld, %lld)", i ? ", " : "", (long long)before, (long long)after);
+    }
+    if (count > PAIRS)
+        buffer_format(b, ", ... %llu in all", (unsigned long long)count);
+}
+
+static int add_series(struct report *r, const struct inspect_run *run, const struct scalar_series *s, struct error *e)
+{
+    struct buffer pairs = BUFFER_EMPTY;
+    uint64_t shown = shown_of(run, s);
     struct step_figures t;
     char stored[40];
-    int64_t before, after;
-    size_t pairs = 0, at = 0;
     int rc = statistics(run, s, &t, e);
 
     if (rc != OK)
         return rc;
     inspect_stored(s, stored, sizeof stored);
-    buffer_append_text(b, "  ");
-    append_tag(b, s, pad);
-    buffer_format(b, "  %-12s %-16s %9llu %10lld %10lld %10lld %10lld", *s->plugin ? s->plugin : "-", stored,
-                  points ? points : skipped, (long long)t.first, (long long)t.last, (long long)t.least,
-                  (long long)t.most);
-    if (points)
-        buffer_format(b, " %9llu", (unsigned long long)t.distinct);
+    report_text(r, run->name, strlen(run->name));
+    report_text(r, s->tag, s->tag_length);
+    report_text(r, s->plugin, strlen(s->plugin));
+    report_text(r, stored, strlen(stored));
+    report_count(r, s->seen);
+    report_integer(r, t.first);
+    report_integer(r, t.last);
+    report_integer(r, t.least);
+    report_integer(r, t.most);
+    if (s->seen)
+        report_count(r, t.distinct);
     else
-        buffer_format(b, " %9s", "-");
-    while (t.out_of_order && pairs < TEXT_PAIRS &&
-           step_list_back(&run->series[s->number].steps, &at, &before, &after))
-        buffer_format(b, "%s(%lld, %lld)", pairs++ ? ", " : "  ", (long long)before, (long long)after);
-    if (t.out_of_order > TEXT_PAIRS)
-        buffer_format(b, ", ... %llu in all", (unsigned long long)t.out_of_order);
-    if (points && shown != points)
-        buffer_format(b, "  (TensorBoard would show %llu)", shown);
-    if (points && skipped)
-        buffer_format(b, "  (and %llu values that are no points)", skipped);
-    buffer_append_text(b, "\n");
+        report_none(r);
+    report_count(r, t.out_of_order);
+    report_count(r, shown);
+    report_count(r, s->skipped);
+    report_count(r, s->seen > shown ? s->seen - shown : 0);
+    append_pairs(&pairs, run, s, t.out_of_order);
+    report_text(r, buffer_text(&pairs), pairs.length);
+    buffer_release(&pairs);
     return OK;
 }
 
-int inspect_print_text(struct output *out, const struct inspect_run *run, struct error *e)
+int inspect_report(struct report *r, const struct inspect_run *run, int ranked, struct error *e)
 {
-    struct buffer b = BUFFER_EMPTY;
+    struct buffer heading = BUFFER_EMPTY, details = BUFFER_EMPTY;
     size_t count;
     struct sorted *list = sorted_series(run, &count, e);
-    int pad = 4, rc = list ? OK : ERR_NOMEM;
+    int rc = list ? OK : ERR_NOMEM;
 
-    buffer_format(&b, "run %s\n", run->name);
-    for (size_t i = 0; i < run->file_count; i++)
-        text_file(&b, &run->files[i]);
-    for (size_t i = 0; i < count; i++) {
-        int width = (int)text_columns(list[i].series->tag, list[i].series->tag_length);
-
-        pad = width > pad && width <= 60 ? width : pad;
+    if (!ranked && report_for_people(r)) {
+        buffer_format(&heading, "run %s", run->name);
+        if (report_is_text(r))
+            append_files(&details, run, r);
+        report_section(r, buffer_text(&heading), buffer_text(&details), 0);
+        if (!buffer_ok(&heading) || !buffer_ok(&details))
+            rc = error_set(e, ERR_NOMEM, "run %s: out of memory for its files", run->name);
+        buffer_release(&heading);
+        buffer_release(&details);
     }
-    if (count)
-        buffer_format(&b, "  %-*s  %-12s %-16s %9s %10s %10s %10s %10s %9s  %s\n", pad, "tag", "plugin", "stored",
-                      "points", "first_step", "last_step", "min_step", "max_step", "num_steps", "outoforder_steps");
     for (size_t i = 0; i < count && rc == OK; i++)
-        rc = text_series(&b, run, &list[i], pad, e);
-    buffer_append_text(&b, "\n");
+        rc = add_series(r, run, list[i].series, e);
     free(list);
-    return rc == OK ? finish(out, &b, e) : (buffer_release(&b), rc);
+    return rc;
 }

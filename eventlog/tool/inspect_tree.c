@@ -1,6 +1,7 @@
 #include "eventlog/tool/inspect_tree.h"
 
-#include "base/json.h"
+#include "base/human.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,17 +66,6 @@ static int by_path(const void *a, const void *b)
     return (*x == '/' ? 1 : (unsigned char)*x + 1 - !*x) - (*y == '/' ? 1 : (unsigned char)*y + 1 - !*y);
 }
 
-static void size_text(struct buffer *b, uint64_t bytes)
-{
-    static const char *const units[] = { "bytes", "kB", "MB", "GB", "TB" };
-    double size = (double)bytes;
-    int unit = 0;
-
-    for (; size >= 1000 && unit < 4; unit++)
-        size /= 1000;
-    buffer_format(b, unit ? "%.1f %s" : "%.0f %s", size, units[unit]);
-}
-
 static void count_text(struct buffer *b, uint64_t n, const char *one)
 {
     buffer_format(b, ", %llu %s%s", (unsigned long long)n, one, n == 1 || !strcmp(one, "series") ? "" : "s");
@@ -83,8 +73,9 @@ static void count_text(struct buffer *b, uint64_t n, const char *one)
 
 static void figures(struct buffer *b, const struct inspect_leaf *leaf)
 {
-    buffer_append_text(b, "  ");
-    size_text(b, leaf->bytes);
+    char size[HUMAN_TEXT_MAX];
+
+    buffer_format(b, "  %s", human_bytes(leaf->bytes, size));
     count_text(b, leaf->files, "file");
     count_text(b, leaf->series, "series");
     if (leaf->points) {
@@ -101,9 +92,9 @@ static void figures(struct buffer *b, const struct inspect_leaf *leaf)
 
 int inspect_tree_print(struct output *out, struct inspect_tree *t, struct error *e)
 {
-    struct buffer b = BUFFER_EMPTY;
+    int columns = output_columns(out), good;
+    struct buffer b = BUFFER_EMPTY, line = BUFFER_EMPTY;
     const char *before = "";
-    int good;
 
     if (t->count)
         qsort(t->leaves, t->count, sizeof *t->leaves, by_path);
@@ -123,18 +114,21 @@ int inspect_tree_print(struct output *out, struct inspect_tree *t, struct error 
 
             if (from + n > same || !same) {
                 buffer_format(&b, "%*s", (int)(2 * depth), "");
-                json_escaped(&b, name + from, n, 0); /* control bytes cannot upset a terminal */
+                buffer_clear(&line);
+                text_append_safe(&line, name + from, n);
                 if (!name[from + n])
-                    figures(&b, &t->leaves[i]);
+                    figures(&line, &t->leaves[i]);
                 else
-                    buffer_append_byte(&b, '/');
+                    buffer_append_byte(&line, '/');
+                text_append_wrapped(&b, buffer_text(&line), 2 * depth, 2 * depth + 4, (size_t)columns);
                 buffer_append_byte(&b, '\n');
             }
             from += n + 1;
         }
         before = name;
     }
-    good = buffer_ok(&b);
+    good = buffer_ok(&b) && buffer_ok(&line);
+    buffer_release(&line);
     output_bytes(out, buffer_text(&b), b.length);
     buffer_release(&b);
     return good ? OK : error_set(e, ERR_NOMEM, "out of memory for the tree");

@@ -1,6 +1,7 @@
 #include "eventlog/tool/output.h"
 
 #include "base/io.h"
+#include "base/terminal.h"
 #include "eventlog/log_replace.h"
 
 #include <errno.h>
@@ -114,6 +115,11 @@ static int open_file(struct output *o, const char *path, int force, struct error
 const char *output_temporary(const struct output *o)
 {
     return o->temporary;
+}
+
+int output_columns(const struct output *o)
+{
+    return o->fd == STDOUT_FILENO && isatty(o->fd) ? terminal_columns(o->fd) : 0;
 }
 
 int output_is_file(const struct output *o)

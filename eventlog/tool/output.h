@@ -30,6 +30,9 @@ const char *output_temporary(const struct output *o);
 /* 1 for a file, 0 for standard output. */
 int output_is_file(const struct output *o);
 
+/* How many columns a line of text may take: those of the terminal that o is, 0 (no limit) where it is none. */
+int output_columns(const struct output *o);
+
 /* Frees o. commit: the file takes its place, and any error since open is returned; otherwise it is removed. */
 int output_close(struct output *o, int commit, struct error *e);
 

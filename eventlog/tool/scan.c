@@ -1,5 +1,8 @@
 #include "eventlog/tool/scan.h"
 
+#include "base/text.h"
+
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -30,6 +33,17 @@ int scan_open(struct scan *s, const char *program, char *const *paths, size_t co
         scan_tell_empty(s, paths[0], "");
     scan_tell_unmatched(s);
     return EXIT_DONE;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return text_natural_order(((const struct log_run *)a)->name, ((const struct log_run *)b)->name);
+}
+
+void scan_natural_order(struct scan *s)
+{
+    if (s->directory.count)
+        qsort(s->directory.runs, s->directory.count, sizeof *s->directory.runs, by_name);
 }
 
 void scan_tell_empty(struct scan *s, const char *path, const char *yet)

@@ -39,6 +39,9 @@ struct scan_sink { /* what a command does with what is read; any may be NULL */
 int scan_open(struct scan *s, const char *program, char *const *paths, size_t count);
 void scan_close(struct scan *s);
 
+/* From now on the runs stand in natural order of their names ("r2" before "r10"), for people. */
+void scan_natural_order(struct scan *s);
+
 /* Tells that there are no event files; yet: "" or " yet". */
 void scan_tell_empty(struct scan *s, const char *path, const char *yet);
 
@@ -65,6 +68,9 @@ int scan_status(struct scan *s, int matched);
 /* The options that choose: rows of a table. */
 #define SCAN_RUN_OPTION(s) \
     { OPTION_LIST, 0, "run", &(s).runs.patterns, "GLOB", .help = "only runs whose name matches; may be repeated" }
+#define SCAN_VIEW_OPTION(view) \
+    { OPTION_CHOICE, 0, "view", &(view), .help = "Take every point, those that TensorBoard's default loader would " \
+      "show, or those that restarts left valid (default all)", .choices = "all|tensorboard|session" }
 #define SCAN_TAG_OPTION(s) \
     { OPTION_LIST, 0, "tag", &(s).tags.patterns, "GLOB", .help = "only tags that match; may be repeated" }
 

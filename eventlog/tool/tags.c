@@ -2,64 +2,62 @@
 #include "base/json.h"
 #include "eventlog/summary_metadata.h"
 #include "eventlog/tool/command.h"
-#include "eventlog/tool/export.h"
-#include "eventlog/tool/gather.h"
-#include "eventlog/tool/output_format.h"
+#include "eventlog/tool/report.h"
 
 #include <string.h>
 
 struct work {
+    struct report *report; /* NULL: TensorBoard's layout, into text */
     struct buffer text;
-    const char *format;
     struct selection plugins;
     uint64_t series;
     int any_run;
 };
 
-static void write_csv(struct work *w, const char *run, const struct scalar_series *s, const struct summary_metadata *m)
-{
-    export_field(&w->text, run, strlen(run), 0);
-    buffer_append_byte(&w->text, ',');
-    export_field(&w->text, s->tag, s->tag_length, 0);
-    buffer_append_byte(&w->text, ',');
-    export_field(&w->text, s->plugin, strlen(s->plugin), 0);
-    buffer_append_byte(&w->text, ',');
-    export_field(&w->text, (const char *)m->display_name.bytes, m->display_name.length, 0);
-    buffer_append_byte(&w->text, ',');
-    export_field(&w->text, (const char *)m->description.bytes, m->description.length, 0);
-    buffer_append_byte(&w->text, '\n');
-}
+static const struct report_column columns[] = {
+    { .key = "run", .cut = 10 },
+    { .key = "tag", .cut = 12 },
+    { .key = "plugin" },
+    { .key = "display_name", .title = "name", .cut = 8, .leave_out = 2, .if_any = 1 },
+    { .key = "description", .cut = 12, .leave_out = 1, .if_any = 1 },
+};
 
-static void write_tensorboard(struct work *w, const struct scalar_series *s, const struct summary_metadata *m)
+static const struct report_layout layout = {
+    .type = "tags", .rows = "series", .columns = columns, .count = sizeof columns / sizeof *columns,
+};
+
+/* What TensorBoard's scalars plugin answers when it is asked for its tags. */
+static void write_tensorboard(struct work *w, const char *run, const struct scalar_series *s,
+                              const struct summary_metadata *m, int first)
 {
+    if (first) {
+        buffer_append_text(&w->text, w->any_run ? "}, " : "");
+        json_span(&w->text, run, strlen(run), 1);
+        buffer_append_text(&w->text, ": {");
+    }
+    buffer_append_text(&w->text, first ? "" : ", ");
     json_span(&w->text, s->tag, s->tag_length, 1);
     buffer_append_text(&w->text, ": {\"displayName\": ");
     json_span(&w->text, (const char *)m->display_name.bytes, m->display_name.length, 1);
     buffer_append_text(&w->text, ", \"description\": ");
     json_span(&w->text, (const char *)m->description.bytes, m->description.length, 1);
     buffer_append_byte(&w->text, '}');
+    w->any_run = 1;
 }
 
-static void write_object(struct work *w, const char *run, const struct scalar_series *s,
-                         const struct summary_metadata *m)
+static void write_row(struct work *w, const char *run, const struct scalar_series *s, const struct summary_metadata *m)
 {
-    buffer_append_text(&w->text, "{\"run\":");
-    json_text(&w->text, run);
-    buffer_append_text(&w->text, ",\"tag\":");
-    json_span(&w->text, s->tag, s->tag_length, 0);
-    buffer_append_text(&w->text, ",\"plugin\":");
-    json_text(&w->text, s->plugin);
-    buffer_append_text(&w->text, ",\"display_name\":");
-    json_span(&w->text, (const char *)m->display_name.bytes, m->display_name.length, 0);
-    buffer_append_text(&w->text, ",\"description\":");
-    json_span(&w->text, (const char *)m->description.bytes, m->description.length, 0);
-    buffer_append_byte(&w->text, '}');
+    report_text(w->report, run, strlen(run));
+    report_text(w->report, s->tag, s->tag_length);
+    report_text(w->report, s->plugin, strlen(s->plugin));
+    report_text(w->report, (const char *)m->display_name.bytes, m->display_name.length);
+    report_text(w->report, (const char *)m->description.bytes, m->description.length);
 }
 
 static int one_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
 {
     struct work *w = context;
-    int any = 0;
+    int first = 1;
 
     for (size_t i = 0; i < scalars->count; i++) {
         const struct scalar_series *s = &scalars->series[i];
@@ -68,71 +66,75 @@ static int one_run(void *context, const char *name, struct scalar_run *scalars, 
         if ((!s->seen && !s->skipped) || !selection_wants(&w->plugins, s->plugin))
             continue;
         summary_metadata_read(&m, (const uint8_t *)(s->metadata ? s->metadata : ""), s->metadata_length);
-        if (!strcmp(w->format, "csv")) {
-            write_csv(w, name, s, &m);
-        } else if (!strcmp(w->format, "json")) {
-            buffer_append_text(&w->text, w->series ? ",\n" : "[\n");
-            write_object(w, name, s, &m);
-        } else {
-            if (!any) {
-                buffer_append_text(&w->text, w->any_run ? ", " : "");
-                json_span(&w->text, name, strlen(name), 1);
-            }
-            buffer_append_text(&w->text, any ? ", " : ": {");
-            write_tensorboard(w, s, &m);
-        }
-        w->any_run = any = 1;
+        if (w->report)
+            write_row(w, name, s, &m);
+        else
+            write_tensorboard(w, name, s, &m, first);
+        first = 0;
         w->series++;
     }
-    if (any && !strcmp(w->format, "tb-json"))
-        buffer_append_byte(&w->text, '}');
     return buffer_ok(&w->text) ? OK : error_set(e, ERR_NOMEM, "out of memory for the tags of run %s", name);
 }
 
-static int write_tags(struct scan *s, struct work *w, const struct output_options *to, struct error *e)
+static int write_tags(struct scan *s, struct work *w, const struct report_options *o, struct error *e)
 {
-    const struct gather g = { .range = POINT_RANGE_ALL, .run = one_run, .context = w,
-                              .no_points = 1 };
-    struct output *out;
-    int rc = output_open(&out, to->path, to->force, e);
+    const struct gather g = { .range = POINT_RANGE_ALL, .run = one_run, .context = w, .no_points = 1 };
+    int tensorboard = !strcmp(o->to.format, "tb-json"), status, rc;
+    struct output *out = NULL;
 
-    w->format = to->format;
-
+    rc = tensorboard ? output_open(&out, o->to.path, o->to.force, e) : report_open(&w->report, &layout, o, e);
     if (rc != OK)
         return scan_fail(s, e);
-    buffer_append_text(&w->text, !strcmp(w->format, "csv")       ? "run,tag,plugin,display_name,description\n"
-                                 : !strcmp(w->format, "tb-json") ? "{"
-                                                                 : "");
     rc = gather_runs(s, &g, e);
-    buffer_append_text(&w->text, !strcmp(w->format, "tb-json") ? "}"
-                                 : strcmp(w->format, "json")   ? ""
-                                 : w->series                   ? "\n]\n"
-                                                               : "[]\n");
-    output_bytes(out, buffer_text(&w->text), w->text.length);
     s->unmatched += selection_tell(&w->plugins, "--plugin", "plugin", &s->log);
+    if (tensorboard) {
+        output_text(out, "{");
+        output_bytes(out, buffer_text(&w->text), w->text.length);
+        output_text(out, w->any_run ? "}}" : "}");
+        status = gather_finish(s, out, rc, w->series > 0, e);
+    } else {
+        report_total(w->report, "series", w->series);
+        report_total(w->report, "damage", s->damaged);
+        status = report_finish(w->report, s, rc, w->series > 0, e);
+    }
+    buffer_release(&w->text);
     selection_release(&w->plugins);
-    return gather_finish(s, out, rc, w->series > 0, e);
+    return status;
+}
+
+/* TensorBoard's layout is of one plugin, and of all its series. */
+static int check(const struct report_options *o, struct selection *plugins, struct error *e)
+{
+    if (strcmp(o->to.format, "tb-json") != 0)
+        return OK;
+    if (plugins->patterns.count && !option_list_matches(&plugins->patterns, "scalars"))
+        return error_set(e, ERR_ARG, "--format=tb-json lists the plugin scalars only; leave out --plugin");
+    if (o->sort || o->top)
+        return error_set(e, ERR_ARG, "--%s is not for --format=tb-json; leave one of them out",
+                         o->sort ? "sort" : "top");
+    plugins->patterns = (struct option_list){ { "scalars" }, 1 };
+    return OK;
 }
 
 int command_tags(int argc, char **argv)
 {
-    static const struct output_format formats[] = { { "csv", "csv", 0 }, { "json", "json", 0 },
-                                                    { "tb-json", "json", 0 } };
-    struct output_options to = { .format = NULL };
+    static const struct output_format formats[] = { REPORT_FORMATS, { "tb-json", "json", 0 } };
+    struct report_options o = { .sort = NULL };
     struct scan s = { .failed = 0 };
     struct work w = { .series = 0 };
     struct option table[] = {
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
         { OPTION_LIST, 0, "plugin", &w.plugins.patterns, .argument = "GLOB", .help = "Take only series of plugins "
           "whose name matches: scalars, images, text, ...; may be repeated" },
-        OUTPUT_OPTIONS(to, "csv|json|tb-json", "csv", "Print a row or an object for each series; tb-json: what "
-                       "TensorBoard's scalars plugin answers, scalars only"),
+        REPORT_OPTIONS(o),
+        OUTPUT_OPTIONS(o.to, REPORT_WORDS "|tb-json", "text on a terminal and csv elsewhere",
+                       "Print a table, or a row or an object for each series; tb-json: what TensorBoard's "
+                       "scalars plugin answers"),
     };
     const struct options options = {
         .program = "eventlog tags", .usage = "[OPTION...] PATH...",
-        .summary = "Lists the series of a log: run, tag, the plugin that shows it, and the name and description "
-        "that its "
-                   "metadata holds. Status 1: nothing matched, or damage; 2: usage or I/O.",
+        .summary = "List the series of a log: run, tag, the plugin that shows it, and the name and description from "
+                   "its metadata. Exit status: 0 done; 1 nothing matched, or damage; 2 usage or I/O.",
         .examples = "  eventlog tags logs\n  eventlog tags logs --plugin=images\n",
         .table = table, .count = sizeof table / sizeof *table,
         .least = 1, .wanted = "which log directory?",
@@ -144,17 +146,13 @@ int command_tags(int argc, char **argv)
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc == OK)
-        rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "csv", &e);
-    if (rc == OK && !strcmp(to.format, "tb-json")) {
-        if (w.plugins.patterns.count && !option_list_matches(&w.plugins.patterns, "scalars"))
-            rc = error_set(&e, ERR_ARG, "--format=tb-json lists the plugin scalars only; leave out --plugin");
-        w.plugins.patterns = (struct option_list){ { "scalars" }, 1 };
-    }
+        rc = report_settle(&o, formats, sizeof formats / sizeof *formats, "csv", &e);
+    if (rc == OK)
+        rc = check(&o, &w.plugins, &e);
     if (rc != OK)
         return scan_fail(&s, &e);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
-        status = write_tags(&s, &w, &to, &e);
-    buffer_release(&w.text);
+        status = write_tags(&s, &w, &o, &e);
     scan_close(&s);
     return status;
 }

@@ -1,11 +1,12 @@
 /* eventlog verify: what in a log TensorBoard would drop, hide or stumble over. */
 #include "base/file.h"
+#include "base/human.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "eventlog/log_check.h"
 #include "eventlog/record_file.h"
 #include "eventlog/tool/command.h"
-#include "eventlog/tool/output.h"
-#include "eventlog/tool/output_format.h"
+#include "eventlog/tool/report.h"
 #include "eventlog/tool/scan.h"
 
 #include <dirent.h>
@@ -17,9 +18,9 @@ enum { PROGRESS_EVERY = 262144, DEPTH = 64 };
 
 struct verify {
     struct scan *scan;
-    struct output *out;
-    struct buffer line;
-    int json, printed; /* printed: findings so far, for the commas between them */
+    struct output *out;    /* lines of text; NULL: */
+    struct report *report;
+    struct buffer line, runs_json;
     struct log_check_totals totals;
     uint64_t files, runs;
 };
@@ -40,7 +41,29 @@ static void describe(struct buffer *b, const struct log_finding *f)
         buffer_format(b, "; %llu bytes lost", (unsigned long long)f->lost);
 }
 
-static void print_text(struct verify *v, const char *path, const struct log_finding *f)
+static const struct report_column columns[] = {
+    { .key = "run" }, { .key = "file" }, { .key = "offset", .kind = REPORT_NUMBER }, { .key = "level" },
+    { .key = "kind" }, { .key = "tag" }, { .key = "count", .kind = REPORT_NUMBER },
+    { .key = "lost", .kind = REPORT_BYTES, .if_any = 1 }, { .key = "what" }, { .key = "default_loader" },
+    { .key = "python_loader" },
+};
+static const struct report_layout findings_layout = {
+    .type = "verify", .rows = "findings", .columns = columns, .count = sizeof columns / sizeof *columns,
+};
+
+/* A line that is one line in files and pipes, and several where a terminal is narrower. */
+static void print_line(struct verify *v, const char *text)
+{
+    struct buffer b = BUFFER_EMPTY;
+
+    text_append_wrapped(&b, text, 0, 4, (size_t)output_columns(v->out));
+    buffer_append_byte(&b, '\n');
+    output_bytes(v->out, buffer_text(&b), b.length);
+    v->line.failed |= b.failed;
+    buffer_release(&b);
+}
+
+static void print_finding(struct verify *v, const char *path, const struct log_finding *f)
 {
     const struct log_finding_text *text = log_finding_text(f->kind);
     struct buffer *b = &v->line;
@@ -53,75 +76,74 @@ static void print_text(struct verify *v, const char *path, const struct log_find
     describe(b, f);
     if (f->count > 1)
         buffer_format(b, " (%llu times)", (unsigned long long)f->count);
-    buffer_format(b, "; TensorBoard's default loader %s; its Python loader %s\n", text->default_loader,
+    buffer_format(b, "; TensorBoard's default loader %s; its Python loader %s", text->default_loader,
                   text->python_loader);
+    print_line(v, buffer_text(b));
 }
 
-static void print_json(struct verify *v, const char *run, const char *path, const struct log_finding *f)
+static void add_finding(struct verify *v, const char *run, const char *path, const struct log_finding *f)
 {
     const struct log_finding_text *text = log_finding_text(f->kind);
-    struct buffer *b = &v->line;
+    struct report *r = v->report;
 
-    buffer_append_text(b, v->printed ? ",\n{\"run\":" : "\n{\"run\":");
-    json_text(b, run);
-    buffer_append_text(b, ",\"file\":");
-    json_text(b, path);
-    buffer_format(b, ",\"offset\":%llu,\"level\":\"%s\",\"kind\":\"%s\"", (unsigned long long)f->offset,
-                  log_level_word(text->level), text->word);
-    if (f->tag) {
-        buffer_append_text(b, ",\"tag\":");
-        json_span(b, f->tag, f->tag_length, 0);
-    }
-    buffer_format(b, ",\"count\":%llu,\"lost\":%llu,\"what\":", (unsigned long long)f->count,
-                  (unsigned long long)f->lost);
-    {
-        struct buffer what = BUFFER_EMPTY;
-
-        describe(&what, f);
-        json_text(b, buffer_text(&what));
-        b->failed |= what.failed;
-        buffer_release(&what);
-    }
-    buffer_append_text(b, ",\"default_loader\":");
-    json_text(b, text->default_loader);
-    buffer_append_text(b, ",\"python_loader\":");
-    json_text(b, text->python_loader);
-    buffer_append_text(b, "}");
+    report_text(r, run, strlen(run));
+    report_text(r, path, strlen(path));
+    report_count(r, f->offset);
+    report_text(r, log_level_word(text->level), strlen(log_level_word(text->level)));
+    report_text(r, text->word, strlen(text->word));
+    if (f->tag)
+        report_text(r, f->tag, f->tag_length);
+    else
+        report_none(r);
+    report_count(r, f->count);
+    report_count(r, f->lost);
+    describe(&v->line, f);
+    report_text(r, buffer_text(&v->line), v->line.length);
+    report_text(r, text->default_loader, strlen(text->default_loader));
+    report_text(r, text->python_loader, strlen(text->python_loader));
 }
 
 static int print(struct verify *v, const char *run, const char *path, const struct log_finding *f, struct error *e)
 {
     log_progress_end(&v->scan->log);
     buffer_clear(&v->line);
-    if (v->json)
-        print_json(v, run, path, f);
+    if (v->report)
+        add_finding(v, run, path, f);
     else
-        print_text(v, path, f);
-    v->printed = 1;
-    if (!buffer_ok(&v->line))
-        return error_set(e, ERR_NOMEM, "%s: out of memory for a finding", path);
-    output_bytes(v->out, v->line.data, v->line.length);
-    return OK;
+        print_finding(v, path, f);
+    return buffer_ok(&v->line) ? OK : error_set(e, ERR_NOMEM, "%s: out of memory for a finding", path);
+}
+
+/* The figures of a run, or of all, as members of a JSON object. */
+static void append_totals(struct buffer *b, uint64_t files, const struct log_check_totals *t)
+{
+    const struct { const char *key; uint64_t v; } members[] = {
+        { "files", files }, { "records", t->records }, { "bytes", t->bytes }, { "damage", t->by_level[LOG_DAMAGE] },
+        { "hidden", t->by_level[LOG_HIDDEN] }, { "notes", t->by_level[LOG_NOTE] }, { "lost", t->lost },
+    };
+
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        buffer_format(b, "%s\"%s\":%llu", i ? "," : "", members[i].key, (unsigned long long)members[i].v);
 }
 
 static void print_totals(struct verify *v)
 {
-    struct buffer *b = &v->line;
     const struct log_check_totals *t = &v->totals;
-    unsigned long long notes = t->by_level[LOG_NOTE], hidden = t->by_level[LOG_HIDDEN];
-    unsigned long long damage = t->by_level[LOG_DAMAGE], lost = t->lost;
+    char size[HUMAN_TEXT_MAX], lost[HUMAN_TEXT_MAX];
 
-    buffer_clear(b);
-    if (v->json)
-        buffer_format(b, "],\"runs\":%llu,\"files\":%llu,\"records\":%llu,\"bytes\":%llu,\"damage\":%llu,"
-                      "\"hidden\":%llu,\"notes\":%llu,\"lost\":%llu}\n", (unsigned long long)v->runs,
-                      (unsigned long long)v->files, (unsigned long long)t->records, (unsigned long long)t->bytes,
-                      damage, hidden, notes, lost);
-    else
-        buffer_format(b, "%llu files, %llu records, %llu bytes: %llu damage (%llu bytes lost), %llu hidden, %llu "
-                      "notes\n", (unsigned long long)v->files, (unsigned long long)t->records,
-                      (unsigned long long)t->bytes, damage, lost, hidden, notes);
-    output_text(v->out, buffer_text(b));
+    buffer_clear(&v->line);
+    if (v->report) {
+        buffer_append_text(&v->runs_json, v->runs ? "]" : "[]");
+        append_totals(&v->line, v->files, t);
+        report_member(v->report, "runs", buffer_text(&v->runs_json));
+        report_totals(v->report, buffer_text(&v->line));
+        return;
+    }
+    buffer_format(&v->line, "%llu files, %llu records, %s: %llu damage (%s lost), %llu hidden, %llu notes",
+                  (unsigned long long)v->files, (unsigned long long)t->records, human_bytes(t->bytes, size),
+                  (unsigned long long)t->by_level[LOG_DAMAGE], human_bytes(t->lost, lost),
+                  (unsigned long long)t->by_level[LOG_HIDDEN], (unsigned long long)t->by_level[LOG_NOTE]);
+    print_line(v, buffer_text(&v->line));
 }
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
@@ -191,7 +213,11 @@ static int check_run(struct verify *v, const struct log_run *run, struct error *
         v->totals.lost += totals.lost;
         for (int i = 0; i < 3; i++)
             v->totals.by_level[i] += totals.by_level[i];
-        v->runs++;
+        buffer_append_text(&v->runs_json, v->runs++ ? ",{\"run\":" : "[{\"run\":");
+        json_text(&v->runs_json, run->name);
+        buffer_append_byte(&v->runs_json, ',');
+        append_totals(&v->runs_json, opened, &totals);
+        buffer_append_byte(&v->runs_json, '}');
     }
     free(paths);
     log_check_free(c);
@@ -231,70 +257,94 @@ static int check_directories(struct verify *v, const char *path, int depth, stru
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
-/* What can be found at all. */
-static int list_kinds(struct verify *v, const struct output_options *to, struct error *e)
+/* Lines of text, or a report. */
+static int open_output(struct verify *v, const struct report_layout *layout, const struct report_options *o,
+                       struct error *e)
 {
-    struct buffer *b = &v->line;
-    int rc = output_open(&v->out, to->path, to->force, e);
+    return !strcmp(o->to.format, "text") ? output_open(&v->out, o->to.path, o->to.force, e)
+                                         : report_open(&v->report, layout, o, e);
+}
+
+static int close_output(struct verify *v, int rc, int matched, struct error *e)
+{
+    if (rc == OK && (!buffer_ok(&v->line) || !buffer_ok(&v->runs_json)))
+        rc = error_set(e, ERR_NOMEM, "out of memory for a finding");
+    return v->report ? report_finish(v->report, v->scan, rc, matched, e)
+                     : gather_finish(v->scan, v->out, rc, matched, e);
+}
+
+/* What can be found at all. */
+static int list_kinds(struct verify *v, const struct report_options *o, struct error *e)
+{
+    static const struct report_column kind_columns[] = {
+        { .key = "kind" }, { .key = "level" }, { .key = "what" }, { .key = "default_loader" },
+        { .key = "python_loader" },
+    };
+    static const struct report_layout kinds_layout = { .type = "kinds", .rows = "kinds", .columns = kind_columns,
+                                                       .count = sizeof kind_columns / sizeof *kind_columns };
+    int rc = open_output(v, &kinds_layout, o, e);
 
     if (rc != OK)
-        return rc;
-    if (v->json)
-        buffer_append_text(b, "{\"type\":\"kinds\",\"version\":1,\"kinds\":[");
+        return scan_fail(v->scan, e);
     for (int kind = 0; kind < LOG_KINDS; kind++) {
         const struct log_finding_text *t = log_finding_text((enum log_finding_kind)kind);
-        const struct { const char *name, *text; } members[] = {
-            { "level", log_level_word(t->level) }, { "what", t->what }, { "default_loader", t->default_loader },
-            { "python_loader", t->python_loader },
-        };
+        const char *const cells[] = { t->word, log_level_word(t->level), t->what, t->default_loader, t->python_loader };
 
-        if (!v->json) {
-            buffer_format(b, "%s, %s: %s; TensorBoard's default loader %s; its Python loader %s\n",
-                          log_level_word(t->level), t->word, t->what, t->default_loader, t->python_loader);
-            continue;
-        }
-        buffer_format(b, "%s\n{\"kind\":\"%s\"", kind ? "," : "", t->word);
-        for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-            buffer_format(b, ",\"%s\":", members[i].name);
-            json_text(b, members[i].text);
-        }
-        buffer_append_byte(b, '}');
+        for (size_t i = 0; v->report && i < sizeof cells / sizeof *cells; i++)
+            report_text(v->report, cells[i], strlen(cells[i]));
+        buffer_clear(&v->line);
+        buffer_format(&v->line, "%s, %s: %s; TensorBoard's default loader %s; its Python loader %s", cells[1], cells[0],
+                      t->what, t->default_loader, t->python_loader);
+        if (!v->report)
+            print_line(v, buffer_text(&v->line));
     }
-    if (v->json)
-        buffer_append_text(b, "]}\n");
-    if (!buffer_ok(b))
-        rc = error_set(e, ERR_NOMEM, "out of memory for the kinds of findings");
-    output_text(v->out, buffer_text(b));
-    buffer_release(b);
-    if (rc == OK)
-        return output_close(v->out, 1, e);
-    output_close(v->out, 0, NULL);
-    return rc;
+    if (v->report)
+        report_total(v->report, "kinds", LOG_KINDS);
+    return close_output(v, OK, 1, e);
+}
+
+static int verify(struct verify *v, const struct report_options *o, char *const *paths, size_t count, int strict,
+                  struct error *e)
+{
+    struct scan *s = v->scan;
+    int rc = open_output(v, &findings_layout, o, e);
+
+    if (rc != OK)
+        return scan_fail(s, e);
+    for (size_t i = 0; rc == OK && !s->runs.patterns.count && i < count; i++)
+        rc = check_directories(v, paths[i], 0, e);
+    for (size_t i = 0; i < s->directory.count && rc == OK; i++)
+        if (scan_run_wanted(s, s->directory.runs[i].name))
+            rc = check_run(v, &s->directory.runs[i], e);
+    print_totals(v);
+    s->damaged = v->totals.by_level[LOG_DAMAGE] + v->totals.by_level[LOG_HIDDEN] +
+                 (strict ? v->totals.by_level[LOG_NOTE] : 0);
+    return close_output(v, rc, v->runs > 0, e);
 }
 
 int command_verify(int argc, char **argv)
 {
+    static const struct output_format formats[] = { REPORT_FORMATS };
+    struct report_options o = { .sort = NULL };
     struct scan s = { .quiet_damage = 1 };
-    struct verify v = { .scan = &s, .line = BUFFER_EMPTY };
-    static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 } };
-    struct output_options to = { .format = NULL };
+    struct verify v = { .scan = &s, .line = BUFFER_EMPTY, .runs_json = BUFFER_EMPTY };
     int strict = 0, kinds = 0;
     struct option table[] = {
-        { OPTION_FLAG, 0, "strict", &strict, .help = "notes count as findings, too" },
-        { OPTION_FLAG, 0, "kinds", &kinds, .help = "only list what can be found; without PATH" },
+        { OPTION_FLAG, 0, "strict", &strict, .help = "Count notes as findings" },
+        { OPTION_FLAG, 0, "kinds", &kinds, .help = "List all kinds of findings; takes no PATH" },
         SCAN_RUN_OPTION(s),
-        OUTPUT_OPTIONS(to, "text|json", "text", "Print a line for each finding, or JSON"),
+        OUTPUT_OPTIONS(o.to, REPORT_WORDS, "text", "Print a line, a row or an object for each finding"),
     };
     const struct options options = {
         .program = "eventlog verify", .usage = "[OPTION...] PATH... | --kinds",
-        .summary = "Checks both CRCs and the whole message of every record, names, wall times, and every value against "
-                   "the rules of its plugin, and says what TensorBoard's two loaders make of what is wrong, as "
-                   "FILE:OFFSET: LEVEL, KIND: what. Levels: 'damage' is a record at which a loader gives up, and which "
-                   "'eventlog repair' takes out; 'hidden' is sound, but TensorBoard drops, hides or misreads it (the "
-                   "last record not being whole is one: it may be just being written); 'note' is where the loaders "
-                   "differ, or an older point gives way to a newer one, as after a restart. Damage is a line a record, "
-                   "the others a line a file, kind and tag, at the first. Status 0: sound, but for notes; 1: findings, "
-                   "or no event files; 2: usage, or something could not be read.",
+        .summary = "Check both CRCs and the whole message of every record, names, wall times, and every value against "
+                   "the rules of its plugin. Each finding is FILE:OFFSET: LEVEL, KIND: what is wrong, and what "
+                   "TensorBoard's two loaders do then. LEVEL is 'damage' for a record at which a loader gives up and "
+                   "which 'eventlog repair' removes; 'hidden' for what is sound but what TensorBoard drops, hides or "
+                   "misreads, such as a last record that is incomplete because it is being written; 'note' where the "
+                   "loaders differ, or where a newer point replaces an older one, as after a restart. Damage is "
+                   "reported for each record, the rest once for each file, kind and tag. Exit status: 0 sound, apart "
+                   "from notes; 1 findings, or no event files; 2 usage, or something could not be read.",
         .examples = "  eventlog verify logs\n  eventlog verify --strict --json logs | jq '.findings[].kind'\n",
         .table = table, .count = sizeof table / sizeof *table,
     };
@@ -305,37 +355,17 @@ int command_verify(int argc, char **argv)
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc == OK && !count == !kinds)
-        rc = error_set(&e, ERR_ARG, "%s 'eventlog verify --help' tells more", kinds ? "--kinds goes without a log;"
-                                                                                    : "which log?");
+        rc = error_set(&e, ERR_ARG, kinds ? "--kinds takes no PATH" : "which log? 'eventlog verify --help' tells more");
     if (rc == OK)
-        rc = output_format_settle(&to, formats, sizeof formats / sizeof *formats, "text", &e);
-    v.json = rc == OK && !strcmp(to.format, "json");
-    if (rc == OK && kinds && (rc = list_kinds(&v, &to, &e)) == OK)
-        return EXIT_DONE;
+        rc = report_settle(&o, formats, sizeof formats / sizeof *formats, "text", &e);
     if (rc != OK)
         return scan_fail(&s, &e);
-    if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) != EXIT_DONE)
-        return status;
-    if ((rc = output_open(&v.out, to.path, to.force, &e)) == OK) {
-        if (v.json)
-            output_text(v.out, "{\"type\":\"verify\",\"version\":1,\"findings\":[");
-        for (int i = 1; rc == OK && !s.runs.patterns.count && i <= count; i++)
-            rc = check_directories(&v, argv[i], 0, &e);
-        for (size_t i = 0; rc == OK && i < s.directory.count; i++)
-            if (scan_run_wanted(&s, s.directory.runs[i].name))
-                rc = check_run(&v, &s.directory.runs[i], &e);
-        print_totals(&v);
-        s.damaged = v.totals.by_level[LOG_DAMAGE] + v.totals.by_level[LOG_HIDDEN] +
-                    (strict ? v.totals.by_level[LOG_NOTE] : 0);
-        status = scan_status(&s, v.runs > 0);
-        if (rc == OK)
-            rc = output_close(v.out, 1, &e);
-        else
-            output_close(v.out, 0, NULL);
-    }
-    if (rc != OK)
-        status = scan_fail(&s, &e);
+    if (kinds)
+        status = list_kinds(&v, &o, &e);
+    else if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
+        status = verify(&v, &o, argv + 1, (size_t)count, strict, &e);
     buffer_release(&v.line);
+    buffer_release(&v.runs_json);
     scan_close(&s);
     return status;
 }

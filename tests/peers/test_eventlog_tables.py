@@ -51,12 +51,16 @@ def log(tmp_path):
 
 def test_stats(log, tmp_path):
     assert run("stats", log) == STATS
-    objects = json.loads(run("stats", log, "--json"))
-    assert [list(o) for o in objects] == [STATS.splitlines()[0].split(",")] * 5
+    document = json.loads(run("stats", log, "--json"))
+    assert (document["type"], document["version"]) == ("stats", 1)
+    assert document["total"] == {"series": 5, "points": 9, "nan": 1, "inf": 1, "damage": 0}
+    objects = document["series"]
+    assert [list(o)[:14] for o in objects] == [STATS.splitlines()[0].split(",")] * 5
+    assert all((o["points"], o["nan"]) == (o["count"], o["nan_count"]) for o in objects) and objects[4]["inf"] == 1
     assert objects[0]["last"] == "NaN" and objects[1]["std"] is None and objects[4]["max"] == "Infinity"
     assert [json.loads(x) for x in run("stats", log, "--format=jsonl").splitlines()] == objects
     assert run("stats", log, "--tag=none", status=1) == STATS.splitlines(True)[0]
-    assert run("stats", log, "--tag=none", "--json", status=1) == "[]\n"
+    assert json.loads(run("stats", log, "--tag=none", "--json", status=1))["series"] == []
     run("stats", log, "-o", tmp_path / "x.csv")
     assert (tmp_path / "x.csv").read_text() == STATS
     assert "-f" in refused("stats", log, "-o", tmp_path / "x.csv")
@@ -126,7 +130,7 @@ def test_tags(kinds, log):
             "description": "*how* much"} in rows
     assert {r["plugin"] for r in rows} >= {"scalars", "images", "audio", "text", "histograms", "pr_curves", "mesh",
                                            "hparams", "custom_scalars"}
-    assert json.loads(run("tags", kinds, "--json")) == rows
+    assert json.loads(run("tags", kinds, "--json"))["series"] == rows
     assert [r["tag"] for r in csv.DictReader(io.StringIO(run("tags", kinds, "--plugin=audio")))] == [
         "audio/file", "audio/stereo"]
     assert run("tags", log, "--tag=loss", "--run=eval") == (
@@ -145,7 +149,7 @@ def test_tree(log, tmp_path):
         shutil.copy(file, tmp_path / "tree" / name)
     with open(tmp_path / "tree/c/d/e" / file.name, "ab") as f:
         f.write(b"\1")
-    tail = f"  {file.stat().st_size} bytes, 1 file, 3 series, 5 points, steps 10 to 9007199254740992\n"
+    tail = f"  {file.stat().st_size} B, 1 file, 3 series, 5 points, steps 10 to 9007199254740992\n"
     cut = tail.replace(str(file.stat().st_size), str(file.stat().st_size + 1))
     cut = cut.replace("\n", ", stops inside a record\n")
     assert run("inspect", "--tree", tmp_path / "tree") == (

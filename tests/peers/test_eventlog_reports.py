@@ -1,0 +1,215 @@
+"""Tables of eventlog: sorted and cut, in every format, for people and for programs; which runs have diverged."""
+import csv
+import html.parser
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from browser import chromium
+
+EVENTLOG = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve() / "bin" / "eventlog"
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LC_ALL", "LANG")} | {"TZ": "CET-1"}
+
+
+def eventlog(*words, status=0, text=None, **environment):
+    done = subprocess.run([EVENTLOG, *map(str, words)], capture_output=True, text=True, timeout=600, input=text,
+                          env=ENVIRONMENT | environment)
+    assert done.returncode == status, done.stderr
+    return done.stdout if status != 2 else done.stderr
+
+
+def write(directory, points):
+    """points: (tag, step, value) in that order."""
+    lines = (json.dumps({"tag": t, "step": s, "value": v, "wall_time": 1700000000 + s}).replace("NaN", '"NaN"')
+             .replace('Infinity', '"Infinity"').replace('-"I', '"-I') for t, s, v in points)
+    eventlog("write", "-d", directory, "-", text="\n".join(lines) + "\n")
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    top = tmp_path_factory.mktemp("reports") / "log"
+    nan = float("nan")
+    for run, final in ("r10", 0.91), ("r2", 0.95), ("r1", 0.7), ("r3", nan), ("a|b_*c*", 0.93):
+        write(top / run, [(tag, step, value) for step in (0, 1, 2) for tag, value in (
+            ("accuracy", final if step == 2 else 0.97 if run == "r1" and step == 1 else 0.1 * step),
+            ("loss", 2 - final if step == 2 else 2.0), ("lr", 1e-5))])
+    return top
+
+
+def column(text, key="run"):
+    return [row[key] for row in csv.DictReader(io.StringIO(text))]
+
+
+def test_the_best_runs_are_one_command(log):
+    words = "--tag", "accuracy", "--top", "3"
+    best = ["r2", "a|b_*c*", "r10"]
+    assert column(eventlog("stats", log, *words, "--sort", "last:desc")) == best
+    assert column(eventlog("stats", log, *words, "--sort", "last")) == ["r1", "r10", "a|b_*c*"]
+    assert column(eventlog("compare", log, *words, "--sort", "last", "--format=csv")) == best  # the better ones first
+    assert column(eventlog("compare", log, *words, "--sort", "best", "--format=csv")) == ["r1", "r2", "a|b_*c*"]
+    assert column(eventlog("compare", log, *words, "--sort", "last:asc", "--format=csv")) == ["r1", "r10", "a|b_*c*"]
+    assert [s["run"] for s in json.loads(eventlog("compare", log, *words, "--sort", "last", "--json"))["series"]] == best
+    table = eventlog("compare", log, "--tag", "accuracy", "--tag", "loss", "--top", "2", "--sort", "last")
+    assert re.findall(r"^(?:(\w+), best \((m..)\)|  (\S+) .*)$", table, re.M) == [
+        ("accuracy", "max", ""), ("", "", "run"), ("", "", "r2"), ("", "", "a|b_*c*"),
+        ("loss", "min", ""), ("", "", "run"), ("", "", "r2"), ("", "", "a|b_*c*")]  # in each tag
+
+
+def test_what_has_no_value_comes_last(log):
+    for order in "last", "last:asc", "last:desc":
+        assert column(eventlog("stats", log, "--tag", "accuracy", "--sort", order))[-1] == "r3"
+    assert column(eventlog("stats", log, "--sort", "std:desc"), "std")[-1] == "0.0"  # of lr
+    assert column(eventlog("stats", log, "--to-step", "0", "--tag", "l*", "--sort", "std"), "tag") == ["loss", "lr"] * 5
+
+
+def test_names_in_natural_order(log):
+    """For people; for programs by bytes, as the log is read."""
+    natural, by_bytes = ["a|b_*c*", "r1", "r2", "r3", "r10"], ["a|b_*c*", "r1", "r10", "r2", "r3"]
+    first = r"^ *(a\|b_\*c\*|r\d+)  "
+    for command in "stats", "tags", "compare":
+        assert re.findall(first, eventlog(command, log, "--tag", "loss", "--format=text"), re.M) == natural, command
+    assert re.findall(r"^run (.*)$", eventlog("inspect", log), re.M) == natural
+    assert column(eventlog("stats", log, "--tag", "loss")) == by_bytes
+    assert column(eventlog("stats", log, "--tag", "loss", "--sort", "run")) == natural
+    assert column(eventlog("stats", log, "--tag", "loss", "--sort", "run:desc")) == natural[::-1]
+
+
+def test_sort_is_checked(log):
+    for command in "stats", "tags", "compare", "inspect":
+        told = eventlog(command, log, "--sort", "lst", status=2)
+        assert "--sort 'lst': there is no such column; use one of run, tag, " in told and told.count("\n") == 1
+    assert "--sort is not for --format=json" in eventlog("inspect", log, "--json", "--sort", "points", status=2)
+    assert "--top is not for pictures" in eventlog("compare", log, "--top", "2", "--format=svg", status=2)
+    assert "--sort is not for --format=tb-json" in eventlog("tags", log, "--sort", "run", "--format=tb-json", status=2)
+
+
+def test_inspect_ranks_over_all_runs(log):
+    rows = list(csv.DictReader(io.StringIO(eventlog("inspect", log, "--sort", "tag:desc", "--top", "6", "--format=csv"))))
+    assert [r["tag"] for r in rows] == ["lr"] * 5 + ["loss"]
+    lines = eventlog("inspect", log, "--sort", "tag:desc", "--top", "1").splitlines()
+    assert lines[0].split()[:3] == ["run", "tag", "plugin"] and len(lines) == 2
+    assert json.loads(eventlog("inspect", log, "--format=jsonl").splitlines()[0])["points"] == 3
+
+
+def test_hparams(kinds):
+    words = "--metric", "loss:min", "--sort", "loss:min:desc"
+    assert column(eventlog("hparams", kinds, "--wide", *words)) == ["trial-1", "trial-0"]
+    assert json.loads(eventlog("hparams", kinds, "--json", *words, "--top", "1"))["rows"] == [
+        ["trial-1", True, "adam", 0.25, 0.5]]
+    assert json.loads(eventlog("hparams", kinds, "--wide", "--format=jsonl").splitlines()[0]) == {
+        "run": "trial-0", "augment": False, "optimizer": "sgd", "rate": 0.0}
+    assert eventlog("hparams", kinds, "--format=text").split("\n")[0].split() == ["run", "augment", "optimizer", "rate"]
+    done = subprocess.run([EVENTLOG, "hparams", kinds, "--format=text"], capture_output=True, text=True,
+                          env=ENVIRONMENT | {"COLUMNS": "20"})
+    assert "2 columns do not fit; --format=csv has all" in done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 20 and "augment" in done.stdout
+
+
+def test_top_of_many_keeps_the_right_ones(tmp_path):
+    """More rows than are kept at a time."""
+    values = [(i * 7919) % 12007 for i in range(12007)]
+    write(tmp_path, [(f"t{i}", 1, v) for i, v in enumerate(values)])
+    for order, want in ("last:desc", sorted(values, reverse=True)), ("last", sorted(values)):
+        assert [float(v) for v in column(eventlog("stats", tmp_path, "--sort", order, "--top", "3"), "last")] == want[:3]
+    assert len(column(eventlog("stats", tmp_path, "--sort", "last", "--top", "12006"))) == 12006
+    assert column(eventlog("stats", tmp_path, "--top", "2"), "tag") == ["t0", "t1"]
+
+
+def test_markdown(log):
+    lines = eventlog("stats", log, "--tag", "accuracy", "--format=md").splitlines()
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines]
+    assert {len(row) for row in rows} == {len(rows[0])} and rows[0][:3] == [" run ", " tag ", " points "]
+    assert rows[1][:3] == [" --- ", " --- ", " ---: "]
+    assert rows[2][:2] == [r" a\|b\_\*c\* ", " accuracy "] and rows[2][-1] != " "
+    assert eventlog("compare", log, "--format=md").count("\n### ") == 2  # three tags, the first without a line before it
+
+
+class Cells(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.stack, self.outside = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.outside += [attributes[x] for x in ("src", "href") if x in attributes]
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append(("", attributes.get("data-v")))
+        self.stack.append(tag)
+
+    def handle_endtag(self, tag):
+        while self.stack and self.stack.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if self.stack and self.stack[-1] in ("td", "th"):
+            self.rows[-1][-1] = (self.rows[-1][-1][0] + data, self.rows[-1][-1][1])
+
+
+def test_page(log, tmp_path):
+    page = Cells(eventlog("stats", log, "--tag", "accuracy", "--format=html"))
+    assert not page.outside and [len(row) for row in page.rows] == [len(page.rows[0])] * 6
+    titles = [text for text, _ in page.rows[0]]
+    first = dict(zip(titles, page.rows[1]))
+    assert first["run"] == ("a|b_*c*", None) and first["last"] == ("0.9300", "0.9300000071525574")
+    write(tmp_path / "log/<b>&", [("</td>\"", 1, 1.5)])
+    assert "<b>" not in (text := eventlog("stats", tmp_path / "log", tmp_path / "log/<b>&", "--format=html"))
+    assert Cells(text).rows[1][1][0] == '</td>"'
+
+
+def test_page_sorts_by_a_click(log, tmp_path):
+    eventlog("stats", log, "--tag", "accuracy", "-o", tmp_path / "stats.html")
+    with chromium() as browser:
+        browser.get((tmp_path / "stats.html").as_uri())
+
+        def click(title):
+            browser.execute_script("[...document.querySelectorAll('th')].find(th => th.textContent == arguments[0]).click()",
+                                   title)
+            return browser.execute_script("return [...document.querySelectorAll('tbody tr')].map(r => r.cells[0].textContent)")
+
+        assert click("last") == ["r1", "r10", "a|b_*c*", "r2", "r3"]
+        assert click("last") == ["r2", "a|b_*c*", "r10", "r1", "r3"]  # what has no value stays last
+        assert click("run") == ["a|b_*c*", "r1", "r2", "r3", "r10"]
+
+
+def test_diverged(log, tmp_path):
+    nan, inf = float("nan"), float("inf")
+    top = tmp_path / "log"
+    write(top / "well", [("loss", s, 1.0) for s in range(5)])
+    write(top / "gone", [("loss", s, 1 / (s + 1) if s < 3 else nan) for s in range(6)] + [("late", 0, inf), ("late", 7, 1.5)])
+    write(top / "born", [("loss", s, -inf) for s in range(2)])
+    rows = json.loads(eventlog("stats", top, "--diverged", "--json", status=1))
+    assert rows["total"] == {"series": 4, "diverged": 2, "recovered": 1, "damage": 0}
+    assert {(r["run"], r["tag"]): (r["state"], r["value"], r["since_step"], r["since_wall_time"], r["points"],
+                                   r["last_finite_step"], r["last_finite"]) for r in rows["series"]} == {
+        ("gone", "loss"): ("diverged", "NaN", 3, 1700000003.0, 3, 2, 0.3333333432674408),
+        ("gone", "late"): ("recovered", "Infinity", 0, 1700000000.0, 1, None, None),
+        ("born", "loss"): ("diverged", "-Infinity", 0, 1700000000.0, 2, None, None)}
+    table = eventlog("stats", top, "--diverged", "--format=text", status=1)
+    assert re.search(r"^gone +loss +diverged +nan +3 +2023-11-14 23:13:23 +3 +2 +0\.\d+$", table, re.M)
+    assert json.loads(eventlog("stats", top, "--diverged", "--json", "--tag", "late"))["total"]["diverged"] == 0
+    assert eventlog("stats", top, "--run", "well", "--diverged").count("\n") == 1  # the header
+    assert column(eventlog("stats", log, "--diverged", status=1)) == ["r3", "r3"]
+
+
+def test_times(log):
+    def times(*words):
+        row = next(csv.DictReader(io.StringIO(eventlog("stats", log, "--tag", "loss", "--run", "r1", *words))))
+        return list(row)[14:], [row[k] for k in list(row)[14:]]
+
+    names = ["first_wall_time", "last_wall_time"]
+    assert times() == ([], [])
+    assert times("--time", "unix") == (names, ["1700000000.0", "1700000002.0"])
+    assert times("--time", "iso") == (names, ["2023-11-14T22:13:20Z", "2023-11-14T22:13:22Z"])
+    assert times("--time", "local") == (names, ["2023-11-14T23:13:20+01:00", "2023-11-14T23:13:22+01:00"])
+    assert times("--time", "relative") == (names, ["0.0", "2.0"])
+    assert json.loads(eventlog("stats", log, "--format=jsonl").splitlines()[0])["last_wall_time"] == 1700000002.0
+    assert "2 s\n" in eventlog("stats", log, "--tag", "loss", "--run", "r1", "--time", "relative", "--format=text").replace(
+        "2.0 s", "2 s")
