@@ -3,11 +3,13 @@
 #include "base/clock.h"
 #include "dataset/permutation.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { AHEAD_DEFAULT = 3 };
 
@@ -196,6 +198,34 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
     return OK;
 }
 
+/* Under the lock, until a batch is there or `until` has passed; NULL: for ever. */
+static void await_batch(struct batch_source *s, const struct timespec *until)
+{
+    double start;
+    int rc = 0;
+
+    if (s->made > s->taken)
+        return;
+    start = clock_monotonic();
+    while (s->made <= s->taken && rc == 0)
+        rc = until ? pthread_cond_clockwait(&s->filled, &s->lock, CLOCK_MONOTONIC, until)
+                   : pthread_cond_wait(&s->filled, &s->lock);
+    s->waited += clock_monotonic() - start;
+}
+
+int batch_source_wait(struct batch_source *s, double seconds)
+{
+    const double until = clock_monotonic() + seconds;
+    const struct timespec deadline = { (time_t)until, (long)((until - floor(until)) * 1e9) };
+    int there;
+
+    pthread_mutex_lock(&s->lock);
+    await_batch(s, &deadline);
+    there = s->made > s->taken;
+    pthread_mutex_unlock(&s->lock);
+    return there;
+}
+
 int batch_source_next(struct batch_source *s, const struct batch **out, struct error *e)
 {
     (void)e; /* preparing cannot fail today; callers check all the same, so that a source that reads files may */
@@ -204,13 +234,7 @@ int batch_source_next(struct batch_source *s, const struct batch **out, struct e
         s->released = s->taken;
         pthread_cond_signal(&s->freed);
     }
-    if (s->made <= s->taken) {
-        double start = clock_monotonic();
-
-        while (s->made <= s->taken)
-            pthread_cond_wait(&s->filled, &s->lock);
-        s->waited += clock_monotonic() - start;
-    }
+    await_batch(s, NULL);
     pthread_mutex_unlock(&s->lock);
     *out = &s->slots[s->taken++ % s->slot_count].batch;
     return OK;

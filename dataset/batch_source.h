@@ -35,7 +35,9 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
                      struct error *e);
 /* The next batch, borrowed until the next call. Blocks only if the thread is behind. Steps ascend by one. */
 int batch_source_next(struct batch_source *s, const struct batch **out, struct error *e);
-/* Seconds spent waiting in batch_source_next so far. */
+/* Waits for the next batch for at most so many seconds. 1: batch_source_next would not block. 0: not yet. */
+int batch_source_wait(struct batch_source *s, double seconds);
+/* Seconds spent waiting in these two so far. */
 double batch_source_waited(const struct batch_source *s);
 void batch_source_free(struct batch_source *s); /* NULL is fine */
 

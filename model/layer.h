@@ -65,6 +65,8 @@ struct run {
     int64_t step;
     int ties_are_correct;
     struct network_result *result;
+    network_leave *leave;  /* NULL: never */
+    void *leave_context;
 };
 
 /* Images [first, first + count) of the batch, as pointers to the first of them. Gradients only in the backward pass.

@@ -14,6 +14,8 @@ struct network {
     struct network_builder built; /* variables and plan */
     int max_batch, chunk;         /* chunk: images that inference takes at a time */
     real *parameters, *statistics, *exchange, *own_exchange;
+    network_leave *leave;
+    void *leave_context;
 };
 
 static real *new_reals(size_t n)
@@ -118,6 +120,12 @@ void network_set_exchange(struct network *n, real *memory)
     n->exchange = memory;
 }
 
+void network_set_leave(struct network *n, network_leave *leave, void *context)
+{
+    n->leave = leave;
+    n->leave_context = context;
+}
+
 /* ---- initial values ---------------------------------------------------------------------------------------------- */
 
 static double draw(const struct variable *v, struct random *r)
@@ -172,19 +180,21 @@ static struct run make_run(const struct network *n, int training, const struct n
     };
 }
 
-void network_train(struct network *n, const struct network_batch *batch, uint64_t seed, int64_t step,
-                   network_ready *ready, void *context, struct network_result *result)
+int network_train(struct network *n, const struct network_batch *batch, uint64_t seed, int64_t step,
+                  network_ready *ready, void *context, struct network_result *result)
 {
     struct run r = make_run(n, 1, batch, result);
 
     r.count = batch->count;
     r.seed = seed;
     r.step = step;
+    r.leave = n->leave;
+    r.leave_context = n->leave_context;
     *result = (struct network_result){ 0, 0 };
     memset(n->exchange, 0, (n->built.parameters + n->built.statistics) * sizeof(real));
     network_plan_begin(&n->built.plan, &r);
-    network_plan_forward(&n->built.plan, &r, batch->images);
-    network_plan_backward(&n->built.plan, &r, batch->images, ready, context);
+    return network_plan_forward(&n->built.plan, &r, batch->images) &&
+           network_plan_backward(&n->built.plan, &r, batch->images, ready, context);
 }
 
 /* Some images at a time, so that what they need stays near the processor whatever the caller's batch. */

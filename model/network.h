@@ -77,9 +77,15 @@ struct network_result {
  * final. low falls from parameters (statistics are final after the forward pass) to 0. */
 typedef void network_ready(void *context, size_t low);
 
-/* Forward with batch statistics and dropout, then backward. Fills the exchange vector. ready may be NULL. */
-void network_train(struct network *n, const struct network_batch *batch, uint64_t seed, int64_t step,
-                   network_ready *ready, void *context, struct network_result *result);
+/* Asked in network_train between two slices of a few images, until all is final. 1: leave the step where it is. */
+typedef int network_leave(void *context);
+/* NULL, as it is at the start: steps are never left. Borrowed until free or the next call. */
+void network_set_leave(struct network *n, network_leave *leave, void *context);
+
+/* Forward with batch statistics and dropout, then backward. Fills the exchange vector. ready may be NULL. 1: done; 0:
+ * left, the exchange vector and *result hold parts of what they should, and nothing else has changed. */
+int network_train(struct network *n, const struct network_batch *batch, uint64_t seed, int64_t step,
+                  network_ready *ready, void *context, struct network_result *result);
 
 /* Forward with moving statistics, no dropout. Logits (count, classes) into `logits`. */
 void network_infer(struct network *n, const real *images, int count, real *logits);

@@ -439,19 +439,28 @@ static void infer(struct network_plan *p, const struct run *r, const real *image
     }
 }
 
-void network_plan_forward(struct network_plan *p, const struct run *r, const real *images)
+static int leaves(const struct run *r)
+{
+    return r->leave && r->leave(r->leave_context);
+}
+
+int network_plan_forward(struct network_plan *p, const struct run *r, const real *images)
 {
     if (!r->training) {
         infer(p, r, images);
-        return;
+        return 1;
     }
     for (const struct segment *g = p->segments; g < p->segments + p->segment_count; g++) {
-        for (int first = 0; first < r->count; first += g->slice)
+        for (int first = 0; first < r->count; first += g->slice) {
+            if (leaves(r))
+                return 0;
             run_segment(p, g, r, images, first, r->count - first < g->slice ? r->count - first : g->slice);
+        }
         for (int i = g->first; i < g->last; i++)
             if (p->layers[i].kind->forward_end)
                 p->layers[i].kind->forward_end(&p->layers[i], r);
     }
+    return 1;
 }
 
 static int runs_again(const struct network_plan *p, const struct layer *l)
@@ -481,8 +490,8 @@ static void layer_backward(struct network_plan *p, struct layer *l, const struct
         p->seconds[2 * (l - p->layers) + 1] += clock_monotonic() - start;
 }
 
-void network_plan_backward(struct network_plan *p, const struct run *r, const real *images, network_ready *ready,
-                           void *context)
+int network_plan_backward(struct network_plan *p, const struct run *r, const real *images, network_ready *ready,
+                          void *context)
 {
     size_t low = r->parameter_count;
 
@@ -494,6 +503,8 @@ void network_plan_backward(struct network_plan *p, const struct run *r, const re
                 p->layers[i].kind->backward_begin(&p->layers[i], r);
         for (int first = 0; first < r->count; first += g->slice) {
             const int count = r->count - first < g->slice ? r->count - first : g->slice;
+            if (low > 0 && leaves(r))
+                return 0;
             for (int i = g->first; i < g->last; i++)
                 if (runs_again(p, &p->layers[i]))
                     layer_forward(p, &p->layers[i], r, images, first, count);
@@ -510,6 +521,7 @@ void network_plan_backward(struct network_plan *p, const struct run *r, const re
                 ready(context, low);
         }
     }
+    return 1;
 }
 
 const real *network_plan_logits(const struct network_plan *p)

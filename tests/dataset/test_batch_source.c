@@ -3,8 +3,10 @@
 
 #include "base/random.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,6 +238,41 @@ static void test_borrowed(void **state)
     batch_source_free(fast);
 }
 
+static atomic_int held; /* 1: no image is made */
+
+static void apply_when_let(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step, int64_t sample,
+                           float *out)
+{
+    while (atomic_load(&held))
+        sched_yield();
+    apply_numbers(d, image, seed, step, sample, out);
+}
+
+/* Waiting for a batch that is not made ends with its time, takes nothing, and is counted. */
+static void test_wait(void **state)
+{
+    static const struct transform when_let = { "when_let", "", 0, 0, 0, 1, apply_when_let };
+    struct batch_source_options o = options(1, 0, 4, 5);
+    struct batch_source *s;
+
+    (void)state;
+    o.transform = &when_let;
+    atomic_store(&held, 1);
+    s = open_source(&o);
+    assert_int_equal(batch_source_wait(s, 0), 0);
+    assert_int_equal(batch_source_wait(s, 0.02), 0);
+    assert_true(batch_source_waited(s) >= 0.02);
+    atomic_store(&held, 0);
+    while (!batch_source_wait(s, 0.01))
+        ;
+    assert_int_equal(batch_source_wait(s, 0), 1);
+    assert_int_equal(next(s)->step, 5);
+    while (!batch_source_wait(s, 0.01)) /* with the first one borrowed still */
+        ;
+    assert_int_equal(next(s)->step, 6);
+    batch_source_free(s);
+}
+
 static void test_errors(void **state)
 {
     static const struct { int workers, worker, batch; int64_t first; const char *transform, *sentence; } wrong[] = {
@@ -271,6 +308,7 @@ int main(void)
         cmocka_unit_test(test_shards_of_files),
         cmocka_unit_test(test_free_any_time),
         cmocka_unit_test(test_borrowed),
+        cmocka_unit_test(test_wait),
         cmocka_unit_test(test_errors),
     };
 

@@ -5,6 +5,7 @@
 #include "tests/model/steps.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -350,6 +351,48 @@ static void ready(void **state)
     }
 }
 
+static int left_at(void *context)
+{
+    int *more = context;
+
+    return (*more)-- == 0;
+}
+
+/* Left at any place, a step has changed nothing: weights and statistics are as before, and the next step has the bits
+ * of one before which nothing was left. Every slice asks: no step is longer than a few images through a few layers. */
+static void left_half_way(void **state)
+{
+    (void)state;
+    for (const char *const *name = model_names(); *name; name++) {
+        enum { IMAGES = ROOM };
+        struct fed *f = new_fed(*name);
+        struct network *n = new_network(*name, IMAGES), *undisturbed = new_network(*name, IMAGES);
+        const size_t p = network_parameter_count(n), s = network_statistic_count(n);
+        struct network_batch batch = part(f, 0, IMAGES);
+        struct network_result result, wanted;
+        int asked = 0, at = INT_MAX;
+
+        assert_int_equal(network_train(undisturbed, &batch, 1, 0, NULL, NULL, &wanted), 1);
+        network_set_leave(n, left_at, &at);
+        assert_int_equal(network_train(n, &batch, 1, 0, NULL, NULL, &result), 1);
+        asked = INT_MAX - at;
+        assert_true(asked > 9);
+        for (int i = 0; i < asked; i += 1 + asked / 7) {
+            at = i;
+            assert_int_equal(network_train(n, &batch, 1, 0, NULL, NULL, &result), 0);
+            assert_int_equal(at, -1);
+        }
+        assert_memory_equal(network_parameters(n), network_parameters(undisturbed), p * sizeof(real));
+        assert_memory_equal(network_statistics(n), network_statistics(undisturbed), s * sizeof(real));
+        assert_int_equal(network_train(n, &batch, 1, 0, NULL, NULL, &result), 1);
+        assert_memory_equal(network_exchange(n), network_exchange(undisturbed), (p + s) * sizeof(real));
+        assert_true(result.cross_entropy == wanted.cross_entropy && result.correct == wanted.correct);
+        free_fed(f);
+        network_free(n);
+        network_free(undisturbed);
+    }
+}
+
 /* Batch statistics in the exchange vector are sums over samples: of a batch seen twice, twice that of the batch. */
 static void statistics_add_up(void **state)
 {
@@ -577,10 +620,11 @@ int main(void)
         cmocka_unit_test(same_as_double),    cmocka_unit_test(inference_in_any_parts),
         cmocka_unit_test(scores),            cmocka_unit_test(same_bits),
         cmocka_unit_test(halves_add_up),     cmocka_unit_test(dropout_draws),
-        cmocka_unit_test(ready),             cmocka_unit_test(statistics_add_up),
-        cmocka_unit_test(nan_is_seen),       cmocka_unit_test(variance_beside_large_mean),
-        cmocka_unit_test(starts_no_threads), cmocka_unit_test(mistakes),
+        cmocka_unit_test(ready),             cmocka_unit_test(left_half_way),
+        cmocka_unit_test(statistics_add_up), cmocka_unit_test(nan_is_seen),
+        cmocka_unit_test(starts_no_threads), cmocka_unit_test(variance_beside_large_mean),
         cmocka_unit_test(impossible_batch),  cmocka_unit_test(dropouts_draw_apart),
+        cmocka_unit_test(mistakes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
