@@ -56,13 +56,14 @@ static int decode(const char *path, const json_t *root, struct training_state *o
 {
     if (get_text(root, "state", out->state, sizeof out->state) != 1 ||
         (strcmp(out->state, "running") != 0 && strcmp(out->state, "finished") != 0 &&
-         strcmp(out->state, "failed") != 0))
-        return error_set(e, ERR_CORRUPT, "%s: \"state\" is not one of running, finished, failed", path);
+         strcmp(out->state, "stopped") != 0 && strcmp(out->state, "failed") != 0))
+        return error_set(e, ERR_CORRUPT, "%s: \"state\" is not one of running, finished, stopped, failed", path);
     if (get_text(root, "host", out->host, sizeof out->host) < 0 ||
         get_text(root, "run_option", out->run_option, sizeof out->run_option) < 0 ||
         get_integer(root, "pid", &out->pid) < 0 || get_integer(root, "global_step", &out->global_step) < 0 ||
         get_integer(root, "max_steps", &out->max_steps) < 0 ||
         get_text(root, "reason", out->reason, sizeof out->reason) < 0 ||
+        get_text(root, "signal", out->signal, sizeof out->signal) < 0 ||
         get_text(root, "model", out->model, sizeof out->model) < 0 ||
         get_text(root, "data", out->data, sizeof out->data) < 0 ||
         get_text(root, "optimizer", out->optimizer, sizeof out->optimizer) < 0 ||
@@ -123,6 +124,7 @@ void training_state_format(const struct training_state *s, struct buffer *out)
     buffer_append_text(out, ", \"updated\": ");
     json_double(out, s->updated);
     put_text(out, "reason", s->reason);
+    put_text(out, "signal", s->signal);
     put_text(out, "model", s->model);
     put_text(out, "data", s->data);
     put_text(out, "optimizer", s->optimizer);

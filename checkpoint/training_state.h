@@ -1,9 +1,10 @@
 /*
  * training_state.h - CKPT/training.json: what the trainer says of itself to whoever watches. Replaced by rename.
- * {"state":"running"|"finished"|"failed","host","pid","global_step","max_steps","run_option","world_size",
- *  "started","updated"}; times in seconds since 1970. "finished" is written after the last checkpoint. Besides, where
- * they are known: "reason", a sentence, when the training ended before max_steps though it finished; and its settings:
- * "model","data","optimizer","batch_size" (of a worker),"learning_rate" (at the start).
+ * {"state":"running"|"finished"|"stopped"|"failed","host","pid","global_step","max_steps","run_option","world_size",
+ *  "started","updated"}; times in seconds since 1970. "finished" and "stopped" are written after the last checkpoint;
+ * stopped: a signal ended it before max_steps. Besides, where they are known: "reason", a sentence, when the training
+ * ended before max_steps; "signal", "SIGINT" or "SIGTERM", when it was that; and its settings: "model","data",
+ * "optimizer","batch_size" (of a worker),"learning_rate" (at the start).
  */
 #ifndef CHECKPOINT_TRAINING_STATE_H
 #define CHECKPOINT_TRAINING_STATE_H
@@ -17,8 +18,8 @@
 
 struct training_state {
     char state[16], host[65], run_option[16];
-    char reason[400], model[64], data[64], optimizer[16]; /* "": not known */
-    int64_t batch_size;                                   /* 0: not known, as the next */
+    char reason[400], signal[16], model[64], data[64], optimizer[16]; /* "": not known */
+    int64_t batch_size;                                               /* 0: not known, as the next */
     double learning_rate;
     int64_t pid, global_step, max_steps, world_size;
     double started, updated;

@@ -17,8 +17,10 @@ const char *ending_reason(const struct ending_rules *rules, const struct ending_
         return "the process of --pid is gone";
     if (rules->idle_timeout > 0 && facts->idle_seconds >= rules->idle_timeout)
         return "nothing new for the time of --idle-timeout";
-    if (!rules->forever && facts->finished)
+    if (!rules->forever && facts->training == TRAINING_FINISHED)
         return "training.json says finished";
+    if (!rules->forever && !rules->wait_for_restart && facts->training == TRAINING_STOPPED)
+        return "training.json says stopped";
     return NULL;
 }
 
@@ -28,9 +30,17 @@ static int same(const struct training_state *a, const struct training_state *b)
            a->updated == b->updated && a->started == b->started && a->global_step == b->global_step;
 }
 
-int ending_training_finished(struct ending_training *t, const struct training_state *state, double now)
+static enum ending_training_end end_of(const struct training_state *state)
 {
-    int finished = state && !strcmp(state->state, "finished");
+    if (state && !strcmp(state->state, "finished"))
+        return TRAINING_FINISHED;
+    return state && !strcmp(state->state, "stopped") ? TRAINING_STOPPED : TRAINING_GOES_ON;
+}
+
+enum ending_training_end ending_training_ended(struct ending_training *t, const struct training_state *state,
+                                               double now)
+{
+    const enum ending_training_end end = end_of(state);
 
     if (!t->looked) {
         t->looked = 1;
@@ -38,10 +48,10 @@ int ending_training_finished(struct ending_training *t, const struct training_st
         t->first_seen = now;
         if (state)
             t->first = *state;
-        if (!finished)
+        if (!end)
             t->changed = 1;
     }
     if (t->there != (state != NULL) || (state && t->there && !same(&t->first, state)))
         t->changed = 1;
-    return finished && (t->changed || now - t->first_seen >= ENDING_SETTLE_SECONDS);
+    return t->changed || now - t->first_seen >= ENDING_SETTLE_SECONDS ? end : TRAINING_GOES_ON;
 }

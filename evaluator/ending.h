@@ -13,6 +13,7 @@
 
 struct ending_rules {
     int once, forever;       /* forever: training.json does not matter */
+    int wait_for_restart;    /* its `stopped` does not matter */
     int64_t until_step;      /* -1: none */
     int64_t max_evaluations; /* 0: none. The only one that leaves checkpoints in the queue */
     double idle_timeout;     /* seconds; 0: none */
@@ -20,8 +21,10 @@ struct ending_rules {
     int64_t pid;             /* 0: none */
 };
 
+enum ending_training_end { TRAINING_GOES_ON, TRAINING_FINISHED, TRAINING_STOPPED };
+
 struct ending_facts {
-    int finished;          /* ending_training_finished() */
+    enum ending_training_end training; /* ending_training_ended() */
     int done_file_there, process_gone;
     double idle_seconds;   /* since the last checkpoint was found or evaluated, or since the start */
     int64_t highest_step;  /* evaluated, this time or before; -1: none */
@@ -32,10 +35,10 @@ struct ending_facts {
 const char *ending_reason(const struct ending_rules *rules, const struct ending_facts *facts);
 
 /*
- * Does `finished` in training.json count? Evaluator and trainer are often started side by side, the trainer to go on
- * from where an earlier training ended; then the file still says `finished` until the trainer is up. So a `finished`
- * that was there from the beginning counts only when it has stood unchanged for ENDING_SETTLE_SECONDS; one that came
- * later, in place of no file or of any other content, counts at once. `failed` does not end: trainings are restarted.
+ * Does `finished` or `stopped` in training.json count? Evaluator and trainer are often started side by side, the
+ * trainer to resume an earlier training; then the file still tells how that one ended until the trainer is up. So what
+ * was there from the beginning counts only when it has stood unchanged for ENDING_SETTLE_SECONDS; what came later, in
+ * place of no file or of any other content, counts at once. `failed` does not end: trainings that crash are restarted.
  */
 enum { ENDING_SETTLE_SECONDS = 5 };
 
@@ -46,6 +49,7 @@ struct ending_training { /* all zero at the start */
 };
 
 /* state: what was read just now, NULL: no file, or not readable. now: monotonic seconds. */
-int ending_training_finished(struct ending_training *t, const struct training_state *state, double now);
+enum ending_training_end ending_training_ended(struct ending_training *t,
+                                              const struct training_state *state, double now);
 
 #endif

@@ -228,12 +228,13 @@ static void note_training(struct evaluation_watch *w)
 {
     struct training_state state;
     int known = training_state_read(w->settings.checkpoint_directory, &state, NULL) == 1;
-    int failed = known && !strcmp(state.state, "failed");
+    int failed = known && (!strcmp(state.state, "failed") ||
+                           (w->settings.ending.wait_for_restart && !strcmp(state.state, "stopped")));
 
-    w->finished = ending_training_finished(&w->training, known ? &state : NULL, clock_monotonic());
+    w->training_end = ending_training_ended(&w->training, known ? &state : NULL, clock_monotonic());
     if (failed && !w->failed_training_said && !w->settings.ending.forever)
-        watch_log_say(w, "training.json says that the training failed at step %" PRId64 "; waiting for its "
-                      "restart", state.global_step);
+        watch_log_say(w, "training.json says that the training %s at step %" PRId64 "; waiting for its restart",
+                      strcmp(state.state, "failed") ? "was stopped" : "failed", state.global_step);
     w->failed_training_said = failed;
 }
 
@@ -476,7 +477,7 @@ static const char *reason_to_end(struct evaluation_watch *w)
                                   .highest_step = ledger_summary(w->ledger)->highest_step };
 
     note_training(w);
-    facts.finished = w->finished;
+    facts.training = w->training_end;
     facts.done_file_there = rules->done_file && access(rules->done_file, F_OK) == 0;
     facts.process_gone = rules->pid && !process_lives(rules->pid, -1);
     return ending_reason(rules, &facts);

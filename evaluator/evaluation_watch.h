@@ -81,7 +81,7 @@ struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c
     int full_said, failed_training_said, best_missing_said;
     const char *weights_said;
     struct ending_training training;
-    int finished;                  /* training.json says so, and it counts */
+    enum ending_training_end training_end; /* as training.json says, where that counts */
     const char *draining;          /* why it will end, while what is there is still evaluated */
     const char *ended;             /* why it has ended; NULL: it goes on */
     struct ledger_record *pending; /* outcomes the watcher reported, still to be recorded */

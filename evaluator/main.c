@@ -40,8 +40,8 @@ struct command { /* as given on the command line */
     double pin_limit;
     int pin;
     const char *done_file, *tags, *wall_time, *metrics, *best_metric, *best_mode;
-    int once, latest_only, forever, strict, retry_failed, json, moving_averages, inotify, tutorial_denominator;
-    int take_over;
+    int once, latest_only, forever, wait_for_restart, strict, retry_failed, json, moving_averages, inotify;
+    int tutorial_denominator, take_over;
     struct option_list watch;
     const char *watch_file, *watch_tree, *eval_root, *prom, *log_format, *log_file;
 };
@@ -122,7 +122,7 @@ static const struct option table_template[] = {
       .help = "At least so long from the start of one evaluation to the next.", .minimum = 0, .maximum = 1e9 },
     { OPTION_FLAG, .name = "retry-failed", .help = "Also those that the ledger has as failed." },
     { OPTION_HEADING, .help = "When it ends; what waits then is evaluated first. Default: when training.json beside "
-      "the checkpoints says finished:" },
+      "the checkpoints says finished or stopped:" },
     { OPTION_FLAG, .name = "once", .help = "When all that are there are done." },
     { OPTION_INT, .name = "until-step", .argument = "N", .help = "When this step or a higher one is evaluated.",
       .minimum = 0, .maximum = 1e15 },
@@ -134,6 +134,8 @@ static const struct option table_template[] = {
     { OPTION_INT, .name = "max-evaluations", .argument = "N", .help = "After so many, whatever waits.", .minimum = 1,
       .maximum = 1e15 },
     { OPTION_FLAG, .name = "forever", .help = "Whatever training.json says." },
+    { OPTION_FLAG, .name = "wait-for-restart", .help = "Do not end when a signal stopped the training: wait until it "
+      "is resumed." },
     { OPTION_FLAG, .name = "strict", .help = "At the first checkpoint that fails, with exit status 1." },
     { OPTION_HEADING, .help = "How it watches:" },
     { OPTION_DOUBLE, .name = "poll-interval", .argument = "SECONDS", .help = "List the directory at least so often, "
@@ -193,7 +195,8 @@ static void bind_values(struct option *table, struct command *c)
         { "every", &c->every }, { "from", &c->from }, { "min-interval", &c->min_interval },
         { "retry-failed", &c->retry_failed }, { "once", &c->once }, { "until-step", &c->until_step },
         { "idle-timeout", &c->idle_timeout }, { "done-file", &c->done_file }, { "pid", &c->pid },
-        { "max-evaluations", &c->max_evaluations }, { "forever", &c->forever }, { "strict", &c->strict },
+        { "max-evaluations", &c->max_evaluations }, { "forever", &c->forever },
+        { "wait-for-restart", &c->wait_for_restart }, { "strict", &c->strict },
         { "poll-interval", &c->poll }, { "quiet-time", &c->quiet }, { "inotify", &c->inotify }, { "tags", &c->tags },
         { "pin", &c->pin }, { "pin-limit", &c->pin_limit }, { "pattern", &c->pattern }, { "ready", &c->ready },
         { "step-from", &c->step_from }, { "step-scale", &c->step_scale }, { "step-offset", &c->step_offset },
@@ -333,7 +336,8 @@ static struct evaluation_watch_settings settings(const struct command *c,
         .watcher = { .poll_seconds = c->poll, .quiet_seconds = c->quiet, .inotify = c->inotify, .source = *source,
                      .pin_limit = c->pin_limit * 1e6 },
         .pin = c->pin, .queue_limit = c->pin ? PINNED_MAX : queue_limit(),
-        .ending = { .once = c->once, .forever = c->forever, .until_step = c->until_step,
+        .ending = { .once = c->once, .forever = c->forever, .wait_for_restart = c->wait_for_restart,
+                    .until_step = c->until_step,
                     .max_evaluations = c->max_evaluations, .idle_timeout = c->idle_timeout,
                     .done_file = c->done_file, .pid = c->pid },
         .latest_only = c->latest_only, .every = c->every, .from = c->from, .min_interval = c->min_interval,

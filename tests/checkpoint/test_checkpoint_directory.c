@@ -204,8 +204,8 @@ static void test_training_state(void **state)
 {
     static const struct { const char *text; int rc; const char *says; } cases[] = {
         { "{\"state\":\"finished\",\"global_step\":12,\"new\":[1]}", 1, "" },
-        { "{\"state\":\"paused\"}", ERR_CORRUPT, "running, finished, failed" },
-        { "{}", ERR_CORRUPT, "running, finished, failed" },
+        { "{\"state\":\"paused\"}", ERR_CORRUPT, "running, finished, stopped, failed" },
+        { "{}", ERR_CORRUPT, "running, finished, stopped, failed" },
         { "{\"state\":\"running\",\"pid\":\"7\"}", ERR_CORRUPT, "another type" },
         { "{\"state\":\"running\"", ERR_CORRUPT, "line 1" },
         { "[]", ERR_CORRUPT, "running" },

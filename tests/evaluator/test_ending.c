@@ -1,4 +1,4 @@
-/* When it ends, and when `finished` counts. */
+/* When it ends, and when `finished` and `stopped` count. */
 #include "evaluator/ending.h"
 
 #include <setjmp.h>
@@ -26,8 +26,14 @@ static void test_reasons(void **state)
         { "process gone", { .until_step = -1, .pid = 7 }, { .process_gone = 1 }, "--pid" },
         { "count", { .until_step = -1, .max_evaluations = 3 }, { .evaluations = 3 }, "--max-evaluations" },
         { "not the count", { .until_step = -1, .max_evaluations = 3 }, { .evaluations = 2 }, NULL },
-        { "finished", { .until_step = -1 }, { .finished = 1 }, "training.json" },
-        { "finished, but for ever", { .until_step = -1, .forever = 1 }, { .finished = 1 }, NULL },
+        { "finished", { .until_step = -1 }, { .training = TRAINING_FINISHED }, "training.json says finished" },
+        { "finished, but for ever", { .until_step = -1, .forever = 1 }, { .training = TRAINING_FINISHED }, NULL },
+        { "finished, not stopped", { .until_step = -1, .wait_for_restart = 1 }, { .training = TRAINING_FINISHED },
+          "training.json says finished" },
+        { "stopped", { .until_step = -1 }, { .training = TRAINING_STOPPED }, "training.json says stopped" },
+        { "stopped, but for ever", { .until_step = -1, .forever = 1 }, { .training = TRAINING_STOPPED }, NULL },
+        { "stopped, to be restarted", { .until_step = -1, .wait_for_restart = 1 }, { .training = TRAINING_STOPPED },
+          NULL },
         { "for ever, but idle", { .until_step = -1, .forever = 1, .idle_timeout = 1 }, { .idle_seconds = 2 },
           "--idle-timeout" },
     };
@@ -49,44 +55,52 @@ static struct training_state says(const char *state, int64_t pid, double updated
     return s;
 }
 
-static void test_finished_seen_coming(void **state)
+static const char *const words[] = { [TRAINING_FINISHED] = "finished", [TRAINING_STOPPED] = "stopped" };
+
+static void seen_coming(enum ending_training_end end)
 {
-    struct training_state running = says("running", 1, 10), finished = says("finished", 1, 20);
+    struct training_state running = says("running", 1, 10), finished = says(words[end], 1, 20);
     struct ending_training t = { 0 }, from_nothing = { 0 };
 
-    (void)state;
-    assert_int_equal(ending_training_finished(&t, &running, 0), 0);
-    assert_int_equal(ending_training_finished(&t, &finished, 0.1), 1);
-    assert_int_equal(ending_training_finished(&from_nothing, NULL, 0), 0);
-    assert_int_equal(ending_training_finished(&from_nothing, &finished, 0.1), 1);
-    assert_int_equal(ending_training_finished(&from_nothing, NULL, 0.2), 0); /* not readable for a moment */
-    assert_int_equal(ending_training_finished(&from_nothing, &finished, 0.3), 1);
+    assert_int_equal(ending_training_ended(&t, &running, 0), 0);
+    assert_int_equal(ending_training_ended(&t, &finished, 0.1), end);
+    assert_int_equal(ending_training_ended(&from_nothing, NULL, 0), 0);
+    assert_int_equal(ending_training_ended(&from_nothing, &finished, 0.1), end);
+    assert_int_equal(ending_training_ended(&from_nothing, NULL, 0.2), 0); /* not readable for a moment */
+    assert_int_equal(ending_training_ended(&from_nothing, &finished, 0.3), end);
 }
 
-static void test_finished_from_the_start(void **state)
+static void from_the_start(enum ending_training_end end)
 {
-    struct training_state old = says("finished", 1, 20), running = says("running", 2, 30), new = says("finished", 2, 40);
-    struct training_state quick = says("finished", 3, 50), failed = says("failed", 2, 35);
+    struct training_state old = says(words[end], 1, 20), running = says("running", 2, 30), new = says(words[end], 2, 40);
+    struct training_state quick = says(words[end], 3, 50), failed = says("failed", 2, 35);
     struct ending_training t = { 0 }, restarted = { 0 }, unseen = { 0 };
 
+    assert_int_equal(ending_training_ended(&t, &old, 100), 0);
+    assert_int_equal(ending_training_ended(&t, &old, 100 + ENDING_SETTLE_SECONDS - 0.1), 0);
+    assert_int_equal(ending_training_ended(&t, &old, 100 + ENDING_SETTLE_SECONDS), end);
+    assert_int_equal(ending_training_ended(&restarted, &old, 100), 0);
+    assert_int_equal(ending_training_ended(&restarted, &running, 101), 0);
+    assert_int_equal(ending_training_ended(&restarted, &failed, 101.5), 0);
+    assert_int_equal(ending_training_ended(&restarted, &new, 102), end);
+    assert_int_equal(ending_training_ended(&unseen, &old, 100), 0); /* so short a training that we never saw it run */
+    assert_int_equal(ending_training_ended(&unseen, &quick, 101), end);
+}
+
+static void test_ends(void **state)
+{
     (void)state;
-    assert_int_equal(ending_training_finished(&t, &old, 100), 0);
-    assert_int_equal(ending_training_finished(&t, &old, 100 + ENDING_SETTLE_SECONDS - 0.1), 0);
-    assert_int_equal(ending_training_finished(&t, &old, 100 + ENDING_SETTLE_SECONDS), 1);
-    assert_int_equal(ending_training_finished(&restarted, &old, 100), 0);
-    assert_int_equal(ending_training_finished(&restarted, &running, 101), 0);
-    assert_int_equal(ending_training_finished(&restarted, &failed, 101.5), 0);
-    assert_int_equal(ending_training_finished(&restarted, &new, 102), 1);
-    assert_int_equal(ending_training_finished(&unseen, &old, 100), 0); /* so short a training that we never saw it run */
-    assert_int_equal(ending_training_finished(&unseen, &quick, 101), 1);
+    for (enum ending_training_end end = TRAINING_FINISHED; end <= TRAINING_STOPPED; end++) {
+        seen_coming(end);
+        from_the_start(end);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reasons),
-        cmocka_unit_test(test_finished_seen_coming),
-        cmocka_unit_test(test_finished_from_the_start),
+        cmocka_unit_test(test_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -364,6 +364,33 @@ def test_finished_training(tmp_path):
         evaluator.ends(0)
 
 
+def test_stopped_training(tmp_path):
+    """A signal stopped the training: what is there is evaluated, and that was it, unless it is to be resumed."""
+    def says(state):
+        (tmp_path / "ckpt/new.json").write_text(json.dumps({"state": state, "global_step": 300}))
+        (tmp_path / "ckpt/new.json").rename(tmp_path / "ckpt/training.json")
+
+    write(tmp_path, "--last", 200)
+    says("running")
+    with Evaluator(tmp_path) as evaluator:
+        evaluator.says("step: 200,")
+        write(tmp_path, "--first", 300, "--last", 300)
+        says("stopped")
+        evaluator.ends(0)
+        assert "training.json says stopped" in evaluator.said()
+    assert steps(ledger(tmp_path)) == [100, 200, 300]
+    says("running")
+    with Evaluator(tmp_path, "--wait-for-restart") as evaluator:
+        evaluator.says("watching")
+        says("stopped")
+        evaluator.says("was stopped at step 300; waiting for its restart")
+        says("running")
+        write(tmp_path, "--first", 400, "--last", 500, "--finish")
+        evaluator.ends(0)
+        assert "training.json says finished" in evaluator.said()
+    assert steps(ledger(tmp_path)) == [100, 200, 300, 400, 500]
+
+
 @pytest.mark.parametrize("arguments, expected", [
     (["--until-step", 300], [100, 200, 300, 400, 500]), (["--max-evaluations", 2], [100, 200]),
     (["--idle-timeout", 0.3], [100, 200, 300, 400, 500]), (["--from", 300, "--once"], [300, 400, 500]),
