@@ -113,6 +113,35 @@ static int refused(const char *path, int flags)
 """
 
 
+# Matrix products that take SLOW_MICROSECONDS longer each: long steps that cost no processor and no memory.
+SLOW_PRODUCTS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
+                 int ldb, float beta, float *c, int ldc)
+{
+    __typeof__(&cblas_sgemm) next = (__typeof__(&cblas_sgemm))dlsym(RTLD_NEXT, "cblas_sgemm");
+    usleep((unsigned)atoi(getenv("SLOW_MICROSECONDS")));
+    next(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+"""
+
+# A disk on which everything takes its time.
+SLOW_DISK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+int fsync(int fd)
+{
+    int (*next)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+    usleep(300000);
+    return next(fd);
+}
+"""
+
+
 def interposed(directory, name, source, **variables):
     """The environment in which a program calls these functions instead of the C library's."""
     (directory / f"{name}.c").write_text(source)

@@ -13,25 +13,8 @@
 #include <unistd.h>
 
 #define STOP_LOOK_SECONDS 0.5
-
-static void prepare_farewell(struct loop *l)
-{
-    const int next = l->signals->farewell == 1;
-    struct loop_farewell *f = &l->signals->farewells[next];
-    struct training_state failed = l->state;
-    struct buffer text = BUFFER_EMPTY;
-
-    snprintf(failed.state, sizeof failed.state, "failed");
-    training_state_format(&failed, &text);
-    if (buffer_ok(&text) && text.length < sizeof f->text &&
-        file_join(f->path, sizeof f->path, l->options->checkpoint_directory, TRAINING_STATE_FILE, NULL) == OK &&
-        file_join(f->temporary, sizeof f->temporary, l->options->checkpoint_directory,
-                  TRAINING_STATE_FILE ".tmp.end", NULL) == OK) {
-        memcpy(f->text, text.data, f->length = text.length);
-        l->signals->farewell = next + 1;
-    }
-    buffer_release(&text);
-}
+#define GIVE_UP_SECONDS 0.3  /* of the one that mpirun leaves between SIGTERM and SIGKILL */
+#define BATCH_LOOK_SECONDS 0.02
 
 static int write_state(struct loop *l, const char *state, struct error *e)
 {
@@ -42,17 +25,53 @@ static int write_state(struct loop *l, const char *state, struct error *e)
     snprintf(s->state, sizeof s->state, "%s", state);
     s->global_step = l->position.global_step;
     s->updated = clock_wall();
-    if (!strcmp(state, "running"))
-        prepare_farewell(l);
-    else
-        l->signals->farewell = 0;
     return training_state_write(l->options->checkpoint_directory, s, e);
+}
+
+/* 1: this rank is to end, and need not end its step. */
+static int asked_to_leave(const struct loop *l)
+{
+    return l->signals->stop || world_orphaned(l->strategy->world);
+}
+
+static int leave(void *context)
+{
+    return asked_to_leave(context);
+}
+
+/* While this rank waits for others. mpirun ends all ranks when one of them has died; then the others are waiting for
+ * that one, and will be killed before they can say so in order. */
+static void idle(void *context)
+{
+    struct loop *l = context;
+    const double now = clock_monotonic();
+
+    if (!l->signals->stop || !l->signals->continued || l->given_up)
+        return;
+    if (l->left_at == 0)
+        l->left_at = now;
+    l->given_up = now - l->left_at >= GIVE_UP_SECONDS;
+    if (l->given_up)
+        write_state(l, "failed", NULL);
+}
+
+/* mpirun kills ranks that it ended and that are still saving. How long it waits is set where it is started. */
+static void tell_of_grace(struct loop *l, double seconds)
+{
+    const double grace = world_grace(l->strategy->world);
+
+    if (l->grace_told || l->options->quiet || grace == 0 || seconds < grace / 2)
+        return;
+    l->grace_told = 1;
+    log_line(l->log, "saving took %.1f s, and an interrupted mpirun kills its ranks %g s after SIGTERM; to save in "
+             "time then, start it with --mca " WORLD_GRACE_PARAMETER " %.0f", seconds, grace, ceil(4 * seconds));
 }
 
 /* The optimizer of rank 0 holds the state of position.global_step. */
 static int save(struct loop *l, struct error *e)
 {
     struct error failure = { OK, 0, "" };
+    const double begun = clock_monotonic();
     char path[4096];
     int rc = file_join(path, sizeof path, l->options->checkpoint_directory, "model.ckpt", e);
 
@@ -70,8 +89,10 @@ static int save(struct loop *l, struct error *e)
     }
     l->tried = l->position.global_step;
     l->tried_at = clock_monotonic();
-    if (rc == OK)
+    if (rc == OK) {
         l->saved = l->position.global_step;
+        tell_of_grace(l, l->tried_at - begun);
+    }
     return rc;
 }
 
@@ -91,7 +112,7 @@ static int save_now(struct loop *l, int last, struct error *e)
     if (!l->options->checkpoint_directory || l->saved == l->position.global_step)
         return OK;
     progress_flush(&l->progress, 1);
-    if (save(l, &failure) < 0 || write_state(l, "running", &failure) < 0) {
+    if (save(l, &failure) < 0 || (!last && write_state(l, "running", &failure) < 0)) {
         l->failed_saves++;
         log_line(l->log, "trainer: no checkpoint of step %" PRId64 ": %s; training goes on, the checkpoints before it "
                  "are untouched", l->position.global_step, failure.message);
@@ -145,6 +166,9 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     rc = write_state(l, "running", e);
     if (rc == OK && l->lead && options->checkpoint_directory && l->saved != position->global_step)
         rc = save(l, e);
+    network_set_leave(strategy->network, leave, l);
+    if (l->lead)
+        world_set_idle(strategy->world, idle, l);
     progress_start(&l->progress, position->global_step);
     return rc;
 }
@@ -176,20 +200,27 @@ static int train_step(struct loop *l, struct tally *tally, struct error *e)
 {
     struct strategy *s = l->strategy;
     struct network_result result = { 0, 0 };
-    struct network_batch images;
-    const struct batch *batch;
-    int rc;
+    const struct batch *batch = NULL;
+    int whole = 0, rc;
 
-    if ((rc = batch_source_next(l->source, &batch, e)) < 0 ||
-        (rc = s->operations->step_begin(s, batch->step, e)) < 0)
+    while (!batch_source_wait(l->source, BATCH_LOOK_SECONDS) && !asked_to_leave(l))
+        ;
+    if (!asked_to_leave(l) && (rc = batch_source_next(l->source, &batch, e)) < 0)
         return rc;
-    images = (struct network_batch){ batch->images, batch->labels, batch->samples, batch->count };
-    network_train(s->network, &images, l->position.seed, batch->step, ready, s, &result);
+    if ((rc = s->operations->step_begin(s, batch ? batch->step : s->global_step, e)) < 0)
+        return rc;
+    if (batch) {
+        struct network_batch images = { batch->images, batch->labels, batch->samples, batch->count };
+
+        whole = network_train(s->network, &images, l->position.seed, batch->step, ready, s, &result);
+    }
     *tally = (struct tally){ .cross_entropy = result.cross_entropy, .correct = result.correct,
-                             .samples = batch->count };
-    if (!isfinite(result.cross_entropy))
+                             .samples = l->options->batch_size, .flags = tally_signal(l->signals->stop) };
+    if (!whole)
+        tally->flags |= TALLY_LEFT;
+    else if (!isfinite(result.cross_entropy))
         tally->flags |= TALLY_BAD;
-    if (l->signals->stop || stop_file_there(l))
+    if (stop_file_there(l))
         tally->flags |= TALLY_STOP;
     if (l->signals->save) {
         l->signals->save = 0;
@@ -223,6 +254,12 @@ static int steps(struct loop *l, struct error *e)
             return rc;
         l->position.global_step = tally.global_step;
         more = tally.more;
+        if (tally.flags & (TALLY_LEFT | TALLY_TERM | TALLY_INT)) {
+            l->stopped = 1;
+            l->signal = tally.flags & (TALLY_TERM | TALLY_INT);
+        }
+        if (tally.flags & TALLY_LEFT)
+            return OK;
         if (tally.flags & TALLY_BAD) {
             l->bad = 1;
             if (l->lead)
@@ -249,16 +286,36 @@ int loop_run(struct loop *l, struct error *e)
     return rc;
 }
 
-void loop_close(struct loop *l, int failed)
+/* What training.json says at last; of rank 0, which knows. */
+static const char *last_state(const struct loop *l, int failed)
 {
-    int whole = !failed && !l->bad && !l->failed_saves &&
-                (l->asked_to_stop || l->position.global_step >= l->options->max_steps);
-    struct summary s = { whole ? "finished" : "failed", run_option_name(l->options->run_option),
+    const int64_t step = l->position.global_step;
+    const int saved = !l->options->checkpoint_directory || l->saved == step;
+
+    if (failed || l->bad)
+        return "failed";
+    if (step >= l->options->max_steps || l->asked_to_stop)
+        return l->failed_saves ? "failed" : "finished";
+    return l->stopped && saved ? "stopped" : "failed";
+}
+
+int loop_close(struct loop *l, int failed)
+{
+    struct summary s = { last_state(l, failed), run_option_name(l->options->run_option),
                          l->position.global_step, l->options->max_steps, (int)l->position.world_size,
                          l->strategy->workers, batch_source_waited(l->source), { 0, 0, 0, 0, NULL } };
+    const int stopped = !strcmp(s.state, "stopped"), interrupted = (l->signal & TALLY_INT) != 0;
     struct error e = { OK, 0, "" };
 
+    world_set_idle(l->strategy->world, NULL, NULL);
     progress_flush(&l->progress, 1);
+    if (stopped) {
+        if (l->signal)
+            snprintf(l->state.signal, sizeof l->state.signal, "%s", interrupted ? "SIGINT" : "SIGTERM");
+        snprintf(l->state.reason, sizeof l->state.reason, "%s",
+                 !l->signal ? "the launcher of the ranks (mpirun) is gone" : interrupted ? "interrupted by SIGINT"
+                                                                                         : "terminated by SIGTERM");
+    }
     if (write_state(l, s.state, &e) < 0)
         log_line(l->log, "trainer: %s", e.message);
     if (l->lead && !failed) {
@@ -266,4 +323,9 @@ void loop_close(struct loop *l, int failed)
         progress_summary(&l->progress, &s, l->options->json);
     }
     progress_close(&l->progress);
+    if (!l->lead) /* an asynchronous worker does not hear of the last steps */
+        return failed || l->bad ? LOOP_FAILED : LOOP_DONE;
+    if (stopped)
+        return LOOP_SIGNAL + (interrupted ? SIGINT : SIGTERM);
+    return strcmp(s.state, "finished") ? LOOP_FAILED : LOOP_DONE;
 }

@@ -2,10 +2,14 @@
  * loop.h - the training loop of one worker: take a batch, train, exchange, log, save; until max_steps, a signal, or a
  * loss that is not a number. Rank 0's loop also writes checkpoints, events and training.json, and talks.
  *
+ * A signal, or the launcher's death, ends it within a step: the worker leaves its batch where it is, all ranks learn of
+ * that in the exchange (TALLY_LEFT), nobody applies the step, and the state of the last whole update is saved. A step
+ * may take as long as it likes, and mpirun's SIGKILL one second after its SIGTERM finds nothing left to lose.
+ *
  * training.json: "running" from loop_open on; "finished" once max_steps is reached, or a stop file asked for the end
  * (checkpoint/stop_file.h: rank 0 looks for it between steps, twice a second), and the last checkpoint is written;
- * "failed" when the run ended before that for whatever reason, a signal included: an evaluator goes on waiting then, as
- * a training that ended early is resumed as a rule.
+ * "stopped" when a signal, or the launcher's death, ended it before that, and the last checkpoint is written; "failed"
+ * when it ended before that otherwise.
  */
 #ifndef TRAINER_LOOP_H
 #define TRAINER_LOOP_H
@@ -22,18 +26,10 @@
 #include <signal.h>
 #include <stdint.h>
 
-/* What the handler of a first SIGTERM or SIGINT puts in the place of training.json, by rename: where another rank has
- * died, rank 0 waits for it and is killed before it can write anything in order. A stop in order writes its own after
- * it. */
-struct loop_farewell {
-    char path[4096], temporary[4096], text[2048];
-    size_t length;
-};
-
-struct loop_signals { /* set by main's handlers, read between steps */
-    volatile sig_atomic_t stop, save;
-    struct loop_farewell farewells[2]; /* one is made while the other counts */
-    volatile sig_atomic_t farewell;    /* 1 + which of them counts; 0: none */
+struct loop_signals { /* set by main's handlers */
+    volatile sig_atomic_t stop;      /* the signal that asked for the end, 0: none */
+    volatile sig_atomic_t save;      /* 1: a checkpoint is asked for */
+    volatile sig_atomic_t continued; /* 1: SIGCONT came, which mpirun sends first to ranks that it ends */
 };
 
 struct loop {
@@ -51,6 +47,11 @@ struct loop {
     double tried_at;
     double looked_at;      /* monotonic: the last look for a stop file */
     int asked_to_stop;     /* 1: there was one; state.reason says why */
+    int stopped;           /* 1: a signal to some rank, or the launcher's death, ends the run */
+    uint32_t signal;       /* the tally's flag of that signal; 0 where it was the launcher's death */
+    double left_at;        /* monotonic: when this rank was first seen waiting for others with a signal pending; 0 */
+    int given_up;          /* 1: "failed" is written already, as it may be killed */
+    int grace_told;        /* 1: it was said that saving takes longer than mpirun waits */
     int failed_saves, bad; /* bad: the loss was not a number */
 };
 
@@ -60,11 +61,14 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
               struct batch_source *source, struct loop_signals *signals, struct log *log,
               const struct training_position *position, int64_t saved, struct error *e);
 
-/* Trains to the end, and lets the other ranks go in order. OK also when checkpoints failed or the loss was bad: see
- * failed_saves and bad. < 0: a rank failed or did not answer; the other ranks are to be ended. */
+/* Trains to the end, and lets the other ranks go in order. OK also when checkpoints failed or the loss was bad.
+ * < 0: a rank failed or did not answer; the other ranks are to be ended. */
 int loop_run(struct loop *l, struct error *e);
 
-/* training.json gets its last state, the summary is printed, everything is closed. failed: 1 after loop_run's error. */
-void loop_close(struct loop *l, int failed);
+enum { LOOP_DONE = 0, LOOP_FAILED = 1, LOOP_SIGNAL = 128 };
+
+/* training.json gets its last state, the summary is printed, everything is closed. failed: 1 after loop_run's error.
+ * Returns the exit status: done, failed, or, on rank 0, LOOP_SIGNAL + the number of the signal that ended it. */
+int loop_close(struct loop *l, int failed);
 
 #endif

@@ -4,8 +4,6 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "trainer/loop.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +14,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* The one thing that must be global: handlers have no other way to say something. */
 static struct loop_signals asked;
+static volatile sig_atomic_t hurried;
 
 struct run {
     struct train_options options;
@@ -32,36 +31,26 @@ struct run {
     int workers, worker;
 };
 
-/* Only what a handler may call. */
-static void write_farewell(void)
-{
-    const struct loop_farewell *f = &asked.farewells[asked.farewell - 1];
-    int before = errno, fd = open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-
-    if (fd >= 0) {
-        if (write(fd, f->text, f->length) == (ssize_t)f->length)
-            rename(f->temporary, f->path);
-        close(fd);
-    }
-    errno = before;
-}
-
+/* A second signal gives the end in order one more second, a third none. */
 static void on_signal(int number)
 {
-    if (number == SIGUSR1) {
+    if (number == SIGUSR1)
         asked.save = 1;
-        return;
+    else if (number == SIGCONT)
+        asked.continued = 1;
+    else if (number == SIGALRM || hurried)
+        _exit(LOOP_SIGNAL + asked.stop);
+    else if (!asked.stop)
+        asked.stop = number;
+    else {
+        hurried = 1;
+        alarm(1);
     }
-    if (asked.stop)
-        _exit(128 + number); /* the second time: at once */
-    asked.stop = 1;
-    if (asked.farewell)
-        write_farewell();
 }
 
 static void handle_signals(void)
 {
-    static const int numbers[] = { SIGTERM, SIGINT, SIGUSR1 };
+    static const int numbers[] = { SIGTERM, SIGINT, SIGUSR1, SIGALRM, SIGCONT };
     struct sigaction action;
 
     memset(&action, 0, sizeof action);
@@ -69,6 +58,7 @@ static void handle_signals(void)
     action.sa_flags = SA_RESTART;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaction(numbers[i], &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* a dead mpirun reads no log lines, and there is a checkpoint to save */
 }
 
 /* ---- setting up: each phase is done by every rank, and then all agree on how it went ----------------------------- */
@@ -279,7 +269,7 @@ static _Noreturn void abandon(struct run *r, const struct error *e)
     if (e->code == ERR_CORRUPT && world_rank(r->world) > 0) { /* replicas differ: all ranks know, rank 0 speaks */
         struct patience p;
 
-        patience_init(&p, WORLD_GRACE_SECONDS);
+        patience_init(&p, r->world, WORLD_GRACE_SECONDS);
         while (patience_pause(&p))
             ;
     }
@@ -289,9 +279,10 @@ static _Noreturn void abandon(struct run *r, const struct error *e)
     world_abort(r->world, EXIT_FAILED);
 }
 
+/* Returns the exit status, which is rank 0's. */
 static int work(struct run *r, struct error *e)
 {
-    int status = EXIT_DONE, bad = 0;
+    int status = EXIT_DONE;
 
     if (r->strategy->worker < 0) {
         if (r->strategy->operations->serve(r->strategy, &asked.stop, e) < 0)
@@ -299,14 +290,13 @@ static int work(struct run *r, struct error *e)
     } else {
         if (loop_run(&r->loop, e) < 0)
             abandon(r, e);
-        bad = r->loop.bad || r->loop.failed_saves > 0;
-        loop_close(&r->loop, 0);
+        status = loop_close(&r->loop, 0);
     }
-    /* Rank 0 may have been saving: wait here, asleep, rather than in MPI's own, busy end. */
-    if (bad)
-        status = EXIT_FAILED;
-    if (world_agree(r->world, bad ? ERR_IO : OK, NULL) < 0)
-        status = EXIT_FAILED;
+    /* Rank 0 may have been saving: wait here, asleep, rather than in MPI's own, busy end. And nobody goes before:
+     * mpirun, when it ends the ranks, kills all others as soon as one has gone. */
+    if (world_agree(r->world, status == LOOP_FAILED ? ERR_IO : OK, NULL) < 0 ||
+        world_broadcast(r->world, &status, sizeof status, "the end", NULL) < 0)
+        return EXIT_FAILED;
     return status;
 }
 

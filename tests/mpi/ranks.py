@@ -33,9 +33,10 @@ def train(ranks, *options, status=0, also=None):
 started = []  # processes that start() made; conftest.py kills what a test leaves
 
 
-def start(ranks, *options):
-    started.append(subprocess.Popen(command(ranks, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                    env=ENVIRONMENT))
+def start(ranks, *options, said=subprocess.PIPE, **variables):
+    """said: a file for standard error; variables: of the environment, besides."""
+    started.append(subprocess.Popen(command(ranks, *options), stdout=subprocess.PIPE, stderr=said, text=True,
+                                    env={**ENVIRONMENT, **variables}))
     return started[-1]
 
 

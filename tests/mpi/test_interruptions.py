@@ -56,9 +56,10 @@ def test_killed_and_resumed_is_the_same_bits(how, tmp_path):
             ranks.variables(tmp_path / "straight" / "model.ckpt-20"))
 
 
-@pytest.mark.parametrize("how", HOWS)
-def test_signals(how, tmp_path):
-    """SIGUSR1 to the last rank: a checkpoint, and on. SIGTERM to the last rank: all end in order, resume is exact."""
+@pytest.mark.parametrize("how,number", [(how, number) for how in HOWS for number in (signal.SIGTERM, signal.SIGINT)])
+def test_signals(how, number, tmp_path):
+    """SIGUSR1 to the last rank: a checkpoint, and on. SIGTERM to the last rank alone: all end in order, resume is
+    exact, and the status is the signal's, mpirun's too."""
     count, options, _ = HOWS[how]
     model = [*LENET, "--batch-size", 8, *options]
     process = ranks.start(count, *model, "--max-steps", NEVER, "--checkpoint-dir", tmp_path, "--log-every", 1)
@@ -68,11 +69,12 @@ def test_signals(how, tmp_path):
         os.kill(last, signal.SIGUSR1)
         ranks.wait_for(process, lambda: saved(tmp_path, 1), "the checkpoint asked for")
         assert ranks.training_json(tmp_path)["state"] == "running"
-    os.kill(last, signal.SIGTERM)
+    os.kill(last, number)
     _, said = process.communicate(timeout=DEADLINE)
-    assert process.returncode == 0, said
+    assert process.returncode == 128 + number, said
     state = ranks.training_json(tmp_path)
-    assert state["state"] == "failed" and state["max_steps"] == NEVER and state["world_size"] == max(count, 1)
+    assert state["state"] == "stopped" and state["signal"] == number.name and number.name in state["reason"]
+    assert state["max_steps"] == NEVER and state["world_size"] == max(count, 1)
     stopped = state["global_step"]
     assert saved(tmp_path, stopped) == f"model.ckpt-{stopped}"
     assert f"stopped at step {stopped}" in said

@@ -146,7 +146,7 @@ def test_keys_of_json_are_in_the_page(documents, command, tmp_path):
 
 
 # What the texts say of other programs' options.
-FOREIGN = {"cflags", "libs", "static", "variable", "logdir", "load_fast", "samples_per_plugin", "reload_interval", "open"}
+FOREIGN = {"mca", "cflags", "libs", "static", "variable", "logdir", "load_fast", "samples_per_plugin", "reload_interval", "open"}
 
 
 def options_in(text):

@@ -76,9 +76,12 @@ static int step_end(struct strategy *s, struct tally *tally, struct error *e)
         tally->samples += a->parts[r].samples;
         tally->flags |= a->parts[r].flags;
     }
+    tally->global_step = s->global_step;
+    if (tally->flags & TALLY_LEFT)
+        return OK;
     optimizer_apply(s->optimizer, s->global_step, a->transport->result, tally->samples, 0, a->total);
     tally->global_step = ++s->global_step;
-    tally->more = s->global_step < s->options.max_steps && !(tally->flags & (TALLY_STOP | TALLY_BAD));
+    tally->more = s->global_step < s->options.max_steps && !(tally->flags & TALLY_ENDS);
     return OK;
 }
 

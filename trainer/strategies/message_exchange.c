@@ -207,7 +207,7 @@ static int complete(struct transport *t, const struct step_part *mine, struct st
 
     m->parts[t->plan.rank] = *mine;
     m->final = t->plan.buckets;
-    patience_init(&p, world_deadline(t->plan.world));
+    patience_init(&p, t->plan.world, world_deadline(t->plan.world));
     for (;;) {
         if (progress(m))
             patience_calm(&p);

@@ -4,19 +4,24 @@
  *
  *   worker -> server   PUSH k     packet k of the worker's gradients, as soon as backward has made it
  *   server -> worker   REPLY k    packet k of the new weights and statistics: the pull. The last packet is one element
- *                                 longer: flags (enum tally_flag) asked of that server
+ *                                 longer: flags (enum tally_flag) of that server's signal
  *   worker -> server 0 TALLY      struct step_part: the end of a push
  *   server 0 -> worker VERDICT    struct verdict
  *   worker -> server   CONTROL    int64: kind, then what belongs to it
  *   server -> worker 0 COUNTS, SNAPSHOT, see collect
  *
  * Synchronous: a server adds packet k of all workers in worker order once all are there, updates, replies to all.
- * Asynchronous: it updates with each packet as it comes and replies to its sender alone.
+ * Asynchronous: it updates with each packet as it comes and replies to its sender alone. A push cannot be taken back
+ * then, so a worker begins it when it cannot leave the step any more: after the backward pass.
  *
  * A consistent cut (collect): worker 0 sends FREEZE; each server stops taking pushes beyond those it has begun, and
  * says how many of each worker those are (COUNTS). Worker 0 sends back the largest counts over all servers (CUT); each
  * server goes on to exactly there, sends its state (SNAPSHOT), and is free again. So the saved state is that after
  * whole pushes, the same ones on every server.
+ *
+ * A synchronous step that a worker has left (TALLY_LEFT) is pushed to its end all the same, and servers update with
+ * what it holds; but they keep what each packet was before, and after CUT_BACK in the place of CUT, that is what they
+ * send.
  */
 #ifndef TRAINER_STRATEGIES_PARAMETER_PROTOCOL_H
 #define TRAINER_STRATEGIES_PARAMETER_PROTOCOL_H
@@ -36,7 +41,14 @@ enum {
     TAG_SNAPSHOT,
 };
 
-enum control { CONTROL_FREEZE, CONTROL_FREEZE_LAST, CONTROL_CUT, CONTROL_DONE, CONTROL_EXIT };
+enum control {
+    CONTROL_FREEZE,
+    CONTROL_FREEZE_LAST, /* when all workers are done */
+    CONTROL_CUT,         /* int64 (workers): counts */
+    CONTROL_CUT_BACK,    /* the same; the last push does not count */
+    CONTROL_DONE,        /* int64: flags that this worker has for the others */
+    CONTROL_EXIT
+};
 
 struct verdict {
     double cross_entropy;
@@ -69,6 +81,6 @@ void snapshot_scatter(struct optimizer *o, const struct packing *p, const real *
 /* parameter_service.c: the server's side. */
 int server_side_new(struct parameter_server *ps, struct error *e);
 void server_side_free(struct parameter_server *ps);
-int server_side_serve(struct strategy *s, const volatile int *stop_wanted, struct error *e);
+int server_side_serve(struct strategy *s, const volatile int *signal, struct error *e);
 
 #endif

@@ -27,7 +27,8 @@ struct worker_side {
     struct verdict verdict;
     struct error error;             /* of ready(); kept for step_end */
     int64_t step, steps, bytes;
-    int done_said, flags;           /* flags: asked of servers, told to server 0 with the next tally */
+    int done_said, left;            /* left: the last step was left */
+    uint32_t flags;                 /* of servers' signals, told to server 0 with the next tally; at the end, our own */
     double waited;
 };
 
@@ -67,8 +68,9 @@ static void ready(struct strategy *s, size_t low)
     struct parameter_server *ps = (struct parameter_server *)s;
     struct worker_side *w = ps->worker;
     const real *vector = network_exchange(s->network);
+    const int begins = s->options.synchronous || low == 0; /* an asynchronous push cannot be taken back */
 
-    for (int j = 0; j < s->options.servers; j++) {
+    for (int j = 0; j < s->options.servers && begins; j++) {
         struct connection *c = &w->servers[j];
         const struct packing *p = c->packing;
 
@@ -139,7 +141,7 @@ static int wait_for_step(struct parameter_server *ps, struct error *e)
     size_t packet;
     int late, rc;
 
-    patience_init(&p, patience_of(ps));
+    patience_init(&p, ps->base.world, patience_of(ps));
     while ((rc = step_done(ps, &late, &packet, e)) == 0)
         if (!patience_pause(&p))
             return late_sentence(ps, late, packet, e);
@@ -167,8 +169,22 @@ static void take_replies(struct parameter_server *ps)
             state_scatter(ps->base.optimizer, c->packing, k, ARRAY_WEIGHTS, ARRAY_STATISTICS,
                           c->pull + c->packing->packets[k].at);
         if (c->packing->packet_count > 0)
-            w->flags |= (int)c->pull[c->packing->length];
+            w->flags |= (uint32_t)c->pull[c->packing->length];
     }
+}
+
+/* Asynchronous: nothing of the step was pushed, so nothing will be answered. */
+static void take_back(struct parameter_server *ps, struct tally *tally)
+{
+    struct worker_side *w = ps->worker;
+
+    for (int j = 0; j < ps->base.options.servers; j++)
+        for (size_t k = 0; k < w->servers[j].packing->packet_count; k++)
+            message_cancel(ps->base.world, &w->servers[j].in[k]);
+    message_cancel(ps->base.world, &w->verdict_in);
+    w->flags = tally->flags & ~(uint32_t)TALLY_LEFT;
+    tally->global_step = ps->base.global_step;
+    tally->more = 0;
 }
 
 static int step_end(struct strategy *s, struct tally *tally, struct error *e)
@@ -178,8 +194,12 @@ static int step_end(struct strategy *s, struct tally *tally, struct error *e)
     const struct verdict *v = &w->verdict;
     int rc;
 
-    w->part = (struct step_part){ tally->cross_entropy, tally->correct, tally->samples, 0,
-                                  tally->flags | (uint32_t)w->flags, 0 };
+    if (!s->options.synchronous && (tally->flags & TALLY_LEFT)) {
+        take_back(ps, tally);
+        return OK;
+    }
+    w->part = (struct step_part){ tally->cross_entropy, tally->correct, tally->samples, 0, tally->flags | w->flags,
+                                  0 };
     if (s->options.synchronous && s->options.check_every > 0 && s->global_step % s->options.check_every == 0) {
         w->part.hashed = 1;
         w->part.hash = replica_hash(s);
@@ -199,13 +219,17 @@ static int step_end(struct strategy *s, struct tally *tally, struct error *e)
         return error_set(e, ERR_CORRUPT, "replicas differ before step %lld: worker %lld has other weights than "
                          "worker 0",
                          (long long)s->global_step, (long long)v->other);
-    take_replies(ps);
+    w->left = (v->flags & TALLY_LEFT) != 0;
+    if (!w->left)
+        take_replies(ps);
     *tally = (struct tally){ v->cross_entropy, v->correct, v->samples, v->flags, v->global_step, v->more };
     s->global_step = v->global_step;
     return OK;
 }
 
-static int control(struct parameter_server *ps, enum control kind, const int64_t *counts, struct error *e)
+/* kind, and `count` words that belong to it. */
+static int control(struct parameter_server *ps, enum control kind, const int64_t *words, size_t count,
+                   struct error *e)
 {
     struct strategy *s = &ps->base;
     struct patience p;
@@ -213,17 +237,16 @@ static int control(struct parameter_server *ps, enum control kind, const int64_t
 
     for (int j = 0; j < s->options.servers; j++) {
         struct connection *c = &ps->worker->servers[j];
-        size_t n = 1 + (counts ? (size_t)s->workers : 0);
 
-        patience_init(&p, patience_of(ps));
+        patience_init(&p, ps->base.world, patience_of(ps));
         while ((rc = message_done(s->world, &c->control, e)) == 0)
             if (!patience_pause(&p))
                 return late_sentence(ps, j, 0, e);
         c->words[0] = kind;
-        if (counts)
-            memcpy(c->words + 1, counts, (size_t)s->workers * sizeof *counts);
-        if (rc < 0 || (rc = world_send(s->world, rank_of(ps, j), TAG_CONTROL, c->words, n * sizeof *c->words,
-                                       &c->control, e)) < 0)
+        if (count)
+            memcpy(c->words + 1, words, count * sizeof *words);
+        if (rc < 0 || (rc = world_send(s->world, rank_of(ps, j), TAG_CONTROL, c->words,
+                                       (1 + count) * sizeof *c->words, &c->control, e)) < 0)
             return rc;
     }
     return OK;
@@ -236,7 +259,7 @@ static int receive_now(struct parameter_server *ps, int j, int tag, void *bytes,
     struct patience p;
     int rc = world_receive(ps->base.world, rank_of(ps, j), tag, bytes, n, &m, e);
 
-    patience_init(&p, patience_of(ps));
+    patience_init(&p, ps->base.world, patience_of(ps));
     while (rc >= 0 && (rc = message_done(ps->base.world, &m, e)) == 0)
         if (!patience_pause(&p))
             return late_sentence(ps, j, 0, e);
@@ -248,7 +271,7 @@ static int say_done(struct parameter_server *ps, struct error *e)
     if (ps->worker->done_said)
         return OK;
     ps->worker->done_said = 1;
-    return control(ps, CONTROL_DONE, NULL, e);
+    return control(ps, CONTROL_DONE, &(int64_t){ ps->worker->flags }, 1, e);
 }
 
 static int collect(struct strategy *s, int last, int64_t *step, struct error *e)
@@ -270,14 +293,14 @@ static int collect(struct strategy *s, int last, int64_t *step, struct error *e)
     if (rc == OK && last)
         rc = say_done(ps, e);
     if (rc == OK)
-        rc = control(ps, last ? CONTROL_FREEZE_LAST : CONTROL_FREEZE, NULL, e);
+        rc = control(ps, last ? CONTROL_FREEZE_LAST : CONTROL_FREEZE, NULL, 0, e);
     for (int j = 0; j < s->options.servers && rc == OK; j++) {
         rc = receive_now(ps, j, TAG_COUNTS, counts, workers * sizeof *counts, e);
         for (size_t r = 0; r < workers; r++)
             cut[r] = counts[r] > cut[r] ? counts[r] : cut[r];
     }
     if (rc == OK)
-        rc = control(ps, CONTROL_CUT, cut, e);
+        rc = control(ps, ps->worker->left ? CONTROL_CUT_BACK : CONTROL_CUT, cut, workers, e);
     for (int j = 0; j < s->options.servers && rc == OK; j++) {
         size_t n = snapshot_gather(s->optimizer, &ps->packings[j], NULL);
 
@@ -285,7 +308,7 @@ static int collect(struct strategy *s, int last, int64_t *step, struct error *e)
             snapshot_scatter(s->optimizer, &ps->packings[j], packed);
     }
     if (rc == OK) {
-        *step = s->options.first_step + cut[0];
+        *step = s->options.first_step + cut[0] - ps->worker->left;
         for (size_t r = 1; r < workers && !s->options.synchronous; r++)
             *step += cut[r];
     }
@@ -300,11 +323,11 @@ static int finish(struct strategy *s, struct error *e)
     int rc = say_done(ps, e);
 
     if (rc == OK && s->worker == 0)
-        rc = control(ps, CONTROL_EXIT, NULL, e);
+        rc = control(ps, CONTROL_EXIT, NULL, 0, e);
     for (int j = 0; j < s->options.servers && rc == OK; j++) {
         struct patience p;
 
-        patience_init(&p, patience_of(ps));
+        patience_init(&p, ps->base.world, patience_of(ps));
         while ((rc = message_done(s->world, &ps->worker->servers[j].control, e)) == 0)
             if (!patience_pause(&p))
                 return late_sentence(ps, j, 0, e);

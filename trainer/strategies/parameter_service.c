@@ -35,13 +35,15 @@ struct server_side {
     struct tally_slot *tallies;
     struct message control, counts_out, snapshot_out;
     int64_t *words, *counts;
-    real *snapshot;
-    int freeze, cut, leave, done; /* freeze: 1 asked, 2 asked for when all workers are done; done: workers */
+    real *snapshot, *before;   /* the state as it is sent; each packet's state before its last update (synchronous) */
+    size_t *before_at;         /* (packets) */
+    int freeze, cut, back, leave, done; /* freeze: 1 asked, 2 asked for when all workers are done; back: without
+                                the last push; done: workers */
     char *done_by;
     int64_t granted, pushes, staleness_max;
     double staleness_sum;
-    uint32_t sticky;           /* flags to tell everybody (STOP, BAD), and worker 0 (SAVE) */
-    const volatile int *stop_wanted;
+    uint32_t sticky;           /* flags to tell everybody, and worker 0 (SAVE) */
+    const volatile int *signal;
 };
 
 static size_t at(const struct server_side *v, int worker, size_t packet)
@@ -79,7 +81,7 @@ static int settle(struct parameter_server *ps, struct message *m, const char *wh
     struct patience p;
     int rc;
 
-    patience_init(&p, world_deadline(ps->base.world));
+    patience_init(&p, ps->base.world, world_deadline(ps->base.world));
     while ((rc = message_done(ps->base.world, m, e)) == 0)
         if (!patience_pause(&p))
             return error_set(e, ERR_PEER, "rank %d (server %d) waited %g s at step %lld for a worker to take %s",
@@ -106,6 +108,8 @@ static void update(struct parameter_server *ps, size_t k, const real *packed, in
     const struct packet *packet = &p->packets[k];
     real *out = v->outgoing + (size_t)row * v->row;
 
+    if (v->before)
+        state_gather(ps->base.optimizer, p, k, ARRAY_WEIGHTS, ARRAY_BIASED, v->before + v->before_at[k]);
     packing_scatter(p, k, packed + packet->at, v->sum);
     for (size_t i = 0; i < packet->pieces; i++) {
         struct extent x = p->pieces[packet->first_piece + i];
@@ -115,7 +119,7 @@ static void update(struct parameter_server *ps, size_t k, const real *packed, in
     v->version[k]++;
     state_gather(ps->base.optimizer, p, k, ARRAY_WEIGHTS, ARRAY_STATISTICS, out + packet->at);
     if (k + 1 == v->packets)
-        out[p->length] = (real)(*v->stop_wanted ? TALLY_STOP : 0);
+        out[p->length] = (real)tally_signal(*v->signal);
 }
 
 static int use_push(struct parameter_server *ps, int worker, size_t k, struct error *e)
@@ -176,14 +180,14 @@ static int use_tally_alone(struct parameter_server *ps, int worker, struct error
     v->pushes++;
     v->staleness_sum += (double)stale;
     v->staleness_max = stale > v->staleness_max ? stale : v->staleness_max;
-    v->sticky |= t->part.flags | (uint32_t)(*v->stop_wanted ? TALLY_STOP : 0);
+    v->sticky |= t->part.flags | tally_signal(*v->signal);
     out.global_step = ++s->global_step;
     out.staleness_mean = v->staleness_sum / (double)v->pushes;
     out.staleness_max = v->staleness_max;
     out.flags = v->sticky;
     if (worker == 0)
         v->sticky &= ~(uint32_t)TALLY_SAVE;
-    if (!(out.flags & (TALLY_STOP | TALLY_BAD)) && s->options.first_step + v->granted < s->options.max_steps) {
+    if (!(out.flags & TALLY_ENDS) && s->options.first_step + v->granted < s->options.max_steps) {
         v->granted++;
         out.more = 1;
     }
@@ -213,9 +217,11 @@ static int use_tally(struct parameter_server *ps, int worker, struct error *e)
         if (p->hashed && p->hash != v->tallies[0].part.hash && out.other < 0)
             out.other = w;
     }
-    out.flags |= (uint32_t)(*v->stop_wanted ? TALLY_STOP : 0);
-    out.global_step = ++s->global_step;
-    out.more = s->global_step < s->options.max_steps && !(out.flags & (TALLY_STOP | TALLY_BAD));
+    out.flags |= tally_signal(*v->signal);
+    if (!(out.flags & TALLY_LEFT))
+        s->global_step++;
+    out.global_step = s->global_step;
+    out.more = s->global_step < s->options.max_steps && !(out.flags & TALLY_ENDS);
     for (int w = 0; w < s->workers && rc == OK; w++)
         rc = send_verdict(ps, w, &out, e);
     return rc;
@@ -234,12 +240,15 @@ static int take_control(struct parameter_server *ps, struct error *e)
         v->freeze = 2;
         break;
     case CONTROL_CUT:
+    case CONTROL_CUT_BACK:
         memcpy(v->limit, v->words + 1, workers * sizeof *v->limit);
         v->cut = 1;
+        v->back = v->words[0] == CONTROL_CUT_BACK;
         break;
     case CONTROL_DONE:
         if (v->control.source >= 0 && v->control.source < ps->base.workers)
             v->done_by[v->control.source] = 1;
+        v->sticky |= (uint32_t)v->words[1];
         v->done++;
         break;
     default:
@@ -296,7 +305,8 @@ static int cut_step(struct parameter_server *ps, struct error *e)
         if ((rc = settle(ps, &v->snapshot_out, "a snapshot", e)) < 0)
             return rc;
         n = snapshot_gather(ps->base.optimizer, v->packing, v->snapshot);
-        rc = world_send(world, 0, TAG_SNAPSHOT, v->snapshot, n * sizeof *v->snapshot, &v->snapshot_out, e);
+        rc = world_send(world, 0, TAG_SNAPSHOT, v->back ? v->before : v->snapshot, n * sizeof *v->snapshot,
+                        &v->snapshot_out, e);
         for (size_t w = 0; w < workers; w++)
             v->limit[w] = INT64_MAX;
         return rc < 0 ? rc : 1;
@@ -372,14 +382,14 @@ static int late_sentence(struct parameter_server *ps, struct error *e)
                      (long long)(v->packets ? v->version[named] : ps->base.global_step), used ? workers : "0", names);
 }
 
-int server_side_serve(struct strategy *s, const volatile int *stop_wanted, struct error *e)
+int server_side_serve(struct strategy *s, const volatile int *signal, struct error *e)
 {
     struct parameter_server *ps = (struct parameter_server *)s;
     struct server_side *v = ps->server;
     struct patience p;
     int rc = post_control(ps, e);
 
-    v->stop_wanted = stop_wanted;
+    v->signal = signal;
     for (int w = 0; w < s->workers && rc == OK; w++) {
         for (size_t k = 0; k < v->packets && rc == OK; k++)
             rc = post_push(ps, w, k, e);
@@ -387,7 +397,7 @@ int server_side_serve(struct strategy *s, const volatile int *stop_wanted, struc
             rc = post_tally(ps, w, e);
     }
     /* Of several servers the first speaks: the others wait a little longer. */
-    patience_init(&p, world_deadline(s->world) + WORLD_GRACE_SECONDS * (v->server > 0));
+    patience_init(&p, ps->base.world, world_deadline(s->world) + WORLD_GRACE_SECONDS * (v->server > 0));
     while (rc >= 0 && !(v->leave && v->done == s->workers)) {
         if ((rc = look(ps, e)) > 0)
             patience_calm(&p);
@@ -415,7 +425,7 @@ int server_side_new(struct parameter_server *ps, struct error *e)
 {
     struct strategy *s = &ps->base;
     struct server_side *v = ps->server = calloc(1, sizeof *v);
-    size_t workers = (size_t)s->workers, total, cells;
+    size_t workers = (size_t)s->workers, total, cells, state;
 
     if (!v)
         return error_set(e, ERR_NOMEM, "no memory for a server");
@@ -425,6 +435,7 @@ int server_side_new(struct parameter_server *ps, struct error *e)
     v->row = v->packing->length + 1;
     total = network_parameter_count(s->network) + network_statistic_count(s->network);
     cells = workers * v->packets + 1;
+    state = snapshot_gather(s->optimizer, v->packing, NULL);
     v->incoming = calloc(workers * v->row, sizeof(real));
     v->outgoing = calloc((s->options.synchronous ? 1 : workers) * v->row, sizeof(real));
     v->added = calloc(v->row, sizeof(real));
@@ -440,18 +451,23 @@ int server_side_new(struct parameter_server *ps, struct error *e)
     v->words = calloc(workers + 1, sizeof *v->words);
     v->counts = calloc(workers, sizeof *v->counts);
     v->done_by = calloc(workers, 1);
-    v->snapshot = calloc(snapshot_gather(s->optimizer, v->packing, NULL) + 1, sizeof(real));
+    v->snapshot = calloc(state + 1, sizeof(real));
+    v->before = s->options.synchronous ? calloc(state + 1, sizeof(real)) : NULL;
+    v->before_at = calloc(v->packets + 1, sizeof *v->before_at);
     if (!v->incoming || !v->outgoing || !v->added || !v->sum || !v->rows || !v->in || !v->out || !v->here ||
         !v->count || !v->version || !v->limit || !v->tallies || !v->words || !v->counts || !v->done_by ||
-        !v->snapshot)
+        !v->snapshot || (s->options.synchronous && !v->before) || !v->before_at)
         return error_set(e, ERR_NOMEM, "no memory for a server that holds %zu values", v->packing->length);
     for (size_t w = 0; w < workers; w++) {
         v->rows[w] = v->incoming + w * v->row;
         v->limit[w] = INT64_MAX;
         v->tallies[w].pulled = s->global_step;
     }
-    for (size_t k = 0; k < v->packets; k++)
+    for (size_t k = 0; k < v->packets; k++) {
         v->version[k] = s->global_step;
+        v->before_at[k + 1] = v->before_at[k] +
+                              state_gather(s->optimizer, v->packing, k, ARRAY_WEIGHTS, ARRAY_BIASED, NULL);
+    }
     v->granted = s->options.max_steps - s->options.first_step;
     if (v->granted > s->workers)
         v->granted = s->workers;
@@ -480,6 +496,8 @@ void server_side_free(struct parameter_server *ps)
     free(v->counts);
     free(v->done_by);
     free(v->snapshot);
+    free(v->before);
+    free(v->before_at);
     free(v);
     ps->server = NULL;
 }

@@ -112,7 +112,7 @@ static int wait_all(struct shared_window *s, int adding, size_t bucket, uint32_t
             continue;
         if (begun == 0) {
             begun = clock_monotonic();
-            patience_init(&p, world_deadline(t->plan.world));
+            patience_init(&p, t->plan.world, world_deadline(t->plan.world));
         }
         while (rc == OK && !wait_slice(c, target)) {
             if (patience_spend(&p))

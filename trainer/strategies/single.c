@@ -22,9 +22,13 @@ static int step_end(struct strategy *s, struct tally *tally, struct error *e)
     size_t total = network_parameter_count(s->network) + network_statistic_count(s->network);
 
     (void)e;
+    tally->global_step = s->global_step;
+    tally->more = 0;
+    if (tally->flags & TALLY_LEFT)
+        return OK;
     optimizer_apply(s->optimizer, s->global_step, network_exchange(s->network), tally->samples, 0, total);
     tally->global_step = ++s->global_step;
-    tally->more = s->global_step < s->options.max_steps && !(tally->flags & (TALLY_STOP | TALLY_BAD));
+    tally->more = s->global_step < s->options.max_steps && !(tally->flags & TALLY_ENDS);
     return OK;
 }
 

@@ -34,10 +34,17 @@ struct strategy_options {
 };
 
 enum tally_flag {
-    TALLY_STOP = 1, /* end after this step, with a checkpoint */
-    TALLY_SAVE = 2, /* write a checkpoint after this step */
-    TALLY_BAD = 4,  /* the loss is not a number: end after this step, without a checkpoint */
+    TALLY_STOP = 1,  /* end after this step, with a checkpoint */
+    TALLY_SAVE = 2,  /* write a checkpoint after this step */
+    TALLY_BAD = 4,   /* the loss is not a number: end after this step, without a checkpoint */
+    TALLY_LEFT = 8,  /* a worker left the step before its end: nobody applies it, and the run ends with a checkpoint */
+    TALLY_TERM = 16, /* a rank got SIGTERM: as TALLY_STOP */
+    TALLY_INT = 32,  /* a rank got SIGINT: likewise */
+    TALLY_ENDS = TALLY_STOP | TALLY_BAD | TALLY_LEFT | TALLY_TERM | TALLY_INT
 };
+
+/* The flag of a signal; 0 for 0, no signal. */
+uint32_t tally_signal(int number);
 
 /* What a step amounted to. In: this worker's part. Out: all workers' together. */
 struct tally {
@@ -63,13 +70,16 @@ struct strategy_operations {
     int (*step_begin)(struct strategy *s, int64_t step, struct error *e);
     /* As network_ready: the exchange vector is final from `low` on. Never blocks; errors are kept for step_end. */
     void (*ready)(struct strategy *s, size_t low);
-    /* After training: returns when the network holds the weights of the next step. */
+    /* After training: returns when the network holds the weights of the next step. With TALLY_LEFT, which a worker
+     * sets that left its step in the middle, the step is gone through all the same, so that nobody waits for the
+     * others, and no rank's state changes. Asynchronous workers push nothing then, and only they themselves end. */
     int (*step_end)(struct strategy *s, struct tally *tally, struct error *e);
     /* On rank 0, between steps: brings the whole state, as of *step updates, into rank 0's optimizer for saving. `last`
      * is for after the last step: waits until every worker has come to it. */
     int (*collect)(struct strategy *s, int last, int64_t *step, struct error *e);
-    /* A server's whole life, from start to the end of the run. NULL where no rank is one. */
-    int (*serve)(struct strategy *s, const volatile int *stop_wanted, struct error *e);
+    /* A server's whole life, from start to the end of the run. NULL where no rank is one. *signal: the signal that
+     * asked this rank to end, 0: none yet. */
+    int (*serve)(struct strategy *s, const volatile int *signal, struct error *e);
     /* Worker, after its last step (and rank 0's last collect): replicas are compared, servers let go. */
     int (*finish)(struct strategy *s, struct error *e);
     void (*report)(const struct strategy *s, struct strategy_report *r);

@@ -1,6 +1,7 @@
 #include "trainer/strategies/world.h"
 
 #include "base/clock.h"
+#include "base/number.h"
 
 #include <limits.h>
 #include <mpi.h>
@@ -9,19 +10,24 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { PAUSE_SHORTEST = 20000, PAUSE_LONGEST = 500000 }; /* nanoseconds */
 
 struct world {
     int launched, rank, size, one_host;
     double deadline;
+    pid_t parent;
+    void (*idle)(void *context);
+    void *idle_context;
     MPI_Comm comm;
 };
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a message holds a request of this MPI");
 
-void patience_init(struct patience *p, double limit)
+void patience_init(struct patience *p, struct world *w, double limit)
 {
+    p->world = w;
     p->limit = limit;
     p->waited = 0;
     p->nanoseconds = PAUSE_SHORTEST;
@@ -30,13 +36,15 @@ void patience_init(struct patience *p, double limit)
 
 void patience_calm(struct patience *p)
 {
-    patience_init(p, p->limit);
+    patience_init(p, p->world, p->limit);
 }
 
 int patience_spend(struct patience *p)
 {
     double now = clock_monotonic(), passed = now - p->last;
 
+    if (p->world->idle)
+        p->world->idle(p->world->idle_context);
     p->last = now;
     p->waited += passed < 0.1 ? passed : 0.1;
     return p->waited <= p->limit;
@@ -107,6 +115,7 @@ int world_open(struct world **out, struct error *e)
     w->size = w->one_host = 1;
     w->deadline = 60;
     w->launched = launched();
+    w->parent = getppid();
     prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* else a pause of 20 us takes 70 */
     if (w->launched) {
         int rc = start(w, e);
@@ -157,6 +166,40 @@ int world_one_host(const struct world *w)
     return w->one_host;
 }
 
+int world_orphaned(const struct world *w)
+{
+    return w->launched && getppid() != w->parent;
+}
+
+int world_watched(const struct world *w)
+{
+    char link[64], target[64];
+    ssize_t n;
+
+    snprintf(link, sizeof link, "/proc/%ld/fd/2", (long)w->parent);
+    n = w->launched ? readlink(link, target, sizeof target - 1) : -1;
+    target[n > 0 ? n : 0] = '\0';
+    return !strncmp(target, "/dev/pts/", 9) || !strncmp(target, "/dev/tty", 8);
+}
+
+double world_grace(const struct world *w)
+{
+    const char *said = getenv("OMPI_MCA_" WORLD_GRACE_PARAMETER);
+    int64_t seconds = 1; /* Open MPI's default */
+
+    if (!w->launched || !getenv("OMPI_COMM_WORLD_SIZE"))
+        return 0;
+    if (said)
+        number_parse_int(said, &seconds);
+    return (double)seconds;
+}
+
+void world_set_idle(struct world *w, void (*idle)(void *context), void *context)
+{
+    w->idle = idle;
+    w->idle_context = context;
+}
+
 void world_set_deadline(struct world *w, double seconds)
 {
     w->deadline = seconds;
@@ -175,7 +218,7 @@ static int complete(struct world *w, int rc, MPI_Request *request, const char *w
 
     if ((rc = failed(rc, e, what)) < 0)
         return rc;
-    patience_init(&p, w->deadline);
+    patience_init(&p, w, w->deadline);
     for (;;) {
         if ((rc = failed(MPI_Test(request, &done, MPI_STATUS_IGNORE), e, what)) < 0 || done)
             return rc;

@@ -26,6 +26,15 @@ _Noreturn void world_abort(struct world *w, int status);
 int world_rank(const struct world *w);
 int world_size(const struct world *w);
 int world_one_host(const struct world *w); /* 1: all ranks share one host's memory */
+int world_orphaned(const struct world *w); /* 1: the launcher's process that started this rank is gone */
+/* 1: what this rank says goes through a launcher on this host to a terminal. */
+int world_watched(const struct world *w);
+/* Seconds between SIGTERM and SIGKILL when Open MPI's mpirun ends the ranks, as far as they are told; 0: there is no
+ * mpirun. The parameter of that name sets them. */
+#define WORLD_GRACE_PARAMETER "odls_base_sigkill_timeout"
+double world_grace(const struct world *w);
+/* Called now and then while this rank waits for others, from within. NULL: nothing. Borrowed until the next call. */
+void world_set_idle(struct world *w, void (*idle)(void *context), void *context);
 void world_set_deadline(struct world *w, double seconds); /* 60 until set */
 double world_deadline(const struct world *w);
 
@@ -66,15 +75,16 @@ void message_cancel(struct world *w, struct message *m);
 
 /*
  * Waiting: a pause that grows, and a deadline that counts only time this process was running in (a run stopped and
- * continued by its terminal has not waited).
+ * continued by its terminal has not waited). Whoever waits so calls what world_set_idle() named.
  */
 struct patience {
+    struct world *world;
     double limit;  /* seconds after which patience_pause says 0 */
     double waited; /* seconds so far */
     long nanoseconds;
     double last;
 };
-void patience_init(struct patience *p, double limit);
+void patience_init(struct patience *p, struct world *w, double limit);
 void patience_calm(struct patience *p);  /* something came: short pauses again, and the deadline begins anew */
 int patience_pause(struct patience *p);  /* sleeps; 0: the limit has passed */
 /* Counts what passed since the last call as waiting, at most 0.1 s of it; for those who sleep by other means. */

@@ -1,0 +1,168 @@
+"""SIGINT and SIGTERM to what started the ranks, once and twice, in steps of milliseconds and of seconds: nothing that was
+trained is lost, training.json says so, and what is resumed has the bits of a training that was never interrupted.
+"""
+import functools
+import os
+import pathlib
+import re
+import signal
+import tempfile
+
+import pytest
+
+import ranks
+from interposed import SLOW_DISK, SLOW_PRODUCTS, interposed
+from waiting import DEADLINE, wait_for
+
+LENET = ["--model", "lenet", "--data", "fashion-mnist", "--seed", "3"]
+HOWS = {"single": (0, []), "mpi": (2, ["--run-option", "mpi"]),
+        "messages": (3, ["--run-option", "mpi", "--transport", "mpi"]),
+        "ps": (4, ["--run-option", "ps", "--servers", "2"]), "async": (3, ["--run-option", "ps", "--async"])}
+# A step of 5 seconds is one of many short pauses: a slice of a few images takes milliseconds all the same.
+LENGTHS = {"20ms": (64, 0), "5s": (736, 2000)}
+NEVER = 10**9
+# Between the signal and SIGKILL mpirun leaves twice this; 1 by default, and then a busy machine would decide.
+GRACE = {"OMPI_MCA_odls_base_sigkill_timeout": "3"}
+
+
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def send(process, number):
+    """Sends a signal, and returns when its handler has begun: a second one of the kind would fall into one with it."""
+    def handled():
+        try:
+            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        except OSError:
+            return True
+        pending = [int(x, 16) for x in re.findall(r"^(?:Sig|Shd)Pnd:\s+(\w+)", status, re.M)]
+        return not any(x >> (number - 1) & 1 for x in pending)
+
+    if process.poll() is None:
+        process.send_signal(number)
+        wait_for(handled, f"signal {number} to be taken")
+
+
+def logged(path):
+    """The step of the newest line, 0 without one."""
+    return max((int(x) for x in re.findall(r"^step: (\d+),", path.read_text(errors="replace"), re.M)), default=0)
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    return interposed(tmp_path_factory.mktemp("slow"), "slow_products", SLOW_PRODUCTS)["LD_PRELOAD"]
+
+
+def start(how, length, directory, said, slow, *options):
+    count, words = HOWS[how]
+    batch, microseconds = LENGTHS[length]
+    pauses = {"LD_PRELOAD": slow, "SLOW_MICROSECONDS": str(microseconds)} if microseconds else {}
+    return ranks.start(count, *LENET, *words, "--batch-size", batch, "--max-steps", NEVER, "--log-every", 1,
+                       "--checkpoint-dir", directory, *options, said=said, **GRACE, **pauses)
+
+
+@functools.cache
+def straight(how, length, steps):
+    """What a training has that was never stopped."""
+    count, words = HOWS[how]
+    with tempfile.TemporaryDirectory() as directory:
+        ranks.train(count, *LENET, *words, "--batch-size", LENGTHS[length][0], "--max-steps", steps, "--quiet",
+                    "--checkpoint-dir", directory)
+        return ranks.variables(pathlib.Path(directory) / f"model.ckpt-{steps}")
+
+
+def same_as_straight(how, length, directory):
+    """Resumed for two more steps, without the pauses."""
+    count, words = HOWS[how]
+    steps = ranks.training_json(directory)["global_step"] + 2
+    ranks.train(count, *LENET, *words, "--batch-size", LENGTHS[length][0], "--max-steps", steps, "--quiet",
+                "--checkpoint-dir", directory)
+    assert ranks.training_json(directory)["state"] == "finished"
+    if how != "async":  # whose pushes come in another order each time; of two workers, ps has the bits of mpi
+        wanted = straight("mpi" if how == "ps" else how, length, steps)
+        assert ranks.variables(directory / f"model.ckpt-{steps}") == wanted
+
+
+@pytest.mark.parametrize("how,length,number,times", [
+    pytest.param(how, length, number, times, id=f"{how}-{length}-{number.name}-{times}")
+    for how in HOWS for length in LENGTHS for number in (signal.SIGINT, signal.SIGTERM) for times in (1, 2)
+    if how != "messages" or (length == "5s" and times == 1)])
+def test_nothing_is_lost(how, length, number, times, slow, tmp_path):
+    count = HOWS[how][0]
+    directory, log = tmp_path / "ckpt", tmp_path / "log"
+    with open(log, "wb") as said:
+        process = start(how, length, directory, said, slow)
+    ranks.wait_for(process, lambda: logged(log) >= 1, "the first step")
+    pids = list(ranks.rank_processes(process).values()) if count else [process.pid]
+    assert len(pids) == max(count, 1)
+    for _ in range(times):
+        send(process, number)
+    process.communicate(timeout=DEADLINE)
+    if times == 2 and count:  # mpirun goes at once, and the ranks see that
+        wait_for(lambda: ranks.training_json(directory)["state"] != "running", "the ranks to end")
+    state = ranks.training_json(directory)
+    assert state["state"] == "stopped", log.read_text()
+    if not count:
+        assert process.returncode == 128 + number and state["signal"] == number.name
+    elif times == 1:  # Open MPI passes on any signal as SIGTERM, and its own status is 1
+        assert process.returncode == 1 and state["signal"] == "SIGTERM"
+    else:
+        assert process.returncode == 1 and "mpirun" in state["reason"]
+    stopped = state["global_step"]
+    assert f'"model.ckpt-{stopped}"' in ranks.state_file(directory).splitlines()[0]
+    # Nothing that was trained is lost. Of a mpirun that is gone the last lines are, and of other workers nobody hears.
+    assert stopped >= logged(log) and (how == "async" or times == 2 or stopped == logged(log))
+    if length == "5s" and how != "async":
+        assert stopped <= 2, "it did not leave its step"
+    wait_for(lambda: not any(map(alive, pids)), "the ranks to be gone")
+    same_as_straight(how, length, directory)
+
+
+@pytest.mark.parametrize("how", ["mpi", "ps"])
+def test_mpirun_is_killed(how, slow, tmp_path):
+    """The ranks see that the one who started them is gone, and save."""
+    directory, log = tmp_path / "ckpt", tmp_path / "log"
+    with open(log, "wb") as said:
+        process = start(how, "5s", directory, said, slow)
+    ranks.wait_for(process, lambda: logged(log) >= 1, "the first step")
+    process.kill()
+    process.communicate(timeout=DEADLINE)
+    wait_for(lambda: ranks.training_json(directory)["state"] != "running", "the ranks to end")
+    state = ranks.training_json(directory)
+    assert state["state"] == "stopped" and "mpirun" in state["reason"] and "signal" not in state
+    same_as_straight(how, "5s", directory)
+
+
+@pytest.mark.parametrize("how", ["mpi", "messages", "ps", "async"])
+def test_one_rank_alone(how, slow, tmp_path):
+    """One rank gets the signal in the middle of a long step; the others end theirs, and nobody applies it."""
+    directory, log = tmp_path / "ckpt", tmp_path / "log"
+    with open(log, "wb") as said:
+        process = start(how, "5s", directory, said, slow)
+    ranks.wait_for(process, lambda: logged(log) >= 1, "the first step")
+    os.kill(ranks.rank_processes(process)[1], signal.SIGTERM)
+    process.communicate(timeout=DEADLINE)
+    assert process.returncode == 128 + signal.SIGTERM, log.read_text()
+    state = ranks.training_json(directory)
+    assert state["state"] == "stopped" and state["signal"] == "SIGTERM"
+    if how != "async":
+        assert state["global_step"] == logged(log)
+    same_as_straight(how, "5s", directory)
+
+
+def test_slow_disk(tmp_path):
+    """Where saving takes longer than mpirun waits, the line to start it with is said, once."""
+    pauses = {"LD_PRELOAD": interposed(tmp_path, "slow_disk", SLOW_DISK)["LD_PRELOAD"]}
+    options = [*LENET, "--run-option", "mpi", "--batch-size", 8, "--max-steps", 2, "--save-checkpoint-steps", 1]
+    _, said = ranks.start(2, *options, "--checkpoint-dir", tmp_path / "a", **pauses).communicate(timeout=DEADLINE)
+    assert len(re.findall(r"--mca odls_base_sigkill_timeout \d+$", said, re.M)) == 1, said
+    pauses["OMPI_MCA_odls_base_sigkill_timeout"] = "3600"
+    _, said = ranks.start(2, *options, "--checkpoint-dir", tmp_path / "b", **pauses).communicate(timeout=DEADLINE)
+    assert "finished" in said and "odls" not in said
+    _, said = ranks.start(0, *LENET, "--max-steps", 2, "--batch-size", 8, "--checkpoint-dir", tmp_path / "c",
+                          LD_PRELOAD=pauses["LD_PRELOAD"]).communicate(timeout=DEADLINE)
+    assert "finished" in said and "odls" not in said
