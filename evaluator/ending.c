@@ -26,8 +26,9 @@ const char *ending_reason(const struct ending_rules *rules, const struct ending_
 
 static int same(const struct training_state *a, const struct training_state *b)
 {
-    return !strcmp(a->state, b->state) && !strcmp(a->host, b->host) && a->pid == b->pid &&
-           a->updated == b->updated && a->started == b->started && a->global_step == b->global_step;
+    return !strcmp(a->state, b->state) && !strcmp(a->process.host, b->process.host) &&
+           a->process.pid == b->process.pid && a->updated == b->updated && a->started == b->started &&
+           a->global_step == b->global_step;
 }
 
 static enum ending_training_end end_of(const struct training_state *state)

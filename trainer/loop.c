@@ -15,6 +15,8 @@
 #define STOP_LOOK_SECONDS 0.5
 #define GIVE_UP_SECONDS 0.3  /* of the one that mpirun leaves between SIGTERM and SIGKILL */
 #define BATCH_LOOK_SECONDS 0.02
+#define TICK_SECONDS 0.1
+#define STATE_SECONDS 10
 
 static int write_state(struct loop *l, const char *state, struct error *e)
 {
@@ -25,6 +27,9 @@ static int write_state(struct loop *l, const char *state, struct error *e)
     snprintf(s->state, sizeof s->state, "%s", state);
     s->global_step = l->position.global_step;
     s->updated = clock_wall();
+    s->steps_per_second = rate_per_second(&l->progress.rate);
+    s->images_per_second = s->steps_per_second * (double)l->progress.images_step;
+    l->stated_at = clock_monotonic();
     return training_state_write(l->options->checkpoint_directory, s, e);
 }
 
@@ -34,8 +39,22 @@ static int asked_to_leave(const struct loop *l)
     return l->signals->stop || world_orphaned(l->strategy->world);
 }
 
+/* Called often, also within a step: what is due now and then is done. */
+static void tick(struct loop *l)
+{
+    const double now = clock_monotonic();
+
+    if (!l->lead || now - l->ticked_at < TICK_SECONDS || asked_to_leave(l))
+        return;
+    l->ticked_at = now;
+    progress_show(&l->progress);
+    if (now - l->stated_at >= STATE_SECONDS)
+        write_state(l, "running", NULL);
+}
+
 static int leave(void *context)
 {
+    tick(context);
     return asked_to_leave(context);
 }
 
@@ -46,6 +65,7 @@ static void idle(void *context)
     struct loop *l = context;
     const double now = clock_monotonic();
 
+    tick(l);
     if (!l->signals->stop || !l->signals->continued || l->given_up)
         return;
     if (l->left_at == 0)
@@ -146,21 +166,21 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->tried = position->global_step;
     l->tried_at = clock_monotonic();
     l->lead = strategy->worker == 0;
-    if (gethostname(l->state.host, sizeof l->state.host - 1) < 0)
-        l->state.host[0] = 0;
+    process_self(&l->state.process);
     snprintf(l->state.run_option, sizeof l->state.run_option, "%s", run_option_name(options->run_option));
     snprintf(l->state.model, sizeof l->state.model, "%s", options->model->name);
     snprintf(l->state.data, sizeof l->state.data, "%s", options->data);
     snprintf(l->state.optimizer, sizeof l->state.optimizer, "%s", optimizer_kind_names[options->optimizer.kind]);
     l->state.batch_size = options->batch_size;
     l->state.learning_rate = options->optimizer.learning_rate;
-    l->state.pid = getpid();
     l->state.max_steps = options->max_steps;
     l->state.world_size = position->world_size;
     l->state.started = clock_wall();
     if ((rc = progress_open(&l->progress, log, l->lead ? options->log_directory : NULL, position->global_step, e)) < 0)
         return rc;
     l->progress.quiet = options->quiet || !l->lead;
+    l->progress.watched = world_watched(strategy->world);
+    l->progress.max_steps = options->max_steps;
     l->progress.log_every = options->log_every;
     l->progress.images_step = (int64_t)options->batch_size * (options->asynchronous ? 1 : strategy->workers);
     rc = write_state(l, "running", e);
@@ -203,7 +223,7 @@ static int train_step(struct loop *l, struct tally *tally, struct error *e)
     const struct batch *batch = NULL;
     int whole = 0, rc;
 
-    while (!batch_source_wait(l->source, BATCH_LOOK_SECONDS) && !asked_to_leave(l))
+    while (!batch_source_wait(l->source, BATCH_LOOK_SECONDS) && !leave(l))
         ;
     if (!asked_to_leave(l) && (rc = batch_source_next(l->source, &batch, e)) < 0)
         return rc;
@@ -260,6 +280,8 @@ static int steps(struct loop *l, struct error *e)
         }
         if (tally.flags & TALLY_LEFT)
             return OK;
+        l->state.stepped = clock_wall();
+        progress_step(&l->progress, tally.global_step);
         if (tally.flags & TALLY_BAD) {
             l->bad = 1;
             if (l->lead)
@@ -301,9 +323,12 @@ static const char *last_state(const struct loop *l, int failed)
 
 int loop_close(struct loop *l, int failed)
 {
-    struct summary s = { last_state(l, failed), run_option_name(l->options->run_option),
-                         l->position.global_step, l->options->max_steps, (int)l->position.world_size,
-                         l->strategy->workers, batch_source_waited(l->source), { 0, 0, 0, 0, NULL } };
+    char newest[4096 + 32] = "";
+    struct summary s = { .state = last_state(l, failed), .run_option = run_option_name(l->options->run_option),
+                         .reason = l->state.reason, .checkpoint = newest,
+                         .global_step = l->position.global_step, .max_steps = l->options->max_steps,
+                         .world_size = (int)l->position.world_size, .workers = l->strategy->workers,
+                         .input_waited = batch_source_waited(l->source) };
     const int stopped = !strcmp(s.state, "stopped"), interrupted = (l->signal & TALLY_INT) != 0;
     struct error e = { OK, 0, "" };
 
@@ -319,6 +344,8 @@ int loop_close(struct loop *l, int failed)
     if (write_state(l, s.state, &e) < 0)
         log_line(l->log, "trainer: %s", e.message);
     if (l->lead && !failed) {
+        if (l->saved >= 0 && l->options->checkpoint_directory)
+            snprintf(newest, sizeof newest, "%s/model.ckpt-%" PRId64, l->options->checkpoint_directory, l->saved);
         l->strategy->operations->report(l->strategy, &s.report);
         progress_summary(&l->progress, &s, l->options->json);
     }

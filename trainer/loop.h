@@ -46,6 +46,8 @@ struct loop {
     int64_t tried;         /* step at which the last one was tried, from which the next is counted */
     double tried_at;
     double looked_at;      /* monotonic: the last look for a stop file */
+    double ticked_at;      /* monotonic: the last look for what is to be done now and then */
+    double stated_at;      /* monotonic: when training.json was last written */
     int asked_to_stop;     /* 1: there was one; state.reason says why */
     int stopped;           /* 1: a signal to some rank, or the launcher's death, ends the run */
     uint32_t signal;       /* the tally's flag of that signal; 0 where it was the launcher's death */

@@ -300,6 +300,30 @@ static int work(struct run *r, struct error *e)
     return status;
 }
 
+/* What begins now, in a line. */
+static void say_what_begins(struct run *r)
+{
+    const struct train_options *o = &r->options;
+    const int ranks = world_size(r->world), together = o->asynchronous ? 1 : r->workers;
+    const double images = (double)r->dataset->count * (o->shard == SHARD_FILES ? r->workers : 1);
+    char how[64] = "", batch[80] = "";
+
+    if (o->quiet)
+        return;
+    if (o->run_option == RUN_PS)
+        snprintf(how, sizeof how, "%s, %d worker%s and %d server%s", o->asynchronous ? " --async" : "", r->workers,
+                 r->workers == 1 ? "" : "s", o->servers, o->servers == 1 ? "" : "s");
+    else if (o->run_option == RUN_MPI)
+        snprintf(how, sizeof how, ", %d rank%s", ranks, ranks == 1 ? "" : "s");
+    if (together > 1)
+        snprintf(batch, sizeof batch, " (%d x %d)", together, o->batch_size);
+    log_line(&r->log, "%s (%zu weights) on %s (%.0f images): %s%s; %sbatch %d%s, %.4g steps an epoch, to step %" PRId64
+             "; %s, learning rate %g", o->model->name, network_parameter_count(r->network), o->data, images,
+             run_option_name(o->run_option), how, together > 1 ? "global " : "", together * o->batch_size, batch,
+             images / (together * o->batch_size), o->max_steps, optimizer_kind_names[o->optimizer.kind],
+             o->optimizer.learning_rate);
+}
+
 static void say_if_done(struct run *r)
 {
     const struct train_options *o = &r->options;
@@ -317,6 +341,8 @@ static int train(struct run *r)
     if (rc == OK)
         rc = start(r, &e);
     if (rc == OK) {
+        if (r->worker == 0)
+            say_what_begins(r);
         if (r->worker >= 0)
             rc = loop_open(&r->loop, &r->options, r->strategy, r->source, &asked, &r->log, &r->position, r->resumed,
                            &e);

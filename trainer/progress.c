@@ -1,12 +1,15 @@
 #include "trainer/progress.h"
 
 #include "base/clock.h"
+#include "base/human.h"
 #include "base/json.h"
 #include "eventlog/eventlog.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#define WATCHED_SECONDS 10
 
 int progress_open(struct progress *p, struct log *log, const char *log_directory, int64_t step, struct error *e)
 {
@@ -31,7 +34,8 @@ int progress_open(struct progress *p, struct log *log, const char *log_directory
 void progress_start(struct progress *p, int64_t step)
 {
     p->first_step = p->logged = p->rated = step;
-    p->started = p->logged_at = p->rated_at = clock_monotonic();
+    p->started = p->logged_at = p->rated_at = p->shown_at = clock_monotonic();
+    rate_start(&p->rate, step, p->started);
 }
 
 int progress_due(const struct progress *p, int64_t step, int64_t max_steps)
@@ -85,6 +89,31 @@ void progress_point(struct progress *p, const struct tally *tally, double decay,
         progress_flush(p, 0);
     p->logged = step;
     p->logged_at = now;
+}
+
+void progress_step(struct progress *p, int64_t step)
+{
+    rate_step(&p->rate, step, clock_monotonic());
+}
+
+void progress_show(struct progress *p)
+{
+    const double now = clock_monotonic(), speed = rate_per_second(&p->rate);
+    char text[160], left[HUMAN_TEXT_MAX];
+    int n;
+
+    if (p->quiet)
+        return;
+    n = snprintf(text, sizeof text, "step %" PRId64 " of %" PRId64, p->rate.step, p->max_steps);
+    if (speed > 0)
+        snprintf(text + n, sizeof text - (size_t)n, ", %.3g steps/s, %.4g images/s, %s to go", speed,
+                 speed * (double)p->images_step, human_duration(rate_left(&p->rate, p->max_steps, now), left));
+    if (!p->watched) {
+        log_progress(p->log, "%s", text);
+    } else if (now - p->shown_at >= WATCHED_SECONDS) {
+        p->shown_at = now;
+        log_line(p->log, "%s", text);
+    }
 }
 
 void progress_flush(struct progress *p, int durable)
@@ -141,22 +170,44 @@ static void print_json(const struct progress *p, const struct summary *s, double
     buffer_release(&b);
 }
 
+/* What the ranks did to each other, where there are several. */
+static void say_of_ranks(const struct progress *p, const struct strategy_report *r, double seconds)
+{
+    char sent[HUMAN_TEXT_MAX], stale[80] = "";
+
+    if (r->staleness_max > 0)
+        snprintf(stale, sizeof stale, "; staleness mean %.2f, max %" PRId64, r->staleness_mean,
+                 r->staleness_max);
+    log_line(p->log, "rank 0 sent %s a step (%s) and waited %.1f %% of the time%s",
+             human_bytes((uint64_t)r->bytes_step, sent), r->transport, seconds > 0 ? 100 * r->waited / seconds : 0,
+             stale);
+}
+
+static void say_the_end(const struct progress *p, const struct summary *s, double seconds)
+{
+    const int64_t steps = s->global_step - p->first_step;
+    const double speed = per_second(steps, seconds);
+    const int finished = !strcmp(s->state, "finished");
+    char took[HUMAN_TEXT_MAX], last[64] = "";
+
+    log_line(p->log, "%s at step %" PRId64 " of %" PRId64 "%s%s%s; %s%s%s", s->state, s->global_step, s->max_steps,
+             *s->reason ? " (" : "", s->reason, *s->reason ? ")" : "",
+             *s->checkpoint ? "saved as " : "nothing is saved", s->checkpoint,
+             *s->checkpoint && !finished ? ", which the same command resumes" : "");
+    if (p->first_step_at > 0)
+        snprintf(last, sizeof last, "; loss %.3f, precision %.3f", p->loss, p->precision);
+    log_line(p->log, "%" PRId64 " steps in %s, %.3g steps/s, %.4g images/s%s", steps, human_duration(seconds, took),
+             speed, speed * (double)p->images_step, last);
+    if (s->world_size > 1)
+        say_of_ranks(p, &s->report, seconds);
+}
+
 void progress_summary(const struct progress *p, const struct summary *s, int json)
 {
-    double seconds = clock_monotonic() - p->started;
-    int64_t steps = s->global_step - p->first_step;
-    double speed = per_second(steps, seconds);
-    char stale[80] = "";
+    const double seconds = clock_monotonic() - p->started;
 
-    if (s->report.staleness_max > 0)
-        snprintf(stale, sizeof stale, ", staleness mean %.2f max %" PRId64, s->report.staleness_mean,
-                 s->report.staleness_max);
     if (!p->quiet)
-        log_line(p->log, "%s at step %" PRId64 " of %" PRId64 ": %" PRId64 " steps in %.1f s, %.3g steps/s, %.4g "
-                 "images/s, %.0f bytes sent a step and rank (%s), %.1f %% of the time waiting%s",
-                 !strcmp(s->state, "finished") ? "finished" : "stopped", s->global_step, s->max_steps, steps, seconds,
-                 speed, speed * (double)p->images_step, s->report.bytes_step, s->report.transport,
-                 seconds > 0 ? 100 * s->report.waited / seconds : 0, stale);
+        say_the_end(p, s, seconds);
     if (json)
         print_json(p, s, seconds);
 }

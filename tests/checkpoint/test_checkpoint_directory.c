@@ -212,8 +212,10 @@ static void test_training_state(void **state)
         { "", ERR_CORRUPT, "line" },
     };
     struct fixture *f = *state;
-    struct training_state s = { .state = "running", .host = "h\"ost", .run_option = "mpi", .pid = 7,
-                                .global_step = 123456789012, .max_steps = 5, .world_size = 4,
+    struct training_state s = { .state = "stopped", .run_option = "mpi",
+                                .process = { .host = "h\"ost", .boot = "b", .pid = 7, .start = 1234 },
+                                .stepped = 1700000001, .steps_per_second = 0.125, .images_per_second = 16,
+                                .signal = "SIGTERM", .global_step = 123456789012, .max_steps = 5, .world_size = 4,
                                 .started = 1700000000.25, .updated = 1700000001.5, .reason = "a \\ b",
                                 .model = "lenet", .data = "mnist", .optimizer = "adam", .batch_size = 128,
                                 .learning_rate = 0.1 }, got;
@@ -223,28 +225,34 @@ static void test_training_state(void **state)
     assert_int_equal(training_state_read(f->directory, &got, &e), 0);
     assert_int_equal(training_state_write(f->directory, &s, &e), OK);
     assert_int_equal(training_state_read(f->directory, &got, &e), 1);
-    assert_string_equal(got.state, "running");
-    assert_string_equal(got.host, "h\"ost");
+    assert_string_equal(got.state, "stopped");
+    assert_string_equal(got.signal, "SIGTERM");
+    assert_string_equal(got.process.host, "h\"ost");
+    assert_string_equal(got.process.boot, "b");
+    assert_true(got.process.pid == 7 && got.process.start == 1234);
+    assert_true(got.stepped == 1700000001 && got.steps_per_second == 0.125 && got.images_per_second == 16);
     assert_string_equal(got.run_option, "mpi");
-    assert_true(got.pid == 7 && got.global_step == 123456789012 && got.max_steps == 5 && got.world_size == 4);
+    assert_true(got.global_step == 123456789012 && got.max_steps == 5 && got.world_size == 4);
     assert_true(got.started == 1700000000.25 && got.updated == 1700000001.5);
     assert_string_equal(got.reason, "a \\ b");
     assert_string_equal(got.model, "lenet");
     assert_string_equal(got.data, "mnist");
     assert_string_equal(got.optimizer, "adam");
     assert_true(got.batch_size == 128 && got.learning_rate == 0.1);
-    s.learning_rate = 0;
+    s.learning_rate = s.stepped = 0;
     *s.reason = '\0';
     assert_int_equal(training_state_write(f->directory, &s, &e), OK);
     assert_int_equal(training_state_read(f->directory, &got, &e), 1);
     assert_true(got.learning_rate == 0 && !*got.reason);
-    training_state_format(&s, &text);
+    assert_int_equal(file_read(fixture_path(f, "training.json"), 4096, &text, &e), OK);
     assert_null(strstr(buffer_text(&text), "learning_rate"));
     assert_null(strstr(buffer_text(&text), "reason"));
+    assert_null(strstr(buffer_text(&text), "per_second"));
     buffer_release(&text);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture_write(f, "training.json", cases[i].text, strlen(cases[i].text));
         assert_int_equal(training_state_read(f->directory, &got, &e), cases[i].rc);
+        assert_true(cases[i].rc < 0 || (got.process.start == -1 && got.process.pid == 0));
         if (cases[i].rc < 0)
             assert_says(e, cases[i].says);
     }

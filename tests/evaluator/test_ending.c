@@ -49,7 +49,7 @@ static void test_reasons(void **state)
 
 static struct training_state says(const char *state, int64_t pid, double updated)
 {
-    struct training_state s = { .pid = pid, .updated = updated };
+    struct training_state s = { .process.pid = pid, .updated = updated };
 
     snprintf(s.state, sizeof s.state, "%s", state);
     return s;

@@ -94,7 +94,7 @@ def test_signals(how, number, tmp_path):
 def test_deadline(options, stopped, waiting, tmp_path):
     """A rank that stops answering: the others say so in one line, having slept meanwhile, and all end."""
     process = ranks.start(3, *LENET, *options, "--batch-size", 8, "--max-steps", NEVER, "--checkpoint-dir", tmp_path,
-                          "--save-checkpoint-steps", 20, "--deadline", 2, "--quiet")
+                          "--save-checkpoint-steps", 20, "--deadline", 6, "--quiet")
     ranks.wait_for(process, lambda: saved(tmp_path, 20), "step 20")
     pids = ranks.rank_processes(process)
     os.kill(pids[stopped], signal.SIGSTOP)
@@ -107,7 +107,7 @@ def test_deadline(options, stopped, waiting, tmp_path):
     assert process.returncode != 0
     lines = lines_of(said)
     assert len(lines) == 1, said
-    assert f"rank {waiting} " in lines[0] and "waited 2 s at step" in lines[0]
+    assert f"rank {waiting} " in lines[0] and "waited 6 s at step" in lines[0]
     late = {int(r) for r in re.search(r" for ranks? (\d+(?:, \d+)*)", lines[0]).group(1).split(", ")}
     # With messages the stopped rank may have answered one of the others and not the third, which is then late as well.
     assert late == {stopped} or ("--transport" in options and late == {stopped, 3 - stopped - waiting})

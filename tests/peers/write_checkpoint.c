@@ -156,8 +156,8 @@ static int write_one(const struct command *c, struct network *n, int64_t step, d
 
 static int run(const struct command *c, struct error *e)
 {
-    struct training_state state = { .state = "running", .host = "localhost", .run_option = "single",
-                                    .pid = getpid(), .max_steps = c->last, .world_size = 1, .started = clock_wall() };
+    struct training_state state = { .state = "running", .run_option = "single", .max_steps = c->last, .world_size = 1,
+                                    .started = clock_wall() };
     const struct model *model = model_find(c->model);
     double started = clock_monotonic();
     struct network *n;
@@ -167,6 +167,7 @@ static int run(const struct command *c, struct error *e)
         return error_set(e, ERR_ARG, "unknown model '%s'", c->model);
     if ((rc = network_new(&n, model, 0, e)) != OK || (rc = file_make_directories(c->directory, e)) != OK)
         return rc;
+    process_self(&state.process);
     state.updated = state.started;
     if (c->finish)
         rc = training_state_write(c->directory, &state, e);

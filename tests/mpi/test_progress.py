@@ -1,0 +1,122 @@
+"""What a training says while it runs: where it begins, how far it is, how it ended; on a terminal, through mpirun to a
+terminal, and into a file."""
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import termios
+
+import pytest
+
+import ranks
+from interposed import SLOW_PRODUCTS, interposed
+from waiting import DEADLINE, wait_for
+
+LENET = ["--model", "lenet", "--data", "fashion-mnist"]
+SLOW = {"SLOW_MICROSECONDS": "2000"}
+
+
+class Terminal:
+    """A process on a terminal of so many columns; `screen` is all that came to it."""
+
+    def __init__(self, columns, command, variables):
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        environment = {**ranks.ENVIRONMENT, **variables}
+        environment.pop("COLUMNS", None)
+        self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment,
+                                        start_new_session=True)
+        ranks.started.append(self.process)
+        os.close(slave)
+        self.screen = ""
+
+    def shows(self, pattern):
+        """Waits until it does, and returns the match."""
+        def look():
+            if select.select([self.master], [], [], 0)[0]:
+                try:
+                    self.screen += os.read(self.master, 65536).decode()
+                except OSError:
+                    pass
+            return re.search(pattern, self.screen)
+
+        return wait_for(look, lambda: f"{pattern!r} in {self.screen[-2000:]!r}", DEADLINE)
+
+    def close(self):
+        self.process.terminate()
+        self.shows(r"steps in ")
+        self.process.wait(DEADLINE)
+        os.close(self.master)
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    return {"LD_PRELOAD": interposed(tmp_path_factory.mktemp("slow"), "slow_products", SLOW_PRODUCTS)["LD_PRELOAD"],
+            **SLOW}
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_on_a_terminal(columns, slow):
+    """Long steps, no step lines: a line that is drawn anew and never wraps says how far it is and how long it has."""
+    command = ranks.command(0, *LENET, "--batch-size", 200, "--max-steps", 1000, "--log-every", 100000)
+    terminal = Terminal(columns, command, slow)
+    terminal.shows(r"step 0 of 1000")
+    terminal.shows(r"step [1-9]\d* of 1000, .*(to go|…|\.\.)" if columns == 40 else
+                   r"step [1-9]\d* of 1000, [\d.e+-]+ steps/s, [\d.e+]+ images/s, [\w. ]+ to go")
+    terminal.close()
+    drawn = [line for line in re.split(r"\r?\n|\r\x1b\[K", terminal.screen) if line.startswith("step ")]
+    assert len(drawn) > 2 and all(len(line) < columns for line in drawn)
+
+
+def test_through_mpirun_to_a_terminal(slow):
+    """The ranks write into mpirun's pipe; that there is a terminal at its end they see all the same."""
+    command = ranks.command(2, *LENET, "--run-option", "mpi", "--batch-size", 200, "--max-steps", 1000, "--log-every",
+                            100000)
+    terminal = Terminal(80, command, slow)
+    first = terminal.shows(r"step (\d+) of 1000, .* images/s, .* to go\r\n")
+    line = r"step (?!%s )(\d+) of 1000, ([\d.e+-]+) steps/s, [\d.e+]+ images/s, [\w. ]+ to go\r\n" % first.group(1)
+    second = terminal.shows(line)
+    # One every 10 s, not one a minute as into a file: by the steps between them, whatever a step takes.
+    assert (int(second.group(1)) - int(first.group(1))) / float(second.group(2)) < 40
+    terminal.close()
+
+
+@pytest.mark.parametrize("count,options,says", [
+    (0, [], "single; batch 8, 7500 steps an epoch, to step 3; momentum, learning rate 0.05"),
+    (2, ["--run-option", "mpi"], "mpi, 2 ranks; global batch 16 (2 x 8), 3750 steps an epoch, to step 3;"),
+    (3, ["--run-option", "ps"], "ps, 2 workers and 1 server; global batch 16 (2 x 8), 3750 steps an epoch"),
+    (3, ["--run-option", "ps", "--async"], "ps --async, 2 workers and 1 server; batch 8, 7500 steps an epoch")])
+def test_into_a_file(count, options, says, tmp_path):
+    """A line at the beginning, the lines that people know, and an end that can be read; no progress between."""
+    _, said = ranks.train(count, *LENET, *options, "--batch-size", 8, "--max-steps", 3, "--log-every", 1,
+                          "--checkpoint-dir", tmp_path)
+    lines = said.splitlines()
+    assert lines[0].startswith("lenet (21840 weights) on fashion-mnist (60000 images): " + says)
+    assert lines[1] == f"Saving checkpoints for 0 into {tmp_path}/model.ckpt."
+    assert re.fullmatch(r"step: [1-3], loss: \d+\.\d{3}, precision: \d\.\d{3}", lines[2])
+    end = lines.index(f"finished at step 3 of 3; saved as {tmp_path}/model.ckpt-3")
+    assert re.fullmatch(r"3 steps in [\d.]+ s, [\d.e+]+ steps/s, [\d.e+]+ images/s; loss \d\.\d{3}, precision \d\.\d{3}",
+                        lines[end + 1])
+    assert len(lines) == end + 2 + (count > 1) and not re.search(r"^step \d+ of", said, re.M)
+    _, said = ranks.train(count, *LENET, *options, "--batch-size", 8, "--max-steps", 3, "--quiet")
+    assert said == ""
+
+
+def test_training_json_is_renewed(slow, tmp_path):
+    """Also in the middle of long steps and with no checkpoint: it says how far, how fast, and that it lives."""
+    process = ranks.start(0, *LENET, "--batch-size", 200, "--max-steps", 10**6, "--checkpoint-dir", tmp_path, **slow)
+    ranks.wait_for(process, lambda: ranks.training_json(tmp_path).get("global_step", 0) > 0, "a step in training.json")
+    state = ranks.training_json(tmp_path)
+    assert state["state"] == "running" and state["pid"] == process.pid
+    assert 0 < state["steps_per_second"] < 100
+    assert state["images_per_second"] == pytest.approx(200 * state["steps_per_second"])
+    assert state["started"] < state["stepped"] <= state["updated"]
+    with open(f"/proc/{process.pid}/stat") as stat:
+        assert state["process_start"] == int(stat.read().rsplit(")", 1)[1].split()[19])
+    ranks.wait_for(process, lambda: ranks.training_json(tmp_path)["updated"] > state["updated"], "it to be renewed")
+    process.terminate()
+    process.communicate(timeout=DEADLINE)
+    assert ranks.training_json(tmp_path)["state"] == "stopped"
