@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/time_text.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/stop_file.h"
 
@@ -149,6 +150,21 @@ static int due(const struct loop *l)
     return o->save_seconds > 0 && clock_monotonic() - l->tried_at >= o->save_seconds;
 }
 
+/* A stop file that an earlier run left ends this one as well, and nobody else will delete it. */
+static void tell_of_old_stop(struct loop *l)
+{
+    const char *directory = l->options->checkpoint_directory;
+    char when[TIME_TEXT_MAX];
+    struct stop_file stop;
+
+    if (!l->lead || !directory || !l->strategy->more || stop_file_read(directory, &stop, NULL) != 1)
+        return;
+    l->old_stop_told = 1;
+    log_line(l->log, "trainer: %s/stop.json was left by an earlier run%s%s and ends this one after a step: %s; delete "
+             "it to train on", directory, stop.written > 0 ? " on " : "",
+             stop.written > 0 ? time_text(TIME_SHORT, stop.written, when) : "", stop.reason);
+}
+
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
               struct batch_source *source, struct loop_signals *signals, struct log *log,
               const struct training_position *position, int64_t saved, struct error *e)
@@ -186,6 +202,8 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     rc = write_state(l, "running", e);
     if (rc == OK && l->lead && options->checkpoint_directory && l->saved != position->global_step)
         rc = save(l, e);
+    if (rc == OK)
+        tell_of_old_stop(l);
     network_set_leave(strategy->network, leave, l);
     if (l->lead)
         world_set_idle(strategy->world, idle, l);
@@ -212,7 +230,8 @@ static int stop_file_there(struct loop *l)
     if (stop_file_read(l->options->checkpoint_directory, &stop, NULL) != 1)
         return 0;
     snprintf(l->state.reason, sizeof l->state.reason, "%s", stop.reason);
-    log_line(l->log, "trainer: %s/stop.json asks for the end: %s", l->options->checkpoint_directory, stop.reason);
+    if (!l->old_stop_told)
+        log_line(l->log, "trainer: %s/stop.json asks for the end: %s", l->options->checkpoint_directory, stop.reason);
     return l->asked_to_stop = 1;
 }
 

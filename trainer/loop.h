@@ -49,6 +49,7 @@ struct loop {
     double ticked_at;      /* monotonic: the last look for what is to be done now and then */
     double stated_at;      /* monotonic: when training.json was last written */
     int asked_to_stop;     /* 1: there was one; state.reason says why */
+    int old_stop_told;     /* 1: one of an earlier run was there at the start, which was said */
     int stopped;           /* 1: a signal to some rank, or the launcher's death, ends the run */
     uint32_t signal;       /* the tally's flag of that signal; 0 where it was the launcher's death */
     double left_at;        /* monotonic: when this rank was first seen waiting for others with a signal pending; 0 */

@@ -1,4 +1,5 @@
 /* main.c - the trainer: from the command line to a training, and from errors to exit statuses. */
+#include "base/buffer.h"
 #include "base/file.h"
 #include "base/options.h"
 #include "checkpoint/checkpoint_directory.h"
@@ -129,19 +130,53 @@ static int find_checkpoint(struct run *r, char *name, size_t size, struct error 
     return rc;
 }
 
+struct changes { /* of what matters to the curve: as it was, and as it is now */
+    struct buffer before, after;
+};
+
+static void change_text(struct changes *c, const char *what, const char *before, const char *after)
+{
+    const char *comma = c->before.length ? ", " : "";
+
+    if (!*before || !strcmp(before, after)) /* "": the checkpoint does not say */
+        return;
+    buffer_format(&c->before, "%s%s%s", comma, what, before);
+    buffer_format(&c->after, "%s%s%s", comma, what, after);
+}
+
+static void change_number(struct changes *c, const char *what, int64_t before, int64_t after)
+{
+    char a[24], b[24];
+
+    snprintf(a, sizeof a, "%" PRId64, before);
+    snprintf(b, sizeof b, "%" PRId64, after);
+    change_text(c, what, a, b);
+}
+
+/* What is another than in the checkpoint, in one line. */
 static void warn_of_changes(struct run *r, const char *prefix, const struct training_position *was, int kind)
 {
     const struct train_options *o = &r->options;
+    struct changes c = { BUFFER_EMPTY, BUFFER_EMPTY };
 
     if (o->quiet)
         return;
     if (kind == CHECKPOINT_FOREIGN)
         log_line(&r->log, "%s has no complete optimizer state for this training; that begins anew", prefix);
-    if (was->workers && was->workers * was->batch_size != (int64_t)r->workers * o->batch_size)
-        log_line(&r->log, "%s was trained with %" PRId64 " workers of batch %" PRId64 "; going on with %d of %d",
-                 prefix, was->workers, was->batch_size, r->workers, o->batch_size);
-    if (o->seed_given && was->seed != o->seed)
-        log_line(&r->log, "%s was trained with --seed %" PRIu64 "; going on with %" PRIu64, prefix, was->seed, o->seed);
+    change_text(&c, "--run-option ", was->run_option, strategy_name(o));
+    if (was->world_size)
+        change_number(&c, "ranks: ", was->world_size, world_size(r->world));
+    if (was->workers && was->batch_size)
+        change_number(&c, "global batch ", was->workers * was->batch_size, (int64_t)r->workers * o->batch_size);
+    change_text(&c, "--data ", was->data, o->data);
+    change_text(&c, "--shard ", was->shard, shard_name(o->shard));
+    if (o->seed_given)
+        change_number(&c, "--seed ", (int64_t)was->seed, (int64_t)o->seed);
+    if (c.before.length && buffer_ok(&c.before) && buffer_ok(&c.after))
+        log_line(&r->log, "%s was trained with %s; going on with %s", prefix, buffer_text(&c.before),
+                 buffer_text(&c.after));
+    buffer_release(&c.before);
+    buffer_release(&c.after);
 }
 
 /* Rank 0: the state to start from, in its optimizer, and the position. */
@@ -201,7 +236,8 @@ static int share_state(struct run *r, struct error *e)
     r->position.world_size = world_size(r->world);
     r->position.workers = r->workers;
     r->position.batch_size = o->batch_size;
-    snprintf(r->position.run_option, sizeof r->position.run_option, "%s", run_option_name(o->run_option));
+    snprintf(r->position.run_option, sizeof r->position.run_option, "%s", strategy_name(o));
+    snprintf(r->position.data, sizeof r->position.data, "%s", o->data);
     snprintf(r->position.shard, sizeof r->position.shard, "%s", shard_name(o->shard));
     return rc;
 }
@@ -311,15 +347,15 @@ static void say_what_begins(struct run *r)
     if (o->quiet)
         return;
     if (o->run_option == RUN_PS)
-        snprintf(how, sizeof how, "%s, %d worker%s and %d server%s", o->asynchronous ? " --async" : "", r->workers,
-                 r->workers == 1 ? "" : "s", o->servers, o->servers == 1 ? "" : "s");
+        snprintf(how, sizeof how, ", %d worker%s and %d server%s", r->workers, r->workers == 1 ? "" : "s", o->servers,
+                 o->servers == 1 ? "" : "s");
     else if (o->run_option == RUN_MPI)
         snprintf(how, sizeof how, ", %d rank%s", ranks, ranks == 1 ? "" : "s");
     if (together > 1)
         snprintf(batch, sizeof batch, " (%d x %d)", together, o->batch_size);
     log_line(&r->log, "%s (%zu weights) on %s (%.0f images): %s%s; %sbatch %d%s, %.4g steps an epoch, to step %" PRId64
              "; %s, learning rate %g", o->model->name, network_parameter_count(r->network), o->data, images,
-             run_option_name(o->run_option), how, together > 1 ? "global " : "", together * o->batch_size, batch,
+             strategy_name(o), how, together > 1 ? "global " : "", together * o->batch_size, batch,
              images / (together * o->batch_size), o->max_steps, optimizer_kind_names[o->optimizer.kind],
              o->optimizer.learning_rate);
 }

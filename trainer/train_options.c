@@ -241,6 +241,11 @@ const char *run_option_name(enum run_option r)
     return run_options[r];
 }
 
+const char *strategy_name(const struct train_options *o)
+{
+    return o->asynchronous ? "ps --async" : run_options[o->run_option];
+}
+
 const char *shard_name(enum shard_kind s)
 {
     return s == SHARD_FILES ? shards[1] : shards[0];

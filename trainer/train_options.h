@@ -37,8 +37,9 @@ struct train_options {
 /* OPTIONS_RUN, OPTIONS_DONE after --help or --version, or ERR_ARG with a sentence. argv is reordered and borrowed. */
 int train_options_parse(struct train_options *out, int argc, char **argv, struct error *e);
 
-/* "single", "mpi", "ps"; "records", "files". Static. */
+/* "single", "mpi", "ps"; the same, and "ps --async"; "records", "files". Static. */
 const char *run_option_name(enum run_option r);
+const char *strategy_name(const struct train_options *o);
 const char *shard_name(enum shard_kind s);
 
 /* A hash of all that must be the same on every rank. */

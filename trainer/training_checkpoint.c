@@ -119,6 +119,7 @@ static int add_all(struct tensor_bundle_writer *w, struct optimizer *o, const st
         (rc = add_integer(w, "evalboard/batch_size", p->batch_size, e)) < 0 ||
         (rc = add_text(w, "evalboard/run_option", p->run_option, e)) < 0 ||
         (rc = add_text(w, "evalboard/shard", p->shard, e)) < 0 ||
+        (rc = add_text(w, "evalboard/data", p->data, e)) < 0 ||
         (rc = add_text(w, "evalboard/model", network_model(optimizer_network(o))->name, e)) < 0 ||
         (rc = add_text(w, "evalboard/optimizer", optimizer_kind_names[optimizer_options_of(o)->kind], e)) < 0)
         return rc;
@@ -286,6 +287,7 @@ static int load_position(struct tensor_bundle *b, struct training_position *p, s
     p->seed = (uint64_t)seed;
     text_of(b, "evalboard/run_option", p->run_option, sizeof p->run_option);
     text_of(b, "evalboard/shard", p->shard, sizeof p->shard);
+    text_of(b, "evalboard/data", p->data, sizeof p->data);
     return OK;
 }
 

@@ -9,7 +9,7 @@
  *   S/S/moving_mean/biased, /local_step    of zero-debiased moving statistics of scope S
  *   global_step                            int64: updates applied
  *   evalboard/seed, adam_updates, statistics_updates            int64: needed to go on exactly
- *   evalboard/world_size, workers, batch_size, run_option, shard, model, optimizer     for people and checks
+ *   evalboard/world_size, workers, batch_size, run_option, shard, data, model, optimizer    for people and checks
  *
  * The position in the data is a function of seed, workers, batch size and step, so it is in there too.
  */
@@ -26,8 +26,8 @@
 struct training_position {
     int64_t global_step;
     uint64_t seed;
-    int64_t world_size, workers, batch_size; /* 0 where a checkpoint of another program does not say */
-    char run_option[16], shard[16];          /* "" likewise */
+    int64_t world_size, workers, batch_size;  /* 0 where a checkpoint of another program does not say */
+    char run_option[16], shard[16], data[64]; /* "" likewise; run_option also says "ps --async" */
 };
 
 /* Writes DIRECTORY/model.ckpt-<step>, then puts it last in the state file and deletes all but the newest `keep` (0:

@@ -69,7 +69,7 @@ static void assert_same_state(struct training *a, struct training *b)
                         sizeof(struct optimizer_counters));
 }
 
-static const struct training_position position = { 7, 0x8000000000000001u, 3, 2, 64, "ps", "files" };
+static const struct training_position position = { 7, 0x8000000000000001u, 3, 2, 64, "ps", "files", "mnist" };
 
 static void save(struct training *t)
 {

@@ -1,0 +1,54 @@
+"""Resumed otherwise than it was trained: what is different is said in a line, and so is what ends it at once."""
+import pathlib
+import re
+
+import pytest
+
+import ranks
+
+DATA = "/usr/share/datasets/fashion-mnist"
+FASHION = ["--model", "lenet", "--data", "fashion-mnist", "--data-dir", DATA]
+MNIST = ["--model", "lenet", "--data", "mnist", "--data-dir", DATA]  # the same files under another name
+
+
+@pytest.fixture(autouse=True)
+def data():
+    if not pathlib.Path(DATA).is_dir():
+        pytest.skip("Debian's dataset-fashion-mnist is not installed")
+
+
+def changes(said):
+    """[(what it was, what it is)] of all such lines."""
+    return re.findall(r"^.*/model\.ckpt-\d+ was trained with (.*); going on with (.*)$", said, re.M)
+
+
+@pytest.mark.parametrize("before,after,wanted", [
+    ((2, FASHION, ["--run-option", "mpi"]), (3, FASHION, ["--run-option", "ps"]),
+     ("--run-option mpi, ranks: 2", "--run-option ps, ranks: 3")),
+    ((3, FASHION, ["--run-option", "ps"]), (3, FASHION, ["--run-option", "ps", "--async"]),
+     ("--run-option ps", "--run-option ps --async")),
+    ((0, FASHION, []), (0, MNIST, []), ("--data fashion-mnist", "--data mnist")),
+    ((0, FASHION, []), (0, FASHION, ["--batch-size", 9, "--seed", 5]),
+     ("global batch 8, --seed 1", "global batch 9, --seed 5")),
+    ((2, FASHION, ["--run-option", "mpi"]), (2, FASHION, ["--run-option", "mpi"]), None)],
+    ids=["mpi-ps", "sync-async", "data", "batch-seed", "same"])
+def test_changes_are_named(before, after, wanted, tmp_path):
+    for (count, model, options), steps in ((before, 2), (after, 4)):
+        if "--batch-size" not in options:
+            options = [*options, "--batch-size", 8]
+        _, said = ranks.train(count, *model, *options, "--max-steps", steps, "--checkpoint-dir", tmp_path)
+        assert "going on from" in said or steps == 2
+    assert changes(said) == ([wanted] if wanted else [])
+
+
+def test_stop_file_of_an_earlier_run(tmp_path):
+    """It ends this run as well; the line says what and why, since when, and what to do."""
+    options = [*FASHION, "--batch-size", 8, "--checkpoint-dir", tmp_path]
+    (tmp_path / "stop.json").write_text('{"reason": "it does not get any better", "written": 1700000000}')
+    _, said = ranks.train(0, *options, "--max-steps", 9)
+    assert re.search(r"^trainer: .*/stop\.json was left by an earlier run on 2023-11-1\d \d\d:\d\d:\d\d and ends this one "
+                     r"after a step: it does not get any better; delete it to train on$", said, re.M), said
+    assert said.count("stop.json") == 1 and ranks.training_json(tmp_path)["global_step"] == 1
+    (tmp_path / "stop.json").unlink()
+    _, said = ranks.train(0, *options, "--max-steps", 3)
+    assert "stop.json" not in said and ranks.training_json(tmp_path)["global_step"] == 3
