@@ -1,6 +1,7 @@
 /* evaluator status: eval directories from outside, as a table or as JSON. */
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/directory_walk.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -9,7 +10,6 @@
 #include "evaluator/evaluation_status.h"
 #include "evaluator/tool/command.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -19,8 +19,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { DEPTH_MAX = 16 };
 
 struct job {
     struct log log;
@@ -163,32 +161,14 @@ static int is_eval_directory(const char *directory)
            (file_join(path, sizeof path, directory, "evaluator.lock", NULL) == OK && access(path, F_OK) == 0);
 }
 
-static int visible_directory(const struct dirent *entry)
+static int visit(void *context, const char *directory)
 {
-    return entry->d_name[0] != '.' && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN);
-}
+    int rc;
 
-/* Eval directories below; links are not followed. */
-static int walk(struct job *j, const char *directory, int depth)
-{
-    struct dirent **entries;
-    int rc = OK, count;
-
-    if (is_eval_directory(directory))
-        return show(j, directory);
-    if (depth == DEPTH_MAX || (count = scandir(directory, &entries, visible_directory, alphasort)) < 0)
-        return OK;
-    for (int i = 0; i < count; i++) {
-        char path[PATH_MAX];
-        struct stat st;
-
-        if (file_join(path, sizeof path, directory, entries[i]->d_name, NULL) == OK && lstat(path, &st) == 0 &&
-            S_ISDIR(st.st_mode) && walk(j, path, depth + 1) != OK)
-            rc = ERR_IO;
-        free(entries[i]);
-    }
-    free(entries);
-    return rc;
+    if (!is_eval_directory(directory))
+        return 0;
+    rc = show(context, directory);
+    return rc == OK ? 1 : rc;
 }
 
 int command_status(int argc, char **argv)
@@ -224,7 +204,7 @@ int command_status(int argc, char **argv)
 
         if (stat(argv[i], &st) < 0)
             log_line(&j.log, "%s: %s", argv[i], strerror(errno));
-        else if (walk(&j, argv[i], 0) == OK && j.shown == before)
+        else if (directory_walk(argv[i], visit, &j) == OK && j.shown == before)
             log_line(&j.log, "%s: no eval directory; looked for evaluations.jsonl in it and below", argv[i]);
         wrong |= j.shown == before;
     }
