@@ -1,17 +1,16 @@
 /* main.c - the trainer: from the command line to a training, and from errors to exit statuses. */
 #include "base/buffer.h"
 #include "base/file.h"
-#include "base/options.h"
+#include "base/subcommand.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "trainer/loop.h"
+#include "trainer/tool/command.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* The one thing that must be global: handlers have no other way to say something. */
 static struct loop_signals asked;
@@ -312,7 +311,7 @@ static _Noreturn void abandon(struct run *r, const struct error *e)
     log_line(&r->log, "trainer: %s", e->message);
     if (r->strategy->worker == 0)
         loop_close(&r->loop, 1);
-    world_abort(r->world, EXIT_FAILED);
+    world_abort(r->world, EXIT_NO);
 }
 
 /* Returns the exit status, which is rank 0's. */
@@ -332,7 +331,7 @@ static int work(struct run *r, struct error *e)
      * mpirun, when it ends the ranks, kills all others as soon as one has gone. */
     if (world_agree(r->world, status == LOOP_FAILED ? ERR_IO : OK, NULL) < 0 ||
         world_broadcast(r->world, &status, sizeof status, "the end", NULL) < 0)
-        return EXIT_FAILED;
+        return EXIT_NO;
     return status;
 }
 
@@ -414,28 +413,28 @@ static void restart_single_threaded(char **argv)
     execv("/proc/self/exe", argv); /* where that cannot be, all works without */
 }
 
-static int asks_only(const char *word)
-{
-    return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "--version") || !strcmp(word, "--describe");
-}
+#define ROW(function, name, help) { name, help, command_##function },
+static const struct subcommand commands[] = { TRAINER_COMMANDS(ROW) };
+enum { COMMANDS = sizeof commands / sizeof *commands };
 
 int main(int argc, char **argv)
 {
     struct run r;
     struct error e = { OK, 0, "" };
-    int rc, status = EXIT_USAGE;
+    int rc, status;
 
     memset(&r, 0, sizeof r);
-    if (argc == 2 && asks_only(argv[1])) /* that needs no ranks, and a build may have no way to start MPI */
-        return train_options_parse(&r.options, argc, argv, &e) == OPTIONS_DONE ? EXIT_DONE : EXIT_USAGE;
+    if (train_options_command(commands, COMMANDS, argc, argv, &status))
+        return status;
+    status = EXIT_USAGE;
     restart_single_threaded(argv);
     log_init(&r.log, NULL, 2);
     if (world_open(&r.world, &e) < 0) {
         log_line(&r.log, "trainer: %s", e.message);
-        return EXIT_FAILED;
+        return EXIT_NO;
     }
     handle_signals();
-    rc = train_options_parse(&r.options, argc, argv, &e);
+    rc = train_options_parse(&r.options, commands, COMMANDS, argc, argv, &e);
     if (rc == OPTIONS_RUN) {
         world_set_deadline(r.world, r.options.deadline);
         status = train(&r);

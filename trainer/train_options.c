@@ -24,6 +24,11 @@ struct command { /* as given; what is not given stays at these defaults */
     int sync, async, augment, moving_average, quiet, json;
 };
 
+static const struct command defaults = {
+    .run_option = "single", .shard = "records", .resume = "auto", .transport = "auto", .servers = 1, .sync = 1,
+    .augment = 1, .max_steps = 1000, .keep = 5, .log_every = 10, .seed = 1, .deadline = 60, .bucket_bytes = 262144,
+};
+
 enum { ROWS = 34 };
 
 static size_t fill_table(struct option *t, struct command *c)
@@ -210,27 +215,45 @@ static int translate(const struct command *c, const struct options *given, struc
     return resume_of(c->resume, o, e);
 }
 
-int train_options_parse(struct train_options *out, int argc, char **argv, struct error *e)
+static struct options describe(struct command *c, struct option *table, const struct subcommand *commands, size_t count)
 {
-    struct command c = { .run_option = "single", .shard = "records", .resume = "auto", .transport = "auto",
-                         .servers = 1, .sync = 1, .augment = 1, .max_steps = 1000, .keep = 5, .log_every = 10,
-                         .seed = 1, .deadline = 60, .bucket_bytes = 262144 };
-    struct option table[ROWS];
-    struct options o = {
+    return (struct options){
         .program = "trainer", .usage = "[OPTION...]",
         .summary = "Trains a model on one or more ranks, writes TensorFlow checkpoints and TensorBoard events. "
                    "Without mpirun it is one rank.",
-        .examples = examples, .table = table,
+        .examples = examples, .table = table, .count = fill_table(table, c),
+        .commands = commands, .command_count = count,
     };
-    int positional, rc;
+}
 
-    o.count = fill_table(table, &c);
-    rc = options_parse(&o, argc, argv, &positional, e);
+int train_options_command(const struct subcommand *commands, size_t count, int argc, char **argv, int *status)
+{
+    static const char *const asking[] = { "--help", "-h", "--version", "-V", "--describe" };
+    struct command c = defaults;
+    struct option table[ROWS];
+    const struct options o = describe(&c, table, commands, count);
+    int positional, asks = 0;
+
+    if (subcommand_run(&o, argc, argv, status))
+        return 1;
+    for (size_t i = 0; argc == 2 && i < sizeof asking / sizeof *asking; i++)
+        asks |= !strcmp(argv[1], asking[i]);
+    *status = EXIT_DONE;
+    return asks && options_parse(&o, argc, argv, &positional, NULL) == OPTIONS_DONE;
+}
+
+int train_options_parse(struct train_options *out, const struct subcommand *commands, size_t count, int argc,
+                        char **argv, struct error *e)
+{
+    struct command c = defaults;
+    struct option table[ROWS];
+    const struct options o = describe(&c, table, commands, count);
+    int positional, rc = options_parse(&o, argc, argv, &positional, e);
+
     if (rc != OPTIONS_RUN)
         return rc;
     if (positional > 0)
-        return error_set(e, ERR_ARG, "'%s': arguments without an option are not known here; see trainer --help",
-                         argv[1]);
+        return subcommand_unknown(&o, argv[1], e);
     if ((rc = check(&c, e)) < 0 || (rc = translate(&c, &o, out, e)) < 0)
         return rc;
     return OPTIONS_RUN;

@@ -3,6 +3,7 @@
 #define TRAINER_TRAIN_OPTIONS_H
 
 #include "base/error.h"
+#include "base/subcommand.h"
 #include "dataset/dataset.h"
 #include "model/model.h"
 #include "trainer/optimizer.h"
@@ -34,8 +35,14 @@ struct train_options {
     double deadline;
 };
 
-/* OPTIONS_RUN, OPTIONS_DONE after --help or --version, or ERR_ARG with a sentence. argv is reordered and borrowed. */
-int train_options_parse(struct train_options *out, int argc, char **argv, struct error *e);
+/* What needs no ranks: one of the subcommands (all `count` of them), help, version. 1 and *status where argv asks for
+ * that, and it is done; else 0. */
+int train_options_command(const struct subcommand *commands, size_t count, int argc, char **argv, int *status);
+
+/* OPTIONS_RUN, OPTIONS_DONE after --help or --version, or ERR_ARG with a sentence, for a near subcommand, too. argv is
+ * reordered and borrowed. */
+int train_options_parse(struct train_options *out, const struct subcommand *commands, size_t count, int argc,
+                        char **argv, struct error *e);
 
 /* "single", "mpi", "ps"; the same, and "ps --async"; "records", "files". Static. */
 const char *run_option_name(enum run_option r);

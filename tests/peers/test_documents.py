@@ -145,6 +145,15 @@ def test_keys_of_json_are_in_the_page(documents, command, tmp_path):
     assert not missing
 
 
+def test_keys_of_trainer_status_are_in_its_page(documents, tmp_path):
+    (tmp_path / "training.json").write_text(json.dumps({
+        "state": "stopped", "reason": "?", "signal": "SIGINT", "host": "h", "pid": 7, "model": "lenet", "data": "mnist",
+        "optimizer": "sgd", "run_option": "mpi"}))
+    run = subprocess.run([BUILD / "bin/trainer", "status", "--json", tmp_path], check=True, capture_output=True)
+    text = text_of("man1/trainer-status.1")
+    assert not {key for key in keys(json.loads(run.stdout)) - {"type", "version"} if not re.search(rf"\b{key}\b", text)}
+
+
 # What the texts say of other programs' options.
 FOREIGN = {"mca", "cflags", "libs", "static", "variable", "logdir", "load_fast", "samples_per_plugin", "reload_interval", "open"}
 

@@ -26,7 +26,7 @@ static int parse(const char *const *words, struct parsed *p, struct error *e)
         strcpy(p->words[argc - 1], words[argc - 1]);
         argv[argc] = p->words[argc - 1];
     }
-    return train_options_parse(&p->o, argc, argv, e);
+    return train_options_parse(&p->o, NULL, 0, argc, argv, e);
 }
 
 #define GIVEN "--model", "resnet32", "--data", "cifar10"

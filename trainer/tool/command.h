@@ -1,0 +1,13 @@
+/* command.h - the subcommands of `trainer`; each gets the arguments from its own name on and returns the status. */
+#ifndef TRAINER_TOOL_COMMAND_H
+#define TRAINER_TOOL_COMMAND_H
+
+/* All of them: ROW(the end of command_NAME(), name, what --help says of it). */
+#define TRAINER_COMMANDS(ROW) \
+    ROW(status, "status", "Tell whether trainings live, how far they are, and when they will be done")
+
+#define DECLARE(function, name, help) int command_##function(int argc, char **argv);
+TRAINER_COMMANDS(DECLARE)
+#undef DECLARE
+
+#endif
