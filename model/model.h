@@ -21,6 +21,7 @@ struct model {
     double (*schedule)(double base, int64_t step);
     int batch_size;                 /* default, a worker */
     double moving_average;          /* decay of moving averages of the variables (0: none); the tutorial's 0.9999 */
+    double loss_average;            /* decay of moving averages of the losses (0: none); the tutorial's 0.9 */
     int ties_are_correct;           /* 1: right where no logit is above the label's (tutorial); 0: argmax, lowest */
     double statistics_decay;        /* of batch-norm moving statistics; 0 without batch norm */
     int (*build)(struct network_builder *b, struct error *e);

@@ -227,21 +227,31 @@ void network_score(struct network *n, const struct network_batch *batch, struct 
     infer(n, batch->images, batch->count, batch, NULL, result);
 }
 
+double network_decay_loss_of(const struct network *n, const struct variable *v)
+{
+    enum { LANES = 8 }; /* so many sums side by side: one after the other, a million additions take a millisecond */
+    const real *w = n->parameters + v->offset;
+    double sums[LANES] = { 0 }, sum = 0;
+    size_t k = 0;
+
+    if (v->kind != VARIABLE_WEIGHT || v->decay == 0)
+        return 0;
+    for (; k + LANES <= v->count; k += LANES)
+        for (size_t j = 0; j < LANES; j++)
+            sums[j] += (double)w[k + j] * (double)w[k + j];
+    for (; k < v->count; k++)
+        sums[0] += (double)w[k] * (double)w[k];
+    for (size_t j = 0; j < LANES; j++)
+        sum += sums[j];
+    return v->decay * 0.5 * sum;
+}
+
 double network_decay_loss(const struct network *n)
 {
     double loss = 0;
 
-    for (size_t i = 0; i < n->built.variable_count; i++) {
-        const struct variable *v = &n->built.variables[i];
-        const real *w = n->parameters + v->offset;
-        double sum = 0;
-
-        if (v->kind != VARIABLE_WEIGHT || v->decay == 0)
-            continue;
-        for (size_t k = 0; k < v->count; k++)
-            sum += (double)w[k] * (double)w[k];
-        loss += v->decay * 0.5 * sum;
-    }
+    for (size_t i = 0; i < n->built.variable_count; i++)
+        loss += network_decay_loss_of(n, &n->built.variables[i]);
     return loss;
 }
 

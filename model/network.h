@@ -94,6 +94,8 @@ void network_score(struct network *n, const struct network_batch *batch, struct 
 
 /* Weight decay's part of the loss at the present weights: sum over variables of decay * 1/2 * |w|^2. */
 double network_decay_loss(const struct network *n);
+/* The same of one variable. */
+double network_decay_loss_of(const struct network *n, const struct variable *v);
 
 /* Which convolution code is used: "oneDNN 2.6" or "OpenBLAS". Static. */
 const char *network_backend(void);

@@ -101,7 +101,7 @@ static int save(struct loop *l, struct error *e)
     if (!l->options->quiet)
         log_line(l->log, "Saving checkpoints for %" PRId64 " into %s.", l->position.global_step, path);
     rc = training_checkpoint_save(NULL, l->options->checkpoint_directory, l->options->keep, l->strategy->optimizer,
-                                  &l->position, &failure);
+                                  l->losses, &l->position, &failure);
     if (rc == CHECKPOINT_OLD_REMAINS) {
         log_line(l->log, "trainer: saved, but %s", failure.message);
         rc = OK;
@@ -166,8 +166,8 @@ static void tell_of_old_stop(struct loop *l)
 }
 
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
-              struct batch_source *source, struct loop_signals *signals, struct log *log,
-              const struct training_position *position, int64_t saved, struct error *e)
+              struct batch_source *source, struct loss_averages *losses, struct loop_signals *signals,
+              struct log *log, const struct training_position *position, int64_t saved, struct error *e)
 {
     int rc;
 
@@ -175,6 +175,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->options = options;
     l->strategy = strategy;
     l->source = source;
+    l->losses = losses;
     l->signals = signals;
     l->log = log;
     l->position = *position;
@@ -286,7 +287,8 @@ static int steps(struct loop *l, struct error *e)
         int64_t before = s->global_step;
         /* Which step an asynchronous push will be is known only afterwards. */
         int wanted = l->lead && (o->asynchronous || progress_due(&l->progress, before + 1, o->max_steps));
-        double decay = wanted ? network_decay_loss(s->network) : 0;
+        double decay = l->losses->count ? loss_averages_before(l->losses, s->network)
+                                        : wanted ? network_decay_loss(s->network) : 0;
         struct tally tally;
 
         if ((rc = train_step(l, &tally, e)) < 0)
@@ -308,6 +310,7 @@ static int steps(struct loop *l, struct error *e)
                          "is kept; try a lower --learning-rate", tally.global_step);
             return OK;
         }
+        loss_averages_after(l->losses, tally.cross_entropy / (double)tally.samples);
         if (wanted && (progress_due(&l->progress, tally.global_step, o->max_steps) || !more))
             log_point(l, &tally, decay, before);
         if (more && (due(l) || (tally.flags & TALLY_SAVE)) && (rc = save_now(l, 0, e)) < 0)

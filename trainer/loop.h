@@ -36,6 +36,7 @@ struct loop {
     const struct train_options *options;
     struct strategy *strategy;
     struct batch_source *source;
+    struct loss_averages *losses; /* without items on other ranks than rank 0 */
     struct loop_signals *signals;
     struct log *log;
     struct training_position position;
@@ -61,8 +62,8 @@ struct loop {
 /* On every worker. All pointers are borrowed; position holds what the run starts from; saved as in the struct. On
  * rank 0 opens the event file, writes training.json and the first checkpoint: an error here is one to end with. */
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
-              struct batch_source *source, struct loop_signals *signals, struct log *log,
-              const struct training_position *position, int64_t saved, struct error *e);
+              struct batch_source *source, struct loss_averages *losses, struct loop_signals *signals,
+              struct log *log, const struct training_position *position, int64_t saved, struct error *e);
 
 /* Trains to the end, and lets the other ranks go in order. OK also when checkpoints failed or the loss was bad.
  * < 0: a rank failed or did not answer; the other ranks are to be ended. */

@@ -23,6 +23,7 @@ struct run {
     struct dataset *dataset; /* workers */
     struct network *network;
     struct optimizer *optimizer;
+    struct loss_averages losses; /* rank 0 */
     struct strategy *strategy;
     struct batch_source *source;
     struct training_position position;
@@ -101,6 +102,8 @@ static int build(struct run *r, struct error *e)
 
     if (rc == OK)
         rc = optimizer_new(&r->optimizer, r->network, &r->options.optimizer, e);
+    if (rc == OK && world_rank(r->world) == 0)
+        rc = loss_averages_init(&r->losses, r->network, e);
     return rc;
 }
 
@@ -195,7 +198,7 @@ static int restore(struct run *r, struct error *e)
 
         if ((rc = file_join(prefix, sizeof prefix, o->checkpoint_directory, name, e)) < 0)
             return rc;
-        if ((rc = training_checkpoint_load(prefix, r->optimizer, &was, e)) < 0)
+        if ((rc = training_checkpoint_load(prefix, r->optimizer, &r->losses, &was, e)) < 0)
             return rc;
         warn_of_changes(r, prefix, &was, rc);
         r->resumed = r->position.global_step = was.global_step;
@@ -379,8 +382,8 @@ static int train(struct run *r)
         if (r->worker == 0)
             say_what_begins(r);
         if (r->worker >= 0)
-            rc = loop_open(&r->loop, &r->options, r->strategy, r->source, &asked, &r->log, &r->position, r->resumed,
-                           &e);
+            rc = loop_open(&r->loop, &r->options, r->strategy, r->source, &r->losses, &asked, &r->log, &r->position,
+                           r->resumed, &e);
         rc = world_agree(r->world, rc, &e);
     }
     if (rc < 0) {
@@ -396,6 +399,7 @@ static void release(struct run *r)
 {
     batch_source_free(r->source);
     strategy_free(r->strategy);
+    loss_averages_release(&r->losses);
     optimizer_free(r->optimizer);
     network_free(r->network);
     dataset_free(r->dataset);

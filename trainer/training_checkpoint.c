@@ -100,13 +100,15 @@ static int add_arrays(struct tensor_bundle_writer *w, struct optimizer *o, int64
     return rc;
 }
 
-static int add_all(struct tensor_bundle_writer *w, struct optimizer *o, const struct training_position *p,
-                   struct error *e)
+static int add_all(struct tensor_bundle_writer *w, struct optimizer *o, const struct loss_averages *losses,
+                   const struct training_position *p, struct error *e)
 {
     int64_t adam = p->global_step + optimizer_counters(o)->adam_ahead;
     int64_t statistics = p->global_step + optimizer_counters(o)->statistics_ahead;
     int rc = add_arrays(w, o, statistics, e);
 
+    for (size_t i = 0; i < losses->count && rc == OK; i++)
+        rc = add_float(w, losses->items[i].name, (double)losses->items[i].value, e);
     if (rc == OK && optimizer_options_of(o)->kind == OPTIMIZER_ADAM)
         (void)((rc = add_float(w, "beta1_power", pow(OPTIMIZER_BETA1, (double)adam + 1), e)) < 0 ||
                (rc = add_float(w, "beta2_power", pow(OPTIMIZER_BETA2, (double)adam + 1), e)) < 0 ||
@@ -127,7 +129,8 @@ static int add_all(struct tensor_bundle_writer *w, struct optimizer *o, const st
 }
 
 int training_checkpoint_save(const struct io *io, const char *directory, size_t keep, struct optimizer *o,
-                             const struct training_position *position, struct error *e)
+                             const struct loss_averages *losses, const struct training_position *position,
+                             struct error *e)
 {
     char name[64], prefix[4096];
     struct tensor_bundle_writer *w;
@@ -138,7 +141,7 @@ int training_checkpoint_save(const struct io *io, const char *directory, size_t 
     if ((rc = file_join(prefix, sizeof prefix, directory, name, e)) < 0 ||
         (rc = tensor_bundle_writer_open(&w, io, prefix, e)) < 0)
         return rc;
-    if ((rc = add_all(w, o, position, e)) < 0) {
+    if ((rc = add_all(w, o, losses, position, e)) < 0) {
         tensor_bundle_writer_abandon(w);
         return rc;
     }
@@ -344,8 +347,22 @@ static int load_state(struct tensor_bundle *b, struct optimizer *o, struct train
     return kind;
 }
 
-int training_checkpoint_load(const char *prefix, struct optimizer *o, struct training_position *position,
-                             struct error *e)
+/* Those that are not there stay as they are. */
+static int load_losses(struct tensor_bundle *b, struct loss_averages *losses, struct error *e)
+{
+    int rc = OK;
+
+    for (size_t i = 0; i < losses->count && rc == OK; i++) {
+        const struct tensor_entry *t = tensor_bundle_find(b, losses->items[i].name);
+
+        if (t && t->elements == 1)
+            rc = tensor_bundle_read_float(b, t, &losses->items[i].value, 1, e);
+    }
+    return rc;
+}
+
+int training_checkpoint_load(const char *prefix, struct optimizer *o, struct loss_averages *losses,
+                             struct training_position *position, struct error *e)
 {
     struct training_position p = *position;
     struct tensor_bundle *b;
@@ -358,6 +375,11 @@ int training_checkpoint_load(const char *prefix, struct optimizer *o, struct tra
         error_prefix(e, "%s", prefix);
     if (rc == OK)
         rc = load_state(b, o, &p, e);
+    if (rc >= 0) {
+        int averages = load_losses(b, losses, e);
+
+        rc = averages < 0 ? averages : rc;
+    }
     tensor_bundle_close(b);
     if (rc >= 0)
         *position = p;

@@ -7,6 +7,7 @@
  *   <variable>/Adam, /Adam_1               adam's m and v; beta1_power, beta2_power: beta^(t + 1) after t updates
  *   <variable>/ExponentialMovingAverage    where averages are kept
  *   S/S/moving_mean/biased, /local_step    of zero-debiased moving statistics of scope S
+ *   <loss>/avg                             moving averages of the losses, of models that have them (loss_averages.h)
  *   global_step                            int64: updates applied
  *   evalboard/seed, adam_updates, statistics_updates            int64: needed to go on exactly
  *   evalboard/world_size, workers, batch_size, run_option, shard, data, model, optimizer    for people and checks
@@ -18,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/io.h"
+#include "trainer/loss_averages.h"
 #include "trainer/optimizer.h"
 
 #include <stddef.h>
@@ -34,7 +36,8 @@ struct training_position {
  * keeps all). io may be NULL for io_real. On an error the earlier checkpoints and the state file are as before.
  * CHECKPOINT_OLD_REMAINS (checkpoint_directory.h): saved, but an old one could not be deleted; e says why. */
 int training_checkpoint_save(const struct io *io, const char *directory, size_t keep, struct optimizer *o,
-                             const struct training_position *position, struct error *e);
+                             const struct loss_averages *losses, const struct training_position *position,
+                             struct error *e);
 
 enum training_checkpoint_kind {
     CHECKPOINT_EXACT = 0,  /* everything was there */
@@ -42,11 +45,12 @@ enum training_checkpoint_kind {
 };
 
 /*
- * Loads PREFIX into the optimizer and its network. *position gets what the checkpoint says; seed is left alone where it
- * says nothing. Nothing is changed unless all weights and statistics are there with the right shapes: ERR_ARG names
- * the ones that are not, all together. ERR_IO, ERR_CORRUPT as tensor_bundle.h. Returns a training_checkpoint_kind.
+ * Loads PREFIX into the optimizer and its network, and what it has of the losses' averages. *position gets what the
+ * checkpoint says; seed is left alone where it says nothing. Nothing is changed unless all weights and statistics are
+ * there with the right shapes: ERR_ARG names the ones that are not, all together. ERR_IO, ERR_CORRUPT as
+ * tensor_bundle.h. Returns a training_checkpoint_kind.
  */
-int training_checkpoint_load(const char *prefix, struct optimizer *o, struct training_position *position,
-                             struct error *e);
+int training_checkpoint_load(const char *prefix, struct optimizer *o, struct loss_averages *losses,
+                             struct training_position *position, struct error *e);
 
 #endif

@@ -59,6 +59,7 @@ const struct model model_cifar10_cnn = {
     .schedule = schedule,
     .batch_size = 128,
     .moving_average = 0.9999,
+    .loss_average = 0.9,
     .ties_are_correct = 1,
     .build = build,
 };

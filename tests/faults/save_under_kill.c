@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct loss_averages none; /* lenet has none */
+
 static int save(const char *directory, struct optimizer *o, int64_t step, long call, struct error *e)
 {
     struct io_failing failing = { .fail_at = call, .kill = 1, .short_writes = 1 };
@@ -21,7 +23,7 @@ static int save(const char *directory, struct optimizer *o, int64_t step, long c
     int rc;
 
     network_initialize(optimizer_network(o), (uint64_t)step);
-    rc = training_checkpoint_save(&io, directory, 2, o, &p, e);
+    rc = training_checkpoint_save(&io, directory, 2, o, &none, &p, e);
     if (rc == OK)
         printf("%ld\n", failing.calls);
     return rc;
@@ -39,7 +41,7 @@ static int load(const char *directory, struct network *n, struct optimizer *o, s
         rc = error_set(e, ERR_IO, "%s: no checkpoint", directory);
     if (rc > 0) {
         snprintf(prefix, sizeof prefix, "%s/%s", directory, name);
-        rc = training_checkpoint_load(prefix, o, &p, e);
+        rc = training_checkpoint_load(prefix, o, &none, &p, e);
     }
     if (rc >= 0 && was) {
         memcpy(was, network_parameters(n), count * sizeof *was);

@@ -22,6 +22,7 @@ static char directory[64], prefix[128];
 struct training {
     struct network *network;
     struct optimizer *optimizer;
+    struct loss_averages losses;
 };
 
 static struct training training_of(const char *model, enum optimizer_kind kind, double average, uint64_t seed)
@@ -32,11 +33,13 @@ static struct training training_of(const char *model, enum optimizer_kind kind, 
     assert_int_equal(network_new(&t.network, model_find(model), 0, NULL), OK);
     network_initialize(t.network, seed);
     assert_int_equal(optimizer_new(&t.optimizer, t.network, &options, NULL), OK);
+    assert_int_equal(loss_averages_init(&t.losses, t.network, NULL), OK);
     return t;
 }
 
 static void release(struct training *t)
 {
+    loss_averages_release(&t->losses);
     optimizer_free(t->optimizer);
     network_free(t->network);
 }
@@ -51,7 +54,9 @@ static void update(struct training *t, int64_t step)
     random_init(&r, 5, RANDOM_TEST, (uint64_t)step, 0);
     for (size_t i = 0; i < total; i++)
         sum[i] = (real)(i < parameters ? random_normal(&r) : 8 * random_uniform(&r));
+    loss_averages_before(&t->losses, t->network);
     optimizer_apply(t->optimizer, step, sum, 8, 0, total);
+    loss_averages_after(&t->losses, random_uniform(&r));
     free(sum);
 }
 
@@ -67,6 +72,9 @@ static void assert_same_state(struct training *a, struct training *b)
     }
     assert_memory_equal(optimizer_counters(a->optimizer), optimizer_counters(b->optimizer),
                         sizeof(struct optimizer_counters));
+    assert_int_equal(a->losses.count, b->losses.count);
+    for (size_t i = 0; i < a->losses.count; i++)
+        assert_true(a->losses.items[i].value == b->losses.items[i].value);
 }
 
 static const struct training_position position = { 7, 0x8000000000000001u, 3, 2, 64, "ps", "files", "mnist" };
@@ -75,7 +83,7 @@ static void save(struct training *t)
 {
     struct error e = { OK, 0, "" };
 
-    if (training_checkpoint_save(NULL, directory, 5, t->optimizer, &position, &e) != OK)
+    if (training_checkpoint_save(NULL, directory, 5, t->optimizer, &t->losses, &position, &e) != OK)
         fail_msg("%s", e.message);
     snprintf(prefix, sizeof prefix, "%s/model.ckpt-7", directory);
 }
@@ -96,7 +104,7 @@ static void test_round_trip(void **state)
         for (int64_t t = 0; t < 7; t++)
             update(&a, t);
         save(&a);
-        assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &p, NULL), CHECKPOINT_EXACT);
+        assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &b.losses, &p, NULL), CHECKPOINT_EXACT);
         assert_memory_equal(&p, &position, sizeof p);
         assert_same_state(&a, &b);
         for (int64_t t = 7; t < 10; t++) {
@@ -186,7 +194,7 @@ static void test_foreign(void **state)
     assert_int_equal(tensor_bundle_writer_finish(w, NULL), OK);
 
     update(&b, 0); /* something to be forgotten */
-    assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &p, NULL), CHECKPOINT_FOREIGN);
+    assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &b.losses, &p, NULL), CHECKPOINT_FOREIGN);
     assert_int_equal(p.global_step, 7);
     assert_int_equal(p.seed, 99);
     assert_memory_equal(network_parameters(a.network), network_parameters(b.network),
@@ -204,6 +212,53 @@ static void test_foreign(void **state)
     release(&b);
 }
 
+/* Names and values as TensorFlow's tutorial has them: the recurrence by hand, from 0. */
+static void test_loss_averages(void **state)
+{
+    static const char *const names[] = { "cross_entropy/avg", "local3/weight_loss/avg", "local4/weight_loss/avg",
+                                         "total_loss/avg" };
+    struct training a = training_of("cifar10_cnn", OPTIMIZER_SGD, 0.9999, 1), b = training_of("lenet", OPTIMIZER_SGD, 0, 1);
+    double wanted[4] = { 0 }, losses[4];
+    struct tensor_bundle *bundle;
+
+    (void)state;
+    assert_int_equal(a.losses.count, 4);
+    assert_int_equal(b.losses.count, 0);
+    for (int64_t t = 0; t < 7; t++) {
+        size_t count;
+        const struct variable *v = network_variables(a.network, &count);
+
+        losses[3] = network_decay_loss(a.network);
+        for (size_t i = 0; i < count; i++)
+            for (int k = 1; k < 3; k++)
+                if (!strcmp(v[i].name, k == 1 ? "local3/weights" : "local4/weights"))
+                    losses[k] = network_decay_loss_of(a.network, &v[i]);
+        assert_true(fabs(losses[1] + losses[2] - losses[3]) < 1e-12 * losses[3]);
+        update(&a, t);
+        losses[0] = a.losses.items[0].loss;
+        losses[3] += losses[0];
+        for (int k = 0; k < 4; k++)
+            wanted[k] -= 0.1 * (wanted[k] - losses[k]);
+    }
+    save(&a);
+    assert_int_equal(tensor_bundle_open(&bundle, prefix, NULL), OK);
+    for (int k = 0; k < 4; k++) {
+        const struct tensor_entry *t = tensor_bundle_find(bundle, names[k]);
+        float value;
+
+        assert_string_equal(a.losses.items[k].name, names[k]);
+        assert_non_null(t);
+        assert_int_equal(t->rank, 0);
+        assert_int_equal(t->type, TENSOR_FLOAT);
+        assert_int_equal(tensor_bundle_read_float(bundle, t, &value, 1, NULL), OK);
+        if (!(fabs(value - wanted[k]) < 1e-6 * wanted[k]))
+            fail_msg("%s: %g, wanted %g", names[k], (double)value, wanted[k]);
+    }
+    tensor_bundle_close(bundle);
+    release(&a);
+    release(&b);
+}
+
 static void test_other_model(void **state)
 {
     struct training a = training_of("lenet", OPTIMIZER_ADAM, 0, 1), b = training_of("cifar10_cnn", OPTIMIZER_SGD, 0, 1);
@@ -213,7 +268,7 @@ static void test_other_model(void **state)
 
     (void)state;
     save(&a);
-    assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &p, &e), ERR_ARG);
+    assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &b.losses, &p, &e), ERR_ARG);
     assert_non_null(strstr(e.message, "not a checkpoint of cifar10_cnn"));
     assert_non_null(strstr(e.message, "conv1/weights is [5,5,1,10] not [5,5,3,64]"));
     assert_non_null(strstr(e.message, "local3/weights"));
@@ -233,7 +288,7 @@ static void test_failing_disk(void **state)
     (void)state;
     save(&a);
     p.global_step = 100;
-    assert_int_equal(training_checkpoint_save(&counted, directory, 2, a.optimizer, &p, NULL), OK);
+    assert_int_equal(training_checkpoint_save(&counted, directory, 2, a.optimizer, &a.losses, &p, NULL), OK);
     assert_true(counting.calls > 10);
     for (long n = 1; n <= counting.calls; n++) {
         struct io_failing failing = { .fail_at = n, .error_number = ENOSPC, .stay_failed = (int)(n & 1),
@@ -246,11 +301,11 @@ static void test_failing_disk(void **state)
         int rc;
 
         p.global_step = 100 + n;
-        rc = training_checkpoint_save(&io, directory, 2, a.optimizer, &p, &e);
+        rc = training_checkpoint_save(&io, directory, 2, a.optimizer, &a.losses, &p, &e);
         assert_true(rc < 0 ? e.message[0] != 0 : 1);
         assert_int_equal(checkpoint_directory_newest(directory, name, sizeof name, NULL), 1);
         snprintf(path, sizeof path, "%s/%s", directory, name);
-        assert_int_equal(training_checkpoint_load(path, b.optimizer, &q, NULL), CHECKPOINT_EXACT);
+        assert_int_equal(training_checkpoint_load(path, b.optimizer, &b.losses, &q, NULL), CHECKPOINT_EXACT);
         assert_same_state(&a, &b);
         release(&b);
     }
@@ -280,6 +335,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_beta_powers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_foreign, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_loss_averages, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_model, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failing_disk, set_up, tear_down),
     };
