@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct evaluation_best {
     struct evaluation_best_options options;
@@ -139,6 +140,20 @@ static int lose_patience(struct evaluation_best *b, const struct ledger_summary 
     b->stop_there = 1;
     error_set(e, OK, "%s", stop.reason);
     return EVALUATION_BEST_STOP;
+}
+
+int evaluation_best_kept(struct evaluation_best *b, const struct ledger_summary *s, char *out, size_t size)
+{
+    char name[NAME_MAX + 8], directory[PATH_MAX], witness[PATH_MAX];
+
+    if (!b || !b->directory || !choose(b, s))
+        return 0;
+    snprintf(name, sizeof name, "%s", b->wanted[0].kept ? b->wanted[0].kept : b->wanted[0].name);
+    if (file_join(directory, sizeof directory, b->options.eval_directory, "best", NULL) != OK ||
+        file_join(out, size, directory, name, NULL) != OK)
+        return 0;
+    return access(out, F_OK) == 0 ||
+           (snprintf(witness, sizeof witness, "%s.index", out) < (int)sizeof witness && access(witness, F_OK) == 0);
 }
 
 int evaluation_best_resume(struct evaluation_best *b, const struct ledger_summary *s, struct error *e)

@@ -32,6 +32,8 @@ void evaluation_best_close(struct evaluation_best *b); /* NULL is fine, also for
 void evaluation_best_recall(struct evaluation_best *b, const struct ledger_record *r);
 /* Once after that, with what the ledger says. As evaluation_best_after(). */
 int evaluation_best_resume(struct evaluation_best *b, const struct ledger_summary *s, struct error *e);
+/* 1 and where the best checkpoint is kept, of a bundle its prefix; 0: it is not kept. */
+int evaluation_best_kept(struct evaluation_best *b, const struct ledger_summary *s, char *out, size_t size);
 /* Before a checkpoint is evaluated; directory: where its files are just now, the watched one or a pin's (pinned). */
 void evaluation_best_before(struct evaluation_best *b, const char *directory, int pinned, const char *name,
                             uint64_t digest);

@@ -69,8 +69,10 @@ static int tick(struct evaluation_loop *l, struct error *e)
         const char *before = w->ended;
         int rc = evaluation_watch_tick(w, l->signals > 0, e);
 
-        if (w->ended && !before)
+        if (w->ended && !before) {
             watch_log_say(w, "ending: %s", w->ended);
+            evaluation_watch_post_end(w, w->ended);
+        }
         if (rc != OK)
             return rc == WATCH_STOPPED ? EVALUATION_LOOP_STOPPED : rc == WATCH_GIVEN_UP ? EVALUATION_LOOP_FAILED : rc;
     }
@@ -163,6 +165,7 @@ static int sleep_on(struct evaluation_loop *l, int descriptor, double wait,
 
     fds[count++] = (struct pollfd){ .fd = l->signal_fd, .events = POLLIN };
     fds[count++] = (struct pollfd){ .fd = descriptor, .events = POLLIN };
+    fds[count++] = (struct pollfd){ .fd = hooks_descriptor(l->hooks), .events = POLLIN };
     for (size_t i = 0; i < l->watch_count; i++) {
         fds[count++] = (struct pollfd){ .fd = evaluation_watch_descriptor(l->watches[i]), .events = POLLIN };
         wait = fmin(wait, due(l->watches[i]));
@@ -180,6 +183,7 @@ static int wait_for_news(struct evaluation_loop *l, struct error *e)
 
     if (l->log->terminal && busy(l))
         wait = fmin(wait, 0.1); /* the share that is done moves on */
+    wait = fmin(wait, hooks_due(l->hooks));
     return sleep_on(l, l->runner->descriptor, wait, evaluation_watch_due, e);
 }
 
@@ -197,7 +201,7 @@ static int take_watches(struct evaluation_loop *l, struct error *e)
 
     if (l->set)
         l->watches = evaluation_set_watches(l->set, &l->watch_count);
-    wanted = l->watch_count + 2; /* for signals and the runner */
+    wanted = l->watch_count + 3; /* for signals, the runner and hooks */
     if (wanted > l->fd_count) {
         struct pollfd *grown = realloc(l->fds, wanted * sizeof *grown);
 
@@ -296,6 +300,7 @@ static int run(struct evaluation_loop *l, struct error *e)
 
         read_signals(l);
         collect(l);
+        hooks_look(l->hooks);
         if (!l->signals && (rc = refresh(l, e)) != OK)
             return rc;
         if ((rc = tick(l, e)) != OK)
@@ -345,6 +350,34 @@ static void stop_all(struct evaluation_loop *l)
     }
 }
 
+/* Why those end that have not come to their end. */
+static void post_ends(struct evaluation_loop *l, int rc, const struct error *e)
+{
+    const char *reason = rc != EVALUATION_LOOP_DONE && e && *e->message ? e->message : "a signal ended the evaluator";
+
+    for (size_t i = 0; i < l->watch_count; i++)
+        evaluation_watch_post_end(l->watches[i], l->watches[i]->ended ? l->watches[i]->ended : reason);
+}
+
+/* The commands that run or wait, until they are done or a further signal says that nobody wants to wait. */
+static void finish_hooks(struct evaluation_loop *l)
+{
+    const int before = l->signals;
+
+    while (hooks_pending(l->hooks)) {
+        struct pollfd fds[2] = { { .fd = l->signal_fd, .events = POLLIN },
+                                 { .fd = hooks_descriptor(l->hooks), .events = POLLIN } };
+
+        hooks_look(l->hooks);
+        if (!hooks_pending(l->hooks))
+            return;
+        poll(fds, 2, (int)ceil(fmin(hooks_due(l->hooks), 60) * 1000));
+        read_signals(l);
+        if (l->signals > before)
+            hooks_stop(l->hooks);
+    }
+}
+
 int evaluation_loop_look_until(struct evaluation_loop *l, int descriptor, struct error *e)
 {
     struct pollfd ready = { .fd = descriptor, .events = POLLIN };
@@ -371,7 +404,12 @@ int evaluation_loop_run(struct evaluation_loop *l, struct error *e)
     if (rc == OK && l->slots) {
         rc = run(l, e);
         log_progress_end(l->log);
+        if (l->signals > 1)
+            hooks_stop(l->hooks);
         stop_all(l);
+        if (l->signals < 2)
+            post_ends(l, rc, e);
+        finish_hooks(l);
     } else if (rc == OK) {
         rc = error_set(e, ERR_NOMEM, "no memory for %zu evaluations at a time", l->runner->slots);
     }

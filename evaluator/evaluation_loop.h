@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "evaluator/evaluation_set.h"
 #include "evaluator/evaluation_watch.h"
+#include "evaluator/hooks.h"
 #include "evaluator/runner.h"
 
 #include <stddef.h>
@@ -27,6 +28,7 @@ struct evaluation_loop {
     const struct runner *runner;
     int signal_fd;               /* gives a byte, its number, for each SIGTERM, SIGINT or SIGHUP; not blocking */
     struct evaluation_set *set;  /* where the watches come from, asked when they may change; NULL: they stay */
+    struct hooks *hooks;         /* those of the watches' settings; NULL: none */
     const char *prom;            /* a file for Prometheus' collector, written anew after each score; NULL: none */
     void (*hung_up)(void *context); /* called after a SIGHUP, when every directory was told to look; or NULL */
     void *context;
@@ -49,7 +51,8 @@ enum { EVALUATION_LOOP_DONE = 0, EVALUATION_LOOP_STOPPED = 1, EVALUATION_LOOP_FA
 int evaluation_loop_look_until(struct evaluation_loop *l, int descriptor, struct error *e);
 
 /* DONE: the work of all directories is done, or one signal came and what was begun is recorded. STOPPED: a second
- * signal, or --strict and a failure. FAILED or negative: an error, in e. Frees what the loop itself took. */
+ * signal, or --strict and a failure. FAILED or negative: an error, in e. Waits for the commands of hooks then, but not
+ * after a second signal. Frees what the loop itself took. */
 int evaluation_loop_run(struct evaluation_loop *l, struct error *e);
 
 #endif

@@ -1,6 +1,7 @@
 #include "evaluator/evaluation_record.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "evaluator/pin.h"
 #include "evaluator/watch_log.h"
@@ -73,6 +74,55 @@ static int append(struct evaluation_watch *w, const struct ledger_record *r, int
     return OK;
 }
 
+/* What a command of --on-... gets as the checkpoint's path. */
+static void path_of(const struct evaluation_watch *w, const char *name, int best, char out[PATH_MAX])
+{
+    const struct ledger_summary *s = ledger_summary(w->ledger);
+
+    if (!(best && evaluation_best_kept(w->keeper, s, out, PATH_MAX)) &&
+        file_join(out, PATH_MAX, w->settings.checkpoint_directory, name, NULL) != OK)
+        *out = '\0';
+}
+
+void evaluation_record_post(struct evaluation_watch *w, enum hook_event event, const struct ledger_record *r,
+                            const char *reason)
+{
+    const struct ledger_summary *s = ledger_summary(w->ledger);
+    const int best = event != HOOK_FAILURE && s->has_best;
+    struct hook_values values = { .watch = w->settings.name, .eval_directory = w->settings.eval_directory,
+                                  .checkpoint_directory = w->settings.checkpoint_directory, .reason = reason,
+                                  .step = -1, .value = NAN, .done = s->done,
+                                  .failed = outcomes_count(&w->outcomes, LEDGER_FAILED),
+                                  .gone = outcomes_count(&w->outcomes, LEDGER_GONE) };
+    char path[PATH_MAX] = "";
+
+    if (!hooks_wanted(w->settings.hooks, event))
+        return;
+    if (best || r) {
+        values.name = best ? s->best_checkpoint : r->checkpoint;
+        values.step = best ? s->best_step : r->step;
+        path_of(w, values.name, best, path);
+        values.checkpoint = path;
+    }
+    if (best) {
+        values.metric = s->rule.metric;
+        values.value = s->best_value;
+    }
+    hooks_post(w->settings.hooks, event, &values);
+}
+
+/* After its line is in the ledger, and EVAL/best/ is what follows from it. */
+static void post_outcome(struct evaluation_watch *w, const struct ledger_record *r)
+{
+    const struct ledger_summary *s = ledger_summary(w->ledger);
+
+    if (r->status != LEDGER_DONE)
+        evaluation_record_post(w, HOOK_FAILURE, r, r->reason);
+    else if (s->has_best && !s->since_best && s->best_step == r->step && s->best_digest == r->digest &&
+             !strcmp(s->best_checkpoint, r->checkpoint))
+        evaluation_record_post(w, HOOK_BEST, r, NULL);
+}
+
 static int stop_if_strict(const struct evaluation_watch *w, const struct ledger_record *r, struct error *e)
 {
     if (!w->settings.strict || r->status == LEDGER_DONE)
@@ -95,6 +145,7 @@ int evaluation_record_pending(struct evaluation_watch *w, int signalled, struct 
         if (rc != OK)
             return rc;
         memmove(w->pending, w->pending + 1, --w->pending_count * sizeof *w->pending);
+        post_outcome(w, &first);
         if ((rc = stop_if_strict(w, &first, e)) != OK)
             return rc;
     }
@@ -212,6 +263,7 @@ int evaluation_record_flights(struct evaluation_watch *w, int signalled, struct 
         say_result(w, &f->record);
         rc = evaluation_best_after(w->keeper, &f->record, ledger_summary(w->ledger), &trouble);
         evaluation_record_best(w, rc, &trouble);
+        post_outcome(w, &f->record);
         w->evaluations++;
         w->last_news = clock_monotonic();
         rc = stop_if_strict(w, &f->record, e);

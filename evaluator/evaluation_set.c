@@ -142,6 +142,7 @@ static void let_go(struct member *m, const char *why)
                                             outcomes_count(outcomes, LEDGER_GONE) };
     if (why)
         watch_log_say(m->watch, "%s", why);
+    evaluation_watch_post_end(m->watch, m->watch->ended ? m->watch->ended : why ? why : "the directory is gone");
     evaluation_watch_close(m->watch);
     m->watch = NULL;
 }

@@ -552,6 +552,13 @@ int evaluation_watch_look(struct evaluation_watch *w, struct error *e)
     return watcher_should_look(w->watcher) ? watcher_look(w->watcher, e) : OK;
 }
 
+void evaluation_watch_post_end(struct evaluation_watch *w, const char *reason)
+{
+    if (!w->end_posted)
+        evaluation_record_post(w, HOOK_END, NULL, reason);
+    w->end_posted = 1;
+}
+
 double evaluation_watch_look_due(const struct evaluation_watch *w)
 {
     return watcher_due(w->watcher);

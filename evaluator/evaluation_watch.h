@@ -17,6 +17,7 @@
 #include "evaluator/evaluation_flight.h"
 #include "evaluator/evaluation_log.h"
 #include "evaluator/evaluation_prom.h"
+#include "evaluator/hooks.h"
 #include "evaluator/ledger.h"
 #include "evaluator/outcomes.h"
 #include "evaluator/queue.h"
@@ -41,6 +42,7 @@ struct evaluation_watch_settings { /* all text is borrowed for as long as the wa
     struct ledger_best best;
     size_t keep_best;          /* so many of the best checkpoints are in EVAL/best/ */
     int64_t patience;          /* evaluations without a better one, after which CKPT/stop.json is written; 0: never */
+    struct hooks *hooks;       /* NULL: nothing is run when something happens */
     const struct evaluation_tags *tags;
     int session;               /* 1: the training's settings are written as hyperparameters, with these two where it
                                   does not name its own */
@@ -84,6 +86,7 @@ struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c
     enum ending_training_end training_end; /* as training.json says, where that counts */
     const char *draining;          /* why it will end, while what is there is still evaluated */
     const char *ended;             /* why it has ended; NULL: it goes on */
+    int end_posted;
     struct ledger_record *pending; /* outcomes the watcher reported, still to be recorded */
     size_t pending_count, pending_capacity;
     struct error pending_error;
@@ -122,6 +125,9 @@ void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluati
                                const struct runner_progress *progress);
 void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *flight, enum runner_state state,
                              struct evaluation *v, const struct error *why);
+
+/* Its work has ended, for that reason: runs the command of --on-end. Once. */
+void evaluation_watch_post_end(struct evaluation_watch *w, const char *reason);
 
 /* Forgets a flight unrecorded, and frees it. */
 void evaluation_watch_drop(struct evaluation_watch *w, struct evaluation_flight *flight);

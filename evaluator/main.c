@@ -37,7 +37,8 @@ struct command { /* as given on the command line */
     const char *exec, *pattern, *step_from;
     struct option_list ready;
     int64_t step_scale, step_offset;
-    double pin_limit;
+    double pin_limit, hook_timeout;
+    const char *on_best, *on_failure, *on_end;
     int pin;
     const char *done_file, *tags, *wall_time, *metrics, *best_metric, *best_mode;
     int once, latest_only, forever, wait_for_restart, strict, retry_failed, json, moving_averages, inotify;
@@ -173,6 +174,18 @@ static const struct option table_template[] = {
     { OPTION_INT, .name = "patience", .argument = "N", .help = "After N evaluations without a new best, ask the "
       "training to end by the file stop.json beside the checkpoints; our trainer does.", .minimum = 1,
       .maximum = 1e9 },
+    { OPTION_TEXT, .name = "on-best", .argument = "COMMAND", .help = "Run COMMAND when a checkpoint is the best so "
+      "far, also the first. Its words are split as those of --exec; {event}, {eval_dir}, {checkpoint_dir}, "
+      "{checkpoint}, {name}, {step}, {metric}, {value}, {reason}, {done}, {failed} and {gone} are replaced, and set as "
+      "EVALUATOR_EVENT and so on. It runs beside the evaluations, after the line of the ledger; its output is kept in "
+      "EVAL/logs/on-best.log, and a failure of it is only reported." },
+    { OPTION_TEXT, .name = "on-failure", .argument = "COMMAND", .help = "Run COMMAND when a checkpoint has failed, or "
+      "was deleted before it could be evaluated; {reason} says why." },
+    { OPTION_TEXT, .name = "on-end", .argument = "COMMAND", .help = "Run COMMAND when the work of an eval directory "
+      "ends; {reason} says why, {name} and the rest are those of the best checkpoint. The evaluator waits for it; a "
+      "second signal ends it." },
+    { OPTION_DOUBLE, .name = "hook-timeout", .argument = "SECONDS", .help = "End a command of --on-best, --on-failure "
+      "or --on-end that runs longer than SECONDS. Default: 600.", .minimum = 0.01, .maximum = 1e9 },
     { OPTION_CHOICE, .name = "log-format", .argument = "WHAT", .help = "What it says: text (default), or json: an "
       "object a line with time, level, program, message, and step, checkpoint and metrics of results.",
       .choices = "text|json" },
@@ -201,7 +214,8 @@ static void bind_values(struct option *table, struct command *c)
         { "pin", &c->pin }, { "pin-limit", &c->pin_limit }, { "pattern", &c->pattern }, { "ready", &c->ready },
         { "step-from", &c->step_from }, { "step-scale", &c->step_scale }, { "step-offset", &c->step_offset },
         { "exec", &c->exec }, { "exec-timeout", &c->exec_timeout }, { "retries", &c->retries }, { "jobs", &c->jobs },
-        { "keep-best", &c->keep_best }, { "patience", &c->patience },
+        { "on-best", &c->on_best }, { "on-failure", &c->on_failure }, { "on-end", &c->on_end },
+        { "hook-timeout", &c->hook_timeout }, { "keep-best", &c->keep_best }, { "patience", &c->patience },
         { "metrics", &c->metrics }, { "detail-every", &c->detail_every },
         { "best-metric", &c->best_metric }, { "best-mode", &c->best_mode }, { "best-delta", &c->best_delta },
         { "wall-time", &c->wall_time }, { "json", &c->json },
@@ -329,7 +343,7 @@ static int open_signals(int *fd, struct error *e)
 
 static struct evaluation_watch_settings settings(const struct command *c,
                                                  const struct checkpoint_source_options *wanted,
-                                                 const struct checkpoint_source *source)
+                                                 const struct checkpoint_source *source, struct hooks *hooks)
 {
     return (struct evaluation_watch_settings){
         .checkpoint_directory = c->checkpoint_directory, .eval_directory = c->eval_directory, .source = *wanted,
@@ -344,7 +358,7 @@ static struct evaluation_watch_settings settings(const struct command *c,
         .retry_failed = c->retry_failed, .take_over = c->take_over, .strict = c->strict, .json = c->json,
         .retry_seconds = 1,
         .best = { c->best_metric, c->best_mode && !strcmp(c->best_mode, "min"), c->best_delta },
-        .keep_best = (size_t)c->keep_best, .patience = c->patience,
+        .keep_best = (size_t)c->keep_best, .patience = c->patience, .hooks = hooks,
         .session = (c->metric_bits & METRIC_SETTINGS) != 0, .model = c->model, .data = c->data,
         .tags = c->exec && !c->tags ? evaluation_tags_plain() : evaluation_tags_find(c->tags),
         .checkpoint_time = c->wall_time && !strcmp(c->wall_time, "checkpoint"),
@@ -493,6 +507,8 @@ static int work(const struct command *c, struct log *log)
                                                       .ready_count = c->ready.count, .step_from = c->step_from,
                                                       .step_scale = c->step_scale, .step_offset = c->step_offset };
     struct checkpoint_source source;
+    const struct hooks_options hooks = { .commands = { [HOOK_BEST] = c->on_best, [HOOK_FAILURE] = c->on_failure,
+                                                       [HOOK_END] = c->on_end }, .timeout = c->hook_timeout };
     struct evaluation_watch_settings each;
     struct evaluation_watch *watch = NULL;
     struct runner runner = { 0 };
@@ -503,8 +519,9 @@ static int work(const struct command *c, struct log *log)
     int status = EXIT_USAGE, rc;
 
     if ((rc = open_signals(&l.signal_fd, &e)) == OK &&
-        (rc = checkpoint_source_init(&source, &wanted, &e)) == OK) {
-        each = settings(c, &wanted, &source);
+        (rc = checkpoint_source_init(&source, &wanted, &e)) == OK &&
+        (rc = hooks_new(&l.hooks, &hooks, log, &e)) == OK) {
+        each = settings(c, &wanted, &source, l.hooks);
         rc = several(c) ? open_set(c, &each, log, &l.set, &e) : evaluation_watch_open(&watch, &each, log, &e);
     }
     if (rc == OK && (rc = load_and_look(&l, c, &runner, &e)) == OK) {
@@ -518,6 +535,7 @@ static int work(const struct command *c, struct log *log)
         runner.free(runner.context);
     evaluation_set_close(l.set);
     evaluation_watch_close(watch);
+    hooks_free(l.hooks);
     return status;
 }
 
@@ -527,7 +545,7 @@ static const struct subcommand commands[] = { EVALUATOR_COMMANDS(ROW) };
 int main(int argc, char **argv)
 {
     struct command c = { .until_step = -1, .poll = 1, .quiet = 30, .moving_averages = 1, .inotify = 1,
-                         .best_metric = EVALUATION_PRECISION };
+                         .hook_timeout = 600, .best_metric = EVALUATION_PRECISION };
     struct option table[OPTIONS];
     struct options options = {
         .program = "evaluator",

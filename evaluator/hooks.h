@@ -1,0 +1,69 @@
+/*
+ * hooks.h - commands that are run when something happens: --on-best, --on-failure, --on-end. They run beside the
+ * evaluations, one at a time, in the order of what happened, and change nothing: one that fails is told in the log. One
+ * that runs longer than the timeout is ended; what happens while HOOKS_WAITING_MAX wait is left out, and told. Each is
+ * run at most once for what it is about: after a crash it is not caught up on. All calls come from one thread, and none
+ * blocks.
+ *
+ * Words are split as command_words.h says; in them and in the environment are, empty where they are not known:
+ *
+ *   {event}           EVALUATOR_EVENT           "best", "failure" or "end"
+ *   {eval_dir}        EVALUATOR_EVAL_DIR        where the ledger is
+ *   {checkpoint_dir}  EVALUATOR_CHECKPOINT_DIR  the directory that is watched
+ *   {checkpoint}      EVALUATOR_CHECKPOINT      the path of the checkpoint: with --keep-best that of its copy
+ *   {name}            EVALUATOR_NAME            its name; at the end, of the best one, as the next three
+ *   {step}            EVALUATOR_STEP
+ *   {metric}          EVALUATOR_METRIC          the metric by which one is the best
+ *   {value}           EVALUATOR_VALUE           its value
+ *   {reason}          EVALUATOR_REASON          why it failed, or why the evaluator ends
+ *   {done}, {failed}, {gone}   EVALUATOR_DONE, ...   how many so far
+ *
+ * What a command prints is kept in EVAL/logs/on-EVENT.log: HOOK_LOG_RUN bytes of each run; a log of more than
+ * HOOK_LOG_ALL bytes becomes on-EVENT.log.old before the next one.
+ */
+#ifndef EVALUATOR_HOOKS_H
+#define EVALUATOR_HOOKS_H
+
+#include "base/error.h"
+#include "base/log.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum hook_event { HOOK_BEST, HOOK_FAILURE, HOOK_END, HOOK_EVENTS };
+enum { HOOKS_WAITING_MAX = 100, HOOK_LOG_RUN = 1 << 20, HOOK_LOG_ALL = 16 << 20 };
+
+struct hooks_options {
+    const char *commands[HOOK_EVENTS]; /* borrowed; NULL: none */
+    double timeout;                    /* seconds; 0: none */
+};
+
+struct hook_values { /* all borrowed for the call; NULL where not known */
+    const char *watch; /* which of several, for the log */
+    const char *eval_directory, *checkpoint_directory, *checkpoint, *name, *metric, *reason;
+    int64_t step;      /* -1: not known */
+    double value;      /* NaN: not known */
+    size_t done, failed, gone;
+};
+
+struct hooks;
+
+/* ERR_ARG: a command cannot be split, or a {word} in it is a misspelled one. log is borrowed. On OK *out is yours until
+ * hooks_free(), which kills what runs; NULL where there is no command. */
+int hooks_new(struct hooks **out, const struct hooks_options *options, struct log *log, struct error *e);
+void hooks_free(struct hooks *h); /* NULL is fine, also for the others: nothing is run */
+
+int hooks_wanted(const struct hooks *h, enum hook_event event);
+/* Runs the command, now or when those before it are done. */
+void hooks_post(struct hooks *h, enum hook_event event, const struct hook_values *values);
+
+/* Readable when hooks_look() has something to do; -1: never. And seconds until it has anyway. */
+int hooks_descriptor(const struct hooks *h);
+double hooks_due(const struct hooks *h);
+void hooks_look(struct hooks *h);
+/* How many run or wait. */
+size_t hooks_pending(const struct hooks *h);
+/* Drops those that wait and ends the one that runs. */
+void hooks_stop(struct hooks *h);
+
+#endif
