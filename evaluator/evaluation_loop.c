@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "evaluator/watch_log.h"
+#include "evaluator/watch_report.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -139,7 +140,7 @@ static void say_status(struct evaluation_loop *l)
     if (l->watch_count == 1) {
         struct evaluation_watch *w = l->watches[0];
 
-        evaluation_watch_status(w, text, sizeof text);
+        watch_report_text(w, text, sizeof text);
         log_progress(l->log, "%s %s", w->flight_count ? "evaluating checkpoints of" : w->queue.count ? "pausing," :
                      "waiting for checkpoints in", text);
         return;
@@ -293,6 +294,12 @@ static void prom_if_due(struct evaluation_loop *l)
     write_prom(l);
 }
 
+static void report(const struct evaluation_loop *l, int now)
+{
+    for (size_t i = 0; i < l->watch_count; i++)
+        watch_report_write(l->watches[i], now);
+}
+
 static int run(struct evaluation_loop *l, struct error *e)
 {
     for (;;) {
@@ -306,6 +313,7 @@ static int run(struct evaluation_loop *l, struct error *e)
         if ((rc = tick(l, e)) != OK)
             return rc;
         prom_if_due(l);
+        report(l, 0);
         if (l->signals > 1 && busy(l))
             return EVALUATION_LOOP_STOPPED;
         if (l->signals && !busy(l))
@@ -389,6 +397,7 @@ int evaluation_loop_look_until(struct evaluation_loop *l, int descriptor, struct
             rc = refresh(l, e);
         for (size_t i = 0; i < l->watch_count && rc == OK; i++)
             rc = evaluation_watch_look(l->watches[i], e);
+        report(l, 0);
         if (rc == OK)
             rc = sleep_on(l, descriptor, INFINITY, evaluation_watch_look_due, e);
     }
@@ -407,6 +416,7 @@ int evaluation_loop_run(struct evaluation_loop *l, struct error *e)
         if (l->signals > 1)
             hooks_stop(l->hooks);
         stop_all(l);
+        report(l, 1);
         if (l->signals < 2)
             post_ends(l, rc, e);
         finish_hooks(l);

@@ -17,6 +17,8 @@ int evaluation_record_note(struct evaluation_watch *w, const struct ledger_recor
     int rc = outcomes_note(&w->outcomes, r, e);
 
     w->last_step = r->step;
+    if (w->newest_written <= 0)
+        w->newest_step = r->step;
     return rc == OK ? evaluation_series_add(&w->series, w->settings.tags, r, e) : rc;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "evaluator/checkpoint_source.h"
+#include "evaluator/evaluation_estimate.h"
 #include "evaluator/outcomes.h"
 
 #include <fcntl.h>
@@ -14,7 +15,10 @@
 
 struct gathered { /* while the ledger is read */
     struct evaluation_status *status;
-    double recent[STATUS_RATE_OVER]; /* wall times of the newest done ones, in a ring */
+    struct recent {                  /* the newest done ones, in a ring */
+        double wall_time, seconds, written;
+        int64_t step;
+    } recent[STATUS_RATE_OVER];
     size_t recent_count;
     struct candidate { /* for the best: all lines with metrics would be many, so only those that were a best */
         int64_t step;
@@ -95,7 +99,8 @@ static int take_line(void *context, const struct ledger_record *r, struct error 
 
     if (r->status == LEDGER_DONE) {
         s->done++;
-        g->recent[g->recent_count++ % STATUS_RATE_OVER] = r->wall_time;
+        g->recent[g->recent_count++ % STATUS_RATE_OVER] = (struct recent){ r->wall_time, r->seconds,
+                                                                            r->started - r->lag, r->step };
     } else {
         snprintf(s->last_reason, sizeof s->last_reason, "%s", r->reason);
     }
@@ -111,6 +116,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* What the directory has and the ledger has not. */
 static void count_queued(struct gathered *g)
 {
     struct evaluation_status *s = g->status;
@@ -121,35 +127,84 @@ static void count_queued(struct gathered *g)
                                                       .step_offset = s->lock.step_offset };
     struct checkpoint_source source;
     struct checkpoint_rows rows = { NULL, 0, 0 };
+    double youngest = INFINITY;
     int fd;
 
-    s->queued = -1;
-    if (!*directory || checkpoint_source_init(&source, &wanted, NULL) != OK ||
+    if (!*directory || checkpoint_source_init(&source, &wanted, NULL) != OK || source.steps.from != STEP_FROM_NAME ||
         (fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return;
     if (checkpoint_source_list(&source, directory, fd, NULL, 0, &rows, NULL) == OK) {
         s->queued = 0;
         if (g->name_count)
             qsort(g->names, g->name_count, sizeof *g->names, compare_names);
-        for (size_t i = 0; i < rows.count; i++)
+        for (size_t i = 0; i < rows.count; i++) {
             s->queued += !g->name_count ||
                          !bsearch(&rows.items[i].name, g->names, g->name_count, sizeof *g->names, compare_names);
+            if (rows.items[i].age <= youngest) {
+                youngest = rows.items[i].age;
+                s->newest_step = rows.items[i].step;
+            }
+        }
     }
     checkpoint_rows_release(&rows);
     close(fd);
 }
 
-static void finish(struct gathered *g)
+/* Oldest and newest of the recent ones; how many there are. */
+static size_t recent_ends(const struct gathered *g, struct recent *first, struct recent *last)
+{
+    const size_t n = g->recent_count < STATUS_RATE_OVER ? g->recent_count : STATUS_RATE_OVER;
+
+    if (n) {
+        *first = g->recent[g->recent_count < STATUS_RATE_OVER ? 0 : g->recent_count % STATUS_RATE_OVER];
+        *last = g->recent[(g->recent_count - 1) % STATUS_RATE_OVER];
+    }
+    return n;
+}
+
+/* One that has failed is waited for: it may be restarted. */
+static int training_over(const struct evaluation_status *s)
+{
+    return s->has_training && (!strcmp(s->training.state, "finished") || !strcmp(s->training.state, "stopped"));
+}
+
+static void estimate(struct gathered *g, double now)
 {
     struct evaluation_status *s = g->status;
-    size_t n = g->recent_count < STATUS_RATE_OVER ? g->recent_count : STATUS_RATE_OVER;
+    struct evaluation_facts f = { .waiting = (double)(s->queued > 0 ? s->queued : 0), .newest_step = s->newest_step,
+                                  .newest_age = -1, .training_over = training_over(s) };
+    struct recent first = { .step = -1 }, last = { .step = -1 };
+    const size_t n = recent_ends(g, &first, &last);
+    double took = 0;
 
-    if (n > 1) {
-        double first = g->recent[g->recent_count < STATUS_RATE_OVER ? 0 : g->recent_count % STATUS_RATE_OVER];
-        double took = g->recent[(g->recent_count - 1) % STATUS_RATE_OVER] - first;
-
-        s->rate = took > 0 ? (double)(n - 1) * 3600 / took : 0;
+    for (size_t i = 0; i < n; i++)
+        took += g->recent[i].seconds;
+    s->each = n ? took / (double)n : 0;
+    if (n > 1 && last.wall_time > first.wall_time)
+        s->rate = (double)(n - 1) * 3600 / (last.wall_time - first.wall_time);
+    s->target = s->has_work && s->work.until_step >= 0 ? s->work.until_step
+                                                       : s->has_training && s->training.max_steps > 0
+                                                             ? s->training.max_steps : -1;
+    if (s->has_work)
+        f.waiting += (double)s->work.in_hand_count;
+    if (n)
+        f.newest_age = now - last.written;
+    if (n > 1 && last.step > first.step && last.written > first.written &&
+        !(s->has_training && !strcmp(s->training.state, "failed"))) {
+        f.steps_per_second = (double)(last.step - first.step) / (last.written - first.written);
+        f.steps_between = (double)(last.step - first.step) / (double)(n - 1);
     }
+    f.each = s->each;
+    f.rate = s->rate / 3600;
+    f.last_step = s->target;
+    s->seconds_left = s->holder == LOCK_ALIVE ? evaluation_estimate(&f) : -1;
+}
+
+static void finish(struct gathered *g, double now)
+{
+    struct evaluation_status *s = g->status;
+    struct recent first, last = { .step = -1 };
+
     s->best_step = -1;
     if (s->has_best && g->best.value == s->best_value) {
         s->best_step = g->best.step;
@@ -159,10 +214,21 @@ static void finish(struct gathered *g)
     s->gone = outcomes_count(&g->outcomes, LEDGER_GONE);
     if (!s->failed && !s->gone)
         *s->last_reason = '\0';
-    count_queued(g);
+    s->queued = s->newest_step = -1;
+    if (s->has_work) {
+        s->queued = s->work.queued;
+        s->newest_step = s->work.newest_step;
+    } else {
+        count_queued(g);
+    }
+    recent_ends(g, &first, &last);
+    s->behind = -1;
+    if (s->newest_step >= 0 && last.step >= 0)
+        s->behind = s->newest_step > last.step ? s->newest_step - last.step : 0;
+    estimate(g, now);
 }
 
-int evaluation_status_read(const char *eval_directory, struct evaluation_status *out, struct error *e)
+int evaluation_status_read(const char *eval_directory, double now, struct evaluation_status *out, struct error *e)
 {
     struct gathered g = { .status = out, .best = { .step = -1 } };
     char path[PATH_MAX], ledger[PATH_MAX];
@@ -180,8 +246,12 @@ int evaluation_status_read(const char *eval_directory, struct evaluation_status 
             return error_system(e, "%s: no ledger of an evaluator", ledger);
     }
     g.outcomes.by_step = *out->lock.step_from != '\0';
+    out->has_work = (out->holder == LOCK_ALIVE || out->holder == LOCK_ELSEWHERE) &&
+                    evaluation_work_read(eval_directory, &out->work) && out->work.pid == out->lock.process.pid;
+    out->has_training = *out->lock.checkpoint_directory &&
+                        training_state_read(out->lock.checkpoint_directory, &out->training, NULL) == 1;
     if ((rc = ledger_read(ledger, take_line, &g, &out->odd_lines, e)) == OK)
-        finish(&g);
+        finish(&g, now);
     for (size_t i = 0; i < g.name_count; i++)
         free(g.names[i]);
     free(g.names);

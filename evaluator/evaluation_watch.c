@@ -7,6 +7,7 @@
 #include "evaluator/file_stamp.h"
 #include "evaluator/pin.h"
 #include "evaluator/watch_log.h"
+#include "evaluator/watch_report.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -27,8 +28,10 @@ static void on_found(void *context, const struct queue_item *item)
     struct evaluation_watch *w = context;
 
     w->last_news = clock_monotonic();
-    if (item->written > w->newest_written)
+    if (item->written >= w->newest_written) {
         w->newest_written = item->written;
+        w->newest_step = item->step;
+    }
     if (queue_full(&w->queue) && !w->full_said) {
         w->full_said = 1;
         watch_log_say(w, "%zu checkpoints wait %s, which is the limit; later ones are opened as places become free, "
@@ -250,7 +253,7 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
     w->settings = *settings;
     w->log = log;
     w->lock = -1;
-    w->last_step = w->greatest_step = -1;
+    w->last_step = w->greatest_step = w->newest_step = -1;
     w->outcomes.by_step = settings->watcher.source.steps.from != STEP_FROM_NAME;
     w->events = (struct watcher_events){ w, on_found, on_failed, on_gone, on_directory, on_trouble };
     w->last_news = clock_monotonic();
@@ -570,6 +573,7 @@ double evaluation_watch_due(const struct evaluation_watch *w)
 
     if (w->ended)
         return INFINITY;
+    due = fmin(due, watch_report_due(w));
     if (w->retry_at > 0 && retry < due)
         due = retry;
     else if (w->retry_at <= 0 && w->pending_count)
@@ -582,21 +586,4 @@ double evaluation_watch_due(const struct evaluation_watch *w)
 int evaluation_watch_descriptor(const struct evaluation_watch *w)
 {
     return w->ended ? -1 : watcher_descriptor(w->watcher);
-}
-
-void evaluation_watch_status(const struct evaluation_watch *w, char *out, size_t size)
-{
-    const struct ledger_summary *s = ledger_summary(w->ledger);
-    char best[320] = "none yet", newest[64] = "no checkpoint yet", pinned[48] = "";
-
-    if (s->has_best)
-        snprintf(best, sizeof best, "%.3f (%s)", s->best_value, s->best_checkpoint);
-    if (w->newest_written > 0)
-        snprintf(newest, sizeof newest, "newest %.0f s old", fmax(0, clock_wall() - w->newest_written));
-    if (w->settings.pin)
-        snprintf(pinned, sizeof pinned, " (%.1f MB pinned)", (double)queue_pinned_bytes(&w->queue) / 1e6);
-    snprintf(out, size, "%s: %zu done, %zu queued%s, %zu not whole, %zu failed, %zu gone, best %s, %s",
-             w->settings.checkpoint_directory, s->done, w->queue.count + w->flight_count, pinned,
-             watcher_undecided(w->watcher), outcomes_count(&w->outcomes, LEDGER_FAILED),
-             outcomes_count(&w->outcomes, LEDGER_GONE), best, newest);
 }

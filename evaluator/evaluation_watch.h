@@ -17,6 +17,7 @@
 #include "evaluator/evaluation_flight.h"
 #include "evaluator/evaluation_log.h"
 #include "evaluator/evaluation_prom.h"
+#include "evaluator/evaluation_work.h"
 #include "evaluator/hooks.h"
 #include "evaluator/ledger.h"
 #include "evaluator/outcomes.h"
@@ -77,6 +78,9 @@ struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c
     int64_t last_step;             /* of the newest line of the ledger; -1: none */
     int64_t greatest_step;         /* of all its lines and pins, whatever became of them; -1: none */
     double newest_written;         /* wall, of the newest index; 0: none yet */
+    int64_t newest_step;           /* of that checkpoint, or before there is one of the newest line; -1: none */
+    struct evaluation_work work;   /* as EVAL/work.json has it */
+    double work_next;              /* monotonic: it is not written again before */
     double first_look;             /* wall, the end of it */
     double retry_at;               /* monotonic: a disk failed, and is tried again then; 0: it did not */
     int described;                 /* the settings of the training were given to points */
@@ -135,8 +139,5 @@ void evaluation_watch_drop(struct evaluation_watch *w, struct evaluation_flight 
 /* Seconds until the next tick is due; and the descriptor that is readable earlier, -1: none. */
 double evaluation_watch_due(const struct evaluation_watch *w);
 int evaluation_watch_descriptor(const struct evaluation_watch *w);
-
-/* "12 done, 3 queued, ..." */
-void evaluation_watch_status(const struct evaluation_watch *w, char *out, size_t size);
 
 #endif

@@ -3,6 +3,7 @@
  * (EVAL, EVAL_1, ...). Without -o they are made in EVAL/.replay first and put in the place of the old ones, which stay
  * under names that TensorBoard does not read.
  */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -168,7 +169,7 @@ static int replay(const char *directory, const char *output, const char *tags, s
 
     if (!s)
         return error_set(e, ERR_NOMEM, "%s: no memory", directory);
-    if ((rc = evaluation_status_read(directory, s, e)) == OK) {
+    if ((rc = evaluation_status_read(directory, clock_wall(), s, e)) == OK) {
         if (!(p.tags = find_tags(tags ? tags : s->lock.tags)))
             rc = error_set(e, ERR_ARG, "%s: the evaluator's tags, '%s', are not known; --tags names others", directory,
                            s->lock.tags);

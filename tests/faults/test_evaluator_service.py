@@ -21,7 +21,13 @@ def run(*arguments, status=0, **keywords):
 
 
 def state(*arguments, status=0):
-    return [json.loads(line) for line in run("status", "--json", *arguments, status=status).stdout.splitlines()]
+    report = json.loads(run("status", "--json", *arguments, status=status).stdout)
+    assert (report["type"], report["version"]) == ("evaluator-status", 1)
+    total = report["total"]
+    assert total["runs"] == len(report["runs"])
+    for key in ("done", "queued", "failed", "gone"):
+        assert total[key] == sum(one[key] or 0 for one in report["runs"])
+    return report["runs"]
 
 
 def test_status_of_living_and_dead(tmp_path):
@@ -31,11 +37,11 @@ def test_status_of_living_and_dead(tmp_path):
         report, = state(tmp_path / "eval")
         assert report["state"] == "running" and report["alive"] and report["pid"] == evaluator.process.pid
         assert report["host"] == socket.gethostname() and report["checkpoint_dir"] == str(tmp_path / "ckpt")
-        assert 3 <= report["done"] <= 5 and report["queued"] == 5 - report["done"], report
-        wait_for(lambda: len(ledger(tmp_path)) == 5, "all evaluations")
+        assert 3 <= report["done"] <= 5, report
+        wait_for(lambda: len(ledger(tmp_path)) == 5 and not state(tmp_path / "eval")[0]["queued"], "all evaluations")
         report, = state(tmp_path / "eval")
         assert (report["done"], report["queued"], report["failed"], report["gone"]) == (5, 0, 0, 0)
-        assert 0 <= report["last"]["age"] < DEADLINE and 0 < report["per_hour"] < 3600 / 0.2 * 1.5, report
+        assert 0 <= report["last"]["age"] < DEADLINE and 0 < report["evaluations_per_hour"] < 3600 / 0.2 * 1.5, report
         best = max(ledger(tmp_path), key=lambda r: (r["metrics"]["precision"], -r["step"]))
         assert report["best"] == {"metric": "precision", "value": best["metrics"]["precision"], "step": best["step"],
                                   "checkpoint": best["checkpoint"]}
@@ -49,11 +55,76 @@ def test_status_of_living_and_dead(tmp_path):
     report, = state(tmp_path)  # a tree
     assert report["state"] == "ended" and report["eval_dir"] == str(tmp_path / "eval") and report["why"], report
     before = sorted((p, p.read_bytes()) for p in (tmp_path / "eval").iterdir())
-    table = run("status", tmp_path).stdout.splitlines()
-    assert len(table) == 2 and table[1].startswith("ended") and "eval" in table[1]
+    page = run("status", tmp_path).stdout.splitlines()
+    assert page[0] == f"{tmp_path / 'eval'}: ended" and "  outcomes   5 done, 0 failed, 0 gone" in page
     assert before == sorted((p, p.read_bytes()) for p in (tmp_path / "eval").iterdir()), "status changes nothing"
     assert "no eval directory" in run("status", tmp_path / "ckpt", status=2).stderr
     assert "No such file" in run("status", tmp_path / "nothing", status=2).stderr
+
+
+def training(directory, **members):
+    (directory / "ckpt/training.json").write_text(json.dumps({
+        "state": "running", "host": "node7", "pid": 1, "global_step": 700, "max_steps": 1000, "world_size": 1,
+        "run_option": "single", "started": time.time() - 70, "updated": time.time(), **members}))
+
+
+def test_status_of_work_in_hand(tmp_path):
+    """Which checkpoint is evaluated and since when, how far it is behind, how fast, and when it will be done."""
+    write(tmp_path, "--last", 300)
+    (tmp_path / "gate.sh").write_text(f"while [ $1 -gt 300 -a ! -e '{tmp_path}/go' ]; do sleep 0.02; done; echo precision 1\n")
+    with Evaluator(tmp_path, "--forever", how=["--exec", f"sh '{tmp_path}/gate.sh' {{step}}"]) as evaluator:
+        evaluator.says("step: 300,")
+        wait_for(lambda: not state(tmp_path)[0]["in_hand"], "idleness")
+        page = run("status", tmp_path).stdout
+        assert "in hand    nothing" in page and "to go      not known: no --until-step, and no training.json" in page
+        begin = time.time()
+        write(tmp_path, "--first", 400, "--last", 700, "--interval", 0.1)
+        training(tmp_path)
+        wait_for(lambda: state(tmp_path)[0]["queued"] == 3, "three that wait")
+        report, = state(tmp_path)
+        one, = report["in_hand"]
+        assert (one["checkpoint"], one["step"]) == ("model.ckpt-400", 400) and begin <= one["since"] <= time.time()
+        assert abs(one["seconds"] - (time.time() - one["since"])) < 5
+        assert (report["newest_step"], report["steps_behind"], report["last"]["step"]) == (700, 400, 300)
+        assert report["until_step"] == 1000 and report["seconds_left"] > 0 and report["updated_age"] < 60
+        assert report["training"]["state"] == "running" and report["training"]["global_step"] == 700
+        for columns in (60, 80, 200):
+            page = run("status", tmp_path, env={**os.environ, "COLUMNS": str(columns)}).stdout
+            assert all(len(line) <= columns for line in page.splitlines())
+            for words in ("in hand    model.ckpt-400, for ", "behind     400 steps, 3 queued", "rate       ",
+                          "evaluations/h, ", "to go      about ", "training   running, step 700 of 1000, "):
+                assert words in page, page
+        os.kill(evaluator.process.pid, signal.SIGKILL)
+        evaluator.process.wait()
+    report, = state(tmp_path, status=1)  # what it was at counts no more
+    assert report["state"] == "died" and not report["in_hand"] and report["queued"] == 4 and report["newest_step"] == 700
+    assert report["seconds_left"] is None
+    (tmp_path / "go").touch()
+    training(tmp_path, state="finished")
+    with Evaluator(tmp_path, "--until-step", 700, how=["--exec", "echo precision 1"]) as evaluator:
+        evaluator.ends(0)
+    report, = state(tmp_path)
+    assert (report["steps_behind"], report["queued"], report["done"]) == (0, 0, 7)
+
+
+def test_status_of_several(tmp_path):
+    """A table that fits; what everybody asks is never left out."""
+    name = "a-training-with-a-name-that-is-longer-than-any-terminal-is-wide-" * 2
+    for one in ("a", name):
+        write(tmp_path / one, "--last", 200)
+        with Evaluator(tmp_path / one, "--once") as evaluator:
+            evaluator.ends(0)
+    for columns in (60, 80, 200):
+        table = run("status", tmp_path, env={**os.environ, "COLUMNS": str(columns)}).stdout.splitlines()
+        assert len(table) == 3 and all(len(line) <= columns for line in table), table
+        titles = table[0]
+        for title in ("state", "step", "behind", "failed", "eval directory"):
+            assert title in titles, titles
+        assert all(line.startswith("ended") for line in table[1:])
+    wide = run("status", tmp_path, env={k: v for k, v in os.environ.items() if k != "COLUMNS"}).stdout
+    assert "in hand" in wide and str(tmp_path / name / "eval") in wide
+    pages = run("status", "--details", tmp_path).stdout.split("\n\n")
+    assert len(pages) == 2 and all("outcomes   2 done" in page for page in pages)
 
 
 def test_status_of_failures_and_odd_ledgers(tmp_path):
