@@ -1,0 +1,200 @@
+"""Checkpoints as the trainers of other people write them: which files, in which order, in place or renamed. Small
+imitations, each slow enough to be caught in the middle, with the options for it. Every checkpoint must be scored once,
+whole, under its step. tests/peers/test_evaluator_trainers.py has the trainers themselves, where they are installed.
+
+Orders were read in the sources: transformers trainer.py _save_checkpoint(), lightning cloud_io.py _atomic_save() with
+fsspec's local transactions, torch.distributed.checkpoint filesystem.py finish(), orbax atomicity.py, stable_baselines3
+save_util.py save_to_zip_file(), keras saving_lib.py.
+"""
+import json
+import os
+import signal
+import time
+import zipfile
+
+import pytest
+
+from test_evaluator import ledger, steps
+from test_evaluator_exec import Exec, script
+from waiting import wait_for
+
+PAUSE = 0.15  # between two writes of one checkpoint: the pace of the writer is what is tested
+
+
+def slowly(path, data, pieces=3):
+    """In place, in pieces."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "wb", buffering=0) as file:
+        for i in range(pieces):
+            file.write(data[i * len(data) // pieces:(i + 1) * len(data) // pieces])
+            time.sleep(PAUSE)
+
+
+def torch_save(ckpt, step):
+    slowly(ckpt / f"model_{step}.pt", os.urandom(3000))
+
+
+def keras_h5(ckpt, epoch):
+    """HDF5: room first, data in any order, the head of the file last."""
+    with open(ckpt / f"weights.{epoch:02d}-0.{epoch}.h5", "wb", buffering=0) as file:
+        file.truncate(3000)
+        time.sleep(PAUSE)
+        file.seek(2000)
+        file.write(os.urandom(1000))
+        time.sleep(PAUSE)
+        file.seek(0)
+        file.write(os.urandom(2000))
+
+
+def keras_zip(ckpt, epoch):
+    with zipfile.ZipFile(ckpt / f"model.{epoch:02d}.keras", "w") as archive:
+        for name in ("metadata.json", "config.json", "model.weights.h5"):
+            archive.writestr(name, os.urandom(1000))
+            archive.fp.flush()
+            time.sleep(PAUSE)
+
+
+def stable_baselines(ckpt, step):
+    """A zip in place, and beside it a file of another kind with the same number."""
+    (ckpt / f"rl_model_vecnormalize_{step}_steps.pkl").write_bytes(b"x")
+    with zipfile.ZipFile(ckpt / f"rl_model_{step}_steps.zip", "w") as archive:
+        for name in ("data", "policy.pth", "system_info.txt"):
+            archive.writestr(name, os.urandom(1000))
+            archive.fp.flush()
+            time.sleep(PAUSE)
+
+
+def lightning(ckpt, step):
+    """Written where temporary files go, which is another file system here, and moved: the name appears first, the bytes
+    are copied, and the times of the temporary file are set in the end."""
+    data = os.urandom(3000)
+    path = ckpt / f"epoch={step // 100}-step={step}.ckpt"
+    before = time.time() - 3600
+    slowly(path, data)
+    os.utime(path, (before, before))
+
+
+def hugging_face(ckpt, step):
+    """A directory filled in place; trainer_state.json last but for what other ranks add."""
+    directory = ckpt / f"checkpoint-{step}"
+    for name in ("config.json", "model.safetensors", "training_args.bin", "optimizer.pt", "scheduler.pt", "rng_state_0.pth"):
+        slowly(directory / name, os.urandom(400), 1)
+    state = json.dumps({"global_step": step, "log_history": [{"loss": float("nan")}] * 5})
+    with open(directory / "trainer_state.json", "w") as file:
+        file.write(state[:30])
+        file.flush()
+        time.sleep(PAUSE)
+        file.write(state[30:])
+    slowly(directory / "rng_state_1.pth", os.urandom(600), 2)
+
+
+def distributed(ckpt, step):
+    """Shards of two ranks in place, .metadata by rename when all are there."""
+    directory = ckpt / f"step-{step}"
+    for rank in range(2):
+        slowly(directory / f"__{rank}_0.distcp", os.urandom(1400))
+    slowly(directory / ".metadata.tmp", os.urandom(200), 2)
+    (directory / ".metadata.tmp").rename(directory / ".metadata")
+
+
+def orbax(ckpt, step):
+    """A directory under a temporary name, renamed when it is whole."""
+    directory = ckpt / f"{step}.orbax-checkpoint-tmp-{step * 17}"
+    slowly(directory / "_CHECKPOINT_METADATA", os.urandom(100), 1)
+    slowly(directory / "default/d/0f1e", os.urandom(2800))
+    slowly(directory / "default/_METADATA", os.urandom(100), 1)
+    directory.rename(ckpt / str(step))
+
+
+def orbax_commit(ckpt, step):
+    """The same where a rename is not atomic: in place, commit_success.txt last."""
+    directory = ckpt / str(step)
+    slowly(directory / "default/d/0f1e", os.urandom(2900))
+    slowly(directory / "default/_METADATA", os.urandom(100), 1)
+    (directory / "commit_success.txt").write_text(f"Checkpoint commit was successful to {directory}")
+
+
+def last_beside_it(ckpt, step):
+    """Lightning's last.ckpt: a link to the newest, or written like it. The number is in what it leads to."""
+    lightning(ckpt, step)
+    link = ckpt / "tmp-link"
+    link.symlink_to(f"epoch={step // 100}-step={step}.ckpt")
+    link.rename(ckpt / "last.ckpt")
+
+
+# name: (writer, what is given to it, options, steps); {quick}: the default waits for 5 seconds, a shorter time for 1.
+LAYOUTS = {
+    "torch.save": (torch_save, [100, 200], ["--pattern", "model_{step}.pt"], None),
+    "keras .h5": (keras_h5, [1, 2], ["--pattern", "weights.{step}-{*}.h5", "--step-scale", 391], [391, 782]),
+    "keras .keras": (keras_zip, [1, 2], ["--pattern", "model.{step}.keras", "--step-scale", 391], [391, 782]),
+    "stable-baselines": (stable_baselines, [1000, 2000], ["--pattern", "rl_model_{step}_steps.zip"], None),
+    "lightning": (lightning, [100, 200], ["--pattern", "epoch={*}-step={step}.ckpt"], None),
+    "lightning last": (last_beside_it, [100, 200], ["--pattern", "last.ckpt", "--step-from", "count"], [1, 2]),
+    "hugging face": (hugging_face, [500, 1000], ["--pattern", "checkpoint-{step}/", "--ready", "marker:trainer_state.json",
+                                                 "--ready", "quiet:1"], None),
+    "distributed": (distributed, [500, 1000], ["--pattern", "step-{step}/", "--ready", "marker:.metadata"], None),
+    "orbax": (orbax, [0, 500], ["--pattern", "{step}/", "--ready", "rename"], None),
+    "orbax commit": (orbax_commit, [0, 500], ["--pattern", "{step}/", "--ready", "marker:commit_success.txt"], None),
+}
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["followed", "back-fill"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layout(tmp_path, layout, before):
+    """Written while the evaluator watches, and before it was started; each is scored once and whole, a restart scores
+    nothing again."""
+    writer, numbers, options, wanted = LAYOUTS[layout]
+    ckpt = tmp_path / "ckpt"
+    ckpt.mkdir()
+    if "--ready" not in options:
+        options = [*options, "--ready", "quiet:1"]
+    command = script(tmp_path, f"echo $2 >> '{tmp_path}/runs'\n"
+                               'echo "bytes $(find -L "$1" -type f | xargs -d "\\n" cat | wc -c)"\n') + " {checkpoint} {step}"
+    sizes = []
+
+    def write():
+        for number in numbers:
+            writer(ckpt, number)
+            newest = max((p for p in ckpt.iterdir() if "vecnormalize" not in p.name), key=lambda p: p.stat().st_ctime)
+            files = [newest] if newest.is_file() else [p for p in newest.rglob("*") if p.is_file()]
+            sizes.append(sum(p.stat().st_size for p in files))
+            if layout == "lightning last":  # what is overwritten before it is seen was never there
+                wait_for(lambda: len(ledger(tmp_path)) == len(sizes), "its evaluation")
+
+    if before and layout == "lightning last":
+        pytest.skip("only the last one is there")
+    if before:
+        write()
+    with Exec(tmp_path, command, "--poll-interval", 0.05, *options) as evaluator:
+        evaluator.says("watching")
+        if not before:
+            write()
+        wait_for(lambda: len(ledger(tmp_path)) >= len(numbers), "all outcomes")
+        time.sleep(1.3)  # time for what must not happen
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(0)
+    records = ledger(tmp_path)
+    assert steps(records) == (wanted or numbers) and len(records) == len(numbers), evaluator.said()
+    assert [r["metrics"]["bytes"] for r in records] == sizes
+    assert (tmp_path / "runs").read_text().split() == [str(step) for step in wanted or numbers]
+    with Exec(tmp_path, command, "--once", *options) as evaluator:
+        evaluator.ends(0)
+    assert ledger(tmp_path) == records
+
+
+@pytest.mark.parametrize("layout", ["torch.save", "lightning", "hugging face"])
+def test_default_rule(tmp_path, layout):
+    """With --pattern alone: nobody has to know how a trainer writes."""
+    writer, numbers, options, _ = LAYOUTS[layout]
+    (tmp_path / "ckpt").mkdir()
+    command = script(tmp_path, 'echo "bytes $(find "$1" -type f | xargs cat | wc -c)"\n') + " {checkpoint}"
+    with Exec(tmp_path, command, *options[:2]) as evaluator:
+        evaluator.says("watching")
+        writer(tmp_path / "ckpt", numbers[0])
+        wait_for(lambda: ledger(tmp_path), "the outcome")
+        time.sleep(1)  # time for what must not happen
+        evaluator.process.send_signal(signal.SIGTERM)
+        evaluator.ends(0)
+    record, = ledger(tmp_path)
+    whole = sum(p.stat().st_size for p in (tmp_path / "ckpt").rglob("*") if p.is_file())
+    assert (record["step"], record["metrics"]["bytes"]) == (numbers[0], whole)
