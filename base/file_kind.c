@@ -85,6 +85,12 @@ static int is_onnx(const uint8_t *p, size_t n)
     return p[4 + length] == 0x1a || p[4 + length] == 0x22 || p[4 + length] == 0x3a;
 }
 
+/* A skippable frame, as pzstd begins its files with: RFC 8878, section 3.1.2. */
+static int is_zstd_frame(const uint8_t *p, size_t n)
+{
+    return n >= 8 && (get_le32(p) & 0xfffffff0) == 0x184d2a50;
+}
+
 /* No control bytes but white space, and UTF-8 as far as whole characters are there. */
 static int is_text(const uint8_t *p, size_t n)
 {
@@ -108,6 +114,8 @@ enum file_kind file_kind(const void *head, size_t n, const void *tail)
             return beginnings[i].kind == FILE_KIND_ZIP ? zip_kind(p, n) : beginnings[i].kind;
     if (is_event_log(p, n))
         return FILE_KIND_EVENT_LOG;
+    if (is_zstd_frame(p, n))
+        return FILE_KIND_ZSTD;
     if (tail && !memcmp(tail, table_end, sizeof table_end))
         return FILE_KIND_TABLE;
     if (is_safetensors(p, n))
@@ -123,23 +131,27 @@ enum file_kind file_kind(const void *head, size_t n, const void *tail)
     return blanks < n && (p[blanks] == '{' || p[blanks] == '[') ? FILE_KIND_JSON : FILE_KIND_TEXT;
 }
 
-enum file_kind file_kind_of(const char *path)
+enum file_kind file_kind_of_descriptor(int fd)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    enum file_kind kind = FILE_KIND_UNKNOWN;
     uint8_t head[FILE_KIND_HEAD], tail[FILE_KIND_TAIL];
     struct stat st;
     ssize_t n;
+    int ends;
 
-    if (fd < 0)
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (n = file_read_at(fd, head, sizeof head, 0)) < 0)
         return FILE_KIND_UNKNOWN;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (n = file_read_at(fd, head, sizeof head, 0)) >= 0) {
-        int ends = st.st_size >= FILE_KIND_TAIL &&
-                   file_read_at(fd, tail, sizeof tail, (uint64_t)st.st_size - sizeof tail) == sizeof tail;
+    ends = st.st_size >= FILE_KIND_TAIL &&
+           file_read_at(fd, tail, sizeof tail, (uint64_t)st.st_size - sizeof tail) == sizeof tail;
+    return file_kind(head, (size_t)n, ends ? tail : NULL);
+}
 
-        kind = file_kind(head, (size_t)n, ends ? tail : NULL);
-    }
-    close(fd);
+enum file_kind file_kind_of(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    enum file_kind kind = fd < 0 ? FILE_KIND_UNKNOWN : file_kind_of_descriptor(fd);
+
+    if (fd >= 0)
+        close(fd);
     return kind;
 }
 

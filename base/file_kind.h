@@ -41,8 +41,9 @@ enum { FILE_KIND_HEAD = 512, FILE_KIND_TAIL = 8 };
  * fewer. */
 enum file_kind file_kind(const void *head, size_t n, const void *tail);
 
-/* Of the regular file at path; FILE_KIND_UNKNOWN also where it is none or cannot be read. */
+/* Of the regular file at path, or open as fd; FILE_KIND_UNKNOWN also where it is none or cannot be read. */
 enum file_kind file_kind_of(const char *path);
+enum file_kind file_kind_of_descriptor(int fd);
 
 /* "a gzip file"; for FILE_KIND_UNKNOWN "of no kind known here". Static. */
 const char *file_kind_text(enum file_kind kind);

@@ -22,6 +22,7 @@ static const struct { enum file_kind kind; const char *bytes; size_t n; } cases[
     { FILE_KIND_EMPTY, B("") },
     { FILE_KIND_GZIP, B("\x1f\x8b\x08\0\0\0\0\0\0\x03") },
     { FILE_KIND_ZSTD, B("\x28\xb5\x2f\xfd\x04\x58") },
+    { FILE_KIND_ZSTD, B("\x50\x2a\x4d\x18\4\0\0\0\x12\0\0\0\x28\xb5\x2f\xfd") }, /* pzstd's */
     { FILE_KIND_ARCHIVE, B("\x89TFZ\r\n\x1a\n\1\0\0\0\0\0\0\0") },
     { FILE_KIND_ZIP, B("PK\3\4\0\0\x08\x08\0\0archive/data.pkl") },
     { FILE_KIND_TORCH, B(ZIP "\x0e\0\x14\0model/data.pklFB\x10") }, /* torch.save of 2.9 */

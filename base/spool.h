@@ -1,0 +1,28 @@
+/*
+ * spool.h - bytes that are needed more than once and come but once, in a file without a name, in the directory that
+ * TMPDIR names or else in /tmp: gone when it is closed, however the process ends. One thread at a time.
+ */
+#ifndef BASE_SPOOL_H
+#define BASE_SPOOL_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct spool {
+    int fd;              /* for reading with pread(); -1: not open */
+    uint64_t size, most; /* bytes so far; half of what was free when it was opened: it does not grow beyond that */
+};
+#define SPOOL_CLOSED { -1, 0, 0 }
+
+int spool_open(struct spool *s, struct error *e);
+void spool_close(struct spool *s); /* also one that is closed */
+
+/* At the end. ERR_IO: no room, or more than `most`. */
+int spool_append(struct spool *s, const void *bytes, size_t n, struct error *e);
+
+/* Appends what can be read from fd, from where it stands to its end; from_path names it in errors. */
+int spool_append_from(struct spool *s, int fd, const char *from_path, struct error *e);
+
+#endif
