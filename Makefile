@@ -26,8 +26,9 @@ JANSSON  := $(call exists,jansson)
 INOTIFY  := $(call includes,inotifytools/inotifytools.h)
 ONEDNN   := $(call includes,dnnl.h)
 SQLITE   := $(call exists,sqlite3)
+ZSTD     := $(call exists,libzstd)
 PYTHON   := $(call command,python3)
-PARTS    := MPI OPENBLAS PROTOBUF SNAPPY JANSSON INOTIFY ONEDNN SQLITE PYTHON
+PARTS    := MPI OPENBLAS PROTOBUF SNAPPY JANSSON INOTIFY ONEDNN SQLITE ZSTD PYTHON
 LEFT_OUT := $(strip $(foreach p,$(PARTS),$(if $(filter 0,$($p)),$p)))
 WITHOUT_MPI      = Open MPI (libopenmpi-dev, openmpi-bin): no trainer, no libeventlog_mpi
 WITHOUT_OPENBLAS = OpenBLAS (libopenblas-dev): no trainer, no evaluator
@@ -37,6 +38,7 @@ WITHOUT_JANSSON  = jansson (libjansson-dev): no trainer, no evaluator, no checkp
 WITHOUT_INOTIFY  = libinotifytools (libinotifytools0-dev): evaluator looks for checkpoints every second, by --poll-interval
 WITHOUT_ONEDNN   = oneDNN (libdnnl-dev): convolutions by OpenBLAS, which is slower
 WITHOUT_SQLITE   = SQLite (libsqlite3-dev): no eventlog export --format=sqlite
+WITHOUT_ZSTD     = zstd (libzstd-dev): no reading of event files compressed with zstd
 WITHOUT_PYTHON   = Python (python3): no man pages, no completions
 # 1 where all of these parts are there.
 with     = $(if $(filter 0,$(foreach p,$1,$($p))),,1)
@@ -48,7 +50,7 @@ EVALUATOR   := $(and $(CHECKPOINTS),$(call with,OPENBLAS))
 # again and sees them.
 PACKAGES_build = build-essential pkg-config zlib1g-dev libpng-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler \
                  libsnappy-dev libjansson-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
-                 libsqlite3-dev python3
+                 libsqlite3-dev libzstd-dev python3
 PACKAGES_deps  = $(PACKAGES_build)
 PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
 PACKAGES_bench = $(PACKAGES_demo)
@@ -123,9 +125,10 @@ NEEDS_model      = $(call lib,model) $(NEEDS_base)
 NEEDS_trainer    = $(call lib,trainer) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,proto) $(call lib,dataset) $(NEEDS_model)
 NEEDS_evaluator  = $(call lib,evaluator) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,proto) $(call lib,dataset) $(NEEDS_model)
 SYSTEM_base       = -lm
-SYSTEM_eventlog   = $(shell $(CONFIG) --libs zlib libpng) -lm
+ZSTD_MODULE       = $(if $(filter 1,$(ZSTD)),libzstd)
+SYSTEM_eventlog   = $(shell $(CONFIG) --libs zlib libpng $(ZSTD_MODULE)) -lm
 SYSTEM_eventlog/tool = $(SYSTEM_eventlog) $(SQLITE_LIBS)
-STATIC_eventlog   = $(shell $(CONFIG) --static --libs libpng zlib) -lm
+STATIC_eventlog   = $(shell $(CONFIG) --static --libs libpng zlib $(ZSTD_MODULE)) -lm
 SQLITE_LIBS       = $(if $(filter 1,$(SQLITE)),$(shell $(CONFIG) --libs sqlite3))
 SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
 SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib) -lm
@@ -217,6 +220,7 @@ MODEL_FLAGS ?= -ftree-vectorize -fvect-cost-model=dynamic -fno-math-errno
 $(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
 $(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE)
+$(call objects,$(EVENTLOG_C)): EXTRA = -DZSTD=$(ZSTD)
 # What libeventlog.so is made of.
 PIC = -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
 $(B)/base/%.o $(B)/eventlog/%.o $(B)/eventlog_mpi/%.o $(B)/generated/%.o: SHARED = $(PIC)

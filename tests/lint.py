@@ -33,6 +33,7 @@ LIBRARIES = {
     "dnnl": ["model/kernels/"],
     "inotifytools/": ["evaluator/watch_inotify.c"],
     "zlib.h": ["dataset/", "eventlog/"],
+    "zstd": ["eventlog/"],
     "snappy-c.h": ["checkpoint/"],
     "jansson.h": ["checkpoint/", "evaluator/"],
     "protobuf-c": ["proto/"],
