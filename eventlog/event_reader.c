@@ -1,6 +1,6 @@
 #include "eventlog/event_reader.h"
 
-#include "eventlog/record_file.h"
+#include "eventlog/log_input.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -44,7 +44,7 @@ static void begin(struct event_reader *r, const struct stat *st)
     r->utf8_pending = 0;
 }
 
-int event_reader_open(struct event_reader **out, const char *path, struct error *e)
+int event_reader_open(struct event_reader **out, struct log_input *in, const char *path, struct error *e)
 {
     struct event_reader *r = calloc(1, sizeof *r);
     struct stat st;
@@ -55,7 +55,7 @@ int event_reader_open(struct event_reader **out, const char *path, struct error 
         free(r);
         return error_set(e, ERR_NOMEM, "%s: out of memory for reading", path);
     }
-    rc = record_file_open(&r->file, r->path, e);
+    rc = log_input_open(in, r->path, &r->file, e);
     if (rc == OK && fstat(r->file.fd, &st) < 0)
         rc = error_system(e, "%s: cannot be looked at", path);
     if (rc != OK) {
@@ -102,6 +102,7 @@ struct event_reader_state event_reader_state(const struct event_reader *r)
     state.size = r->file.size;
     state.offset = r->file.parser.offset;
     state.lost = r->file.parser.lost;
+    state.packed = r->file.packed;
     return state;
 }
 
@@ -186,7 +187,7 @@ static int follow_name(struct event_reader *r)
 static int look_again(struct event_reader *r, struct error *e)
 {
     struct stat st;
-    int rc = follow_name(r);
+    int rc = r->file.packed ? EVENT_READER_END : follow_name(r);
 
     if (rc != EVENT_READER_END || r->file.fd < 0)
         return rc;
@@ -260,13 +261,16 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
         report(r, damage,
                record.damage == RECORD_BAD_DATA_CRC     ? EVENT_DAMAGE_DATA_CRC
                : record.damage == RECORD_BAD_LENGTH_CRC ? EVENT_DAMAGE_LENGTH_CRC
-                                                        : EVENT_DAMAGE_TOO_LONG,
+               : record.damage == RECORD_TOO_LONG       ? EVENT_DAMAGE_TOO_LONG
+                                                        : EVENT_DAMAGE_STREAM,
                record.offset, record.found, record.wanted);
         damage->data = record.data;
         damage->length = record.length;
         return EVENT_READER_DAMAGE;
     case RECORD_MORE:
         r->at_end = 1;
+        if (r->file.packed) /* there will be no more of it */
+            record_file_close(&r->file);
         return EVENT_READER_END;
     default:
         return rc;
@@ -277,7 +281,8 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
 
 const char *event_damage_word(enum event_damage_kind kind)
 {
-    static const char *const words[] = { "length_crc", "data_crc", "too_long", "proto", "wall_time", "utf8" };
+    static const char *const words[] = { "length_crc", "data_crc", "too_long", "proto", "wall_time", "utf8",
+                                         "stream" };
 
     return words[kind];
 }
@@ -302,6 +307,9 @@ void event_damage_text(const struct event_damage *d, char *out, size_t size)
         break;
     case EVENT_DAMAGE_WALL_TIME:
         snprintf(out, size, "the event's wall time is NaN; event skipped");
+        break;
+    case EVENT_DAMAGE_STREAM:
+        snprintf(out, size, "the compressed file is damaged or cut: nothing after this point can be read");
         break;
     case EVENT_DAMAGE_UTF8:
         snprintf(out, size, "a tag or another string is not UTF-8; TensorBoard's default loader gives the file up");

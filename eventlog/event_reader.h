@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "eventlog/event_decode.h"
+#include "eventlog/log_input.h"
 
 #include <stdint.h>
 
@@ -29,11 +30,12 @@ enum event_damage_kind {
     EVENT_DAMAGE_PROTO,     /* found: the place in the record's data */
     EVENT_DAMAGE_WALL_TIME, /* NaN: TensorBoard's default loader gives the file up there */
     EVENT_DAMAGE_UTF8,      /* a string is not UTF-8: the event is handed out all the same, next */
+    EVENT_DAMAGE_STREAM,    /* what the file was unpacked from is damaged or cut; offset is where its bytes end */
 };
 
 struct event_damage {
     enum event_damage_kind kind;
-    uint64_t offset; /* of the record's first byte in the file */
+    uint64_t offset; /* of the record's first byte in the file; of a compressed file, in what it unpacks to */
     uint64_t found, wanted;
     const uint8_t *data; /* of EVENT_DAMAGE_DATA_CRC: the record's, length bytes, borrowed until the next call */
     size_t length;
@@ -45,11 +47,12 @@ struct event_reader_state {
     uint64_t records;  /* sound ones so far */
     uint64_t lost;     /* bytes passed over because of broken framing */
     uint64_t damaged;  /* how often EVENT_READER_DAMAGE was returned */
+    int packed;        /* the file is compressed or the like: size and offset are of what it unpacks to */
     double first_wall_time, last_wall_time; /* 0 before the first record */
 };
 
 /* On OK *out is yours: event_reader_close(). ERR_IO: the file cannot be opened. */
-int event_reader_open(struct event_reader **out, const char *path, struct error *e);
+int event_reader_open(struct event_reader **out, struct log_input *in, const char *path, struct error *e);
 
 /* An enum event_reader_result, or ERR_IO (try again later), ERR_NOMEM. */
 int event_reader_next(struct event_reader *r, struct event *event, struct event_damage *damage, struct error *e);

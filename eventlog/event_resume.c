@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "eventlog/event_encode.h"
+#include "eventlog/log_name.h"
 #include "eventlog/record_file.h"
 #include "eventlog/wire.h"
 
@@ -29,6 +30,7 @@ int event_resume_newest(const char *directory, char *path, size_t size, struct e
         struct stat st;
 
         if (!strstr(entry->d_name, "tfevents") || (end && !end[strlen(".profile-empty")]) ||
+            log_name_length(entry->d_name) < strlen(entry->d_name) || /* compressed, so it is finished */
             strcmp(entry->d_name, newest) <= 0 || strlen(entry->d_name) >= sizeof newest ||
             file_join(candidate, sizeof candidate, directory, entry->d_name, NULL) != OK)
             continue;

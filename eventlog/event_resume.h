@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The event file of the directory whose name is the last in byte order: 1 and its path, 0: there is none. */
+/* The event file of the directory whose name is the last in byte order, compressed ones aside: 1 and its path, 0: there
+ * is none. */
 int event_resume_newest(const char *directory, char *path, size_t size, struct error *e);
 
 /*

@@ -401,6 +401,13 @@ int eventlog_writer_close(struct eventlog_writer *writer, struct eventlog_error 
  * itself or for a single file. Runs come in the order of their names, files of a run in the order of theirs; what is
  * new later comes in the order it is found.
  *
+ * Files may be compressed with gzip, or with zstd where the library was built with it; ".gz" and ".zst" behind a name
+ * count for nothing, so a file that is compressed while the reader is at work is not read again, and of "x" and "x.gz"
+ * side by side only "x" is read. A path may also be an archive of `eventlog archive`, which is read as the directory
+ * that was packed. All of these are taken for finished: each is unpacked when it is opened, into a temporary file
+ * without a name in the directory that the environment's TMPDIR names (or /tmp), and not looked at again. Offsets are
+ * those of what comes out. A path "-" is a file of that name.
+ *
  * A record that is not whole yet is waited for, zeros at the end of a file as well. Damage is told and passed over: a
  * wrong data CRC costs that record, a wrong header costs what lies before the next header that fits. Memory: the tags,
  * and the largest record; points are not kept. A file is open only while it is read.
@@ -431,7 +438,7 @@ enum eventlog_read { /* what eventlog_reader_next() found */
                                   * freed, and what it holds now comes again from its start */
 };
 
-/* path: a directory or an event file. options are copied. On OK *out is yours: eventlog_reader_close(). */
+/* path: a directory, an event file or an archive. options are copied. On OK *out is yours: eventlog_reader_close(). */
 int eventlog_reader_open(struct eventlog_reader **out, const char *path, const struct eventlog_reader_options *options,
                          struct eventlog_error *error);
 void eventlog_reader_close(struct eventlog_reader *reader); /* NULL is fine */
@@ -479,6 +486,7 @@ enum eventlog_damage_kind {
     EVENTLOG_DAMAGE_PROTO,      /* no Event message */
     EVENTLOG_DAMAGE_WALL_TIME,  /* NaN or infinite */
     EVENTLOG_DAMAGE_UTF8,       /* a text is not UTF-8, and TensorBoard gives the file up: the event comes next */
+    EVENTLOG_DAMAGE_STREAM,     /* a compressed file is damaged or cut: what is behind this place is lost */
 };
 
 struct eventlog_damage {

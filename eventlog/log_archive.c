@@ -266,15 +266,23 @@ static int read_at(const struct log_archive *a, void *out, size_t n, uint64_t of
 
 int log_archive_open(struct log_archive *a, const char *path, struct error *e)
 {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    *a = (struct log_archive){ .fd = -1 };
+    return fd < 0 ? error_system(e, "%s: cannot be opened", path) : log_archive_take(a, fd, path, e);
+}
+
+int log_archive_take(struct log_archive *a, int fd, const char *path, struct error *e)
+{
     uint8_t head[HEAD], footer[LOG_ARCHIVE_FOOTER], *directory = NULL;
     struct log_archive_place place;
     struct stat st;
     int rc;
 
-    *a = (struct log_archive){ .fd = -1 };
+    *a = (struct log_archive){ .fd = fd };
     if (!(a->path = strdup(path)))
         return error_set(e, ERR_NOMEM, "%s: out of memory", path);
-    if ((a->fd = open(path, O_RDONLY | O_CLOEXEC)) < 0 || fstat(a->fd, &st) < 0)
+    if (fstat(a->fd, &st) < 0)
         return error_system(e, "%s: cannot be opened", path);
     if (!S_ISREG(st.st_mode))
         return error_set(e, ERR_ARG, "%s: is no regular file", path);

@@ -59,6 +59,8 @@ struct log_archive {
 
 /* ERR_CORRUPT: it is no archive, or cut or damaged outside of its members. Release also after an error. */
 int log_archive_open(struct log_archive *a, const char *path, struct error *e);
+/* The same from a descriptor, which it takes over in any case; path names it in errors. */
+int log_archive_take(struct log_archive *a, int fd, const char *path, struct error *e);
 void log_archive_release(struct log_archive *a);
 
 /* Gives the contents of a member to sink in pieces. ERR_CORRUPT: they are not what was put in, which may be known only

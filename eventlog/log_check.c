@@ -183,7 +183,7 @@ static int order_broken(const char *former, const char *name)
 static int copy_name(const char *name)
 {
     static const char *const endings[] = { ".bak", ".orig", ".old", ".swp", ".tmp", ".save", ".backup", "~", ".gz",
-                                           ".part", ".partial" };
+                                           ".zst", ".part", ".partial" };
     size_t n = strlen(name);
 
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
@@ -547,7 +547,8 @@ int log_check_record(struct log_check *c, uint64_t offset, const uint8_t *data, 
 int log_check_damage(struct log_check *c, const struct record *r, struct error *e)
 {
     enum log_finding_kind kind = r->damage == RECORD_BAD_LENGTH_CRC ? LOG_LENGTH_CRC
-                                 : r->damage == RECORD_BAD_DATA_CRC ? LOG_DATA_CRC : LOG_TOO_LONG;
+                                 : r->damage == RECORD_BAD_DATA_CRC ? LOG_DATA_CRC
+                                 : r->damage == RECORD_TOO_LONG     ? LOG_TOO_LONG : LOG_STREAM;
     int rc;
 
     settle(c, r->offset);
@@ -568,14 +569,19 @@ int log_check_end(struct log_check *c, uint64_t whole, uint64_t size, struct err
     } else if (f) { /* nothing sound behind it */
         settle(c, size);
         if (!c->file_records && f->kind == LOG_LENGTH_CRC && !f->offset && c->kind_count[LOG_LENGTH_CRC] == 1)
-            f->kind = LOG_COMPRESSED;
+            f->kind = LOG_NO_LOG;
         whole = size;
     }
-    if (!size)
+    if (!size && !f)
         rc = note(c, NULL, LOG_EMPTY_FILE, 0, e);
     if (rc == OK && whole < size && (rc = note(c, NULL, LOG_PARTIAL, whole, e)) == OK)
         c->findings[c->count - 1].lost = size - whole;
     return rc;
+}
+
+int log_check_compressed(struct log_check *c, struct error *e)
+{
+    return note(c, NULL, LOG_COMPRESSED, 0, e);
 }
 
 int log_check_finish(struct log_check *c, struct error *e)

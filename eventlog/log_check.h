@@ -23,6 +23,8 @@ void log_check_free(struct log_check *c);
 
 /* The next file begins. name: without its directory; copied. */
 int log_check_file(struct log_check *c, const char *name, struct error *e);
+/* It is compressed, where TensorBoard will find it; its records are those of what it unpacks to. */
+int log_check_compressed(struct log_check *c, struct error *e);
 /* A record whose CRCs are right, at that place of the file. */
 int log_check_record(struct log_check *c, uint64_t offset, const uint8_t *data, size_t n, struct error *e);
 /* Damage of the framing, as record_next() gave it. */

@@ -2,6 +2,8 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "eventlog/log_name.h"
+#include "eventlog/tag_index.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,6 +20,7 @@ struct ancestor { /* the directories from the root of the walk down to here, to 
 
 struct walk {
     struct log_directory *to;
+    struct log_input *in;
     const char *label; /* of the walk's root, "" or a path */
     struct error *e;
 };
@@ -65,9 +68,14 @@ static int add_directory(struct walk *w, const char *path)
     return OK;
 }
 
+/* As the names were before files were compressed. */
 static int by_text(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    size_t n = log_name_length(x), m = log_name_length(y);
+    int order = memcmp(x, y, n < m ? n : m);
+
+    return order ? order : n != m ? (n > m) - (n < m) : strcmp(x, y);
 }
 
 static void run_release(struct log_run *run)
@@ -92,6 +100,20 @@ static int add_file(struct log_run *run, const char *path, struct error *e)
     return OK;
 }
 
+void log_run_sort(struct log_run *run)
+{
+    size_t kept = 0;
+
+    if (run->file_count)
+        qsort(run->files, run->file_count, sizeof *run->files, by_text);
+    for (size_t i = 0; i < run->file_count; i++)
+        if (kept && log_name_same(run->files[kept - 1], run->files[i]))
+            free(run->files[i]);
+        else
+            run->files[kept++] = run->files[i];
+    run->file_count = kept;
+}
+
 /* Takes what run holds into the list. relative: below the root of the walk, "" for the root. */
 static int add_run(struct walk *w, struct log_run *run, const char *path, const char *relative)
 {
@@ -112,7 +134,7 @@ static int add_run(struct walk *w, struct log_run *run, const char *path, const 
     run->directory = strdup(path);
     if (!buffer_ok(&name) || !run->directory)
         return no_memory(w->e, path);
-    qsort(run->files, run->file_count, sizeof *run->files, by_text);
+    log_run_sort(run);
     list[d->count++] = *run;
     memset(run, 0, sizeof *run);
     return OK;
@@ -253,15 +275,53 @@ static int add_parent(struct walk *w, const char *path)
     return rc;
 }
 
+/* The runs of an archive: the directories that its event files were in. They need not be neighbours in the order of
+ * names, so they are found by an index. */
+static int list_archive(struct walk *w, const struct log_archive *archive, const char *path)
+{
+    struct tag_index names = TAG_INDEX_EMPTY;
+    struct log_run *runs = NULL, *more;
+    int rc = OK;
+
+    for (size_t i = 0; rc == OK && i < archive->count; i++) {
+        const char *name = archive->entries[i].name, *base = file_base_name(name);
+        size_t known = names.count, number, n = base > name ? (size_t)(base - name) - 1 : 0;
+        char member[PATH_MAX];
+
+        if (!strstr(base, "tfevents"))
+            continue;
+        if (!(more = one_more(runs, known, sizeof *runs)) ||
+            (runs = more, number = tag_index_add(&names, name, n)) == TAG_INDEX_NONE) {
+            rc = no_memory(w->e, path);
+            break;
+        }
+        if (number == known)
+            runs[number] = (struct log_run){ 0 };
+        if ((rc = file_join(member, sizeof member, path, name, w->e)) == OK)
+            rc = add_file(&runs[number], member, w->e);
+    }
+    for (size_t i = 0; i < names.count; i++) {
+        char directory[PATH_MAX];
+
+        if (rc == OK && (rc = file_join(directory, sizeof directory, path, names.entries[i].text, w->e)) == OK)
+            rc = add_run(w, &runs[i], directory, names.entries[i].text);
+        run_release(&runs[i]);
+    }
+    free(runs);
+    tag_index_release(&names);
+    return rc;
+}
+
 static int list_path(struct walk *w, const char *path, struct error *e)
 {
+    int standard_input = log_input_is_standard_input(w->in, path), rc = 0;
+    const struct log_archive *archive;
     struct log_run run = { 0 };
     struct stat st;
-    int rc;
 
-    if (stat(path, &st) < 0)
+    if (!standard_input && stat(path, &st) < 0)
         return error_system(e, "%s: cannot be read", path);
-    if (S_ISDIR(st.st_mode)) {
+    if (!standard_input && S_ISDIR(st.st_mode)) {
         DIR *d = opendir(path);
 
         if (!d)
@@ -269,17 +329,24 @@ static int list_path(struct walk *w, const char *path, struct error *e)
         closedir(d);
         return walk_directory(w, path, "", NULL);
     }
-    rc = add_file(&run, path, e);
-    if (rc == OK)
-        rc = add_run(w, &run, path, "");
-    run_release(&run);
-    return rc == OK ? add_parent(w, path) : rc;
+    if ((standard_input || S_ISREG(st.st_mode)) && (rc = log_input_archive(w->in, path, &archive, e)) < 0)
+        return rc;
+    if (rc == 1) {
+        rc = list_archive(w, archive, path);
+    } else {
+        rc = add_file(&run, path, e);
+        if (rc == OK)
+            rc = add_run(w, &run, path, "");
+        run_release(&run);
+    }
+    return rc == OK && !standard_input ? add_parent(w, path) : rc;
 }
 
-int log_directory_list(struct log_directory *d, char *const *paths, size_t count, struct error *e)
+int log_directory_list(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
+                       struct error *e)
 {
     char (*clean)[PATH_MAX] = malloc((count ? count : 1) * sizeof *clean);
-    struct walk w = { d, "", e };
+    struct walk w = { d, in, "", e };
     size_t parent = 0, kept = 0;
     int rc = OK;
 

@@ -33,6 +33,7 @@ struct eventlog_points {
 
 /* What one run is read with. */
 struct reading {
+    struct log_input *in;
     const struct log_filter *filter;
     unsigned char *wanted; /* by series number: 0 not asked yet, 1 no, 2 yes */
     size_t wanted_count;
@@ -83,12 +84,13 @@ static int wanted(void *context, const struct scalar_series *s, const struct sca
 }
 
 /* EVENT_READER_END, EVENT_READER_RESTARTED, or an error. */
-static int read_file(struct eventlog_points *p, struct scalar_run *scalars, const char *path, struct error *e)
+static int read_file(struct eventlog_points *p, struct scalar_run *scalars, struct log_input *in, const char *path,
+                     struct error *e)
 {
     struct event_reader *reader;
     struct event_damage damage;
     struct event event;
-    int rc = event_reader_open(&reader, path, e);
+    int rc = event_reader_open(&reader, in, path, e);
 
     if (rc != OK)
         return rc;
@@ -115,7 +117,7 @@ static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const
     scalars->wanted = wanted;
     scalars->context = w;
     for (size_t i = 0; i < run->file_count;) {
-        int rc = read_file(p, scalars, run->files[i], e);
+        int rc = read_file(p, scalars, w->in, run->files[i], e);
 
         if (rc == EVENT_READER_RESTARTED && restarts++ < RESTARTS) {
             scalar_run_restart(scalars);
@@ -182,10 +184,10 @@ static int add_series(struct eventlog_points *p, struct points_run *run, struct 
     return OK;
 }
 
-static int add_run(struct eventlog_points *p, const struct log_run *listed, enum scalar_view view,
+static int add_run(struct eventlog_points *p, struct log_input *in, const struct log_run *listed, enum scalar_view view,
                    const struct log_filter *filter, struct error *e)
 {
-    struct reading w = { .filter = filter, .all_steps = view != SCALAR_VIEW_ALL };
+    struct reading w = { .in = in, .filter = filter, .all_steps = view != SCALAR_VIEW_ALL };
     struct points_run *run = &p->runs[p->run_count];
     int rc;
 
@@ -211,6 +213,7 @@ int eventlog_points_read(struct eventlog_points **out, const char *path, enum ev
     struct eventlog_points *p = calloc(1, sizeof *p);
     char *const paths[] = { p ? strdup(path) : NULL };
     struct log_directory d = { 0 };
+    struct log_input in = { 0 };
     struct log_filter filter;
     struct error e = { 0 };
     int rc = log_filter_init(&filter, options, &e);
@@ -218,14 +221,15 @@ int eventlog_points_read(struct eventlog_points **out, const char *path, enum ev
     *out = NULL;
     if (rc == OK && !paths[0])
         rc = error_set(&e, ERR_NOMEM, "%s: out of memory for its points", path);
-    if (rc == OK && (rc = log_directory_list(&d, paths, 1, &e)) == OK && d.problem_count)
+    if (rc == OK && (rc = log_directory_list(&d, &in, paths, 1, &e)) == OK && d.problem_count)
         rc = error_set(&e, ERR_IO, "%s", d.problems[0]);
     if (rc == OK && !(p->runs = calloc(d.count + 1, sizeof *p->runs)))
         rc = error_set(&e, ERR_NOMEM, "%s: out of memory for %zu runs", path, d.count);
     for (size_t i = 0; rc == OK && i < d.count; i++)
         if (log_filter_run(&filter, d.runs[i].name))
-            rc = add_run(p, &d.runs[i], inner, &filter, &e);
+            rc = add_run(p, &in, &d.runs[i], inner, &filter, &e);
     log_directory_release(&d);
+    log_input_release(&in);
     log_filter_release(&filter);
     free(paths[0]);
     if (rc != OK) {

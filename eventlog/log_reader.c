@@ -9,6 +9,7 @@
 #include "eventlog/event_reader.h"
 #include "eventlog/log_directory.h"
 #include "eventlog/log_filter.h"
+#include "eventlog/log_name.h"
 #include "eventlog/log_series.h"
 #include "eventlog/log_watch.h"
 #include "eventlog/public.h"
@@ -41,6 +42,7 @@ struct log_place { /* a run and what is known of it */
 
 struct eventlog_reader {
     char *path;
+    struct log_input input;
     struct log_filter filter;
     struct tag_index names; /* of the runs; their numbers are the places in runs */
     struct log_place *runs;
@@ -117,20 +119,31 @@ static const char *name_of(const struct eventlog_reader *r, size_t run)
     return r->names.entries[run].text;
 }
 
+/* A file that was compressed since, or unpacked, is the one that it was; only if that is to be opened yet, it is opened
+ * by its new name. */
 static int know_file(struct log_place *run, const char *path, struct error *e)
 {
-    struct log_file *files;
+    struct log_file *files, *known = NULL;
+    char *copy;
 
-    for (size_t i = 0; i < run->count; i++)
-        if (!strcmp(run->files[i].path, path))
-            return OK;
-    if (!(files = realloc(run->files, (run->count + 1) * sizeof *files)))
+    for (size_t i = 0; !known && i < run->count; i++)
+        if (log_name_same(run->files[i].path, path))
+            known = &run->files[i];
+    if (known && (known->reader || !strcmp(known->path, path)))
+        return OK;
+    if (!(copy = strdup(path)))
         return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+    if (known) {
+        free(known->path);
+        known->path = copy;
+        return OK;
+    }
+    if (!(files = realloc(run->files, (run->count + 1) * sizeof *files))) {
+        free(copy);
+        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+    }
     run->files = files;
-    memset(files + run->count, 0, sizeof *files);
-    if (!(files[run->count].path = strdup(path)))
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
-    run->count++;
+    files[run->count++] = (struct log_file){ .path = copy };
     return OK;
 }
 
@@ -168,7 +181,7 @@ static int look(struct eventlog_reader *r, int first, struct error *e)
         struct log_directory d;
 
         again = 0;
-        rc = log_directory_list(&d, &r->path, 1, &listing);
+        rc = log_directory_list(&d, &r->input, &r->path, 1, &listing);
         if (rc != OK && e)
             *e = listing;
         if (rc == ERR_IO && listing.system == ENOENT && !first) /* all is gone; it may come back */
@@ -219,6 +232,7 @@ void eventlog_reader_close(struct eventlog_reader *r)
     }
     log_watch_close(&r->watch);
     log_filter_release(&r->filter);
+    log_input_release(&r->input);
     tag_index_release(&r->names);
     buffer_release(&r->content);
     buffer_release(&r->spans);
@@ -332,6 +346,7 @@ static int tell_damage(struct eventlog_reader *r, const struct event_damage *d)
         [EVENT_DAMAGE_LENGTH_CRC] = EVENTLOG_DAMAGE_LENGTH_CRC, [EVENT_DAMAGE_DATA_CRC] = EVENTLOG_DAMAGE_DATA_CRC,
         [EVENT_DAMAGE_TOO_LONG] = EVENTLOG_DAMAGE_TOO_LONG,     [EVENT_DAMAGE_PROTO] = EVENTLOG_DAMAGE_PROTO,
         [EVENT_DAMAGE_WALL_TIME] = EVENTLOG_DAMAGE_WALL_TIME,   [EVENT_DAMAGE_UTF8] = EVENTLOG_DAMAGE_UTF8,
+        [EVENT_DAMAGE_STREAM] = EVENTLOG_DAMAGE_STREAM,
     };
 
     event_damage_text(d, r->damage_text, sizeof r->damage_text);
@@ -369,7 +384,8 @@ static int read_file(struct eventlog_reader *r, struct log_file *file, struct er
     struct event_damage damage;
     int rc = OK;
 
-    if (!file->reader && (rc = event_reader_open(&file->reader, file->path, e)) == OK && r->filter.records_only)
+    if (!file->reader && (rc = event_reader_open(&file->reader, &r->input, file->path, e)) == OK &&
+        r->filter.records_only)
         event_reader_records_only(file->reader);
     while (rc == OK) {
         if ((rc = event_reader_next(file->reader, &r->decoded, &damage, e)) == EVENT_READER_END)

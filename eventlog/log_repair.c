@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "eventlog/log_check.h"
 #include "eventlog/log_replace.h"
-#include "eventlog/record_file.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -176,18 +175,17 @@ int log_repair_copy(const struct io *io, const char *path, int fd, const char *t
 /* ---- files ----------------------------------------------------------------------------------------------------- */
 
 /* Writes the sound records to the temporary file, down to the disk. */
-static int write_temporary(const struct io *io, struct record_file *f, const char *temporary, struct log_repair *r,
-                           struct error *e)
+static int write_temporary(const struct io *io, struct record_file *f, const char *temporary, const struct stat *from,
+                           struct log_repair *r, struct error *e)
 {
-    struct stat st;
     int fd, rc;
 
     unlink(temporary); /* of a killed process with our number */
     if ((fd = io->open(io->context, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
         return error_system(e, "%s: cannot create", temporary);
     rc = copy_file(f, io, fd, temporary, r, e);
-    if (rc == OK && fstat(f->fd, &st) == 0)
-        fchmod(fd, st.st_mode & 07777); /* who could read it can go on */
+    if (rc == OK && from->st_mode)
+        fchmod(fd, from->st_mode & 07777); /* who could read it can go on */
     if (rc == OK && io->fsync(io->context, fd) < 0)
         rc = error_system(e, "%s: cannot sync", temporary);
     if (io->close(io->context, fd) < 0 && rc == OK)
@@ -197,24 +195,24 @@ static int write_temporary(const struct io *io, struct record_file *f, const cha
     return rc;
 }
 
-int log_repair_to(const struct io *io, const char *path, const char *to, int force, struct log_repair *r,
-                  struct error *e)
+int log_repair_to(const struct io *io, struct log_input *in, const char *path, const char *to, int force,
+                  struct log_repair *r, struct error *e)
 {
     char temporary[PATH_MAX];
     struct record_file f;
-    struct stat from, st;
-    int rc = record_file_open(&f, path, e);
+    struct stat from = { 0 }, st;
+    int rc = log_input_open(in, path, &f, e);
 
     io = io ? io : &io_real;
-    if (rc == OK && fstat(f.fd, &from) < 0)
-        rc = error_system(e, "%s: cannot be looked at", path);
+    if (rc == OK && stat(path, &from) < 0)
+        from = (struct stat){ 0 }; /* standard input, or a member of an archive */
     if (rc == OK && stat(to, &st) == 0 && st.st_dev == from.st_dev && st.st_ino == from.st_ino)
         rc = error_set(e, ERR_ARG, "%s: is the damaged file itself; --in-place repairs it there", to);
     else if (rc == OK && !force && lstat(to, &st) == 0)
         rc = error_set(e, ERR_ARG, "%s: exists already; -f writes over it", to);
     if (rc == OK)
         rc = log_replace_temporary_name(temporary, sizeof temporary, to, e);
-    if (rc == OK && (rc = write_temporary(io, &f, temporary, r, e)) == OK) {
+    if (rc == OK && (rc = write_temporary(io, &f, temporary, &from, r, e)) == OK) {
         if (io->rename(io->context, temporary, to) < 0) {
             rc = error_system(e, "%s: cannot be put in its place", to);
             unlink(temporary);
@@ -248,7 +246,7 @@ int log_repair_in_place(const struct io *io, const char *given, int *changed, st
         goto out;
     record_parser_init(&f.parser, 0, 0);
     if ((rc = log_replace_temporary_name(temporary, sizeof temporary, path, e)) != OK ||
-        (rc = write_temporary(io, &f, temporary, r, e)) != OK)
+        (rc = write_temporary(io, &f, temporary, &before, r, e)) != OK)
         goto out;
     if ((rc = log_replace_unchanged(f.fd, path, &before, e)) == OK)
         rc = log_replace_exchange(io, path, temporary, e);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/io.h"
+#include "eventlog/log_input.h"
 
 #include <stdint.h>
 
@@ -23,10 +24,11 @@ struct log_repair {
 int log_repair_copy(const struct io *io, const char *path, int fd, const char *to, struct log_repair *r,
                     struct error *e);
 
-/* The repaired file under a new name, which appears whole by rename. ERR_ARG: `to` exists and force is 0, or it is the
- * file itself. The file at path may still be written: the copy is of this moment. io may be NULL for io_real. */
-int log_repair_to(const struct io *io, const char *path, const char *to, int force, struct log_repair *r,
-                  struct error *e);
+/* The repaired file, of what log_input_open() opens, under a new name, which appears whole by rename. ERR_ARG: `to`
+ * exists and force is 0, or it is the file itself. The file at path may still be written: the copy is of this moment.
+ * io may be NULL for io_real. */
+int log_repair_to(const struct io *io, struct log_input *in, const char *path, const char *to, int force,
+                  struct log_repair *r, struct error *e);
 
 /*
  * The repaired file in place of the old one, by rename, with the old one beside it under a name that no TensorBoard

@@ -41,6 +41,7 @@ enum record_damage {
     RECORD_BAD_LENGTH_CRC, /* the rest up to the next header that fits is lost */
     RECORD_BAD_DATA_CRC,   /* this record is lost */
     RECORD_TOO_LONG,       /* over the limit: not looked at; found is the length, wanted the limit */
+    RECORD_BAD_STREAM,     /* of record_file.h only: what the file was unpacked from is damaged or cut here */
 };
 
 struct record {

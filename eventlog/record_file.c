@@ -11,14 +11,19 @@ enum { WINDOW = 256 * 1024 };
 
 int record_file_open(struct record_file *f, const char *path, struct error *e)
 {
+    /* O_NONBLOCK: opening a FIFO must not wait for its writer. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    *f = (struct record_file){ .fd = -1 };
+    return fd < 0 ? error_system(e, "%s: cannot be opened", path) : record_file_take(f, path, fd, e);
+}
+
+int record_file_take(struct record_file *f, const char *path, int fd, struct error *e)
+{
     struct stat st;
 
-    memset(f, 0, sizeof *f);
-    f->path = path;
+    *f = (struct record_file){ .fd = fd, .path = path };
     record_parser_init(&f->parser, 0, 0);
-    /* O_NONBLOCK: opening a FIFO must not wait for its writer. */
-    if ((f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
-        return error_system(e, "%s: cannot be opened", path);
     if (fstat(f->fd, &st) < 0)
         return error_system(e, "%s: cannot be looked at", path);
     if (!S_ISREG(st.st_mode))
@@ -92,6 +97,20 @@ static int fill(struct record_file *f, size_t need, struct error *e)
     return OK;
 }
 
+/* The end. What it was unpacked from goes no further either, or would have. */
+static int end(struct record_file *f, struct record *r)
+{
+    if (!f->broken)
+        return RECORD_MORE;
+    f->broken = 0;
+    r->damage = RECORD_BAD_STREAM;
+    r->offset = f->size;
+    r->data = NULL;
+    r->length = 0;
+    r->found = r->wanted = 0;
+    return RECORD_DAMAGE;
+}
+
 int record_file_next(struct record_file *f, struct record *r, struct error *e)
 {
     for (;;) {
@@ -104,7 +123,7 @@ int record_file_next(struct record_file *f, struct record *r, struct error *e)
         if (result != RECORD_MORE)
             return (int)result;
         if (f->parser.position > f->size || r->need > f->size - f->parser.position)
-            return RECORD_MORE;
+            return end(f, r);
         if ((rc = fill(f, r->need, e)) != OK)
             return rc;
     }

@@ -13,6 +13,8 @@ struct record_file {
     int fd;                      /* for reading; the struct's own; -1: closed */
     uint64_t size;               /* when it was opened, or looked at again; less if the file was cut since */
     struct record_parser parser; /* parser.offset: all before it is done with. May be set anew between calls */
+    int packed;                  /* set by log_input.h: these bytes were stored in another form, and do not grow */
+    int broken;                  /* and they end early, since those are damaged or cut: told once, at the end */
     /* private */
     const char *path;
     uint8_t *window;
@@ -23,6 +25,8 @@ struct record_file {
 /* path is borrowed until close. ERR_IO: it cannot be opened, or is no regular file. Close also after an error; gives
  * descriptor and window back, and may be followed by record_file_again(). */
 int record_file_open(struct record_file *f, const char *path, struct error *e);
+/* The same with a descriptor, which becomes the struct's also where this fails. */
+int record_file_take(struct record_file *f, const char *path, int fd, struct error *e);
 void record_file_close(struct record_file *f);
 
 /* The file has that many bytes now, and maybe others than before, behind fd: the one in use, or one that it takes over

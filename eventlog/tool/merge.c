@@ -219,7 +219,7 @@ static int write_file(struct merge *m, const char *run, const char *const *runs,
              seconds > 0 && seconds < 1e12 ? (long long)seconds : 0);
     if ((rc = rewrite_create(&m->rewrite, run, name, &out, e)) != OK)
         return rc;
-    if ((rc = record_source_open(&source, m->paths, m->path_count, e)) == OK &&
+    if ((rc = record_source_open(&source, &m->rewrite.scan.input, m->paths, m->path_count, e)) == OK &&
         (rc = write_start(m, out, e)) == OK && (rc = write_items(m, source, runs, out, e)) == OK)
         rc = rewrite_flush(&m->rewrite, out, 1, e);
     totals = log_rewrite_totals(m->records);
@@ -286,7 +286,7 @@ static int merge_runs(struct merge *m, const struct log_run *first, size_t count
 }
 
 /* When a run began: the wall time of its first event, infinity if it has none. */
-static double began(const struct log_run *run)
+static double began(struct log_input *in, const struct log_run *run)
 {
     struct event_reader *reader;
     struct event_damage damage;
@@ -294,7 +294,7 @@ static double began(const struct log_run *run)
     double at = INFINITY;
     int rc = 1;
 
-    if (!run->file_count || event_reader_open(&reader, run->files[0], NULL) != OK)
+    if (!run->file_count || event_reader_open(&reader, in, run->files[0], NULL) != OK)
         return at;
     while (rc > 0 && (rc = event_reader_next(reader, &event, &damage, NULL)) != EVENT_READER_EVENT)
         ;
@@ -305,7 +305,7 @@ static double began(const struct log_run *run)
 }
 
 /* Runs in the order in which they began; an insertion sort, since equal ones stay as they are. */
-static int by_start(struct log_directory *d, struct error *e)
+static int by_start(struct log_directory *d, struct log_input *in, struct error *e)
 {
     double *times = malloc((d->count + 1) * sizeof *times);
 
@@ -313,7 +313,7 @@ static int by_start(struct log_directory *d, struct error *e)
         return error_set(e, ERR_NOMEM, "out of memory for %zu runs", d->count);
     for (size_t i = 0; i < d->count; i++) {
         struct log_run run = d->runs[i];
-        double at = began(&run);
+        double at = began(in, &run);
         size_t k = i;
 
         for (; k && times[k - 1] > at; k--) {
@@ -333,7 +333,7 @@ static int merge(struct merge *m, struct error *e)
     int rc = OK;
 
     if (m->join)
-        rc = by_start(d, e);
+        rc = by_start(d, &m->rewrite.scan.input, e);
     if (rc == OK && !m->keep_runs)
         rc = merge_runs(m, d->runs, d->count, ".", e);
     for (size_t i = 0; rc == OK && m->keep_runs && i < d->count; i++)

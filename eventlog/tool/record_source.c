@@ -16,12 +16,16 @@ enum { WINDOW_MOST = 64 * 1024, WINDOW_LEAST = 4096, WINDOWS = 64 << 20, FILES_M
 
 struct source {
     int fd; /* -1: not open */
+    int packed;
+    uint64_t origin; /* packed: where its bytes begin in the spool, which is fd then */
     uint8_t *window;
     size_t capacity, have;
     uint64_t base;
 };
 
 struct record_source {
+    struct log_input *in;
+    struct spool spool;
     const char *const *paths;
     struct source *sources;
     size_t count, open, open_most, window;
@@ -35,7 +39,8 @@ static size_t files_allowed(void)
     return most > 2 * FILES_SPARE ? most - FILES_SPARE : FILES_SPARE;
 }
 
-int record_source_open(struct record_source **out, const char *const *paths, size_t count, struct error *e)
+int record_source_open(struct record_source **out, struct log_input *in, const char *const *paths, size_t count,
+                       struct error *e)
 {
     struct record_source *s = calloc(1, sizeof *s);
 
@@ -46,6 +51,8 @@ int record_source_open(struct record_source **out, const char *const *paths, siz
     }
     for (size_t i = 0; i < count; i++)
         s->sources[i].fd = -1;
+    s->in = in;
+    s->spool = (struct spool)SPOOL_CLOSED;
     s->paths = paths;
     s->count = count;
     s->window = WINDOWS / (count + 1) / WINDOW_LEAST * WINDOW_LEAST;
@@ -55,13 +62,16 @@ int record_source_open(struct record_source **out, const char *const *paths, siz
     return OK;
 }
 
+/* All descriptors and windows; where what was unpacked stands is still known. */
 static void close_all(struct record_source *s)
 {
     for (size_t i = 0; i < s->count; i++) {
-        if (s->sources[i].fd >= 0)
-            close(s->sources[i].fd);
-        free(s->sources[i].window);
-        s->sources[i] = (struct source){ .fd = -1 };
+        struct source *f = &s->sources[i];
+
+        if (f->fd >= 0 && !f->packed)
+            close(f->fd);
+        free(f->window);
+        *f = (struct source){ .fd = -1, .packed = f->packed, .origin = f->origin };
     }
     s->open = 0;
 }
@@ -71,6 +81,7 @@ void record_source_close(struct record_source *s)
     if (!s)
         return;
     close_all(s);
+    spool_close(&s->spool);
     free(s->sources);
     free(s);
 }
@@ -101,7 +112,7 @@ static const uint8_t *bytes_at(struct record_source *s, size_t file, uint64_t of
     f->base = offset;
     f->have = keep;
     while (f->have < n) {
-        ssize_t got = pread(f->fd, f->window + f->have, f->capacity - f->have, (off_t)(f->base + f->have));
+        ssize_t got = pread(f->fd, f->window + f->have, f->capacity - f->have, (off_t)(f->origin + f->base + f->have));
 
         if (got < 0 && errno == EINTR)
             continue;
@@ -116,19 +127,51 @@ static const uint8_t *bytes_at(struct record_source *s, size_t file, uint64_t of
     return f->window;
 }
 
+/* The bytes of one that is not there as they are: at the end of the spool. */
+static int unpack(struct record_source *s, struct source *f, struct record_file *unpacked, const char *path,
+                  struct error *e)
+{
+    int rc = s->spool.fd < 0 ? spool_open(&s->spool, e) : OK;
+
+    f->origin = s->spool.size;
+    if (rc == OK && lseek(unpacked->fd, 0, SEEK_SET) < 0)
+        rc = error_system(e, "%s: cannot be read", path);
+    if (rc == OK)
+        rc = spool_append_from(&s->spool, unpacked->fd, path, e);
+    f->packed = rc == OK;
+    return rc;
+}
+
+static int open_source(struct record_source *s, struct source *f, const char *path, struct error *e)
+{
+    struct record_file file = { .fd = -1 };
+    int rc = OK;
+
+    if (!f->packed) {
+        if (s->open >= s->open_most)
+            close_all(s);
+        if ((rc = log_input_open(s->in, path, &file, e)) == OK && file.packed) {
+            rc = unpack(s, f, &file, path, e);
+        } else if (rc == OK) {
+            f->fd = file.fd;
+            file.fd = -1; /* it goes on in f */
+            s->open++;
+        }
+        record_file_close(&file);
+    }
+    if (f->packed)
+        f->fd = s->spool.fd;
+    return rc;
+}
+
 int record_source_at(struct record_source *s, size_t file, uint64_t offset, struct record *r, struct error *e)
 {
     struct source *f = &s->sources[file];
     const uint8_t *p;
     uint64_t length;
 
-    if (f->fd < 0) {
-        if (s->open >= s->open_most)
-            close_all(s);
-        if ((f->fd = open(s->paths[file], O_RDONLY | O_CLOEXEC)) < 0)
-            return error_system(e, "%s: cannot be opened", s->paths[file]);
-        s->open++;
-    }
+    if (f->fd < 0 && open_source(s, f, s->paths[file], e) != OK)
+        return e ? e->code : ERR_IO;
     if (!(p = bytes_at(s, file, offset, RECORD_HEADER, e)))
         return e ? e->code : ERR_IO;
     if (!record_header_right(p, &length))

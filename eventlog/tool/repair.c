@@ -39,14 +39,18 @@ static void print(int json, const char *path, const char *to, const char *backup
     buffer_release(&b);
 }
 
-static int repair(const char *path, const char *to, int in_place, int force, int json, struct error *e)
+static int repair(struct scan *s, const char *path, const char *to, int in_place, int force, int json, struct error *e)
 {
+    const char *packed = in_place ? log_input_packed(&s->input, path) : NULL;
     char backup[PATH_MAX];
     struct log_repair r;
     int changed = 0, rc;
 
+    if (packed)
+        return error_set(e, ERR_ARG, "%s: is %s, which cannot be repaired in place; -o NEW writes a new file", path,
+                         packed);
     if (!in_place) {
-        if ((rc = log_repair_to(NULL, path, to, force, &r, e)) == OK)
+        if ((rc = log_repair_to(NULL, &s->input, path, to, force, &r, e)) == OK)
             print(json, path, to, NULL, &r);
         return rc;
     }
@@ -94,12 +98,14 @@ int command_repair(int argc, char **argv)
         rc = error_set(&e, ERR_ARG, "one FILE only with -o; --in-place takes several");
     if (rc != OK)
         return scan_fail(&s, &e);
+    s.input.standard_input = 1;
     for (int i = 1; i <= count; i++)
-        if (repair(argv[i], to, in_place, force, json, &e) != OK)
+        if (repair(&s, argv[i], to, in_place, force, json, &e) != OK)
             status = scan_fail(&s, &e);
     if (fflush(stdout) != 0) {
         error_system(&e, "standard output: cannot write");
         status = scan_fail(&s, &e);
     }
+    scan_close(&s);
     return status;
 }

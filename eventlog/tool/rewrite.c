@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "eventlog/log_check.h"
+#include "eventlog/log_name.h"
 #include "eventlog/log_replace.h"
-#include "eventlog/record_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,9 +17,29 @@
 
 enum { FLUSH = 256 * 1024, DAMAGE_LINES = 20, PROGRESS_EVERY = 16384 };
 
+/* ERR_ARG: one of the files is not there as it is, so that another cannot take its place. */
+static int refuse_packed(struct rewrite *w, struct error *e)
+{
+    const struct log_directory *d = &w->scan.directory;
+
+    for (size_t i = 0; i < d->count; i++) {
+        int wanted = scan_run_wanted(&w->scan, d->runs[i].name);
+
+        for (size_t k = 0; wanted && k < d->runs[i].file_count; k++) {
+            const char *packed = log_input_packed(&w->scan.input, d->runs[i].files[k]);
+
+            if (packed)
+                return error_set(e, ERR_ARG, "%s: is %s, which cannot be changed in place; -o DIR writes a new log",
+                                 d->runs[i].files[k], packed);
+        }
+    }
+    return OK;
+}
+
 int rewrite_open(struct rewrite *w, const char *program, char *const *paths, size_t count)
 {
     struct error e = { 0 };
+    int status;
 
     log_init(&w->scan.log, program, 2);
     if (!w->output == !w->in_place) {
@@ -27,7 +47,12 @@ int rewrite_open(struct rewrite *w, const char *program, char *const *paths, siz
                   w->output ? "one of -o DIR and --in-place" : "-o DIR says", program);
         return scan_fail(&w->scan, &e);
     }
-    return scan_open(&w->scan, program, paths, count);
+    if ((status = scan_open(&w->scan, program, paths, count)) != EXIT_DONE || !w->in_place)
+        return status;
+    if (refuse_packed(w, &e) == OK)
+        return EXIT_DONE;
+    scan_close(&w->scan);
+    return scan_fail(&w->scan, &e);
 }
 
 static int same_file(const char *a, const char *b)
@@ -35,11 +60,6 @@ static int same_file(const char *a, const char *b)
     struct stat x, y;
 
     return !strcmp(a, b) || (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* Moves the files of b to a, each file once. */
@@ -60,8 +80,8 @@ static int join_runs(struct log_run *a, struct log_run *b, struct error *e)
         else
             files[a->file_count++] = b->files[i];
     }
-    qsort(files, a->file_count, sizeof *files, by_text);
     b->file_count = 0;
+    log_run_sort(a);
     return OK;
 }
 
@@ -69,13 +89,12 @@ int rewrite_group_files(struct rewrite *w, struct error *e)
 {
     struct log_directory *d = &w->scan.directory;
     size_t kept = 0;
-    struct stat st;
 
     for (size_t i = 0; i < d->count; i++) {
         struct log_run *run = &d->runs[i], *same = NULL;
         char *slash = strrchr(run->name, '/');
 
-        if (stat(run->directory, &st) == 0 && S_ISREG(st.st_mode))
+        if (run->file_count && !strcmp(run->directory, run->files[0]))
             strcpy(slash ? slash : run->name, slash ? "" : ".");
         for (size_t k = 0; !same && k < kept; k++)
             same = strcmp(d->runs[k].name, run->name) ? NULL : &d->runs[k];
@@ -110,7 +129,8 @@ static void tell_damage(struct rewrite *w, const char *path, const struct record
 {
     static const char *const what[] = { "a wrong length CRC: what follows up to the next record is left out",
                                         "a wrong data CRC: the record is left out",
-                                        "a record too long to be one: it is left out" };
+                                        "a record too long to be one: it is left out",
+                                        "the compressed file is damaged or cut: what follows is left out" };
 
     if (w->looking_ahead)
         return;
@@ -140,7 +160,7 @@ static int visit_all(struct rewrite *w, const char *run, struct record_file *f, 
         if (++since % PROGRESS_EVERY == 0)
             scan_progress(&w->scan, run, r.offset);
     }
-    w->scan.bytes_done += f->size;
+    scan_progress_end(&w->scan);
     if (w->looking_ahead)
         return rc == RECORD_MORE ? OK : rc;
     if (refused)
@@ -160,8 +180,10 @@ int rewrite_read(struct rewrite *w, const char *run, const char *path, rewrite_v
                  struct error *e)
 {
     struct record_file f;
-    int before = e->code, rc = record_file_open(&f, path, e);
+    int before = e->code, rc = log_input_open(&w->scan.input, path, &f, e);
 
+    if (rc == OK)
+        scan_progress_file(&w->scan, path, f.size);
     if (rc == OK)
         rc = visit_all(w, run, &f, path, visit, context, e);
     else if (rc == ERR_IO) {
@@ -389,11 +411,12 @@ static int filter_one(struct rewrite *w, const struct rewrite_filter *filter, co
     struct filter_file f = { .rewrite = w, .filter = filter };
     uint64_t damaged = w->scan.damaged, torn = w->torn;
     struct log_rewrite_totals totals;
+    char name[LOG_NAME_MAX];
     int rc = log_rewrite_new(&f.records, e);
 
     if (rc == OK)
         rc = w->in_place ? rewrite_create_in_place(w, path, &f.out, e)
-                         : rewrite_create(w, run->name, file_base_name(path), &f.out, e);
+                         : rewrite_create(w, run->name, log_name_plain(name, path), &f.out, e);
     if (rc == OK)
         rc = rewrite_read(w, run->name, path, filter_record, &f, e);
     if (rc == OK) {

@@ -4,18 +4,18 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { DAMAGE_LINES = 20, PROGRESS_EVERY = 65536, RESTARTS = 3 };
 
 int scan_open(struct scan *s, const char *program, char *const *paths, size_t count)
 {
     struct error e = { 0 };
-    struct stat st;
 
     log_init(&s->log, program, 2);
-    if (log_directory_list(&s->directory, paths, count, &e) != OK) {
+    s->input.standard_input = 1;
+    if (log_directory_list(&s->directory, &s->input, paths, count, &e) != OK) {
         log_directory_release(&s->directory);
+        log_input_release(&s->input);
         return scan_fail(s, &e);
     }
     for (size_t i = 0; i < s->directory.problem_count; i++) {
@@ -23,11 +23,11 @@ int scan_open(struct scan *s, const char *program, char *const *paths, size_t co
         s->failed = 1;
     }
     for (size_t i = 0; i < s->directory.count; i++) {
-        int wanted = scan_run_wanted(s, s->directory.runs[i].name);
+        const struct log_run *run = &s->directory.runs[i];
+        int wanted = scan_run_wanted(s, run->name);
 
-        for (size_t k = 0; wanted && k < s->directory.runs[i].file_count; k++)
-            if (!stat(s->directory.runs[i].files[k], &st))
-                s->bytes += (uint64_t)st.st_size;
+        for (size_t k = 0; wanted && k < run->file_count; k++)
+            s->bytes += log_input_bytes(&s->input, run->files[k]);
     }
     if (!s->directory.count)
         scan_tell_empty(s, paths[0], "");
@@ -56,6 +56,7 @@ void scan_close(struct scan *s)
 {
     log_progress_end(&s->log);
     log_directory_release(&s->directory);
+    log_input_release(&s->input);
     selection_release(&s->runs);
     selection_release(&s->tags);
 }
@@ -110,10 +111,24 @@ void scan_damage(struct scan *s, const char *path, const struct event_damage *d,
         log_line(&s->log, "%s: further damage in this file is counted only", path);
 }
 
+void scan_progress_file(struct scan *s, const char *path, uint64_t size)
+{
+    s->file_bytes = log_input_bytes(&s->input, path);
+    s->file_size = size;
+}
+
 void scan_progress(struct scan *s, const char *run, uint64_t offset)
 {
+    double part = s->file_size ? (double)offset / (double)s->file_size * (double)s->file_bytes : 0;
+
     log_progress(&s->log, "%s: %.0f%% read", run,
-                 100.0 * (double)(s->bytes_done + offset) / (double)(s->bytes ? s->bytes : 1));
+                 100 * ((double)s->bytes_done + part) / (double)(s->bytes ? s->bytes : 1));
+}
+
+void scan_progress_end(struct scan *s)
+{
+    s->bytes_done += s->file_bytes;
+    s->file_bytes = 0;
 }
 
 /* One file; EVENT_READER_RESTARTED when it changed under our hands. */
@@ -125,10 +140,11 @@ static int scan_file(struct scan *s, const struct log_run *run, const char *path
     struct event_damage damage;
     struct event event;
     uint64_t since = 0;
-    int rc = event_reader_open(&reader, path, e);
+    int rc = event_reader_open(&reader, &s->input, path, e);
 
     if (rc != OK)
         return rc;
+    scan_progress_file(s, path, event_reader_state(reader).size);
     if (sink->begin_file)
         sink->begin_file(sink->context, path);
     while ((rc = event_reader_next(reader, &event, &damage, e)) > 0) {
@@ -152,7 +168,7 @@ static int scan_file(struct scan *s, const struct log_run *run, const char *path
         sink->end_file(sink->context, &state);
     if (rc == EVENT_READER_END && state.damaged > DAMAGE_LINES && !s->quiet_damage)
         log_line(&s->log, "%s: %llu damaged records in all", path, (unsigned long long)state.damaged);
-    s->bytes_done += state.size;
+    scan_progress_end(s);
     event_reader_close(reader);
     return rc;
 }

@@ -16,10 +16,12 @@ struct scan {
     struct log log;
     struct selection runs, tags;
     struct log_directory directory;
+    struct log_input input;
     int empty;                      /* there are no event files, which has been told */
     size_t unmatched;               /* filters of the command's own that matched nothing, told already */
     int quiet_damage;               /* the command tells damage itself */
-    uint64_t bytes, bytes_done;     /* of the runs that match, for progress */
+    uint64_t bytes, bytes_done;     /* of the runs that match, where they are stored, for progress */
+    uint64_t file_bytes, file_size; /* of the file at hand: where it is stored, and of what it unpacks to */
     uint64_t damaged;               /* damaged records so far; bad UTF-8 counts only with quiet_damage */
     uint64_t bad_text;              /* events with a string that is not UTF-8, of this run */
     int failed;                     /* a file or directory could not be read: EXIT_USAGE in the end */
@@ -52,9 +54,12 @@ int scan_tag_wanted(struct scan *s, const char *tag); /* to be asked of every ta
 int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *sink, struct error *e);
 
 /* For who reads files by itself, as scan_run() does: counts damage and prints the first of each file, number: how many
- * it had with this one; tells how far the reading has come, offset: in the file behind those that bytes_done counts. */
+ * it had with this one. */
 void scan_damage(struct scan *s, const char *path, const struct event_damage *damage, uint64_t number);
+/* Tells how far the reading has come: a file of that size was opened, was read up to that offset, is done with. */
+void scan_progress_file(struct scan *s, const char *path, uint64_t size);
 void scan_progress(struct scan *s, const char *run, uint64_t offset);
+void scan_progress_end(struct scan *s);
 
 /* Prints an error that ended the command; EXIT_USAGE. */
 int scan_fail(struct scan *s, const struct error *e);

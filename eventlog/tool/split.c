@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "eventlog/event_encode.h"
+#include "eventlog/log_name.h"
 #include "eventlog/record.h"
 #include "eventlog/tag_index.h"
 #include "eventlog/tool/command.h"
@@ -176,14 +177,16 @@ static int part_record(void *context, uint64_t offset, const uint8_t *data, size
 /* One file into a file of that name in each part that gets values of it. */
 static int split_parts(struct splitting *s, const struct log_run *run, const char *path, struct error *e)
 {
-    char name[4096];
+    char directory[4096], name[LOG_NAME_MAX];
     int rc = OK;
 
+    log_name_plain(name, path);
     for (size_t i = 0; rc == OK && i < s->count; i++) {
         struct part *p = &s->parts[i];
 
-        if ((rc = file_join(name, sizeof name, p->name, strcmp(run->name, ".") != 0 ? run->name : "", e)) == OK)
-            rc = rewrite_create(&s->rewrite, name, file_base_name(path), &p->out, e);
+        if ((rc = file_join(directory, sizeof directory, p->name, strcmp(run->name, ".") != 0 ? run->name : "", e)) ==
+            OK)
+            rc = rewrite_create(&s->rewrite, directory, name, &p->out, e);
         if (rc == OK && !p->records)
             rc = log_rewrite_new(&p->records, e);
         if (rc == OK) {
@@ -221,15 +224,15 @@ static int keep_all(void *context, const struct event *event, const struct event
 static int next_file(struct splitting *s, struct error *e)
 {
     struct part *p = &s->parts[0];
-    char run[4096], name[400];
+    char run[4096], base[LOG_NAME_MAX], name[400];
     int rc = OK;
 
     if (p->out && (rc = rewrite_flush(&s->rewrite, p->out, 1, e)) != OK)
         return rc;
     snprintf(run, sizeof run, "%s", s->run->name);
-    snprintf(name, sizeof name, "%s", file_base_name(s->path));
+    snprintf(name, sizeof name, "%s", log_name_plain(base, s->path));
     if (s->size)
-        snprintf(name, sizeof name, "%s.%05u", file_base_name(s->path), s->number++);
+        snprintf(name, sizeof name, "%s.%05u", base, s->number++);
     else if (!strcmp(s->by, "session"))
         snprintf(run, sizeof run, "%s/session-%u", s->run->name, s->number);
     else

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/io.h"
 #include "base/number.h"
+#include "eventlog/log_name.h"
 #include "eventlog/scalar_series.h"
 #include "eventlog/tag_index.h"
 #include "eventlog/tool/command.h"
@@ -34,7 +35,7 @@ struct tail_run {
 };
 
 struct tail_file {
-    const char *path; /* file_paths has it */
+    char *path;
     size_t run;       /* number */
     struct event_reader *reader; /* NULL while it cannot be opened */
     int told;                    /* that it cannot be */
@@ -47,7 +48,7 @@ struct tail {
     int64_t keep; /* -1: all */
     struct point_range range;
     int json, everything, listing_told;
-    struct tag_index run_names, file_paths; /* their numbers are places in: */
+    struct tag_index run_names, file_paths; /* paths without ".gz"; the numbers are places in: */
     struct tail_run *runs;   /* in the order they were met: first by name, */
     struct tail_file *files; /* a run's files together */
     size_t file_count, run_count;
@@ -255,7 +256,7 @@ static int read_file(struct tail *t, struct tail_file *f, struct error *e)
     int rc = OK;
 
     if (!f->reader)
-        rc = event_reader_open(&f->reader, f->path, e);
+        rc = event_reader_open(&f->reader, &t->scan->input, f->path, e);
     while (rc == OK && (rc = event_reader_next(f->reader, &event, &damage, e)) > 0) {
         if (rc == EVENT_READER_RESTARTED)
             log_line(&t->scan->log, "%s: was cut or replaced; reading begins again at its start", f->path);
@@ -296,15 +297,27 @@ static int add_run(struct tail *t, const char *name, int first, size_t *number, 
 
 static int add_file(struct tail *t, const char *path, size_t run, struct error *e)
 {
-    size_t number = tag_index_add(&t->file_paths, path, strlen(path));
+    size_t number = tag_index_add(&t->file_paths, path, log_name_length(path));
     struct tail_file *files;
 
-    if (number < t->file_count)
+    char *copy;
+
+    /* Known, maybe from before it was compressed. */
+    if (number < t->file_count && (t->files[number].reader || !strcmp(t->files[number].path, path)))
         return OK;
-    if (number == TAG_INDEX_NONE || !(files = realloc(t->files, (t->file_count + 1) * sizeof *files)))
+    if (number == TAG_INDEX_NONE || !(copy = strdup(path)))
         return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+    if (number < t->file_count) {
+        free(t->files[number].path);
+        t->files[number].path = copy;
+        return OK;
+    }
+    if (!(files = realloc(t->files, (t->file_count + 1) * sizeof *files))) {
+        free(copy);
+        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+    }
     t->files = files;
-    files[t->file_count++] = (struct tail_file){ .path = t->file_paths.entries[number].text, .run = run };
+    files[t->file_count++] = (struct tail_file){ .path = copy, .run = run };
     return OK;
 }
 
@@ -312,7 +325,7 @@ static int add_file(struct tail *t, const char *path, size_t run, struct error *
 static int look(struct tail *t, int first, struct error *e)
 {
     struct log_directory d;
-    int rc = log_directory_list(&d, t->paths, t->path_count, e);
+    int rc = log_directory_list(&d, &t->scan->input, t->paths, t->path_count, e);
 
     if (rc == ERR_IO && !first) { /* what is known stays, and is asked for again */
         if (!t->listing_told)
@@ -356,8 +369,10 @@ static int read_all(struct tail *t, struct error *e)
 
 static void release(struct tail *t)
 {
-    for (size_t i = 0; i < t->file_count; i++)
+    for (size_t i = 0; i < t->file_count; i++) {
         event_reader_close(t->files[i].reader);
+        free(t->files[i].path);
+    }
     for (size_t i = 0; i < t->run_count; i++) {
         scalar_run_release(&t->runs[i].scalars);
         forget_ring(&t->runs[i]);
@@ -367,6 +382,19 @@ static void release(struct tail *t)
     tag_index_release(&t->file_paths);
     tag_index_release(&t->run_names);
     buffer_release(&t->line);
+}
+
+/* ERR_ARG: -f of what does not grow. */
+static int refuse_packed(struct tail *t, struct error *e)
+{
+    for (size_t i = 0; i < t->path_count; i++) {
+        const char *packed = log_input_packed(&t->scan->input, t->paths[i]);
+
+        if (packed)
+            return error_set(e, ERR_ARG, "%s: is %s, which does not grow; 'eventlog tail' without -f reads it",
+                             t->paths[i], packed);
+    }
+    return OK;
 }
 
 /* Looks again and again until no point came for idle seconds; 0: for ever. */
@@ -443,7 +471,9 @@ int command_tail(int argc, char **argv)
     file_open_limit(SIZE_MAX); /* a descriptor a file */
     t.paths = argv + 1;
     t.path_count = (size_t)count;
-    rc = look(&t, 1, &e);
+    s.input.standard_input = 1;
+    if (!following || (rc = refuse_packed(&t, &e)) == OK)
+        rc = look(&t, 1, &e);
     if (rc == OK && !t.file_count && !s.runs.names)
         scan_tell_empty(&s, argv[1], following ? " yet" : "");
     if (rc == OK)

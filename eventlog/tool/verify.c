@@ -1,10 +1,11 @@
 /* eventlog verify: what in a log TensorBoard would drop, hide or stumble over. */
 #include "base/file.h"
+#include "base/file_kind.h"
 #include "base/human.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "eventlog/log_check.h"
-#include "eventlog/record_file.h"
+#include "eventlog/log_name.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/report.h"
 #include "eventlog/tool/scan.h"
@@ -155,10 +156,14 @@ static int check_file(struct verify *v, struct log_check *c, const char *run, co
     struct record_file f;
     struct record record;
     uint64_t since = 0;
-    int rc = record_file_open(&f, path, e);
+    char name[LOG_NAME_MAX];
+    int rc = log_input_open(&s->input, path, &f, e);
 
     if (rc == OK) {
-        rc = log_check_file(c, file_base_name(path), e);
+        scan_progress_file(s, path, f.size);
+        rc = log_check_file(c, f.packed ? log_name_plain(name, path) : file_base_name(path), e);
+        if (rc == OK && f.packed && file_kind_of(path) != FILE_KIND_UNKNOWN) /* a file, which TensorBoard opens, too */
+            rc = log_check_compressed(c, e);
         *began = 1;
     }
     while (rc == OK) {
@@ -173,7 +178,7 @@ static int check_file(struct verify *v, struct log_check *c, const char *run, co
     }
     if (rc == RECORD_MORE)
         rc = log_check_end(c, f.parser.offset, f.size, e);
-    s->bytes_done += f.size;
+    scan_progress_end(s);
     v->files += rc == OK;
     record_file_close(&f);
     return rc;

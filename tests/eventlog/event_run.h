@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static struct log_input input;
 static char directory[64];
 static struct eventlog_error error;
 
@@ -36,7 +37,7 @@ static inline struct log_directory list(void)
     struct log_directory d;
     char *path = directory;
 
-    assert_int_equal(log_directory_list(&d, &path, 1, NULL), OK);
+    assert_int_equal(log_directory_list(&d, &input, &path, 1, NULL), OK);
     return d;
 }
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+static struct log_input input;
 static char directory[64], path[128], other[128];
 
 static int setup(void **state)
@@ -78,7 +79,7 @@ static void test_grows_byte_by_byte(void **state)
     (void)state;
 
     put(path, O_TRUNC, "", 0);
-    assert_int_equal(event_reader_open(&r, path, NULL), OK);
+    assert_int_equal(event_reader_open(&r, &input, path, NULL), OK);
     assert_int_equal(next(r), -1);
     for (size_t i = 0; i < n; i++) {
         put(path, O_APPEND, bytes + i, 1);
@@ -99,7 +100,7 @@ static void test_cut_and_replaced(void **state)
     (void)state;
 
     put(path, O_TRUNC, bytes, n);
-    assert_int_equal(event_reader_open(&r, path, NULL), OK);
+    assert_int_equal(event_reader_open(&r, &input, path, NULL), OK);
     for (int i = 1; i <= 3; i++)
         assert_int_equal(next(r), i);
     assert_int_equal(next(r), -1);
@@ -148,7 +149,7 @@ static void test_written_anew(void **state)
 
     for (int rested = 0; rested < 2; rested++) {
         put(path, O_TRUNC, bytes, scalars(bytes, 1, 3));
-        assert_int_equal(event_reader_open(&r, path, NULL), OK);
+        assert_int_equal(event_reader_open(&r, &input, path, NULL), OK);
         for (int i = 1; i <= 3; i++)
             assert_int_equal(next(r), i);
         assert_int_equal(next(r), -1);
@@ -179,7 +180,7 @@ static void test_hole_at_the_end(void **state)
 
     put(path, O_TRUNC, bytes, n / 2);
     assert_int_equal(truncate(path, 3000000), 0); /* larger than the reader's window */
-    assert_int_equal(event_reader_open(&r, path, NULL), OK);
+    assert_int_equal(event_reader_open(&r, &input, path, NULL), OK);
     assert_int_equal(next(r), 1);
     assert_int_equal(next(r), -1);
     put(path, 0, bytes, n);
@@ -206,7 +207,7 @@ static void test_damage(void **state)
     n += 1 + RECORD_OVERHEAD;
     n += scalars(bytes + n, 6, 1);
     put(path, O_TRUNC, bytes, n);
-    assert_int_equal(event_reader_open(&r, path, NULL), OK);
+    assert_int_equal(event_reader_open(&r, &input, path, NULL), OK);
     assert_int_equal(event_reader_next(r, &event, &damage, NULL), EVENT_READER_DAMAGE);
     assert_int_equal(damage.kind, EVENT_DAMAGE_DATA_CRC);
     assert_int_equal(damage.offset, 0);
@@ -243,7 +244,7 @@ static void test_long_records(void **state)
     put_le64(bytes + n, 1 << 30);
     record_seal(bytes + n, 0); /* wrong length, then right again with a CRC of its own */
     put(path, O_TRUNC, bytes, n);
-    assert_int_equal(event_reader_open(&r, path, NULL), OK);
+    assert_int_equal(event_reader_open(&r, &input, path, NULL), OK);
     for (int i = 1; i <= 3; i++)
         assert_int_equal(next(r), i);
     assert_int_equal(next(r), -1);
@@ -258,12 +259,12 @@ static void test_what_is_no_file(void **state)
     struct error e;
     (void)state;
 
-    assert_int_equal(event_reader_open(&r, directory, &e), ERR_IO);
-    assert_int_equal(event_reader_open(&r, "/nonexistent/x", &e), ERR_IO);
+    assert_int_equal(event_reader_open(&r, &input, directory, &e), ERR_IO);
+    assert_int_equal(event_reader_open(&r, &input, "/nonexistent/x", &e), ERR_IO);
     assert_null(r);
     unlink(other);
     assert_int_equal(mkfifo(other, 0666), 0);
-    assert_int_equal(event_reader_open(&r, other, &e), ERR_IO);
+    assert_int_equal(event_reader_open(&r, &input, other, &e), ERR_IO);
     unlink(other);
 }
 
@@ -306,7 +307,7 @@ static void test_runs(void **state)
     assert_int_equal(symlink("a/eval", link), 0);
     snprintf(link, sizeof link, "%s/dangling.tfevents", logs);
     assert_int_equal(symlink("nowhere", link), 0);
-    assert_int_equal(log_directory_list(&d, paths, 1, NULL), OK);
+    assert_int_equal(log_directory_list(&d, &input, paths, 1, NULL), OK);
     assert_int_equal(d.count, 5);
     for (size_t i = 0; i < 5; i++)
         assert_string_equal(d.runs[i].name, want[i]);
@@ -316,13 +317,13 @@ static void test_runs(void **state)
 
     snprintf(a, sizeof a, "%s/a/eval/", logs);
     snprintf(b, sizeof b, "%s/./.hidden", logs);
-    assert_int_equal(log_directory_list(&d, paths + 1, 2, NULL), OK);
+    assert_int_equal(log_directory_list(&d, &input, paths + 1, 2, NULL), OK);
     assert_int_equal(d.count, 2);
     assert_string_equal(d.runs[0].name, ".hidden");
     assert_string_equal(d.runs[1].name, "a/eval");
     log_directory_release(&d);
     snprintf(b, sizeof b, "%s/nothing", logs);
-    assert_int_equal(log_directory_list(&d, paths + 1, 2, NULL), ERR_IO);
+    assert_int_equal(log_directory_list(&d, &input, paths + 1, 2, NULL), ERR_IO);
     log_directory_release(&d);
 }
 

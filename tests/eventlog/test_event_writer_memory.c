@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+static struct log_input input;
 static char directory[64];
 
 static int setup(void **state)
@@ -40,7 +41,7 @@ static size_t count_and_remove(void)
     char *path = directory;
     size_t count = 0;
 
-    assert_int_equal(log_directory_list(&d, &path, 1, NULL), OK);
+    assert_int_equal(log_directory_list(&d, &input, &path, 1, NULL), OK);
     for (size_t i = 0; d.count && i < d.runs[0].file_count; i++) {
         struct buffer bytes = BUFFER_EMPTY;
         struct record_parser p;

@@ -201,12 +201,14 @@ static struct bytes histogram(int limits, int counts, double outer)
 static void length_crc(void) { begin(); damage(RECORD_BAD_LENGTH_CRC); add(event(5, 1, scalar("t", 1))); end(); }
 static void data_crc(void) { begin(); damage(RECORD_BAD_DATA_CRC); add(event(5, 1, scalar("t", 1))); end(); }
 static void too_long(void) { begin(); damage(RECORD_TOO_LONG); end(); }
-static void compressed(void)
+static void no_log(void)
 {
     file("a.tfevents");
     damage(RECORD_BAD_LENGTH_CRC);
     assert_int_equal(log_check_end(check, 0, place, NULL), OK);
 }
+static void stream(void) { begin(); damage(RECORD_BAD_STREAM); end(); }
+static void compressed(void) { begin(); assert_int_equal(log_check_compressed(check, NULL), OK); end(); }
 static void torn(void) { begin(); assert_int_equal(log_check_end(check, place, place + 20, NULL), OK); }
 static void empty_file(void) { file("a.tfevents"); end(); }
 static void empty_record(void) { begin(); add(none()); end(); }
@@ -381,6 +383,8 @@ static const struct {
     { "length CRC", length_crc, LOG_LENGTH_CRC },
     { "data CRC", data_crc, LOG_DATA_CRC },
     { "length 2^62", too_long, LOG_TOO_LONG },
+    { "no_log", no_log, LOG_NO_LOG },
+    { "stream", stream, LOG_STREAM },
     { "compressed", compressed, LOG_COMPRESSED },
     { "torn tail", torn, LOG_PARTIAL },
     { "empty file", empty_file, LOG_EMPTY_FILE },

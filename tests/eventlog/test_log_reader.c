@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 #include <cmocka.h>
 
 /* Eleven records: file version; loss at steps 0, 1, 2; a histogram, an image, a clip, a text, a graph, hyperparameters;
@@ -432,6 +433,63 @@ static void test_damage(void **state)
     eventlog_reader_close(r);
 }
 
+/* Compressed, cut, unpacked again: the points of a file come once. */
+static void test_compressed(void **state)
+{
+    const struct eventlog_point *points;
+    struct eventlog_points *all;
+    struct eventlog_reader *r;
+    size_t count, index;
+    gzFile file;
+    int rc;
+    (void)state;
+
+    scalar(in("1.tfevents"), 0, "t", 1, 5, 1);
+    scalar(in("2.tfevents"), 0, "t", 2, 5, 2);
+    r = open_reader(directory, NULL);
+    expect(r, "./t:1=1 ./t:2=2 ");
+    file = gzopen(in("1.tfevents.gz"), "wb"); /* while gzip is at work both are there */
+    assert_non_null(file);
+    expect(r, "");
+    assert_int_equal(gzclose(file), Z_OK);
+    assert_int_equal(unlink(in("1.tfevents")), 0);
+    expect(r, "");
+    eventlog_reader_close(r);
+
+    file = gzopen(in("1.tfevents.gz"), "wb");
+    assert_int_equal(gzwrite(file, golden, (unsigned)golden_size), golden_size);
+    assert_int_equal(gzclose(file), Z_OK);
+    r = open_reader(directory, NULL);
+    expect(r, "3 ./loss:0=2 ./loss:1=1 ./loss:2=0.5 ./w:0=0 ./img:0=0 ./snd:0=0 ./note:0=0 4 "
+              "./_hparams_/session_start_info:0=0 ./loss:1=0.75 ./t:2=2 ");
+    expect(r, "");
+    put(in("1.tfevents"), 0, golden, golden_size);
+    assert_int_equal(unlink(in("1.tfevents.gz")), 0);
+    expect(r, "");
+    eventlog_reader_close(r);
+
+    file = gzopen(in("3.tfevents.gz"), "wb");
+    assert_int_equal(gzwrite(file, golden, (unsigned)golden_size), golden_size);
+    assert_int_equal(gzclose(file), Z_OK);
+    assert_int_equal(eventlog_points_read(&all, in("3.tfevents.gz"), EVENTLOG_VIEW_ALL, NULL, NULL), EVENTLOG_OK);
+    assert_true(eventlog_points_find(all, ".", "loss", &index));
+    points = eventlog_points_of(all, index, &count);
+    assert_int_equal(count, 4);
+    assert_true(points[0].value == 2 && points[3].value == 0.75);
+    assert_int_equal(eventlog_points_damaged(all), 0);
+    eventlog_points_free(all);
+
+    assert_int_equal(truncate(in("3.tfevents.gz"), 30), 0);
+    r = open_reader(in("3.tfevents.gz"), NULL);
+    while ((rc = next(r)) == EVENTLOG_READ_EVENT)
+        ;
+    assert_int_equal(rc, EVENTLOG_READ_DAMAGE);
+    assert_int_equal(eventlog_reader_damage(r)->kind, EVENTLOG_DAMAGE_STREAM);
+    assert_int_equal(next(r), EVENTLOG_READ_END);
+    assert_int_equal(next(r), EVENTLOG_READ_END);
+    eventlog_reader_close(r);
+}
+
 static void test_wait(void **state)
 {
     struct eventlog_error error = { 0 };
@@ -579,6 +637,7 @@ int main(void)
         cmocka_unit_test_teardown(test_filters, empty),
         cmocka_unit_test_teardown(test_records, empty),
         cmocka_unit_test_teardown(test_damage, empty),
+        cmocka_unit_test_teardown(test_compressed, empty),
         cmocka_unit_test_teardown(test_wait, empty),
         cmocka_unit_test_teardown(test_contents, empty),
         cmocka_unit_test_teardown(test_points, empty),

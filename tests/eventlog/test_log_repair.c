@@ -24,6 +24,7 @@
 
 enum { RECORDS = 6 };
 
+static struct log_input input;
 static char directory[64], path[128], other[128], backup[128];
 static uint8_t good[1000];
 static size_t size, starts[RECORDS + 1];
@@ -250,13 +251,13 @@ static void test_to_a_new_name(void **state)
     (void)state;
 
     put(path, good, size - 3);
-    assert_int_equal(log_repair_to(NULL, path, path, 1, &r, NULL), ERR_ARG);
-    assert_int_equal(log_repair_to(NULL, path, other, 0, &r, NULL), OK);
-    assert_int_equal(log_repair_to(NULL, path, other, 0, &r, NULL), ERR_ARG);
-    assert_int_equal(log_repair_to(NULL, path, other, 1, &r, NULL), OK);
+    assert_int_equal(log_repair_to(NULL, &input, path, path, 1, &r, NULL), ERR_ARG);
+    assert_int_equal(log_repair_to(NULL, &input, path, other, 0, &r, NULL), OK);
+    assert_int_equal(log_repair_to(NULL, &input, path, other, 0, &r, NULL), ERR_ARG);
+    assert_int_equal(log_repair_to(NULL, &input, path, other, 1, &r, NULL), OK);
     assert_holds(other, good, starts[RECORDS - 1]);
     assert_holds(path, good, size - 3);
-    assert_int_equal(log_repair_to(NULL, directory, other, 1, &r, NULL), ERR_IO);
+    assert_int_equal(log_repair_to(NULL, &input, directory, other, 1, &r, NULL), ERR_IO);
     unlink(other);
     unlink(path);
 }

@@ -59,7 +59,7 @@ def test_damage_is_named(log):
     path.write_bytes(data[:-5])
     assert ["partial"] == [f["kind"] for f in verify(log, status=1)["findings"] if f["level"] == "hidden"]
     assert all(f["offset"] == places[-1] for f in verify(log, status=1)["findings"] if f["kind"] == "partial")
-    path.write_bytes(b"\x1f\x8b" + data)
+    path.write_bytes(b"xy" + data)
     assert "length_crc" in kinds_of(log)
 
 
@@ -69,8 +69,10 @@ def test_statuses(tmp_path, log):
     verify(tmp_path / "empty", status=1)
     assert "nowhere" in verify(tmp_path / "nowhere", status=2)
     bad = log / "bad.tfevents.1"
+    bad.write_bytes(b"\x00\x8b\x08" + b"x" * 40)
+    assert kinds_of(bad) == ["no_log"]
     bad.write_bytes(b"\x1f\x8b\x08" + b"x" * 40)
-    assert kinds_of(bad) == ["compressed"]
+    assert kinds_of(bad) == ["compressed", "stream"]
     bad.write_bytes(b"")
     assert kinds_of(bad, status=0) == ["empty_file"]
     assert kinds_of("--strict", bad, status=1) == ["empty_file"]
