@@ -182,23 +182,28 @@ const char *file_base_name(const char *path)
 }
 
 /* By a read lease, which the kernel gives only on a file that nobody has open for writing. */
-int file_is_written(int fd)
+enum file_writer file_writer(int fd)
 {
     /* From linux/magic.h: file systems whose leases say nothing about other writers. */
     static const unsigned long remote[] = { 0x6969, 0x517b, 0xff534d42, 0xfe534d42 }; /* NFS, SMB, CIFS, SMB2 */
     struct statfs fs;
 
     if (fstatfs(fd, &fs) < 0)
-        return 0;
+        return FILE_WRITER_UNKNOWN;
     for (size_t i = 0; i < sizeof remote / sizeof *remote; i++)
         if (((unsigned long)fs.f_type & 0xffffffffu) == remote[i])
-            return 0;
+            return FILE_WRITER_UNKNOWN;
     /* Whoever opens it in this moment has the kernel signal us: with one that does nothing, not SIGIO, which ends. */
     if (fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
         fcntl(fd, F_SETLEASE, F_UNLCK);
-        return 0;
+        return FILE_NOT_WRITTEN;
     }
-    return errno == EAGAIN;
+    return errno == EAGAIN ? FILE_WRITTEN : FILE_WRITER_UNKNOWN;
+}
+
+int file_is_written(int fd)
+{
+    return file_writer(fd) == FILE_WRITTEN;
 }
 
 size_t file_open_limit(size_t most)

@@ -35,9 +35,11 @@ int file_join(char *out, size_t size, const char *directory, const char *name, s
 /* The part after the last '/'. Borrowed from path. */
 const char *file_base_name(const char *path);
 
-/* 1 if somebody on this machine has the file, open for reading as fd, open for writing. 0 also where the kernel does
- * not tell: on NFS and SMB, and of files of others; there only a lock or growth shows it. */
-int file_is_written(int fd);
+/* Whether somebody on this machine has the file, open for reading as fd, open for writing. The kernel does not tell on
+ * NFS and SMB, and of files of others; there only a lock or growth shows it. */
+enum file_writer { FILE_NOT_WRITTEN, FILE_WRITTEN, FILE_WRITER_UNKNOWN };
+enum file_writer file_writer(int fd);
+int file_is_written(int fd); /* 1 if it is known that somebody has */
 
 /* How many files may be open at once, after that limit was raised as far as the system lets, but not beyond `most`. */
 size_t file_open_limit(size_t most);

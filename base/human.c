@@ -1,7 +1,11 @@
 #include "base/human.h"
 
+#include "base/number.h"
+
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 
 const char *human_bytes(uint64_t bytes, char *out)
 {
@@ -17,6 +21,30 @@ const char *human_bytes(uint64_t bytes, char *out)
         value /= 1024;
     snprintf(out, HUMAN_TEXT_MAX, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit]);
     return out;
+}
+
+int human_parse_bytes(const char *text, uint64_t *bytes)
+{
+    static const char *const units[][3] = { { "", "B", "byte" }, { "k", "kB", "KiB" }, { "M", "MB", "MiB" },
+                                            { "G", "GB", "GiB" }, { "T", "TB", "TiB" } };
+    size_t n = strspn(text, "0123456789."), count = sizeof units / sizeof *units;
+    const char *unit = text + n + (text[n] == ' ');
+    char digits[NUMBER_TEXT_MAX];
+    double value;
+
+    if (!n || n >= sizeof digits)
+        return 0;
+    memcpy(digits, text, n);
+    digits[n] = '\0';
+    if (!number_parse_double(digits, &value))
+        return 0;
+    for (size_t i = 0; i < count; i++, value *= 1024)
+        for (size_t k = 0; k < 3; k++)
+            if (!strcasecmp(unit, units[i][k])) {
+                *bytes = value < 0x1p63 ? (uint64_t)value : 0;
+                return value < 0x1p63;
+            }
+    return 0;
 }
 
 const char *human_duration(double seconds, char *out)

@@ -13,6 +13,10 @@ enum { HUMAN_TEXT_MAX = 32 };
 /* "0 B", "1023 B", "1.00 KiB", "17.3 MiB": three digits, powers of 1024. Returns out, HUMAN_TEXT_MAX bytes. */
 const char *human_bytes(uint64_t bytes, char *out);
 
+/* The other way, as people write it: "10G", "1.5 GiB", "100 MB", "4096"; k, M, G, T are powers of 1024. 1 and *bytes,
+ * or 0: not such a text, or 2^63 bytes and more. */
+int human_parse_bytes(const char *text, uint64_t *bytes);
+
 /* "0 s", "45 s", "12 min", "3 h 5 min", "2 d 4 h"; below 10 s with a decimal, "4.2 s". Negative counts as 0; "-" for
  * what is not finite. Returns out, HUMAN_TEXT_MAX bytes. */
 const char *human_duration(double seconds, char *out);

@@ -1,5 +1,6 @@
 /* eventlog split: one log as several, by tags, steps, sessions, runs or size. */
 #include "base/file.h"
+#include "base/human.h"
 #include "base/number.h"
 #include "eventlog/event_encode.h"
 #include "eventlog/log_name.h"
@@ -94,22 +95,6 @@ static int add_steps(struct splitting *s, const char *text, struct error *e)
     if (!colon || (!*from && !*to) || (*from && !number_parse_int(from, &p->from)) ||
         (*to && !number_parse_int(to, &p->to)) || p->from >= p->to)
         return error_set(e, ERR_ARG, "'%.80s' is no range of steps FROM:TO", text);
-    return OK;
-}
-
-static int parse_size(const char *text, uint64_t *out, struct error *e)
-{
-    static const char units[] = "kMG";
-    char digits[24] = "";
-    size_t n = strspn(text, "0123456789");
-    const char *unit = text[n] ? strchr(units, text[n]) : NULL;
-    int64_t v = 0;
-
-    if (n && n < sizeof digits)
-        memcpy(digits, text, n);
-    if (!number_parse_int(digits, &v) || v <= 0 || (text[n] && (!unit || text[n + 1])) || v > (int64_t)1 << 40)
-        return error_set(e, ERR_ARG, "'%.40s' is no size: a number of bytes, or with k, M or G", text);
-    *out = (uint64_t)v << (unit ? 10 * (unit - units + 1) : 0);
     return OK;
 }
 
@@ -365,8 +350,9 @@ static int prepare(struct splitting *s, const struct option_list *tags, const st
         for (size_t k = 0; rc == OK && k < i; k++)
             if (!strcmp(s->parts[i].name, s->parts[k].name))
                 rc = error_set(e, ERR_ARG, "two parts are called '%.80s'", s->parts[i].name);
-    if (rc == OK && s->size_text)
-        rc = parse_size(s->size_text, &s->size, e);
+    if (rc == OK && s->size_text && (!human_parse_bytes(s->size_text, &s->size) || !s->size))
+        rc = error_set(e, ERR_ARG, "--size %.40s: not a size; write a number of bytes, or 100k, 100M, 1.5G",
+                       s->size_text);
     s->sessions_wanted = s->by && !strcmp(s->by, "session");
     s->count += !s->count; /* by size, session, run: one at a time */
     return rc;

@@ -158,9 +158,12 @@ static void test_is_written(void **state)
     assert_int_equal(file_is_written(reading), 0);
     writing = open(f->path, O_WRONLY);
     assert_int_equal(file_is_written(reading), 1);
+    assert_int_equal(file_writer(reading), FILE_WRITTEN);
     close(writing);
     assert_int_equal(file_is_written(reading), 0);
+    assert_int_equal(file_writer(reading), FILE_NOT_WRITTEN);
     close(reading);
+    assert_int_equal(file_writer(reading), FILE_WRITER_UNKNOWN);
 }
 
 int main(void)

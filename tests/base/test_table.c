@@ -110,6 +110,12 @@ static void test_figures(void **state)
         { 0, "0 B" }, { 1023, "1023 B" }, { 1024, "1.00 KiB" }, { 10234, "9.99 KiB" }, { 102400, "100 KiB" },
         { 1048000, "1.00 MiB" }, { 1048576, "1.00 MiB" }, { 18140365, "17.3 MiB" }, { UINT64_MAX, "16.0 EiB" },
     };
+    static const struct { const char *text; int right; uint64_t bytes; } parsed[] = {
+        { "0", 1, 0 }, { "4096", 1, 4096 }, { "10k", 1, 10240 }, { "1.5 GiB", 1, 1610612736 }, { "100MB", 1, 104857600 },
+        { "2g", 1, 2147483648 }, { "1T", 1, 1099511627776 }, { "7 B", 1, 7 }, { "8388607T", 1, 8388607ull << 40 },
+        { "8388608T", 0, 0 }, { "", 0, 0 }, { "k", 0, 0 }, { "-1", 0, 0 }, { "1 kk", 0, 0 }, { "1  k", 0, 0 },
+        { "1.2.3", 0, 0 }, { "nan", 0, 0 }, { "1e3", 0, 0 }, { "99999999999999999999", 0, 0 },
+    };
     static const struct { double seconds; const char *want; } times[] = {
         { -1, "0 s" }, { 0, "0 s" }, { 0.2, "0.2 s" }, { 4.24, "4.2 s" }, { 9.96, "10 s" }, { 119.4, "119 s" },
         { 120, "2 min" }, { 7199, "119 min" }, { 7200, "2 h 0 min" }, { 90000, "25 h 0 min" }, { 190000, "2 d 4 h" },
@@ -120,6 +126,13 @@ static void test_figures(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         assert_string_equal(human_bytes(sizes[i].bytes, out), sizes[i].want);
+    for (size_t i = 0; i < sizeof parsed / sizeof *parsed; i++) {
+        uint64_t bytes = 0;
+
+        assert_int_equal(human_parse_bytes(parsed[i].text, &bytes), parsed[i].right);
+        if (parsed[i].right)
+            assert_int_equal(bytes, parsed[i].bytes);
+    }
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         assert_string_equal(human_duration(times[i].seconds, out), times[i].want);
 }
