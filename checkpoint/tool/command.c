@@ -1,36 +1,8 @@
 #include "checkpoint/tool/command.h"
 
-#include "base/log.h"
 #include "base/text.h"
 
-#include <stdio.h>
 #include <string.h>
-
-int command_fail(const char *program, const struct error *e)
-{
-    struct log log;
-
-    fflush(stdout);
-    log_init(&log, program, 2);
-    log_line(&log, "%s", e->message);
-    return EXIT_USAGE;
-}
-
-void command_put(struct buffer *b)
-{
-    fwrite(buffer_text(b), 1, b->length, stdout);
-    buffer_clear(b);
-}
-
-int command_finish(const char *program, int status)
-{
-    struct error e = { .code = OK };
-
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
-    error_system(&e, "standard output: cannot write");
-    return command_fail(program, &e);
-}
 
 int command_wanted(const struct option_list *globs, const char *name)
 {
@@ -59,9 +31,9 @@ static void pad(struct buffer *line, size_t n)
         buffer_append_byte(line, ' ');
 }
 
-void columns_print(struct columns *c)
+void columns_print(struct columns *c, struct output *o)
 {
-    struct buffer line = BUFFER_EMPTY;
+    struct buffer *line = &o->text;
     const char *cell = c->cells.data;
 
     for (size_t i = 0; i < c->filled && buffer_ok(&c->cells); i++, cell += strlen(cell) + 1) {
@@ -69,14 +41,13 @@ void columns_print(struct columns *c)
         int last = column + 1 == c->count, right = c->right >> column & 1;
 
         if (right)
-            pad(&line, gap);
-        buffer_append_text(&line, cell);
+            pad(line, gap);
+        buffer_append_text(line, cell);
         if (!right && !last)
-            pad(&line, gap);
-        buffer_append_text(&line, last ? "\n" : "  ");
+            pad(line, gap);
+        buffer_append_text(line, last ? "\n" : "  ");
         if (last)
-            command_put(&line);
+            output_put(o);
     }
-    buffer_release(&line);
     buffer_release(&c->cells);
 }

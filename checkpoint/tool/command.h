@@ -1,14 +1,14 @@
 /*
- * command.h - the subcommands of `checkpoint`, and what they share: talk, names as text, columns.
+ * command.h - the subcommands of `checkpoint`, and what they share: names as text, columns.
  * Each command gets the arguments from its own name on and returns the status.
  */
 #ifndef CHECKPOINT_TOOL_COMMAND_H
 #define CHECKPOINT_TOOL_COMMAND_H
 
 #include "base/buffer.h"
-#include "base/error.h"
 #include "base/options.h"
 #include "base/subcommand.h"
+#include "checkpoint/tool/output.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,15 +23,6 @@
 #define DECLARE(function, name, help) int command_##function(int argc, char **argv);
 CHECKPOINT_COMMANDS(DECLARE)
 #undef DECLARE
-
-/* Prints "program: sentence" on standard error; EXIT_USAGE. */
-int command_fail(const char *program, const struct error *e);
-
-/* Writes the buffer to standard output and empties it. */
-void command_put(struct buffer *b);
-
-/* The status in the end: `status`, or EXIT_USAGE where standard output could not be written. */
-int command_finish(const char *program, int status);
 
 /* 1 if there are no globs, or the name matches one ('*' matches '/' too). */
 int command_wanted(const struct option_list *globs, const char *name);
@@ -48,6 +39,6 @@ struct columns {
 };
 
 void columns_cell(struct columns *c, const char *text);
-void columns_print(struct columns *c); /* to standard output; releases the cells */
+void columns_print(struct columns *c, struct output *o); /* releases the cells */
 
 #endif

@@ -16,12 +16,11 @@ enum { PIECE = 1 << 18, SHOWN = 60 }; /* bytes read at once; of a string that ar
 enum verdict { SAME, WITHIN, DIFFER, DTYPE, SHAPE, ONLY_A, ONLY_B, VERDICTS };
 
 struct compare {
-    const char *program;
+    struct output out;
     struct option_list tensors;
     double relative, absolute;
-    int json, every;
+    int every;
     struct source a, b;
-    struct buffer text;
     int first;          /* of JSON's list */
     uint64_t counts[VERDICTS];
 };
@@ -142,7 +141,7 @@ static void put_json(struct compare *x, const struct source_tensor *a, const str
     static const char *const words[] = { "same", "within", "differ", "dtype", "shape", "only_a", "only_b" };
     const struct source_tensor *any = a ? a : b;
     const struct tensor_difference *d = &f->difference;
-    struct buffer *t = &x->text;
+    struct buffer *t = &x->out.text;
 
     buffer_append_text(t, x->first ? "\n{\"name\":" : ",\n{\"name\":");
     x->first = 0;
@@ -170,7 +169,7 @@ static void put_json(struct compare *x, const struct source_tensor *a, const str
         }
     }
     buffer_append_byte(t, '}');
-    command_put(t);
+    output_put(&x->out);
 }
 
 static void put_place(struct buffer *t, uint64_t index, const struct source_tensor *tensor)
@@ -195,7 +194,7 @@ static void put_text(struct compare *x, const struct source_tensor *a, const str
     const struct source_tensor *any = a ? a : b;
     const struct tensor_difference *d = &f->difference;
     char absolute[NUMBER_TEXT_MAX], relative[NUMBER_TEXT_MAX];
-    struct buffer *t = &x->text;
+    struct buffer *t = &x->out.text;
 
     if (f->verdict == SAME && !x->every)
         return;
@@ -230,7 +229,7 @@ static void put_text(struct compare *x, const struct source_tensor *a, const str
         buffer_format(t, ": %s and %s", f->value_a, f->value_b);
     }
     buffer_append_text(t, "\n");
-    command_put(t);
+    output_put(&x->out);
 }
 
 static int compare_one(struct compare *x, const struct source_tensor *a, const struct source_tensor *b,
@@ -244,7 +243,7 @@ static int compare_one(struct compare *x, const struct source_tensor *a, const s
     if (a && b && (rc = compare_tensors(x, a, b, &f, e)) != OK)
         return rc;
     x->counts[f.verdict]++;
-    if (x->json)
+    if (x->out.json)
         put_json(x, a, b, &f);
     else
         put_text(x, a, b, &f);
@@ -261,12 +260,12 @@ static int compare_all(struct compare *x, struct error *e)
     size_t i = 0, k = 0;
     int rc = OK;
 
-    if (x->json) {
-        buffer_append_text(&x->text, "{\"type\":\"compare\",\"version\":1,\"a\":");
-        json_text(&x->text, x->a.path);
-        buffer_append_text(&x->text, ",\"b\":");
-        json_text(&x->text, x->b.path);
-        buffer_append_text(&x->text, ",\"tensors\":[");
+    if (x->out.json) {
+        buffer_append_text(&x->out.text, "{\"type\":\"compare\",\"version\":1,\"a\":");
+        json_text(&x->out.text, x->a.path);
+        buffer_append_text(&x->out.text, ",\"b\":");
+        json_text(&x->out.text, x->b.path);
+        buffer_append_text(&x->out.text, ",\"tensors\":[");
         x->first = 1;
     }
     while (rc == OK && (i < x->a.count || k < x->b.count)) {
@@ -280,23 +279,24 @@ static int compare_all(struct compare *x, struct error *e)
     }
     if (rc != OK)
         return rc;
-    buffer_format(&x->text, x->json ? "\n],\"total\":{\"same\":%llu,\"within\":%llu,\"differ\":%llu,\"dtype\":%llu,"
+    buffer_format(&x->out.text, x->out.json ?
+                  "\n],\"total\":{\"same\":%llu,\"within\":%llu,\"differ\":%llu,\"dtype\":%llu,"
                   "\"shape\":%llu,\"only_a\":%llu,\"only_b\":%llu}" : "total: %llu the same, %llu within tolerance, "
                   "%llu differ, %llu of other dtype, %llu of other shape, %llu only in A, %llu only in B",
                   (unsigned long long)x->counts[SAME], (unsigned long long)x->counts[WITHIN],
                   (unsigned long long)x->counts[DIFFER], (unsigned long long)x->counts[DTYPE],
                   (unsigned long long)x->counts[SHAPE], (unsigned long long)x->counts[ONLY_A],
                   (unsigned long long)x->counts[ONLY_B]);
-    if (x->json)
-        buffer_format(&x->text, ",\"equal\":%s}", differ(x) ? "false" : "true");
-    buffer_append_text(&x->text, "\n");
-    command_put(&x->text);
+    if (x->out.json)
+        buffer_format(&x->out.text, ",\"equal\":%s}", differ(x) ? "false" : "true");
+    buffer_append_text(&x->out.text, "\n");
+    output_put(&x->out);
     return OK;
 }
 
 int command_compare(int argc, char **argv)
 {
-    struct compare x = { .json = 0 };
+    struct compare x = { .every = 0 };
     struct option table[] = {
         { OPTION_DOUBLE, 0, "tolerance", &x.relative, "X", .help = "relative: elements may be X times the larger of "
           "their magnitudes apart (default 0)", .minimum = 0, .maximum = 1e308 },
@@ -305,7 +305,7 @@ int command_compare(int argc, char **argv)
         { OPTION_LIST, 0, "tensor", &x.tensors, "GLOB", .help = "only tensors that match ('*' matches '/' too); may be "
           "repeated" },
         { OPTION_FLAG, 0, "all", &x.every, .help = "also a line for each tensor that is the same" },
-        { OPTION_FLAG, 0, "json", &x.json, .help = "JSON instead of text; all tensors" },
+        OUTPUT_OPTIONS(x.out),
     };
     const struct options options = {
         .program = "checkpoint compare", .usage = "[OPTION...] A B",
@@ -322,14 +322,14 @@ int command_compare(int argc, char **argv)
     struct error e = { .code = OK };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
-    x.program = options.program;
+    x.out.program = options.program;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && (rc = source_open(&x.a, argv[1], &e)) == OK && (rc = source_open(&x.b, argv[2], &e)) == OK)
+    if (rc == OK && (rc = output_open(&x.out, &e)) == OK && (rc = source_open(&x.a, argv[1], &e)) == OK &&
+        (rc = source_open(&x.b, argv[2], &e)) == OK)
         rc = compare_all(&x, &e);
-    status = rc != OK ? command_fail(x.program, &e) : command_finish(x.program, differ(&x) ? EXIT_NO : EXIT_DONE);
+    status = output_close(&x.out, rc != OK ? output_fail(&x.out, &e) : differ(&x) ? EXIT_NO : EXIT_DONE);
     source_close(&x.a);
     source_close(&x.b);
-    buffer_release(&x.text);
     return status;
 }

@@ -2,9 +2,9 @@
 #include "checkpoint/tool/convert.h"
 
 #include "base/json.h"
+#include "base/text.h"
 #include "checkpoint/tool/command.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -19,7 +19,7 @@ void convert_leave_out(struct convert *c, const struct source_tensor *tensor, co
 
     error_set(&e, ERR_ARG, "%s: tensor %s is left out: there is no %s in %s", c->source.path, tensor->name,
               tensor->type_name, format);
-    command_fail(c->program, &e);
+    output_fail(&c->out, &e);
     c->left_out++;
 }
 
@@ -44,23 +44,24 @@ static const char *format_of(const char *to)
     return (n && to[n - 1] == '/') || (stat(to, &st) == 0 && S_ISDIR(st.st_mode)) ? "npy" : "bundle";
 }
 
-static void print(const struct convert *c, const char *format)
+static void print(struct convert *c, const char *format)
 {
     unsigned long long tensors = c->written, bytes = c->bytes, left_out = c->left_out;
-    struct buffer b = BUFFER_EMPTY;
+    struct buffer *b = &c->out.text;
 
-    if (!c->json) {
-        printf("%s: %llu tensors, %llu bytes, from %s\n", c->to, tensors, bytes, c->source.path);
+    if (!c->out.json) {
+        text_append_safe(b, c->to, strlen(c->to));
+        buffer_format(b, ": %llu tensors, %llu bytes, from ", tensors, bytes);
+        text_append_safe(b, c->source.path, strlen(c->source.path));
+        buffer_append_byte(b, '\n');
         return;
     }
-    buffer_append_text(&b, "{\"type\":\"convert\",\"version\":1,\"source\":");
-    json_text(&b, c->source.path);
-    buffer_append_text(&b, ",\"output\":");
-    json_text(&b, c->to);
-    buffer_format(&b, ",\"format\":\"%s\",\"tensors\":%llu,\"bytes\":%llu,\"left_out\":%llu}\n", format, tensors, bytes,
+    buffer_append_text(b, "{\"type\":\"convert\",\"version\":1,\"source\":");
+    json_text(b, c->source.path);
+    buffer_append_text(b, ",\"output\":");
+    json_text(b, c->to);
+    buffer_format(b, ",\"format\":\"%s\",\"tensors\":%llu,\"bytes\":%llu,\"left_out\":%llu}\n", format, tensors, bytes,
                   left_out);
-    command_put(&b);
-    buffer_release(&b);
 }
 
 static int convert(struct convert *c, const char *from, const char *format, struct error *e)
@@ -87,7 +88,7 @@ int command_convert(int argc, char **argv)
         { OPTION_LIST, 0, "tensor", &c.tensors, "GLOB", .help = "only tensors that match ('*' matches '/' too); may be "
           "repeated" },
         { OPTION_FLAG, 'f', "force", &c.force, .help = "write over what is there" },
-        { OPTION_FLAG, 0, "json", &c.json, .help = "what was written as one JSON object" },
+        OUTPUT_JSON_OPTION(c.out),
     };
     const struct options options = {
         .program = "checkpoint convert", .usage = "[OPTION...] SOURCE DESTINATION",
@@ -106,14 +107,14 @@ int command_convert(int argc, char **argv)
     struct error e = { .code = OK };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
-    c.program = options.program;
+    c.out.program = options.program;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK) {
+    if (rc == OK && (rc = output_open(&c.out, &e)) == OK) {
         c.to = argv[2];
         rc = convert(&c, argv[1], format ? format : format_of(argv[2]), &e);
     }
-    status = rc != OK ? command_fail(c.program, &e) : command_finish(c.program, c.left_out ? EXIT_NO : EXIT_DONE);
+    status = output_close(&c.out, rc != OK ? output_fail(&c.out, &e) : c.left_out ? EXIT_NO : EXIT_DONE);
     source_close(&c.source);
     return status;
 }

@@ -4,14 +4,15 @@
 #define CHECKPOINT_TOOL_CONVERT_H
 
 #include "base/options.h"
+#include "checkpoint/tool/output.h"
 #include "checkpoint/tool/source.h"
 
 struct convert {
-    const char *program;
+    struct output out;       /* of what was done; what is written goes to `to` */
     struct option_list tensors;
     struct source source;
     const char *to;          /* prefix, file or directory */
-    int force, json;
+    int force;
     uint64_t written, bytes; /* tensors, and their bytes */
     uint64_t left_out;       /* tensors that the format has no type for; each was told */
 };

@@ -17,12 +17,11 @@
 #include <sys/stat.h>
 
 struct inspect {
-    const char *program;
+    struct output out;
     struct option_list tensors;
-    int json, statistics, all;
+    int statistics, all;
     int first;           /* of JSON's list */
     struct columns columns;
-    struct buffer text;
     uint64_t count, elements, bytes, nan, infinite;
     int damaged;
 };
@@ -87,7 +86,7 @@ static void bound_text(int type, const struct tensor_statistics *n, int most, ch
 static void put_json(struct inspect *x, const struct source_tensor *tensor, const struct tensor_statistics *n,
                      const struct strings *strings)
 {
-    struct buffer *b = &x->text;
+    struct buffer *b = &x->out.text;
     char bound[NUMBER_TEXT_MAX];
 
     buffer_append_text(b, x->first ? "\n{\"name\":" : ",\n{\"name\":");
@@ -122,7 +121,7 @@ static void put_json(struct inspect *x, const struct source_tensor *tensor, cons
         buffer_format(b, ",\"nan\":%llu,\"inf\":%llu", (unsigned long long)n->nan, (unsigned long long)n->infinite);
     }
     buffer_append_byte(b, '}');
-    command_put(b);
+    output_put(&x->out);
 }
 
 static void number_cell(struct columns *c, double v, int there)
@@ -149,20 +148,20 @@ static void put_row(struct inspect *x, const struct source_tensor *tensor, const
     struct columns *c = &x->columns;
     char bound[NUMBER_TEXT_MAX];
 
-    buffer_clear(&x->text);
-    text_append_safe(&x->text, tensor->name, tensor->name_length);
-    columns_cell(c, buffer_text(&x->text));
+    buffer_clear(&x->out.text);
+    text_append_safe(&x->out.text, tensor->name, tensor->name_length);
+    columns_cell(c, buffer_text(&x->out.text));
     columns_cell(c, tensor->type_name);
-    buffer_clear(&x->text);
-    command_shape(&x->text, tensor->rank, tensor->shape);
-    columns_cell(c, buffer_text(&x->text));
-    buffer_clear(&x->text);
+    buffer_clear(&x->out.text);
+    command_shape(&x->out.text, tensor->rank, tensor->shape);
+    columns_cell(c, buffer_text(&x->out.text));
+    buffer_clear(&x->out.text);
     if (tensor->slices)
-        buffer_format(&x->text, "%zu slices", tensor->slices);
+        buffer_format(&x->out.text, "%zu slices", tensor->slices);
     else
-        buffer_format(&x->text, "%d", (int)tensor->shard);
-    columns_cell(c, buffer_text(&x->text));
-    buffer_clear(&x->text);
+        buffer_format(&x->out.text, "%d", (int)tensor->shard);
+    columns_cell(c, buffer_text(&x->out.text));
+    buffer_clear(&x->out.text);
     count_cell(c, tensor->bytes);
     if (!x->statistics)
         return;
@@ -170,9 +169,9 @@ static void put_row(struct inspect *x, const struct source_tensor *tensor, const
         columns_cell(c, "-");
         columns_cell(c, "-");
         for (int most = 0; most < 2; most++) {
-            buffer_format(&x->text, "length %zu", most ? strings->longest : strings->shortest);
-            columns_cell(c, buffer_text(&x->text));
-            buffer_clear(&x->text);
+            buffer_format(&x->out.text, "length %zu", most ? strings->longest : strings->shortest);
+            columns_cell(c, buffer_text(&x->out.text));
+            buffer_clear(&x->out.text);
         }
         columns_cell(c, "-");
         columns_cell(c, "-");
@@ -206,7 +205,7 @@ static void show_tensor(struct inspect *x, const struct source *s, const struct 
         rc = source_pieces(s, tensor, take_numbers, &numbers, &e);
     if (rc != OK) {
         x->damaged = 1;
-        command_fail(x->program, &e);
+        output_fail(&x->out, &e);
         return;
     }
     x->count++;
@@ -214,7 +213,7 @@ static void show_tensor(struct inspect *x, const struct source *s, const struct 
     x->bytes += tensor->bytes;
     x->nan += n.nan;
     x->infinite += n.infinite;
-    if (x->json)
+    if (x->out.json)
         put_json(x, tensor, x->statistics && tensor_kind(tensor->type) ? &n : NULL, is_strings ? &strings : NULL);
     else
         put_row(x, tensor, &n, is_strings ? &strings : NULL);
@@ -229,43 +228,43 @@ static int show_checkpoint(struct inspect *x, const char *path, struct error *e)
 
     if (rc != OK)
         return rc;
-    if (x->json) {
-        buffer_append_text(&x->text, "{\"type\":\"inspect\",\"version\":1,\"path\":");
-        json_text(&x->text, s.path);
-        buffer_format(&x->text, ",\"format\":\"%s\",\"step\":", s.format);
-        buffer_format(&x->text, s.step < 0 ? "null" : "%lld", (long long)s.step);
-        buffer_format(&x->text, ",\"shards\":%d,\"tensors\":[", (int)s.shards);
-        command_put(&x->text);
+    if (x->out.json) {
+        buffer_append_text(&x->out.text, "{\"type\":\"inspect\",\"version\":1,\"path\":");
+        json_text(&x->out.text, s.path);
+        buffer_format(&x->out.text, ",\"format\":\"%s\",\"step\":", s.format);
+        buffer_format(&x->out.text, s.step < 0 ? "null" : "%lld", (long long)s.step);
+        buffer_format(&x->out.text, ",\"shards\":%d,\"tensors\":[", (int)s.shards);
+        output_put(&x->out);
         x->first = 1;
     } else {
         x->columns = (struct columns){ .count = x->statistics ? 11 : 5, .right = 0x7f0 };
-        text_append_safe(&x->text, s.path, strlen(s.path));
-        buffer_format(&x->text, ": %s", s.format);
+        text_append_safe(&x->out.text, s.path, strlen(s.path));
+        buffer_format(&x->out.text, ": %s", s.format);
         if (s.step >= 0)
-            buffer_format(&x->text, ", step %lld", (long long)s.step);
-        buffer_append_text(&x->text, "\n");
-        command_put(&x->text);
+            buffer_format(&x->out.text, ", step %lld", (long long)s.step);
+        buffer_append_text(&x->out.text, "\n");
+        output_put(&x->out);
         for (size_t i = 0; i < x->columns.count; i++)
             columns_cell(&x->columns, titles[i]);
     }
     for (size_t i = 0; i < s.count; i++)
         if (command_wanted(&x->tensors, s.tensors[i].name))
             show_tensor(x, &s, &s.tensors[i]);
-    if (x->json)
-        buffer_format(&x->text, "\n],\"total\":{\"tensors\":%llu,\"elements\":%llu,\"bytes\":%llu,\"nan\":%llu,"
+    if (x->out.json)
+        buffer_format(&x->out.text, "\n],\"total\":{\"tensors\":%llu,\"elements\":%llu,\"bytes\":%llu,\"nan\":%llu,"
                       "\"inf\":%llu}}\n", (unsigned long long)x->count, (unsigned long long)x->elements,
                       (unsigned long long)x->bytes, (unsigned long long)x->nan, (unsigned long long)x->infinite);
     else {
-        columns_print(&x->columns);
-        buffer_format(&x->text, "total: %llu tensors, %llu elements, %llu bytes in %d shard%s", (unsigned long long)
+        columns_print(&x->columns, &x->out);
+        buffer_format(&x->out.text, "total: %llu tensors, %llu elements, %llu bytes in %d shard%s", (unsigned long long)
                       x->count, (unsigned long long)x->elements, (unsigned long long)x->bytes, (int)s.shards,
                       s.shards == 1 ? "" : "s");
         if (x->statistics)
-            buffer_format(&x->text, ", %llu NaN, %llu Inf", (unsigned long long)x->nan,
+            buffer_format(&x->out.text, ", %llu NaN, %llu Inf", (unsigned long long)x->nan,
                           (unsigned long long)x->infinite);
-        buffer_append_text(&x->text, "\n");
+        buffer_append_text(&x->out.text, "\n");
     }
-    command_put(&x->text);
+    output_put(&x->out);
     source_close(&s);
     return OK;
 }
@@ -376,12 +375,12 @@ static void age_text(double seconds, char *out, size_t size)
 static void show_listed(struct inspect *x, const struct files *files, const struct checkpoint_name *item, int whole,
                         const struct error *why, double now)
 {
-    struct buffer *b = &x->text;
+    struct buffer *b = &x->out.text;
     double written = now;
     uint64_t size = files_size(files, item->name, &written);
     char age[32], step[32] = "-";
 
-    if (x->json) {
+    if (x->out.json) {
         buffer_append_text(b, x->first ? "\n{\"name\":" : ",\n{\"name\":");
         x->first = 0;
         json_text(b, item->name);
@@ -393,7 +392,7 @@ static void show_listed(struct inspect *x, const struct files *files, const stru
             json_text(b, why->message);
         }
         buffer_append_byte(b, '}');
-        command_put(b);
+        output_put(&x->out);
         return;
     }
     text_append_safe(b, item->name, strlen(item->name));
@@ -424,12 +423,12 @@ static int show_directory(struct inspect *x, const char *directory, struct error
     }
     x->first = 1;
     x->columns = (struct columns){ .count = 5, .right = 0xe };
-    if (x->json) {
-        buffer_append_text(&x->text, "{\"type\":\"checkpoints\",\"version\":1,\"directory\":");
-        json_text(&x->text, directory);
-        buffer_append_text(&x->text, ",\"checkpoints\":[");
+    if (x->out.json) {
+        buffer_append_text(&x->out.text, "{\"type\":\"checkpoints\",\"version\":1,\"directory\":");
+        json_text(&x->out.text, directory);
+        buffer_append_text(&x->out.text, ",\"checkpoints\":[");
     }
-    for (size_t i = 0; i < 5 && !x->json; i++)
+    for (size_t i = 0; i < 5 && !x->out.json; i++)
         columns_cell(&x->columns, titles[i]);
     for (size_t i = 0; i < list.count; i++) {
         struct error why = { .code = OK };
@@ -439,13 +438,13 @@ static int show_directory(struct inspect *x, const char *directory, struct error
         whole += (size_t)is_whole;
         show_listed(x, &files, &list.items[i], is_whole, &why, clock_wall());
     }
-    if (x->json) {
-        buffer_append_text(&x->text, "\n]}\n");
+    if (x->out.json) {
+        buffer_append_text(&x->out.text, "\n]}\n");
     } else {
-        columns_print(&x->columns);
-        buffer_format(&x->text, "total: %zu checkpoints, %zu of them whole\n", list.count, whole);
+        columns_print(&x->columns, &x->out);
+        buffer_format(&x->out.text, "total: %zu checkpoints, %zu of them whole\n", list.count, whole);
     }
-    command_put(&x->text);
+    output_put(&x->out);
     checkpoint_list_release(&list);
     files_release(&files);
     return OK;
@@ -461,7 +460,7 @@ int command_inspect(int argc, char **argv)
           "the index alone says" },
         { OPTION_FLAG, 0, "all", &x.all, .help = "list the checkpoints of the directory: step, size, age, whole or "
           "what is missing" },
-        { OPTION_FLAG, 0, "json", &x.json, .help = "JSON instead of a table" },
+        OUTPUT_OPTIONS(x.out),
     };
     const struct options options = {
         .program = "checkpoint inspect", .usage = "[OPTION...] PREFIX|DIR|FILE",
@@ -477,13 +476,10 @@ int command_inspect(int argc, char **argv)
     struct error e = { .code = OK };
     int count = 0, rc = options_parse(&options, argc, argv, &count, &e);
 
-    x.program = options.program;
+    x.out.program = options.program;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK)
+    if (rc == OK && (rc = output_open(&x.out, &e)) == OK)
         rc = x.all ? show_directory(&x, argv[1], &e) : show_checkpoint(&x, argv[1], &e);
-    buffer_release(&x.text);
-    if (rc != OK)
-        return command_fail(x.program, &e);
-    return command_finish(x.program, x.damaged ? EXIT_NO : EXIT_DONE);
+    return output_close(&x.out, rc != OK ? output_fail(&x.out, &e) : x.damaged ? EXIT_NO : EXIT_DONE);
 }

@@ -25,9 +25,8 @@
 enum { PIECE = 1 << 18, STATE_FILE_MAX = 64 << 20 };
 
 struct verify {
-    const char *program;
-    int json, first_path, first_finding;
-    struct buffer text;
+    struct output out;
+    int first_path, first_finding;
     uint64_t findings, here; /* in all, in this checkpoint */
     uint64_t tensors, bytes; /* read of this checkpoint */
     int failed;              /* a path was no checkpoint at all */
@@ -39,12 +38,12 @@ static void begin_path(struct verify *v, const char *path)
 {
     v->here = v->tensors = v->bytes = 0;
     v->first_finding = 1;
-    if (!v->json)
+    if (!v->out.json)
         return;
-    buffer_append_text(&v->text, v->first_path ? "\n{\"path\":" : ",\n{\"path\":");
+    buffer_append_text(&v->out.text, v->first_path ? "\n{\"path\":" : ",\n{\"path\":");
     v->first_path = 0;
-    json_text(&v->text, path);
-    buffer_append_text(&v->text, ",\"findings\":[");
+    json_text(&v->out.text, path);
+    buffer_append_text(&v->out.text, ",\"findings\":[");
 }
 
 static void finding(void *context, const struct error *e)
@@ -53,32 +52,32 @@ static void finding(void *context, const struct error *e)
 
     v->here++;
     v->findings++;
-    if (v->json) {
-        buffer_append_text(&v->text, v->first_finding ? "" : ",");
-        json_text(&v->text, e->message);
+    if (v->out.json) {
+        buffer_append_text(&v->out.text, v->first_finding ? "" : ",");
+        json_text(&v->out.text, e->message);
         v->first_finding = 0;
     } else {
-        text_append_safe(&v->text, e->message, strlen(e->message));
-        buffer_append_text(&v->text, "\n");
+        text_append_safe(&v->out.text, e->message, strlen(e->message));
+        buffer_append_text(&v->out.text, "\n");
     }
-    command_put(&v->text);
+    output_put(&v->out);
 }
 
 static void end_path(struct verify *v, const char *path)
 {
-    if (v->json) {
-        buffer_format(&v->text, "],\"tensors\":%llu,\"bytes\":%llu}", (unsigned long long)v->tensors,
+    if (v->out.json) {
+        buffer_format(&v->out.text, "],\"tensors\":%llu,\"bytes\":%llu}", (unsigned long long)v->tensors,
                       (unsigned long long)v->bytes);
     } else {
-        text_append_safe(&v->text, path, strlen(path));
+        text_append_safe(&v->out.text, path, strlen(path));
         if (v->here)
-            buffer_format(&v->text, ": %llu findings", (unsigned long long)v->here);
+            buffer_format(&v->out.text, ": %llu findings", (unsigned long long)v->here);
         else
-            buffer_append_text(&v->text, ": right");
-        buffer_format(&v->text, "; %llu tensors and slices, %llu bytes\n", (unsigned long long)v->tensors,
+            buffer_append_text(&v->out.text, ": right");
+        buffer_format(&v->out.text, "; %llu tensors and slices, %llu bytes\n", (unsigned long long)v->tensors,
                       (unsigned long long)v->bytes);
     }
-    command_put(&v->text);
+    output_put(&v->out);
 }
 
 /* ---- one checkpoint -------------------------------------------------------------------------------------------- */
@@ -340,7 +339,7 @@ static void verify_directory(struct verify *v, const char *directory)
     if (rc == OK)
         verify_state(v, directory);
     else
-        v->failed = command_fail(v->program, &e);
+        v->failed = output_fail(&v->out, &e);
     checkpoint_list_release(&list);
 }
 
@@ -361,12 +360,12 @@ static void verify_path(struct verify *v, const char *path)
     }
     if (snprintf(prefix, sizeof prefix, "%.*s.index", (int)length, path) >= (int)sizeof prefix) {
         error_set(&e, ERR_ARG, "%s: path too long", path);
-        v->failed = command_fail(v->program, &e);
+        v->failed = output_fail(&v->out, &e);
         return;
     }
     if (access(prefix, F_OK) < 0 && access(path, F_OK) < 0) {
         error_set(&e, ERR_ARG, "%s: no checkpoint of this name (no %s)", path, prefix);
-        v->failed = command_fail(v->program, &e);
+        v->failed = output_fail(&v->out, &e);
         return;
     }
     prefix[length] = '\0';
@@ -377,7 +376,7 @@ int command_verify(int argc, char **argv)
 {
     struct verify v = { .first_path = 1 };
     struct option table[] = {
-        { OPTION_FLAG, 0, "json", &v.json, .help = "JSON instead of text" },
+        OUTPUT_OPTIONS(v.out),
     };
     const struct options options = {
         .program = "checkpoint verify", .usage = "[OPTION...] PATH...",
@@ -393,17 +392,16 @@ int command_verify(int argc, char **argv)
     struct error e = { .code = OK };
     int count = 0, rc = options_parse(&options, argc, argv, &count, &e);
 
-    v.program = options.program;
+    v.out.program = options.program;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc != OK)
-        return command_fail(v.program, &e);
-    if (v.json)
-        printf("{\"type\":\"verify\",\"version\":1,\"checkpoints\":[");
+    if (rc != OK || (rc = output_open(&v.out, &e)) != OK)
+        return output_fail(&v.out, &e);
+    if (v.out.json)
+        buffer_append_text(&v.out.text, "{\"type\":\"verify\",\"version\":1,\"checkpoints\":[");
     for (int i = 1; i <= count; i++)
         verify_path(&v, argv[i]);
-    if (v.json)
-        printf("\n],\"total\":{\"findings\":%llu}}\n", (unsigned long long)v.findings);
-    buffer_release(&v.text);
-    return command_finish(v.program, v.failed ? EXIT_USAGE : v.findings ? EXIT_NO : EXIT_DONE);
+    if (v.out.json)
+        buffer_format(&v.out.text, "\n],\"total\":{\"findings\":%llu}}\n", (unsigned long long)v.findings);
+    return output_close(&v.out, v.failed ? EXIT_USAGE : v.findings ? EXIT_NO : EXIT_DONE);
 }

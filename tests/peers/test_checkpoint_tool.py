@@ -1,34 +1,22 @@
 """The tool `checkpoint` on what TensorFlow and safetensors write, held to their values and numpy's arithmetic."""
 import json
 import os
-import pathlib
 import subprocess
 
 import pytest
 
+from checkpoint_files import BUILD, as_json, checkpoint
 from checksum import masked_crc32c
-from waiting import DEADLINE
 
 numpy = pytest.importorskip("numpy")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 tf = pytest.importorskip("tensorflow")
 
-BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TYPES = ["float32", "float64", "int32", "uint8", "int16", "int8", "complex64", "int64", "bool", "bfloat16", "uint16",
          "complex128", "float16", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz",
          "float8_e4m3b11fnuz", "float8_e5m2fnuz"]
 QUANTIZED = {"qint8": numpy.int8, "quint8": numpy.uint8, "qint32": numpy.int32, "qint16": numpy.int16,
              "quint16": numpy.uint16}
-
-
-def checkpoint(*arguments, status=0):
-    run = subprocess.run([BUILD / "bin/checkpoint", *map(str, arguments)], capture_output=True, text=True, timeout=DEADLINE)
-    assert run.returncode == status, (run.returncode, run.stdout[-2000:], run.stderr)
-    return run.stdout if status < 2 else run.stderr
-
-
-def as_json(*arguments, status=0):
-    return json.loads(checkpoint(*arguments, "--json", status=status))
 
 
 def tensors_of(prefix, *options):

@@ -1,0 +1,113 @@
+#include "checkpoint/tool/output.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/subcommand.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The ending decides; a name without one leaves it to --json. */
+static int choose_format(struct output *o, struct error *e)
+{
+    const char *ending = strrchr(file_base_name(o->path), '.');
+
+    if (!ending || ending == file_base_name(o->path))
+        return OK;
+    if (strcasecmp(ending, ".json") == 0) {
+        o->json = 1;
+        return OK;
+    }
+    if (strcasecmp(ending, ".txt") != 0)
+        return error_set(e, ERR_ARG, "-o %s: unknown ending '%s'; use .json or .txt", o->path, ending);
+    return o->json ? error_set(e, ERR_ARG, "-o %s: a text file, but --json asks for JSON", o->path) : OK;
+}
+
+static int open_file(struct output *o, struct error *e)
+{
+    struct stat st;
+    int fd;
+
+    if (stat(o->path, &st) == 0 && !S_ISREG(st.st_mode)) { /* a device or a pipe: nothing to rename */
+        if (!(o->file = fopen(o->path, "we")))
+            return error_system(e, "%s: cannot open", o->path);
+        return OK;
+    }
+    if (!o->force && lstat(o->path, &st) == 0)
+        return error_set(e, ERR_ARG, "%s: exists already; -f overwrites it", o->path);
+    if (snprintf(o->temporary, sizeof o->temporary, "%s.tmp%ld", o->path, (long)getpid()) >= (int)sizeof o->temporary) {
+        *o->temporary = '\0';
+        return error_set(e, ERR_ARG, "%s: path too long", o->path);
+    }
+    unlink(o->temporary); /* of a killed process with our number */
+    if ((fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) >= 0 && (o->file = fdopen(fd, "w")))
+        return OK;
+    error_system(e, "%s: cannot create a file beside it", o->path);
+    if (fd >= 0) {
+        close(fd);
+        unlink(o->temporary);
+    }
+    *o->temporary = '\0';
+    return ERR_IO;
+}
+
+int output_open(struct output *o, struct error *e)
+{
+    int rc;
+
+    if (!o->path || strcmp(o->path, "-") == 0) {
+        o->path = NULL;
+        o->file = stdout;
+        return OK;
+    }
+    return (rc = choose_format(o, e)) == OK ? open_file(o, e) : rc;
+}
+
+/* Keeps the first error. */
+static void failed(struct output *o, const char *what)
+{
+    if (o->error.code == OK)
+        error_system(&o->error, "%s: cannot %s", o->path ? o->path : "standard output", what);
+}
+
+void output_put(struct output *o)
+{
+    if (!buffer_ok(&o->text) && o->error.code == OK)
+        error_set(&o->error, ERR_NOMEM, "no memory for the output");
+    if (o->error.code == OK && fwrite(buffer_text(&o->text), 1, o->text.length, o->file) != o->text.length)
+        failed(o, "write");
+    buffer_clear(&o->text);
+}
+
+int output_fail(struct output *o, const struct error *e)
+{
+    struct log log;
+
+    if (o->file)
+        fflush(o->file);
+    log_init(&log, o->program, 2);
+    log_line(&log, "%s", e->message);
+    return EXIT_USAGE;
+}
+
+int output_close(struct output *o, int status)
+{
+    if (o->file) {
+        if (o->text.length || !buffer_ok(&o->text))
+            output_put(o);
+        if (fflush(o->file) != 0 || ferror(o->file) || (*o->temporary && fsync(fileno(o->file)) < 0))
+            failed(o, "write");
+        if (o->path && fclose(o->file) != 0)
+            failed(o, "close");
+        o->file = NULL;
+    }
+    if (*o->temporary && o->error.code == OK && status != EXIT_USAGE && rename(o->temporary, o->path) < 0)
+        failed(o, "rename into place");
+    if (*o->temporary && (o->error.code != OK || status == EXIT_USAGE))
+        unlink(o->temporary);
+    buffer_release(&o->text);
+    return o->error.code == OK ? status : output_fail(o, &o->error);
+}
