@@ -1,5 +1,5 @@
 /*
- * command.h - the subcommands of `checkpoint`, and what they share: names as text, columns.
+ * command.h - the subcommands of `checkpoint`, and what they share: names as text, tables.
  * Each command gets the arguments from its own name on and returns the status.
  */
 #ifndef CHECKPOINT_TOOL_COMMAND_H
@@ -8,6 +8,7 @@
 #include "base/buffer.h"
 #include "base/options.h"
 #include "base/subcommand.h"
+#include "base/table.h"
 #include "checkpoint/tool/output.h"
 
 #include <stddef.h>
@@ -30,15 +31,7 @@ int command_wanted(const struct option_list *globs, const char *name);
 /* Appends a shape: "[2, 3]". */
 void command_shape(struct buffer *out, int rank, const int64_t *shape);
 
-/* A table for people; its cells are kept until it is printed. All zero to begin with, but for count. */
-struct columns {
-    size_t count;         /* columns, at most 16 */
-    unsigned right;       /* bit i: column i is aligned to the right */
-    struct buffer cells;  /* each ends in a NUL */
-    size_t filled, width[16];
-};
-
-void columns_cell(struct columns *c, const char *text);
-void columns_print(struct columns *c, struct output *o); /* releases the cells */
+/* Prints a table, as wide as the terminal is if it goes to one; its cells are gone. */
+void command_table(struct table *t, struct output *o);
 
 #endif

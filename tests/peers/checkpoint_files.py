@@ -11,9 +11,14 @@ BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 CODES = {"F32": "f", "F64": "d", "I64": "q", "I32": "i", "U8": "B"}
 
 
-def run(*words, **options):
-    return subprocess.run([BUILD / "bin/checkpoint", *map(str, words)], capture_output=True, timeout=DEADLINE,
-                          **{"text": True, **options})
+def run(*words, columns=None, **environment):
+    """As on a terminal of so many columns, or through a pipe."""
+    # Readline, which pytest loads, exports COLUMNS behind Python's back: children would inherit it.
+    variables = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    if columns:
+        variables["COLUMNS"] = str(columns)
+    return subprocess.run([BUILD / "bin/checkpoint", *map(str, words)], capture_output=True, timeout=DEADLINE, text=True,
+                          env={**variables, **environment})
 
 
 def checkpoint(*words, status=0):

@@ -88,11 +88,11 @@ def test_inspect_every_type(tmp_path):
         assert row["nan"] == numpy.isnan(values).sum(), row
         assert row["inf"] == numpy.isinf(values).sum(), row
         if not len(finite):
-            assert row["mean"] is row["deviation"] is row["min"] is row["max"] is None
+            assert row["mean"] is row["std"] is row["min"] is row["max"] is None
             continue
         if numpy.abs(finite).max() < 1e150:  # beyond, squares are no doubles
             assert same(row["mean"], finite.mean(), 1e-6), row
-            assert same(row["deviation"], finite.std(), 1e-6) or finite.std() < 1e-9 * abs(finite.mean()), row
+            assert same(row["std"], finite.std(), 1e-6) or finite.std() < 1e-9 * abs(finite.mean()), row
         if tensor.dtype.is_integer and not tensor.dtype.is_quantized:
             assert (row["min"], row["max"]) == (int(tensor.numpy().min()), int(tensor.numpy().max())), row
         else:
@@ -124,7 +124,7 @@ def test_partitioned_variables(tmp_path):
     for name, value in values.items():
         assert found[name]["shape"] == list(value.shape)
         assert same(found[name]["mean"], value.astype(float).mean(), 1e-7)
-        assert same(found[name]["deviation"], value.astype(float).std(), 1e-7)
+        assert same(found[name]["std"], value.astype(float).std(), 1e-7)
     checkpoint("verify", tmp_path, status=0)
     whole = save(tmp_path / "whole-41", {**values, "global_step": numpy.int64(0)})
     assert as_json("compare", prefix, whole)["total"]["same"] == 3
