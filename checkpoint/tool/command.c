@@ -2,9 +2,16 @@
 
 #include "base/terminal.h"
 
-int command_wanted(const struct option_list *globs, const char *name)
+int command_selected(struct selection *s, const struct output *o, int status)
 {
-    return !globs->count || option_list_matches(globs, name);
+    size_t unmatched = 0;
+    struct log log;
+
+    log_init(&log, o->program, 2);
+    if (status != EXIT_USAGE)
+        unmatched = selection_tell(s, "--tensor", "tensor", &log);
+    selection_release(s);
+    return unmatched ? EXIT_NO : status;
 }
 
 void command_shape(struct buffer *out, int rank, const int64_t *shape)

@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/options.h"
+#include "base/selection.h"
 #include "base/subcommand.h"
 #include "base/table.h"
 #include "checkpoint/tool/output.h"
@@ -25,8 +26,13 @@
 CHECKPOINT_COMMANDS(DECLARE)
 #undef DECLARE
 
-/* 1 if there are no globs, or the name matches one ('*' matches '/' too). */
-int command_wanted(const struct option_list *globs, const char *name);
+#define COMMAND_TENSOR_OPTION(selection) \
+    { OPTION_LIST, 0, "tensor", &(selection).patterns, "GLOB", .help = "Only tensors whose names match GLOB ('*' also " \
+      "matches '/'); may be repeated" }
+
+/* When the command is done: tells each pattern that matched no tensor, and frees the selection. EXIT_NO if there was
+ * one, else the status. */
+int command_selected(struct selection *s, const struct output *o, int status);
 
 /* Appends a shape: "[2, 3]". */
 void command_shape(struct buffer *out, int rank, const int64_t *shape);

@@ -17,7 +17,7 @@ enum verdict { SAME, WITHIN, DIFFER, DTYPE, SHAPE, ONLY_A, ONLY_B, VERDICTS };
 
 struct compare {
     struct output out;
-    struct option_list tensors;
+    struct selection tensors;
     double relative, absolute;
     int every;
     struct source a, b;
@@ -238,7 +238,7 @@ static int compare_one(struct compare *x, const struct source_tensor *a, const s
     struct finding f = { .verdict = a ? ONLY_A : ONLY_B };
     int rc;
 
-    if (!command_wanted(&x->tensors, a ? a->name : b->name))
+    if (!selection_wants(&x->tensors, a ? a->name : b->name))
         return OK;
     if (a && b && (rc = compare_tensors(x, a, b, &f, e)) != OK)
         return rc;
@@ -250,9 +250,11 @@ static int compare_one(struct compare *x, const struct source_tensor *a, const s
     return OK;
 }
 
-static int differ(const struct compare *x)
+/* Nothing is equal where --tensor left nothing to compare. */
+static int equal(const struct compare *x)
 {
-    return x->counts[DIFFER] || x->counts[DTYPE] || x->counts[SHAPE] || x->counts[ONLY_A] || x->counts[ONLY_B];
+    return !x->counts[DIFFER] && !x->counts[DTYPE] && !x->counts[SHAPE] && !x->counts[ONLY_A] && !x->counts[ONLY_B] &&
+           (x->counts[SAME] || x->counts[WITHIN] || !x->tensors.patterns.count);
 }
 
 static int compare_all(struct compare *x, struct error *e)
@@ -288,7 +290,7 @@ static int compare_all(struct compare *x, struct error *e)
                   (unsigned long long)x->counts[SHAPE], (unsigned long long)x->counts[ONLY_A],
                   (unsigned long long)x->counts[ONLY_B]);
     if (x->out.json)
-        buffer_format(&x->out.text, ",\"equal\":%s}", differ(x) ? "false" : "true");
+        buffer_format(&x->out.text, ",\"equal\":%s}", equal(x) ? "true" : "false");
     buffer_append_text(&x->out.text, "\n");
     output_put(&x->out);
     return OK;
@@ -302,8 +304,7 @@ int command_compare(int argc, char **argv)
           "their magnitudes apart (default 0)", .minimum = 0, .maximum = 1e308 },
         { OPTION_DOUBLE, 0, "absolute", &x.absolute, "X", .help = "elements may be X apart, added to --tolerance "
           "(default 0)", .minimum = 0, .maximum = 1e308 },
-        { OPTION_LIST, 0, "tensor", &x.tensors, "GLOB", .help = "only tensors that match ('*' matches '/' too); may be "
-          "repeated" },
+        COMMAND_TENSOR_OPTION(x.tensors),
         { OPTION_FLAG, 0, "all", &x.every, .help = "also a line for each tensor that is the same" },
         OUTPUT_OPTIONS(x.out),
     };
@@ -328,7 +329,8 @@ int command_compare(int argc, char **argv)
     if (rc == OK && (rc = output_open(&x.out, &e)) == OK && (rc = source_open(&x.a, argv[1], &e)) == OK &&
         (rc = source_open(&x.b, argv[2], &e)) == OK)
         rc = compare_all(&x, &e);
-    status = output_close(&x.out, rc != OK ? output_fail(&x.out, &e) : differ(&x) ? EXIT_NO : EXIT_DONE);
+    status = rc != OK ? output_fail(&x.out, &e) : equal(&x) ? EXIT_DONE : EXIT_NO;
+    status = output_close(&x.out, command_selected(&x.tensors, &x.out, status));
     source_close(&x.a);
     source_close(&x.b);
     return status;

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int convert_wanted(const struct convert *c, const struct source_tensor *tensor)
+int convert_wanted(struct convert *c, const struct source_tensor *tensor)
 {
-    return command_wanted(&c->tensors, tensor->name);
+    return selection_wants(&c->tensors, tensor->name);
 }
 
 void convert_leave_out(struct convert *c, const struct source_tensor *tensor, const char *format)
@@ -66,10 +66,14 @@ static void print(struct convert *c, const char *format)
 
 static int convert(struct convert *c, const char *from, const char *format, struct error *e)
 {
-    int rc = source_open(&c->source, from, e);
+    int rc = source_open(&c->source, from, e), wanted = 0;
 
     if (rc != OK)
         return rc;
+    for (size_t i = 0; i < c->source.count; i++)
+        wanted |= convert_wanted(c, &c->source.tensors[i]);
+    if (!wanted && c->tensors.patterns.count)
+        return OK; /* which is told at the end */
     rc = strcmp(format, "bundle") == 0        ? convert_to_bundle(c, e)
          : strcmp(format, "safetensors") == 0 ? convert_to_safetensors(c, e)
                                               : convert_to_npy(c, e);
@@ -85,8 +89,7 @@ int command_convert(int argc, char **argv)
     struct option table[] = {
         { OPTION_CHOICE, 0, "to", &format, .help = "the format to write (default: safetensors where DESTINATION ends "
           "so, npy where it is a directory or ends in '/', else bundle)", .choices = "bundle|safetensors|npy" },
-        { OPTION_LIST, 0, "tensor", &c.tensors, "GLOB", .help = "only tensors that match ('*' matches '/' too); may be "
-          "repeated" },
+        COMMAND_TENSOR_OPTION(c.tensors),
         { OPTION_FLAG, 'f', "force", &c.force, .help = "write over what is there" },
         OUTPUT_JSON_OPTION(c.out),
     };
@@ -114,7 +117,8 @@ int command_convert(int argc, char **argv)
         c.to = argv[2];
         rc = convert(&c, argv[1], format ? format : format_of(argv[2]), &e);
     }
-    status = output_close(&c.out, rc != OK ? output_fail(&c.out, &e) : c.left_out ? EXIT_NO : EXIT_DONE);
+    status = rc != OK ? output_fail(&c.out, &e) : c.left_out ? EXIT_NO : EXIT_DONE;
+    status = output_close(&c.out, command_selected(&c.tensors, &c.out, status));
     source_close(&c.source);
     return status;
 }

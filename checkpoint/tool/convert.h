@@ -3,13 +3,13 @@
 #ifndef CHECKPOINT_TOOL_CONVERT_H
 #define CHECKPOINT_TOOL_CONVERT_H
 
-#include "base/options.h"
+#include "base/selection.h"
 #include "checkpoint/tool/output.h"
 #include "checkpoint/tool/source.h"
 
 struct convert {
     struct output out;       /* of what was done; what is written goes to `to` */
-    struct option_list tensors;
+    struct selection tensors;
     struct source source;
     const char *to;          /* prefix, file or directory */
     int force;
@@ -17,7 +17,7 @@ struct convert {
     uint64_t left_out;       /* tensors that the format has no type for; each was told */
 };
 
-int convert_wanted(const struct convert *c, const struct source_tensor *tensor);
+int convert_wanted(struct convert *c, const struct source_tensor *tensor);
 
 /* Tells that the format cannot hold the tensor. */
 void convert_leave_out(struct convert *c, const struct source_tensor *tensor, const char *format);

@@ -294,7 +294,7 @@ static int show_checkpoint(struct inspect *x, const char *path, struct error *e)
     begin_checkpoint(x, &s);
     table_init(&x->table, columns, choose_columns(x, columns));
     for (size_t i = 0; i < s.count; i++)
-        if (command_wanted(&x->tensors, s.tensors[i].name))
+        if (selection_wants(&x->tensors, s.tensors[i].name))
             show_tensor(x, &s, &s.tensors[i]);
     if (!x->out.json)
         print_table(x, columns);
@@ -307,8 +307,7 @@ int command_inspect(int argc, char **argv)
 {
     struct inspect x = { .statistics = 1 };
     struct option table[] = {
-        { OPTION_LIST, 0, "tensor", &x.tensors, "GLOB", .help = "only tensors that match ('*' matches '/' too); may be "
-          "repeated" },
+        COMMAND_TENSOR_OPTION(x.tensors),
         { OPTION_FLAG, 0, "statistics", &x.statistics, .help = "read the values (default); --no-statistics shows what "
           "the index alone says" },
         { OPTION_FLAG, 0, "all", &x.all, .help = "list the checkpoints of the directory: step, size, age, whole or "
@@ -327,12 +326,15 @@ int command_inspect(int argc, char **argv)
         .least = 1, .most = 1, .wanted = "one checkpoint at a time;",
     };
     struct error e = { .code = OK };
-    int count = 0, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
     x.out.program = options.program;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
+    if (rc == OK && x.all && x.tensors.patterns.count)
+        rc = error_set(&e, ERR_ARG, "--all lists checkpoints, not tensors; leave --tensor or --all out");
     if (rc == OK && (rc = output_open(&x.out, &e)) == OK)
         rc = x.all ? inspect_directory(&x, argv[1], &e) : show_checkpoint(&x, argv[1], &e);
-    return output_close(&x.out, rc != OK ? output_fail(&x.out, &e) : x.damaged ? EXIT_NO : EXIT_DONE);
+    status = rc != OK ? output_fail(&x.out, &e) : x.damaged ? EXIT_NO : EXIT_DONE;
+    return output_close(&x.out, x.all ? status : command_selected(&x.tensors, &x.out, status));
 }

@@ -2,7 +2,7 @@
 #ifndef CHECKPOINT_TOOL_INSPECT_H
 #define CHECKPOINT_TOOL_INSPECT_H
 
-#include "base/options.h"
+#include "base/selection.h"
 #include "base/table.h"
 #include "checkpoint/tool/output.h"
 
@@ -10,7 +10,7 @@
 
 struct inspect {
     struct output out;
-    struct option_list tensors;
+    struct selection tensors;
     int statistics, all;
     int first;           /* of JSON's list */
     int sharded;         /* tensors lie in several shards, or in slices */
