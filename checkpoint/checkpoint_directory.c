@@ -43,6 +43,55 @@ int checkpoint_name_temporary(const char *name)
     return 0;
 }
 
+/* "-00001-of-00002" at the end of name[0..n): 1, and the length without it. */
+static int is_part(const char *name, size_t n, size_t *stem)
+{
+    size_t i = n;
+
+    while (i && isdigit((unsigned char)name[i - 1]))
+        i--;
+    if (n - i < 5 || i < 4 || memcmp(name + i - 4, "-of-", 4))
+        return 0;
+    n = i -= 4;
+    while (i && isdigit((unsigned char)name[i - 1]))
+        i--;
+    if (n - i < 5 || !i || name[i - 1] != '-')
+        return 0;
+    *stem = i - 1;
+    return 1;
+}
+
+int64_t checkpoint_name_safetensors(const char *file)
+{
+    static const char suffix[] = ".safetensors";
+    size_t n = strlen(file), end = sizeof suffix - 1, stem, i;
+    int64_t step = 0;
+
+    if (n <= end || strcmp(file + n - end, suffix) != 0 || checkpoint_name_temporary(file) ||
+        is_part(file, n -= end, &stem))
+        return -1;
+    for (i = n; i && isdigit((unsigned char)file[i - 1]); i--)
+        ;
+    if (i == n || n - i > 18)
+        return -1;
+    for (; i < n; i++)
+        step = step * 10 + (file[i] - '0');
+    return step;
+}
+
+int64_t checkpoint_file_v1(int directory_fd, const char *file)
+{
+    size_t n = strlen(file), stem = n;
+    char name[NAME_MAX + 1];
+
+    if (!n || !isdigit((unsigned char)file[n - 1]) || checkpoint_name_temporary(file) || strstr(file, ".data-") ||
+        (is_part(file, n, &stem) && strncmp(file + stem, "-00000-", 7) != 0) ||
+        snprintf(name, sizeof name, "%.*s", (int)stem, file) >= (int)sizeof name || checkpoint_name_step(name) < 0 ||
+        !tensor_bundle_ends_as_index(directory_fd, file))
+        return -1;
+    return checkpoint_name_step(name);
+}
+
 static int compare_names(const void *a, const void *b)
 {
     const struct checkpoint_name *x = a, *y = b;

@@ -54,4 +54,12 @@ int checkpoint_name_temporary(const char *name);
 /* The step at the end of a name ("model.ckpt-700" -> 700), -1 without one. */
 int64_t checkpoint_name_step(const char *name);
 
+/* The step of a safetensors file, the number at the end of its name ("model-700.safetensors", "model700.safetensors"),
+ * -1 for other names and for parts of a larger one ("model-00001-of-00002.safetensors"). */
+int64_t checkpoint_name_safetensors(const char *file);
+
+/* The step of a V1 checkpoint: a file "model.ckpt-700", or its first shard "model.ckpt-700-00000-of-00002", in the
+ * directory that the descriptor is open on; -1: the file is none. */
+int64_t checkpoint_file_v1(int directory_fd, const char *file);
+
 #endif

@@ -55,6 +55,10 @@ struct tensor_string; /* string_tensor.h */
 int tensor_bundle_open(struct tensor_bundle **out, const char *prefix, struct error *e);
 void tensor_bundle_close(struct tensor_bundle *b); /* NULL is fine */
 
+/* 1: a regular file that ends as an index does; one of another name is a V1 checkpoint, or a shard of one. The path
+ * starts from directory_fd, as openat() takes it. */
+int tensor_bundle_ends_as_index(int directory_fd, const char *path);
+
 /* Entries in order of their names; slices of partitioned variables are not counted, only the whole variables. */
 size_t tensor_bundle_count(const struct tensor_bundle *b);
 const struct tensor_entry *tensor_bundle_entry(const struct tensor_bundle *b, size_t i);

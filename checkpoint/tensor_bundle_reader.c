@@ -122,11 +122,11 @@ static uint64_t digest_bytes(const void *bytes, size_t n)
 }
 
 /* A regular file for reading; O_NONBLOCK so that a pipe of that name does not wait for a writer. */
-static int open_file(const char *path, int *fd, uint64_t *size, struct error *e)
+static int open_file(int directory_fd, const char *path, int *fd, uint64_t *size, struct error *e)
 {
     struct stat st;
 
-    if ((*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+    if ((*fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
         return error_system(e, "%s: cannot open", path);
     if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode)) {
         *size = (uint64_t)st.st_size;
@@ -137,14 +137,13 @@ static int open_file(const char *path, int *fd, uint64_t *size, struct error *e)
     return error_set(e, ERR_IO, "%s: not a regular file", path);
 }
 
-/* 1 if the file ends as a table does: a V1 checkpoint is one table without a suffix. */
-static int ends_as_table(const char *path)
+int tensor_bundle_ends_as_index(int directory_fd, const char *path)
 {
     uint8_t footer[TABLE_FOOTER];
     uint64_t size;
     int fd, yes;
 
-    if (open_file(path, &fd, &size, NULL) != OK)
+    if (open_file(directory_fd, path, &fd, &size, NULL) != OK)
         return 0;
     yes = size >= TABLE_FOOTER && file_read_at(fd, footer, sizeof footer, size - TABLE_FOOTER) == TABLE_FOOTER &&
           table_footer_valid(footer);
@@ -160,12 +159,12 @@ static int is_version_1(const char *prefix)
     char path[PATH_MAX];
 
     if (!wild)
-        return ends_as_table(prefix);
+        return tensor_bundle_ends_as_index(AT_FDCWD, prefix);
     if (strlen(prefix) >= sizeof path)
         return 0;
     strcpy(path, prefix);
     memcpy(path + (wild - prefix) + 1, "00000", 5);
-    return ends_as_table(path);
+    return tensor_bundle_ends_as_index(AT_FDCWD, path);
 }
 
 static int read_index(struct tensor_bundle *b, struct error *e)
@@ -174,12 +173,12 @@ static int read_index(struct tensor_bundle *b, struct error *e)
     uint8_t footer[TABLE_FOOTER];
     uint64_t size;
     ssize_t got;
-    int fd, rc = open_file(b->index_path, &fd, &size, e);
+    int fd, rc = open_file(AT_FDCWD, b->index_path, &fd, &size, e);
 
     if (rc == ERR_IO && access(b->index_path, F_OK) < 0 && errno == ENOENT && is_version_1(b->prefix))
         return error_set(e, ERR_ARG,
-                         "%s: V1 checkpoint, not supported (saved before TensorFlow 0.12 or with V1 chosen)",
-                         b->prefix);
+                         "%s: a V1 checkpoint (of TensorFlow before 0.12, or a Saver with write_version V1) is not "
+                         "supported; save it as V2", b->prefix);
     if (rc != OK)
         return rc;
     /* The end first: nothing is allocated for a huge file that is no index. */
@@ -268,7 +267,7 @@ static int open_shards(struct tensor_bundle *b, struct error *e)
             continue;
         *shard = (struct shard){ .number = numbers[i], .fd = -1 };
         if ((rc = tensor_bundle_shard_path(b, shard->number, path, sizeof path, &why)) == OK)
-            rc = open_file(path, &shard->fd, &shard->size, &why);
+            rc = open_file(AT_FDCWD, path, &shard->fd, &shard->size, &why);
         if ((rc = found(b, rc, &why, e)) == OK)
             b->shard_count++;
     }

@@ -165,67 +165,14 @@ static int ends_with(const char *name, size_t n, const char *end, size_t *stem)
     return n > k && !memcmp(name + n - k, end, k);
 }
 
-/* "-00001-of-00002" at the end: 1, and the length without it. */
-static int is_part(const char *name, size_t n, size_t *stem)
-{
-    size_t i = n;
-
-    while (i && isdigit((unsigned char)name[i - 1]))
-        i--;
-    if (n - i < 5 || i < 4 || memcmp(name + i - 4, "-of-", 4))
-        return 0;
-    n = i -= 4;
-    while (i && isdigit((unsigned char)name[i - 1]))
-        i--;
-    if (n - i < 5 || !i || name[i - 1] != '-')
-        return 0;
-    *stem = i - 1;
-    return 1;
-}
-
-/* The number at the end of name[0..n), -1 without one. */
-static int64_t last_number(const char *name, size_t n)
-{
-    size_t i = n;
-    int64_t step = 0;
-
-    while (i && isdigit((unsigned char)name[i - 1]))
-        i--;
-    if (i == n || n - i > 18)
-        return -1;
-    for (; i < n; i++)
-        step = step * 10 + (name[i] - '0');
-    return step;
-}
-
-/* A V1 checkpoint is a file "model.ckpt-700", its first shard "model.ckpt-700-00000-of-00002". */
-static int add_v1(struct listing *l, const char *name, size_t n)
-{
-    size_t stem = n;
-    char text[NAME_MAX + 1];
-    int64_t step;
-
-    if (is_part(name, n, &stem) && strncmp(name + stem, "-00000-", 7))
-        return OK;
-    snprintf(text, sizeof text, "%.*s", (int)stem, name);
-    step = named_step(l->source, checkpoint_name_step(text));
-    if (step < 0 || strstr(name, ".data-") || !opened_checkpoint_is_v1(l->fd, name))
-        return OK;
-    return add_file(l, name, n, step, CHECKPOINT_V1);
-}
-
 static int add_plain(struct listing *l, const char *name)
 {
-    size_t n = strlen(name), stem, whole;
-    int64_t step;
+    int64_t number = checkpoint_name_safetensors(name), step = named_step(l->source, number);
 
-    if (checkpoint_name_temporary(name))
-        return OK;
-    if (ends_with(name, n, ".safetensors", &stem)) {
-        step = is_part(name, stem, &whole) ? -1 : named_step(l->source, last_number(name, stem));
-        return step >= 0 ? add_file(l, name, n, step, CHECKPOINT_SAFETENSORS) : OK;
-    }
-    return isdigit((unsigned char)name[n - 1]) ? add_v1(l, name, n) : OK;
+    if (number >= 0)
+        return step >= 0 ? add_file(l, name, strlen(name), step, CHECKPOINT_SAFETENSORS) : OK;
+    step = named_step(l->source, checkpoint_file_v1(l->fd, name));
+    return step >= 0 ? add_file(l, name, strlen(name), step, CHECKPOINT_V1) : OK;
 }
 
 /* What the pattern makes of a name: 1 and its step. */
@@ -241,7 +188,7 @@ static int match(const struct checkpoint_source *s, const char *name, int64_t *s
 
 int checkpoint_source_name(const struct checkpoint_source *s, const char *file, char *name, size_t size, int64_t *step)
 {
-    size_t n = strlen(file), stem, whole;
+    size_t n = strlen(file), stem;
     int index = ends_with(file, n, ".index", &stem);
 
     if (!n || *file == '.' || checkpoint_name_temporary(file) ||
@@ -253,8 +200,7 @@ int checkpoint_source_name(const struct checkpoint_source *s, const char *file, 
         return !strstr(file, ".data-") && match(s, file, step);
     if (index)
         return (*step = named_step(s, checkpoint_name_step(name))) >= 0;
-    return ends_with(file, n, ".safetensors", &stem) && !is_part(file, stem, &whole) &&
-           (*step = named_step(s, last_number(file, stem))) >= 0;
+    return (*step = named_step(s, checkpoint_name_safetensors(file))) >= 0;
 }
 
 static int add_matching(struct listing *l, const char *name)
@@ -275,7 +221,7 @@ static int add_matching(struct listing *l, const char *name)
         return OK;
     if (!p->directory && ends_with(name, n, ".safetensors", &stem))
         return add_file(l, name, n, step, CHECKPOINT_SAFETENSORS);
-    if (!p->directory && isdigit((unsigned char)name[n - 1]) && opened_checkpoint_is_v1(l->fd, name))
+    if (!p->directory && isdigit((unsigned char)name[n - 1]) && tensor_bundle_ends_as_index(l->fd, name))
         return add_file(l, name, n, step, CHECKPOINT_V1);
     return add_other(l, name, step);
 }

@@ -1,7 +1,6 @@
 #include "evaluator/opened_checkpoint.h"
 
 #include "base/buffer.h"
-#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -13,16 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     INDEX_LIMIT = 256 << 20,
     PIECE_ELEMENTS = 4096,
     THREAD_BYTES = 1 << 20, /* a thread that reads fewer costs more than it saves */
 };
-
-#define TABLE_MAGIC 0xdb4775248b80fb57u /* of a LevelDB table, the last eight bytes of the file */
 
 void opened_checkpoint_close(struct opened_checkpoint *c)
 {
@@ -136,20 +131,6 @@ int opened_checkpoint_raw_digest(enum checkpoint_kind kind, const char *path, ui
     if (rc)
         *digest = (uint64_t)crc32c(buffer_text(&bytes), bytes.length) << 32 | (uint32_t)bytes.length;
     buffer_release(&bytes);
-    return rc;
-}
-
-int opened_checkpoint_is_v1(int directory_fd, const char *name)
-{
-    int fd = openat(directory_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC), rc = 0;
-    unsigned char magic[8];
-    struct stat st;
-
-    if (fd < 0)
-        return 0;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= 48)
-        rc = pread(fd, magic, sizeof magic, st.st_size - 8) == 8 && get_le64(magic) == TABLE_MAGIC;
-    close(fd);
     return rc;
 }
 

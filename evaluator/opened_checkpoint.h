@@ -55,7 +55,4 @@ int opened_checkpoint_read_floats(struct opened_checkpoint *c, const struct open
  * since its name counts saves; of safetensors also global_step or step of the metadata. -1: none. */
 int64_t opened_checkpoint_step(struct opened_checkpoint *c);
 
-/* 1: the file ends as a table of TensorFlow does, and is no V2 index: a V1 checkpoint, or one shard of it. */
-int opened_checkpoint_is_v1(int directory_fd, const char *name);
-
 #endif

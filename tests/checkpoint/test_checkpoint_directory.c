@@ -57,6 +57,45 @@ static void test_names(void **state)
     }
 }
 
+static void test_other_formats(void **state)
+{
+    static const struct { const char *file; int64_t step; } cases[] = {
+        { "model-700.safetensors", 700 },
+        { "model700.safetensors", 700 },
+        { "7.safetensors", 7 },
+        { "model-00001-of-00002.safetensors", -1 }, /* a part of a larger one */
+        { "model-1-of-2.safetensors", 2 },
+        { "model.safetensors", -1 },
+        { "model-9999999999999999999.safetensors", -1 },
+        { "model-7.safetensors.tmp", -1 },
+        { ".safetensors", -1 },
+        { "model-7.SAFETENSORS", -1 },
+        { "model-7", -1 },
+        { "", -1 },
+    };
+    static const char *const tables[] = { "model.ckpt-3", "model.ckpt-4-00000-of-00002", "model.ckpt-4-00001-of-00002",
+                                          "model.ckpt-5.data-00000-of-00001", "model" };
+    struct fixture *f = *state;
+    int fd = open(f->directory, O_RDONLY | O_DIRECTORY);
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (checkpoint_name_safetensors(cases[i].file) != cases[i].step)
+            fail_msg("%s: step %lld", cases[i].file, (long long)checkpoint_name_safetensors(cases[i].file));
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        fixture_write(f, tables[i], small_index, SMALL_INDEX);
+    fixture_write(f, "notes-6", "a text file, which is longer than the footer of a table", 55);
+    assert_int_equal(mkfifo(fixture_path(f, "model.ckpt-7"), 0600), 0); /* nobody waits for it */
+    assert_int_equal(checkpoint_file_v1(fd, "model.ckpt-3"), 3);
+    assert_int_equal(checkpoint_file_v1(fd, "model.ckpt-4-00000-of-00002"), 4);
+    assert_int_equal(checkpoint_file_v1(fd, "model.ckpt-4-00001-of-00002"), -1);
+    assert_int_equal(checkpoint_file_v1(fd, "model.ckpt-5.data-00000-of-00001"), -1);
+    assert_int_equal(checkpoint_file_v1(fd, "model"), -1);
+    assert_int_equal(checkpoint_file_v1(fd, "notes-6"), -1);
+    assert_int_equal(checkpoint_file_v1(fd, "model.ckpt-7"), -1);
+    assert_int_equal(checkpoint_file_v1(fd, "nothing-8"), -1);
+    close(fd);
+}
+
 static void test_commit_and_newest(void **state)
 {
     struct fixture *f = *state;
@@ -263,6 +302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test_setup_teardown(test_other_formats, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_commit_and_newest, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_commit_on_a_failing_disk, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_moved_directory, fixture_setup, fixture_teardown),

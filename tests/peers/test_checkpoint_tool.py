@@ -477,5 +477,5 @@ def test_version_1_is_refused_by_name(tmp_path):
         v1.get_variable("w", (2,))
         session.run(v1.global_variables_initializer())
         prefix = v1.train.Saver(write_version=v1.train.SaverDef.V1).save(session, str(tmp_path / "m"))
-    assert "V1 checkpoint, not supported" in checkpoint("inspect", prefix, status=2)
-    assert "V1 checkpoint, not supported" in checkpoint("verify", prefix, status=1)
+    assert "a V1 checkpoint" in checkpoint("inspect", prefix, status=2)
+    assert "a V1 checkpoint" in checkpoint("verify", prefix, status=1)
