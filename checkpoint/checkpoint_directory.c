@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "checkpoint/safetensors.h"
 #include "checkpoint/state_file.h"
 #include "checkpoint/tensor_bundle.h"
 
@@ -96,7 +97,9 @@ static int compare_names(const void *a, const void *b)
 {
     const struct checkpoint_name *x = a, *y = b;
 
-    return x->step != y->step ? (x->step > y->step) - (x->step < y->step) : strcmp(x->name, y->name);
+    int order = x->step != y->step ? (x->step > y->step) - (x->step < y->step) : strcmp(x->name, y->name);
+
+    return order ? order : (int)x->format - (int)y->format;
 }
 
 void checkpoint_list_release(struct checkpoint_list *list)
@@ -108,7 +111,8 @@ void checkpoint_list_release(struct checkpoint_list *list)
     list->count = 0;
 }
 
-static int list_add(struct checkpoint_list *list, size_t *room, const char *name, size_t length)
+static int list_add(struct checkpoint_list *list, size_t *room, const char *name, size_t length, int64_t step,
+                    enum checkpoint_format format)
 {
     char *copy;
 
@@ -123,8 +127,16 @@ static int list_add(struct checkpoint_list *list, size_t *room, const char *name
     }
     if (!(copy = strndup(name, length)))
         return ERR_NOMEM;
-    list->items[list->count++] = (struct checkpoint_name){ copy, checkpoint_name_step(copy) };
+    list->items[list->count++] = (struct checkpoint_name){ copy, step, format };
     return OK;
+}
+
+static int list_add_bundle(struct checkpoint_list *list, size_t *room, const char *name, size_t length)
+{
+    char text[NAME_MAX + 1];
+
+    snprintf(text, sizeof text, "%.*s", (int)length, name);
+    return list_add(list, room, name, length, checkpoint_name_step(text), CHECKPOINT_FORMAT_BUNDLE);
 }
 
 /* ---- the state file -------------------------------------------------------------------------------------------- */
@@ -172,7 +184,7 @@ static int list_files(const char *directory, struct checkpoint_list *out, size_t
 
         if (length < sizeof suffix || strcmp(entry->d_name + name, suffix) != 0)
             continue;
-        if (!checkpoint_name_temporary(entry->d_name) && list_add(out, room, entry->d_name, name) != OK)
+        if (!checkpoint_name_temporary(entry->d_name) && list_add_bundle(out, room, entry->d_name, name) != OK)
             rc = error_set(e, ERR_NOMEM, "%s: no memory to list it", directory);
     }
     if (rc == OK && errno)
@@ -197,7 +209,7 @@ static int list_state(const char *directory, struct checkpoint_list *out, size_t
             continue;
         for (size_t k = 0; k < out->count && !known; k++)
             known = strcmp(out->items[k].name, name) == 0;
-        if (!known && list_add(out, room, name, strlen(name)) != OK)
+        if (!known && list_add_bundle(out, room, name, strlen(name)) != OK)
             rc = error_set(e, ERR_NOMEM, "%s: no memory to list it", directory);
     }
     state_file_release(&state);
@@ -217,6 +229,70 @@ int checkpoint_directory_list(const char *directory, struct checkpoint_list *out
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, compare_names);
     return OK;
+}
+
+static int list_others(const char *directory, struct checkpoint_list *out, size_t *room, struct error *e)
+{
+    DIR *d = opendir(directory);
+    struct dirent *entry;
+    int rc = OK;
+
+    if (!d)
+        return error_system(e, "%s: cannot open the directory", directory);
+    while (rc == OK && (errno = 0, entry = readdir(d))) {
+        enum checkpoint_format format = CHECKPOINT_FORMAT_SAFETENSORS;
+        int64_t step = checkpoint_name_safetensors(entry->d_name);
+
+        if (step < 0) {
+            format = CHECKPOINT_FORMAT_V1;
+            step = checkpoint_file_v1(dirfd(d), entry->d_name);
+        }
+        if (step >= 0 && list_add(out, room, entry->d_name, strlen(entry->d_name), step, format) != OK)
+            rc = error_set(e, ERR_NOMEM, "%s: no memory to list it", directory);
+    }
+    if (rc == OK && errno)
+        rc = error_system(e, "%s: cannot read the directory", directory);
+    closedir(d);
+    return rc;
+}
+
+int checkpoint_directory_list_all(const char *directory, struct checkpoint_list *out, struct error *e)
+{
+    size_t room = 0, kept = 0;
+    int rc;
+
+    *out = (struct checkpoint_list){ NULL, 0 };
+    if ((rc = list_files(directory, out, &room, e)) != OK || (rc = list_state(directory, out, &room, e)) != OK ||
+        (rc = list_others(directory, out, &room, e)) != OK) {
+        checkpoint_list_release(out);
+        return rc;
+    }
+    if (out->count)
+        qsort(out->items, out->count, sizeof *out->items, compare_names);
+    for (size_t i = 0; i < out->count; i++) {
+        if (kept && out->items[kept - 1].step == out->items[i].step &&
+            strcmp(out->items[kept - 1].name, out->items[i].name) == 0)
+            free(out->items[i].name);
+        else
+            out->items[kept++] = out->items[i];
+    }
+    out->count = kept;
+    return OK;
+}
+
+int checkpoint_listed_whole(const char *directory, const struct checkpoint_name *item, struct error *e)
+{
+    char path[PATH_MAX];
+    struct safetensors *s;
+
+    if (file_join(path, sizeof path, directory, item->name, e) != OK)
+        return 0;
+    if (item->format != CHECKPOINT_FORMAT_SAFETENSORS)
+        return checkpoint_complete(path, e); /* which says so of a V1 checkpoint */
+    if (safetensors_open(&s, path, e) != OK)
+        return 0;
+    safetensors_close(s);
+    return 1;
 }
 
 int checkpoint_complete(const char *prefix, struct error *e)

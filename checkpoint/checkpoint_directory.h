@@ -11,9 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum checkpoint_format {
+    CHECKPOINT_FORMAT_BUNDLE, /* TensorFlow V2 */
+    CHECKPOINT_FORMAT_SAFETENSORS,
+    CHECKPOINT_FORMAT_V1,     /* TensorFlow before 0.12, which is not read */
+};
+
 struct checkpoint_name {
-    char *name;   /* base name of the prefix: "model.ckpt-700" */
+    char *name;   /* base name of the prefix: "model.ckpt-700"; of other formats, of the file */
     int64_t step; /* the number after the last '-', or -1 */
+    enum checkpoint_format format;
 };
 
 struct checkpoint_list {
@@ -28,7 +35,13 @@ struct checkpoint_list {
  * names are left out. A missing directory is ERR_IO with e->system ENOENT. The list is yours:
  * checkpoint_list_release(). */
 int checkpoint_directory_list(const char *directory, struct checkpoint_list *out, struct error *e);
+/* The same with safetensors files and V1 checkpoints, as checkpoint_name_safetensors() and checkpoint_file_v1() know
+ * them; a V1 checkpoint beside a V2 one of its name is left out. */
+int checkpoint_directory_list_all(const char *directory, struct checkpoint_list *out, struct error *e);
 void checkpoint_list_release(struct checkpoint_list *list);
+
+/* 1: the checkpoint of a list is whole (of a safetensors file: its header fits it). 0: it is not, and e says why. */
+int checkpoint_listed_whole(const char *directory, const struct checkpoint_name *item, struct error *e);
 
 /* 1 and the base name of the newest whole checkpoint (the state file's choice if it is whole, else the highest step
  * that is); 0: there is none; < 0: an error. */

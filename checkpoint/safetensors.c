@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/file_kind.h"
 #include "base/json.h"
 #include "checkpoint/bundle_entry.h"
 
@@ -524,6 +525,16 @@ static int read_header(struct safetensors *s, struct error *e)
     return rc;
 }
 
+/* Of a file of another kind the sentence says which, instead of what its first bytes would mean here. */
+static int say_kind(const struct safetensors *s, int rc, struct error *e)
+{
+    enum file_kind kind = rc == ERR_CORRUPT ? file_kind_of(s->path) : FILE_KIND_UNKNOWN;
+
+    if (kind == FILE_KIND_UNKNOWN || kind == FILE_KIND_EMPTY || kind == FILE_KIND_SAFETENSORS)
+        return rc;
+    return error_set(e, rc, "%s: not a safetensors file, but %s", s->path, file_kind_text(kind));
+}
+
 int safetensors_open(struct safetensors **out, const char *path, struct error *e)
 {
     struct safetensors *s = calloc(1, sizeof *s);
@@ -538,7 +549,7 @@ int safetensors_open(struct safetensors **out, const char *path, struct error *e
     if ((s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
         rc = error_system(e, "%s: cannot open", path);
     else
-        rc = read_header(s, e);
+        rc = say_kind(s, read_header(s, e), e);
     if (rc != OK)
         safetensors_close(s);
     else

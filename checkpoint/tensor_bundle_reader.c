@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "base/file_kind.h"
 #include "checkpoint/bundle_entry.h"
 #include "checkpoint/slice_key.h"
 #include "checkpoint/string_tensor.h"
@@ -171,6 +172,7 @@ static int read_index(struct tensor_bundle *b, struct error *e)
 {
     struct buffer bytes = BUFFER_EMPTY;
     uint8_t footer[TABLE_FOOTER];
+    enum file_kind kind;
     uint64_t size;
     ssize_t got;
     int fd, rc = open_file(AT_FDCWD, b->index_path, &fd, &size, e);
@@ -189,8 +191,11 @@ static int read_index(struct tensor_bundle *b, struct error *e)
     }
     if (size >= TABLE_FOOTER && file_read_at(fd, footer, sizeof footer, size - TABLE_FOOTER) == TABLE_FOOTER &&
         !table_footer_valid(footer)) {
-        rc = error_set(e, ERR_CORRUPT, "%s: bad magic number at byte %llu: not a checkpoint index, or not whole",
-                       b->index_path, (unsigned long long)(size - 8));
+        kind = file_kind_of(b->index_path);
+        rc = kind == FILE_KIND_UNKNOWN
+                 ? error_set(e, ERR_CORRUPT, "%s: bad magic number at byte %llu: not a checkpoint index, or not whole",
+                             b->index_path, (unsigned long long)(size - 8))
+                 : error_set(e, ERR_CORRUPT, "%s: not a checkpoint index, but %s", b->index_path, file_kind_text(kind));
         goto out;
     }
     if (!buffer_reserve(&bytes, (size_t)size)) {

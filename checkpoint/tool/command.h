@@ -27,8 +27,8 @@ CHECKPOINT_COMMANDS(DECLARE)
 #undef DECLARE
 
 #define COMMAND_TENSOR_OPTION(selection) \
-    { OPTION_LIST, 0, "tensor", &(selection).patterns, "GLOB", .help = "Only tensors whose names match GLOB ('*' also " \
-      "matches '/'); may be repeated" }
+    { OPTION_LIST, 0, "tensor", &(selection).patterns, "GLOB", .help = "Only tensors whose names match GLOB ('*' " \
+      "also matches '/'); may be repeated" }
 
 /* When the command is done: tells each pattern that matched no tensor, and frees the selection. EXIT_NO if there was
  * one, else the status. */

@@ -77,9 +77,10 @@ static int files_read(struct files *files, const char *directory, struct error *
     return OK;
 }
 
-/* Bytes of NAME.index and all NAME.data-*, and when the index was written. */
-static uint64_t files_size(const struct files *files, const char *name, double *written)
+/* Bytes of a checkpoint and when it was written: of NAME.index and all NAME.data-*, or of the file itself. */
+static uint64_t files_size(const struct files *files, const struct checkpoint_name *item, double *written)
 {
+    const char *name = item->name;
     size_t low = 0, high = files->count, length = strlen(name);
     uint64_t size = 0;
 
@@ -94,9 +95,10 @@ static uint64_t files_size(const struct files *files, const char *name, double *
     for (; low < files->count && strncmp(files->items[low].name, name, length) == 0; low++) {
         const char *rest = files->items[low].name + length;
 
-        if (strcmp(rest, ".index") == 0)
+        if (strcmp(rest, ".index") == 0 || (!*rest && item->format != CHECKPOINT_FORMAT_BUNDLE))
             *written = files->items[low].written;
-        else if (strncmp(rest, ".data-", 6) != 0 || checkpoint_name_temporary(rest))
+        else if (item->format != CHECKPOINT_FORMAT_BUNDLE || strncmp(rest, ".data-", 6) != 0 ||
+                 checkpoint_name_temporary(rest))
             continue;
         size += files->items[low].size;
     }
@@ -121,7 +123,7 @@ static void show_listed(struct inspect *x, const struct files *files, const stru
 {
     struct buffer *b = &x->out.text;
     double written = now;
-    uint64_t size = files_size(files, item->name, &written);
+    uint64_t size = files_size(files, item, &written);
     char text[HUMAN_TEXT_MAX];
 
     if (x->out.json) {
@@ -157,11 +159,11 @@ int inspect_directory(struct inspect *x, const char *directory, struct error *e)
     };
     struct checkpoint_list list = { NULL, 0 };
     struct files files = { NULL, 0, 0 };
-    char prefix[PATH_MAX];
     size_t whole = 0;
     int rc;
 
-    if ((rc = checkpoint_directory_list(directory, &list, e)) != OK || (rc = files_read(&files, directory, e)) != OK) {
+    if ((rc = checkpoint_directory_list_all(directory, &list, e)) != OK ||
+        (rc = files_read(&files, directory, e)) != OK) {
         checkpoint_list_release(&list);
         files_release(&files);
         return rc;
@@ -175,8 +177,7 @@ int inspect_directory(struct inspect *x, const char *directory, struct error *e)
     }
     for (size_t i = 0; i < list.count; i++) {
         struct error why = { .code = OK };
-        int is_whole = file_join(prefix, sizeof prefix, directory, list.items[i].name, &why) == OK &&
-                       checkpoint_complete(prefix, &why);
+        int is_whole = checkpoint_listed_whole(directory, &list.items[i], &why);
 
         whole += (size_t)is_whole;
         show_listed(x, &files, &list.items[i], is_whole ? NULL : without_directory(why.message, directory),

@@ -4,44 +4,12 @@
 #include "base/file.h"
 #include "checkpoint/bundle_entry.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/tool/find.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { PIECE = 1 << 18 }; /* bytes read at once */
-
-size_t source_prefix_length(const char *path)
-{
-    static const char suffix[] = ".index";
-    const size_t length = strlen(path), end = sizeof suffix - 1;
-
-    return length > end && strcmp(path + length - end, suffix) == 0 ? length - end : length;
-}
-
-/* The prefix that a path means. */
-static int find_prefix(struct source *s, const char *path, struct error *e)
-{
-    const size_t length = source_prefix_length(path);
-    char name[NAME_MAX + 1];
-    struct stat st;
-    int rc;
-
-    if (length >= sizeof s->path)
-        return error_set(e, ERR_ARG, "%s: path too long", path);
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        if ((rc = checkpoint_directory_newest(path, name, sizeof name, e)) < 0)
-            return rc;
-        if (!rc)
-            return error_set(e, ERR_ARG, "%s: no whole checkpoint in this directory", path);
-        return file_join(s->path, sizeof s->path, path, name, e);
-    }
-    memcpy(s->path, path, length);
-    s->path[length] = '\0';
-    return OK;
-}
 
 static int open_bundle(struct source *s, struct error *e)
 {
@@ -196,36 +164,19 @@ static int open_safetensors(struct source *s, struct error *e)
     return apply_hints(s, h, e);
 }
 
-int source_is_file(const char *path)
-{
-    char index[PATH_MAX];
-    struct stat st;
-
-    return !path[source_prefix_length(path)] && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-           (snprintf(index, sizeof index, "%s.index", path) >= (int)sizeof index || access(index, F_OK) < 0);
-}
-
-/* A V1 checkpoint is a file without an index as well; the bundle's reader knows it by its end, and says so. */
-static int open_file(struct source *s, struct error *e)
-{
-    struct error why = { .code = OK };
-
-    if (tensor_bundle_open(&s->bundle, s->path, &why) == ERR_ARG)
-        return error_set(e, why.code, "%s", why.message);
-    tensor_bundle_close(s->bundle);
-    s->bundle = NULL;
-    return open_safetensors(s, e);
-}
-
 int source_open(struct source *s, const char *path, struct error *e)
 {
+    struct found found;
     int rc;
 
     memset(s, 0, sizeof *s);
-    if ((rc = find_prefix(s, path, e)) == OK &&
-        (rc = source_is_file(s->path) ? open_file(s, e) : open_bundle(s, e)) == OK)
-        s->step = checkpoint_name_step(file_base_name(s->path));
-    if (rc != OK)
+    if ((rc = find_checkpoint(path, &found, e)) != OK)
+        return rc;
+    memcpy(s->path, found.path, sizeof s->path);
+    s->step = checkpoint_name_step(file_base_name(s->path));
+    if (found.is_file)
+        s->step = checkpoint_name_safetensors(file_base_name(s->path));
+    if ((rc = found.is_file ? open_safetensors(s, e) : open_bundle(s, e)) != OK)
         source_close(s);
     return rc;
 }

@@ -42,8 +42,7 @@ struct source {
     size_t count;
 };
 
-/* path: a prefix, its .index file, a directory, which means its newest whole checkpoint, or a file in the format of
- * safetensors, whatever its name. On OK *s is yours: source_close(). */
+/* path: as find_checkpoint() takes it. On OK *s is yours: source_close(). */
 int source_open(struct source *s, const char *path, struct error *e);
 void source_close(struct source *s); /* fine on one that is all zero */
 
@@ -80,11 +79,5 @@ int source_read(const struct source *s, const struct source_tensor *tensor, char
 /* The strings of a string tensor; *stored holds their bytes. Both are yours to free(), NULL after an error. */
 int source_strings(const struct source *s, const struct source_tensor *tensor, char **stored,
                    struct tensor_string **strings, struct error *e);
-
-/* How much of the path is the prefix: all of it, or all but the ".index" at its end. */
-size_t source_prefix_length(const char *path);
-
-/* 1 if the path is an existing regular file that has no .index beside it and is none: a safetensors file, perhaps. */
-int source_is_file(const char *path);
 
 #endif

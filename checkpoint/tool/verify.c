@@ -12,6 +12,7 @@
 #include "checkpoint/state_file.h"
 #include "checkpoint/tensor_stream.h"
 #include "checkpoint/tool/command.h"
+#include "checkpoint/tool/find.h"
 #include "checkpoint/tool/source.h"
 
 #include <errno.h>
@@ -328,14 +329,14 @@ static void verify_directory(struct verify *v, const char *directory)
 {
     struct error e = { .code = OK };
     struct checkpoint_list list;
-    char prefix[PATH_MAX];
-    int rc = checkpoint_directory_list(directory, &list, &e);
+    char path[PATH_MAX];
+    int rc = checkpoint_directory_list_all(directory, &list, &e);
 
     if (rc == OK && !list.count)
         rc = error_set(&e, ERR_ARG, "%s: no checkpoint in this directory", directory);
     for (size_t i = 0; rc == OK && i < list.count; i++)
-        if ((rc = file_join(prefix, sizeof prefix, directory, list.items[i].name, &e)) == OK)
-            verify_prefix(v, prefix);
+        if ((rc = file_join(path, sizeof path, directory, list.items[i].name, &e)) == OK)
+            (list.items[i].format == CHECKPOINT_FORMAT_SAFETENSORS ? verify_file : verify_prefix)(v, path);
     if (rc == OK)
         verify_state(v, directory);
     else
@@ -345,31 +346,16 @@ static void verify_directory(struct verify *v, const char *directory)
 
 static void verify_path(struct verify *v, const char *path)
 {
-    const size_t length = source_prefix_length(path);
-    char prefix[PATH_MAX];
-    struct stat st;
     struct error e = { .code = OK };
+    struct found found;
+    struct stat st;
 
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         verify_directory(v, path);
-        return;
-    }
-    if (source_is_file(path)) {
-        verify_file(v, path);
-        return;
-    }
-    if (snprintf(prefix, sizeof prefix, "%.*s.index", (int)length, path) >= (int)sizeof prefix) {
-        error_set(&e, ERR_ARG, "%s: path too long", path);
+    else if (find_checkpoint(path, &found, &e) != OK)
         v->failed = output_fail(&v->out, &e);
-        return;
-    }
-    if (access(prefix, F_OK) < 0 && access(path, F_OK) < 0) {
-        error_set(&e, ERR_ARG, "%s: no checkpoint of this name (no %s)", path, prefix);
-        v->failed = output_fail(&v->out, &e);
-        return;
-    }
-    prefix[length] = '\0';
-    verify_prefix(v, prefix);
+    else
+        (found.is_file ? verify_file : verify_prefix)(v, found.path);
 }
 
 int command_verify(int argc, char **argv)

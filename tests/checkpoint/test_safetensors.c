@@ -46,6 +46,9 @@ static void test_reads_the_vector(void **state)
     }
     assert_int_equal(safetensors_open(&s, fixture_path(f, "none"), &e), ERR_IO);
     assert_int_equal(safetensors_open(&s, f->directory, &e), ERR_IO);
+    fixture_write(f, "pointer", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n", 67);
+    assert_int_equal(safetensors_open(&s, fixture_path(f, "pointer"), &e), ERR_CORRUPT);
+    assert_says(e, "pointer: not a safetensors file, but a Git LFS pointer");
 }
 
 #define T(dtype, shape, offsets) "{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"

@@ -258,6 +258,7 @@ static void test_conversions(void **state)
 
 static void test_damage(void **state)
 {
+    static const char git_lfs[] = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
     struct fixture *f = *state;
     struct tensor_bundle *b;
     struct error e = { 0 };
@@ -309,6 +310,9 @@ static void test_damage(void **state)
     assert_int_equal(truncate(fixture_path(f, "m.index"), (off_t)3 << 30), 0);
     assert_int_equal(tensor_bundle_open(&b, fixture_path(f, "m"), &e), ERR_CORRUPT);
     assert_says(e, "bad magic");
+    fixture_write(f, "m.index", git_lfs, sizeof git_lfs - 1);
+    assert_int_equal(tensor_bundle_open(&b, fixture_path(f, "m"), &e), ERR_CORRUPT);
+    assert_says(e, "m.index: not a checkpoint index, but a Git LFS pointer");
 }
 
 /* A header is wanted under the first key. */

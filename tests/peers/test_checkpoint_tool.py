@@ -180,7 +180,7 @@ def test_compare_differences(tmp_path):
     strict = as_json("compare", tmp_path / "a", tmp_path / "b", "--tensor", "near", "--tolerance", "1e-6", "--absolute",
                      "1e-6", status=1)
     assert strict["tensors"][0]["outside"] == limit > 0
-    assert "cannot open" in checkpoint("compare", tmp_path / "a", tmp_path / "nothing", status=2)
+    assert "no such checkpoint" in checkpoint("compare", tmp_path / "a", tmp_path / "nothing", status=2)
 
 
 def merged(folder):
@@ -207,7 +207,7 @@ def test_verify_says_all_that_is_wrong(tmp_path):
     assert f"{shards[0]}: cannot open" in findings[0]
     assert f"{shards[1]}: not complete" in findings[1]
     assert f"{shards[2]}: tensor part" in findings[2] and "byte" in findings[2]
-    assert "no checkpoint" in checkpoint("verify", tmp_path / "nothing", status=2)
+    assert "no such checkpoint" in checkpoint("verify", tmp_path / "nothing", status=2)
 
 
 def test_verify_finds_each_flipped_byte(tmp_path):
