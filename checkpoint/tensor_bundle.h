@@ -113,6 +113,9 @@ typedef void tensor_bundle_problem(void *context, const struct error *problem);
 int tensor_bundle_open_damaged(struct tensor_bundle **out, const char *prefix, tensor_bundle_problem *problem,
                                void *context, struct error *e);
 
+/* Like tensor_bundle_open, but of the index alone, whether or not there are shards: no tensor can be read. */
+int tensor_bundle_open_index(struct tensor_bundle **out, const char *prefix, struct error *e);
+
 int32_t tensor_bundle_shards(const struct tensor_bundle *b); /* as the header says; unused ones may have no file */
 /* The size of a shard's file; 0 for one that no entry refers to, or that is missing. */
 uint64_t tensor_bundle_shard_size(const struct tensor_bundle *b, int32_t shard);

@@ -56,6 +56,7 @@ struct tensor_bundle {
     struct shard *shard;         /* those that entries refer to, ascending by number */
     size_t shard_count;
     uint64_t digest, names, names_limit;
+    int index_only;              /* no shard was looked for */
     tensor_bundle_problem *problem; /* takes what is wrong beside the index; NULL: it ends the opening */
     void *problem_context;
 };
@@ -302,7 +303,7 @@ static int check_length(const struct tensor_bundle *b, const struct tensor_entry
     const struct shard *shard = find_shard(b, entry->shard);
     uint64_t end = (uint64_t)(entry->offset + entry->size);
 
-    if (end <= shard->size || shard->fd < 0)
+    if (!shard || end <= shard->size || shard->fd < 0)
         return OK;
     return error_set(e, ERR_CORRUPT,
                      "%s.data-%05d-of-%05d: not complete: %llu bytes, but tensor %s ends at byte %llu",
@@ -387,13 +388,8 @@ static int check_entries(const struct tensor_bundle *b, struct error *e)
     return OK;
 }
 
-int tensor_bundle_open(struct tensor_bundle **out, const char *prefix, struct error *e)
-{
-    return tensor_bundle_open_damaged(out, prefix, NULL, NULL, e);
-}
-
-int tensor_bundle_open_damaged(struct tensor_bundle **out, const char *prefix, tensor_bundle_problem *problem,
-                               void *context, struct error *e)
+static int open_bundle(struct tensor_bundle **out, const char *prefix, int index_only, tensor_bundle_problem *problem,
+                       void *context, struct error *e)
 {
     struct tensor_bundle *b = calloc(1, sizeof *b);
     size_t n = strlen(prefix);
@@ -404,16 +400,34 @@ int tensor_bundle_open_damaged(struct tensor_bundle **out, const char *prefix, t
         tensor_bundle_close(b);
         return error_set(e, ERR_NOMEM, "%s: no memory to open it", prefix);
     }
+    b->index_only = index_only;
     b->problem = problem;
     b->problem_context = context;
     memcpy(b->index_path, prefix, n);
     memcpy(b->index_path + n, ".index", sizeof ".index");
-    if ((rc = read_index(b, e)) != OK || (rc = open_shards(b, e)) != OK || (rc = check_entries(b, e)) != OK) {
+    if ((rc = read_index(b, e)) != OK || (!index_only && (rc = open_shards(b, e)) != OK) ||
+        (rc = check_entries(b, e)) != OK) {
         tensor_bundle_close(b);
         return rc;
     }
     *out = b;
     return OK;
+}
+
+int tensor_bundle_open(struct tensor_bundle **out, const char *prefix, struct error *e)
+{
+    return open_bundle(out, prefix, 0, NULL, NULL, e);
+}
+
+int tensor_bundle_open_damaged(struct tensor_bundle **out, const char *prefix, tensor_bundle_problem *problem,
+                               void *context, struct error *e)
+{
+    return open_bundle(out, prefix, 0, problem, context, e);
+}
+
+int tensor_bundle_open_index(struct tensor_bundle **out, const char *prefix, struct error *e)
+{
+    return open_bundle(out, prefix, 1, NULL, NULL, e);
 }
 
 void tensor_bundle_close(struct tensor_bundle *b)
@@ -489,6 +503,8 @@ int tensor_bundle_read_piece(const struct tensor_bundle *b, const struct tensor_
     const struct shard *shard = entry->slices ? NULL : find_shard(b, entry->shard);
     ssize_t got;
 
+    if (b->index_only)
+        return error_set(e, ERR_ARG, "%s: only its index was opened", b->prefix);
     if (!shard || at > (uint64_t)entry->size || n > (uint64_t)entry->size - at)
         return error_set(e, ERR_ARG, "%s: tensor %s has no %zu bytes at its byte %llu", b->prefix,
                          bundle_entry_label(entry), n, (unsigned long long)at);

@@ -326,8 +326,8 @@ int command_compare(int argc, char **argv)
     x.out.program = options.program;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && (rc = output_open(&x.out, &e)) == OK && (rc = source_open(&x.a, argv[1], &e)) == OK &&
-        (rc = source_open(&x.b, argv[2], &e)) == OK)
+    if (rc == OK && (rc = output_open(&x.out, &e)) == OK && (rc = source_open(&x.a, argv[1], 0, &e)) == OK &&
+        (rc = source_open(&x.b, argv[2], 0, &e)) == OK)
         rc = compare_all(&x, &e);
     status = rc != OK ? output_fail(&x.out, &e) : equal(&x) ? EXIT_DONE : EXIT_NO;
     status = output_close(&x.out, command_selected(&x.tensors, &x.out, status));

@@ -4,6 +4,7 @@
 #include "base/file_kind.h"
 #include "base/options.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/tensor_bundle.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -175,8 +176,21 @@ static int find_unnumbered(const char *directory, const struct error *why, struc
     return error_set(e, ERR_ARG, "%s: no checkpoint in this directory", directory);
 }
 
+static int index_whole(const char *directory, const struct checkpoint_name *item)
+{
+    struct tensor_bundle *b;
+    char prefix[PATH_MAX];
+
+    if (item->format != CHECKPOINT_FORMAT_BUNDLE ||
+        file_join(prefix, sizeof prefix, directory, item->name, NULL) != OK ||
+        tensor_bundle_open_index(&b, prefix, NULL) != OK)
+        return 0;
+    tensor_bundle_close(b);
+    return 1;
+}
+
 /* The highest step that is whole; among TensorFlow's checkpoints, the choice of the state file. */
-static int find_newest(const char *directory, struct found *out, struct error *e)
+static int find_newest(const char *directory, int index_only, struct found *out, struct error *e)
 {
     struct error why = { .code = OK };
     struct checkpoint_list list;
@@ -201,13 +215,16 @@ static int find_newest(const char *directory, struct found *out, struct error *e
         found = 1;
         step = item->step;
     }
+    for (size_t i = list.count; index_only && i-- > 0 && rc == OK && !found;)
+        if ((found = index_whole(directory, &list.items[i])))
+            rc = file_join(out->path, sizeof out->path, directory, list.items[i].name, e);
     if (rc == OK && !found)
         rc = find_unnumbered(directory, &why, out, e);
     checkpoint_list_release(&list);
     return rc;
 }
 
-int find_checkpoint(const char *path, struct found *out, struct error *e)
+int find_checkpoint(const char *path, int index_only, struct found *out, struct error *e)
 {
     const size_t length = prefix_length(path);
     char near[NAME_MAX + 32];
@@ -216,7 +233,7 @@ int find_checkpoint(const char *path, struct found *out, struct error *e)
     if (strlen(path) >= sizeof out->path)
         return error_set(e, ERR_ARG, "%s: path too long", path);
     if (is_directory(path))
-        return find_newest(path, out, e);
+        return find_newest(path, index_only, out, e);
     strcpy(out->path, path);
     if (has_index(path))
         return OK;

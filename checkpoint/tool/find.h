@@ -15,7 +15,8 @@ struct found {
 };
 
 /* Says what a path that means no checkpoint is instead, and what to do with it: ERR_ARG. A file that could be a
- * safetensors file is not opened here. */
-int find_checkpoint(const char *path, struct found *out, struct error *e);
+ * safetensors file is not opened here. index_only: of a directory without a whole checkpoint, the newest of which there
+ * is the index. */
+int find_checkpoint(const char *path, int index_only, struct found *out, struct error *e);
 
 #endif

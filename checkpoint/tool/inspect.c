@@ -284,7 +284,7 @@ static int show_checkpoint(struct inspect *x, const char *path, struct error *e)
 {
     struct table_column columns[TABLE_COLUMNS_MAX];
     struct source s;
-    int rc = source_open(&s, path, e);
+    int rc = source_open(&s, path, !x->statistics, e);
 
     if (rc != OK)
         return rc;

@@ -11,9 +11,9 @@
 
 enum { PIECE = 1 << 18 }; /* bytes read at once */
 
-static int open_bundle(struct source *s, struct error *e)
+static int open_bundle(struct source *s, int index_only, struct error *e)
 {
-    int rc = tensor_bundle_open(&s->bundle, s->path, e);
+    int rc = (index_only ? tensor_bundle_open_index : tensor_bundle_open)(&s->bundle, s->path, e);
 
     if (rc != OK)
         return rc;
@@ -164,19 +164,19 @@ static int open_safetensors(struct source *s, struct error *e)
     return apply_hints(s, h, e);
 }
 
-int source_open(struct source *s, const char *path, struct error *e)
+int source_open(struct source *s, const char *path, int index_only, struct error *e)
 {
     struct found found;
     int rc;
 
     memset(s, 0, sizeof *s);
-    if ((rc = find_checkpoint(path, &found, e)) != OK)
+    if ((rc = find_checkpoint(path, index_only, &found, e)) != OK)
         return rc;
     memcpy(s->path, found.path, sizeof s->path);
     s->step = checkpoint_name_step(file_base_name(s->path));
     if (found.is_file)
         s->step = checkpoint_name_safetensors(file_base_name(s->path));
-    if ((rc = found.is_file ? open_safetensors(s, e) : open_bundle(s, e)) != OK)
+    if ((rc = found.is_file ? open_safetensors(s, e) : open_bundle(s, index_only, e)) != OK)
         source_close(s);
     return rc;
 }

@@ -42,8 +42,9 @@ struct source {
     size_t count;
 };
 
-/* path: as find_checkpoint() takes it. On OK *s is yours: source_close(). */
-int source_open(struct source *s, const char *path, struct error *e);
+/* path, index_only: as find_checkpoint() takes them. On OK *s is yours: source_close(). With index_only no tensor of a
+ * TensorFlow checkpoint can be read, and its data files need not be there. */
+int source_open(struct source *s, const char *path, int index_only, struct error *e);
 void source_close(struct source *s); /* fine on one that is all zero */
 
 /* NULL: there is none of that name. */

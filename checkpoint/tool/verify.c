@@ -246,7 +246,7 @@ static void verify_file(struct verify *v, const char *path)
     int rc;
 
     begin_path(v, path);
-    if ((rc = source_open(&s, path, &e)) != OK)
+    if ((rc = source_open(&s, path, 0, &e)) != OK)
         finding(v, &e);
     for (size_t i = 0; rc == OK && i < s.count; i++) {
         v->tensors++;
@@ -352,7 +352,7 @@ static void verify_path(struct verify *v, const char *path)
 
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         verify_directory(v, path);
-    else if (find_checkpoint(path, &found, &e) != OK)
+    else if (find_checkpoint(path, 0, &found, &e) != OK)
         v->failed = output_fail(&v->out, &e);
     else
         (found.is_file ? verify_file : verify_prefix)(v, found.path);

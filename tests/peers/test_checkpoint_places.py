@@ -171,3 +171,21 @@ def test_a_pipe_at_a_name_stops_nobody(tmp_path, name):
         assert run(*line, tmp_path).returncode in (0, 1)
     run("inspect", tmp_path / name)
     assert as_json("inspect", tmp_path)["step"] == (6 if name.startswith("model.ckpt-7") else 7)
+
+
+def test_the_index_alone(tmp_path):
+    """--no-statistics needs no data file, of a prefix and of a directory."""
+    prefix = write_bundle(tmp_path / "model.ckpt-7", {**W, "global_step": tensor("I64", 7, [])})
+    wanted = as_json("inspect", prefix, "--no-statistics")
+    data = tmp_path / "model.ckpt-7.data-00000-of-00001"
+    for damage in (lambda: data.write_bytes(b"short"), data.unlink, data.mkdir):
+        damage()
+        checkpoint("inspect", prefix, status=2)
+        for path in (prefix, f"{prefix}.index", tmp_path):
+            assert as_json("inspect", path, "--no-statistics") == wanted
+            assert "float32" in checkpoint("inspect", path, "--no-statistics")
+        assert not as_json("inspect", "--all", tmp_path)["checkpoints"][0]["whole"]
+    index = tmp_path / "model.ckpt-7.index"
+    index.write_bytes(index.read_bytes()[:-1])
+    assert "bad magic" in checkpoint("inspect", prefix, "--no-statistics", status=2)
+    assert "bad magic" in checkpoint("inspect", tmp_path, "--no-statistics", status=2)
