@@ -46,8 +46,11 @@ struct tensor_difference {
     double absolute_tolerance, relative_tolerance; /* set by the caller; the rest begins as zero */
     uint64_t elements;            /* seen so far */
     uint64_t different, outside;  /* not equal; of these, not within tolerance */
+    uint64_t other_bits;          /* equal, though of other bytes: 0 and -0, NaNs */
     double absolute, relative;    /* the largest |a - b|, and |a - b| / max(|a|, |b|); infinite where only one of two
                                      is NaN or infinite */
+    double squares;               /* sum of |a - b| squared; infinite as above */
+    double squares_a, squares_b;  /* sums of the squares of the finite elements of each */
     uint64_t first;               /* index of the first one outside, or else different */
     unsigned char a[16], b[16];   /* its two values, as stored */
 };

@@ -108,11 +108,13 @@ static void test_differences(void **state)
     tensor_difference_add(&d, TENSOR_FLOAT, a + 2000, b + 2000, N - 2000);
     assert_true(d.elements == N && d.different == 2 && d.outside == 2 && d.first == 1500);
     assert_true(d.absolute == 1 && d.relative == 0.5 && bits_float(get_le32(d.b)) == 100.5f);
+    assert_true(d.other_bits == 1 && d.squares == 1.25 && d.squares_a == 10004 && d.squares_b == 1 + 100.5 * 100.5);
     tensor_difference_add(&tolerant, TENSOR_FLOAT, a, b, N);
     assert_true(tolerant.different == 2 && tolerant.outside == 1 && tolerant.first == 2999);
     b[0] = INFINITY;
     tensor_difference_add(&tolerant, TENSOR_FLOAT, a, b, 1);
-    assert_true(isinf(tolerant.absolute) && tolerant.outside == 2);
+    assert_true(isinf(tolerant.absolute) && tolerant.outside == 2 && isinf(tolerant.squares));
+    assert_true(tolerant.squares_b == 1 + 100.5 * 100.5); /* the infinite one does not count */
     tensor_difference_add(&whole, TENSOR_INT64, m, n, 2);
     assert_true(whole.absolute == 1 && whole.different == 1);
     tensor_difference_add(&raw, TENSOR_VARIANT, "abc", "axc", 3);
