@@ -17,7 +17,7 @@ static int open_bundle(struct source *s, int index_only, struct error *e)
 
     if (rc != OK)
         return rc;
-    s->format = "TensorFlow bundle";
+    s->format = "bundle";
     s->shards = tensor_bundle_shards(s->bundle);
     s->count = tensor_bundle_count(s->bundle);
     if (!(s->tensors = calloc(s->count + 1, sizeof *s->tensors)))
@@ -27,7 +27,8 @@ static int open_bundle(struct source *s, int index_only, struct error *e)
 
         s->tensors[i] = (struct source_tensor){
             .name = entry->name, .name_length = entry->name_length, .type = entry->type,
-            .type_name = tensor_type_name(entry->type), .rank = entry->rank, .shape = entry->shape,
+            .type_name = tensor_type_name(entry->type),
+            .role = tensor_role(entry->name, entry->type, entry->elements), .rank = entry->rank, .shape = entry->shape,
             .elements = entry->elements, .bytes = tensor_entry_bytes(entry), .shard = entry->shard,
             .offset = (uint64_t)entry->offset, .slices = entry->slices, .entry = entry,
         };
@@ -155,7 +156,8 @@ static int open_safetensors(struct source *s, struct error *e)
 
         s->tensors[i] = (struct source_tensor){
             .name = t->name, .name_length = t->name_length, .type = type,
-            .type_name = type ? tensor_type_name(type) : t->dtype, .rank = t->rank, .shape = t->shape,
+            .type_name = type ? tensor_type_name(type) : t->dtype,
+            .role = tensor_role(t->name, type, t->elements), .rank = t->rank, .shape = t->shape,
             .elements = t->elements, .bytes = t->end - t->begin, .offset = t->begin, .section = t,
         };
     }

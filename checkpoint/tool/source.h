@@ -9,6 +9,7 @@
 #include "checkpoint/safetensors.h"
 #include "checkpoint/string_tensor.h"
 #include "checkpoint/tensor_bundle.h"
+#include "checkpoint/tensor_role.h"
 #include "checkpoint/tensor_stream.h"
 
 #include <limits.h>
@@ -20,6 +21,7 @@ struct source_tensor { /* all borrowed from the source */
     size_t name_length;
     int type;              /* enum tensor_type or another DataType; 0: none of them is the same */
     const char *type_name;
+    enum tensor_role role;
     int rank;
     const int64_t *shape;
     uint64_t elements, bytes;
@@ -33,7 +35,7 @@ struct source_tensor { /* all borrowed from the source */
 
 struct source {
     char path[PATH_MAX];   /* the prefix or file that was found */
-    const char *format;    /* "TensorFlow bundle", "safetensors" */
+    const char *format;    /* "bundle", "safetensors" */
     int64_t step;          /* from the name; -1: none */
     int32_t shards;
     struct tensor_bundle *bundle;   /* one of these two, the other NULL */

@@ -77,6 +77,26 @@ def test_batch_statistics_agree(cifar, tmp_path):
     assert any(name.endswith("moving_mean/biased") for name in bits[0])
 
 
+def test_compare_proves_it(tmp_path):
+    """Trainings of one seed and another strategy: 'checkpoint compare' calls them equal, bit for bit, and says in what they
+    were run differently. Another seed is another training."""
+    for key, count, options in (("mpi", 2, ["--run-option", "mpi"]), ("ps", 3, ["--run-option", "ps", "--servers", 1]),
+                                ("other", 2, ["--run-option", "mpi", "--seed", 2])):
+        ranks.train(count, *LENET, "--batch-size", 8, "--max-steps", 2, "--checkpoint-dir", tmp_path / key, *options)
+
+    def compare(a, b):
+        return subprocess.run([ranks.BUILD / "bin" / "checkpoint", "compare", tmp_path / a, tmp_path / b],
+                              capture_output=True, text=True)
+
+    same = compare("mpi", "ps")
+    lines = [" ".join(line.split()) for line in same.stdout.splitlines()]
+    assert same.returncode == 0 and lines[:2] == [f"A: {tmp_path}/mpi/model.ckpt-2 (step 2)",
+                                                  f"B: {tmp_path}/ps/model.ckpt-2 (step 2)"]
+    assert lines[3:6] == ["bookkeeping (does not count) A B", "evalboard/run_option mpi ps", "evalboard/world_size 2 3"]
+    assert lines[-1].startswith("equal: ") and lines[-1].endswith(" values, bit for bit") and len(lines) == 8
+    assert compare("mpi", "other").returncode == 1
+
+
 def test_async_counts_pushes(tmp_path):
     summary, said = ranks.train(4, *LENET, "--run-option", "ps", "--async", "--batch-size", 16, "--max-steps", 61,
                                 "--json", "--checkpoint-dir", tmp_path, "--save-checkpoint-steps", 10)

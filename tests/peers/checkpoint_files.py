@@ -58,6 +58,6 @@ def write_safetensors(path, tensors, metadata=None):
 def write_bundle(prefix, tensors):
     """A TensorFlow checkpoint of {name: tensor()}."""
     file = write_safetensors(prefix.parent / f"{prefix.name}.tmp.safetensors", tensors)
-    checkpoint("convert", "--to", "bundle", file, prefix)
+    checkpoint("convert", "--force", "--to", "bundle", file, prefix)
     file.unlink()
     return prefix
