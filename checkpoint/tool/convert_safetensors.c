@@ -100,7 +100,7 @@ static int describe(struct writing *x, const struct source_tensor *tensor, struc
 static int copy_pairs(struct writing *x, const struct safetensors_header *h)
 {
     for (size_t i = 0; i < h->pair_count; i++)
-        if (strncmp(h->pairs[i].key, SOURCE_HINT, strlen(SOURCE_HINT)) != 0 &&
+        if (!source_is_hint(&h->pairs[i]) &&
             add_pair(x, "", h->pairs[i].key, h->pairs[i].key_length, h->pairs[i].value, h->pairs[i].value_length) != OK)
             return ERR_NOMEM;
     return OK;

@@ -2,59 +2,57 @@
 #include "checkpoint/tool/inspect.h"
 
 #include "base/human.h"
-#include "base/json.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "checkpoint/tensor_value.h"
 #include "checkpoint/tool/command.h"
-#include "checkpoint/tool/source.h"
+#include "checkpoint/tool/short_value.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct strings { /* of a string tensor */
-    size_t shortest, longest;
-    uint64_t total;
-};
-
-struct numbers { /* of any other */
-    int type;
-    struct tensor_statistics *statistics;
-};
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static int take_numbers(void *context, const void *bytes, size_t n, struct error *e)
 {
-    const struct numbers *x = context;
+    struct inspected *t = context;
+    int type = t->tensor->type;
 
     (void)e;
-    if (tensor_kind(x->type))
-        tensor_statistics_add(x->statistics, x->type, bytes, n / tensor_type_size(x->type));
+    if (tensor_kind(type))
+        tensor_statistics_add(&t->numbers, type, bytes, n / tensor_type_size(type));
     return OK;
 }
 
-static int gather_strings(const struct source *s, const struct source_tensor *tensor, struct strings *out,
-                          struct error *e)
+static int measure_strings(const struct source *s, struct inspected *t, struct error *e)
 {
     struct tensor_string *items;
     char *stored;
-    int rc = source_strings(s, tensor, &stored, &items, e);
+    int rc = source_strings(s, t->tensor, &stored, &items, e);
 
-    for (uint64_t i = 0; i < tensor->elements && rc == OK; i++) {
+    for (uint64_t i = 0; i < t->tensor->elements && rc == OK; i++) {
         size_t length = items[i].length;
 
-        out->shortest = !i || length < out->shortest ? length : out->shortest;
-        out->longest = length > out->longest ? length : out->longest;
-        out->total += length;
+        t->shortest = !i || length < t->shortest ? length : t->shortest;
+        t->longest = length > t->longest ? length : t->longest;
+        t->length += length;
     }
     free(items);
     free(stored);
     return rc;
 }
 
-/* ---- one tensor ------------------------------------------------------------------------------------------------ */
+static int read_tensor(const struct source *s, struct inspected *t, struct error *e)
+{
+    const struct source_tensor *tensor = t->tensor;
+    int rc = tensor->type == TENSOR_STRING ? measure_strings(s, t, e) : source_pieces(s, tensor, take_numbers, t, e);
 
-static void bound_text(int type, const struct tensor_statistics *n, int most, char *out)
+    return rc == OK && tensor->role == TENSOR_ROLE_BOOKKEEPING ? short_value(s, tensor, &t->value, e) : rc;
+}
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+void inspect_bound(int type, const struct tensor_statistics *n, int most, char *out)
 {
     enum tensor_kind kind = tensor_kind(type);
     uint64_t exact = most ? n->exact_most : n->exact_least;
@@ -68,47 +66,6 @@ static void bound_text(int type, const struct tensor_statistics *n, int most, ch
         number_text(v, out);
     else
         number_text_float((float)v, out);
-}
-
-static void put_json(struct inspect *x, const struct source_tensor *tensor, const struct tensor_statistics *n,
-                     const struct strings *strings)
-{
-    struct buffer *b = &x->out.text;
-    char bound[NUMBER_TEXT_MAX];
-
-    buffer_append_text(b, x->first ? "\n{\"name\":" : ",\n{\"name\":");
-    x->first = 0;
-    json_span(b, tensor->name, tensor->name_length, 0);
-    buffer_format(b, ",\"dtype\":\"%s\",\"shape\":", tensor->type_name);
-    command_shape(b, tensor->rank, tensor->shape);
-    buffer_format(b, ",\"elements\":%llu,\"bytes\":%llu", (unsigned long long)tensor->elements,
-                  (unsigned long long)tensor->bytes);
-    if (tensor->slices)
-        buffer_format(b, ",\"slices\":%zu", tensor->slices);
-    else
-        buffer_format(b, ",\"shard\":%d,\"offset\":%llu", (int)tensor->shard, (unsigned long long)tensor->offset);
-    if (strings) {
-        buffer_format(b, ",\"shortest\":%zu,\"longest\":%zu,\"length\":%llu", strings->shortest, strings->longest,
-                      (unsigned long long)strings->total);
-    } else if (n) {
-        const char *const names[] = { "mean", "std" };
-        const double values[] = { n->mean, tensor_statistics_deviation(n) };
-
-        for (int i = 0; i < 2; i++) {
-            buffer_format(b, ",\"%s\":", names[i]);
-            if (n->finite)
-                json_double(b, values[i]);
-            else
-                buffer_append_text(b, "null");
-        }
-        for (int i = 0; i < 2; i++) {
-            bound_text(tensor->type, n, i, bound);
-            buffer_format(b, ",\"%s\":%s", i ? "max" : "min", n->finite ? bound : "null");
-        }
-        buffer_format(b, ",\"nan\":%llu,\"inf\":%llu", (unsigned long long)n->nan, (unsigned long long)n->infinite);
-    }
-    buffer_append_byte(b, '}');
-    output_put(&x->out);
 }
 
 /* Tensors differ by orders of magnitude, so each number keeps four digits instead of all the same decimals. */
@@ -138,7 +95,7 @@ static void statistics_cells(struct table *t, int type, const struct tensor_stat
             if (kind == TENSOR_KIND_FLOAT || kind == TENSOR_KIND_COMPLEX) {
                 number_cell(t, least_most[most]);
             } else {
-                bound_text(type, n, most, bound);
+                inspect_bound(type, n, most, bound);
                 table_cell(t, "%s", bound);
             }
         }
@@ -147,23 +104,28 @@ static void statistics_cells(struct table *t, int type, const struct tensor_stat
     count_cell(t, n->infinite);
 }
 
-static void strings_cells(struct table *t, const struct strings *strings)
+static void strings_cells(struct table *t, const struct inspected *i)
 {
     table_cell(t, "-");
     table_cell(t, "-");
-    table_cell(t, "length %zu", strings->shortest);
-    table_cell(t, "length %zu", strings->longest);
+    table_cell(t, "length %zu", i->shortest);
+    table_cell(t, "length %zu", i->longest);
     table_cell(t, "-");
     table_cell(t, "-");
 }
 
-static void put_row(struct inspect *x, const struct source_tensor *tensor, const struct tensor_statistics *n,
-                    const struct strings *strings)
+static void put_row(struct inspect *x, const struct inspected *i)
 {
+    const struct source_tensor *tensor = i->tensor;
     struct buffer shape = BUFFER_EMPTY;
     struct table *t = &x->table;
     char size[HUMAN_TEXT_MAX];
 
+    if (x->statistics && tensor->role == TENSOR_ROLE_BOOKKEEPING) {
+        table_text(&x->bookkeeping, tensor->name, tensor->name_length);
+        table_text(&x->bookkeeping, buffer_text(&i->value), i->value.length);
+        return;
+    }
     table_text(t, tensor->name, tensor->name_length);
     table_cell(t, "%s", tensor->type_name);
     command_shape(&shape, tensor->rank, tensor->shape);
@@ -171,45 +133,16 @@ static void put_row(struct inspect *x, const struct source_tensor *tensor, const
     t->cells.failed |= shape.failed;
     buffer_release(&shape);
     table_cell(t, "%s", human_bytes(tensor->bytes, size));
-    if (strings)
-        strings_cells(t, strings);
+    if (x->statistics && tensor->type == TENSOR_STRING)
+        strings_cells(t, i);
     else if (x->statistics)
-        statistics_cells(t, tensor->type, n);
+        statistics_cells(t, tensor->type, &i->numbers);
     if (!x->sharded)
         return;
     if (tensor->slices)
         table_cell(t, "%zu slices", tensor->slices);
     else
         table_cell(t, "%d", (int)tensor->shard);
-}
-
-/* A tensor that cannot be read is told on standard error, and the others follow. */
-static void show_tensor(struct inspect *x, const struct source *s, const struct source_tensor *tensor)
-{
-    struct tensor_statistics n = { 0 };
-    struct strings strings = { 0 };
-    struct error e = { .code = OK };
-    struct numbers numbers = { tensor->type, &n };
-    int is_strings = tensor->type == TENSOR_STRING && x->statistics, rc = OK;
-
-    if (is_strings)
-        rc = gather_strings(s, tensor, &strings, &e);
-    else if (x->statistics)
-        rc = source_pieces(s, tensor, take_numbers, &numbers, &e);
-    if (rc != OK) {
-        x->damaged = 1;
-        output_fail(&x->out, &e);
-        return;
-    }
-    x->count++;
-    x->elements += tensor->elements;
-    x->bytes += tensor->bytes;
-    x->nan += n.nan;
-    x->inf += n.infinite;
-    if (x->out.json)
-        put_json(x, tensor, x->statistics && tensor_kind(tensor->type) ? &n : NULL, is_strings ? &strings : NULL);
-    else
-        put_row(x, tensor, &n, is_strings ? &strings : NULL);
 }
 
 /* NaN and Inf go first where the terminal is narrow and there are none, and never where there are some. */
@@ -231,99 +164,184 @@ static size_t choose_columns(struct inspect *x, struct table_column *columns)
     return count;
 }
 
-static void print_table(struct inspect *x, struct table_column *columns)
+static void print_tables(struct inspect *x, struct table_column *columns)
 {
     for (size_t i = 0; i < x->table.column_count; i++) {
         columns[i].leave_out += !strcmp(columns[i].title, "nan") && !x->nan ? 6 : 0;
         columns[i].leave_out += !strcmp(columns[i].title, "inf") && !x->inf ? 5 : 0;
     }
-    command_table(&x->table, &x->out);
+    if (x->table.filled) {
+        command_table(&x->table, &x->out);
+        if (x->bookkeeping.filled)
+            buffer_append_byte(&x->out.text, '\n');
+    }
+    if (x->bookkeeping.filled)
+        command_table(&x->bookkeeping, &x->out);
 }
 
-static void begin_checkpoint(struct inspect *x, const struct source *s)
+/* ---- a checkpoint ------------------------------------------------------------------------------------------------ */
+
+static void text_begin(struct inspect *x, const struct source *s)
 {
     struct buffer *b = &x->out.text;
 
-    if (!x->out.json) {
-        text_append_safe(b, s->path, strlen(s->path));
-        buffer_format(b, ": %s", s->format);
-        if (s->step >= 0)
-            buffer_format(b, ", step %lld", (long long)s->step);
-        buffer_append_byte(b, '\n');
-        return;
-    }
-    buffer_append_text(b, "{\"type\":\"inspect\",\"version\":1,\"path\":");
-    json_text(b, s->path);
-    buffer_format(b, ",\"format\":\"%s\",\"step\":", s->format);
-    buffer_format(b, s->step < 0 ? "null" : "%lld", (long long)s->step);
-    buffer_format(b, ",\"shards\":%d,\"tensors\":[", (int)s->shards);
-    x->first = 1;
+    text_append_safe(b, s->path, strlen(s->path));
+    buffer_append_text(b, s->safetensors ? ": safetensors file" : ": TensorFlow checkpoint");
+    if (s->step >= 0)
+        buffer_format(b, ", step %lld", (long long)s->step);
+    buffer_append_byte(b, '\n');
 }
 
-static void end_checkpoint(struct inspect *x, const struct source *s)
+static void text_end(struct inspect *x, const struct source *s)
 {
     struct buffer *b = &x->out.text;
     char size[HUMAN_TEXT_MAX];
 
-    if (x->out.json) {
-        buffer_format(b, "\n],\"total\":{\"tensors\":%llu,\"elements\":%llu,\"bytes\":%llu,\"nan\":%llu,"
-                      "\"inf\":%llu}}\n", (unsigned long long)x->count, (unsigned long long)x->elements,
-                      (unsigned long long)x->bytes, (unsigned long long)x->nan, (unsigned long long)x->inf);
-        return;
-    }
+    if (x->values && x->count)
+        buffer_append_byte(b, '\n');
     buffer_format(b, "total: %llu tensor%s, %llu value%s, %s", (unsigned long long)x->count, x->count == 1 ? "" : "s",
                   (unsigned long long)x->elements, x->elements == 1 ? "" : "s", human_bytes(x->bytes, size));
     if (s->shards > 1)
         buffer_format(b, " in %d shards", (int)s->shards);
-    if (x->statistics)
+    if (x->statistics && !x->values && !x->tree)
         buffer_format(b, ", %llu NaN, %llu Inf", (unsigned long long)x->nan, (unsigned long long)x->inf);
     buffer_append_byte(b, '\n');
 }
 
+/* A tensor that cannot be read is told on standard error, and the others follow. */
+static void show_tensor(struct inspect *x, const struct source *s, const struct source_tensor *tensor)
+{
+    struct inspected t = { .tensor = tensor, .value = BUFFER_EMPTY };
+    struct error e = { .code = OK };
+    int rc = OK;
+
+    if (x->values && !x->out.json)
+        rc = inspect_values(x, s, tensor, &e);
+    else if (x->statistics)
+        rc = read_tensor(s, &t, &e);
+    if (rc == OK && x->out.json)
+        rc = inspect_json_tensor(x, s, &t, &e);
+    else if (rc == OK && !x->values)
+        put_row(x, &t);
+    buffer_release(&t.value);
+    if (rc != OK) {
+        x->damaged = 1;
+        output_fail(&x->out, &e);
+        return;
+    }
+    x->count++;
+    x->elements += tensor->elements;
+    x->bytes += tensor->bytes;
+    x->nan += t.numbers.nan;
+    x->inf += t.numbers.infinite;
+}
+
+/* Text that stands in the file beside the tensors. */
+static void put_metadata(struct inspect *x, const struct source *s)
+{
+    const struct safetensors_header *h = s->safetensors ? safetensors_contents(s->safetensors) : NULL;
+
+    for (size_t i = 0; h && i < h->pair_count; i++)
+        if (!source_is_hint(&h->pairs[i])) {
+            table_text(&x->bookkeeping, h->pairs[i].key, h->pairs[i].key_length);
+            table_text(&x->bookkeeping, h->pairs[i].value, h->pairs[i].value_length);
+        }
+}
+
+static void show_tensors(struct inspect *x, const struct source *s, const struct source_tensor **wanted, size_t count)
+{
+    static const struct table_column bookkeeping[] = { { .title = "bookkeeping", .cut = 20 },
+                                                       { .title = "value", .cut = 20 } };
+    struct table_column columns[TABLE_COLUMNS_MAX];
+
+    x->sharded = s->shards > 1;
+    for (size_t i = 0; i < count; i++)
+        x->sharded |= wanted[i]->slices > 0;
+    table_init(&x->table, columns, choose_columns(x, columns));
+    table_init(&x->bookkeeping, bookkeeping, 2);
+    if (!x->out.json && !x->values && !x->tensors.patterns.count)
+        put_metadata(x, s);
+    for (size_t i = 0; i < count; i++)
+        show_tensor(x, s, wanted[i]);
+    print_tables(x, columns);
+}
+
 static int show_checkpoint(struct inspect *x, const char *path, struct error *e)
 {
-    struct table_column columns[TABLE_COLUMNS_MAX];
+    const struct source_tensor **wanted;
     struct source s;
+    size_t count = 0;
     int rc = source_open(&s, path, !x->statistics, e);
 
     if (rc != OK)
         return rc;
-    x->sharded = s.shards > 1;
-    for (size_t i = 0; i < s.count; i++)
-        x->sharded |= s.tensors[i].slices > 0;
-    begin_checkpoint(x, &s);
-    table_init(&x->table, columns, choose_columns(x, columns));
-    for (size_t i = 0; i < s.count; i++)
-        if (selection_wants(&x->tensors, s.tensors[i].name))
-            show_tensor(x, &s, &s.tensors[i]);
-    if (!x->out.json)
-        print_table(x, columns);
-    end_checkpoint(x, &s);
+    if ((wanted = malloc((s.count + 1) * sizeof *wanted))) {
+        for (size_t i = 0; i < s.count; i++)
+            if (selection_wants(&x->tensors, s.tensors[i].name))
+                wanted[count++] = &s.tensors[i];
+        (x->out.json ? inspect_json_begin : text_begin)(x, &s);
+        if (x->tree)
+            rc = inspect_tree(x, wanted, count, e);
+        else
+            show_tensors(x, &s, wanted, count);
+        if (x->out.json)
+            inspect_json_end(x);
+        else
+            text_end(x, &s);
+        free(wanted);
+    } else {
+        rc = error_set(e, ERR_NOMEM, "%s: no memory to list its tensors", s.path);
+    }
     source_close(&s);
+    return rc;
+}
+
+/* What contradicts itself. */
+static int check_options(const struct inspect *x, const struct options *o, struct error *e)
+{
+    if (x->all && (x->tensors.patterns.count || x->values || x->tree))
+        return error_set(e, ERR_ARG, "--all lists checkpoints, not tensors; leave it out, or --tensor, --values and "
+                         "--tree");
+    if (x->tree && x->out.json)
+        return error_set(e, ERR_ARG, "--tree is text, and JSON is asked for; leave one of them out");
+    if (x->values && (x->tree || !x->statistics))
+        return error_set(e, ERR_ARG, "--values reads the values; leave it out, or --tree and --no-statistics");
+    if ((options_given(o, "limit") && !x->values) || (options_given(o, "depth") && !x->tree))
+        return error_set(e, ERR_ARG, "--limit is for --values, and --depth for --tree");
     return OK;
 }
 
 int command_inspect(int argc, char **argv)
 {
-    struct inspect x = { .statistics = 1 };
+    struct inspect x = { .statistics = 1, .depth = 64 };
     struct option table[] = {
         COMMAND_TENSOR_OPTION(x.tensors),
-        { OPTION_FLAG, 0, "statistics", &x.statistics, .help = "read the values (default); --no-statistics shows what "
-          "the index alone says" },
-        { OPTION_FLAG, 0, "all", &x.all, .help = "list the checkpoints of the directory: step, size, age, whole or "
-          "what is missing" },
+        { OPTION_FLAG, 0, "values", &x.values, .help = "Print the values of the tensors, as NumPy does" },
+        { OPTION_INT, 0, "limit", &x.limit, "N", .help = "--values: print tensors of more than N values in part "
+          "(default 1000; 10000 with --tensor); in JSON, leave their values out", .minimum = 0, .maximum = 1e15 },
+        { OPTION_FLAG, 0, "tree", &x.tree, .help = "Group the tensors by the scopes in their names" },
+        { OPTION_INT, 0, "depth", &x.depth, "N", .help = "--tree: show N levels of scopes (default all)", .minimum = 1,
+          .maximum = 64 },
+        { OPTION_FLAG, 0, "statistics", &x.statistics, .help = "Read the values for statistics (default); "
+          "--no-statistics reads only the index" },
+        { OPTION_FLAG, 0, "all", &x.all, .help = "List the checkpoints of a directory: step, size, age, and what an "
+          "incomplete one lacks" },
         OUTPUT_OPTIONS(x.out),
     };
     const struct options options = {
         .program = "checkpoint inspect", .usage = "[OPTION...] PREFIX|DIR|FILE",
-        .summary = "Shows the tensors of a checkpoint in order of their names; of a directory, its newest whole one. "
-                   "Mean, deviation (of the population), min and max are over finite elements, of complex ones over "
-                   "magnitudes; NaN and Inf are counted. Values pass through a buffer, so size does not matter. Status "
-                   "1: a tensor is damaged; 2: usage, or no such checkpoint.",
-        .examples = "  checkpoint inspect ckpt --tensor 'conv1/*'\n  checkpoint inspect ckpt --all\n"
+        .summary = "Show the tensors of a checkpoint, or of the newest complete checkpoint in a directory, with the "
+                   "mean, standard deviation (of the population), minimum and maximum of their finite values, and how "
+                   "many are NaN or infinite. Complex values count by magnitude. Tensors are read in pieces, so they "
+                   "may be larger than memory. Status 1: a tensor is damaged, or --tensor matched nothing; 2: usage, "
+                   "or no such checkpoint.",
+        .examples = "  checkpoint inspect ckpt --tensor 'conv1/*'\n"
+                    "  checkpoint inspect ckpt --tensor conv1/biases --values\n"
+                    "  checkpoint inspect ckpt --tree --depth 1\n"
+                    "  checkpoint inspect ckpt --all\n"
                     "  checkpoint inspect ckpt/model.ckpt-700 --json | jq '.tensors[] | select(.nan > 0)'\n",
         .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .most = 1, .wanted = "one checkpoint at a time;",
+        .least = 1, .most = 1, .wanted = "name one checkpoint;",
     };
     struct error e = { .code = OK };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
@@ -331,10 +349,11 @@ int command_inspect(int argc, char **argv)
     x.out.program = options.program;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && x.all && x.tensors.patterns.count)
-        rc = error_set(&e, ERR_ARG, "--all lists checkpoints, not tensors; leave --tensor or --all out");
-    if (rc == OK && (rc = output_open(&x.out, &e)) == OK)
+    if (rc == OK && (rc = output_open(&x.out, &e)) == OK && (rc = check_options(&x, &options, &e)) == OK) {
+        if (!options_given(&options, "limit"))
+            x.limit = x.tensors.patterns.count ? 10000 : 1000;
         rc = x.all ? inspect_directory(&x, argv[1], &e) : show_checkpoint(&x, argv[1], &e);
+    }
     status = rc != OK ? output_fail(&x.out, &e) : x.damaged ? EXIT_NO : EXIT_DONE;
     return output_close(&x.out, x.all ? status : command_selected(&x.tensors, &x.out, status));
 }

@@ -31,8 +31,7 @@ static int string(const struct source *s, const struct source_tensor *tensor, st
     return rc;
 }
 
-/* A vector of bytes that the trainer keeps a text in. */
-static int is_text(const struct source_tensor *tensor)
+int short_value_is_text(const struct source_tensor *tensor)
 {
     static const char ours[] = "evalboard/";
 
@@ -48,7 +47,7 @@ static int number_or_text(const struct source *s, const struct source_tensor *te
 
     if (rc != OK)
         return rc;
-    if (is_text(tensor)) {
+    if (short_value_is_text(tensor)) {
         rc = append_text(out, bytes, (size_t)tensor->bytes);
     } else {
         tensor_value_text(tensor->type, bytes, text);
@@ -65,7 +64,7 @@ int short_value(const struct source *s, const struct source_tensor *tensor, stru
 
     if (tensor->type == TENSOR_STRING && !tensor->slices && tensor->elements == 1)
         rc = string(s, tensor, out, e);
-    else if (is_text(tensor) || (tensor->elements == 1 && tensor_kind(tensor->type)))
+    else if (short_value_is_text(tensor) || (tensor->elements == 1 && tensor_kind(tensor->type)))
         rc = number_or_text(s, tensor, out, e);
     if (rc < 0)
         return rc;

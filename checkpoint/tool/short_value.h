@@ -6,6 +6,9 @@
 #include "base/error.h"
 #include "checkpoint/tool/source.h"
 
+/* 1: a vector of bytes that the trainer keeps a text in. */
+int short_value_is_text(const struct source_tensor *tensor);
+
 /* Appends one number, or a text (a string, or a vector of bytes under evalboard/); of what is larger or no text, its
  * type and shape: "7", "mpi", "float32 [2, 3]". Texts come as they are; whoever prints them makes them safe. */
 int short_value(const struct source *s, const struct source_tensor *tensor, struct buffer *out, struct error *e);

@@ -69,6 +69,11 @@ int source_kept_as(int type)
     return 0;
 }
 
+int source_is_hint(const struct safetensors_pair *pair)
+{
+    return strncmp(pair->key, SOURCE_HINT, sizeof SOURCE_HINT - 1) == 0;
+}
+
 /* "[2, 3]" into shape; the rank, or -1 when it is not a shape. */
 static int parse_shape(const char *text, int64_t *shape)
 {
@@ -128,7 +133,7 @@ static int apply_hints(struct source *s, const struct safetensors_header *h, str
     for (size_t i = 0; i < h->pair_count; i++) {
         const struct source_tensor *found;
 
-        if (strncmp(h->pairs[i].key, SOURCE_HINT, length) != 0)
+        if (!source_is_hint(&h->pairs[i]))
             continue;
         found = source_find(s, h->pairs[i].key + length, h->pairs[i].key_length - length);
         if (found && apply_hint(&s->tensors[found - s->tensors], h->pairs[i].value) != OK)

@@ -57,6 +57,7 @@ const struct source_tensor *source_find(const struct source *s, const char *name
  * unless the bytes do not fit it. */
 #define SOURCE_HINT "tensorflow.dtype/"
 int source_kept_as(int type); /* as which type; 0: it is not kept */
+int source_is_hint(const struct safetensors_pair *pair);
 
 /* A tensor from its first byte to its last, as tensor_stream.h says. */
 struct source_stream {

@@ -140,6 +140,29 @@ def test_partitioned_variables(tmp_path):
     assert "1 of 40000" in checkpoint("compare", prefix, other, status=1) and "[701, 3]" in checkpoint("compare", prefix, other, status=1)
 
 
+def test_values_are_those_of_tensorflow(tmp_path):
+    """--values --json of every type, exactly."""
+    tensors = {name: tensor for name, tensor in all_types().items() if name.split("/")[0] not in QUANTIZED}
+    rows = tensors_of(save(tmp_path / "types-12", tensors), "--values", "--limit", 10**9)
+
+    def flat(values):
+        return [v for part in values for v in flat(part)] if isinstance(values, list) else [values]
+
+    for name, tensor in tensors.items():
+        got, wanted = rows[name]["values"], numpy.asarray(tensor.numpy())
+        assert numpy.shape(got) == wanted.shape or not wanted.size, name
+        if tensor.dtype == tf.string:
+            assert flat(got) == [text.decode(errors="replace") for text in flat(wanted.tolist())], name
+        elif numpy.iscomplexobj(wanted):
+            values = numpy.array([complex(v.replace("i", "j").replace("jnf", "inf")) for v in flat(got)], wanted.dtype)
+            assert numpy.array_equal(values, wanted.reshape(-1), equal_nan=True), name
+        else:
+            values = numpy.array([float(v) if isinstance(v, str) else v for v in flat(got)], dtype=None if wanted.size else float)
+            values, wanted = values.astype(wanted.dtype), wanted.reshape(-1)
+            same = values.astype(float) == wanted.astype(float)
+            assert (same | (numpy.isnan(values.astype(float)) & numpy.isnan(wanted.astype(float)))).all(), name
+
+
 def test_compare_differences(tmp_path):
     rng = numpy.random.default_rng(8)
     one = {"same": rng.standard_normal(3000), "near": rng.standard_normal(5000).astype(numpy.float32),
