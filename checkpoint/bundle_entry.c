@@ -30,6 +30,37 @@ int bundle_shape_elements(int rank, const int64_t *shape, uint64_t *elements)
     return OK;
 }
 
+/* 1 if the message, or one in it, has a field of a number that protobuf does not allow: 0, or 2^29 and more, in more
+ * bytes than need be. protobuf-c passes them over; TensorFlow refuses the whole message. */
+static int has_bad_field(const ProtobufCMessage *m)
+{
+    enum { FIELD_MOST = (1 << 29) - 1 };
+    const char *base = (const char *)m;
+
+    for (unsigned i = 0; i < m->n_unknown_fields; i++)
+        if (!m->unknown_fields[i].tag || m->unknown_fields[i].tag > FIELD_MOST)
+            return 1;
+    for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &m->descriptor->fields[i];
+        const void *value = base + field->offset;
+        size_t count = 1;
+
+        if (field->type != PROTOBUF_C_TYPE_MESSAGE)
+            continue;
+        if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+            memcpy(&count, base + field->quantifier_offset, sizeof count);
+            value = *(const void *const *)value;
+        }
+        for (size_t k = 0; k < count; k++) {
+            const ProtobufCMessage *part = ((const ProtobufCMessage *const *)value)[k];
+
+            if (part && has_bad_field(part))
+                return 1;
+        }
+    }
+    return 0;
+}
+
 /* ---- header --------------------------------------------------------------------------------------------------- */
 
 static int check_version(const char *file, const TensorBundle__VersionDef *version, struct error *e)
@@ -53,7 +84,9 @@ int bundle_header_decode(const char *file, const void *bytes, size_t n, int32_t 
 
     if (!header)
         return error_set(e, ERR_CORRUPT, "%s: the header is not a BundleHeaderProto", file);
-    if (header->endianness != LITTLE_ENDIAN_DATA)
+    if (has_bad_field(&header->base))
+        rc = error_set(e, ERR_CORRUPT, "%s: the header has a field of a number that is not allowed", file);
+    else if (header->endianness != LITTLE_ENDIAN_DATA)
         rc = error_set(e, ERR_CORRUPT, "%s: a checkpoint in big-endian byte order, which is not supported", file);
     else if (header->num_shards < 1)
         rc = error_set(e, ERR_CORRUPT, "%s: the header names %d shards", file, header->num_shards);
@@ -221,7 +254,9 @@ int bundle_entry_decode(const char *file, const void *name, size_t name_length, 
     proto = tensor_bundle__bundle_entry_proto__unpack(NULL, n, bytes);
     if (!proto)
         return error_set(e, ERR_CORRUPT, "%s: tensor %.*s: not a BundleEntryProto", file, shown, text);
-    if ((rc = check_ranks(file, text, shown, proto, e)) != OK)
+    if (has_bad_field(&proto->base))
+        rc = error_set(e, ERR_CORRUPT, "%s: tensor %.*s: a field of a number that is not allowed", file, shown, text);
+    else if ((rc = check_ranks(file, text, shown, proto, e)) != OK)
         ;
     else if (!(*out = entry_new(name, name_length, proto->shape ? proto->shape->n_dim : 0, proto->n_slices)))
         rc = error_set(e, ERR_NOMEM, "%s: no memory for tensor %.*s", file, shown, text);

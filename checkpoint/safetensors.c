@@ -49,17 +49,17 @@ static const struct {
 };
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
-static int find_dtype(const char *name)
+static int find_dtype(const char *name, size_t length)
 {
     for (int i = 0; i < DTYPES; i++)
-        if (strcmp(dtypes[i].name, name) == 0)
+        if (strlen(dtypes[i].name) == length && memcmp(dtypes[i].name, name, length) == 0)
             return i;
     return -1;
 }
 
 int safetensors_tensor_type(const char *dtype)
 {
-    int i = find_dtype(dtype);
+    int i = find_dtype(dtype, strlen(dtype));
 
     return i < 0 ? 0 : dtypes[i].type;
 }
@@ -291,7 +291,7 @@ static int read_tensor(const struct reading *r, const char *name, const json_t *
 
     if (!json_is_string(dtype) || !json_is_array(dims) || !json_is_array(offsets) || json_array_size(offsets) != 2)
         return bad_tensor(r, name, "dtype, shape and two data_offsets are wanted", e);
-    if ((kind = find_dtype(json_string_value(dtype))) < 0)
+    if ((kind = find_dtype(json_string_value(dtype), json_string_length(dtype))) < 0)
         return error_set(e, ERR_CORRUPT, "%s: tensor %s: unknown dtype %.40s", r->text.file, name,
                          json_string_value(dtype));
     if (!read_numbers(dims, shape, json_array_size(dims)) || !read_numbers(offsets, place, 2))
@@ -589,7 +589,7 @@ int safetensors_read(const struct safetensors *s, const struct safetensors_tenso
 static int compare_layout(const void *a, const void *b)
 {
     const struct safetensors_tensor *x = a, *y = b;
-    int one = find_dtype(x->dtype), two = find_dtype(y->dtype);
+    int one = find_dtype(x->dtype, strlen(x->dtype)), two = find_dtype(y->dtype, strlen(y->dtype));
 
     return one != two ? two - one : compare_names(a, b);
 }
@@ -600,7 +600,7 @@ int safetensors_layout(struct safetensors_tensor *tensors, size_t count, struct 
 
     for (size_t i = 0; i < count; i++) {
         struct safetensors_tensor *t = &tensors[i];
-        int dtype = find_dtype(t->dtype);
+        int dtype = find_dtype(t->dtype, strlen(t->dtype));
 
         if (dtype < 0)
             return error_set(e, ERR_ARG, "tensor %s: safetensors has no dtype %s", t->name, t->dtype);
@@ -618,7 +618,7 @@ int safetensors_layout(struct safetensors_tensor *tensors, size_t count, struct 
     if (count)
         qsort(tensors, count, sizeof *tensors, compare_layout);
     for (size_t i = 0; i < count; i++) {
-        data_bytes(find_dtype(tensors[i].dtype), tensors[i].elements, &bytes);
+        data_bytes(find_dtype(tensors[i].dtype, strlen(tensors[i].dtype)), tensors[i].elements, &bytes);
         if (bytes > INT64_MAX - at)
             return error_set(e, ERR_ARG, "tensor %s: more bytes than a file can have", tensors[i].name);
         tensors[i].begin = at;

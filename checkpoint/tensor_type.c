@@ -35,9 +35,9 @@ static const struct {
     [28] = { "float8_e5m2fnuz", 1 },
     [29] = { "int4", 1 },
     [30] = { "uint4", 1 },
-    [31] = { "int2", 0 },
-    [32] = { "uint2", 0 },
-    [33] = { "float4_e2m1fn", 0 },
+    [31] = { "int2", 1 },
+    [32] = { "uint2", 1 },
+    [33] = { "float4_e2m1fn", 1 },
 };
 
 enum { TYPES = sizeof types / sizeof *types };

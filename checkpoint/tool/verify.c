@@ -207,6 +207,12 @@ static int verify_bundle(struct verify *v, struct tensor_bundle *b, const char *
             struct error why = { .code = OK };
 
             v->tensors++;
+            if (!tensor_type_size(entry->type) && entry->type != TENSOR_STRING && entry->type != TENSOR_VARIANT) {
+                error_set(&why, ERR_CORRUPT, "%s.index: tensor %s: dtype %d (%s) is none that a checkpoint can hold",
+                          prefix, bundle_entry_label(entry), entry->type, tensor_type_name(entry->type));
+                finding(v, &why);
+                continue;
+            }
             /* Missing and short shards were told when the bundle was opened. */
             if ((uint64_t)(entry->offset + entry->size) > tensor_bundle_shard_size(b, entry->shard))
                 continue;

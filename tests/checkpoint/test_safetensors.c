@@ -82,6 +82,7 @@ static const struct {
     { "{\"__metadata__\":{\"a\":1}}", 0, "strings only" },
     { "{\"__metadata__\":[]}", 0, "'{' wanted" },
     { "{\"__metadata__\":{} 1}", 0, "',' or '}'" },
+    { "{\"a\":" T("F32\\u0000", "[]", "[0,4]") "}", 4, "unknown dtype F32" },
     { "{\"a\":" T("F128", "[]", "[0,16]") "}", 16, "unknown dtype F128" },
     { "{\"a\":" T("U8", "[-1]", "[0,1]") "}", 1, "not negative" },
     { "{\"a\":" T("U8", "[1.0]", "[0,1]") "}", 1, "whole numbers" },

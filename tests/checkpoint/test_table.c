@@ -332,6 +332,11 @@ static void test_entries(void **state)
         { "offset overflow", "08011200" "20ffffffffffffffff7f" "2804", ERR_CORRUPT, "offset 9223372036854775807" },
         { "reference type, scalar without shape", "0865" "2804", OK, "" },
         { "unknown field", "08011200" "2804" "f80701", OK, "" },
+        { "the last field", "08011200" "2804" "f8ffffff0f01", OK, "" },
+        { "field 2^29", "08011200" "2804" "808080801001", ERR_CORRUPT, "tensor field 2^29: a field of a number" },
+        { "field 0 in two bytes", "08011200" "2804" "800000", ERR_CORRUPT, "a field of a number" },
+        { "field 0 in a dimension", "0801" "1207" "1205" "0801" "800000" "2804", ERR_CORRUPT, "a field of a number" },
+        { "field 0 in a slice", "0801120412020802" "3a09" "0a07" "08001002" "820000", ERR_CORRUPT, "a field of a number" },
         { "strings", "080712041202080228" "01", ERR_CORRUPT, "2 strings" },
         { "slice rank", "0801120412020802" "3a00", ERR_CORRUPT, "has 0 dimensions, the tensor 1" },
         { "slice beyond", "0801120412020802" "3a060a0408011002", ERR_CORRUPT, "does not lie within dimension 0" },
@@ -362,6 +367,8 @@ static void test_headers(void **state)
         { "080110011a020801", ERR_CORRUPT, "big-endian" },
         { "1a020801", ERR_CORRUPT, "0 shards" },
         { "08", ERR_CORRUPT, "not a BundleHeaderProto" },
+        { "0801" "800000", ERR_CORRUPT, "the header has a field of a number" },
+        { "0801" "1a050801" "800000", ERR_CORRUPT, "the header has a field of a number" },
     };
     uint8_t bytes[64];
     int32_t shards;

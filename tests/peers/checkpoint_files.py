@@ -5,6 +5,7 @@ import pathlib
 import struct
 import subprocess
 
+from checksum import masked_crc32c
 from waiting import DEADLINE
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
@@ -61,3 +62,23 @@ def write_bundle(prefix, tensors):
     checkpoint("convert", "--force", "--to", "bundle", file, prefix)
     file.unlink()
     return prefix
+
+
+def write_index(path, entries):
+    """An index of one data block, with right CRCs whatever stands in it: {key: value}, both bytes, in their order."""
+    def varint(n):
+        return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+
+    def block(items):
+        return b"".join(b"\0" + varint(len(key)) + varint(len(value)) + key + value for key, value in items) + struct.pack("<II", 0, 1)
+
+    def stored(data):
+        return data + b"\0" + masked_crc32c(data + b"\0")
+
+    data = block(entries.items())
+    meta = block([])
+    index = block([(b"\xff", varint(0) + varint(len(data)))])
+    meta_at, index_at = len(data) + 5, len(data) + 5 + len(meta) + 5
+    footer = varint(meta_at) + varint(len(meta)) + varint(index_at) + varint(len(index))
+    path.write_bytes(stored(data) + stored(meta) + stored(index) + footer.ljust(40, b"\0") + struct.pack("<Q", 0xdb4775248b80fb57))
+    return path

@@ -1,11 +1,12 @@
 """The tool `checkpoint` on what TensorFlow and safetensors write, held to their values and numpy's arithmetic."""
+import faulthandler
 import json
 import os
 import subprocess
 
 import pytest
 
-from checkpoint_files import BUILD, as_json, checkpoint
+from checkpoint_files import BUILD, as_json, checkpoint, write_index
 from checksum import masked_crc32c
 
 numpy = pytest.importorskip("numpy")
@@ -267,6 +268,49 @@ def test_six_thousand_tensors(tmp_path):
     checkpoint("verify", prefix)
 
 
+HEADER, SMALL = bytes.fromhex("08011a020801"), numpy.array([1, 2], numpy.float32).tobytes()
+END = bytes.fromhex("1204120208022808") + b"\x35" + masked_crc32c(SMALL)  # shape [2], 8 bytes, the CRC
+ENTRY = b"\x08\x01" + END
+ODD = {  # header and entry of the only tensor
+    "as it should be": (HEADER, ENTRY), "unknown field": (HEADER, ENTRY + b"\x78\x01"),
+    "unknown field of 8 bytes": (HEADER, ENTRY + b"\x79" + bytes(8)), "last field": (HEADER, ENTRY + b"\xf8\xff\xff\xff\x0f\x01"),
+    "field 0": (HEADER, ENTRY + b"\0\0"), "field 0 in two bytes": (HEADER, ENTRY + b"\x80\0\0"),
+    "field 0 in three": (HEADER, ENTRY + b"\x80\x80\0\0"), "field 0 with a length": (HEADER, ENTRY + b"\x82\0\0"),
+    "field 0 in a dimension": (HEADER, b"\x08\x01" + bytes.fromhex("12071205080280000028083500000000")),
+    "field 2^29": (HEADER, ENTRY + b"\x80\x80\x80\x80\x10\x01"), "wire type 6": (HEADER, ENTRY + b"\x7e\0"),
+    "field 0 in the header": (HEADER + b"\x80\0\0", ENTRY), "field 0 in the version": (b"\x08\x01\x1a\x05\x08\x01\x80\0\0", ENTRY),
+    "dtype 20": (HEADER, b"\x08\x14" + END), "dtype 31": (HEADER, b"\x08\x1f" + END), "dtype 33": (HEADER, b"\x08\x21" + END),
+    "dtype 34": (HEADER, b"\x08\x22" + END), "dtype 99": (HEADER, b"\x08\x63" + END), "dtype 199": (HEADER, b"\x08\xc7\x01" + END),
+}
+
+
+def tensorflow_reads(prefix):
+    """In a child, because TensorFlow aborts at some of what is wrong."""
+    child = os.fork()
+    if not child:
+        faulthandler.disable()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        try:
+            reader = tf.train.load_checkpoint(str(prefix))
+            os._exit(0 if reader.get_variable_to_dtype_map() and reader.get_tensor("w").tobytes() == SMALL else 1)
+        finally:
+            os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def test_odd_indexes_beside_tensorflow(tmp_path):
+    """verify finds nothing wrong exactly where TensorFlow reads the tensor, whatever its CRCs say of the index."""
+    (tmp_path / "m-1.data-00000-of-00001").write_bytes(SMALL)
+    for name, (header, entry) in ODD.items():
+        write_index(tmp_path / "m-1.index", {b"": header, b"w": entry})
+        reads = tensorflow_reads(tmp_path / "m-1")
+        assert reads == (name in ("as it should be", "unknown field", "unknown field of 8 bytes", "last field")), name
+        checkpoint("verify", tmp_path / "m-1", status=0 if reads else 1)
+    write_index(tmp_path / "m-1.index", {b"": HEADER, b"w": b"\x08\x63" + END})
+    assert "m-1.index: tensor w: dtype 99 (unknown) is none that a checkpoint can hold" in checkpoint("verify", tmp_path / "m-1",
+                                                                                                  status=1)
+
+
 def test_verify_finds_overlaps(tmp_path):
     """Two tensors of the same zeros, the second moved into the first: every CRC is right, the place is not."""
     save(tmp_path / "m-2", {"a": numpy.zeros(4, numpy.float32), "b": numpy.zeros(4, numpy.float32)})
@@ -478,6 +522,10 @@ def test_damaged_sources_are_not_converted(tmp_path):
         assert f"{file}: " in checkpoint("verify", file, status=1)
     file.write_bytes(content.replace(b'"U8"', b'"X8"'))
     assert "unknown dtype X8" in checkpoint("verify", file, status=1)
+    length = int.from_bytes(content[:8], "little")
+    header = content[8:8 + length].replace(b'"U8"', b'"U8\\u0000"')
+    file.write_bytes(len(header).to_bytes(8, "little") + header + content[8 + length:])
+    assert "unknown dtype U8" in checkpoint("verify", file, status=1)
     strings = content.index(b"abcd")
     file.write_bytes(content[:strings - 1] + b"\0" + content[strings:])
     assert "tensor s: CRC mismatch of the string lengths" in checkpoint("verify", file, status=1)
