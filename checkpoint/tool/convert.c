@@ -3,7 +3,9 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "checkpoint/bundle_entry.h"
 #include "checkpoint/tool/command.h"
+#include "checkpoint/tool/loose_slice.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +21,33 @@ void convert_leave_out(struct convert *c, const struct source_tensor *tensor, co
 
     error_set(&e, ERR_ARG, "%s: tensor %s is left out: there is no %s in %s", c->source.path, tensor->name,
               tensor->type_name, format);
+    output_fail(&c->out, &e);
+    c->left_out++;
+}
+
+int convert_readable(struct convert *c, const struct source_tensor *tensor)
+{
+    struct error e = { .code = OK };
+
+    if (tensor->type != TENSOR_VARIANT && (tensor->type != TENSOR_STRING || !tensor->slices))
+        return 1;
+    error_set(&e, ERR_ARG, "%s: tensor %s is left out: %s are not read", c->source.path, tensor->name,
+              tensor->slices ? "strings in slices" : "variants");
+    output_fail(&c->out, &e);
+    c->left_out++;
+    return 0;
+}
+
+/* Bytes of a tensor of which nobody can say what it is. */
+static void leave_out_slice(void *context, const struct tensor_entry *slice)
+{
+    struct convert *c = context;
+    struct error e = { .code = OK };
+
+    if (!selection_wants(&c->tensors, bundle_entry_label(slice)))
+        return;
+    error_set(&e, ERR_ARG, "%s: a slice of %s is left out: it is in no variable's list", c->source.path,
+              bundle_entry_label(slice));
     output_fail(&c->out, &e);
     c->left_out++;
 }
@@ -72,6 +101,8 @@ static int convert(struct convert *c, const char *from, const char *format, stru
         return rc;
     for (size_t i = 0; i < c->source.count; i++)
         wanted |= convert_wanted(c, &c->source.tensors[i]);
+    if (c->source.bundle && (rc = loose_slices(c->source.bundle, leave_out_slice, c, e)) != OK)
+        return rc;
     if (!wanted && c->tensors.patterns.count)
         return OK; /* which is told at the end */
     rc = strcmp(format, "bundle") == 0        ? convert_to_bundle(c, e)

@@ -19,8 +19,10 @@ struct convert {
 
 int convert_wanted(struct convert *c, const struct source_tensor *tensor);
 
-/* Tells that the format cannot hold the tensor. */
+/* Tells that the format cannot hold a tensor: "there is no uint128 in NumPy". */
 void convert_leave_out(struct convert *c, const struct source_tensor *tensor, const char *format);
+/* 1: its values can be read. 0: they cannot, which was told: variants, and strings in slices. */
+int convert_readable(struct convert *c, const struct source_tensor *tensor);
 
 /* ERR_ARG when the path is there and --force was not given. */
 int convert_check_free(const struct convert *c, const char *path, struct error *e);

@@ -47,7 +47,7 @@ int convert_to_bundle(struct convert *c, struct error *e)
     for (size_t i = 0; i < c->source.count && rc == OK; i++) {
         const struct source_tensor *tensor = &c->source.tensors[i];
 
-        if (!convert_wanted(c, tensor))
+        if (!convert_wanted(c, tensor) || !convert_readable(c, tensor))
             continue;
         if (tensor->type != TENSOR_STRING && !tensor_type_size(tensor->type)) {
             convert_leave_out(c, tensor, "what is written of a bundle");

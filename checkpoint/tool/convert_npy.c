@@ -222,7 +222,7 @@ int convert_to_npy(struct convert *c, struct error *e)
         const char *descr;
         int widen;
 
-        if (!convert_wanted(c, tensor))
+        if (!convert_wanted(c, tensor) || !convert_readable(c, tensor))
             continue;
         if (!(descr = description(tensor->type, &widen)) && tensor->type != TENSOR_STRING) {
             convert_leave_out(c, tensor, "NumPy");

@@ -118,7 +118,7 @@ static int list_tensors(struct writing *x, struct error *e)
     if (rc == 1 && h && copy_pairs(x, h) != OK)
         rc = ERR_NOMEM;
     for (size_t i = 0; i < s->count && rc >= 0; i++) {
-        if (!convert_wanted(x->convert, &s->tensors[i]))
+        if (!convert_wanted(x->convert, &s->tensors[i]) || !convert_readable(x->convert, &s->tensors[i]))
             continue;
         if ((rc = describe(x, &s->tensors[i], &x->tensors[x->count])) > 0)
             x->count++;

@@ -13,6 +13,7 @@
 #include "checkpoint/tensor_stream.h"
 #include "checkpoint/tool/command.h"
 #include "checkpoint/tool/find.h"
+#include "checkpoint/tool/loose_slice.h"
 #include "checkpoint/tool/source.h"
 
 #include <errno.h>
@@ -98,14 +99,6 @@ static int compare_places(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-    uintptr_t x = (uintptr_t)*(const struct tensor_entry *const *)a;
-    uintptr_t y = (uintptr_t)*(const struct tensor_entry *const *)b;
-
-    return (x > y) - (x < y);
-}
-
 static int list_stored(const struct tensor_bundle *b, struct stored *out, struct error *e)
 {
     size_t slices = tensor_bundle_slice_count(b), whole = tensor_bundle_count(b);
@@ -148,35 +141,20 @@ static void check_overlaps(struct verify *v, const struct tensor_bundle *b, stru
     }
 }
 
-/* Slices in the index that belong to no variable's list: a key or a name is not what was written. */
-static int check_orphans(struct verify *v, const struct tensor_bundle *b, const char *prefix, struct error *e)
+struct checking {
+    struct verify *verify;
+    const char *prefix;
+};
+
+/* A key or a name is not what was written. */
+static void take_loose_slice(void *context, const struct tensor_entry *slice)
 {
-    const struct tensor_entry **known, *slice;
-    size_t count = 0, used = 0;
+    struct checking *c = context;
+    struct error why = { .code = OK };
 
-    if (!tensor_bundle_slice_count(b))
-        return OK;
-    for (size_t i = 0; i < tensor_bundle_count(b); i++)
-        count += tensor_bundle_entry(b, i)->slices;
-    if (!(known = malloc((count + 1) * sizeof(struct tensor_entry *))))
-        return error_set(e, ERR_NOMEM, "no memory to list the slices");
-    for (size_t i = 0; i < tensor_bundle_count(b); i++)
-        for (size_t k = 0; k < tensor_bundle_entry(b, i)->slices; k++)
-            if (tensor_bundle_find_slice(b, tensor_bundle_entry(b, i), k, &slice, NULL) == OK)
-                known[used++] = slice;
-    qsort(known, used, sizeof *known, compare_addresses);
-    for (size_t i = 0; i < tensor_bundle_slice_count(b); i++) {
-        struct error why = { .code = OK };
-
-        slice = tensor_bundle_slice(b, i);
-        if (bsearch(&slice, known, used, sizeof *known, compare_addresses))
-            continue;
-        error_set(&why, ERR_CORRUPT, "%s.index: a slice of %s stands in it that no variable lists", prefix,
-                  bundle_entry_label(slice));
-        finding(v, &why);
-    }
-    free(known);
-    return OK;
+    error_set(&why, ERR_CORRUPT, "%s.index: a slice of %s is in no variable's list", c->prefix,
+              bundle_entry_label(slice));
+    finding(c->verify, &why);
 }
 
 static int check_bytes(struct tensor_bundle *b, const struct tensor_entry *entry, struct error *e)
@@ -197,10 +175,11 @@ static int check_bytes(struct tensor_bundle *b, const struct tensor_entry *entry
 
 static int verify_bundle(struct verify *v, struct tensor_bundle *b, const char *prefix, struct error *e)
 {
+    struct checking checking = { v, prefix };
     struct stored all = { NULL, 0 };
     int rc;
 
-    if ((rc = list_stored(b, &all, e)) == OK && (rc = check_orphans(v, b, prefix, e)) == OK) {
+    if ((rc = list_stored(b, &all, e)) == OK && (rc = loose_slices(b, take_loose_slice, &checking, e)) == OK) {
         check_overlaps(v, b, &all);
         for (size_t i = 0; i < all.count; i++) {
             const struct tensor_entry *entry = all.items[i];
