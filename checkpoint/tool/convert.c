@@ -1,6 +1,8 @@
 /* checkpoint convert: the same tensors in another format. */
 #include "checkpoint/tool/convert.h"
 
+#include "base/file.h"
+#include "base/human.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "checkpoint/bundle_entry.h"
@@ -8,6 +10,7 @@
 #include "checkpoint/tool/loose_slice.h"
 
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 int convert_wanted(struct convert *c, const struct source_tensor *tensor)
@@ -58,29 +61,45 @@ int convert_check_free(const struct convert *c, const char *path, struct error *
 
     if (c->force || lstat(path, &st) < 0)
         return OK;
-    return error_set(e, ERR_ARG, "%s: exists already; -f writes over it", path);
+    return error_set(e, ERR_ARG, "%s: exists already; -f overwrites it", path);
 }
 
-/* The format that a destination's name means. */
-static const char *format_of(const char *to)
+/* The format that a destination's name means; NULL: one that is not written here. A prefix may end in anything else, as
+ * "model.ckpt-700" does. */
+static const char *format_of(const char *to, struct error *e)
 {
-    static const char suffix[] = ".safetensors";
-    size_t n = strlen(to), end = sizeof suffix - 1;
+    static const char *const others[] = { ".pt", ".pth", ".bin", ".pkl", ".h5", ".hdf5", ".keras", ".onnx", ".pb",
+                                          ".npy", ".npz", ".json", ".csv", ".txt", ".zip", ".gz", ".tar", ".index" };
+    const char *ending = strrchr(file_base_name(to), '.');
+    size_t n = strlen(to);
     struct stat st;
 
-    if (n > end && strcmp(to + n - end, suffix) == 0)
+    if (ending && strcasecmp(ending, ".safetensors") == 0)
         return "safetensors";
-    return (n && to[n - 1] == '/') || (stat(to, &st) == 0 && S_ISDIR(st.st_mode)) ? "npy" : "bundle";
+    if ((n && to[n - 1] == '/') || (stat(to, &st) == 0 && S_ISDIR(st.st_mode)))
+        return "npy";
+    if (strcmp(to, "-") == 0) {
+        error_set(e, ERR_ARG, "-: a checkpoint is not written to standard output; name a file");
+        return NULL;
+    }
+    for (size_t i = 0; ending && i < sizeof others / sizeof *others; i++)
+        if (strcasecmp(ending, others[i]) == 0) {
+            error_set(e, ERR_ARG, "%s: a destination that ends in %s is not known; use NAME.safetensors, DIR/ for .npy "
+                      "files or the prefix of a TensorFlow checkpoint, or name the format with --to", to, ending);
+            return NULL;
+        }
+    return "bundle";
 }
 
 static void print(struct convert *c, const char *format)
 {
     unsigned long long tensors = c->written, bytes = c->bytes, left_out = c->left_out;
     struct buffer *b = &c->out.text;
+    char size[HUMAN_TEXT_MAX];
 
     if (!c->out.json) {
         text_append_safe(b, c->to, strlen(c->to));
-        buffer_format(b, ": %llu tensors, %llu bytes, from ", tensors, bytes);
+        buffer_format(b, ": %llu tensor%s, %s, from ", tensors, tensors == 1 ? "" : "s", human_bytes(bytes, size));
         text_append_safe(b, c->source.path, strlen(c->source.path));
         buffer_append_byte(b, '\n');
         return;
@@ -89,8 +108,8 @@ static void print(struct convert *c, const char *format)
     json_text(b, c->source.path);
     buffer_append_text(b, ",\"output\":");
     json_text(b, c->to);
-    buffer_format(b, ",\"format\":\"%s\",\"tensors\":%llu,\"bytes\":%llu,\"left_out\":%llu}\n", format, tensors, bytes,
-                  left_out);
+    buffer_format(b, ",\"format\":\"%s\",\"tensors\":%llu,\"bytes\":%llu,\"left_out\":%llu,\"shortened\":%llu}\n",
+                  format, tensors, bytes, left_out, (unsigned long long)c->shortened);
 }
 
 static int convert(struct convert *c, const char *from, const char *format, struct error *e)
@@ -118,25 +137,25 @@ int command_convert(int argc, char **argv)
     struct convert c = { .force = 0 };
     const char *format = NULL;
     struct option table[] = {
-        { OPTION_CHOICE, 0, "to", &format, .help = "the format to write (default: safetensors where DESTINATION ends "
-          "so, npy where it is a directory or ends in '/', else bundle)", .choices = "bundle|safetensors|npy" },
+        { OPTION_CHOICE, 0, "to", &format, .help = "The format to write (default: safetensors if DESTINATION ends in "
+          ".safetensors, npy if it is a directory or ends in '/', else bundle)", .choices = "bundle|safetensors|npy" },
         COMMAND_TENSOR_OPTION(c.tensors),
-        { OPTION_FLAG, 'f', "force", &c.force, .help = "write over what is there" },
+        { OPTION_FLAG, 'f', "force", &c.force, .help = "Overwrite existing files" },
         OUTPUT_JSON_OPTION(c.out),
     };
     const struct options options = {
         .program = "checkpoint convert", .usage = "[OPTION...] SOURCE DESTINATION",
-        .summary = "Writes the tensors of a checkpoint in another format: a TensorFlow bundle (DESTINATION is its "
-                   "prefix), a safetensors file, or a directory with a NumPy file for each tensor ('/' in names "
-                   "becomes '.'). Partitioned variables are put together. Types that safetensors does not have are "
-                   "kept as bytes and named in its metadata, so that the way back gives the same; .npy files have "
-                   "bfloat16 and float8 as float32. Status 1: tensors were left out, because the format has nothing "
-                   "for them; 2: usage or input; then nothing appears, but perhaps some of the .npy files.",
+        .summary = "Convert a checkpoint to another format: a TensorFlow checkpoint (DESTINATION is its prefix), a "
+                   "safetensors file, or a directory with a NumPy file for each tensor ('/' in a name becomes '.'). "
+                   "Partitioned variables are put together. Types that safetensors lacks are stored as bytes and named "
+                   "in its metadata, so that converting back restores them; in .npy files bfloat16 and float8 become "
+                   "float32. Status 1: some tensors were left out or lost the ends of their strings, or --tensor "
+                   "matched nothing; 2: usage or input, and nothing was written except perhaps some of the .npy files.",
         .examples = "  checkpoint convert ckpt/model.ckpt-700 model.safetensors\n"
                     "  checkpoint convert model.safetensors ckpt/model.ckpt-0\n"
                     "  checkpoint convert ckpt arrays/ --tensor '*/weights'\n",
         .table = table, .count = sizeof table / sizeof *table,
-        .least = 2, .most = 2, .wanted = "a source and a destination are wanted;",
+        .least = 2, .most = 2, .wanted = "name a source and a destination;",
     };
     struct error e = { .code = OK };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
@@ -146,9 +165,12 @@ int command_convert(int argc, char **argv)
         return EXIT_DONE;
     if (rc == OK && (rc = output_open(&c.out, &e)) == OK) {
         c.to = argv[2];
-        rc = convert(&c, argv[1], format ? format : format_of(argv[2]), &e);
+        if (!format && !(format = format_of(argv[2], &e)))
+            rc = ERR_ARG;
+        else
+            rc = convert(&c, argv[1], format, &e);
     }
-    status = rc != OK ? output_fail(&c.out, &e) : c.left_out ? EXIT_NO : EXIT_DONE;
+    status = rc != OK ? output_fail(&c.out, &e) : c.left_out || c.shortened ? EXIT_NO : EXIT_DONE;
     status = output_close(&c.out, command_selected(&c.tensors, &c.out, status));
     source_close(&c.source);
     return status;

@@ -14,7 +14,8 @@ struct convert {
     const char *to;          /* prefix, file or directory */
     int force;
     uint64_t written, bytes; /* tensors, and their bytes */
-    uint64_t left_out;       /* tensors that the format has no type for; each was told */
+    uint64_t left_out;       /* tensors that could not be written; each was told */
+    uint64_t shortened;      /* tensors of strings of which the format loses the ends; the same */
 };
 
 int convert_wanted(struct convert *c, const struct source_tensor *tensor);

@@ -112,6 +112,22 @@ static int take_piece(void *context, const void *bytes, size_t n, struct error *
     return rc;
 }
 
+/* NumPy takes zeros behind a string for the rest of its place: strings that end in one come back shorter. */
+static void tell_shortened(struct convert *c, const struct source_tensor *tensor, const struct tensor_string *strings)
+{
+    struct error e = { .code = OK };
+    size_t ending = 0;
+
+    for (size_t i = 0; i < tensor->elements; i++)
+        ending += strings[i].length && !strings[i].bytes[strings[i].length - 1];
+    if (!ending)
+        return;
+    error_set(&e, ERR_ARG, "%s: tensor %s: %zu of %llu strings end in zero bytes, which NumPy drops; safetensors keeps "
+              "them", c->source.path, tensor->name, ending, (unsigned long long)tensor->elements);
+    output_fail(&c->out, &e);
+    c->shortened++;
+}
+
 /* Strings, all as wide as the longest, with zeros behind. */
 static int write_strings(struct convert *c, struct writing *x, struct error *e)
 {
@@ -137,6 +153,8 @@ static int write_strings(struct convert *c, struct writing *x, struct error *e)
         memcpy(cell, strings[i].bytes, strings[i].length);
         rc = put(x, cell, width, e);
     }
+    if (rc == OK)
+        tell_shortened(c, x->tensor, strings);
     free(cell);
     free(strings);
     free(stored);

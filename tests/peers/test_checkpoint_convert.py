@@ -49,3 +49,42 @@ def test_strings_in_slices(tmp_path, to):
     done = run("convert", prefix, f"{tmp_path}/{to}")
     assert done.returncode == 1
     assert done.stderr == f"checkpoint convert: {prefix}: tensor emb/mat is left out: strings in slices are not read\n"
+
+
+def string_tensor(strings):
+    lengths = b"".join(bytes([len(text)]) for text in strings)
+    check = masked_crc32c(b"".join(len(text).to_bytes(4, "little") for text in strings))
+    return lengths + check + b"".join(strings)
+
+
+@pytest.mark.parametrize("strings, told", [([b"cat", b"a\0b"], None), ([b"cat", b"", b"\0"], "1 of 3"), ([b"x\0\0", b"y\0"], "2 of 2")])
+def test_strings_that_numpy_cuts(tmp_path, strings, told):
+    words = ("U8", [len(string_tensor(strings))], string_tensor(strings))
+    file = write_safetensors(tmp_path / "m.safetensors", {"words": words}, {"tensorflow.dtype/words": f"string[{len(strings)}]"})
+    done = run("convert", file, f"{tmp_path}/arrays/")
+    assert done.returncode == (1 if told else 0)
+    assert done.stderr == (f"checkpoint convert: {file}: tensor words: {told} strings end in zero bytes, which NumPy drops; "
+                           "safetensors keeps them\n" if told else "")
+    width = max(map(len, strings))
+    content = (tmp_path / "arrays/words.npy").read_bytes()
+    assert f"'|S{width}'".encode() in content and content.endswith(b"".join(text.ljust(width, b"\0") for text in strings))
+    checkpoint("convert", file, tmp_path / "copy-1")
+    checkpoint("compare", file, tmp_path / "copy-1")
+
+
+@pytest.mark.parametrize("name, ending", [("model.pt", ".pt"), ("w.npy", ".npy"), ("m.H5", ".H5"), ("out.index", ".index")])
+def test_destinations_of_other_formats(tmp_path, name, ending):
+    source = write_bundle(tmp_path / "in/m-1", W)
+    told = checkpoint("convert", source, tmp_path / name, status=2)
+    assert f"{name}: a destination that ends in {ending} is not known; use NAME.safetensors, DIR/" in told
+    assert "not written to standard output" in checkpoint("convert", source, "-", status=2)
+    assert [p.name for p in tmp_path.iterdir()] == ["in"]
+    checkpoint("convert", "--to", "bundle", source, tmp_path / name)
+    assert (tmp_path / f"{name}.index").exists()
+
+
+@pytest.mark.parametrize("name", ["model.ckpt-700", "v1.2", "plain", "model.SAFETENSORS", "model.ckpt"])
+def test_destinations(tmp_path, name):
+    source = write_bundle(tmp_path / "in/m-1", W)
+    assert checkpoint("convert", source, tmp_path / name) == f"{tmp_path / name}: 1 tensor, 8 B, from {source}\n"
+    assert (tmp_path / name).exists() == name.endswith("SAFETENSORS") and "w" in checkpoint("inspect", tmp_path / name)

@@ -141,6 +141,7 @@ def test_partitioned_variables(tmp_path):
     assert "1 of 40000" in checkpoint("compare", prefix, other, status=1) and "[701, 3]" in checkpoint("compare", prefix, other, status=1)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_values_are_those_of_tensorflow(tmp_path):
     """--values --json of every type, exactly."""
     tensors = {name: tensor for name, tensor in all_types().items() if name.split("/")[0] not in QUANTIZED}
@@ -468,7 +469,7 @@ def test_convert_torch(tmp_path):
 def test_convert_to_numpy(tmp_path):
     tensors = all_types()
     prefix, folder = save(tmp_path / "types-12", tensors), tmp_path / "deep/arrays/"
-    checkpoint("convert", prefix, f"{folder}/")
+    checkpoint("convert", prefix, f"{folder}/", status=1)  # NumPy drops the end of one string
     assert len(list(folder.iterdir())) == len(tensors)
     for name, tensor in tensors.items():
         value = numpy.load(folder / f"{name.replace('/', '.')}.npy")
@@ -482,7 +483,7 @@ def test_convert_to_numpy(tmp_path):
             wanted = tf.bitcast(tensor, tf.as_dtype(QUANTIZED[tensor.dtype.name])) if tensor.dtype.is_quantized else tensor
             assert value.tobytes() == wanted.numpy().tobytes() and value.dtype == wanted.numpy().dtype, name
     checkpoint("convert", prefix, folder, status=2)
-    checkpoint("convert", prefix, folder, "-f")
+    checkpoint("convert", prefix, folder, "-f", status=1)
     clash = save(tmp_path / "clash", {"a/b": numpy.ones(1), "a.b": numpy.ones(1)})
     assert "two tensors" in checkpoint("convert", clash, f"{tmp_path}/clash.d/", status=2)
     assert not (tmp_path / "clash.d").exists()
