@@ -17,6 +17,9 @@ enum event_fault {
     EVENT_NOT_UTF8,        /* a field of type string; fields of type bytes are free */
 };
 
+/* Is it a GraphDef as Python's protobuf takes it, which skips known fields of another wire type? nodes: how many. */
+enum event_fault graph_wire_check(const uint8_t *bytes, size_t n, size_t *nodes);
+
 /* The first fault, with *place (may be NULL) the byte where the field begins that has it. */
 enum event_fault event_wire_check(const uint8_t *bytes, size_t n, size_t *place);
 

@@ -17,8 +17,8 @@ enum { USUAL_MAX = 120 };
 
 struct series {
     int class;              /* of its values */
-    struct log_value first; /* its pointers are the index's tag, plugin, or NULL */
-    char *plugin;
+    struct log_value first; /* its pointers are the index's tag, words, or NULL */
+    char *words;            /* plugin, name and description of the first value */
     int64_t last, most;
     size_t last_file;
     uint64_t last_record;   /* number of the record in the run that held its last value */
@@ -222,7 +222,7 @@ void log_check_free(struct log_check *c)
     if (!c)
         return;
     for (size_t i = 0; i < c->tags.count; i++) {
-        free(c->series[i].plugin);
+        free(c->series[i].words);
         free(c->series[i].found);
     }
     free(c->series);
@@ -270,10 +270,20 @@ static struct series *find(struct log_check *c, const char *tag, size_t n)
     return number == TAG_INDEX_NONE ? NULL : &c->series[number];
 }
 
+/* Appends the bytes at *to and moves it behind them; where they are now. */
+static const char *keep_words(char **to, const char *from, size_t n)
+{
+    char *at = *to;
+
+    memcpy(at, from, n);
+    *to += n;
+    return at;
+}
+
 static struct series *new_series(struct log_check *c, const struct log_value *v, struct error *e)
 {
     size_t number, more = c->series_capacity ? c->series_capacity * 2 : 32;
-    char *plugin = NULL;
+    char *words = NULL, *to;
     struct series *s;
 
     if (c->tags.count == c->series_capacity) {
@@ -282,22 +292,23 @@ static struct series *new_series(struct log_check *c, const struct log_value *v,
         c->series = s;
         c->series_capacity = more;
     }
-    if (!(plugin = malloc(v->plugin_length + 1)) ||
+    if (!(words = to = malloc(v->plugin_length + v->display_name_length + v->description_length + 1)) ||
         (number = tag_index_add(&c->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
         goto memory;
-    memcpy(plugin, v->plugin, v->plugin_length);
-    plugin[v->plugin_length] = 0;
     s = &c->series[number];
     memset(s, 0, sizeof *s);
     s->first = *v;
     s->first.tag = c->tags.entries[number].text;
-    s->first.plugin = s->plugin = plugin;
+    s->words = words;
+    s->first.plugin = keep_words(&to, v->plugin, v->plugin_length);
+    s->first.display_name = keep_words(&to, v->display_name, v->display_name_length);
+    s->first.description = keep_words(&to, v->description, v->description_length);
     s->first.content = s->first.image = s->first.bytes = s->first.number = NULL;
     s->class = log_value_class(v);
     s->next = number;
     return s;
 memory:
-    free(plugin);
+    free(words);
     error_set(e, ERR_NOMEM, "run %s: out of memory for %zu tags", c->run, c->tags.count + 1);
     return NULL;
 }
@@ -346,6 +357,21 @@ static void keep_usual(struct series *s, const struct log_value *v)
     s->usual_described = (uint8_t)v->has_metadata;
 }
 
+/* Name and description: the loaders know those of the first value, and the default one not of each kind. */
+static int texts(struct log_check *c, struct series *s, const struct log_value *v, int begun, uint64_t offset,
+                 struct error *e)
+{
+    const struct log_value *first = &s->first;
+
+    if (begun)
+        return log_value_loses_texts(v) ? note(c, s, LOG_TEXT_LOST, offset, e) : OK;
+    if ((!v->display_name_length && !v->description_length) ||
+        (!bytes_compare(v->display_name, v->display_name_length, first->display_name, first->display_name_length) &&
+         !bytes_compare(v->description, v->description_length, first->description, first->description_length)))
+        return OK;
+    return note(c, s, LOG_TEXT_LATE, offset, e);
+}
+
 static int value(struct log_check *c, const struct log_value *v, int64_t at, uint64_t offset, int shown,
                  struct error *e)
 {
@@ -361,6 +387,8 @@ static int value(struct log_check *c, const struct log_value *v, int64_t at, uin
     } else if ((!s->class || s->first.data_class > LOG_CLASS_BLOBS) && s->last_file != c->files - 1) {
         rc = note(c, s, s->first.data_class ? LOG_DATA_CLASS : LOG_NO_CLASS, offset, e);
     }
+    if (rc == OK)
+        rc = texts(c, s, v, begun, offset, e);
     if (rc != OK)
         return rc;
     turn(c, s);
@@ -381,9 +409,13 @@ static int value(struct log_check *c, const struct log_value *v, int64_t at, uin
 
 /* ---- records --------------------------------------------------------------------------------------------------- */
 
-static int wall(struct log_check *c, double t, uint64_t offset, struct error *e)
+/* The wall time of an event; is_point: of a kind that tells when the file was written. The first record does not: some
+ * writers give it whole seconds, before the last point of the file that a restart follows. */
+static int wall(struct log_check *c, double t, int is_point, uint64_t offset, struct error *e)
 {
     if (__builtin_expect(t > 0 && t < year_5000, 1)) {
+        if (!is_point)
+            return OK;
         if (!c->has_wall) {
             c->wall_first = c->wall_most = t;
             c->has_wall = 1;
@@ -457,7 +489,7 @@ static int quick(struct log_check *c, uint64_t offset, const uint8_t *p, size_t 
     }
     if (s->usual_described)
         s->described = c->files;
-    if ((rc = wall(c, t, offset, e)) == OK)
+    if ((rc = wall(c, t, 1, offset, e)) == OK)
         rc = step(c, s, steps, offset, 0, e);
     c->file_records++;
     turn(c, s);
@@ -520,6 +552,21 @@ static int values(struct log_check *c, const uint8_t *data, size_t n, const stru
     return rc;
 }
 
+static int graph(struct log_check *c, const uint8_t *data, size_t n, uint64_t offset, struct error *e)
+{
+    const uint8_t *p = data, *end = data + n, *graph_def = data;
+    size_t length = 0, nodes;
+    struct wire_field f;
+
+    while (p < end && wire_take(&p, end, &f) == 1)
+        if (f.number == 4) {
+            graph_def = f.bytes;
+            length = f.length;
+        }
+    return graph_wire_check(graph_def, length, &nodes) == EVENT_SOUND && nodes ? OK
+                                                                              : note(c, NULL, LOG_GRAPH, offset, e);
+}
+
 int log_check_record(struct log_check *c, uint64_t offset, const uint8_t *data, size_t n, struct error *e)
 {
     enum log_finding_kind kind;
@@ -536,11 +583,13 @@ int log_check_record(struct log_check *c, uint64_t offset, const uint8_t *data, 
     if ((kind = data_fault(data, n, &event, &place)) != LOG_KINDS)
         return damage(c, kind, offset, place, 0, n + RECORD_OVERHEAD, e);
     c->totals.records++;
-    rc = wall(c, event.wall_time, offset, e);
+    rc = wall(c, event.wall_time, event.what != EVENT_FILE_VERSION, offset, e);
     if (rc == OK && !c->file_records++ && event.what != EVENT_FILE_VERSION)
         rc = note(c, NULL, LOG_NO_VERSION, offset, e);
     if (rc == OK)
         rc = session(c, &event, offset, e);
+    if (rc == OK && event.what == EVENT_GRAPH)
+        rc = graph(c, data, n, offset, e);
     return rc == OK && event.what == EVENT_SUMMARY ? values(c, data, n, &event, offset, e) : rc;
 }
 

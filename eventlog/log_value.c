@@ -92,6 +92,13 @@ static void read_metadata(struct log_value *v, const uint8_t *p, const uint8_t *
 
         if (f.number == 4)
             v->data_class = (int)(int32_t)f.integer;
+        if (f.number == 2) {
+            v->display_name = (const char *)f.bytes;
+            v->display_name_length = f.length;
+        } else if (f.number == 3) {
+            v->description = (const char *)f.bytes;
+            v->description_length = f.length;
+        }
         if (f.number != 1)
             continue;
         while (q < stop && wire_take(&q, stop, &inner) == 1) {
@@ -123,7 +130,7 @@ void log_value_read(struct log_value *v, const uint8_t *bytes, size_t n)
     struct wire_field f;
 
     memset(v, 0, sizeof *v);
-    v->tag = v->plugin = "";
+    v->tag = v->plugin = v->display_name = v->description = "";
     v->content = v->image = v->bytes = bytes;
     v->length = n;
     v->elements = v->last_dimension = 1;
@@ -190,6 +197,11 @@ int log_value_class(const struct log_value *first)
     if (legacy_class(first->kind))
         return legacy_class(first->kind);
     return plugin_class(first);
+}
+
+int log_value_loses_texts(const struct log_value *first)
+{
+    return !first->data_class && legacy_class(first->kind) && (first->display_name_length || first->description_length);
 }
 
 static int image_known(const uint8_t *p, size_t n)
@@ -312,7 +324,7 @@ static enum log_finding_kind tensor_fault(const struct log_value *v)
 
 static enum log_finding_kind blobs_fault(const struct log_value *v, const struct log_value *first)
 {
-    int audio = log_value_plugin_is(first, "audio");
+    int audio = log_value_plugin_is(first, "audio"), images = log_value_plugin_is(first, "images");
 
     switch (v->kind) {
     case EVENT_VALUE_NONE: return LOG_NO_VALUE;
@@ -324,9 +336,9 @@ static enum log_finding_kind blobs_fault(const struct log_value *v, const struct
     if (v->dtype != EVENT_STRING)
         return LOG_BLOB_FORM;
     if (v->rank == 1)
-        return LOG_KINDS;
+        return images && v->listed[8] < 3 ? LOG_NO_PICTURE : LOG_KINDS; /* width and height come first */
     if ((v->rank == 2 && v->last_dimension == 2 && audio) ||
-        (v->rank == 0 && v->listed[8] == 1 && !audio && !log_value_plugin_is(first, "images") &&
+        (v->rank == 0 && v->listed[8] == 1 && !audio && !images &&
          plugin_class(first) == LOG_CLASS_BLOBS))
         return first->data_class ? LOG_BLOB_SHAPE : LOG_KINDS;
     return LOG_BLOB_FORM;

@@ -21,6 +21,8 @@ struct log_value {
     size_t plugin_length;
     const uint8_t *content; /* of the plugin's data */
     size_t content_length;
+    const char *display_name, *description; /* "" where there is none */
+    size_t display_name_length, description_length;
     int dtype, rank;
     uint64_t elements, last_dimension; /* of the shape: 1 without one */
     uint64_t content_bytes;            /* tensor_content */
@@ -43,6 +45,9 @@ int log_value_class(const struct log_value *first);
 /* What is wrong with the value in a series of that class whose first value was `first` (equal to v for the first
  * itself): a kind of finding, or LOG_KINDS if nothing. */
 enum log_finding_kind log_value_fault(const struct log_value *v, const struct log_value *first, int series_class);
+
+/* 1: the default loader makes metadata of its own for a series that begins so, and loses name and description. */
+int log_value_loses_texts(const struct log_value *first);
 
 /* What is wrong with a series by its first value alone: LOG_KINDS if nothing. */
 enum log_finding_kind log_value_series_fault(const struct log_value *first, int series_class);

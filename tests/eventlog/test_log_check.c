@@ -316,6 +316,30 @@ static void metadata_once(void)
     end();
 }
 
+static void no_picture(void) { one(with(tensor(7, "2", strings(2)), "images", 0)); }
+static void later_without(void)
+{
+    two(with(tensor(7, "3", strings(3)), "images", 3), value("t", tensor(7, "0", none())));
+}
+static void graph_of(struct bytes graph) { begin(); add(both(real(1, 5), part(4, graph))); end(); }
+static void graph_cut(void) { graph_of((struct bytes){ { 0x0a, 5, 0x0a, 1, 'a' }, 5 }); }
+static void graph_not_utf8(void) { graph_of(part(1, both(words(1, "a"), part(5, words(1, "\xff"))))); }
+static void graph_empty(void) { graph_of(part(4, integer(1, 22))); }
+static struct bytes texts(const char *name, const char *description)
+{
+    return part(9, both(words(2, name), words(3, description)));
+}
+static void name_lost(void) { one(value("t", both(single(2, 1), part(9, words(2, "name"))))); }
+static void description_lost(void) { one(value("t", both(png(), part(9, words(3, "what"))))); }
+static void late_name(void) { two(scalar("t", 1), value("t", both(single(2, 1), texts("a", "")))); }
+static void other_description(void)
+{
+    struct bytes first = part(9, both(part(1, words(1, "scalars")), both(words(2, "a"), words(3, "b"))));
+
+    two(value("t", both(tensor(1, "", single(5, 1)), first)),
+        value("t", both(tensor(1, "", single(5, 2)), texts("a", "c"))));
+}
+
 /* Sound ones. */
 static void plain(void) { two(scalar("t", 1), scalar("t", 2)); }
 static void many_tags(void)
@@ -356,6 +380,30 @@ static void restart(void)
     add(start(5));
     add(event(10, 5, scalar("t", 1)));
     end();
+}
+/* The whole seconds of TensorFlow's first record lie before the last point of the file that this one follows. */
+static void restart_at_once(void)
+{
+    begin_at("events.out.tfevents.1.h.1.0", 1);
+    for (int i = 0; i < 5; i++)
+        add(event(1.1 + i / 10.0, i, scalar("t", 1)));
+    end();
+    begin_at("events.out.tfevents.1.h.2.0", 1);
+    add(event(1.6, 3, scalar("t", 1)));
+    end();
+}
+static void graph_good(void)
+{
+    graph_of(both(part(1, both(words(1, "a"), both(words(2, "Relu"), integer(1, 3)))), part(4, integer(1, 22))));
+}
+static void texts_kept(void)
+{
+    struct bytes described = part(9, both(part(1, words(1, "scalars")), both(words(2, "a"), words(3, "b"))));
+
+    two(value("t", both(tensor(1, "", single(5, 1)), described)),
+        value("t", both(tensor(1, "", single(5, 2)), described)));
+    add(event(9, 3, value("u", both(single(2, 1), part(9, both(part(1, words(1, "scalars")),
+                                                               both(words(2, "a"), integer(4, 1))))))));
 }
 static void hosts(void)
 {
@@ -437,6 +485,16 @@ static const struct {
     { "seconds without zeros", short_seconds, LOG_NAME_ORDER },
     { "x.tfevents.y.bak", copy, LOG_BACKUP_NAME },
     { "metadata once", metadata_once, LOG_METADATA_ONCE },
+    { "an images tensor of two strings", no_picture, LOG_NO_PICTURE },
+    { "later an empty images tensor", later_without, LOG_NO_PICTURE },
+    { "a graph that is cut", graph_cut, LOG_GRAPH },
+    { "a graph's attribute not UTF-8", graph_not_utf8, LOG_GRAPH },
+    { "a graph without nodes", graph_empty, LOG_GRAPH },
+    { "a simple_value's name", name_lost, LOG_TEXT_LOST },
+    { "an image's description", description_lost, LOG_TEXT_LOST },
+    { "a name after the first value", late_name, LOG_TEXT_LATE },
+    { "another description", other_description, LOG_TEXT_LATE },
+    { "restart within a second", restart_at_once, LOG_STEP_BACK },
     { "scalars", plain, LOG_KINDS },
     { "many tags", many_tags, LOG_KINDS },
     { "tensor scalars", tensor_scalar, LOG_KINDS },
@@ -445,6 +503,8 @@ static const struct {
     { "histogram", full_histogram, LOG_KINDS },
     { "hparams", hparams, LOG_KINDS },
     { "restart", restart, LOG_KINDS },
+    { "a graph", graph_good, LOG_KINDS },
+    { "names that stay", texts_kept, LOG_KINDS },
     { "hosts and process ids", hosts, LOG_KINDS },
     { "unknown fields and groups", unknown_fields, LOG_KINDS },
 };
