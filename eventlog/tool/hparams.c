@@ -29,9 +29,19 @@ struct metric {
     enum { METRIC_LAST, METRIC_MIN, METRIC_MAX } which;
 };
 
+struct outer { /* a run without hyperparameters, for sessions that are runs below it */
+    const char *run;
+    double *metrics;
+    int *present;
+    size_t sessions; /* directly below it */
+    uint64_t told;   /* a bit a metric that is left out */
+};
+
 struct work {
     struct session *sessions;
     size_t count;
+    struct outer *outer; /* by name, if there are metrics */
+    size_t outer_count;
     struct session current; /* of the run that is being read */
     struct metric metrics[64];
     size_t metric_count;
@@ -147,29 +157,103 @@ static int take_metric(const struct metric *m, const struct scalar_run *scalars,
     return 1;
 }
 
+static int take_metrics(const struct work *w, const struct scalar_run *scalars, double **metrics, int **present)
+{
+    *metrics = calloc(w->metric_count + 1, sizeof **metrics);
+    *present = calloc(w->metric_count + 1, sizeof **present);
+    if (!*metrics || !*present) {
+        free(*metrics);
+        free(*present);
+        return 0;
+    }
+    for (size_t i = 0; i < w->metric_count; i++)
+        (*present)[i] = take_metric(&w->metrics[i], scalars, &(*metrics)[i]);
+    return 1;
+}
+
 static int one_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
 {
     struct work *w = context;
     struct session *s = &w->current, *list;
+    struct outer *outer;
 
     for (size_t i = 0; i < scalars->count; i++)
         if (scalars->series[i].count)
             selection_wants(&w->asked, scalars->series[i].tag);
-    if (!s->run)
-        return OK; /* no session */
-    s->run = name;
-    s->metrics = calloc(w->metric_count + 1, sizeof *s->metrics);
-    s->present = calloc(w->metric_count + 1, sizeof *s->present);
-    if (!s->metrics || !s->present || !(list = realloc(w->sessions, (w->count + 1) * sizeof *list)))
+    if (!s->run) {
+        if (!w->metric_count)
+            return OK;
+        if (!(outer = realloc(w->outer, (w->outer_count + 1) * sizeof *outer)))
+            return error_set(e, ERR_NOMEM, "out of memory for run %s", name);
+        w->outer = outer;
+        outer += w->outer_count;
+        *outer = (struct outer){ .run = name };
+        if (!take_metrics(w, scalars, &outer->metrics, &outer->present))
+            return error_set(e, ERR_NOMEM, "out of memory for run %s", name);
+        w->outer_count++;
+        return OK;
+    }
+    if (!(list = realloc(w->sessions, (w->count + 1) * sizeof *list)))
         return error_set(e, ERR_NOMEM, "out of memory for run %s", name);
-    for (size_t i = 0; i < w->metric_count; i++)
-        s->present[i] = take_metric(&w->metrics[i], scalars, &s->metrics[i]);
+    w->sessions = list;
+    s->run = name;
+    if (!take_metrics(w, scalars, &s->metrics, &s->present))
+        return error_set(e, ERR_NOMEM, "out of memory for run %s", name);
     if (s->count)
         qsort(s->entries, s->count, sizeof *s->entries, by_name);
-    w->sessions = list;
     list[w->count++] = *s;
     memset(s, 0, sizeof *s);
     return OK;
+}
+
+struct outer_key {
+    const char *name;
+    size_t length;
+};
+
+static int by_run(const void *key, const void *entry)
+{
+    const struct outer_key *k = key;
+    const char *run = ((const struct outer *)entry)->run;
+
+    return bytes_compare(k->name, k->length, run, strlen(run));
+}
+
+/* The run directly above this one, NULL where there is none, or where it is a session itself. */
+static struct outer *outer_of(const struct work *w, const char *run)
+{
+    const char *slash = strrchr(run, '/');
+    struct outer_key key = { slash ? run : ".", slash ? (size_t)(slash - run) : 1 };
+
+    return w->outer_count ? bsearch(&key, w->outer, w->outer_count, sizeof *w->outer, by_run) : NULL;
+}
+
+/* PyTorch's add_hparams() makes a session of its own below the run that has the curves: what a session lacks is taken
+ * from there, unless it stands above several sessions and could be anyone's. */
+static void take_from_above(struct work *w, struct log *log)
+{
+    struct outer *outer;
+
+    for (size_t i = 0; i < w->count; i++)
+        if ((outer = outer_of(w, w->sessions[i].run)))
+            outer->sessions++;
+    for (size_t i = 0; i < w->count; i++) {
+        struct session *s = &w->sessions[i];
+
+        outer = outer_of(w, s->run);
+        for (size_t k = 0; outer && k < w->metric_count; k++) {
+            if (s->present[k] || !outer->present[k])
+                continue;
+            if (outer->sessions == 1) {
+                s->metrics[k] = outer->metrics[k];
+                s->present[k] = 1;
+            } else if (!(outer->told >> k & 1)) {
+                log_line(log, "run %s: %s could be of any of the %zu runs with hyperparameters below it; left out",
+                         outer->run, w->metrics[k].text, outer->sessions);
+                outer->told |= UINT64_C(1) << k;
+            }
+        }
+    }
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
@@ -310,6 +394,7 @@ static int write_sessions(struct scan *s, struct work *w, int wide, const struct
                               .no_points = !w->metric_count };
     int status, rc = gather_runs(s, &g, e);
 
+    take_from_above(w, &s->log);
     if (rc == OK && !w->count && !s->empty) {
         log_line(&s->log, "no run has hyperparameters");
         s->unmatched++;
@@ -320,6 +405,11 @@ static int write_sessions(struct scan *s, struct work *w, int wide, const struct
     for (size_t i = 0; i < w->count; i++)
         release_session(&w->sessions[i]);
     free(w->sessions);
+    for (size_t i = 0; i < w->outer_count; i++) {
+        free(w->outer[i].metrics);
+        free(w->outer[i].present);
+    }
+    free(w->outer);
     release_session(&w->current);
     selection_release(&w->asked);
     return status;
@@ -363,7 +453,8 @@ int command_hparams(int argc, char **argv)
         { OPTION_FLAG, 0, "wide", &wide, .help = "Print a row for each run and a column for each hyperparameter, also "
           "as csv and jsonl; the other formats always do" },
         { OPTION_LIST, 0, "metric", &metrics, .argument = "TAG[:last|min|max]", .help = "Add a column with the last "
-          "(default), least or greatest value of a series; may be repeated. Not for rows of run,name,value" },
+          "(default), least or greatest value of a series, of the run or of the one above it (PyTorch's add_hparams); "
+          "may be repeated. Not for rows of run,name,value" },
         { OPTION_FLAG, 0, "no-run", &w.no_run, .help = "Leave out the column 'run' of a wide table" },
         SCAN_RUN_OPTION(s),
         REPORT_OPTIONS(o),
