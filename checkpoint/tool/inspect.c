@@ -145,21 +145,22 @@ static void put_row(struct inspect *x, const struct inspected *i)
         table_cell(t, "%d", (int)tensor->shard);
 }
 
+enum { BEFORE_STATISTICS = 4, STATISTICS = 6, COLUMNS = BEFORE_STATISTICS + STATISTICS + 1 };
+
 /* NaN and Inf go first where the terminal is narrow and there are none, and never where there are some. */
 static size_t choose_columns(struct inspect *x, struct table_column *columns)
 {
-    static const struct table_column all[] = {
+    static const struct table_column all[COLUMNS] = {
         { .title = "tensor", .cut = 24 }, { .title = "dtype" }, { .title = "shape", .cut = 12 },
         { .title = "size", .right = 1 }, { .title = "mean", .right = 1, .leave_out = 2 },
         { .title = "std", .right = 1, .leave_out = 1 }, { .title = "min", .right = 1, .leave_out = 3 },
         { .title = "max", .right = 1, .leave_out = 3 }, { .title = "nan", .right = 1 }, { .title = "inf", .right = 1 },
         { .title = "shard", .right = 1, .leave_out = 4 },
     };
-    enum { BEFORE = 4, STATISTICS = 6 };
     size_t count = 0;
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (i < BEFORE || (i < BEFORE + STATISTICS && x->statistics) || (i == BEFORE + STATISTICS && x->sharded))
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (i < BEFORE_STATISTICS || (i < COLUMNS - 1 && x->statistics) || (i == COLUMNS - 1 && x->sharded))
             columns[count++] = all[i];
     return count;
 }
@@ -252,7 +253,7 @@ static void show_tensors(struct inspect *x, const struct source *s, const struct
 {
     static const struct table_column bookkeeping[] = { { .title = "bookkeeping", .cut = 20 },
                                                        { .title = "value", .cut = 20 } };
-    struct table_column columns[TABLE_COLUMNS_MAX];
+    struct table_column columns[COLUMNS];
 
     x->sharded = s->shards > 1;
     for (size_t i = 0; i < count; i++)
