@@ -32,6 +32,9 @@ static const struct {
     { command_plot, 0, { "plot", "--ascii", "--log-y", "--smoothing=0.5" } },
     { command_plot, 0, { "plot", "--x=wall", "--color=always", "--width=30" } },
     { command_compare, 0, { "compare" } },
+    { command_compare, 0, { "compare", "--format=svg", "--smoothing=0.5", "--x=relative-step,wall" } },
+    { command_plot, 0, { "plot", "--format=svg", "--band=min-max", "--clip-outliers=on" } },
+    { command_plot, 0, { "plot", "--group=*", "--log-y", "--x=relative", "--y-range=0.1," } },
 };
 
 /* A file of the new log: sound from start to end. */
