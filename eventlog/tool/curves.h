@@ -46,15 +46,15 @@ struct curves {
     { OPTION_FLAG, 0, "log-y", &(w).log_y, .help = "Draw values on a logarithmic scale, with gaps where they are not " \
       "above 0" }, \
     { OPTION_TEXT, 0, "y-range", &(w).y_range, .argument = "LOW,HIGH", .help = "Draw values from LOW to HIGH; leave " \
-      "one out, as in '0,', to have it chosen (default: what the values span)" }, \
-    { OPTION_CHOICE, 0, "clip-outliers", &(w).clip, .help = "Leave values out of the range of the axis that would " \
-      "flatten all others, such as that of an untrained model at step 0, and mark with arrows where they are; on: " \
-      "all outliers, as TensorBoard does; off: none (default auto)", .choices = "auto|on|off" }, \
+      "one of them out to have it chosen, as in '0,' (default: the range of the values)" }, \
+    { OPTION_CHOICE, 0, "clip-outliers", &(w).clip, .help = "Leave the few values out of the axis that " \
+      "would flatten all others, such as that of an untrained model at step 0, and mark them with arrows. on: leave " \
+      "out all outliers, as TensorBoard does; off: show every value (default auto)", .choices = "auto|on|off" }, \
     { OPTION_LIST, 0, "group", &(w).groups, .argument = "GLOB[=NAME]", .help = "Draw the mean of the runs that match " \
       "GLOB, called NAME, in place of the runs. Without NAME, compare GLOB with parts of their names: 'seed-*' draws " \
       "one mean of mpi/seed-1 and mpi/seed-2 and another of ps/seed-1 and ps/seed-2. May be repeated" }, \
-    { OPTION_CHOICE, 0, "band", &(w).band, .help = "Draw this around the mean of a group: one standard deviation, or " \
-      "from the least to the greatest value (default deviation). Without --group all runs are one group", \
+    { OPTION_CHOICE, 0, "band", &(w).band, .help = "Show one standard deviation around the mean of a group, or all " \
+      "values from minimum to maximum (default deviation). Without --group all runs are one group", \
       .choices = "deviation|min-max" }, \
     { OPTION_TEXT, 0, "title", &(w).title, .argument = "TEXT", .help = "Put TEXT above the picture" }, \
     { OPTION_LIST, 0, "label", &(w).label_options, .argument = "RUN=TEXT", \

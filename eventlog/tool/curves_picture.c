@@ -108,7 +108,7 @@ static void describe(struct curves_picture *p, const struct curves *w)
     if (w->smoothing > 0)
         buffer_format(b, "%ssmoothing %.4g", b->length ? ", " : "", w->smoothing);
     if (w->groups.count || w->band)
-        setting(b, p->band == CURVE_BAND_RANGE ? "mean, least and greatest of the runs of a group"
+        setting(b, p->band == CURVE_BAND_RANGE ? "mean, minimum and maximum of the runs of a group"
                                                : "mean and standard deviation of the runs of a group");
     if (w->log_y)
         setting(b, "logarithmic scale");

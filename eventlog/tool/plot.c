@@ -152,28 +152,31 @@ int command_plot(int argc, char **argv)
                                                     { "png", "png", 1 } };
     struct plot p = { .curves = { CURVES_DEFAULTS }, .color = "auto", .height = ROWS };
     struct option table[] = {
-        { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", .help = "these tags, a chart each; may be repeated (default: "
-          "those that all runs have)" },
+        { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", .help = "Draw the tags that match, a chart each; may be "
+          "repeated (default: those that all runs have)" },
         SCAN_RUN_OPTION(p.scan),
         CURVES_OPTIONS(p.curves),
-        { OPTION_INT, 0, "width", &p.width, "N", .help = "characters (default: COLUMNS, else the terminal's, else 80)",
-          .minimum = CHART_COLUMNS_LEAST, .maximum = CHART_COLUMNS_MOST },
-        { OPTION_INT, 0, "height", &p.height, "N", .help = "rows of a chart (default 16)",
+        { OPTION_INT, 0, "width", &p.width, .argument = "N", .help = "Make charts N characters wide (default: COLUMNS, "
+          "else as wide as the terminal, else 80)", .minimum = CHART_COLUMNS_LEAST, .maximum = CHART_COLUMNS_MOST },
+        { OPTION_INT, 0, "height", &p.height, .argument = "N", .help = "Give the plot of a chart N rows (default 16)",
           .minimum = CHART_ROWS_LEAST, .maximum = CHART_ROWS_MOST },
-        { OPTION_FLAG, 0, "ascii", &p.ascii, .help = "no braille (default where the locale is not UTF-8)" },
-        { OPTION_CHOICE, 0, "color", &p.color, .help = "default auto: on a terminal, unless NO_COLOR is set",
-          .choices = "auto|always|never" },
+        { OPTION_FLAG, 0, "ascii", &p.ascii, .help = "Draw with ASCII characters only (default where the "
+          "locale is not UTF-8)" },
+        { OPTION_CHOICE, 0, "color", &p.color, .help = "Use colours; auto: on a terminal, unless NO_COLOR is set "
+          "(default auto)", .choices = "auto|always|never" },
         OUTPUT_OPTIONS(p.to, "text|json|svg|png", "text", "Draw in the terminal, print the points of the curves, "
                        "smoothed, as JSON, or draw a picture as 'eventlog compare' does"),
     };
     const struct options options = {
         .program = "eventlog plot", .usage = "[OPTION...] PATH...",
-        .summary = "Draws scalar series in the terminal: a chart for each tag, a curve for each run, with axes and a "
-                   "legend that tells the last and the best value. Of several points at one step the last counts. "
-                   "Status 1: nothing to draw, or damage; 2: usage or I/O.",
+        .summary = "Draw scalar series in the terminal or as a picture: a chart for each tag, a curve for each run, "
+                   "and below it the final and the best values. Points that are not a number, infinite or outside of "
+                   "the axis have marks. Of several points at one step the last counts. Status 1: nothing to draw, or "
+                   "damage; 2: usage or I/O.",
         .examples = "  eventlog plot logs --tag loss --smoothing 0.6\n"
                     "  watch -c eventlog plot --color always logs/train\n"
-                    "  eventlog plot logs --x relative --log-y -o loss.svg\n",
+                    "  eventlog plot logs --x relative --log-y -o loss.svg\n"
+                    "  eventlog plot logs --tag loss --group 'seed-*' -o seeds.png\n",
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which log?",
     };
     struct error e = { 0 };
