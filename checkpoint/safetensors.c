@@ -17,7 +17,9 @@
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "checkpoint/bundle_entry.h"
+#include "checkpoint/tensor_value.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -582,6 +584,32 @@ int safetensors_read(const struct safetensors *s, const struct safetensors_tenso
         return error_set(e, ERR_ARG, "%s: tensor %s has no %zu bytes at its byte %llu", s->path, tensor->name, n,
                          (unsigned long long)at);
     return read_at(s, out, n, s->data + tensor->begin + at, e);
+}
+
+int64_t safetensors_step(const struct safetensors *s, struct error *e)
+{
+    static const char *const keys[] = { "global_step", "step" };
+    const struct safetensors_header *h = s->header;
+    uint8_t bytes[8];
+    int64_t step;
+
+    for (size_t i = 0; i < h->count; i++) {
+        const struct safetensors_tensor *tensor = &h->tensors[i];
+        int type = safetensors_tensor_type(tensor->dtype);
+
+        if (strcmp(tensor->name, keys[0]) != 0 || tensor->elements != 1 ||
+            (type != TENSOR_INT64 && type != TENSOR_INT32))
+            continue;
+        if (safetensors_read(s, tensor, 0, bytes, tensor_type_size(type), e) != OK)
+            return -1;
+        if ((step = (int64_t)tensor_integer(type, bytes)) >= 0)
+            return step;
+    }
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        for (size_t i = 0; i < h->pair_count; i++)
+            if (strcmp(h->pairs[i].key, keys[k]) == 0 && number_parse_int(h->pairs[i].value, &step) && step >= 0)
+                return step;
+    return -1;
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */

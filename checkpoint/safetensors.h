@@ -64,6 +64,10 @@ const struct safetensors_header *safetensors_contents(const struct safetensors *
 int safetensors_read(const struct safetensors *s, const struct safetensors_tensor *tensor, uint64_t at, void *out,
                      size_t n, struct error *e);
 
+/* The global step that stands in the file: the tensor global_step, else global_step or step of the metadata. -1: there
+ * is none, or e says why it cannot be read. */
+int64_t safetensors_step(const struct safetensors *s, struct error *e);
+
 /* For writing: puts tensors (name, dtype, rank, shape set) into the reference writer's order - wide types first, then
  * names - and sets elements, begin and end. ERR_ARG: an unknown dtype, a name that is not UTF-8, is "__metadata__" or
  * comes twice, a shape too large or of no whole bytes. */

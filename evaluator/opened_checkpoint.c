@@ -3,7 +3,6 @@
 #include "base/buffer.h"
 #include "base/crc32c.h"
 #include "base/file.h"
-#include "base/number.h"
 #include "checkpoint/tensor_batch.h"
 #include "checkpoint/tensor_value.h"
 
@@ -220,20 +219,6 @@ int opened_checkpoint_read_floats(struct opened_checkpoint *c, const struct open
     return rc;
 }
 
-static int64_t step_of_metadata(const struct safetensors_header *h)
-{
-    static const char *const keys[] = { "global_step", "step" };
-
-    for (size_t k = 0; k < 2; k++)
-        for (size_t i = 0; i < h->pair_count; i++) {
-            int64_t step;
-
-            if (!strcmp(h->pairs[i].key, keys[k]) && number_parse_int(h->pairs[i].value, &step) && step >= 0)
-                return step;
-        }
-    return -1;
-}
-
 static int64_t step_of_bundle(struct tensor_bundle *bundle)
 {
     static const char *const names[] = {
@@ -254,19 +239,7 @@ static int64_t step_of_bundle(struct tensor_bundle *bundle)
 
 int64_t opened_checkpoint_step(struct opened_checkpoint *c)
 {
-    const struct tensor_entry *entry = opened_checkpoint_find(c, "global_step");
-    const struct safetensors_tensor *tensor;
-    unsigned char bytes[8];
-    int64_t step = -1;
-
     if (c->bundle)
         return step_of_bundle(c->bundle);
-    if (!c->safetensors)
-        return -1;
-    if (entry && entry->elements == 1 && (entry->type == TENSOR_INT64 || entry->type == TENSOR_INT32)) {
-        tensor = &safetensors_contents(c->safetensors)->tensors[entry - c->entries];
-        if (safetensors_read(c->safetensors, tensor, 0, bytes, tensor_type_size(entry->type), NULL) == OK)
-            step = (int64_t)tensor_integer(entry->type, bytes);
-    }
-    return step >= 0 ? step : step_of_metadata(safetensors_contents(c->safetensors));
+    return c->safetensors ? safetensors_step(c->safetensors, NULL) : -1;
 }
