@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { STATE_FILE_MAX = 64 << 20 }; /* 10,000 checkpoints with long absolute paths are some 5 MB */
@@ -341,6 +342,62 @@ int checkpoint_directory_newest(const char *directory, char *name, size_t size, 
         if (complete_here(directory, list.items[i].name))
             rc = copy_name(name, size, list.items[i].name, e);
     checkpoint_list_release(&list);
+    return rc;
+}
+
+int checkpoint_leads_elsewhere(const char *directory, const char *path)
+{
+    char index[PATH_MAX], parent[PATH_MAX];
+    struct stat here, there;
+
+    if (snprintf(index, sizeof index, "%s%s%s.index", *path == '/' ? "" : directory, *path == '/' ? "" : "/", path) >=
+        (int)sizeof index)
+        return 0;
+    snprintf(parent, sizeof parent, "%.*s", (int)(file_base_name(index) - index), index);
+    return stat(directory, &here) == 0 && stat(parent, &there) == 0 && access(index, F_OK) == 0 &&
+           (here.st_dev != there.st_dev || here.st_ino != there.st_ino);
+}
+
+/* What the state says of its newest checkpoint; name as above. */
+static int newest_disagrees(const char *directory, const char *newest, const char *name, struct error *e)
+{
+    const char *taken = name ? name : "none", *base = file_base_name(newest);
+    char prefix[PATH_MAX];
+    struct error why = { .code = OK };
+
+    if (checkpoint_leads_elsewhere(directory, newest))
+        error_set(e, ERR_ARG, "%s/checkpoint: names %s, which is outside this directory; %s is taken", directory,
+                  newest, taken);
+    else if (name && strcmp(base, name) == 0)
+        return 0;
+    else if (!listed_here(directory, newest))
+        error_set(e, ERR_ARG, "%s/checkpoint: names %s, which is not here; %s is taken", directory, newest, taken);
+    else if (file_join(prefix, sizeof prefix, directory, base, NULL) == OK && !checkpoint_complete(prefix, &why))
+        error_set(e, ERR_ARG, "%s; %s is taken", why.message, taken);
+    else
+        return 0; /* became whole meanwhile */
+    return 1;
+}
+
+int checkpoint_directory_disagrees(const char *directory, const char *name, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    struct error why = { .code = OK };
+    struct state_file state;
+    char path[PATH_MAX];
+    int rc = 0;
+
+    if (file_join(path, sizeof path, directory, "checkpoint", NULL) != OK || access(path, F_OK) < 0)
+        return 0;
+    if (file_read(path, STATE_FILE_MAX, &text, &why) != OK ||
+        state_file_parse(buffer_text(&text), text.length, &state, &why) != OK) {
+        error_set(e, ERR_CORRUPT, "%s: not understood (%s); %s is taken", path, why.message, name ? name : "none");
+        rc = 1;
+    } else {
+        rc = state.newest && newest_disagrees(directory, state.newest, name, e);
+        state_file_release(&state);
+    }
+    buffer_release(&text);
     return rc;
 }
 

@@ -47,6 +47,14 @@ int checkpoint_listed_whole(const char *directory, const struct checkpoint_name 
  * that is); 0: there is none; < 0: an error. */
 int checkpoint_directory_newest(const char *directory, char *name, size_t size, struct error *e);
 
+/* 1: a path of the state file leads to a checkpoint in another directory, by an absolute path or "..". */
+int checkpoint_leads_elsewhere(const char *directory, const char *path);
+
+/* 1 and a sentence: the newest checkpoint was taken to be `name` (NULL: there is none), and the state file says
+ * something else, which whoever looks at it should know: it cannot be understood, or what it names is not here, not
+ * whole, or in another directory. 0: it agrees, names none, or is not there. */
+int checkpoint_directory_disagrees(const char *directory, const char *name, struct error *e);
+
 /* 1: PREFIX is whole (footer, all block CRCs, every shard there and long enough). 0: not (yet), and e says why. */
 int checkpoint_complete(const char *prefix, struct error *e);
 

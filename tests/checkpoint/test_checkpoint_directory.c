@@ -209,6 +209,51 @@ static void test_moved_directory(void **state)
     assert_true(fixture_exists(f, "model.ckpt-11.data-00000-of-00001"));
 }
 
+/* The sentence on the state file's text, "" where it agrees with `name`. */
+static const char *disagreement(struct fixture *f, const char *text, const char *name, struct error *e)
+{
+    memset(e, 0, sizeof *e);
+    fixture_write(f, "checkpoint", text, strlen(text));
+    if (!checkpoint_directory_disagrees(f->directory, name, e))
+        assert_int_equal(e->code, OK);
+    return e->message;
+}
+
+static void test_disagreements(void **state)
+{
+    struct fixture *f = *state;
+    struct error e = { 0 };
+    char other[PATH_MAX], text[PATH_MAX + 100];
+
+    snprintf(other, sizeof other, "%s-other", f->directory);
+    put_checkpoint(f, "m-5");
+    put_checkpoint(f, "m-7");
+    assert_int_equal(checkpoint_directory_disagrees(f->directory, "m-7", &e), 0);
+    assert_string_equal(disagreement(f, "model_checkpoint_path: \"m-7\"", "m-7", &e), "");
+    assert_string_equal(disagreement(f, "", "m-7", &e), "");
+    assert_string_equal(disagreement(f, "model_checkpoint_path: \"/moved/away/m-7\"", "m-7", &e), "");
+    assert_non_null(strstr(disagreement(f, "model_checkpoint_path: \"m-9\"", "m-7", &e),
+                           "/checkpoint: names m-9, which is not here; m-7 is taken"));
+    assert_non_null(strstr(disagreement(f, "model_checkpoint_path: ", "m-7", &e),
+                           "/checkpoint: not understood (line 1, column 24: "));
+    assert_non_null(strstr(disagreement(f, "model_checkpoint_path: \"m-9\"", NULL, &e), "none is taken"));
+    fixture_write(f, "m-7.data-00000-of-00001", small_data, 3);
+    assert_non_null(strstr(disagreement(f, "model_checkpoint_path: \"m-7\"", "m-5", &e), "; m-5 is taken"));
+    /* Another directory that is there. */
+    assert_int_equal(mkdir(other, 0700), 0);
+    snprintf(text, sizeof text, "%s/m-5.index", other);
+    assert_int_equal(link(fixture_path(f, "m-5.index"), text), 0);
+    snprintf(text, sizeof text, "model_checkpoint_path: \"%s/m-5\"", other);
+    assert_non_null(strstr(disagreement(f, text, "m-5", &e), "which is outside this directory; m-5 is taken"));
+    snprintf(text, sizeof text, "model_checkpoint_path: \"../%s/m-5\"", file_base_name(other));
+    assert_non_null(strstr(disagreement(f, text, "m-5", &e), "which is outside this directory; m-5 is taken"));
+    snprintf(text, sizeof text, "model_checkpoint_path: \"../%s/m-5\"", file_base_name(f->directory));
+    assert_string_equal(disagreement(f, text, "m-5", &e), "");
+    snprintf(text, sizeof text, "%s/m-5.index", other);
+    unlink(text);
+    rmdir(other);
+}
+
 static void test_broken_state_file(void **state)
 {
     static const char *const texts[] = { "", "\xff\xfe", "model_checkpoint_path: \"cut", "model_checkpoint_path: \"\"",
@@ -306,6 +351,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_commit_and_newest, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_commit_on_a_failing_disk, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_moved_directory, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_disagreements, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_broken_state_file, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_training_state, fixture_setup, fixture_teardown),
     };
