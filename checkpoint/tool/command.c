@@ -2,6 +2,16 @@
 
 #include "base/terminal.h"
 
+int command_open(struct source *s, const char *path, int index_only, struct output *o, struct error *e)
+{
+    int rc = source_open(s, path, index_only, e);
+
+    for (size_t i = 0; rc == OK && i < sizeof s->notes / sizeof *s->notes; i++)
+        if (s->notes[i].code != OK)
+            output_fail(o, &s->notes[i]);
+    return rc;
+}
+
 int command_selected(struct selection *s, const struct output *o, int status)
 {
     size_t unmatched = 0;

@@ -11,6 +11,7 @@
 #include "base/subcommand.h"
 #include "base/table.h"
 #include "checkpoint/tool/output.h"
+#include "checkpoint/tool/source.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,9 @@ CHECKPOINT_COMMANDS(DECLARE)
 #define COMMAND_TENSOR_OPTION(selection) \
     { OPTION_LIST, 0, "tensor", &(selection).patterns, "GLOB", .help = "Only tensors whose names match GLOB ('*' " \
       "also matches '/'); may be repeated" }
+
+/* Opens a checkpoint as source_open() does, and tells what people should know of it on standard error. */
+int command_open(struct source *s, const char *path, int index_only, struct output *o, struct error *e);
 
 /* When the command is done: tells each pattern that matched no tensor, and frees the selection. EXIT_NO if there was
  * one, else the status. */

@@ -273,8 +273,8 @@ int command_compare(int argc, char **argv)
     x.out.program = options.program;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc == OK && (rc = output_open(&x.out, &e)) == OK && (rc = source_open(&x.a, argv[1], 0, &e)) == OK &&
-        (rc = source_open(&x.b, argv[2], 0, &e)) == OK)
+    if (rc == OK && (rc = output_open(&x.out, &e)) == OK && (rc = command_open(&x.a, argv[1], 0, &x.out, &e)) == OK &&
+        (rc = command_open(&x.b, argv[2], 0, &x.out, &e)) == OK)
         rc = compare_all(&x, &e);
     status = rc != OK ? output_fail(&x.out, &e) : compare_equal(&x) ? EXIT_DONE : EXIT_NO;
     compare_print_release(&x);

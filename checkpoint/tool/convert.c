@@ -114,7 +114,7 @@ static void print(struct convert *c, const char *format)
 
 static int convert(struct convert *c, const char *from, const char *format, struct error *e)
 {
-    int rc = source_open(&c->source, from, 0, e), wanted = 0;
+    int rc = command_open(&c->source, from, 0, &c->out, e), wanted = 0;
 
     if (rc != OK)
         return rc;

@@ -220,6 +220,8 @@ static int find_newest(const char *directory, int index_only, struct found *out,
             rc = file_join(out->path, sizeof out->path, directory, list.items[i].name, e);
     if (rc == OK && !found)
         rc = find_unnumbered(directory, &why, out, e);
+    if (rc == OK)
+        checkpoint_directory_disagrees(directory, file_base_name(out->path), &out->note);
     checkpoint_list_release(&list);
     return rc;
 }

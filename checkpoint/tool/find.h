@@ -11,7 +11,8 @@
 
 struct found {
     char path[PATH_MAX];
-    int is_file; /* 1: a safetensors file; 0: the prefix of a TensorFlow checkpoint */
+    int is_file;       /* 1: a safetensors file; 0: the prefix of a TensorFlow checkpoint */
+    struct error note; /* a sentence that people should read, or none: the state file says something else */
 };
 
 /* Says what a path that means no checkpoint is instead, and what to do with it: ERR_ARG. A file that could be a

@@ -272,7 +272,7 @@ static int show_checkpoint(struct inspect *x, const char *path, struct error *e)
     const struct source_tensor **wanted;
     struct source s;
     size_t count = 0;
-    int rc = source_open(&s, path, !x->statistics, e);
+    int rc = command_open(&s, path, !x->statistics, &x->out, e);
 
     if (rc != OK)
         return rc;

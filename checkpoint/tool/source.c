@@ -171,9 +171,24 @@ static int open_safetensors(struct source *s, struct error *e)
     return apply_hints(s, h, e);
 }
 
+int64_t source_global_step(struct tensor_bundle *b, struct error *e)
+{
+    const struct tensor_entry *entry = tensor_bundle_find(b, "global_step");
+    int64_t step;
+
+    return entry && tensor_bundle_read_integer(b, entry, &step, e) == OK && step >= 0 ? step : -1;
+}
+
+void source_step_differs(const char *path, int64_t named, int64_t step, struct error *e)
+{
+    error_set(e, ERR_ARG, "%s: its name says step %lld, but global_step is %lld", path, (long long)named,
+              (long long)step);
+}
+
 int source_open(struct source *s, const char *path, int index_only, struct error *e)
 {
     struct found found;
+    int64_t step = -1;
     int rc;
 
     memset(s, 0, sizeof *s);
@@ -183,9 +198,19 @@ int source_open(struct source *s, const char *path, int index_only, struct error
     s->step = checkpoint_name_step(file_base_name(s->path));
     if (found.is_file)
         s->step = checkpoint_name_safetensors(file_base_name(s->path));
-    if ((rc = found.is_file ? open_safetensors(s, e) : open_bundle(s, index_only, e)) != OK)
+    s->notes[0] = found.note;
+    if ((rc = found.is_file ? open_safetensors(s, e) : open_bundle(s, index_only, e)) != OK) {
         source_close(s);
-    return rc;
+        return rc;
+    }
+    if (s->safetensors)
+        step = safetensors_step(s->safetensors, &s->notes[1]);
+    else if (!index_only)
+        step = source_global_step(s->bundle, &s->notes[1]);
+    if (step >= 0 && s->step >= 0 && step != s->step)
+        source_step_differs(s->path, s->step, step, &s->notes[1]);
+    s->step = step < 0 ? s->step : step;
+    return OK;
 }
 
 void source_close(struct source *s)

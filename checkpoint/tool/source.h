@@ -36,7 +36,8 @@ struct source_tensor { /* all borrowed from the source */
 struct source {
     char path[PATH_MAX];   /* the prefix or file that was found */
     const char *format;    /* "bundle", "safetensors" */
-    int64_t step;          /* from the name; -1: none */
+    int64_t step;          /* as the tensor global_step says, else the name; -1: none */
+    struct error notes[2]; /* sentences that people should read, where there are any: on the state file and the step */
     int32_t shards;
     struct tensor_bundle *bundle;   /* one of these two, the other NULL */
     struct safetensors *safetensors;
@@ -48,6 +49,11 @@ struct source {
  * TensorFlow checkpoint can be read, and its data files need not be there. */
 int source_open(struct source *s, const char *path, int index_only, struct error *e);
 void source_close(struct source *s); /* fine on one that is all zero */
+
+/* The tensor global_step of a TensorFlow checkpoint; -1: there is none, or e says why it cannot be read. */
+int64_t source_global_step(struct tensor_bundle *b, struct error *e);
+/* The sentence on a step that differs from that of the name. */
+void source_step_differs(const char *path, int64_t named, int64_t step, struct error *e);
 
 /* NULL: there is none of that name. */
 const struct source_tensor *source_find(const struct source *s, const char *name, size_t length);

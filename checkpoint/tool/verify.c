@@ -5,6 +5,7 @@
  */
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/human.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "checkpoint/bundle_entry.h"
@@ -31,6 +32,7 @@ struct verify {
     int first_path, first_finding;
     uint64_t findings, here; /* in all, in this checkpoint */
     uint64_t tensors, bytes; /* read of this checkpoint */
+    struct buffer notes;     /* of it, as JSON */
     int failed;              /* a path was no checkpoint at all */
 };
 
@@ -65,19 +67,42 @@ static void finding(void *context, const struct error *e)
     output_put(&v->out);
 }
 
-static void end_path(struct verify *v, const char *path)
+/* What is no damage, but good to know. */
+static void note(struct verify *v, const struct error *e)
 {
     if (v->out.json) {
-        buffer_format(&v->out.text, "],\"tensors\":%llu,\"bytes\":%llu}", (unsigned long long)v->tensors,
+        buffer_append_text(&v->notes, v->notes.length ? "," : "");
+        json_text(&v->notes, e->message);
+        return;
+    }
+    buffer_append_text(&v->out.text, "note: ");
+    text_append_safe(&v->out.text, e->message, strlen(e->message));
+    buffer_append_byte(&v->out.text, '\n');
+    output_put(&v->out);
+}
+
+static void end_path(struct verify *v, const char *path)
+{
+    struct buffer *b = &v->out.text;
+    char size[HUMAN_TEXT_MAX];
+
+    if (v->out.json) {
+        buffer_append_text(b, "],\"notes\":[");
+        buffer_append(b, buffer_text(&v->notes), v->notes.length);
+        b->failed |= v->notes.failed;
+        buffer_format(b, "],\"tensors\":%llu,\"bytes\":%llu}", (unsigned long long)v->tensors,
                       (unsigned long long)v->bytes);
+        buffer_clear(&v->notes);
     } else {
-        text_append_safe(&v->out.text, path, strlen(path));
+        text_append_safe(b, path, strlen(path));
         if (v->here)
-            buffer_format(&v->out.text, ": %llu findings", (unsigned long long)v->here);
+            buffer_format(b, ": %llu finding%s", (unsigned long long)v->here, v->here == 1 ? "" : "s");
         else
-            buffer_append_text(&v->out.text, ": right");
-        buffer_format(&v->out.text, "; %llu tensors and slices, %llu bytes\n", (unsigned long long)v->tensors,
-                      (unsigned long long)v->bytes);
+            buffer_append_text(b, ": ok");
+        if (v->tensors)
+            buffer_format(b, ", %llu tensor%s, %s", (unsigned long long)v->tensors, v->tensors == 1 ? "" : "s",
+                          human_bytes(v->bytes, size));
+        buffer_append_byte(b, '\n');
     }
     output_put(&v->out);
 }
@@ -205,6 +230,18 @@ static int verify_bundle(struct verify *v, struct tensor_bundle *b, const char *
     return rc;
 }
 
+/* One that cannot be read was told already, as every tensor. */
+static void check_step(struct verify *v, struct tensor_bundle *b, const char *prefix)
+{
+    int64_t named = checkpoint_name_step(file_base_name(prefix)), step = source_global_step(b, NULL);
+    struct error e = { .code = OK };
+
+    if (step < 0 || named < 0 || step == named)
+        return;
+    source_step_differs(prefix, named, step, &e);
+    note(v, &e);
+}
+
 static void verify_prefix(struct verify *v, const char *prefix)
 {
     struct error e = { .code = OK };
@@ -217,6 +254,8 @@ static void verify_prefix(struct verify *v, const char *prefix)
         rc = verify_bundle(v, b, prefix, &e);
     if (rc != OK)
         finding(v, &e);
+    else
+        check_step(v, b, prefix);
     tensor_bundle_close(b);
     end_path(v, prefix);
 }
@@ -241,6 +280,8 @@ static void verify_file(struct verify *v, const char *path)
             free(bytes);
         v->bytes += s.tensors[i].bytes;
     }
+    if (rc == OK && s.notes[1].code != OK)
+        note(v, &s.notes[1]);
     source_close(&s);
     end_path(v, path);
 }
@@ -255,6 +296,17 @@ static int index_here(const char *directory, const char *path)
            access(index, F_OK) == 0;
 }
 
+/* A directory that was moved is no surprise; one whose state file means another that is there is one. */
+static void check_place(struct verify *v, const char *path, const char *directory, const char *listed)
+{
+    struct error e = { .code = OK };
+
+    if (!checkpoint_leads_elsewhere(directory, listed))
+        return;
+    error_set(&e, ERR_ARG, "%s: %s is outside %s", path, listed, directory);
+    note(v, &e);
+}
+
 static void check_state(struct verify *v, const char *path, const char *directory, const struct state_file *state)
 {
     struct error e = { .code = OK };
@@ -266,6 +318,7 @@ static void check_state(struct verify *v, const char *path, const char *director
     }
     for (size_t i = 0; i < state->count; i++) {
         listed |= state->newest && strcmp(state->newest, state->paths[i]) == 0;
+        check_place(v, path, directory, state->paths[i]);
         if (index_here(directory, state->paths[i]))
             continue;
         error_set(&e, ERR_CORRUPT, "%s: it lists %s, which has no index in %s", path, state->paths[i], directory);
@@ -275,6 +328,8 @@ static void check_state(struct verify *v, const char *path, const char *director
         error_set(&e, ERR_CORRUPT, "%s: the newest checkpoint, %s, is not among those it lists", path, state->newest);
         finding(v, &e);
     }
+    if (state->newest && !state->count)
+        check_place(v, path, directory, state->newest);
     if (state->newest && !state->count && !index_here(directory, state->newest)) {
         error_set(&e, ERR_CORRUPT, "%s: the newest checkpoint, %s, has no index in %s", path, state->newest, directory);
         finding(v, &e);
@@ -374,5 +429,6 @@ int command_verify(int argc, char **argv)
         verify_path(&v, argv[i]);
     if (v.out.json)
         buffer_format(&v.out.text, "\n],\"total\":{\"findings\":%llu}}\n", (unsigned long long)v.findings);
+    buffer_release(&v.notes);
     return output_close(&v.out, v.failed ? EXIT_USAGE : v.findings ? EXIT_NO : EXIT_DONE);
 }
