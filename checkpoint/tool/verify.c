@@ -29,6 +29,7 @@ enum { PIECE = 1 << 18, STATE_FILE_MAX = 64 << 20 };
 
 struct verify {
     struct output out;
+    struct selection wanted;
     int first_path, first_finding;
     uint64_t findings, here; /* in all, in this checkpoint */
     uint64_t tensors, bytes; /* read of this checkpoint */
@@ -210,6 +211,8 @@ static int verify_bundle(struct verify *v, struct tensor_bundle *b, const char *
             const struct tensor_entry *entry = all.items[i];
             struct error why = { .code = OK };
 
+            if (!selection_wants(&v->wanted, bundle_entry_label(entry)))
+                continue;
             v->tensors++;
             if (!tensor_type_size(entry->type) && entry->type != TENSOR_STRING && entry->type != TENSOR_VARIANT) {
                 error_set(&why, ERR_CORRUPT, "%s.index: tensor %s: dtype %d (%s) is none that a checkpoint can hold",
@@ -273,6 +276,8 @@ static void verify_file(struct verify *v, const char *path)
     if ((rc = source_open(&s, path, 0, &e)) != OK)
         finding(v, &e);
     for (size_t i = 0; rc == OK && i < s.count; i++) {
+        if (!selection_wants(&v->wanted, s.tensors[i].name))
+            continue;
         v->tensors++;
         if (s.tensors[i].type == TENSOR_STRING && source_read(&s, &s.tensors[i], &bytes, &e) != OK)
             finding(v, &e);
@@ -402,6 +407,7 @@ int command_verify(int argc, char **argv)
 {
     struct verify v = { .first_path = 1 };
     struct option table[] = {
+        COMMAND_TENSOR_OPTION(v.wanted),
         OUTPUT_OPTIONS(v.out),
     };
     const struct options options = {
@@ -416,7 +422,7 @@ int command_verify(int argc, char **argv)
         .least = 1, .wanted = "which checkpoint?",
     };
     struct error e = { .code = OK };
-    int count = 0, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
     v.out.program = options.program;
     if (rc == OPTIONS_DONE)
@@ -430,5 +436,6 @@ int command_verify(int argc, char **argv)
     if (v.out.json)
         buffer_format(&v.out.text, "\n],\"total\":{\"findings\":%llu}}\n", (unsigned long long)v.findings);
     buffer_release(&v.notes);
-    return output_close(&v.out, v.failed ? EXIT_USAGE : v.findings ? EXIT_NO : EXIT_DONE);
+    status = v.failed ? EXIT_USAGE : v.findings ? EXIT_NO : EXIT_DONE;
+    return output_close(&v.out, command_selected(&v.wanted, &v.out, status));
 }

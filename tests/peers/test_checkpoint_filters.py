@@ -12,7 +12,7 @@ def two(tmp_path_factory):
 
 
 @pytest.mark.parametrize("line", ["inspect A", "inspect A --json", "inspect A --no-statistics", "compare A B",
-                                  "compare A B --json", "convert A OUT", "convert A OUT.safetensors", "convert A OUT/"])
+                                  "compare A B --json", "verify A", "verify A B --json", "convert A OUT", "convert A OUT.safetensors", "convert A OUT/"])
 def test_no_success(two, tmp_path, line):
     def words(out):
         places = {"A": two[0], "B": two[1]}
@@ -37,6 +37,20 @@ def test_a_checkpoint_without_tensors(two, tmp_path):
     result = run("inspect", empty, "--tensor", "w")
     assert result.returncode == 1 and "no tensor matches; there is none" in result.stderr
     assert run("inspect", empty).returncode == 0
+
+
+def test_verify_reads_what_is_asked_for(two, tmp_path):
+    prefix = write_bundle(tmp_path / "m-1", {"a": tensor("F32", [1]), "b": tensor("F32", [2])})
+    data = tmp_path / "m-1.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:4] + bytes(4))
+    assert run("verify", prefix, "--tensor", "a").stdout == f"{prefix}: ok, 1 tensor, 4 B\n"
+    result = run("verify", prefix, "--tensor", "b")
+    assert result.returncode == 1 and "tensor b, 4 bytes at byte 4: CRC mismatch" in result.stdout and result.stderr == ""
+    # One of several checkpoints has it: that is a match.
+    assert run("verify", prefix, two[0], "--tensor", "conv1/*").returncode == 0
+    (tmp_path / "m-1.index").write_bytes(b"cut")
+    result = run("verify", prefix, "--tensor", "a")
+    assert result.returncode == 1 and "too short: 3 bytes" in result.stdout and result.stderr == ""
 
 
 def test_all_lists_checkpoints(two):
