@@ -55,7 +55,7 @@ PACKAGES_deps  = $(PACKAGES_build)
 PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
 PACKAGES_bench = $(PACKAGES_demo)
 PACKAGES_pages = chromium chromium-driver
-PACKAGES_test  = $(PACKAGES_demo) librsvg2-2 libcmocka-dev groff-base gfortran $(PACKAGES_pages)
+PACKAGES_test  = $(PACKAGES_demo) librsvg2-2 libcmocka-dev groff-base mandoc gfortran $(PACKAGES_pages)
 INSTALLS := $(filter deps test demo bench,$(MAKECMDGOALS))
 PACKAGES := $(sort $(foreach goal,$(INSTALLS),$(PACKAGES_$(goal))))
 MISSING  := $(if $(INSTALLED),,$(if $(INSTALLS),$(shell sh tests/install_packages.sh --missing $(PACKAGES))))
@@ -306,10 +306,10 @@ part      = $(word $2,$(subst :, ,$1))
 # Man pages and completions come from what the programs say of their options, and from the headers' comments.
 DOCUMENTED := eventlog/eventlog.h $(if $(call with,MPI),eventlog_mpi/eventlog_mpi.h)
 documents: $(B)/documents.stamp
-$(B)/documents.stamp: $(PROGRAMS) $(DOCUMENTED) packaging/make_man.py packaging/make_completion.py $(wildcard docs/man/*)
+$(B)/documents.stamp: $(PROGRAMS) $(DOCUMENTED) $(wildcard packaging/*.py) $(wildcard docs/man/*)
 	$(call say,DOC )
 	$(Q)rm -rf $(B)/man $(B)/completion
-	$(Q)python3 packaging/make_man.py --bin $(B)/bin --text docs/man --version $(VERSION) --out $(B)/man \
+	$(Q)python3 -B packaging/make_man.py --bin $(B)/bin --text docs/man --version $(VERSION) --out $(B)/man \
 	    $(notdir $(PROGRAMS)) $(DOCUMENTED)
 	$(Q)python3 packaging/make_completion.py --bin $(B)/bin --out $(B)/completion $(notdir $(PROGRAMS))
 	$(Q)touch $@

@@ -295,12 +295,14 @@ enum eventlog_session_status {
     EVENTLOG_SESSION_UNKNOWN, EVENTLOG_SESSION_SUCCESS, EVENTLOG_SESSION_FAILURE, EVENTLOG_SESSION_RUNNING
 };
 
+/* Writes the experiment. */
 int eventlog_writer_experiment(struct eventlog_writer *writer, double wall_time,
                                const struct eventlog_experiment *experiment, struct eventlog_error *error);
-/* Names differ. session may be NULL. */
+/* Writes the start of a session with its n hyperparameters, whose names differ. session may be NULL. */
 int eventlog_writer_session_start(struct eventlog_writer *writer, double wall_time,
                                   const struct eventlog_hparam *hparams, size_t n,
                                   const struct eventlog_session *session, struct eventlog_error *error);
+/* Writes its end, and how it went. */
 int eventlog_writer_session_end(struct eventlog_writer *writer, double wall_time, enum eventlog_session_status status,
                                 struct eventlog_error *error);
 
@@ -325,6 +327,7 @@ struct eventlog_category {
     int closed; /* shown folded */
 };
 
+/* Writes a layout of n categories. */
 int eventlog_writer_layout(struct eventlog_writer *writer, double wall_time, const struct eventlog_category *categories,
                            size_t n, struct eventlog_error *error);
 
@@ -340,6 +343,7 @@ struct eventlog_node {
     size_t rank;
 };
 
+/* Writes a graph of n nodes. */
 int eventlog_writer_graph(struct eventlog_writer *writer, double wall_time, const struct eventlog_node *nodes, size_t n,
                           struct eventlog_error *error);
 /* Times and memory of one step for the graph: n bytes of a serialized tensorflow.RunMetadata. The tag ("step 100")
@@ -387,6 +391,7 @@ struct eventlog_writer_statistics { /* since open */
     struct eventlog_error last_error; /* the newest of them; code EVENTLOG_OK: none */
     uint64_t reserved[8];             /* zero */
 };
+/* Copies the writer's figures as they are now to *statistics. */
 int eventlog_writer_statistics(struct eventlog_writer *writer, struct eventlog_writer_statistics *statistics,
                                struct eventlog_error *error);
 
@@ -477,6 +482,7 @@ struct eventlog_event {
     size_t payload_length;
 };
 
+/* The event that eventlog_reader_next() has found; for damage and a restart, the run and the file that they are in. */
 const struct eventlog_event *eventlog_reader_event(const struct eventlog_reader *reader);
 
 enum eventlog_damage_kind {
@@ -496,6 +502,7 @@ struct eventlog_damage {
     const char *text;       /* a sentence for people, without the file */
 };
 
+/* The damage that eventlog_reader_next() has found. */
 const struct eventlog_damage *eventlog_reader_damage(const struct eventlog_reader *reader);
 
 struct eventlog_reader_totals { /* of the files that are there now, as far as they are read */
@@ -507,6 +514,7 @@ struct eventlog_reader_totals { /* of the files that are there now, as far as th
     uint64_t reserved[8]; /* zero */
 };
 
+/* The reader's figures as they are now. */
 struct eventlog_reader_totals eventlog_reader_totals(const struct eventlog_reader *reader);
 
 /* A series is a tag of a run; what it is was told with its first value. Lasts until close or RESTARTED of its run. */
@@ -565,6 +573,7 @@ struct eventlog_tensor {
     uint64_t reserved[4]; /* zero */
 };
 
+/* The shape and the elements of the value at hand, a tensor of any type. */
 int eventlog_reader_tensor(struct eventlog_reader *reader, struct eventlog_tensor *out, struct eventlog_error *error);
 
 struct eventlog_bucket { /* count values from left up to right */
@@ -583,6 +592,7 @@ struct eventlog_blobs {
     uint64_t reserved[4];               /* zero */
 };
 
+/* The pictures, clips or texts of the value at hand. */
 int eventlog_reader_blobs(struct eventlog_reader *reader, struct eventlog_blobs *out, struct eventlog_error *error);
 
 /*

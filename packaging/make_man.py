@@ -8,81 +8,24 @@ the functions between two blank lines, with their comments and the types that th
 in TEXT/<page>.txt: "# SECTION" begins a section (DESCRIPTION is added to the generated one), lines that begin with four
 blanks are shown as they are, "* " begins an item, `words` are bold and *words* italic, @NAME stands for NAME.inc,
 @findings for what `eventlog verify` can find.
-TEXT/functions.txt has a line for the NAME of a page of section 3; where there is none the comment's beginning is taken.
+TEXT/functions.txt has a line for each page of section 3: the line for its NAME, and the codes that its functions return;
+what these mean stands in TEXT/errors.inc, and its EXAMPLE is a function of TEXT/examples*.c.
 """
 import argparse
 import json
+import os
 import pathlib
 import re
 import subprocess
+import time
+
+from man_text import body, code, continued, declaration, definition, escape, paragraphs, prose, shell, shown, wrapped
 
 OWN = [{"kind": "flag", "letter": "h", "name": "help", "argument": None, "choices": [], "help": "Help on standard output."},
        {"kind": "flag", "letter": None, "name": "version", "argument": None, "choices": [],
         "help": "Name and version on standard output."}]
-RETURN = ("Where nothing else is said above: `EVENTLOG_OK` (0), or one of the negative `EVENTLOG_ERROR_` codes, and then, where *error* is not NULL, a "
-          "sentence that names the file and what happened. See `libeventlog`(3).")
-
-
-def escape(text):
-    return text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga").replace("^", "\\(ha") \
-        .replace("~", "\\(ti")
-
-
-def prose(text):
-    """A paragraph: `words` bold, *words* italic; no line begins with a control character."""
-    out = []
-    for part in re.split(r"(`[^`\n]+`|(?<![\w*(])\*[a-z_]+\*(?!\w))", " ".join(text.split())):
-        if len(part) > 2 and part[0] == part[-1] == "`":
-            out.append(f"\\fB{escape(part[1:-1])}\\fR")
-        elif len(part) > 2 and part[0] == part[-1] == "*":
-            out.append(f"\\fI{escape(part[1:-1])}\\fR")
-        else:
-            out.append(escape(part))
-    line = re.sub(r"\S{40,}", lambda m: re.sub(r"(?<=[>/|])(?=\w|<)", r"\\:", m.group()), "".join(out)) # where it may break
-    return guard(line)
-
-
-def guard(line):
-    return "\\&" + line if line[:1] in (".", "'") else line
-
-
-def shown(lines):
-    """Lines as they are."""
-    return [".RS 4", ".EX", *(guard(escape(line)) for line in lines), ".EE", ".RE"]
-
-
-def body(text):
-    """The mark-up of the text files, and of comments."""
-    out, paragraph, example = [], [], []
-
-    def flush():
-        if example:
-            while example and not example[-1].strip():
-                example.pop()
-            out.extend([".PP", *shown(example)])
-            example.clear()
-        if paragraph:
-            words = "\n".join(paragraph)
-            item = words.startswith("* ")
-            out.extend([".IP \\(bu 2" if item else ".PP", prose(words[2:] if item else words)])
-            paragraph.clear()
-
-    for line in text.split("\n"):
-        if line.startswith("    "):
-            if paragraph:
-                flush()
-            example.append(line[4:])
-        elif not line.strip():
-            if example:
-                example.append("")
-            else:
-                flush()
-        else:
-            if example or line.startswith("* "):
-                flush()
-            paragraph.append(line)
-    flush()
-    return out
+RETURN = ("`EVENTLOG_OK` (0) unless something else is said above, or a negative code. Then *error*, if it is not NULL, "
+          "holds the code, `errno` where the operating system gave one, and a sentence that names the file and says what happened.")
 
 
 def findings(binaries):
@@ -106,8 +49,9 @@ def sections_of(path, binaries=None):
 
 def page(name, section, version, sections):
     """sections: [(title, lines)]; those without lines are left out."""
-    out = [".\\\" Made by packaging/make_man.py.", f'.TH "{escape(name.upper())}" "{section}" "" "evalboard {version}" '
-           + ('""' if section == 3 else '"User Commands"'), ".nr HY 0", ".nh", ".ad l"]
+    made = time.strftime("%Y-%m-%d", time.gmtime(float(os.environ.get("SOURCE_DATE_EPOCH", time.time()))))
+    out = [".\\\" Made by packaging/make_man.py.", f'.TH "{escape(name.upper())}" "{section}" "{made}" "evalboard {version}" '
+           + ('"Library Functions"' if section == 3 else '"User Commands"'), ".nr HY 0", ".nh", ".ad l"]
     for title, lines in sections:
         if lines:
             out.append(f'.SH "{escape(title)}"')
@@ -129,7 +73,7 @@ def option_lines(options):
             (f"\\fI{escape(option['argument'])}\\fR" if option["argument"] else "")
         value += "[,...]" if option["kind"] == "choices" else ""
         value = f"[{value}]" if option["kind"] == "count" else value
-        out += [".TP", ", ".join(names) + (f" {value}" if value else ""), prose(option["help"])]
+        out += [".TP", *continued(", ".join(names) + (f" {value}" if value else "")), *prose(option["help"])]
     return out
 
 
@@ -143,13 +87,13 @@ def command_page(o, line, text, version, related, binaries):
     name = o["program"].replace(" ", "-")
     summary, status = split_status(o["summary"])
     extra = sections_of(text / f"{name}.txt", binaries)
-    synopsis = [f".B {escape(o['program'])}", guard(escape(o["usage"]))] if o["usage"] else [f".B {escape(o['program'])}"]
+    synopsis = [f".B {escape(o['program'])}"] + (wrapped(escape(o["usage"])) if o["usage"] else [])
     commands = []
     for c in o["commands"]:
-        commands += [".TP", f"\\fB{escape(o['program'])} {escape(c['name'])}\\fR", prose(c["help"])]
-    examples = [x for x in (o["examples"] or "").rstrip("\n").split("\n") if x.strip()]
+        commands += [".TP", f"\\fB{escape(o['program'])} {escape(c['name'])}\\fR", *prose(c["help"])]
+    examples = re.sub(r"^  ", "", o["examples"] or "", flags=re.M).strip("\n")
     sections = [
-        ("NAME", [f"{escape(name)} \\- {escape(line)}"]),
+        ("NAME", wrapped(f"{escape(name)} \\- {escape(line)}")),
         ("SYNOPSIS", synopsis),
         ("DESCRIPTION", body(summary) + [x for title, words in extra if title == "DESCRIPTION" for x in body(words)]),
         ("COMMANDS", commands),
@@ -157,7 +101,7 @@ def command_page(o, line, text, version, related, binaries):
                                                  any(x["kind"] == "heading" for x in o["options"]) else []) + OWN)),
         *[(title, body(words)) for title, words in extra if title != "DESCRIPTION"],
         ("EXIT STATUS", body(status) if not any(title == "EXIT STATUS" for title, _ in extra) else []),
-        ("EXAMPLES", shown([x[2:] if x.startswith("  ") else x for x in examples]) if examples else []),
+        ("EXAMPLES", shown(shell(examples)) if examples else []),
         ("SEE ALSO", [f".BR {escape(n)} ({s})" + ("," if i + 1 < len(related) else "")
                       for i, (n, s) in enumerate(related)]),
     ]
@@ -226,19 +170,30 @@ def header_blocks(path):
     return blocks
 
 
-def first_words(text):
-    """A short line from the first sentence of a comment."""
-    sentence = re.split(r"[.;:](?:\s|$)", " ".join(text.split()), maxsplit=1)[0]
-    sentence = re.sub(r"\s*\([^)]*\)", "", sentence)
-    if len(sentence) > 76:
-        sentence = sentence[:76].rsplit(" ", 1)[0].rstrip(",") + " ..."
-    return sentence[:1].lower() + sentence[1:] if not sentence[1:2].isupper() else sentence
+def examples_of(text):
+    """{page: the lines of its example}: the functions of TEXT/examples*.c behind a comment that is a page's name."""
+    found = {}
+    for path in sorted(text.glob("examples*.c")):
+        for name, function in re.findall(r"^/\* (\w+) \*/\n(.*?^}\n)", path.read_text(), flags=re.S | re.M):
+            found[name] = function.rstrip("\n").split("\n")
+    return found
+
+
+def errors_of(text):
+    """{code: its item}, as they stand in TEXT/errors.inc."""
+    return {re.match(r"\* `EVENTLOG_ERROR_(\w+)`", item).group(1): item
+            for item in (text / "errors.inc").read_text().strip().split("\n\n")}
 
 
 def header_pages(path, text, version):
     blocks = header_blocks(path)
     library = "lib" + path.stem
-    lines = dict(line.split(": ", 1) for line in (text / "functions.txt").read_text().splitlines())
+    lines, returned = {}, {}
+    for entry in (text / "functions.txt").read_text().splitlines():
+        name, line, codes = re.fullmatch(r"(\w+): (.*?)(?: \[([A-Z ]+)\])?", entry).groups()
+        lines[name] = line
+        returned[name] = (codes or "").split()
+    examples, errors = examples_of(text), errors_of(text)
     include = f"#include <eventlog/{path.name}>"
     types, introductions, first_comment = {}, {}, ""
     for block in blocks:
@@ -256,11 +211,10 @@ def header_pages(path, text, version):
     pages = []
     for block in groups:
         names = [name for kind, _, name in block if kind == "function"]
-        comments = [words for kind, words, _ in block if kind == "comment"]
         declared = "\n".join(words for kind, words, _ in block if kind == "function")
         used = uses(declared, types)
         intro = "\n\n".join(dict.fromkeys(introductions[t] for t in used if introductions[t]))
-        line = lines.get(names[0]) or first_words(comments[0] if comments else intro or names[0])
+        line = lines[names[0]]
         summary.append((names, line))
         described, words = [], ""
         for kind, item, name in block:
@@ -274,41 +228,45 @@ def header_pages(path, text, version):
                 words = ""
         description = []
         for functions, words in described:
-            description += [".TP", ", ".join(f"\\fB{n}\\fR()" for n in functions)]
-            text_lines = body(words) if words else [".PP", "See below."]
-            description += text_lines[1:2] + [".RS", *text_lines[2:], ".RE"] if len(text_lines) > 2 else text_lines[1:]
+            first, *others = paragraphs(words) # what a header does not say of a function, it shall
+            description += [".TP", *continued(", ".join(f"\\fB{n}\\fR()" for n in functions)), *first[1]]
+            if others:
+                description += [".RS", *(x for macro, lines_of_it in others for x in [macro, *lines_of_it]), ".RE"]
         type_lines = []
         for t in used:
-            if re.fullmatch(r"struct \w+;", types[t]):
-                continue
-            type_lines += [".PP", ".EX", *(guard(escape(x)) for x in types[t].split("\n")), ".EE"]
+            if not re.fullmatch(r"struct \w+;", types[t]):
+                type_lines += [".PP", *code(definition(types[t]))]
+        synopsis = [x for kind, words, _ in block if kind == "function" for x in declaration(words)]
+        codes = returned[names[0]]
         sections = [
-            ("NAME", [escape(", ".join(names)) + f" \\- {escape(line)}"]),
-            ("SYNOPSIS", [".nf", f"\\fB{escape(include)}\\fR", ".PP", *(guard(escape(x)) for x in declared.split("\n")),
+            ("NAME", wrapped(escape(", ".join(names)) + f" \\- {escape(line)}")),
+            ("SYNOPSIS", [".nf", f"\\fB{escape(include)}\\fR", ".PP", *(x for y in synopsis for x in continued(escape(y))),
                           ".fi"]),
             ("DESCRIPTION", description),
             ("TYPES", type_lines),
             ("NOTES", body(intro) if intro else []),
-            ("RETURN VALUE", body(RETURN) if re.search(r"^int ", declared, flags=re.M) and "error" in declared else []),
+            ("RETURN VALUE", body(RETURN) if codes else []),
+            ("ERRORS", [x for name in codes for x in body(errors[name])]),
+            ("EXAMPLE", code(examples[names[0]])),
             ("SEE ALSO", [f".BR {escape(library)} (3)"]),
         ]
         pages.append((f"man3/{names[0]}.3", page(names[0], 3, version, sections)))
-        pages += [(f"man3/{name}.3", f".so man3/{names[0]}.3\n") for name in names[1:]]
+        pages += [(f"man3/{name}.3", names[0]) for name in names[1:]]
     title, _, rest = first_comment.partition(" - ")
     head, _, more = rest.partition("\n\n")
     functions = []
     for names, line in summary:
-        functions += [".TP", ", ".join(f"\\fB{n}\\fR(3)" for n in names), prose(line)]
-    common = [b for b in ("enum", "eventlog_error") if b in types]
+        functions += [".TP", *continued(", ".join(f"\\fB{n}\\fR(3)" for n in names)), *prose(line)]
     extra = sections_of(text / f"{library}.txt")
     sections = [
-        ("NAME", [f"{escape(library)} \\- {escape(lines[library])}"]),
+        ("NAME", wrapped(f"{escape(library)} \\- {escape(lines[library])}")),
         ("SYNOPSIS", [".nf", f"\\fB{escape(include)}\\fR", ".PP",
                       f"cc file.c $(pkg\\-config \\-\\-cflags \\-\\-libs {escape(library[3:])})", ".fi"]),
         ("DESCRIPTION", body(head[:1].upper() + head[1:]) + body(more)
          + [x for name, words in extra if name == "DESCRIPTION" for x in body(words)]),
         ("FUNCTIONS", functions),
-        ("ERRORS", [x for t in common for x in [".PP", ".EX", *(guard(escape(y)) for y in types[t].split("\n")), ".EE"]]),
+        ("ERRORS", [x for item in errors.values() for x in body(item)] +
+         [x for t in ("eventlog_error",) if t in types for x in [".PP", *code(definition(types[t]))]]),
         *[(name, body(words)) for name, words in extra if name != "DESCRIPTION"],
         ("SEE ALSO", [".BR eventlog (1)" if library == "libeventlog" else ".BR libeventlog (3)"]),
     ]
@@ -341,7 +299,11 @@ def main():
         for path, content in pages:
             target = options.out / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(content)
+            target.unlink(missing_ok=True)
+            if content.startswith("."):
+                target.write_text(content)
+            else: # another name of that page
+                target.symlink_to(f"{content}.3")
 
 
 if __name__ == "__main__":

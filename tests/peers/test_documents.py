@@ -50,6 +50,16 @@ def test_pages_are_without_warnings(documents):
     for width in (60, 80):
         text = text_of(*pages, width=width)
         assert text.count("\nNAME\n") >= len(pages)
+    assert [line for line in text.split("\n") if len(line) > 80] == []
+
+
+def test_pages_for_mandoc(documents):
+    """The man of Alpine, the BSDs and macOS, which reads the source more closely than groff."""
+    if not shutil.which("mandoc"):
+        pytest.skip("mandoc is not installed")
+    pages = sorted((BUILD / "man").rglob("*.[13]"))
+    run = subprocess.run(["mandoc", "-T", "lint", *pages], capture_output=True, text=True)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
 def test_every_option_is_in_its_page(described):
@@ -78,9 +88,7 @@ def test_every_function_has_a_page(documents):
 
     def page(function):
         """Its text; pages that stand for several functions are read once."""
-        content = (BUILD / f"man/man3/{function}.3").read_text()
-        alias = re.fullmatch(r"\.so man3/(\w+)\.3\n", content)
-        name = alias.group(1) if alias else function
+        name = (BUILD / f"man/man3/{function}.3").resolve().stem
         if name not in texts:
             texts[name] = text_of(f"man3/{name}.3")
         return texts[name]
@@ -96,11 +104,46 @@ def test_every_function_has_a_page(documents):
             declared = re.search(rf"[^;{{}}]*\b{function}\s*\([^;]*\);", code).group(0).strip()
             assert squeezed(declared) in squeezed(text), function
             assert f"{function}(3)" in overview, function
+            named = re.findall(r"eventlog_\w+", re.search(r"^NAME\n(.*?)^SYNOPSIS$", text, re.M | re.S).group(1))
+            example = re.search(r"^EXAMPLE\n(.*?)^SEE ALSO$", text, re.M | re.S).group(1)
+            assert any(f"{name}(" in example for name in named), function
+            returns_code = re.search(rf"^\s*int\s+{function}\(", declared) and "struct eventlog_error *" in declared
+            assert bool(re.search(r"^ERRORS\n.*EVENTLOG_ERROR_\w+ \(-\d\): ", text, re.M)) >= bool(returns_code), function
+        for name, value in re.findall(r"(EVENTLOG_ERROR_\w+) = (-\d)", code):
+            assert f"{name} ({value}): " in overview
         # Each comment before a function is in the page of that function.
         for comment, function in re.findall(r"/\*((?:(?!\*/).)*)\*/\n[a-z][^;{}]*?\b(eventlog_\w+)\s*\((?!\*)",
                                             (ROOT / header).read_text(), flags=re.S):
             words = squeezed(re.sub(r"^ \* ?", "", comment, flags=re.M).replace("`", ""))
             assert words[:200] in squeezed(page(function)), function
+
+
+def test_examples_of_the_pages(documents, tmp_path):
+    """They compile without a warning and do what they say: a sound log, and the same read back."""
+    (tmp_path / "eventlog").mkdir()
+    for header in HEADERS:
+        (tmp_path / "eventlog" / pathlib.Path(header).name).symlink_to(ROOT / header)
+    compiler = ["cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{tmp_path}"]
+    libraries = [f"-L{BUILD}/product", f"-Wl,-rpath,{BUILD}/product", "-leventlog", "-lm"]
+    program, log = tmp_path / "examples", tmp_path / "log"
+    subprocess.run([*compiler, "-o", program, ROOT / "docs/man/examples.c", *libraries], check=True)
+    run = subprocess.run([program, log, tmp_path / "picture.png"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "last loss 0.333333" in run.stdout and "3 losses" in run.stdout and "4 values" in run.stdout
+    assert (tmp_path / "picture.png").read_bytes()[:4] == b"\x89PNG"
+    found = subprocess.run([BUILD / "bin/eventlog", "verify", "--strict", log], capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
+    mpi = subprocess.run(["pkg-config", "--cflags", "--libs", "ompi-c"], capture_output=True, text=True)
+    if mpi.returncode or not (BUILD / "product/libeventlog_mpi.so").exists():
+        pytest.skip("the examples of libeventlog are good; Open MPI is not installed")
+    compiler[compiler.index("-Wpedantic")] = "-Wno-unused" # Open MPI's header is not pedantic
+    subprocess.run([*compiler, "-o", program, ROOT / "docs/man/examples_mpi.c", *libraries, "-leventlog_mpi",
+                    *mpi.stdout.split()], check=True)
+    run = subprocess.run(["mpirun", "--oversubscribe", "-n", "2", program, tmp_path / "mpi"], capture_output=True, text=True,
+                         env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+    assert run.returncode == 0, run.stderr
+    tags = subprocess.run([BUILD / "bin/eventlog", "tags", tmp_path / "mpi"], capture_output=True, text=True).stdout
+    assert all(tag in tags for tag in ("loss", "seconds/slowest rank", "images", "notes"))
 
 
 def test_limits_are_told(documents):
