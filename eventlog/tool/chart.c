@@ -106,12 +106,6 @@ static int place_y(const struct canvas *c, double y)
     return c->down - 1 - place(y, c->range->y0, c->range->y1, c->down);
 }
 
-static void draw_segment(struct canvas *c, struct picture_point from, struct picture_point to, size_t run)
-{
-    if (picture_clip(c->range->y0, c->range->y1, &from, &to))
-        line(c, place_x(c, from.x), place_y(c, from.y), place_x(c, to.x), place_y(c, to.y), run);
-}
-
 /* One column of a band, in dots: braille is filled sparsely. */
 static void shade_column(struct canvas *c, int x, double low, double high, size_t run)
 {
@@ -155,35 +149,40 @@ static void draw_band(struct canvas *c, const struct picture_curve *curve)
     }
 }
 
+static void draw_clipped(struct canvas *c, struct picture_point from, struct picture_point to, size_t run)
+{
+    if (picture_clip(c->range->y0, c->range->y1, &from, &to))
+        line(c, place_x(c, from.x), place_y(c, from.y), place_x(c, to.x), place_y(c, to.y), run);
+}
+
 /* Returns 1 and where the curve ends, in characters; 0: nothing of it is drawn. */
 static int draw_curve(struct canvas *c, const struct picture_curve *curve, int *column, int *row)
 {
     struct picture_walk walk = picture_walk_begin(c->p, curve, picture_smoothing_of(c->p, curve), c->range->y0,
                                                   c->range->y1);
     struct picture_point q, last = { 0, 0 };
-    enum picture_mark mark;
-    int down = 0, any = 0, per_x = c->chart->ascii ? 1 : 2, per_y = c->chart->ascii ? 1 : 4;
+    enum picture_mark mark, last_mark = PICTURE_GAP;
+    int x = 0, y = 0, any = 0, per_x = c->chart->ascii ? 1 : 2, per_y = c->chart->ascii ? 1 : 4;
 
-    while (picture_walk_next(&walk, &q, &mark)) {
-        if (mark == PICTURE_GAP) {
-            down = 0;
+    for (; picture_walk_next(&walk, &q, &mark); last = q, last_mark = mark) {
+        int last_x = x, last_y = y, joined = picture_draws_line(last_mark);
+
+        if (mark == PICTURE_GAP)
             continue;
-        }
         any = 1;
-        *column = place_x(c, q.x) / per_x;
-        *row = place_y(c, q.y) / per_y;
-        if (!picture_draws_line(mark)) {
-            down = 0;
-        } else {
-            draw_segment(c, down ? last : q, q, curve->run);
-            last = q;
-            down = 1;
-        }
+        x = place_x(c, q.x);
+        y = place_y(c, q.y);
+        if (mark == PICTURE_LINE && (!joined || last_mark == PICTURE_LINE))
+            line(c, joined ? last_x : x, joined ? last_y : y, x, y, curve->run);
+        else if (picture_draws_line(mark))
+            draw_clipped(c, joined ? last : q, q, curve->run);
         if (mark != PICTURE_LINE) {
-            cell_at(c, *column, *row)->mark = (uint8_t)mark;
-            cell_at(c, *column, *row)->run = 1 + curve->run;
+            cell_at(c, x / per_x, y / per_y)->mark = (uint8_t)mark;
+            cell_at(c, x / per_x, y / per_y)->run = 1 + curve->run;
         }
     }
+    *column = x / per_x;
+    *row = y / per_y;
     return any;
 }
 

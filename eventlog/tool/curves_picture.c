@@ -129,8 +129,10 @@ static struct curves_start start_of(const struct scalar_run *r)
 
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->series[i].count; k++) {
-            first.wall_time = fmin(first.wall_time, r->series[i].points[k].wall_time);
-            first.step = fmin(first.step, (double)r->series[i].points[k].step);
+            const struct scalar_point *p = &r->series[i].points[k];
+
+            first.wall_time = p->wall_time < first.wall_time ? p->wall_time : first.wall_time;
+            first.step = (double)p->step < first.step ? (double)p->step : first.step;
         }
     return first;
 }

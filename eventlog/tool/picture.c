@@ -5,9 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-/* Beyond this even differences overflow. */
-static const double PLACEABLE = 1e300;
-
 /* ---- axes ------------------------------------------------------------------------------------------------------ */
 
 const char *picture_axis_word(enum picture_axis axis)
@@ -241,7 +238,7 @@ static double scale(const struct picture *p, double y)
 {
     if (p->log_y && !isnan(y))
         y = y > 0 ? log10(y) : -INFINITY;
-    return isfinite(y) ? between(y, -PLACEABLE, PLACEABLE) : y;
+    return isfinite(y) ? between(y, -PICTURE_FAR, PICTURE_FAR) : y;
 }
 
 double picture_smoothing_of(const struct picture *p, const struct picture_curve *c)
@@ -252,7 +249,7 @@ double picture_smoothing_of(const struct picture *p, const struct picture_curve 
 struct picture_walk picture_walk_begin(const struct picture *p, const struct picture_curve *c, double smoothing,
                                        double y0, double y1)
 {
-    struct picture_walk w = { p, c, y0, y1, y0, { smoothing, 0, 0 }, 0 };
+    struct picture_walk w = { p, c, y0, y1, y0, { smoothing, 0, 0 }, 0, smoothing == 0 && !p->log_y };
 
     for (size_t i = 0; i < c->count; i++)
         if (isfinite(scale(p, c->points[i].y))) {
@@ -262,15 +259,13 @@ struct picture_walk picture_walk_begin(const struct picture *p, const struct pic
     return w;
 }
 
-int picture_walk_next(struct picture_walk *w, struct picture_point *point, enum picture_mark *mark)
+int picture_walk_on(struct picture_walk *w, struct picture_point *point, enum picture_mark *mark)
 {
     double y;
 
-    if (w->next == w->curve->count)
-        return 0;
     *point = w->curve->points[w->next++];
     y = picture_smooth(&w->average, point->y);
-    if (!(fabs(point->x) < PLACEABLE) || (w->picture->log_y && y <= 0 && isfinite(y))) {
+    if (!(fabs(point->x) < PICTURE_FAR) || (w->picture->log_y && y <= 0 && isfinite(y))) {
         *mark = PICTURE_GAP;
         return 1;
     }
@@ -311,7 +306,7 @@ struct picture_summary picture_summary_of(const struct picture_curve *c, int bet
     for (size_t i = 0; i < c->count; i++) {
         const struct picture_point *q = &c->points[i];
 
-        if (!(fabs(q->x) < PLACEABLE))
+        if (!(fabs(q->x) < PICTURE_FAR))
             continue;
         s.last = q;
         if (better && isfinite(q->y) && (!s.best || (better < 0 ? q->y < s.best->y : q->y > s.best->y)))

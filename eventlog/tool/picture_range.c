@@ -53,7 +53,7 @@ static int line_of(const struct picture_panel *panel, size_t number, struct pict
 static void survey_line(struct survey *s, const struct picture *p, const struct picture_curve *c, double smoothing,
                         int better, size_t which)
 {
-    struct picture_walk walk = picture_walk_begin(p, c, smoothing, -INFINITY, INFINITY);
+    struct picture_walk walk = picture_walk_begin(p, c, smoothing, -PICTURE_FAR, PICTURE_FAR);
     double *sample = s->sample + which * INNER_SAMPLE;
     size_t every = c->count / INNER_SAMPLE + 1, seen = 0, n = 0;
     struct extent all = NOTHING;
@@ -271,7 +271,7 @@ int picture_range_parse(const char *text, double *low, double *high)
             return 0;
         memcpy(number, from, n);
         number[n] = '\0';
-        if (!number_parse_double(number, ends_of[i]) || !(fabs(*ends_of[i]) < 1e300))
+        if (!number_parse_double(number, ends_of[i]) || !(fabs(*ends_of[i]) < PICTURE_FAR))
             return 0;
     }
     return !(*low >= *high);
