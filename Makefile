@@ -315,6 +315,7 @@ $(B)/documents.stamp: $(PROGRAMS) $(DOCUMENTED) $(wildcard packaging/*.py) $(wil
 	$(Q)touch $@
 # FROM:FOLDER a word; all files of FROM.
 DOCUMENTS = $(if $(call with,PYTHON),man/man1:$(PREFIX)/share/man/man1 man/man3:$(PREFIX)/share/man/man3 \
+            man/man7:$(PREFIX)/share/man/man7 \
             completion/bash:$(PREFIX)/share/bash-completion/completions \
             completion/zsh:$(PREFIX)/share/zsh/site-functions \
             completion/fish:$(PREFIX)/share/fish/vendor_completions.d)

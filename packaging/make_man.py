@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the man pages: section 1 from what the programs say of their options, section 3 from the public headers.
+"""Makes the man pages: section 1 from what the programs say of their options, section 3 from the public headers, section
+7 from texts alone.
 
 usage: make_man.py --bin DIR --text DIR --version V --out DIR PROGRAM... HEADER.h...
 
@@ -111,6 +112,8 @@ def command_page(o, line, text, version, related, binaries):
 LINES = {"trainer": "train a model on one or more ranks", "evaluator": "score every checkpoint of a running training",
          "eventlog": "inspect, verify, repair, follow, rewrite and export TensorBoard event files",
          "checkpoint": "inspect, verify, compare and convert checkpoints"}
+# Pages of section 7: {program: [(name, line)]}
+TOPICS = {"eventlog": [("eventlog-json", "what the commands of eventlog print as JSON")]}
 
 
 def command_pages(program, binaries, text, version):
@@ -118,10 +121,16 @@ def command_pages(program, binaries, text, version):
     others = [(name, 1) for name in LINES if name != program]
     children = [(f"{program}-{c['name']}", 1) for c in o["commands"]]
     library = [("libeventlog", 3)] if program == "eventlog" else []
-    yield command_page(o, LINES[program], text, version, sorted(children) + others + library, binaries)
+    topics = [(name, 7) for name, _ in TOPICS.get(program, [])]
+    yield command_page(o, LINES[program], text, version, sorted(children) + others + library + topics, binaries)
     for c in o["commands"]:
         yield command_page(c["command"], c["help"], text, version,
-                           [(program, 1)] + sorted(x for x in children if x[0] != f"{program}-{c['name']}"), binaries)
+                           [(program, 1)] + sorted(x for x in children if x[0] != f"{program}-{c['name']}") + topics, binaries)
+    for name, line in TOPICS.get(program, []):
+        sections = [("NAME", [f"{escape(name)} \\- {escape(line)}"])]
+        sections += [(title, body(words)) for title, words in sections_of(text / f"{name}.txt")]
+        sections.append(("SEE ALSO", [f".BR {escape(program)} (1)"]))
+        yield f"man7/{name}.7", page(name, 7, version, sections)
 
 
 # ---- section 3 --------------------------------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 /* eventlog archive: finished logs in one compressed file. */
+#include "base/human.h"
 #include "base/json.h"
 #include "eventlog/tool/archiving.h"
 #include "eventlog/tool/command.h"
+#include "eventlog/tool/output_stream.h"
 #include "eventlog/tool/scan.h"
 
 #include <errno.h>
@@ -87,19 +89,22 @@ static int delete_all(struct archiving *a, char *const *paths, size_t count, str
 static void print(const struct work *w)
 {
     const struct archiving *a = &w->archive;
+    char size[HUMAN_TEXT_MAX], packed[HUMAN_TEXT_MAX];
     struct buffer b = BUFFER_EMPTY;
 
     if (w->json) {
         buffer_append_text(&b, "{\"type\":\"archive\",\"version\":1,\"output\":");
         json_text(&b, a->output);
-        buffer_format(&b, ",\"files\":%zu,\"bytes\":%llu,\"packed\":%llu,\"skipped\":%zu,\"deleted\":%s}\n", a->count,
-                      (unsigned long long)a->bytes, (unsigned long long)a->packed, w->skipped,
-                      w->delete ? "true" : "false");
+        buffer_format(&b, ",\"deleted\":%s,\"total\":{\"files\":%zu,\"bytes\":%llu,\"packed\":%llu,"
+                      "\"skipped\":%zu}}\n",
+                      w->delete ? "true" : "false", a->count, (unsigned long long)a->bytes,
+                      (unsigned long long)a->packed, w->skipped);
     } else {
-        buffer_format(&b, "%s: %zu files, %llu bytes in %llu%s\n", a->output, a->count, (unsigned long long)a->bytes,
-                      (unsigned long long)a->packed, w->delete ? "; checked, and the files deleted" : "");
+        buffer_format(&b, "%s: %zu files, %s in %s%s\n", output_stream_is(a->output) ? "standard output" : a->output,
+                      a->count, human_bytes(a->bytes, size), human_bytes(a->packed, packed),
+                      w->delete ? "; checked, and the files deleted" : "");
     }
-    fputs(buffer_text(&b), stdout);
+    fputs(buffer_text(&b), output_stream_is(a->output) ? stderr : stdout);
     buffer_release(&b);
 }
 
@@ -140,6 +145,9 @@ int command_archive(int argc, char **argv)
         rc = error_set(&e, ERR_ARG, "where to? -o FILE says; 'eventlog archive --help' tells more");
     if (rc == OK && a.delete && a.archive.force)
         rc = error_set(&e, ERR_ARG, "--delete takes no -f: what somebody writes must not be deleted");
+    if (rc == OK && output_stream_is(a.archive.output) && (a.delete || a.json))
+        rc = error_set(&e, ERR_ARG, "-o -: standard output is the archive; leave out --%s",
+                       a.delete ? "delete" : "json");
     a.has_target = rc == OK && stat(a.archive.output, &a.target) == 0;
     for (int i = 1; rc == OK && i <= count; i++)
         rc = list(&a, argv[i], &e);

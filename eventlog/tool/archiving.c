@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "eventlog/log_archive.h"
 #include "eventlog/log_replace.h"
+#include "eventlog/tool/output_stream.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -111,21 +112,25 @@ static int pack_all(struct archiving *a, const char *temporary, struct error *e)
 
 int archiving_write(struct archiving *a, struct error *e)
 {
+    int stream = output_stream_is(a->output), rc;
     char temporary[PATH_MAX];
     struct stat st;
-    int rc;
 
     if (a->count)
         qsort(a->files, a->count, sizeof *a->files, by_name);
-    if (lstat(a->output, &st) == 0 && !a->force)
+    if (!stream && lstat(a->output, &st) == 0 && !a->force)
         return error_set(e, ERR_ARG, "%s: exists already; -f writes over it", a->output);
     for (size_t i = 1; i < a->count; i++)
         if (!strcmp(a->files[i - 1].name, a->files[i].name))
             return error_set(e, ERR_ARG, "%s and %s would have one name in the archive", a->files[i - 1].path,
                              a->files[i].path);
-    if ((rc = log_replace_temporary_name(temporary, sizeof temporary, a->output, e)) != OK)
+    rc = stream ? output_stream_name(temporary, sizeof temporary, e)
+                : log_replace_temporary_name(temporary, sizeof temporary, a->output, e);
+    if (rc != OK)
         return rc;
-    if ((rc = pack_all(a, temporary, e)) == OK && rename(temporary, a->output) < 0)
+    if ((rc = pack_all(a, temporary, e)) == OK && stream)
+        return output_stream_send(temporary, e);
+    if (rc == OK && rename(temporary, a->output) < 0)
         rc = error_system(e, "%s: cannot be put in its place", a->output);
     if (rc != OK) {
         unlink(temporary);

@@ -19,7 +19,7 @@ struct archiving_file {
 
 struct archiving { /* all zero at first, but: */
     struct log *log;     /* gets the progress */
-    const char *output;  /* the archive's path */
+    const char *output;  /* the archive's path, or "-" */
     int level;           /* 1 fast to 9 small */
     int force;           /* write over it; take files that somebody writes as they are now */
     struct archiving_file *files; /* count of them, in order of names once it is written */

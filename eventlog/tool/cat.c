@@ -1,12 +1,12 @@
 /* eventlog cat: what is in an archive: lists, checks, restores. */
 #include "base/file.h"
 #include "base/io.h"
-#include "base/json.h"
+#include "base/human.h"
 #include "base/selection.h"
 #include "eventlog/log_archive.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/directory_below.h"
-#include "eventlog/tool/scan.h"
+#include "eventlog/tool/report.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,11 +17,12 @@
 #include <unistd.h>
 
 struct restoring {
-    struct log log;
+    struct scan scan; /* its log, damage and filters that matched nothing */
     struct log_archive archive;
     struct selection names;
     const char *output;
-    int list, check, force, json, damaged, first;
+    struct report *report; /* --list */
+    int list, check, force, json;
     uint64_t members, bytes, done, all;
     int fd; /* where the contents go, -1: nowhere */
     const char *to;
@@ -35,7 +36,7 @@ static int sink(void *context, const void *bytes, size_t n, struct error *e)
     if (r->fd >= 0 && io_write_full(&io_real, r->fd, bytes, n) < 0)
         return error_system(e, "%s: cannot write", r->to);
     r->done += n;
-    log_progress(&r->log, "%s: %.0f%%", r->entry->name, 100.0 * (double)r->done / (double)(r->all ? r->all : 1));
+    log_progress(&r->scan.log, "%s: %.0f%%", r->entry->name, 100.0 * (double)r->done / (double)(r->all ? r->all : 1));
     return OK;
 }
 
@@ -93,26 +94,31 @@ static int restore(struct restoring *r, struct error *e)
     return rc;
 }
 
+static const struct report_column columns[] = {
+    { .key = "bytes", .title = "size", .kind = REPORT_BYTES },
+    { .key = "packed", .kind = REPORT_BYTES, .leave_out = 1 },
+    { .key = "mtime", .title = "changed", .kind = REPORT_TIME, .leave_out = 2 },
+    { .key = "mode", .kind = REPORT_NUMBER },
+    { .key = "crc32c" },
+    { .key = "name", .cut = 20 },
+};
+static const struct report_layout layout = {
+    .type = "members", .rows = "members", .columns = columns, .count = sizeof columns / sizeof *columns,
+    .people = "bytes packed mtime name",
+};
+
 static void list_one(struct restoring *r)
 {
     const struct log_archive_entry *entry = r->entry;
-    struct buffer b = BUFFER_EMPTY;
+    char crc[9];
 
-    if (r->json) {
-        buffer_append_text(&b, r->first ? "\n{\"name\":" : ",\n{\"name\":");
-        json_text(&b, entry->name);
-        buffer_format(&b, ",\"bytes\":%llu,\"packed\":%llu,\"mode\":%u,\"mtime\":", (unsigned long long)entry->size,
-                      (unsigned long long)entry->packed, (unsigned)entry->mode);
-        json_double(&b, (double)entry->mtime / 1e9);
-        buffer_format(&b, ",\"crc32c\":\"%08x\"}", (unsigned)entry->crc);
-    } else {
-        buffer_format(&b, "%12llu %12llu  ", (unsigned long long)entry->size, (unsigned long long)entry->packed);
-        json_escaped(&b, entry->name, strlen(entry->name), 0); /* control characters must not reach a terminal */
-        buffer_append_byte(&b, '\n');
-    }
-    r->first = 0;
-    fputs(buffer_text(&b), stdout);
-    buffer_release(&b);
+    snprintf(crc, sizeof crc, "%08x", (unsigned)entry->crc);
+    report_count(r->report, entry->size);
+    report_count(r->report, entry->packed);
+    report_number(r->report, (double)entry->mtime / 1e9);
+    report_count(r->report, entry->mode);
+    report_text(r->report, crc, strlen(crc));
+    report_text(r->report, entry->name, strlen(entry->name));
 }
 
 static int one(struct restoring *r, struct error *e)
@@ -133,8 +139,8 @@ static int one(struct restoring *r, struct error *e)
     }
     if (rc != ERR_CORRUPT)
         return rc;
-    log_line(&r->log, "%s", e->message); /* the other members may be sound */
-    r->damaged = 1;
+    log_line(&r->scan.log, "%s", e->message); /* the other members may be sound */
+    r->scan.damaged++;
     *e = (struct error){ 0 };
     return OK;
 }
@@ -153,25 +159,51 @@ static int all(struct restoring *r, struct error *e)
         if (selection_wants(&r->names, r->entry->name))
             rc = one(r, e);
     }
-    log_progress_end(&r->log);
+    log_progress_end(&r->scan.log);
     return rc;
 }
 
-static void finish(const struct restoring *r)
+static void print_result(const struct restoring *r)
 {
-    if (r->list && r->json)
-        printf("%s]}\n", r->first ? "" : "\n");
-    else if (r->json && (r->output || r->check))
-        printf("{\"type\":\"cat\",\"version\":1,\"members\":%llu,\"bytes\":%llu,\"damaged\":%s}\n",
-               (unsigned long long)r->members, (unsigned long long)r->bytes, r->damaged ? "true" : "false");
-    else if (r->check || (r->output && !r->list))
-        printf("%s: %llu members, %llu bytes%s\n", r->archive.path, (unsigned long long)r->members,
-               (unsigned long long)r->bytes, r->damaged ? ", damaged" : r->check ? ", all sound" : "");
+    unsigned long long members = r->members, bytes = r->bytes, damage = r->scan.damaged;
+    char size[HUMAN_TEXT_MAX];
+
+    if (!r->check && !r->output)
+        return;
+    if (r->json)
+        printf("{\"type\":\"cat\",\"version\":1,\"total\":{\"members\":%llu,\"bytes\":%llu,\"damage\":%llu}}\n",
+               members, bytes, damage);
+    else
+        printf("%s: %llu members, %s%s\n", r->archive.path, members, human_bytes(r->bytes, size),
+               damage ? ", damaged" : r->check ? ", all sound" : "");
+}
+
+/* Lists, checks or restores; returns the status. */
+static int cat(struct restoring *r, struct error *e)
+{
+    const struct report_options o = { .to.format = r->json ? "json" : "text" };
+    struct scan *s = &r->scan;
+    int rc = r->list ? report_open(&r->report, &layout, &o, e) : OK;
+
+    if (rc == OK)
+        rc = all(r, e);
+    if (rc == OK)
+        s->unmatched = selection_tell(&r->names, "NAME", "member", &s->log);
+    if (r->report) {
+        report_total(r->report, "members", r->members);
+        report_total(r->report, "bytes", r->bytes);
+        return report_finish(r->report, s, rc, r->members > 0, e);
+    }
+    if (rc == OK)
+        print_result(r);
+    if (rc == OK && fflush(stdout) != 0)
+        rc = error_system(e, "standard output: cannot write");
+    return rc == OK ? scan_status(s, r->members > 0) : scan_fail(s, e);
 }
 
 int command_cat(int argc, char **argv)
 {
-    struct restoring r = { .fd = -1, .first = 1, .archive = { .fd = -1 } };
+    struct restoring r = { .fd = -1, .archive = { .fd = -1 } };
     struct option table[] = {
         { OPTION_TEXT, 'o', "output", &r.output, "DIR", .help = "restore into this directory, made if missing, with "
           "permissions and times; each file appears whole by rename (default: contents to standard output, "
@@ -195,30 +227,21 @@ int command_cat(int argc, char **argv)
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
-    size_t unmatched = 0;
 
-    log_init(&r.log, options.program, 2);
+    log_init(&r.scan.log, options.program, 2);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc == OK && (r.list + r.check > 1 || (r.output && (r.list || r.check))))
-        rc = error_set(&e, ERR_ARG, "one of -o, --list and --check");
+        rc = error_set(&e, ERR_ARG, "-o, --list and --check exclude each other; give one of them");
+    r.output = r.output && !strcmp(r.output, "-") ? NULL : r.output;
+    if (rc == OK && r.json && !r.output && !r.list && !r.check)
+        rc = error_set(&e, ERR_ARG, "--json: standard output is what the members hold; add --list, --check or -o DIR");
     for (int i = 2; rc == OK && i <= count; i++)
         if (!option_list_add(&r.names.patterns, argv[i]))
             rc = error_set(&e, ERR_ARG, "more than %d names; use a pattern", OPTION_LIST_MOST);
-    if (rc == OK && (rc = log_archive_open(&r.archive, argv[1], &e)) == OK) {
-        if (r.list && r.json)
-            printf("{\"type\":\"archive\",\"version\":1,\"members\":[");
-        rc = all(&r, &e);
-        if (rc == OK)
-            finish(&r);
-        if (rc == OK)
-            unmatched = selection_tell(&r.names, "NAME", "member", &r.log);
-    }
-    if (rc == OK && fflush(stdout) != 0)
-        rc = error_system(&e, "standard output: cannot write");
-    if (rc != OK)
-        log_line(&r.log, "%s", e.message);
-    status = rc != OK ? EXIT_USAGE : r.damaged || unmatched || !r.members ? EXIT_NO : EXIT_DONE;
+    if (rc == OK)
+        rc = log_archive_open(&r.archive, argv[1], &e);
+    status = rc == OK ? cat(&r, &e) : scan_fail(&r.scan, &e);
     selection_release(&r.names);
     log_archive_release(&r.archive);
     return status;

@@ -351,10 +351,9 @@ static void print(struct merge *m)
 
     m->rewrite.dropped = t->restarted + t->doubled + t->repeated;
     if (m->rewrite.json)
-        snprintf(more, sizeof more, ",\"runs\":%llu,\"restarts\":%llu,\"restarted\":%llu,\"doubled\":%llu,"
-                 "\"repeated\":%llu,\"interleaved\":%llu", (unsigned long long)m->runs,
-                 (unsigned long long)t->restarts, (unsigned long long)t->restarted, (unsigned long long)t->doubled,
-                 (unsigned long long)t->repeated, (unsigned long long)t->interleaved);
+        snprintf(more, sizeof more, ",\"restarts\":%llu,\"restarted\":%llu,\"doubled\":%llu,\"repeated\":%llu,"
+                 "\"interleaved\":%llu", (unsigned long long)t->restarts, (unsigned long long)t->restarted,
+                 (unsigned long long)t->doubled, (unsigned long long)t->repeated, (unsigned long long)t->interleaved);
     if (t->restarted)
         log_line(log, "%llu values left out: overtaken by a restart (%s)",
                  (unsigned long long)t->restarted,

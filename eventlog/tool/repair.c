@@ -3,13 +3,14 @@
 #include "eventlog/log_repair.h"
 #include "eventlog/log_replace.h"
 #include "eventlog/tool/command.h"
+#include "eventlog/tool/output_stream.h"
 #include "eventlog/tool/scan.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-static void print(int json, const char *path, const char *to, const char *backup, const struct log_repair *r)
+static void print(FILE *out, int json, const char *path, const char *to, const char *backup, const struct log_repair *r)
 {
     struct buffer b = BUFFER_EMPTY;
     unsigned long long kept = r->kept, bytes = r->bytes, lost = r->size - r->bytes, places = r->places;
@@ -35,7 +36,7 @@ static void print(int json, const char *path, const char *to, const char *backup
             buffer_append_text(&b, "; nothing to repair");
         buffer_append_text(&b, "\n");
     }
-    fputs(buffer_text(&b), stdout);
+    fputs(buffer_text(&b), out);
     buffer_release(&b);
 }
 
@@ -49,14 +50,21 @@ static int repair(struct scan *s, const char *path, const char *to, int in_place
     if (packed)
         return error_set(e, ERR_ARG, "%s: is %s, which cannot be repaired in place; -o NEW writes a new file", path,
                          packed);
+    if (output_stream_is(to)) {
+        if ((rc = output_stream_name(backup, sizeof backup, e)) == OK &&
+            (rc = log_repair_to(NULL, &s->input, path, backup, 0, &r, e)) == OK &&
+            (rc = output_stream_send(backup, e)) == OK)
+            print(stderr, 0, path, "standard output", NULL, &r);
+        return rc;
+    }
     if (!in_place) {
         if ((rc = log_repair_to(NULL, &s->input, path, to, force, &r, e)) == OK)
-            print(json, path, to, NULL, &r);
+            print(stdout, json, path, to, NULL, &r);
         return rc;
     }
     if ((rc = log_repair_in_place(NULL, path, &changed, &r, e)) == OK &&
         (rc = log_replace_backup_name(backup, sizeof backup, path, e)) == OK)
-        print(json, path, changed ? path : NULL, changed ? backup : NULL, &r);
+        print(stdout, json, path, changed ? path : NULL, changed ? backup : NULL, &r);
     return rc;
 }
 
@@ -94,6 +102,8 @@ int command_repair(int argc, char **argv)
         return EXIT_DONE;
     if (rc == OK && !to == !in_place)
         rc = error_set(&e, ERR_ARG, "where to? one of -o NEW and --in-place; 'eventlog repair --help' tells more");
+    else if (rc == OK && json && output_stream_is(to))
+        rc = error_set(&e, ERR_ARG, "-o -: standard output is the repaired file; leave out --json");
     else if (rc == OK && to && count > 1)
         rc = error_set(&e, ERR_ARG, "one FILE only with -o; --in-place takes several");
     if (rc != OK)

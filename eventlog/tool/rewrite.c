@@ -1,10 +1,13 @@
 #include "eventlog/tool/rewrite.h"
 
 #include "base/file.h"
+#include "base/human.h"
 #include "base/json.h"
 #include "eventlog/log_check.h"
 #include "eventlog/log_name.h"
 #include "eventlog/log_replace.h"
+#include "eventlog/tag_index.h"
+#include "eventlog/tool/output_stream.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -42,6 +45,10 @@ int rewrite_open(struct rewrite *w, const char *program, char *const *paths, siz
     int status;
 
     log_init(&w->scan.log, program, 2);
+    if (output_stream_is(w->output) && w->json) {
+        error_set(&e, ERR_ARG, "-o -: standard output is the new log; leave out --json");
+        return scan_fail(&w->scan, &e);
+    }
     if (!w->output == !w->in_place) {
         error_set(&e, ERR_ARG, "where to? %s; '%s --help' tells more",
                   w->output ? "one of -o DIR and --in-place" : "-o DIR says", program);
@@ -222,7 +229,7 @@ static int is_input(const struct rewrite *w, const char *path)
 }
 
 /* The struct with its names, and the temporary file beside path. */
-static int begin(struct rewrite *w, const char *path, struct rewrite_file **out, struct error *e)
+static int begin(struct rewrite *w, const char *run, const char *path, struct rewrite_file **out, struct error *e)
 {
     const char *base = file_base_name(path);
     struct rewrite_file **bigger = realloc(w->files, (w->count + 1) * sizeof *bigger), *f = calloc(1, sizeof *f);
@@ -230,7 +237,8 @@ static int begin(struct rewrite *w, const char *path, struct rewrite_file **out,
 
     if (bigger)
         w->files = bigger;
-    if (!bigger || !f || !(f->path = strdup(path))) {
+    if (!bigger || !f || !(f->path = strdup(path)) || !(f->run = strdup(run))) {
+        free(f ? f->path : NULL);
         free(f);
         return error_set(e, ERR_NOMEM, "%s: out of memory", path);
     }
@@ -257,6 +265,11 @@ int rewrite_create(struct rewrite *w, const char *run, const char *name, struct 
     int rc, made;
 
     *out = NULL;
+    if (output_stream_is(w->output)) {
+        if (w->count)
+            return error_set(e, ERR_ARG, "-o -: there is more than one new file; give a directory");
+        return (rc = output_stream_name(path, sizeof path, e)) == OK ? begin(w, run, path, out, e) : rc;
+    }
     if ((rc = file_join(directory, sizeof directory, w->output, strcmp(run, ".") != 0 ? run : "", e)) != OK ||
         (rc = file_join(path, sizeof path, directory, name, e)) != OK)
         return rc;
@@ -266,7 +279,7 @@ int rewrite_create(struct rewrite *w, const char *run, const char *name, struct 
     if (lstat(path, &st) == 0 && is_input(w, path))
         return error_set(e, ERR_ARG, "%s: is one of the files that are read; another -o", path);
     made = stat(directory, &st) < 0;
-    if ((rc = file_make_directories(directory, e)) == OK && (rc = begin(w, path, out, e)) == OK)
+    if ((rc = file_make_directories(directory, e)) == OK && (rc = begin(w, run, path, out, e)) == OK)
         (*out)->made = made;
     return rc;
 }
@@ -283,7 +296,8 @@ static int unchanged(const struct rewrite_file *f, struct error *e)
     return rc;
 }
 
-int rewrite_create_in_place(struct rewrite *w, const char *given, struct rewrite_file **out, struct error *e)
+int rewrite_create_in_place(struct rewrite *w, const char *run, const char *given, struct rewrite_file **out,
+                            struct error *e)
 {
     char path[PATH_MAX];
     int rc;
@@ -291,7 +305,7 @@ int rewrite_create_in_place(struct rewrite *w, const char *given, struct rewrite
     *out = NULL;
     if (!realpath(given, path)) /* a link stays a link: the file it leads to is replaced */
         return error_system(e, "%s: cannot be opened", given);
-    if ((rc = begin(w, path, out, e)) != OK)
+    if ((rc = begin(w, run, path, out, e)) != OK)
         return rc;
     (*out)->in_place = 1;
     if (stat(path, &(*out)->before) < 0)
@@ -333,6 +347,8 @@ int rewrite_commit(struct rewrite *w, struct error *e)
         if (f->in_place) {
             if ((rc = unchanged(f, e)) == OK)
                 rc = log_replace_exchange(&io_real, f->path, f->temporary, e);
+        } else if (output_stream_is(w->output)) {
+            rc = output_stream_send(f->temporary, e);
         } else if (rename(f->temporary, f->path) < 0) {
             rc = error_system(e, "%s: cannot be put in its place", f->path);
         } else {
@@ -377,6 +393,7 @@ int rewrite_close(struct rewrite *w, int rc, int matched, const struct error *e)
         buffer_release(&f->pending);
         free(f->temporary);
         free(f->path);
+        free(f->run);
         free(f);
     }
     free(w->files);
@@ -415,7 +432,7 @@ static int filter_one(struct rewrite *w, const struct rewrite_filter *filter, co
     int rc = log_rewrite_new(&f.records, e);
 
     if (rc == OK)
-        rc = w->in_place ? rewrite_create_in_place(w, path, &f.out, e)
+        rc = w->in_place ? rewrite_create_in_place(w, run->name, path, &f.out, e)
                          : rewrite_create(w, run->name, log_name_plain(name, path), &f.out, e);
     if (rc == OK)
         rc = rewrite_read(w, run->name, path, filter_record, &f, e);
@@ -458,9 +475,29 @@ int rewrite_filter(struct rewrite *w, const struct rewrite_filter *filter, struc
 
 /* ---- what was done --------------------------------------------------------------------------------------------- */
 
+/* The names of the runs that files were written of, as an array. */
+static void append_runs(struct buffer *b, const struct rewrite *w)
+{
+    struct tag_index seen = TAG_INDEX_EMPTY;
+
+    buffer_append_byte(b, '[');
+    for (size_t i = 0; i < w->count; i++) {
+        const char *run = w->files[i]->run;
+
+        if (w->files[i]->keep_old || tag_index_find(&seen, run, strlen(run)) != TAG_INDEX_NONE)
+            continue;
+        buffer_append_text(b, seen.count ? "," : "");
+        json_text(b, run);
+        b->failed |= tag_index_add(&seen, run, strlen(run)) == TAG_INDEX_NONE;
+    }
+    buffer_append_byte(b, ']');
+    tag_index_release(&seen);
+}
+
 void rewrite_print(const struct rewrite *w, const char *word, const char *more)
 {
     struct buffer b = BUFFER_EMPTY;
+    char size[HUMAN_TEXT_MAX];
     size_t files = 0;
 
     for (size_t i = 0; i < w->count; i++)
@@ -468,15 +505,18 @@ void rewrite_print(const struct rewrite *w, const char *word, const char *more)
     if (w->json) {
         buffer_format(&b, "{\"type\":\"%s\",\"version\":1,\"output\":", word);
         w->output ? json_text(&b, w->output) : buffer_append_text(&b, "null");
-        buffer_format(&b, ",\"files\":%zu,\"records\":%llu,\"values\":%llu,\"bytes\":%llu,\"dropped\":%llu,"
-                      "\"damaged\":%llu,\"torn_bytes\":%llu%s}\n", files, (unsigned long long)w->records,
+        buffer_append_text(&b, ",\"runs\":");
+        append_runs(&b, w);
+        buffer_format(&b, ",\"total\":{\"files\":%zu,\"records\":%llu,\"values\":%llu,\"bytes\":%llu,"
+                      "\"dropped\":%llu,\"damage\":%llu,\"lost\":%llu%s}}\n", files, (unsigned long long)w->records,
                       (unsigned long long)w->values, (unsigned long long)w->bytes_out, (unsigned long long)w->dropped,
                       (unsigned long long)w->scan.damaged, (unsigned long long)w->torn, more);
     } else {
-        buffer_format(&b, "%s: %zu files, %llu records with %llu values", w->output ? w->output : "in place", files,
+        buffer_format(&b, "%s: %zu files, %llu records with %llu values",
+                      output_stream_is(w->output) ? "standard output" : w->output ? w->output : "in place", files,
                       (unsigned long long)w->records, (unsigned long long)w->values);
-        buffer_format(&b, ", %llu bytes%s\n", (unsigned long long)w->bytes_out, more);
+        buffer_format(&b, ", %s%s\n", human_bytes(w->bytes_out, size), more);
     }
-    fputs(buffer_text(&b), stdout);
+    fputs(buffer_text(&b), output_stream_is(w->output) ? stderr : stdout);
     buffer_release(&b);
 }

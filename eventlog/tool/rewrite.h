@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 struct rewrite_file { /* being written */
-    char *path, *temporary;
+    char *path, *temporary, *run;
     int fd;
     struct buffer pending; /* append records here, then rewrite_flush() */
     uint64_t bytes;        /* all so far, pending ones as well */
@@ -68,7 +68,8 @@ int rewrite_sound(const uint8_t *data, size_t n, struct event *event);
 
 /* A new file DIR/run/name, or the one that takes the place of `path` when that is in_place. It is the rewrite's. */
 int rewrite_create(struct rewrite *w, const char *run, const char *name, struct rewrite_file **out, struct error *e);
-int rewrite_create_in_place(struct rewrite *w, const char *path, struct rewrite_file **out, struct error *e);
+int rewrite_create_in_place(struct rewrite *w, const char *run, const char *path, struct rewrite_file **out,
+                            struct error *e);
 /* Writes what is pending if that is worth while, or in any case at the `end`, which also closes the file. */
 int rewrite_flush(struct rewrite *w, struct rewrite_file *f, int end, struct error *e);
 /* All files into their places. */
@@ -83,7 +84,8 @@ struct rewrite_filter {
 };
 int rewrite_filter(struct rewrite *w, const struct rewrite_filter *filter, struct error *e);
 
-/* Prints what was done; more: what the command adds, members of a JSON object each with a comma before, or text. */
+/* Prints what was done; more: what the command adds, members of a JSON object of totals each with a comma before, or
+ * text. */
 void rewrite_print(const struct rewrite *w, const char *word, const char *more);
 
 #endif

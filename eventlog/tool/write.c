@@ -396,10 +396,15 @@ static void print_json(const struct write *w)
 
     buffer_append_text(&b, "{\"type\":\"write\",\"version\":1,\"directory\":");
     json_text(&b, w->directory);
-    buffer_format(&b, ",\"runs\":%zu,\"points\":%llu,\"texts\":%llu,\"images\":%llu,\"charts\":%llu,"
-                  "\"bad_lines\":%llu,\"passed_over\":%llu}\n", w->runs.count, (unsigned long long)w->points,
-                  (unsigned long long)w->texts, (unsigned long long)w->images, (unsigned long long)w->charts,
-                  (unsigned long long)w->bad_lines, (unsigned long long)w->passed_over);
+    buffer_append_text(&b, ",\"runs\":[");
+    for (size_t i = 0; i < w->runs.count; i++) {
+        buffer_append_text(&b, i ? "," : "");
+        json_text(&b, w->runs.entries[i].text);
+    }
+    buffer_format(&b, "],\"total\":{\"points\":%llu,\"texts\":%llu,\"images\":%llu,\"charts\":%llu,\"bad_lines\":%llu,"
+                  "\"passed_over\":%llu}}\n", (unsigned long long)w->points, (unsigned long long)w->texts,
+                  (unsigned long long)w->images, (unsigned long long)w->charts, (unsigned long long)w->bad_lines,
+                  (unsigned long long)w->passed_over);
     fputs(buffer_text(&b), stdout);
     buffer_release(&b);
 }

@@ -28,7 +28,7 @@ def tool(*arguments, status=0):
 
 
 def merged(*arguments, **more):
-    return json.loads(tool("merge", *arguments, "--json", **more).stdout)
+    return json.loads(tool("merge", *arguments, "--json", **more).stdout)["total"]
 
 
 def write(path, points, wall=W, more=()):
@@ -186,7 +186,7 @@ def test_damage_and_wrong_use(logs, tmp_path):
     data[100] ^= 1
     path.write_bytes(bytes(data))
     report = merged(run, "-o", tmp_path / "out", status=1)
-    assert report["damaged"] == 1 and len(events(tmp_path / "out")) == 10
+    assert report["damage"] == 1 and len(events(tmp_path / "out")) == 10
     tool("verify", tmp_path / "out")
     assert "holds event files already" in tool("merge", run, "-o", tmp_path / "out", status=2).stderr
     for arguments in ([run], ["-o", tmp_path / "x"], [run, "-o", tmp_path / "x", "--join", "--prefix"],

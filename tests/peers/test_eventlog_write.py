@@ -81,7 +81,7 @@ def test_export_comes_back(tmp_path, kind, how):
         kept = [row for row in rows if "inf" not in row[4]]
         assert list(csv.reader(export(tmp_path / "new").splitlines()[1:])) == kept
         return
-    report = json.loads(write(tmp_path / "new", "--json", "-", text=text).stdout)
+    report = json.loads(write(tmp_path / "new", "--json", "-", text=text).stdout)["total"]
     assert report["points"] == len(rows)
     got = export(tmp_path / "new")
     if doubles:
@@ -98,7 +98,7 @@ def test_wide_comes_back(tmp_path):
     assert export(tmp_path / "log", "--format=wide", "--wall-time") == text
     assert (tmp_path / "log/b/c").is_dir()
     text = '{"step":1,"loss":0.5,"acc":0.25,"phase":"train"}\n{"step":2,"loss":0.125}\n{"type":"note","text":"x"}\n'
-    report = json.loads(write(tmp_path / "wide", "-", "--json", text=text).stdout)
+    report = json.loads(write(tmp_path / "wide", "-", "--json", text=text).stdout)["total"]
     assert (report["points"], report["passed_over"]) == (3, 1)
     assert {t: [(e.step, e.value) for e in loaded(tmp_path / "wide").Scalars(t)] for t in ("loss", "acc")} == {
         "loss": [(1, 0.5), (2, 0.125)], "acc": [(1, 0.25)]}
@@ -125,7 +125,7 @@ def test_charts_of_the_custom_scalars_page(tmp_path):
     layout_pb2 = pytest.importorskip("tensorboard.plugins.custom_scalar.layout_pb2")
     told = write(tmp_path, "--json", "--chart", "loss=loss$", "--chart", "speed/images=images/sec=1",
                  "--chart", "loss=a=b", "--chart", "speed/steps=step")
-    assert json.loads(told.stdout)["charts"] == 3
+    assert json.loads(told.stdout)["total"]["charts"] == 3
     value = loaded(tmp_path).Tensors("custom_scalars__config__")[0]
     layout = layout_pb2.Layout.FromString(value.tensor_proto.string_val[0])
     charts = [(c.title, [(x.title, list(x.multiline.tag)) for x in c.chart]) for c in layout.category]

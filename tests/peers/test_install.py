@@ -227,7 +227,8 @@ def test_uninstall_takes_what_install_put(tmp_path):
         assert {f"{PREFIX}/{path}".lstrip("/") for path in (
             f"bin/{program}", f"share/man/man1/{program}.1", f"share/bash-completion/completions/{program}",
             f"share/zsh/site-functions/_{program}", f"share/fish/vendor_completions.d/{program}.fish")} <= files(tmp_path)
-    assert f"{PREFIX}/share/man/man3/eventlog_writer_open.3".lstrip("/") in files(tmp_path)
+    assert {f"{PREFIX}/share/man/{page}".lstrip("/") for page in ("man3/eventlog_writer_open.3", "man7/eventlog-json.7")} <= \
+        files(tmp_path)
     other = tmp_path / PREFIX.lstrip("/") / "lib/other.txt"
     other.write_text("stays")
     make("uninstall", tmp_path)

@@ -102,3 +102,26 @@ def test_tree(log):
         assert "contradicts" in refused("inspect", log, "--tree", other)
     assert eventlog("inspect", log, "--tree", "--format=tree").stdout == eventlog("inspect", log, "--tree").stdout
     assert "--json contradicts --format=tb" in refused("inspect", log, "--json", "--format=tb")
+
+
+def test_standard_output_of_files(log, tmp_path):
+    """Event files and archives go through a pipe, too, and to no file called '-'."""
+    file = next(log.glob("*tfevents*"))
+    done = {}
+    for words in (["merge", file], ["drop-tag", "lr", file], ["rename-tag", "lr=x", file], ["downsample", "--every", 2, file],
+                  ["split", "--size", "1M", file], ["repair", file], ["archive", log]):
+        run = subprocess.run([TOOL, *map(str, words), "-o", "-"], capture_output=True, cwd=tmp_path,
+                             env={**os.environ, "TMPDIR": str(tmp_path)})
+        assert run.returncode == 0 and run.stdout and run.stderr.count(b"\n") == 1, run.stderr
+        done[words[0]] = run.stdout
+        assert not list(tmp_path.iterdir())
+        assert b"leave out --json" in subprocess.run([TOOL, *map(str, words), "-o", "-", "--json"], capture_output=True).stderr
+    assert done["repair"] == file.read_bytes() and done["archive"].startswith(b"\x89TFZ")
+    (tmp_path / "x.tfevents").write_bytes(done["drop-tag"])
+    assert b"lr" not in eventlog("tags", tmp_path).stdout and b"loss" in eventlog("tags", tmp_path).stdout
+    assert "more than one new file; give a directory" in refused("drop-tag", "lr", log, "-o", "-")
+    (tmp_path / "log.tfz").write_bytes(done["archive"])
+    member = eventlog("cat", tmp_path / "log.tfz", f"log/{file.name}")
+    assert member.stdout == file.read_bytes()
+    assert eventlog("cat", tmp_path / "log.tfz", f"log/{file.name}", "-o", "-").stdout == member.stdout
+    assert "add --list, --check or -o DIR" in refused("cat", tmp_path / "log.tfz", "--json")
