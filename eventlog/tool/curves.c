@@ -165,3 +165,17 @@ void curves_release(struct curves *w)
     selection_release(&w->lower);
     selection_release(&w->higher);
 }
+
+struct curves_start curves_start_of(const struct scalar_run *run)
+{
+    struct curves_start first = { INFINITY, INFINITY };
+
+    for (size_t i = 0; i < run->count; i++)
+        for (size_t k = 0; k < run->series[i].count; k++) {
+            const struct scalar_point *p = &run->series[i].points[k];
+
+            first.wall_time = p->wall_time < first.wall_time ? p->wall_time : first.wall_time;
+            first.step = (double)p->step < first.step ? (double)p->step : first.step;
+        }
+    return first;
+}

@@ -78,6 +78,12 @@ int curves_sort_by_step(struct curves *w, struct error *e);
 int curves_choose_tags(struct curves *w, struct error *e);
 void curves_release(struct curves *w);
 
+/* Where a run begins: the least wall time and the least step of all its points; infinite if it has none. */
+struct curves_start {
+    double wall_time, step;
+};
+struct curves_start curves_start_of(const struct scalar_run *run);
+
 /* The run's series of that tag, or NULL. */
 const struct scalar_series *curves_series(const struct curves *w, size_t run, const struct curves_tag *tag);
 

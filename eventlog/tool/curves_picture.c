@@ -123,20 +123,6 @@ static void describe(struct curves_picture *p, const struct curves *w)
 
 /* ---- curves ---------------------------------------------------------------------------------------------------- */
 
-static struct curves_start start_of(const struct scalar_run *r)
-{
-    struct curves_start first = { INFINITY, INFINITY };
-
-    for (size_t i = 0; i < r->count; i++)
-        for (size_t k = 0; k < r->series[i].count; k++) {
-            const struct scalar_point *p = &r->series[i].points[k];
-
-            first.wall_time = p->wall_time < first.wall_time ? p->wall_time : first.wall_time;
-            first.step = (double)p->step < first.step ? (double)p->step : first.step;
-        }
-    return first;
-}
-
 /* The curve of a series: of several points at one step the last counts. */
 static size_t curve(const struct scalar_series *s, enum picture_axis axis, const struct curves_start *start,
                     struct picture_point *out)
@@ -267,7 +253,7 @@ int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, 
     p->picture.clip = !strcmp(w->clip, "on") ? PICTURE_CLIP_ON : !strcmp(w->clip, "off") ? PICTURE_CLIP_OFF : 0;
     describe(p, w);
     for (size_t i = 0; i < w->count; i++)
-        p->starts[i] = start_of(&w->runs[i]);
+        p->starts[i] = curves_start_of(&w->runs[i]);
     for (size_t i = 0; i < panels; i++)
         p->panels[i] = (struct picture_panel){ .title = w->tags[i / columns].text,
                                                .title_length = w->tags[i / columns].length,

@@ -23,6 +23,13 @@ def eventlog(*words, status=0, text=None, **environment):
     return done.stdout if status != 2 else done.stderr
 
 
+def run_message(*words):
+    """What is said on standard error with status 1."""
+    done = subprocess.run([EVENTLOG, *map(str, words)], capture_output=True, text=True, timeout=600, env=ENVIRONMENT)
+    assert done.returncode == 1, done.stderr
+    return done.stderr
+
+
 def write(directory, points):
     """points: (tag, step, value) in that order."""
     lines = (json.dumps({"tag": t, "step": s, "value": v, "wall_time": 1700000000 + s}).replace("NaN", '"NaN"')
@@ -43,6 +50,28 @@ def log(tmp_path_factory):
 
 def column(text, key="run"):
     return [row[key] for row in csv.DictReader(io.StringIO(text))]
+
+
+def test_time_to_accuracy_is_one_command(log, tmp_path):
+    for run, seconds in ("fast", 2), ("slow", 10), ("never", 1):
+        lines = [{"tag": "loss", "step": 0, "value": 9, "wall_time": 100}]
+        lines += [{"tag": "accuracy", "step": 10 * s, "wall_time": 105 + s * seconds, "value": 0.1 * s if run == "never" else
+                   "NaN" if s == 1 else 0.97 if s == 3 else 0.99 if s > 3 else 0} for s in range(6)]
+        eventlog("write", "-d", tmp_path / run, "-", text="\n".join(map(json.dumps, lines)) + "\n")
+    words = "compare", tmp_path, "--reach", "0.97"  # 0.97 is 0.97000002861 as a float32: reached all the same
+    got = json.loads(eventlog(*words, "--tag", "accuracy", "--sort", "reached_seconds", "--json"))["series"]
+    assert [(s["run"], s["reached_step"], s["reached_seconds"]) for s in got] == [
+        ("fast", 30, 11.0), ("slow", 30, 35.0), ("never", None, None)]
+    table = eventlog(*words, "--tag", "accuracy")
+    assert re.findall(r"^  (\w+) +(\S+) +(\S+)", table, re.M)[0] == ("run", "reached", "at")
+    assert re.findall(r"^  (fast|never) +(\S+) +(\S+)", table, re.M) == [("fast", "30", "11"), ("never", "-", "-")]
+    assert "reached_step" in eventlog(*words, "--format=csv").splitlines()[0]
+    assert "reached" not in eventlog("compare", tmp_path, "--format=csv")
+    assert "no run reached 0.999" in run_message("compare", tmp_path, "--tag", "accuracy", "--reach", "0.999")
+    got = json.loads(eventlog("compare", tmp_path, "--tag", "loss", "--reach", "9", "--json"))["series"]
+    assert {s["reached_step"] for s in got} == {0}
+    assert "--higher 'lr'" in eventlog("compare", log, "--tag", "lr", "--reach", "1", status=2)
+    assert "--reach is not for pictures" in eventlog("compare", log, "--reach", "1", "-o", tmp_path / "x.svg", status=2)
 
 
 def test_the_best_runs_are_one_command(log):
