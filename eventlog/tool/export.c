@@ -4,6 +4,7 @@
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/gather.h"
 #include "eventlog/tool/scan.h"
+#include "eventlog/tool/time_option.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -346,6 +347,7 @@ static void take_options(struct export *x, const struct export_options *a)
                    : !strcmp(a->duplicate, "mean")  ? EXPORT_MEAN
                    : !strcmp(a->duplicate, "error") ? EXPORT_ERROR
                                                     : EXPORT_LAST;
+    x->time = time_option_style(a->time);
     x->nonfinite = !strcmp(a->nonfinite, "null")   ? EXPORT_NULL
                    : !strcmp(a->nonfinite, "drop") ? EXPORT_DROP
                                                    : EXPORT_STRING;

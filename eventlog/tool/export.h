@@ -3,6 +3,7 @@
 #define EVENTLOG_TOOL_EXPORT_H
 
 #include "base/buffer.h"
+#include "base/time_text.h"
 #include "eventlog/scalar_series.h"
 #include "eventlog/tool/export_options.h"
 #include "eventlog/tool/output.h"
@@ -26,6 +27,7 @@ struct export {
     int float32_short, tsv, crlf, step_string; /* taken from the options */
     enum export_duplicate duplicate;
     enum export_nonfinite nonfinite;
+    enum time_style time;
     void *state;        /* the format's own, from its start to its finish */
 };
 
@@ -74,6 +76,11 @@ int export_number(const struct export *x, double value, unsigned from, char *out
 
 /* The value as JSON into out, which has room for 32 bytes; returns the place behind it. */
 char *export_json_number(const struct export *x, char *out, double value, unsigned from);
+
+/* A wall time as --time asks for it: as text into out, TIME_TEXT_MAX bytes, returns its length; as JSON into out, which
+ * has room for TIME_TEXT_MAX + 2, returns the place behind it. */
+int export_time(const struct export *x, double wall_time, char *out);
+char *export_json_time(const struct export *x, char *out, double wall_time);
 
 /* Appends the strings of a tensor: elements on lines of their own, the cells of a row with tabs between. 1, or 0
  * where the value is no tensor of strings. */

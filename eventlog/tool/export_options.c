@@ -1,6 +1,7 @@
 #include "eventlog/tool/export_options.h"
 
 #include "base/options.h"
+#include "eventlog/tool/time_option.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static const struct {
     { "dup", "wide reduce" },
     { "wall-time", "wide" },
     { "step", "json jsonl" },
+    { "time", "csv wide json jsonl histograms media" },
     { "multirun", "tb-json" },
     { "ops", "reduce" },
     { "min-runs", "reduce" },
@@ -105,6 +107,7 @@ static int complete(const struct options *o, struct export_options *a, const cha
         output_format_settle(&a->to, formats, sizeof formats / sizeof *formats, "csv", e) != OK)
         return ERR_ARG;
     a->log = path;
+    a->wall_time |= a->time && !strcmp(a->to.format, "wide");
     a->tsv |= output_format_extension_is(a->to.path, "tsv");
     if (!strcmp(a->to.format, "reduce")) {
         a->duplicate = options_given(o, "dup") ? a->duplicate : "error";
@@ -139,6 +142,7 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
           "(default string)", .choices = "string|null|drop" },
         { OPTION_CHOICE, 0, "step", &a->step, .help = "json: steps as text, for readers that round beyond 2^53 "
           "(default number)", .choices = "number|string" },
+        TIME_OPTION(a->time, "; wide: and add them, as --wall-time does"),
         { OPTION_FLAG, 0, "tsv", &a->tsv, .help = "csv, wide, histograms: tabs between, backslash escapes, no "
           "quotes" },
         { OPTION_FLAG, 0, "crlf", &a->crlf, .help = "csv, wide, histograms: lines end in CR LF" },

@@ -13,7 +13,7 @@ struct export_options {
     const char *log; /* the first path */
     struct output_options to; /* its format may be "media", too */
     const char *view, *duplicate, *order, *float32, *columns, *nonfinite, *step, *prom_prefix,
-    *ops, *media, *kinds;
+    *ops, *media, *kinds, *time;
     int tsv, crlf, no_run, wall_time, multirun, lax_tags, events;
     struct point_range range;
     int64_t min_runs; /* min_runs 0: all that have the tag */

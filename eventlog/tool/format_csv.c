@@ -68,6 +68,11 @@ int export_number(const struct export *x, double value, unsigned from, char *out
                                                           : number_text(value, out);
 }
 
+int export_time(const struct export *x, double wall_time, char *out)
+{
+    return (int)strlen(time_text(x->time, wall_time, out));
+}
+
 int export_integer(int64_t v, char *out)
 {
     char digits[20];
@@ -110,7 +115,7 @@ static void csv_point(struct export *x, const struct buffer *prefix, const struc
     *at++ = between;
     at += export_number(x, p->value, from, at);
     *at++ = between;
-    at += number_text(p->wall_time, at);
+    at += export_time(x, p->wall_time, at);
     if (x->crlf)
         *at++ = '\r';
     *at++ = '\n';

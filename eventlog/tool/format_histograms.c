@@ -63,7 +63,7 @@ static void write_rows(struct export *x, const struct buffer *prefix, const stru
         *p++ = between;
         p += number_text(row.count, p);
         *p++ = between;
-        p += number_text(item->wall_time, p);
+        p += export_time(x, item->wall_time, p);
         if (x->crlf)
             *p++ = '\r';
         *p++ = '\n';

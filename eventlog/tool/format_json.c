@@ -25,6 +25,16 @@ char *export_json_number(const struct export *x, char *at, double v, unsigned fr
     return stpcpy(at, isnan(v) ? "\"NaN\"" : v > 0 ? "\"Infinity\"" : "\"-Infinity\"");
 }
 
+char *export_json_time(const struct export *x, char *at, double wall_time)
+{
+    if (x->time == TIME_UNIX || !isfinite(wall_time))
+        return export_json_number(x, at, wall_time, 0);
+    *at++ = '"';
+    at += export_time(x, wall_time, at);
+    *at++ = '"';
+    return at;
+}
+
 static void object(struct export *x, const struct buffer *start, const struct scalar_point *p, unsigned from)
 {
     char *room, *at;
@@ -33,7 +43,7 @@ static void object(struct export *x, const struct buffer *start, const struct sc
     at = room = output_room(x->out, 256);
     at += export_integer(p->step, at);
     at = stpcpy(at, x->step_string ? "\",\"wall_time\":" : ",\"wall_time\":");
-    at = export_json_number(x, at, p->wall_time, 0);
+    at = export_json_time(x, at, p->wall_time);
     at = stpcpy(at, ",\"value\":");
     at = export_json_number(x, at, p->value, from);
     *at++ = '}';

@@ -4,7 +4,6 @@
  */
 #include "eventlog/tool/export.h"
 
-#include "base/number.h"
 #include "eventlog/tool/media_directory.h"
 #include "eventlog/value_content.h"
 
@@ -63,7 +62,7 @@ static int add_file(struct export *x, const struct scalar_series *s, const struc
                     size_t index, const char *extension, const void *bytes, size_t n, struct error *e)
 {
     struct media *m = x->state;
-    char file[64], text[NUMBER_TEXT_MAX];
+    char file[64], text[TIME_TEXT_MAX];
     int rc;
 
     snprintf(file, sizeof file, "%zu%s", index, extension);
@@ -74,7 +73,7 @@ static int add_file(struct export *x, const struct scalar_series *s, const struc
     export_field(&m->lines, s->tag, s->tag_length, 0);
     buffer_format(&m->lines, ",%lld,%zu,%s,%s/%s,", (long long)event->step, index, kind_names[kind],
                   buffer_text(&m->name), file);
-    buffer_append(&m->lines, text, (size_t)number_text(event->wall_time, text));
+    buffer_append(&m->lines, text, (size_t)export_time(x, event->wall_time, text));
     buffer_append_byte(&m->lines, '\n');
     m->files++;
     return OK;

@@ -1,6 +1,5 @@
 /* wide: one row a run and step, one column a tag. The header needs all tags before the first row, so all points are in
  * memory by then. */
-#include "base/number.h"
 #include "eventlog/tool/export_columns.h"
 
 #include <math.h>
@@ -82,7 +81,7 @@ static int row(struct export *x, const char *run, int64_t step, struct cursor *c
     output_bytes(x->out, line->data, at_wall_time);
     if (x->options->wall_time) {
         output_bytes(x->out, &between, 1);
-        output_bytes(x->out, text, (size_t)number_text(wall_time, text));
+        output_bytes(x->out, text, (size_t)export_time(x, wall_time, text));
     }
     output_bytes(x->out, line->data + at_wall_time, line->length - at_wall_time);
     return OK;

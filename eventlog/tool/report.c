@@ -3,6 +3,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "eventlog/tool/report_write.h"
+#include "eventlog/tool/time_option.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -93,9 +94,7 @@ static void choose_columns(struct report *r, const char *keys)
 
 static enum time_style time_style_of(const struct report *r, const char *word)
 {
-    if (!word)
-        return report_for_people(r) ? TIME_SHORT : TIME_UNIX;
-    return !strcmp(word, "iso") ? TIME_ISO : !strcmp(word, "local") ? TIME_LOCAL : TIME_UNIX;
+    return !word && report_for_people(r) ? TIME_SHORT : time_option_style(word);
 }
 
 int report_open(struct report **out, const struct report_layout *layout, const struct report_options *o,

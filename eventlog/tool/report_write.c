@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "eventlog/tool/export.h"
+#include "eventlog/tool/time_option.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -80,8 +81,6 @@ void report_write_csv(const struct report_view *v, const struct report_row *row,
 static void json_cell(const struct report_view *v, size_t column, const struct report_cell *cell, int ascii,
                       struct buffer *out)
 {
-    char text[CELL_TEXT_MAX];
-
     switch (cell->type) {
     case REPORT_CELL_NONE: buffer_append_text(out, "null"); break;
     case REPORT_CELL_TEXT: json_span(out, cell->as.text, cell->length, ascii); break;
@@ -89,10 +88,7 @@ static void json_cell(const struct report_view *v, size_t column, const struct r
     case REPORT_CELL_COUNT: buffer_format(out, "%llu", (unsigned long long)cell->as.count); break;
     case REPORT_CELL_FLAG: buffer_append_text(out, cell->as.integer ? "true" : "false"); break;
     case REPORT_CELL_NUMBER:
-        if (is_date(v, column, cell))
-            json_text(out, time_text(v->time, cell->as.number, text));
-        else
-            json_double(out, cell->as.number);
+        time_option_json(out, is_date(v, column, cell) ? v->time : TIME_UNIX, cell->as.number);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/point_range.h"
 #include "eventlog/tool/scan.h"
+#include "eventlog/tool/time_option.h"
 #include "eventlog/tool/value_words.h"
 
 #include <stdlib.h>
@@ -47,6 +48,7 @@ struct tail {
     size_t path_count;
     int64_t keep; /* -1: all */
     struct point_range range;
+    enum time_style time;
     int json, everything, listing_told;
     struct tag_index run_names, file_paths; /* paths without ".gz"; the numbers are places in: */
     struct tail_run *runs;   /* in the order they were met: first by name, */
@@ -94,6 +96,7 @@ static void field(struct buffer *b, const char *text, size_t n)
 static int print(struct tail *t, const struct tail_run *run, const struct last *l, struct error *e)
 {
     struct buffer *b = &t->line;
+    char time[TIME_TEXT_MAX];
 
     buffer_clear(b);
     if (t->json) {
@@ -105,7 +108,7 @@ static int print(struct tail *t, const struct tail_run *run, const struct last *
         buffer_append_text(b, ",\"tag\":");
         json_span(b, l->tag, l->tag_length, 0);
         buffer_format(b, ",\"step\":%lld,\"wall_time\":", (long long)l->point.step);
-        json_double(b, l->point.wall_time);
+        time_option_json(b, t->time, l->point.wall_time);
         if (l->word) {
             buffer_append_text(b, l->details);
         } else {
@@ -125,8 +128,7 @@ static int print(struct tail *t, const struct tail_run *run, const struct last *
             number(b, l->point.value, l->from);
         }
         buffer_append_byte(b, '\t');
-        number(b, l->point.wall_time, 0);
-        buffer_append_byte(b, '\n');
+        buffer_format(b, "%s\n", time_text(t->time, l->point.wall_time, time));
     }
     if (!buffer_ok(b))
         return error_set(e, ERR_NOMEM, "run %s: out of memory for a line", run->name);
@@ -425,6 +427,7 @@ int command_tail(int argc, char **argv)
     struct scan s = { .failed = 0 };
     struct tail t = { .scan = &s, .keep = 10, .range = POINT_RANGE_ALL, .line = BUFFER_EMPTY };
     double interval = 0.5, idle = 0;
+    const char *time = NULL;
     int following = 0;
     struct option table[] = {
         { OPTION_FLAG, 'f', "follow", &following, .help = "go on with the points that come, from files and runs that "
@@ -437,6 +440,7 @@ int command_tail(int argc, char **argv)
         { OPTION_FLAG, 0, "json", &t.json, .help = "one JSON object a line, as 'export --format=jsonl' writes them; "
           "what is no point has a key \"type\"" },
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s), POINT_RANGE_OPTIONS(t.range),
+        TIME_OPTION(time, ""),
         { OPTION_DOUBLE, 0, "interval", &interval, "SECONDS", .help = "how often -f looks (default 0.5)",
           .minimum = 0.01, .maximum = 3600 },
         { OPTION_DOUBLE, 0, "idle-timeout", &idle, "SECONDS", .help = "-f ends when no point came for so long "
@@ -468,6 +472,7 @@ int command_tail(int argc, char **argv)
         t.keep = -1;
     if (rc != OK)
         return scan_fail(&s, &e);
+    t.time = time_option_style(time);
     file_open_limit(SIZE_MAX); /* a descriptor a file */
     t.paths = argv + 1;
     t.path_count = (size_t)count;

@@ -242,3 +242,26 @@ def test_times(log):
     assert json.loads(eventlog("stats", log, "--format=jsonl").splitlines()[0])["last_wall_time"] == 1700000002.0
     assert "2 s\n" in eventlog("stats", log, "--tag", "loss", "--run", "r1", "--time", "relative", "--format=text").replace(
         "2.0 s", "2 s")
+
+
+SECONDS, UTC, LOCAL = 1700000002.0, "2023-11-14T22:13:22Z", "2023-11-14T23:13:22+01:00"
+
+
+@pytest.mark.parametrize("words, time", [
+    ([], SECONDS), (["--time=unix"], SECONDS), (["--time=iso"], UTC), (["--time=local"], LOCAL)])
+def test_times_of_points(log, kinds, words, time):
+    points = [log, "--run", "r1", "--tag", "loss", "--from-step", "2", *words]
+    assert eventlog("tail", *points).rstrip("\n").split("\t")[-1] == str(time)
+    assert json.loads(eventlog("tail", *points, "--json"))["wall_time"] == time
+    assert column(eventlog("export", *points), "wall_time") == [str(time)]
+    assert json.loads(eventlog("export", *points, "--format=jsonl"))["wall_time"] == time
+    assert json.loads(eventlog("export", *points, "--format=json"))[0]["wall_time"] == time
+    assert column(eventlog("export", *points, "--format=wide", *([] if words else ["--wall-time"])), "wall_time") == [str(time)]
+    rows = column(eventlog("export", kinds, "--format=histograms", *words), "wall_time")
+    assert rows and {re.sub(r"\.\d+", "", re.sub(r"\d", "9", row)) for row in rows} == {
+        re.sub(r"\.\d+", "", re.sub(r"\d", "9", str(time)))}
+
+
+def test_times_are_checked(log):
+    assert "--time is not for --format=tb-csv" in eventlog("export", log, "--format=tb-csv", "--time=iso", status=2)
+    assert "'utc' is not one of unix|iso|local" in eventlog("tail", log, "--time", "utc", status=2)
