@@ -185,11 +185,12 @@ void text_append_wrapped(struct buffer *out, const char *text, size_t at, size_t
     }
 }
 
-int text_natural_order(const char *a, const char *b)
+/* Of parts without '/' in them. */
+static int part_order(const char *a, size_t a_length, const char *b, size_t b_length)
 {
-    const char *x = a, *y = b;
+    const char *x = a, *y = b, *x_end = a + a_length, *y_end = b + b_length;
 
-    while (*x && *y) {
+    while (x < x_end && y < y_end) {
         size_t n = digits(x), m = digits(y), zeros;
         int order;
 
@@ -213,7 +214,20 @@ int text_natural_order(const char *a, const char *b)
         x += n;
         y += n;
     }
-    return *x ? 1 : *y ? -1 : strcmp(a, b);
+    return x < x_end ? 1 : y < y_end ? -1 : bytes_compare(a, a_length, b, b_length);
+}
+
+int text_natural_order(const char *a, const char *b)
+{
+    for (;;) {
+        size_t n = strcspn(a, "/"), m = strcspn(b, "/");
+        int order = part_order(a, n, b, m);
+
+        if (order || !a[n] || !b[m])
+            return order ? order : (a[n] != '\0') - (b[m] != '\0');
+        a += n + 1;
+        b += m + 1;
+    }
 }
 
 static size_t smaller(size_t a, size_t b)

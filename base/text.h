@@ -25,7 +25,8 @@ void text_append_cut(struct buffer *out, const char *text, size_t n, size_t colu
 void text_append_wrapped(struct buffer *out, const char *text, size_t at, size_t indent, size_t columns);
 
 /* Below, at or above 0 as a comes before, is, or comes behind b: runs of digits compare as numbers ("r2" before "r10"),
- * all else byte by byte. Texts that differ only in leading zeros compare by bytes, so 0 means equal. */
+ * all else byte by byte, and paths part by part, so that what is below a directory stands together. Parts that differ
+ * only in leading zeros compare by bytes, so 0 means equal. */
 int text_natural_order(const char *a, const char *b);
 
 /* How many letters must be put in, taken out or replaced to make b of a (Levenshtein's distance, of bytes);

@@ -56,7 +56,7 @@ int curves_read(struct curves *w, struct error *e)
 {
     const struct log_directory *d = &w->scan->directory;
 
-    scan_natural_order(w->scan);
+    scan_natural_order(&w->scan->directory);
     w->runs = calloc(d->count + 1, sizeof *w->runs);
     w->names = calloc(d->count + 1, sizeof *w->names);
     w->labels = calloc(d->count + 1, sizeof *w->labels);

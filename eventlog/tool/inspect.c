@@ -348,7 +348,7 @@ static int inspect(struct scan *s, const struct report_options *o, struct error 
     if ((rc = report_open(&p.report, &layout, o, e)) != OK)
         return scan_fail(s, e);
     if (report_for_people(p.report))
-        scan_natural_order(s);
+        scan_natural_order(&s->directory);
     rc = print_runs(s, &p, e);
     return report_finish(p.report, s, rc, p.matched > 0, e);
 }

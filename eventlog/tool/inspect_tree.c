@@ -51,19 +51,13 @@ void inspect_tree_release(struct inspect_tree *t)
     *t = (struct inspect_tree)INSPECT_TREE_EMPTY;
 }
 
-/* What stands in a directory comes right after it: '/' before any other byte. The log directory itself is first. */
+/* The log directory itself is first. */
 static int by_path(const void *a, const void *b)
 {
     const char *x = ((const struct inspect_leaf *)a)->name, *y = ((const struct inspect_leaf *)b)->name;
     int dot_x = !strcmp(x, "."), dot_y = !strcmp(y, ".");
 
-    if (dot_x || dot_y)
-        return dot_y - dot_x;
-    while (*x && *x == *y) {
-        x++;
-        y++;
-    }
-    return (*x == '/' ? 1 : (unsigned char)*x + 1 - !*x) - (*y == '/' ? 1 : (unsigned char)*y + 1 - !*y);
+    return dot_x || dot_y ? dot_y - dot_x : text_natural_order(x, y);
 }
 
 static void count_text(struct buffer *b, uint64_t n, const char *one)

@@ -40,10 +40,10 @@ static int by_name(const void *a, const void *b)
     return text_natural_order(((const struct log_run *)a)->name, ((const struct log_run *)b)->name);
 }
 
-void scan_natural_order(struct scan *s)
+void scan_natural_order(struct log_directory *d)
 {
-    if (s->directory.count)
-        qsort(s->directory.runs, s->directory.count, sizeof *s->directory.runs, by_name);
+    if (d->count)
+        qsort(d->runs, d->count, sizeof *d->runs, by_name);
 }
 
 void scan_tell_empty(struct scan *s, const char *path, const char *yet)

@@ -42,7 +42,7 @@ int scan_open(struct scan *s, const char *program, char *const *paths, size_t co
 void scan_close(struct scan *s);
 
 /* From now on the runs stand in natural order of their names ("r2" before "r10"), for people. */
-void scan_natural_order(struct scan *s);
+void scan_natural_order(struct log_directory *d);
 
 /* Tells that there are no event files; yet: "" or " yet". */
 void scan_tell_empty(struct scan *s, const char *path, const char *yet);

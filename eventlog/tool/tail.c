@@ -337,6 +337,8 @@ static int look(struct tail *t, int first, struct error *e)
         return OK;
     }
     t->listing_told = 0;
+    if (!t->json)
+        scan_natural_order(&d);
     for (size_t i = 0; first && i < d.problem_count; i++) {
         log_line(&t->scan->log, "%s", d.problems[i]);
         t->scan->failed = 1;

@@ -318,6 +318,8 @@ static int verify(struct verify *v, const struct report_options *o, char *const 
         return scan_fail(s, e);
     for (size_t i = 0; rc == OK && !s->runs.patterns.count && i < count; i++)
         rc = check_directories(v, paths[i], 0, e);
+    if (!v->report)
+        scan_natural_order(&s->directory);
     for (size_t i = 0; i < s->directory.count && rc == OK; i++)
         if (scan_run_wanted(s, s->directory.runs[i].name))
             rc = check_run(v, &s->directory.runs[i], e);

@@ -88,6 +88,7 @@ static void test_wrapped(void **state)
 static void test_natural_order(void **state)
 {
     static const char *const ascending[] = { "", "a", "r", "r0", "r1", "r01", "r2", "r9/x", "r10", "r10/b2", "r10/b10",
+                                             "r10-1",
                                              "r99999999999999999999998", "r99999999999999999999999", "s", "\xff" };
 
     (void)state;
@@ -102,6 +103,9 @@ static void test_natural_order(void **state)
             assert_int_equal(order < 0 ? -1 : order > 0, i < k ? -1 : i > k);
         }
     assert_int_not_equal(text_natural_order("r1", "r01"), 0);
+    /* What is below a directory stands together, whatever it is called. */
+    assert_true(text_natural_order("r01/x", "r1/a") < 0);
+    assert_true(text_natural_order("r01/a", "r1/x") < 0);
 }
 
 static void test_figures(void **state)

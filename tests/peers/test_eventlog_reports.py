@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -96,16 +97,21 @@ def test_what_has_no_value_comes_last(log):
     assert column(eventlog("stats", log, "--to-step", "0", "--tag", "l*", "--sort", "std"), "tag") == ["loss", "lr"] * 5
 
 
-def test_names_in_natural_order(log):
+def test_names_in_natural_order(log, tmp_path):
     """For people; for programs by bytes, as the log is read."""
     natural, by_bytes = ["a|b_*c*", "r1", "r2", "r3", "r10"], ["a|b_*c*", "r1", "r10", "r2", "r3"]
     first = r"^ *(a\|b_\*c\*|r\d+)  "
     for command in "stats", "tags", "compare":
         assert re.findall(first, eventlog(command, log, "--tag", "loss", "--format=text"), re.M) == natural, command
     assert re.findall(r"^run (.*)$", eventlog("inspect", log), re.M) == natural
+    assert re.findall(r"^(\S+)  ", eventlog("inspect", log, "--tree"), re.M) == natural
+    assert re.findall(r"^(\S+)\t", eventlog("tail", log, "-n", "1"), re.M) == natural
     assert column(eventlog("stats", log, "--tag", "loss")) == by_bytes
     assert column(eventlog("stats", log, "--tag", "loss", "--sort", "run")) == natural
     assert column(eventlog("stats", log, "--tag", "loss", "--sort", "run:desc")) == natural[::-1]
+    for file in shutil.copytree(log, tmp_path / "cut").rglob("*tfevents*"):
+        file.write_bytes(file.read_bytes()[:-1])
+    assert re.findall(r"/cut/([^/]*)/.* hidden, ", eventlog("verify", tmp_path / "cut", status=1)) == natural
 
 
 def test_sort_is_checked(log):
