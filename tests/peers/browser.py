@@ -95,6 +95,23 @@ class Page:
         counts = image.getcolors(image.width * image.height) or []
         return {c: n for n, c in counts if max(c) - min(c) > 60}
 
+    def lines_drawn(self, selector, heading, colours=2):
+        """Waits until the chart under a heading shows lines of that many colours; returns its place."""
+        script = """
+            for (const card of all(arguments[0]))
+                if (words(card).some(line => line == arguments[1])) {
+                    const charts = all('svg, canvas', card).filter(c => c.getBoundingClientRect().width > 200);
+                    if (charts.length) { charts[0].scrollIntoView({block: 'center'}); return place(charts[0]); }
+                }
+            return null;"""
+
+        def drawn():
+            place = self.js(script, selector, heading)
+            bright = place and [c for c, n in self.colours(place).items() if n > 60 and max(c) - min(c) > 100]
+            return place if bright and len(bright) >= colours else None
+
+        return wait_for(drawn, lambda: f"{colours} lines of {heading}: {self.words()}")
+
     def keep(self, name):
         screenshots = BUILD / "screenshots"
         screenshots.mkdir(parents=True, exist_ok=True)

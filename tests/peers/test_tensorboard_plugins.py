@@ -26,36 +26,18 @@ def page(tmp_path_factory):
         yield Page(browser, tensorboard.address)
 
 
-def lines_drawn(page, selector, tag, colours=2):
-    """Waits until the chart under a heading `tag: ...` shows lines of that many colours; returns its place."""
-    script = """
-        for (const card of all(arguments[0]))
-            if (words(card).some(line => line == arguments[1])) {
-                const charts = all('svg, canvas', card).filter(c => c.getBoundingClientRect().width > 200);
-                if (charts.length) { charts[0].scrollIntoView({block: 'center'}); return place(charts[0]); }
-            }
-        return null;"""
-
-    def drawn():
-        place = page.js(script, selector, tag)
-        bright = place and [c for c, n in page.colours(place).items() if n > 60 and max(c) - min(c) > 100]
-        return place if bright and len(bright) >= colours else None
-
-    return wait_for(drawn, lambda: f"{colours} lines of {tag}: {page.words()}")
-
-
 def test_scalars(page):
     page.open("scalars")
     page.wait_words("train", "eval", "accuracy", "loss", "tag: loss", "tag: loss/high")
-    lines_drawn(page, "tf-scalar-card", "tag: loss")
-    lines_drawn(page, "tf-scalar-card", "tag: accuracy", 1)
+    page.lines_drawn("tf-scalar-card", "tag: loss")
+    page.lines_drawn("tf-scalar-card", "tag: accuracy", 1)
     page.keep("scalars")
 
 
 def test_time_series(page):
     page.open("timeseries&smoothing=0")
     page.wait_words("train", "eval", "loss", "accuracy", "picture", "weights")
-    lines_drawn(page, "card-view", "loss")
+    page.lines_drawn("card-view", "loss")
     # The table below a chart holds the last points, rounded to four digits.
     page.wait_words("0.9257", "0.875", "0.75")
     page.keep("timeseries")
@@ -133,7 +115,7 @@ def test_distributions(page):
 def test_pr_curves(page):
     page.open("pr_curves")
     page.wait_words("tag: curve", "train is at", "step 0")
-    lines_drawn(page, "tf-pr-curve-card", "tag: curve", 1)
+    page.lines_drawn("tf-pr-curve-card", "tag: curve", 1)
     page.keep("pr_curves")
 
 
@@ -148,8 +130,8 @@ def test_custom_scalars(page):
     page.open("custom_scalars")
     page.wait_words("chosen", "lines", "band")
     page.wait_words("loss (train)", "accuracy (train)", "loss (eval)")
-    lines_drawn(page, "tf-custom-scalar-multi-line-chart-card", "lines", 2)
-    place = lines_drawn(page, "tf-custom-scalar-margin-chart-card", "band", 1)
+    page.lines_drawn("tf-custom-scalar-multi-line-chart-card", "lines", 2)
+    place = page.lines_drawn("tf-custom-scalar-margin-chart-card", "band", 1)
     assert sum(n for c, n in page.colours(place).items()) > 2000  # the band is filled
     page.keep("custom_scalars")
 
