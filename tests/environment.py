@@ -8,6 +8,7 @@ What is installed already stays, so asking for less later costs nothing.
 """
 import hashlib
 import pathlib
+import socket
 import subprocess
 import sys
 import venv
@@ -39,6 +40,15 @@ def ensure(directory, requirements, say=lambda text: print(text, file=sys.stderr
             raise RuntimeError(f"pip could not install {names} (what it said stands above); is PyPI reachable?")
         stamp.touch()
     return python
+
+
+def require_localhost():
+    """RuntimeError where the name is unknown, as in a root without /etc/hosts: there TensorBoard does not start."""
+    try:
+        socket.getaddrinfo("localhost", None)
+    except OSError:
+        raise RuntimeError("TensorBoard needs the name localhost, which this machine does not know; add the line "
+                           "'127.0.0.1 localhost' to /etc/hosts") from None
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import urllib.request
 
 import pytest
 
+import environment
 from waiting import DEADLINE, wait_for
 
 ALL_POINTS = "--samples_per_plugin=scalars=1000000"  # where the default keeps a sample of a long curve
@@ -27,6 +28,13 @@ def python_loader_points(run):
     return curves
 
 
+def localhost_or_skip():
+    try:
+        environment.require_localhost()
+    except RuntimeError as error:
+        pytest.skip(str(error))
+
+
 class TensorBoard:
     """A process, from its construction to close() or the end of `with`; it listens when the constructor returns.
 
@@ -36,6 +44,7 @@ class TensorBoard:
 
     def __init__(self, logdir, output, *arguments, loader="fast"):
         pytest.importorskip("tensorboard")
+        localhost_or_skip()
         if loader == "fast":
             pytest.importorskip("tensorboard_data_server")
         self.loader, self.output = loader, output

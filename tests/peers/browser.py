@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from tensorboard_server import localhost_or_skip
 from waiting import wait_for
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build"))
@@ -45,6 +46,7 @@ window.place = function (element) {
 @contextlib.contextmanager
 def chromium():
     """Selenium's driver of a new browser, until the end of `with`; what is not installed is a skip."""
+    localhost_or_skip()
     webdriver = pytest.importorskip("selenium.webdriver")
     service = pytest.importorskip("selenium.webdriver.chrome.service")
     program, driver = shutil.which("chromium"), shutil.which("chromedriver")
