@@ -1,4 +1,5 @@
 """For all tests: signals as a shell would leave them, and what runs, told every few seconds."""
+import os
 import signal
 
 import pytest
@@ -7,6 +8,13 @@ import progress
 
 # Under nohup SIGHUP is ignored, and every child inherits that.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# Python's readline, which pytest loads, exports COLUMNS behind os.environ's back; tables would go by it.
+try:
+    import readline  # noqa: F401
+except ImportError:
+    pass
+os.environ.pop("COLUMNS", None)
+os.unsetenv("COLUMNS")
 
 
 class Told:
