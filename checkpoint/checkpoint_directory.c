@@ -358,22 +358,21 @@ int checkpoint_leads_elsewhere(const char *directory, const char *path)
            (here.st_dev != there.st_dev || here.st_ino != there.st_ino);
 }
 
-/* What the state says of its newest checkpoint; name as above. */
 static int newest_disagrees(const char *directory, const char *newest, const char *name, struct error *e)
 {
-    const char *taken = name ? name : "none", *base = file_base_name(newest);
+    const char *base = file_base_name(newest);
     char prefix[PATH_MAX];
     struct error why = { .code = OK };
 
     if (checkpoint_leads_elsewhere(directory, newest))
-        error_set(e, ERR_ARG, "%s/checkpoint: names %s, which is outside this directory; %s is taken", directory,
-                  newest, taken);
-    else if (name && strcmp(base, name) == 0)
+        error_set(e, ERR_ARG, "%s/checkpoint: names %s, which is outside this directory; using %s", directory,
+                  newest, name);
+    else if (strcmp(base, name) == 0)
         return 0;
     else if (!listed_here(directory, newest))
-        error_set(e, ERR_ARG, "%s/checkpoint: names %s, which is not here; %s is taken", directory, newest, taken);
+        error_set(e, ERR_ARG, "%s/checkpoint: names %s, which is not here; using %s", directory, newest, name);
     else if (file_join(prefix, sizeof prefix, directory, base, NULL) == OK && !checkpoint_complete(prefix, &why))
-        error_set(e, ERR_ARG, "%s; %s is taken", why.message, taken);
+        error_set(e, ERR_ARG, "%s; using %s", why.message, name);
     else
         return 0; /* became whole meanwhile */
     return 1;
@@ -391,7 +390,7 @@ int checkpoint_directory_disagrees(const char *directory, const char *name, stru
         return 0;
     if (file_read(path, STATE_FILE_MAX, &text, &why) != OK ||
         state_file_parse(buffer_text(&text), text.length, &state, &why) != OK) {
-        error_set(e, ERR_CORRUPT, "%s: not understood (%s); %s is taken", path, why.message, name ? name : "none");
+        error_set(e, ERR_CORRUPT, "%s: cannot be parsed (%s); using %s", path, why.message, name);
         rc = 1;
     } else {
         rc = state.newest && newest_disagrees(directory, state.newest, name, e);

@@ -50,9 +50,8 @@ int checkpoint_directory_newest(const char *directory, char *name, size_t size, 
 /* 1: a path of the state file leads to a checkpoint in another directory, by an absolute path or "..". */
 int checkpoint_leads_elsewhere(const char *directory, const char *path);
 
-/* 1 and a sentence: the newest checkpoint was taken to be `name` (NULL: there is none), and the state file says
- * something else, which whoever looks at it should know: it cannot be understood, or what it names is not here, not
- * whole, or in another directory. 0: it agrees, names none, or is not there. */
+/* 1 and a sentence for people: `name` is taken as the newest checkpoint, but the state file cannot be parsed, or names
+ * one that is not here, not whole, or in another directory. 0: it agrees, names none, or is not there. */
 int checkpoint_directory_disagrees(const char *directory, const char *name, struct error *e);
 
 /* 1: PREFIX is whole (footer, all block CRCs, every shard there and long enough). 0: not (yet), and e says why. */

@@ -4,7 +4,7 @@
  *   data     to the end of the file
  *
  * The header is an object: name -> {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, offsets counted
- * from the start of the data, and perhaps "__metadata__" -> object of strings. No key comes twice. In order of their
+ * from the start of the data, and perhaps "__metadata__" -> object of strings. No key is there twice. In order of their
  * begin the tensors cover the data from its first byte to its last, without gap or overlap; end - begin is what shape
  * and dtype make, in whole bytes. Numbers are plain and not negative.
  *
@@ -95,7 +95,7 @@ typedef int member(void *context, const char *name, size_t name_length, const ch
 
 static int bad_json(const struct text *t, size_t at, const char *why, struct error *e)
 {
-    return error_set(e, ERR_CORRUPT, "%s: header is not as it must be at byte %zu: %s", t->file, HEAD + at, why);
+    return error_set(e, ERR_CORRUPT, "%s: invalid header at byte %zu: %s", t->file, HEAD + at, why);
 }
 
 static void skip_blanks(struct text *t)
@@ -161,7 +161,7 @@ static int read_object(struct text *t, member *take, void *context, struct error
     int rc;
 
     if (t->at >= t->n || t->json[t->at] != '{')
-        return bad_json(t, t->at, "'{' wanted", e);
+        return bad_json(t, t->at, "expected '{'", e);
     t->at++;
     skip_blanks(t);
     if (t->at < t->n && t->json[t->at] == '}') {
@@ -175,11 +175,11 @@ static int read_object(struct text *t, member *take, void *context, struct error
         skip_blanks(t);
         name = t->at;
         if (t->at >= t->n || t->json[t->at] != '"' || !skip_string(t))
-            return bad_json(t, name, "a name in quotes wanted", e);
+            return bad_json(t, name, "expected a name in quotes", e);
         name_end = t->at;
         skip_blanks(t);
         if (t->at >= t->n || t->json[t->at] != ':')
-            return bad_json(t, t->at, "':' wanted", e);
+            return bad_json(t, t->at, "expected ':'", e);
         t->at++;
         skip_blanks(t);
         value = t->at;
@@ -292,19 +292,19 @@ static int read_tensor(const struct reading *r, const char *name, const json_t *
     int kind;
 
     if (!json_is_string(dtype) || !json_is_array(dims) || !json_is_array(offsets) || json_array_size(offsets) != 2)
-        return bad_tensor(r, name, "dtype, shape and two data_offsets are wanted", e);
+        return bad_tensor(r, name, "expected dtype, shape and two data_offsets", e);
     if ((kind = find_dtype(json_string_value(dtype), json_string_length(dtype))) < 0)
         return error_set(e, ERR_CORRUPT, "%s: tensor %s: unknown dtype %.40s", r->text.file, name,
                          json_string_value(dtype));
     if (!read_numbers(dims, shape, json_array_size(dims)) || !read_numbers(offsets, place, 2))
-        return bad_tensor(r, name, "shape and data_offsets must be whole numbers, not negative", e);
+        return bad_tensor(r, name, "shape and data_offsets must be integers and not negative", e);
     if (bundle_shape_elements((int)json_array_size(dims), shape, &out->elements) != OK ||
         data_bytes(kind, out->elements, &bytes) != OK)
-        return bad_tensor(r, name, "its shape makes too many bytes, or no whole number of them", e);
+        return bad_tensor(r, name, "its shape gives too many bytes, or a fraction of a byte", e);
     if (place[1] < place[0])
         return bad_tensor(r, name, "it ends before it begins", e);
     if ((uint64_t)(place[1] - place[0]) != bytes)
-        return error_set(e, ERR_CORRUPT, "%s: tensor %s: %lld bytes in data_offsets, but shape and dtype make %llu",
+        return error_set(e, ERR_CORRUPT, "%s: tensor %s: %lld bytes in data_offsets, but shape and dtype need %llu",
                          r->text.file, name, (long long)(place[1] - place[0]), (unsigned long long)bytes);
     out->dtype = dtypes[kind].name;
     out->rank = (int)json_array_size(dims);
@@ -328,11 +328,11 @@ static int take_tensor(void *context, const char *name, size_t name_length, cons
 
         inner.at = (size_t)(value - inner.json);
         if (r->metadata++)
-            return bad_json(&r->text, inner.at, "__metadata__ comes twice", e);
+            return bad_json(&r->text, inner.at, "__metadata__ is there twice", e);
         if ((rc = read_object(&inner, take_pair, r, e)) != OK)
             return rc;
         skip_blanks(&inner);
-        return inner.json + inner.at == value + n ? OK : bad_json(&r->text, inner.at, "',' or '}' wanted", e);
+        return inner.json + inner.at == value + n ? OK : bad_json(&r->text, inner.at, "expected ',' or '}'", e);
     }
     if (n > MEMBER_MAX)
         return bad_tensor(r, name, "more JSON than a tensor can need", e);
@@ -398,12 +398,13 @@ static int check_header(const struct reading *r, uint64_t data_size, struct erro
         qsort(h->pairs, h->pair_count, sizeof *h->pairs, compare_pairs);
     for (size_t i = 1; i < h->pair_count; i++)
         if (compare_pairs(&h->pairs[i - 1], &h->pairs[i]) == 0)
-            return error_set(e, ERR_CORRUPT, "%s: key %s of __metadata__ comes twice", r->text.file, h->pairs[i].key);
+            return error_set(e, ERR_CORRUPT, "%s: key %s of __metadata__ is there twice", r->text.file,
+                             h->pairs[i].key);
     if (h->count)
         qsort(h->tensors, h->count, sizeof *h->tensors, compare_names);
     for (size_t i = 1; i < h->count; i++)
         if (compare_names(&h->tensors[i - 1], &h->tensors[i]) == 0)
-            return bad_tensor(r, h->tensors[i].name, "its name comes twice", e);
+            return bad_tensor(r, h->tensors[i].name, "its name is there twice", e);
     if (h->count)
         qsort(h->tensors, h->count, sizeof *h->tensors, compare_places);
     for (size_t i = 0; i < h->count; i++) {
@@ -415,7 +416,7 @@ static int check_header(const struct reading *r, uint64_t data_size, struct erro
         at = h->tensors[i].end;
     }
     if (at != data_size)
-        return error_set(e, ERR_CORRUPT, "%s: %llu bytes of data, but the tensors make %llu", r->text.file,
+        return error_set(e, ERR_CORRUPT, "%s: %llu bytes of data, but the tensors need %llu", r->text.file,
                          (unsigned long long)data_size, (unsigned long long)at);
     return OK;
 }
@@ -498,7 +499,7 @@ static int read_at(const struct safetensors *s, void *out, size_t n, uint64_t of
     if (got < 0)
         return error_system(e, "%s: cannot read", s->path);
     if ((size_t)got < n)
-        return error_set(e, ERR_CORRUPT, "%s: ends at byte %llu (it was cut since it was opened)", s->path,
+        return error_set(e, ERR_CORRUPT, "%s: ends at byte %llu (truncated after it was opened)", s->path,
                          (unsigned long long)offset + (unsigned long long)got);
     return OK;
 }
@@ -636,13 +637,13 @@ int safetensors_layout(struct safetensors_tensor *tensors, size_t count, struct 
             return error_set(e, ERR_ARG, "tensor %s: not a name for safetensors", t->name);
         if (bundle_shape_elements(t->rank, t->shape, &t->elements) != OK ||
             data_bytes(dtype, t->elements, &bytes) != OK)
-            return error_set(e, ERR_ARG, "tensor %s: its shape makes too many bytes, or no whole number", t->name);
+            return error_set(e, ERR_ARG, "tensor %s: its shape gives too many bytes, or a fraction of a byte", t->name);
     }
     if (count)
         qsort(tensors, count, sizeof *tensors, compare_names);
     for (size_t i = 1; i < count; i++)
         if (compare_names(&tensors[i - 1], &tensors[i]) == 0)
-            return error_set(e, ERR_ARG, "tensor %s comes twice", tensors[i].name);
+            return error_set(e, ERR_ARG, "tensor %s is there twice", tensors[i].name);
     if (count)
         qsort(tensors, count, sizeof *tensors, compare_layout);
     for (size_t i = 0; i < count; i++) {

@@ -256,7 +256,7 @@ static int take_path(struct parser *p, enum field field)
     int quote = peek(p), rc;
 
     if (quote != '"' && quote != '\'')
-        return wrong(p, "a path in quotes is wanted");
+        return wrong(p, "expected a path in quotes");
     if ((rc = read_strings(p)) != OK)
         return rc;
     if (memchr(buffer_text(&p->string), 0, p->string.length))
@@ -302,7 +302,7 @@ static int take_time(struct parser *p, enum field field)
     memcpy(copy, text, length);
     copy[length] = '\0';
     if (!number_parse_double(copy, &v))
-        return wrong(p, "a number is wanted");
+        return wrong(p, "expected a number");
     v = negative ? -v : v;
     if (field == FIELD_PRESERVED) {
         s->last_preserved = v;
@@ -375,7 +375,7 @@ static int take_list(struct parser *p, enum field field)
         if ((rc = take_value(p, field)) != OK)
             return rc;
         if ((c = peek(p)) != ',' && c != ']')
-            return wrong(p, "a list goes on with , or ends with ]");
+            return wrong(p, "expected , or ] in a list");
         p->at++;
         if (c == ']')
             return OK;

@@ -24,7 +24,7 @@ int string_tensor_check(const void *stored, size_t n, uint64_t elements, uint32_
         int used = get_varint(p + at, n - at, &length);
 
         if (used <= 0)
-            return error_set(e, ERR_CORRUPT, "the length of string %llu is not whole", (unsigned long long)i);
+            return error_set(e, ERR_CORRUPT, "the length of string %llu is cut off", (unsigned long long)i);
         at += (size_t)used;
         if (length > n - total)
             return error_set(e, ERR_CORRUPT, "string %llu is longer than the tensor", (unsigned long long)i);
@@ -89,7 +89,7 @@ int variant_tensor_check(const void *stored, size_t n, uint64_t elements, uint32
         int used = get_varint(p + at, n - at, &length);
 
         if (used <= 0)
-            return error_set(e, ERR_CORRUPT, "the length of variant %llu is not whole", (unsigned long long)i);
+            return error_set(e, ERR_CORRUPT, "the length of variant %llu is cut off", (unsigned long long)i);
         at += (size_t)used;
         if (n - at < CHECK || length > n - at - CHECK)
             return error_set(e, ERR_CORRUPT, "variant %llu is longer than the tensor", (unsigned long long)i);

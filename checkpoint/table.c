@@ -180,7 +180,7 @@ static int cursor_next(const struct reader *r, struct cursor *c, struct buffer *
         int n = get_varint(b->bytes + at, left, &field[i]);
 
         if (n <= 0 || n > 5 || field[i] > UINT32_MAX)
-            return malformed(r, c, start, "its lengths are not whole", e);
+            return malformed(r, c, start, "its lengths are cut off", e);
         at += (size_t)n;
     }
     if (field[1] > b->limit - at || field[2] > b->limit - at - field[1])
@@ -281,7 +281,7 @@ static int read_footer(const struct reader *r, struct handle *metaindex, struct 
     size_t first, second;
 
     if (!table_footer_valid(footer))
-        return error_set(e, ERR_CORRUPT, "%s: bad magic number at byte %zu: not a checkpoint index, or not whole",
+        return error_set(e, ERR_CORRUPT, "%s: bad magic number at byte %zu: not a checkpoint index, or incomplete",
                          r->name, r->n - sizeof magic);
     first = get_handle(footer, TABLE_FOOTER - sizeof magic, metaindex);
     second = first ? get_handle(footer + first, TABLE_FOOTER - sizeof magic - first, index) : 0;
@@ -305,7 +305,7 @@ int table_read(const char *name, const void *bytes, size_t n, table_visit *visit
     int rc;
 
     if (n < TABLE_FOOTER)
-        return error_set(e, ERR_CORRUPT, "%s: too short: %zu bytes, and an index has at least %d", name, n,
+        return error_set(e, ERR_CORRUPT, "%s: too short: %zu bytes, but an index has at least %d", name, n,
                          TABLE_FOOTER);
     if ((rc = read_footer(&r, &metaindex, &index, e)) != OK)
         return rc;

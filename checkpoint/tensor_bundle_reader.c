@@ -194,7 +194,7 @@ static int read_index(struct tensor_bundle *b, struct error *e)
         !table_footer_valid(footer)) {
         kind = file_kind_of(b->index_path);
         rc = kind == FILE_KIND_UNKNOWN
-                 ? error_set(e, ERR_CORRUPT, "%s: bad magic number at byte %llu: not a checkpoint index, or not whole",
+                 ? error_set(e, ERR_CORRUPT, "%s: bad magic number at byte %llu: not a checkpoint index, or incomplete",
                              b->index_path, (unsigned long long)(size - 8))
                  : error_set(e, ERR_CORRUPT, "%s: not a checkpoint index, but %s", b->index_path, file_kind_text(kind));
         goto out;
@@ -514,7 +514,7 @@ int tensor_bundle_read_piece(const struct tensor_bundle *b, const struct tensor_
     if ((got = file_read_at(shard->fd, out, n, (uint64_t)entry->offset + at)) < 0)
         return error_system(e, "%s.data-%05d-of-%05d: cannot read", b->prefix, shard->number, b->shards);
     if ((size_t)got < n)
-        return tensor_bundle_bad_tensor(b, entry, "the file ends before (it was cut since it was opened)", e);
+        return tensor_bundle_bad_tensor(b, entry, "the file was truncated after it was opened", e);
     *crc = crc32c_extend(*crc, out, n);
     return OK;
 }

@@ -18,18 +18,18 @@
 
 /* All commands: ROW(the end of command_NAME(), name, what --help says of it). A new command is one row here. */
 #define CHECKPOINT_COMMANDS(ROW) \
-    ROW(inspect, "inspect", "tensors with type, shape, place and statistics; or the checkpoints of a directory") \
-    ROW(verify, "verify", "every CRC, length and place; exit 1 with findings") \
-    ROW(compare, "compare", "two checkpoints tensor by tensor; exit 1 when they differ") \
-    ROW(convert, "convert", "the same tensors as bundle, safetensors file or .npy files")
+    ROW(inspect, "inspect", "Show the tensors of a checkpoint, or list the checkpoints of a directory") \
+    ROW(verify, "verify", "Check every CRC, length and offset; exit 1 if something is wrong") \
+    ROW(compare, "compare", "Compare two checkpoints tensor by tensor; exit 1 if they differ") \
+    ROW(convert, "convert", "Convert to a TensorFlow checkpoint, a safetensors file or .npy files")
 
 #define DECLARE(function, name, help) int command_##function(int argc, char **argv);
 CHECKPOINT_COMMANDS(DECLARE)
 #undef DECLARE
 
 #define COMMAND_TENSOR_OPTION(selection) \
-    { OPTION_LIST, 0, "tensor", &(selection).patterns, "GLOB", .help = "Only tensors whose names match GLOB ('*' " \
-      "also matches '/'); may be repeated" }
+    { OPTION_LIST, 0, "tensor", &(selection).patterns, "GLOB", .help = "Select the tensors whose names match GLOB " \
+      "('*' also matches '/'); may be repeated" }
 
 /* Opens a checkpoint as source_open() does, and tells what people should know of it on standard error. */
 int command_open(struct source *s, const char *path, int index_only, struct output *o, struct error *e);

@@ -248,20 +248,21 @@ int command_compare(int argc, char **argv)
     struct option table[] = {
         { OPTION_DOUBLE, 0, "tolerance", &x.relative, "X", .help = "Accept elements that differ by up to X times the "
           "larger of their magnitudes (default 0)", .minimum = 0, .maximum = 1e308 },
-        { OPTION_DOUBLE, 0, "absolute", &x.absolute, "X", .help = "Accept elements that differ by up to X, added to "
-          "what --tolerance accepts (default 0)", .minimum = 0, .maximum = 1e308 },
+        { OPTION_DOUBLE, 0, "absolute", &x.absolute, "X", .help = "Accept elements that differ by up to X more than "
+          "--tolerance accepts (default 0)", .minimum = 0, .maximum = 1e308 },
         COMMAND_TENSOR_OPTION(x.tensors),
-        { OPTION_FLAG, 0, "all", &x.every, .help = "Also list the tensors that are equal" },
+        { OPTION_FLAG, 0, "all", &x.every, .help = "List the tensors that are equal, too" },
         OUTPUT_OPTIONS(x.out),
     };
     const struct options options = {
         .program = "checkpoint compare", .usage = "[OPTION...] A B",
-        .summary = "Compare two checkpoints tensor by tensor: names that only one of them has, other dtypes or shapes, "
-                   "and for each tensor that differs the largest absolute and relative difference and the first "
-                   "element that differs. NaN equals NaN, and 0 equals -0. Bookkeeping (evalboard/*, global_step and "
-                   "other counters) is listed apart and does not decide. A and B may be of different formats. Status "
-                   "0: equal within tolerance; 1: different, or --tensor matched nothing; 2: usage, or a checkpoint "
-                   "cannot be read.",
+        .summary = "Compare two checkpoints tensor by tensor. List tensors that only one of them has, or whose dtype "
+                   "or shape differs; for each tensor whose values differ, print the largest absolute and relative "
+                   "difference and the first element that differs; for all of them, print the norm of the difference. "
+                   "NaN equals NaN, and 0 equals -0. Bookkeeping (evalboard/*, global_step and other counters) is "
+                   "listed separately and does not make checkpoints different. A and B may have different formats. "
+                   "Status 0: equal within tolerance; 1: different, or --tensor matched nothing; 2: usage, or a "
+                   "checkpoint cannot be read.",
         .examples = "  checkpoint compare mpi/model.ckpt-700 ps/model.ckpt-700\n"
                     "  checkpoint compare a b --tolerance 1e-5 --absolute 1e-8 --tensor '*/weights'\n",
         .table = table, .count = sizeof table / sizeof *table,

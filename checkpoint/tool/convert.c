@@ -22,8 +22,8 @@ void convert_leave_out(struct convert *c, const struct source_tensor *tensor, co
 {
     struct error e = { .code = OK };
 
-    error_set(&e, ERR_ARG, "%s: tensor %s is left out: there is no %s in %s", c->source.path, tensor->name,
-              tensor->type_name, format);
+    error_set(&e, ERR_ARG, "%s: tensor %s is left out: %s cannot store %s", c->source.path, tensor->name,
+              format, tensor->type_name);
     output_fail(&c->out, &e);
     c->left_out++;
 }
@@ -34,7 +34,7 @@ int convert_readable(struct convert *c, const struct source_tensor *tensor)
 
     if (tensor->type != TENSOR_VARIANT && (tensor->type != TENSOR_STRING || !tensor->slices))
         return 1;
-    error_set(&e, ERR_ARG, "%s: tensor %s is left out: %s are not read", c->source.path, tensor->name,
+    error_set(&e, ERR_ARG, "%s: tensor %s is left out: %s are not supported", c->source.path, tensor->name,
               tensor->slices ? "strings in slices" : "variants");
     output_fail(&c->out, &e);
     c->left_out++;
@@ -49,7 +49,7 @@ static void leave_out_slice(void *context, const struct tensor_entry *slice)
 
     if (!selection_wants(&c->tensors, bundle_entry_label(slice)))
         return;
-    error_set(&e, ERR_ARG, "%s: a slice of %s is left out: it is in no variable's list", c->source.path,
+    error_set(&e, ERR_ARG, "%s: a slice of %s is left out: no variable lists it", c->source.path,
               bundle_entry_label(slice));
     output_fail(&c->out, &e);
     c->left_out++;
@@ -79,13 +79,13 @@ static const char *format_of(const char *to, struct error *e)
     if ((n && to[n - 1] == '/') || (stat(to, &st) == 0 && S_ISDIR(st.st_mode)))
         return "npy";
     if (strcmp(to, "-") == 0) {
-        error_set(e, ERR_ARG, "-: a checkpoint is not written to standard output; name a file");
+        error_set(e, ERR_ARG, "-: cannot write a checkpoint to standard output; name a file");
         return NULL;
     }
     for (size_t i = 0; ending && i < sizeof others / sizeof *others; i++)
         if (strcasecmp(ending, others[i]) == 0) {
-            error_set(e, ERR_ARG, "%s: a destination that ends in %s is not known; use NAME.safetensors, DIR/ for .npy "
-                      "files or the prefix of a TensorFlow checkpoint, or name the format with --to", to, ending);
+            error_set(e, ERR_ARG, "%s: unknown extension '%s'; use NAME.safetensors, DIR/ for .npy files or the "
+                      "prefix of a TensorFlow checkpoint, or choose the format with --to", to, ending);
             return NULL;
         }
     return "bundle";
@@ -137,8 +137,9 @@ int command_convert(int argc, char **argv)
     struct convert c = { .force = 0 };
     const char *format = NULL;
     struct option table[] = {
-        { OPTION_CHOICE, 0, "to", &format, .help = "The format to write (default: safetensors if DESTINATION ends in "
-          ".safetensors, npy if it is a directory or ends in '/', else bundle)", .choices = "bundle|safetensors|npy" },
+        { OPTION_CHOICE, 0, "to", &format, .help = "Write this format (default: safetensors if DESTINATION ends in "
+          ".safetensors, npy if it is a directory or ends in '/', else bundle, a TensorFlow checkpoint)",
+          .choices = "bundle|safetensors|npy" },
         COMMAND_TENSOR_OPTION(c.tensors),
         { OPTION_FLAG, 'f', "force", &c.force, .help = "Overwrite existing files" },
         OUTPUT_JSON_OPTION(c.out),
@@ -147,10 +148,11 @@ int command_convert(int argc, char **argv)
         .program = "checkpoint convert", .usage = "[OPTION...] SOURCE DESTINATION",
         .summary = "Convert a checkpoint to another format: a TensorFlow checkpoint (DESTINATION is its prefix), a "
                    "safetensors file, or a directory with a NumPy file for each tensor ('/' in a name becomes '.'). "
-                   "Partitioned variables are put together. Types that safetensors lacks are stored as bytes and named "
-                   "in its metadata, so that converting back restores them; in .npy files bfloat16 and float8 become "
-                   "float32. Status 1: some tensors were left out or lost the ends of their strings, or --tensor "
-                   "matched nothing; 2: usage or input, and nothing was written except perhaps some of the .npy files.",
+                   "Slices of partitioned variables are joined. Types that safetensors lacks are stored as bytes and "
+                   "named in its metadata, so that converting back restores them; in .npy files, bfloat16 and float8 "
+                   "become float32. Status 1: some tensors were left out, some strings lost trailing zero bytes, or "
+                   "--tensor matched nothing; 2: usage, or an error while reading or writing: nothing was written, "
+                   "except perhaps some .npy files.",
         .examples = "  checkpoint convert ckpt/model.ckpt-700 model.safetensors\n"
                     "  checkpoint convert model.safetensors ckpt/model.ckpt-0\n"
                     "  checkpoint convert ckpt arrays/ --tensor '*/weights'\n",

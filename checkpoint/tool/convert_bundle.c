@@ -19,7 +19,7 @@ static int add(struct convert *c, struct tensor_bundle_writer *w, const struct s
     int rc;
 
     if (strlen(tensor->name) != tensor->name_length)
-        return error_set(e, ERR_ARG, "%s: a name with a NUL byte, %s..., cannot be written into a bundle",
+        return error_set(e, ERR_ARG, "%s: cannot store a name with a zero byte (%s...) in a TensorFlow checkpoint",
                          c->source.path, tensor->name);
     if (tensor->type == TENSOR_STRING) {
         if ((rc = source_strings(&c->source, tensor, &stored, &strings, e)) != OK)

@@ -122,8 +122,8 @@ static void tell_shortened(struct convert *c, const struct source_tensor *tensor
         ending += strings[i].length && !strings[i].bytes[strings[i].length - 1];
     if (!ending)
         return;
-    error_set(&e, ERR_ARG, "%s: tensor %s: %zu of %llu strings end in zero bytes, which NumPy drops; safetensors keeps "
-              "them", c->source.path, tensor->name, ending, (unsigned long long)tensor->elements);
+    error_set(&e, ERR_ARG, "%s: tensor %s: %zu of %llu strings end in zero bytes, which NumPy drops; convert to "
+              "safetensors to keep them", c->source.path, tensor->name, ending, (unsigned long long)tensor->elements);
     output_fail(&c->out, &e);
     c->shortened++;
 }
@@ -141,8 +141,8 @@ static int write_strings(struct convert *c, struct writing *x, struct error *e)
     for (size_t i = 0; i < count; i++)
         width = strings[i].length > width ? strings[i].length : width;
     if (count && width > STRINGS_MAX / count)
-        rc = error_set(e, ERR_ARG, "%s: tensor %s: %zu strings of up to %zu bytes take too much as one array; "
-                       "leave it out with --tensor", c->source.path, x->tensor->name, count, width);
+        rc = error_set(e, ERR_ARG, "%s: tensor %s: %zu strings of up to %zu bytes are too large for one array; "
+                       "select other tensors with --tensor", c->source.path, x->tensor->name, count, width);
     else if (!(cell = malloc(width)))
         rc = error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", c->source.path, x->tensor->name);
     snprintf(descr, sizeof descr, "|S%zu", width);
@@ -220,8 +220,8 @@ static int check_names(struct convert *c, struct error *e)
         qsort(names, count, sizeof *names, compare_texts);
     for (size_t i = 1; i < count && rc == OK; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
-            rc = error_set(e, ERR_ARG, "%s: two tensors would both be %s; choose with --tensor", c->source.path,
-                           names[i]);
+            rc = error_set(e, ERR_ARG, "%s: two tensors would both be written to %s; select one with --tensor",
+                           c->source.path, names[i]);
     for (size_t i = 0; i < count; i++)
         free(names[i]);
     free(names);

@@ -73,8 +73,8 @@ static int find_file(const char *path, struct found *out, struct error *e)
         break;
     }
     if (strcmp(file_base_name(path), "checkpoint") == 0)
-        return error_set(e, ERR_ARG, "%s: not a checkpoint, but %s; name the directory it is in", path,
-                         kind == FILE_KIND_TEXT ? "the list of those in a directory" : file_kind_text(kind));
+        return error_set(e, ERR_ARG, "%s: not a checkpoint, but %s; name the directory", path,
+                         kind == FILE_KIND_TEXT ? "the state file of a directory" : file_kind_text(kind));
     return error_set(e, ERR_ARG, "%s: not a checkpoint, but %s%s%s", path, file_kind_text(kind),
                      advice(kind) ? "; " : "", advice(kind) ? advice(kind) : "");
 }
@@ -159,7 +159,7 @@ static int find_unnumbered(const char *directory, const struct error *why, struc
     char saved[PATH_MAX];
 
     if (why->code != OK)
-        return error_set(e, ERR_ARG, "%s: no whole checkpoint in this directory: %s", directory, why->message);
+        return error_set(e, ERR_ARG, "%s: no complete checkpoint in this directory: %s", directory, why->message);
     look_around(directory, &here);
     if (here.safetensors_count == 1) {
         out->is_file = 1;
@@ -169,10 +169,10 @@ static int find_unnumbered(const char *directory, const struct error *why, struc
         return error_set(e, ERR_ARG, "%s: %zu safetensors files without a step in their names; name one of them",
                          directory, here.safetensors_count);
     if (here.parts)
-        return error_set(e, ERR_ARG, "%s: only parts of a checkpoint (-00001-of-...), which are not read as one; name "
-                         "a part", directory);
+        return error_set(e, ERR_ARG, "%s: only parts of a checkpoint (-00001-of-...), which cannot be read together; "
+                         "name one part", directory);
     if (file_join(saved, sizeof saved, directory, "variables/variables", NULL) == OK && has_index(saved))
-        return error_set(e, ERR_ARG, "%s: a SavedModel; its checkpoint is %s", directory, saved);
+        return error_set(e, ERR_ARG, "%s: a SavedModel; name its checkpoint, %s", directory, saved);
     return error_set(e, ERR_ARG, "%s: no checkpoint in this directory", directory);
 }
 

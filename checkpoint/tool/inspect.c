@@ -301,14 +301,14 @@ static int show_checkpoint(struct inspect *x, const char *path, struct error *e)
 static int check_options(const struct inspect *x, const struct options *o, struct error *e)
 {
     if (x->all && (x->tensors.patterns.count || x->values || x->tree))
-        return error_set(e, ERR_ARG, "--all lists checkpoints, not tensors; leave it out, or --tensor, --values and "
+        return error_set(e, ERR_ARG, "--all lists checkpoints, not tensors; omit it, or omit --tensor, --values and "
                          "--tree");
     if (x->tree && x->out.json)
-        return error_set(e, ERR_ARG, "--tree is text, and JSON is asked for; leave one of them out");
+        return error_set(e, ERR_ARG, "--tree prints text, not JSON; omit --tree or the request for JSON");
     if (x->values && (x->tree || !x->statistics))
-        return error_set(e, ERR_ARG, "--values reads the values; leave it out, or --tree and --no-statistics");
+        return error_set(e, ERR_ARG, "--values cannot be combined with --tree or --no-statistics; omit one of them");
     if ((options_given(o, "limit") && !x->values) || (options_given(o, "depth") && !x->tree))
-        return error_set(e, ERR_ARG, "--limit is for --values, and --depth for --tree");
+        return error_set(e, ERR_ARG, "--limit requires --values, and --depth requires --tree");
     return OK;
 }
 
@@ -318,24 +318,24 @@ int command_inspect(int argc, char **argv)
     struct option table[] = {
         COMMAND_TENSOR_OPTION(x.tensors),
         { OPTION_FLAG, 0, "values", &x.values, .help = "Print the values of the tensors, as NumPy does" },
-        { OPTION_INT, 0, "limit", &x.limit, "N", .help = "--values: print tensors of more than N values in part "
-          "(default 1000; 10000 with --tensor); in JSON, leave their values out", .minimum = 0, .maximum = 1e15 },
+        { OPTION_INT, 0, "limit", &x.limit, "N", .help = "With --values, abbreviate tensors of more than N values "
+          "(default 1000; 10000 with --tensor); in JSON, omit their values", .minimum = 0, .maximum = 1e15 },
         { OPTION_FLAG, 0, "tree", &x.tree, .help = "Group the tensors by the scopes in their names" },
-        { OPTION_INT, 0, "depth", &x.depth, "N", .help = "--tree: show N levels of scopes (default all)", .minimum = 1,
-          .maximum = 64 },
-        { OPTION_FLAG, 0, "statistics", &x.statistics, .help = "Read the values for statistics (default); "
+        { OPTION_INT, 0, "depth", &x.depth, "N", .help = "With --tree, show N levels of scopes (default: all)",
+          .minimum = 1, .maximum = 64 },
+        { OPTION_FLAG, 0, "statistics", &x.statistics, .help = "Read the values and print statistics (default); "
           "--no-statistics reads only the index" },
-        { OPTION_FLAG, 0, "all", &x.all, .help = "List the checkpoints of a directory: step, size, age, and what an "
-          "incomplete one lacks" },
+        { OPTION_FLAG, 0, "all", &x.all, .help = "List the checkpoints of a directory with step, size and age, and "
+          "say what an incomplete one lacks" },
         OUTPUT_OPTIONS(x.out),
     };
     const struct options options = {
         .program = "checkpoint inspect", .usage = "[OPTION...] PREFIX|DIR|FILE",
         .summary = "Show the tensors of a checkpoint, or of the newest complete checkpoint in a directory, with the "
-                   "mean, standard deviation (of the population), minimum and maximum of their finite values, and how "
-                   "many are NaN or infinite. Complex values count by magnitude. Tensors are read in pieces, so they "
-                   "may be larger than memory. Status 1: a tensor is damaged, or --tensor matched nothing; 2: usage, "
-                   "or no such checkpoint.",
+                   "mean, standard deviation (of the population), minimum and maximum of their finite values, and the "
+                   "number of NaN and infinite values. For complex values, magnitudes are used. Tensors are read in "
+                   "pieces and may be larger than memory. Status 1: a tensor is damaged, or --tensor matched nothing; "
+                   "2: usage, or no such checkpoint.",
         .examples = "  checkpoint inspect ckpt --tensor 'conv1/*'\n"
                     "  checkpoint inspect ckpt --tensor conv1/biases --values\n"
                     "  checkpoint inspect ckpt --tree --depth 1\n"

@@ -148,7 +148,7 @@ static void show_listed(struct inspect *x, const struct files *files, const stru
         table_cell(&x->table, "-");
     table_cell(&x->table, "%s", human_bytes(size, text));
     table_cell(&x->table, "%s", human_duration(now - written, text));
-    table_cell(&x->table, "%s", why ? why : "whole");
+    table_cell(&x->table, "%s", why ? why : "complete");
 }
 
 int inspect_directory(struct inspect *x, const char *directory, struct error *e)
@@ -187,7 +187,8 @@ int inspect_directory(struct inspect *x, const char *directory, struct error *e)
         buffer_append_text(&x->out.text, "\n]}\n");
     } else {
         command_table(&x->table, &x->out);
-        buffer_format(&x->out.text, "total: %zu checkpoints, %zu of them whole\n", list.count, whole);
+        buffer_format(&x->out.text, "total: %zu checkpoint%s, %zu complete\n", list.count,
+                      list.count == 1 ? "" : "s", whole);
     }
     output_put(&x->out);
     checkpoint_list_release(&list);

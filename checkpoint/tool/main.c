@@ -9,9 +9,10 @@ int main(int argc, char **argv)
 {
     static const struct options checkpoint = {
         .program = "checkpoint", .usage = "COMMAND [OPTION...] PATH...",
-        .summary = "Reads TensorFlow V2 checkpoints and safetensors files. PATH is a prefix (ckpt/model.ckpt-700), a "
-                   "directory (its newest checkpoint), or a file (model.safetensors).",
-        .examples = "  checkpoint inspect ckpt                                what is in the newest checkpoint\n"
+        .summary = "Inspect, verify, compare and convert TensorFlow V2 checkpoints and safetensors files. PATH is the "
+                   "prefix of a checkpoint (ckpt/model.ckpt-700), a directory (its newest complete checkpoint is "
+                   "used), or a file (model.safetensors).",
+        .examples = "  checkpoint inspect ckpt                                show the newest checkpoint\n"
                     "  checkpoint compare mpi/model.ckpt-700 ps/model.ckpt-700 --tolerance 1e-5\n"
                     "  checkpoint convert ckpt model.safetensors\n",
         .commands = commands, .command_count = sizeof commands / sizeof *commands,

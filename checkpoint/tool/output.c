@@ -22,8 +22,8 @@ static int choose_format(struct output *o, struct error *e)
         return OK;
     }
     if (strcasecmp(ending, ".txt") != 0)
-        return error_set(e, ERR_ARG, "-o %s: unknown ending '%s'; use .json or .txt", o->path, ending);
-    return o->json ? error_set(e, ERR_ARG, "-o %s: a text file, but --json asks for JSON", o->path) : OK;
+        return error_set(e, ERR_ARG, "-o %s: unknown extension '%s'; use .json or .txt", o->path, ending);
+    return o->json ? error_set(e, ERR_ARG, "-o %s: a text file, but --json was given; omit one of them", o->path) : OK;
 }
 
 static int open_file(struct output *o, struct error *e)
@@ -45,7 +45,7 @@ static int open_file(struct output *o, struct error *e)
     unlink(o->temporary); /* of a killed process with our number */
     if ((fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) >= 0 && (o->file = fdopen(fd, "w")))
         return OK;
-    error_system(e, "%s: cannot create a file beside it", o->path);
+    error_system(e, "%s: cannot create a temporary file beside it", o->path);
     if (fd >= 0) {
         close(fd);
         unlink(o->temporary);

@@ -27,8 +27,8 @@ struct output { /* all zero, but for program, before the options are parsed */
     { OPTION_FLAG, 0, "json", &(o).json, .help = "Print JSON" }
 #define OUTPUT_OPTIONS(o) \
     OUTPUT_JSON_OPTION(o), \
-    { OPTION_TEXT, 'o', "output", &(o).path, "FILE", .help = "Write to FILE, in the format of its ending: .json or " \
-      ".txt. FILE appears when it is complete. Default: standard output (-)" }, \
+    { OPTION_TEXT, 'o', "output", &(o).path, "FILE", .help = "Write to FILE, in the format of its extension, .json " \
+      "or .txt (default: standard output, -). FILE appears once it is complete" }, \
     { OPTION_FLAG, 'f', "force", &(o).force, .help = "Overwrite an existing FILE" }
 
 /* ERR_ARG: the ending of the file's name is not known, or says something else than --json, or the file exists and is

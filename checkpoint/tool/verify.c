@@ -1,5 +1,5 @@
 /*
- * checkpoint verify: is a checkpoint, or a directory of them, right to the last byte? Opening a bundle checks the
+ * checkpoint verify: is a checkpoint, or a directory of them, intact to the last byte? Opening a bundle checks the
  * index, its lengths and slices; here come the bytes of each tensor, tensors that lie over each other, slices that
  * nobody lists, and what the state file says.
  */
@@ -178,7 +178,7 @@ static void take_loose_slice(void *context, const struct tensor_entry *slice)
     struct checking *c = context;
     struct error why = { .code = OK };
 
-    error_set(&why, ERR_CORRUPT, "%s.index: a slice of %s is in no variable's list", c->prefix,
+    error_set(&why, ERR_CORRUPT, "%s.index: no variable lists this slice of %s", c->prefix,
               bundle_entry_label(slice));
     finding(c->verify, &why);
 }
@@ -215,7 +215,7 @@ static int verify_bundle(struct verify *v, struct tensor_bundle *b, const char *
                 continue;
             v->tensors++;
             if (!tensor_type_size(entry->type) && entry->type != TENSOR_STRING && entry->type != TENSOR_VARIANT) {
-                error_set(&why, ERR_CORRUPT, "%s.index: tensor %s: dtype %d (%s) is none that a checkpoint can hold",
+                error_set(&why, ERR_CORRUPT, "%s.index: tensor %s: dtype %d (%s) cannot be stored in a checkpoint",
                           prefix, bundle_entry_label(entry), entry->type, tensor_type_name(entry->type));
                 finding(v, &why);
                 continue;
@@ -318,7 +318,7 @@ static void check_state(struct verify *v, const char *path, const char *director
     int listed = state->count == 0;
 
     if (!state->newest) {
-        error_set(&e, ERR_CORRUPT, "%s: it names no newest checkpoint (model_checkpoint_path)", path);
+        error_set(&e, ERR_CORRUPT, "%s: names no newest checkpoint (model_checkpoint_path)", path);
         finding(v, &e);
     }
     for (size_t i = 0; i < state->count; i++) {
@@ -326,11 +326,12 @@ static void check_state(struct verify *v, const char *path, const char *director
         check_place(v, path, directory, state->paths[i]);
         if (index_here(directory, state->paths[i]))
             continue;
-        error_set(&e, ERR_CORRUPT, "%s: it lists %s, which has no index in %s", path, state->paths[i], directory);
+        error_set(&e, ERR_CORRUPT, "%s: lists %s, which has no index in %s", path, state->paths[i], directory);
         finding(v, &e);
     }
     if (state->newest && !listed) {
-        error_set(&e, ERR_CORRUPT, "%s: the newest checkpoint, %s, is not among those it lists", path, state->newest);
+        error_set(&e, ERR_CORRUPT, "%s: the newest checkpoint, %s, is not among the checkpoints it lists", path,
+                  state->newest);
         finding(v, &e);
     }
     if (state->newest && !state->count)
@@ -340,7 +341,8 @@ static void check_state(struct verify *v, const char *path, const char *director
         finding(v, &e);
     }
     if (state->timestamp_count && state->timestamp_count != state->count) {
-        error_set(&e, ERR_CORRUPT, "%s: %zu times for %zu checkpoints", path, state->timestamp_count, state->count);
+        error_set(&e, ERR_CORRUPT, "%s: %zu timestamps for %zu checkpoints", path, state->timestamp_count,
+                  state->count);
         finding(v, &e);
     }
 }
@@ -412,14 +414,15 @@ int command_verify(int argc, char **argv)
     };
     const struct options options = {
         .program = "checkpoint verify", .usage = "[OPTION...] PATH...",
-        .summary = "Checks every CRC of the index and of each tensor, every length, that tensors of a shard do not lie "
-                   "over each other, that slices make their variables, that no shard is missing; of a safetensors "
-                   "file header and lengths. A directory means all "
-                   "its checkpoints and its state file. Findings name file and byte. Status 0: right; 1: findings; 2: "
-                   "usage, or no such checkpoint.",
+        .summary = "Check every CRC of the index and of each tensor, and every length; check that the tensors of a "
+                   "shard do not overlap, that slices add up to their variables, and that no shard is missing. "
+                   "Safetensors files have no CRCs: check their header and lengths. For a directory, check all its "
+                   "checkpoints and its state file, checkpoint. Each finding names the file and the byte. With "
+                   "--tensor, read only the selected tensors; the index is always checked completely. Status 0: no "
+                   "findings; 1: findings, or --tensor matched nothing; 2: usage, or no such checkpoint.",
         .examples = "  checkpoint verify ckpt/model.ckpt-700\n  checkpoint verify ckpt --json\n",
         .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "which checkpoint?",
+        .least = 1, .wanted = "name one or more checkpoints;",
     };
     struct error e = { .code = OK };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);

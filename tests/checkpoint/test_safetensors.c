@@ -71,37 +71,37 @@ static const struct {
     { "{}\n", 0, "only blanks" },
     { "{}{}", 0, "only blanks" },
     { "{", 0, "a name in quotes" },
-    { "{\"a\"", 0, "':' wanted" },
+    { "{\"a\"", 0, "expected ':'" },
     { "{\"a\":", 0, "no end" },
     { "{\"a\":1}", 0, "dtype, shape" },
     { "{\"a\":" T("U8", "[]", "[0,1]") ",}", 1, "a name in quotes" },
-    { "{\"a\":" T("U8", "[]", "[0,1]") ",\"a\":" T("U8", "[]", "[1,2]") "}", 2, "comes twice" },
+    { "{\"a\":" T("U8", "[]", "[0,1]") ",\"a\":" T("U8", "[]", "[1,2]") "}", 2, "is there twice" },
     { "{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, "duplicate" },
-    { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "comes twice" },
-    { "{\"__metadata__\":{\"a\":\"1\",\"a\":\"1\"}}", 0, "comes twice" },
+    { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "is there twice" },
+    { "{\"__metadata__\":{\"a\":\"1\",\"a\":\"1\"}}", 0, "is there twice" },
     { "{\"__metadata__\":{\"a\":1}}", 0, "strings only" },
-    { "{\"__metadata__\":[]}", 0, "'{' wanted" },
+    { "{\"__metadata__\":[]}", 0, "expected '{'" },
     { "{\"__metadata__\":{} 1}", 0, "',' or '}'" },
     { "{\"a\":" T("F32\\u0000", "[]", "[0,4]") "}", 4, "unknown dtype F32" },
     { "{\"a\":" T("F128", "[]", "[0,16]") "}", 16, "unknown dtype F128" },
     { "{\"a\":" T("U8", "[-1]", "[0,1]") "}", 1, "not negative" },
-    { "{\"a\":" T("U8", "[1.0]", "[0,1]") "}", 1, "whole numbers" },
-    { "{\"a\":" T("U8", "[true]", "[0,1]") "}", 1, "whole numbers" },
+    { "{\"a\":" T("U8", "[1.0]", "[0,1]") "}", 1, "integers" },
+    { "{\"a\":" T("U8", "[true]", "[0,1]") "}", 1, "integers" },
     { "{\"a\":" T("U8", "[99999999999999999999]", "[0,1]") "}", 1, "too big" },
     { "{\"a\":" T("U8", "[4611686018427387904,4]", "[0,1]") "}", 1, "too many bytes" },
     { "{\"a\":" T("F64", "[4611686018427387904]", "[0,1]") "}", 1, "too many bytes" },
     { "{\"a\":" T("F4", "[3]", "[0,2]") "}", 2, "no whole number" },
     { "{\"a\":" T("U8", "[1]", "[1,0]") "}", 1, "ends before" },
-    { "{\"a\":" T("U8", "[2]", "[0,1]") "}", 1, "shape and dtype make 2" },
+    { "{\"a\":" T("U8", "[2]", "[0,1]") "}", 1, "shape and dtype need 2" },
     { "{\"a\":" T("U8", "[1]", "[0,1,2]") "}", 1, "dtype, shape" },
     { "{\"a\":" T("U8", "[1]", "[1,2]") "}", 2, "the one before ends at 0" },
     { "{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[2]", "[1,3]") "}", 3, "the one before ends at 2" },
     { "{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[0]", "[1,1]") "}", 2, "the one before ends at 2" },
-    { "{\"a\":" T("U8", "[1]", "[0,1]") "}", 2, "2 bytes of data, but the tensors make 1" },
-    { "{\"a\":" T("U8", "[2]", "[0,2]") "}", 1, "1 bytes of data, but the tensors make 2" },
+    { "{\"a\":" T("U8", "[1]", "[0,1]") "}", 2, "2 bytes of data, but the tensors need 1" },
+    { "{\"a\":" T("U8", "[2]", "[0,2]") "}", 1, "1 bytes of data, but the tensors need 2" },
     { "{}", 1, "1 bytes of data" },
     { "{\"\xff\":1}", 0, "not UTF-8" },
-    { "{\"a\\ud800\":1}", 0, "not as it must be" },
+    { "{\"a\\ud800\":1}", 0, "invalid header" },
 };
 
 static void test_headers(void **state)
@@ -265,7 +265,7 @@ static void test_wrong_writing(void **state)
     assert_int_equal(safetensors_layout(large, 5, &e), ERR_ARG);
     assert_says(e, "more bytes than a file can have");
     assert_int_equal(safetensors_layout(t, 2, &e), ERR_ARG);
-    assert_says(e, "comes twice");
+    assert_says(e, "is there twice");
     t[1].name = "__metadata__";
     t[1].name_length = 12;
     assert_int_equal(safetensors_layout(t, 2, &e), ERR_ARG);

@@ -147,10 +147,10 @@ def test_metadata(tmp_path):
 
 
 @pytest.mark.parametrize("words, told", [
-    (["--all", "--values"], "--all lists checkpoints, not tensors"), (["--tree", "--json"], "--tree is text, and JSON is asked for"),
-    (["--tree", "-o", "OUT.json"], "--tree is text, and JSON"), (["--values", "--tree"], "--values reads the values"),
-    (["--values", "--no-statistics"], "--values reads the values"), (["--limit", "5"], "--limit is for --values"),
-    (["--depth", "5"], "--depth for --tree")])
+    (["--all", "--values"], "--all lists checkpoints, not tensors"), (["--tree", "--json"], "--tree prints text, not JSON"),
+    (["--tree", "-o", "OUT.json"], "--tree prints text, not JSON"), (["--values", "--tree"], "--values cannot be combined"),
+    (["--values", "--no-statistics"], "--values cannot be combined"), (["--limit", "5"], "--limit requires --values"),
+    (["--depth", "5"], "--depth requires --tree")])
 def test_contradictions(training, tmp_path, words, told):
     said = checkpoint("inspect", training, *[word.replace("OUT", str(tmp_path / "x")) for word in words], status=2)
     assert told in said and said.count("\n") == 1 and list(tmp_path.iterdir()) == []

@@ -56,9 +56,9 @@ def directory(tmp_path):
 
 
 @pytest.mark.parametrize("path, sentence", [
-    ("TOP/other/m-7", "names TOP/other/m-7, which is outside this directory; m-7 is taken"),
-    ("../other/m-7", "names ../other/m-7, which is outside this directory; m-7 is taken"),
-    ("m-9", "names m-9, which is not here; m-7 is taken"), ("/gone/m-9", "names /gone/m-9, which is not here; m-7 is taken"),
+    ("TOP/other/m-7", "names TOP/other/m-7, which is outside this directory; using m-7"),
+    ("../other/m-7", "names ../other/m-7, which is outside this directory; using m-7"),
+    ("m-9", "names m-9, which is not here; using m-7"), ("/gone/m-9", "names /gone/m-9, which is not here; using m-7"),
     ("/gone/m-5", None), ("m-5", None), ("../ckpt/m-5", None)])
 def test_a_state_file_that_leads_elsewhere(directory, path, sentence):
     path, sentence = [text and text.replace("TOP", str(directory.parent)) for text in (path, sentence)]
@@ -72,10 +72,10 @@ def test_a_state_file_that_leads_elsewhere(directory, path, sentence):
 
 def test_a_state_file_that_is_not_understood(directory):
     (directory / "checkpoint").write_text('model_checkpoint_path: m-5\n')
-    assert "checkpoint: not understood (line 1, column 24: a path in quotes is wanted); m-7 is taken" in told("inspect", directory)
+    assert "checkpoint: cannot be parsed (line 1, column 24: expected a path in quotes); using m-7" in told("inspect", directory)
     (directory / "checkpoint").write_text('model_checkpoint_path: "m-5"\n')
     (directory / "m-5.index").write_bytes(b"cut")
-    assert "m-5.index: too short: 3 bytes, and an index has at least 48; m-7 is taken\n" in told("inspect", directory)
+    assert "m-5.index: too short: 3 bytes, but an index has at least 48; using m-7\n" in told("inspect", directory)
 
 
 def test_control_characters_of_file_names(tmp_path):

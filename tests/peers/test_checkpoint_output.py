@@ -43,8 +43,8 @@ def test_file_by_its_ending(words_of, tmp_path, line):
 def test_refusals(words_of, tmp_path, line):
     words = words_of(line)
     told = checkpoint(*words, "-o", tmp_path / "x.csv", status=2)
-    assert "unknown ending '.csv'; use .json or .txt" in told
-    assert "but --json asks for JSON" in checkpoint(*words, "--json", "-o", tmp_path / "x.txt", status=2)
+    assert "unknown extension '.csv'; use .json or .txt" in told
+    assert "but --json was given; omit one of them" in checkpoint(*words, "--json", "-o", tmp_path / "x.txt", status=2)
     (tmp_path / "there.json").write_text("mine")
     assert "there.json: exists already; -f overwrites it" in checkpoint(*words, "-o", tmp_path / "there.json", status=2)
     assert (tmp_path / "there.json").read_text() == "mine"
@@ -74,3 +74,41 @@ def test_a_pipe_of_a_name(words_of, tmp_path):
     with subprocess.Popen(["cat", tmp_path / "pipe.json"], stdout=subprocess.PIPE, text=True) as reader:
         checkpoint(*words_of("inspect A"), "-o", tmp_path / "pipe.json")
         assert json.loads(reader.communicate()[0])["type"] == "inspect"
+
+
+VERBS = {"Abbreviate", "Accept", "Check", "Compare", "Convert", "Group", "Inspect,", "List", "Overwrite", "Print", "Read", "Select", "Show", "Write"}
+
+
+def described():
+    """(command, its description), of the program and of each command."""
+    top = json.loads(checkpoint("--describe"))
+    return [([], top), *(([c["name"]], c["command"]) for c in top["commands"])]
+
+
+@pytest.mark.parametrize("words, what", described(), ids=lambda x: " ".join(x) or "all" if isinstance(x, list) else "")
+def test_help(words, what):
+    """Sentences begin with a verb, lines fit, and the page is the same by all ways to ask for it."""
+    sentences = [what["summary"], *(row["help"] for row in what["options"] + what["commands"])]
+    for sentence in sentences:
+        verb = sentence.split(", ")[1].capitalize() if sentence.startswith("With --") else sentence
+        assert verb.split()[0] in VERBS, sentence
+    for columns in (60, 80, 200):
+        page = run(*words, "--help", columns=columns)
+        assert page.returncode == 0 and page.stderr == "" and max(map(len, page.stdout.splitlines())) <= columns
+        assert page.stdout == run("help", *words, columns=columns).stdout == run(*words, "-h", columns=columns).stdout
+    name = " ".join(["checkpoint", *words])
+    assert run(*words, "-V").stdout == run(*words, "--version").stdout and run(*words, "-V").stdout.startswith(f"{name} (evalboard) ")
+
+
+@pytest.mark.parametrize("line, told", [
+    ("inspct D", "unknown command 'inspct' (did you mean inspect?); 'checkpoint --help' lists them"),
+    ("help compar", "unknown command 'compar' (did you mean compare?); 'checkpoint --help' lists them"),
+    ("", "no command; 'checkpoint --help' lists them"),
+    ("inspect D --tenser w", "unknown option --tenser (did you mean --tensor?); 'checkpoint inspect --help' lists them"),
+    ("convert A D --to numpy", "--to: 'numpy' is not one of bundle|safetensors|npy (did you mean npy?)"),
+    ("verify", "name one or more checkpoints; 'checkpoint verify --help' tells more"),
+    ("compare A", "name two checkpoints; 'checkpoint compare --help' tells more")])
+def test_usage_errors(words_of, line, told):
+    words = words_of(line)
+    command = f" {words[0]}" if words and words[0] in ("inspect", "verify", "compare", "convert") else ""
+    assert checkpoint(*words, status=2) == f"checkpoint{command}: {told}\n"

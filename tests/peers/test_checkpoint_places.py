@@ -87,7 +87,7 @@ def test_a_name_that_is_not_there(tmp_path, monkeypatch):
     assert "; did you mean model.ckpt-700?" in checkpoint("inspect", "model.ckpt-70", status=2)
     assert "did you mean" not in checkpoint("inspect", "nothing/at-all", status=2)
     (tmp_path / "ckpt/checkpoint").write_text('model_checkpoint_path: "model.ckpt-700"\n')
-    assert "checkpoint: not a checkpoint, but the list of those in a directory; name the directory it is in" in checkpoint(
+    assert "checkpoint: not a checkpoint, but the state file of a directory; name the directory" in checkpoint(
         "inspect", "checkpoint", status=2)
 
 
@@ -130,14 +130,14 @@ def test_a_directory_without_a_step(tmp_path):
     assert "2 safetensors files without a step in their names; name one" in checkpoint("inspect", tmp_path, status=2)
     (tmp_path / "model.safetensors").unlink()
     (tmp_path / "other.safetensors").rename(tmp_path / "model-00001-of-00003.safetensors")
-    assert "only parts of a checkpoint (-00001-of-...), which are not read as one; name a part" in checkpoint("inspect", tmp_path, status=2)
+    assert "only parts of a checkpoint (-00001-of-...), which cannot be read together; name one part" in checkpoint("inspect", tmp_path, status=2)
     write_bundle(tmp_path / "saved/variables/variables", W)
-    assert f"a SavedModel; its checkpoint is {tmp_path}/saved/variables/variables" in checkpoint("inspect", tmp_path / "saved",
+    assert f"a SavedModel; name its checkpoint, {tmp_path}/saved/variables/variables" in checkpoint("inspect", tmp_path / "saved",
                                                                                              status=2)
     broken = write_bundle(tmp_path / "broken/model.ckpt-7", W)
     (tmp_path / "broken/model.ckpt-7.data-00000-of-00001").unlink()
     told = checkpoint("inspect", tmp_path / "broken", status=2)
-    assert f"no whole checkpoint in this directory: {broken}.data-00000-of-00001: cannot open: No such file" in told
+    assert f"no complete checkpoint in this directory: {broken}.data-00000-of-00001: cannot open: No such file" in told
 
 
 def version_1(path):

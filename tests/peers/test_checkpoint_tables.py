@@ -57,7 +57,7 @@ def test_a_pipe_has_whole_names_and_all_columns(checkpoints):
                            "[2,", "2,", "1]", "16", "B", "77.31", "128.7", "-1e-05", "300.2", "0", "0"]
     listed = shown("inspect", "--all", checkpoints).splitlines()
     assert listed[0].split() == ["checkpoint", "step", "size", "age", "state"]
-    assert listed[1].split()[:4] == ["model.ckpt-7", "7", "855", "B"] and listed[1].endswith(" s  whole")
+    assert listed[1].split()[:4] == ["model.ckpt-7", "7", "855", "B"] and listed[1].endswith(" s  complete")
     assert listed[3].endswith(" s  a-very-long-name-for-the-checkpoints-of-a-model.ckpt-900.data-00000-of-00001: cannot open: "
                               "No such file or directory")
 

@@ -308,7 +308,7 @@ def test_odd_indexes_beside_tensorflow(tmp_path):
         assert reads == (name in ("as it should be", "unknown field", "unknown field of 8 bytes", "last field")), name
         checkpoint("verify", tmp_path / "m-1", status=0 if reads else 1)
     write_index(tmp_path / "m-1.index", {b"": HEADER, b"w": b"\x08\x63" + END})
-    assert "m-1.index: tensor w: dtype 99 (unknown) is none that a checkpoint can hold" in checkpoint("verify", tmp_path / "m-1",
+    assert "m-1.index: tensor w: dtype 99 (unknown) cannot be stored in a checkpoint" in checkpoint("verify", tmp_path / "m-1",
                                                                                                   status=1)
 
 
@@ -340,7 +340,7 @@ def test_state_file_and_directory(tmp_path):
     assert "not complete" in listed[1]["why"] and all(0 <= row["age"] < 600 for row in listed)
     size = sum(p.stat().st_size for p in tmp_path.glob("ckpt-10.*"))
     assert listed[0]["bytes"] == size
-    assert "3 checkpoints, 2 of them whole" in checkpoint("inspect", tmp_path, "--all")
+    assert "3 checkpoints, 2 complete" in checkpoint("inspect", tmp_path, "--all")
     assert "ckpt-20.data-00000-of-00001: not complete" in checkpoint("verify", tmp_path, status=1)
     for path in tmp_path.glob("ckpt-20.*"):
         path.unlink()

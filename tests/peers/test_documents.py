@@ -191,8 +191,8 @@ def options_in(text):
 
 
 def test_texts_name_options_that_are_there(described):
-    known = {name: {x["name"] for x in o["options"] if x["kind"] != "heading"} | {"help", "version"}
-             for name, o in described.items()}
+    known = {name: {x["name"] for x in o["options"] if x["kind"] != "heading"} | {"help", "version"} |
+             {f"no-{x['name']}" for x in o["options"] if x["kind"] == "flag"} for name, o in described.items()}
     every = set().union(*known.values(), FOREIGN)
     texts = {p: p.read_text() for p in (ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "examples/README.md",
                                         *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/man").iterdir())}
