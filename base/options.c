@@ -76,6 +76,16 @@ static int in_choices(const char *choices, const char *word, size_t n)
     return 0;
 }
 
+const char *options_choices(const char *const *names, char *out, size_t size)
+{
+    size_t used = 0;
+
+    *out = '\0';
+    for (size_t i = 0; names[i] && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? "|" : "", names[i]);
+    return out;
+}
+
 /* The choice nearest to the word, in `near`, which is empty where none is. */
 static void nearest_choice(const char *choices, const char *word, char *near, size_t room)
 {

@@ -78,6 +78,9 @@ void options_print_help(const struct options *o, FILE *out);
 /* The item of names (count) nearest to `word` by edit distance, NULL when none is near. Borrowed from names. */
 const char *options_nearest(const char *word, const char *const *names, size_t count);
 
+/* "a|b|c" of names that end with NULL, for `choices`; cut at `size` bytes. Returns out. */
+const char *options_choices(const char *const *names, char *out, size_t size);
+
 /* 1 if the option of that name was given on the command line. */
 int options_given(const struct options *o, const char *name);
 

@@ -45,6 +45,7 @@ struct command { /* as given on the command line */
     int tutorial_denominator, take_over;
     struct option_list watch;
     const char *watch_file, *watch_tree, *eval_root, *prom, *log_format, *log_file;
+    char models[256], data_sets[256]; /* to choose from */
 };
 
 static const char examples[] =
@@ -68,8 +69,8 @@ static const struct option table_template[] = {
       "checkpoints, as they appear, named by their path; those that are finished or gone are let go. Ends only at a "
       "signal, or with --once." },
     { OPTION_TEXT, .name = "eval-root", .argument = "ROOT", .help = "Where the eval directories of several are." },
-    { OPTION_TEXT, .name = "model", .argument = "NAME", .help = "The model the checkpoints are of. Required." },
-    { OPTION_TEXT, .name = "data", .argument = "NAME", .help = "Evaluate on the test images of this data set. "
+    { OPTION_CHOICE, .name = "model", .argument = "NAME", .help = "The model the checkpoints are of. Required." },
+    { OPTION_CHOICE, .name = "data", .argument = "NAME", .help = "Evaluate on the test images of this data set. "
       "Required." },
     { OPTION_TEXT, .name = "data-dir", .argument = "DIR",
       .help = "Where the data set's files are. Default: the usual place, where there is one." },
@@ -152,8 +153,9 @@ static const struct option table_template[] = {
     { OPTION_FLAG, .name = "take-over", .help = "Work on the eval directory also where its lock names an evaluator of "
       "another host; only if that one is gone. The lock of a dead process of this host is taken over anyway." },
     { OPTION_HEADING, .help = "What it writes:" },
-    { OPTION_TEXT, .name = "metrics", .argument = "LIST", .help = "What else is measured: all, or some of "
-      METRIC_CHOICE_NAMES ", with commas between. Default: basic, which is precision and loss alone." },
+    { OPTION_CHOICES, .name = "metrics", .argument = "LIST", .help = "Measure more than precision and loss (basic, "
+      "the default). The man page tells what each gives. With --exec only hparams can be given.",
+      .choices = METRIC_CHOICES },
     { OPTION_INT, .name = "detail-every", .argument = "N", .help = "Pictures, tables and curves of every N-th "
       "evaluation. Default: of the first twenty, then ever fewer, so that the event file stays small.", .minimum = 1,
       .maximum = 1e9 },
@@ -198,6 +200,13 @@ static const struct option table_template[] = {
 };
 enum { OPTIONS = sizeof table_template / sizeof *table_template };
 
+static void set_choices(struct option *table, const char *name, const char *choices)
+{
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (table[i].name && !strcmp(table[i].name, name))
+            table[i].choices = choices;
+}
+
 static void bind_values(struct option *table, struct command *c)
 {
     const struct { const char *name; void *value; } values[] = {
@@ -228,25 +237,8 @@ static void bind_values(struct option *table, struct command *c)
         for (size_t k = 0; table[i].name && k < sizeof values / sizeof *values; k++)
             if (!strcmp(table[i].name, values[k].name))
                 table[i].value = values[k].value;
-}
-
-static int check_name(const char *what, const char *given, const char *const *names, struct error *e)
-{
-    char known[256] = "";
-    size_t count = 0, used = 0;
-    const char *near;
-
-    for (; names[count]; count++) {
-        if (given && !strcmp(given, names[count]))
-            return OK;
-        if (used < sizeof known)
-            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", count ? ", " : "", names[count]);
-    }
-    if (!given)
-        return error_set(e, ERR_ARG, "--%s is missing; it is one of %s", what, known);
-    near = options_nearest(given, names, count);
-    return error_set(e, ERR_ARG, "unknown --%s '%s'; %s%s%sit is one of %s", what, given, near ? "did you mean '" : "",
-                     near ? near : "", near ? "'? " : "", known);
+    set_choices(table, "model", options_choices(model_names(), c->models, sizeof c->models));
+    set_choices(table, "data", options_choices(dataset_names(), c->data_sets, sizeof c->data_sets));
 }
 
 static int several(const struct command *c)
@@ -254,13 +246,10 @@ static int several(const struct command *c)
     return c->watch.count || c->watch_file || c->watch_tree;
 }
 
-static int check_command(const struct command *c, int positional, char **argv, struct error *e)
+static int check_command(const struct command *c, struct error *e)
 {
     struct stat st;
-    int rc;
 
-    if (positional)
-        return error_set(e, ERR_ARG, "'%s': only options are taken; see --help", argv[1]);
     if (several(c) ? c->checkpoint_directory || c->eval_directory : c->eval_root != NULL)
         return error_set(e, ERR_ARG, "--watch, --watch-file and --watch-tree go with --eval-root, --checkpoint-dir "
                          "with --eval-dir; give one of the two");
@@ -272,14 +261,17 @@ static int check_command(const struct command *c, int positional, char **argv, s
     if (c->exec && (c->model || c->data))
         return error_set(e, ERR_ARG, "--exec evaluates by a command, --model and --data by a built-in model; give one "
                          "of the two");
+    if (c->exec && (c->metric_bits & ~(unsigned)METRIC_SETTINGS))
+        return error_set(e, ERR_ARG, "--metrics %s: with --exec the metrics are what the command prints; only hparams "
+                         "can be given", c->metrics);
     if (c->keep_best && c->step_from && !c->pin)
         return error_set(e, ERR_ARG, "--keep-best with --step-from needs copies of what is overwritten; leave out "
                          "--no-pin");
     if (!c->exec && (c->exec_timeout > 0 || c->retries || c->jobs))
         return error_set(e, ERR_ARG, "--exec-timeout, --retries and --jobs are for --exec");
-    if (!c->exec && ((rc = check_name("model", c->model, model_names(), e)) != OK ||
-        (rc = check_name("data", c->data, dataset_names(), e)) != OK))
-        return rc;
+    if (!c->exec && (!c->model || !c->data))
+        return error_set(e, ERR_ARG, "--%s is missing; use one of %s, or --exec", c->model ? "data" : "model",
+                         c->model ? c->data_sets : c->models);
     if (several(c))
         return OK;
     if (stat(c->checkpoint_directory, &st) == 0 && !S_ISDIR(st.st_mode))
@@ -287,14 +279,6 @@ static int check_command(const struct command *c, int positional, char **argv, s
     if (c->once && stat(c->checkpoint_directory, &st) < 0)
         return error_system(e, "%s: no checkpoints to evaluate --once", c->checkpoint_directory);
     return OK;
-}
-
-static int check_metrics(const struct command *c, struct error *e)
-{
-    if (!c->exec || !(c->metric_bits & ~(unsigned)METRIC_SETTINGS))
-        return OK;
-    return error_set(e, ERR_ARG, "--metrics %s: what a command measures is what it prints; with --exec only hparams "
-                     "can be given", c->metrics);
 }
 
 enum { PINNED_MAX = 100000 }; /* how many may wait pinned, which takes no descriptors */
@@ -572,9 +556,8 @@ int main(int argc, char **argv)
         c.pin = 1;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    if (rc != OPTIONS_RUN || (rc = check_command(&c, positional, argv, &e)) != OK ||
-        (rc = metric_choice_parse(c.metrics, &c.metric_bits, &e)) != OK || (rc = check_metrics(&c, &e)) != OK ||
-        (rc = open_log_file(&c, &log, &e)) != OK) {
+    c.metric_bits = metric_choice_bits(c.metrics);
+    if (rc != OPTIONS_RUN || (rc = check_command(&c, &e)) != OK || (rc = open_log_file(&c, &log, &e)) != OK) {
         log_event(&log, "error", NULL, "%s", e.message);
         return EXIT_USAGE;
     }

@@ -1,37 +1,25 @@
 #include "evaluator/metric_choice.h"
 
-#include "base/options.h"
-
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 
-static const char *const names[] = { "top5", "classes", "confusion", "curves", "speed", "hparams", "basic", "all" };
-static const unsigned bits[] = {
-    METRIC_TOP, METRIC_CLASSES, METRIC_CONFUSION, METRIC_CURVES, METRIC_SPEED, METRIC_SETTINGS, 0, METRIC_ALL,
+static const struct { const char *name; unsigned bits; } words[] = {
+    { "top5", METRIC_TOP }, { "classes", METRIC_CLASSES }, { "confusion", METRIC_CONFUSION },
+    { "curves", METRIC_CURVES }, { "speed", METRIC_SPEED }, { "hparams", METRIC_SETTINGS }, { "all", METRIC_ALL },
 };
-enum { NAMES = sizeof names / sizeof *names, NAME_ROOM = 64 };
 
-int metric_choice_parse(const char *text, unsigned *out, struct error *e)
+unsigned metric_choice_bits(const char *text)
 {
-    *out = 0;
+    unsigned bits = 0;
+
     while (text && *text) {
         const size_t n = strcspn(text, ",");
-        char name[NAME_ROOM];
-        const char *near;
-        int i = 0;
 
-        snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : NAME_ROOM - 1, text);
-        while (i < NAMES && strcmp(names[i], name) != 0)
-            i++;
-        if (i == NAMES) {
-            near = options_nearest(name, names, NAMES);
-            return error_set(e, ERR_ARG, "unknown metric '%s'; %s%s%sit is basic, all, or some of "
-                             METRIC_CHOICE_NAMES " with commas between", name, near ? "did you mean '" : "",
-                             near ? near : "", near ? "'? " : "");
-        }
-        *out |= bits[i];
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (strlen(words[i].name) == n && !memcmp(words[i].name, text, n))
+                bits |= words[i].bits;
         text += n;
         text += *text == ',';
     }
-    return OK;
+    return bits;
 }

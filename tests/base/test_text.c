@@ -180,6 +180,17 @@ static void test_options(void **state)
     }
 }
 
+static void test_choices(void **state)
+{
+    static const char *const none[] = { NULL }, *const two[] = { "mpi", "ps", NULL };
+    char text[8];
+
+    (void)state;
+    assert_string_equal(options_choices(none, text, sizeof text), "");
+    assert_string_equal(options_choices(two, text, sizeof text), "mpi|ps");
+    assert_string_equal(options_choices(two, text, 5), "mpi|");
+}
+
 /* A flag that may take a count: the next word is the count if it is one, and never an option's or a file's name. */
 static void test_counts(void **state)
 {
@@ -218,7 +229,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_buffer),  cmocka_unit_test(test_arena),   cmocka_unit_test(test_varints),
         cmocka_unit_test(test_order_of_bytes), cmocka_unit_test(test_utf8_and_json),
-        cmocka_unit_test(test_options), cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_options), cmocka_unit_test(test_choices), cmocka_unit_test(test_counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

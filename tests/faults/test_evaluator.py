@@ -455,7 +455,9 @@ def test_full_disk(tmp_path, small_disk):
 
 
 @pytest.mark.parametrize("arguments, word", [
-    (["--model", "lenett"], "did you mean 'lenet'"), (["--data", "cifar"], "cifar10"), (["--exec", "x"], "exec"),
+    (["--model", "lenett"], "--model: 'lenett' is not one of lenet|cifar10_cnn|resnet32 (did you mean lenet?)"),
+    (["--data", "cifar"], "did you mean cifar10?"), (["--exec", "x"], "exec"),
+    (["--metrics", "top5,clases"], "did you mean classes?"), (["--metrics", "top5,"], "'' is not one of basic|all|top5|"),
     (["--data-dir", "/nonexistent"], "/nonexistent"), (["--num-examples", "10001"], "10000"),
     (["--num-examples", "0"], "num-examples"), (["--model", "resnet32"], "resnet32"), (["stray"], "stray"),
     (["--tags", "kears"], "keras"), (["--poll-interval", "nan"], "poll-interval"),
