@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The main job on real data: LeNet on Fashion-MNIST, trained twice - all-reduce (mpi) and parameter server (ps) -
-with an evaluator beside each training that scores every checkpoint while the training goes on.
+"""The main job on real data: LeNet on Fashion-MNIST, trained three times from the same seed - all-reduce (mpi), parameter
+server (ps) and asynchronous parameter server (ps --async) - with an evaluator beside each training that scores every
+checkpoint while the training goes on. At the end the curves stand side by side, over steps and over time.
 
 usage: run.py --build DIR [--out DIR] [--steps N] [--open]       (`make demo` calls it; DEMO_ARGS=--open opens the page)
 """
@@ -13,21 +14,26 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 import environment  # noqa: E402
 
-BATCH = 128          # samples a worker and step; two workers
-SAVE_STEPS = 50
-OPTIMIZER = ["--optimizer", "adam", "--learning-rate", "0.004"]
-# Each run has a seed of its own, so that its curve is its own: with one seed the synchronous strategies add the same
-# numbers in the same order and end with the same weights to the bit, and one curve would hide the other.
-RUNS = (             # name, ranks, what it is, options of the trainer
-    ("mpi", 2, "2 ranks, gradients summed by all-reduce", ["--seed", "1"]),
-    ("ps", 3, "2 workers and 1 parameter server", ["--servers", "1", "--seed", "2"]),
+BATCH = 128          # images of a worker in a step; each run has two workers
+CHECKPOINTS = 20     # of each run, and one at the start
+TRAINING = ["--optimizer", "adam", "--learning-rate", "0.004", "--seed", "1"]
+# name, ranks, what it is, options of the trainer, updates for the same number of images: an asynchronous update is made of
+# one worker's images, a synchronous one of both workers'.
+RUNS = (
+    ("mpi", 2, "all-reduce: 2 workers add up their gradients", ["--run-option", "mpi"], 1),
+    ("ps", 3, "parameter server: 2 workers send their gradients to a third rank", ["--run-option", "ps"], 1),
+    ("ps-async", 3, "the same, but no worker waits for the other", ["--run-option", "ps", "--async"], 2),
 )
+# TensorBoard's Custom Scalars page: title and tag of each chart.
+CHARTS = (("best precision on test images: mpi equals ps", "best_precision$"), ("images a second", "images/sec$"),
+          ("loss: eval on test images, train on batches", "loss$"))
 
 
 def say(text):
@@ -70,14 +76,15 @@ class Progress:
             return
         self.next = now + (0.2 if self.terminal else 4)
         if self.terminal:
-            sys.stderr.write("\r\033[K" + text + ("\n" if end else ""))
+            sys.stderr.write("\r\033[K" + text[:shutil.get_terminal_size().columns - 1] + ("\n" if end else ""))
             sys.stderr.flush()
         else:
             say(text)
 
 
-def train_and_evaluate(options, name, ranks, what, extra):
+def train_and_evaluate(options, name, ranks, what, extra, updates):
     """Runs one training with an evaluator beside it; returns the trainer's summary and the ledger."""
+    steps = updates * options.steps
     out, binaries = options.out, options.build / "bin"
     checkpoints, logs = out / "checkpoints" / name, out / "runs" / name
     (out / "output").mkdir(parents=True, exist_ok=True)
@@ -85,10 +92,11 @@ def train_and_evaluate(options, name, ranks, what, extra):
     summary_file = out / "output" / f"{name}-summary.json"
     data = ["--model", "lenet", "--data", "fashion-mnist"]
     mpirun = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
-    trainer = [*mpirun, binaries / "trainer", "--run-option", name, *data, "--batch-size", BATCH, *extra, *OPTIMIZER,
-               "--checkpoint-dir", checkpoints, "--save-checkpoint-steps", SAVE_STEPS, "--keep", 0,
-               "--log-dir", logs / "train", "--log-every", 10, "--max-steps", options.steps, "--json"]
-    evaluator = [binaries / "evaluator", *data, "--checkpoint-dir", checkpoints, "--eval-dir", logs / "eval"]
+    trainer = [*mpirun, binaries / "trainer", *extra, *data, "--batch-size", BATCH, *TRAINING,
+               "--checkpoint-dir", checkpoints, "--save-checkpoint-steps", max(1, steps // CHECKPOINTS), "--keep", 0,
+               "--log-dir", logs / "train", "--log-every", 10 * updates, "--max-steps", steps, "--json"]
+    evaluator = [binaries / "evaluator", *data, "--checkpoint-dir", checkpoints, "--eval-dir", logs / "eval",
+                 "--wall-time", "checkpoint"]
     trainer, evaluator = [str(word) for word in trainer], [str(word) for word in evaluator]
 
     say(f"\n{name}: {what}\n  {shlex.join(evaluator)} &\n  {shlex.join(trainer)}")
@@ -105,11 +113,11 @@ def train_and_evaluate(options, name, ranks, what, extra):
                         raise RuntimeError(f"{part} failed with status {process.returncode}")
                 line, done = last_line(trainer_output, "step: "), ledger(logs / "eval" / "evaluations.jsonl")
                 text = f"  {name}: starting" if line is None else (
-                    f"  {name}: step {after(line, 'step: '):.0f} of {options.steps}, loss {after(line, 'loss: '):.3f}, "
+                    f"  {name}: step {after(line, 'step: '):.0f} of {steps}, loss {after(line, 'loss: '):.3f}, "
                     f"training precision {after(line, ' precision: '):.3f}")
                 if done:
                     best = max(done, key=lambda x: x["metrics"]["precision"])
-                    text += (f" | {len(done)} checkpoints evaluated, precision {done[-1]['metrics']['precision']:.4f} at "
+                    text += (f" | {len(done)} evaluated, precision {done[-1]['metrics']['precision']:.4f} at "
                              f"step {done[-1]['step']}, best {best['metrics']['precision']:.4f}")
                 progress.show(text)
                 time.sleep(0.1)
@@ -130,54 +138,89 @@ def train_and_evaluate(options, name, ranks, what, extra):
 
 
 def table(results):
-    head = ["run", "steps", "steps/s", "images/s", "checkpoints", "final precision", "best precision", "bytes sent a step"]
+    head = ["run", "steps", "steps/s", "images/s", "bytes/step", "checkpoints", "precision", "best"]
     rows = [head]
     for name, (summary, done) in results.items():
         rows.append([name, f"{summary['global_step']}", f"{summary['steps_per_second']:.1f}",
-                     f"{summary['images_per_second']:.0f}", f"{len(done)}", f"{done[-1]['metrics']['precision']:.4f}",
-                     f"{max(x['metrics']['precision'] for x in done):.4f}", f"{summary['bytes_per_step']:,.0f}"])
+                     f"{summary['images_per_second']:.0f}", f"{summary['bytes_per_step']:,.0f}", f"{len(done)}",
+                     f"{done[-1]['metrics']['precision']:.4f}", f"{max(x['metrics']['precision'] for x in done):.4f}"])
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
     for row in rows:
         say("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))))
+
+
+def layout(options):
+    """Puts the charts of all runs on TensorBoard's Custom Scalars page; a log has one layout, in any of its runs."""
+    charts = [word for title, tag in CHARTS for word in ("--chart", f"mpi, ps and ps --async/{title}={tag}")]
+    subprocess.run([options.build / "bin/eventlog", "write", "--dir", options.out / "runs" / RUNS[0][0] / "eval", *charts],
+                   check=True)
+
+
+def draw(options, results):
+    """Precision over steps and over time, the speed in the legend: in the terminal and as a picture, whose path it returns."""
+    drawn = options.out / "mpi-vs-ps.svg"
+    labels = [word for name, (summary, _) in results.items()
+              for word in ("--label", f"{name}/eval={name.replace('-', ' --')} ({summary['images_per_second']:,.0f} images/s)")]
+    curves = [*(options.out / "runs" / name / "eval" for name in results), "--tag", "precision", "--x", "step,relative",
+              "--clip-outliers", "on", "--title", "LeNet on Fashion-MNIST: precision on the test images", *labels]
+    subprocess.run([options.build / "bin/eventlog", "plot", *curves], check=True)
+    subprocess.run([options.build / "bin/eventlog", "compare", *curves, "-o", drawn, "-f"], check=True)
+    return drawn
+
+
+def prove_equal(options):
+    """mpi and ps end with the same weights, bit for bit: shows it, or ends the demo."""
+    last = [str(options.out / "checkpoints" / name / f"model.ckpt-{options.steps}") for name in ("mpi", "ps")]
+    command = [str(options.build / "bin/checkpoint"), "compare", *last]
+    say("\nThe curves of mpi and ps over steps are equal by design: both add the same gradients in the same order. The proof,\n"
+        f"their checkpoints after the last step:\n  {shlex.join(command)}")
+    compared = subprocess.run(command, capture_output=True, text=True)
+    say(textwrap.indent((compared.stdout + compared.stderr).strip(), "  "))
+    if compared.returncode:
+        raise RuntimeError("the checkpoints of mpi and ps differ")
+    say("What differs is the time they take. ps --async makes an update of each worker's gradients as they come: more and\n"
+        "smaller updates, made with weights that are a little old, so its curve is its own.")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("demo"), help="where everything goes (demo)")
-    parser.add_argument("--steps", type=int, default=1000, help="updates of each training (1000)")
-    parser.add_argument("--open", action="store_true", help="start TensorBoard at the end and open its page")
+    parser.add_argument("--steps", type=int, default=800, help="updates of mpi and ps, twice as many of ps --async (800)")
+    parser.add_argument("--open", action="store_true", help="start TensorBoard at the end")
     options = parser.parse_args()
     started = time.monotonic()
 
-    say("evalboard demo: LeNet on Fashion-MNIST (60,000 training and 10,000 test images), two ways of training")
+    say("evalboard demo: LeNet on Fashion-MNIST (60,000 training and 10,000 test images), three ways of training")
     tensorboard = ["tensorboard", "--logdir", str(options.out / "runs")]
     try:
         python = environment.ensure("build/venv", [ROOT / "tests/requirements/tensorboard.txt"], say)
         tensorboard[0] = str(python.parent / "tensorboard")
+        environment.require_localhost()
     except RuntimeError as error:
         say(f"demo: going on without TensorBoard: {error}")
     for old in ("runs", "checkpoints", "output"):
         shutil.rmtree(options.out / old, ignore_errors=True)
-    say(f"look at it while it runs:  {shlex.join(tensorboard)}")
+    layout(options)
+    say(f"look at it while it runs:  {shlex.join(tensorboard)}\n"
+        "                           and open http://localhost:6006/#custom_scalars")
 
-    results = {name: train_and_evaluate(options, name, ranks, what, extra)
-               for name, ranks, what, extra in RUNS}
+    results = {run[0]: train_and_evaluate(options, *run) for run in RUNS}
 
-    picture, scalars = options.out / "mpi-vs-ps.svg", options.out / "scalars.csv"
-    eventlog = str(options.build / "bin" / "eventlog")
+    scalars = options.out / "scalars.csv"
     say("")
     table(results)
     say("")
-    subprocess.run([eventlog, "compare", *(options.out / "runs" / name / "eval" for name in results), "--tag", "precision",
-                    "--tag", "loss", "-o", picture, "-f"],
+    drawn = draw(options, results)
+    prove_equal(options)
+    subprocess.run([options.build / "bin/eventlog", "export", "--format=csv", options.out / "runs", "-o", scalars, "-f"],
                    check=True)
-    subprocess.run([eventlog, "export", "--format=csv", options.out / "runs", "-o", scalars, "-f"], check=True)
-    say(f"\nboth curves as a picture: {picture}\nevery scalar of all runs: {scalars}")
-    say(f"in TensorBoard:           {shlex.join(tensorboard)}")
+    say(f"\nthe curves as a picture:   {drawn}\nevery scalar of all runs:  {scalars}")
+    say(f"in TensorBoard:            {shlex.join(tensorboard)}\n"
+        "                           and open http://localhost:6006/#custom_scalars: all three on one page")
     say(f"the whole demo took {time.monotonic() - started:.0f} s")
     if options.open:
-        subprocess.run([*tensorboard, "--port", "6006"])
+        subprocess.run(tensorboard)
 
 
 if __name__ == "__main__":
