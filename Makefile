@@ -268,6 +268,11 @@ bench: all $(HELPERS)
 	$(Q)python3 bench/run.py --build $(B) $(BENCH_ARGS)
 endif
 
+# Make the pictures of docs/gallery.md, and TensorBoard's of the same logs beside them in build/gallery.
+gallery: $(B)/bin/eventlog
+	$(Q)python=$$(python3 tests/environment.py build/venv tests/requirements/tensorboard.txt tests/requirements/test.txt) && \
+	    $$python docs/gallery/make.py --build $(B)
+
 lint:
 	$(Q)python3 tests/lint.py --cc '$(CC)'
 
@@ -335,10 +340,10 @@ uninstall: $(if $(DOCUMENTS),documents)
 
 clean:
 	rm -rf build-* $(addprefix build/,parts bin lib product man completion documents.stamp tests generated double fuzz base eventlog \
-	    eventlog_mpi checkpoint dataset model trainer evaluator bench)
+	    eventlog_mpi checkpoint dataset model trainer evaluator bench gallery)
 
 help:
 	@sed -n 's/^# \(.*\)/\1/p' Makefile | head -3
-	@echo "targets: all test demo bench lint fuzz documents install uninstall clean deps"
+	@echo "targets: all test demo bench gallery lint fuzz documents install uninstall clean deps"
 
-.PHONY: all deps test demo bench lint fuzz fuzzers install uninstall documents clean help FORCE programs-for-tests
+.PHONY: all deps test demo bench gallery lint fuzz fuzzers install uninstall documents clean help FORCE programs-for-tests
