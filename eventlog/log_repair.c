@@ -1,7 +1,5 @@
 #include "eventlog/log_repair.h"
 
-#include "base/bytes.h"
-#include "base/crc32c.h"
 #include "base/file.h"
 #include "eventlog/log_check.h"
 #include "eventlog/log_replace.h"
@@ -15,59 +13,6 @@
 #include <unistd.h>
 
 enum { BLOCK = 64 * 1024 };
-
-/* ---- records in a place where framing led nowhere -------------------------------------------------------------- */
-
-/* Reads n bytes at that offset: 1, or 0 where the file does not have them (or cannot be read there). */
-static int read_at(int fd, void *out, size_t n, uint64_t offset)
-{
-    return file_read_at(fd, out, n, offset) == (ssize_t)n;
-}
-
-/* 1 if a whole record stands there, both CRCs right. */
-static int record_at(const struct record_file *f, uint64_t offset)
-{
-    uint8_t bytes[4096];
-    uint64_t length, done = 0;
-    uint32_t crc = 0; /* of no bytes */
-
-    if (f->size - offset < RECORD_OVERHEAD || !read_at(f->fd, bytes, RECORD_HEADER, offset) ||
-        !record_header_right(bytes, &length) || length > f->size - offset - RECORD_OVERHEAD)
-        return 0;
-    while (done < length) {
-        size_t n = length - done < sizeof bytes ? (size_t)(length - done) : sizeof bytes;
-
-        if (!read_at(f->fd, bytes, n, offset + RECORD_HEADER + done))
-            return 0;
-        crc = crc32c_extend(crc, bytes, n);
-        done += n;
-    }
-    return read_at(f->fd, bytes, RECORD_FOOTER, offset + RECORD_HEADER + length) &&
-           get_le32(bytes) == crc32c_mask(crc);
-}
-
-/* The first whole record that begins in [from, to): 1 and its place. */
-static int find_record(const struct record_file *f, uint64_t from, uint64_t to, uint64_t *place)
-{
-    uint8_t *block = malloc(BLOCK);
-    uint64_t length;
-    int found = 0;
-
-    while (block && !found && from < to && f->size - from >= RECORD_OVERHEAD) {
-        size_t n = f->size - from < BLOCK ? (size_t)(f->size - from) : BLOCK, i;
-
-        if (!read_at(f->fd, block, n, from))
-            break;
-        for (i = 0; i + RECORD_HEADER <= n && from + i < to && !found; i++)
-            if (record_header_right(block + i, &length) && record_at(f, from + i)) {
-                *place = from + i;
-                found = 1;
-            }
-        from += i;
-    }
-    free(block);
-    return found;
-}
 
 /* ---- copying --------------------------------------------------------------------------------------------------- */
 
@@ -126,16 +71,16 @@ static int copy_records(struct record_file *f, struct copy *c, struct log_repair
             r->places++;
             /* If no record follows where this one's length says, it was torn, and others stand in what it covers. */
             if (record.damage != RECORD_BAD_LENGTH_CRC && behind > record.offset && behind != f->size &&
-                !record_at(f, behind) && find_record(f, record.offset + 1, behind, &place))
+                !record_file_holds(f, behind) && record_file_find(f, record.offset + 1, behind, &place))
                 record_parser_init(&f->parser, place, 0);
             else if (record.damage == RECORD_BAD_DATA_CRC && behind == f->size &&
-                     find_record(f, record.offset + 1, behind, &place))
+                     record_file_find(f, record.offset + 1, behind, &place))
                 record_parser_init(&f->parser, place, 0);
             continue;
         }
         /* The end. A record longer than what is left may be torn, with others behind it. */
         next = f->parser.offset;
-        if (next < f->size && find_record(f, next + 1, f->size, &place)) {
+        if (next < f->size && record_file_find(f, next + 1, f->size, &place)) {
             r->places++;
             record_parser_init(&f->parser, place, 0);
             continue;

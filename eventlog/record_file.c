@@ -1,5 +1,9 @@
 #include "eventlog/record_file.h"
 
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WINDOW = 256 * 1024 };
+enum { WINDOW = 256 * 1024, BLOCK = 64 * 1024 };
 
 int record_file_open(struct record_file *f, const char *path, struct error *e)
 {
@@ -127,4 +131,55 @@ int record_file_next(struct record_file *f, struct record *r, struct error *e)
         if ((rc = fill(f, r->need, e)) != OK)
             return rc;
     }
+}
+
+/* ---- whole records, wherever they are ------------------------------------------------------------------------- */
+
+/* Reads n bytes at that offset: 1, or 0 where the file does not have them (or cannot be read there). */
+static int read_at(int fd, void *out, size_t n, uint64_t offset)
+{
+    return file_read_at(fd, out, n, offset) == (ssize_t)n;
+}
+
+int record_file_holds(const struct record_file *f, uint64_t offset)
+{
+    uint8_t bytes[4096];
+    uint64_t length, done = 0;
+    uint32_t crc = 0; /* of no bytes */
+
+    if (f->size - offset < RECORD_OVERHEAD || !read_at(f->fd, bytes, RECORD_HEADER, offset) ||
+        !record_header_right(bytes, &length) || length > f->size - offset - RECORD_OVERHEAD)
+        return 0;
+    while (done < length) {
+        size_t n = length - done < sizeof bytes ? (size_t)(length - done) : sizeof bytes;
+
+        if (!read_at(f->fd, bytes, n, offset + RECORD_HEADER + done))
+            return 0;
+        crc = crc32c_extend(crc, bytes, n);
+        done += n;
+    }
+    return read_at(f->fd, bytes, RECORD_FOOTER, offset + RECORD_HEADER + length) &&
+           get_le32(bytes) == crc32c_mask(crc);
+}
+
+int record_file_find(const struct record_file *f, uint64_t from, uint64_t to, uint64_t *place)
+{
+    uint8_t *block = malloc(BLOCK);
+    uint64_t length;
+    int found = 0;
+
+    while (block && !found && from < to && f->size - from >= RECORD_OVERHEAD) {
+        size_t n = f->size - from < BLOCK ? (size_t)(f->size - from) : BLOCK, i;
+
+        if (!read_at(f->fd, block, n, from))
+            break;
+        for (i = 0; i + RECORD_HEADER <= n && from + i < to && !found; i++)
+            if (record_header_right(block + i, &length) && record_file_holds(f, from + i)) {
+                *place = from + i;
+                found = 1;
+            }
+        from += i;
+    }
+    free(block);
+    return found;
 }
