@@ -4,10 +4,9 @@
 #include "base/json.h"
 #include "base/io.h"
 #include "base/number.h"
-#include "eventlog/log_name.h"
 #include "eventlog/scalar_series.h"
-#include "eventlog/tag_index.h"
 #include "eventlog/tool/command.h"
+#include "eventlog/tool/follow.h"
 #include "eventlog/tool/point_range.h"
 #include "eventlog/tool/scan.h"
 #include "eventlog/tool/time_option.h"
@@ -27,7 +26,7 @@ struct last { /* a point whose line is not printed yet; its series' tag stays wh
 };
 
 struct tail_run {
-    const char *name; /* run_names has it */
+    const char *name; /* borrowed */
     struct scalar_run scalars;
     int holding;       /* what is there already is being read: its last points are held in the ring */
     struct last *ring; /* as many as there were points, at most ring_size; the oldest at ring_next once it is full */
@@ -35,25 +34,15 @@ struct tail_run {
     uint64_t ring_seen;
 };
 
-struct tail_file {
-    char *path;
-    size_t run;       /* number */
-    struct event_reader *reader; /* NULL while it cannot be opened */
-    int told;                    /* that it cannot be */
-};
-
 struct tail {
     struct scan *scan;
-    char *const *paths;
-    size_t path_count;
+    struct follow follow;
+    struct tail_run *runs; /* by their numbers */
+    size_t run_count;
     int64_t keep; /* -1: all */
     struct point_range range;
     enum time_style time;
-    int json, everything, listing_told;
-    struct tag_index run_names, file_paths; /* paths without ".gz"; the numbers are places in: */
-    struct tail_run *runs;   /* in the order they were met: first by name, */
-    struct tail_file *files; /* a run's files together */
-    size_t file_count, run_count;
+    int json, everything;
     struct buffer line;
     uint64_t points;
 };
@@ -250,159 +239,65 @@ static int take_event(struct tail *t, struct tail_run *run, const struct event *
     return OK;
 }
 
-/* All that the file holds now. A file that cannot be opened or read is told once and asked again later. */
-static int read_file(struct tail *t, struct tail_file *f, struct error *e)
+static int new_run(void *context, size_t number, int first, struct error *e)
 {
-    struct event_damage damage;
-    struct event event;
-    int rc = OK;
+    struct tail *t = context;
+    const char *name = t->follow.runs[number].name;
+    struct tail_run *runs = realloc(t->runs, (number + 1) * sizeof *runs);
 
-    if (!f->reader)
-        rc = event_reader_open(&f->reader, &t->scan->input, f->path, e);
-    while (rc == OK && (rc = event_reader_next(f->reader, &event, &damage, e)) > 0) {
-        if (rc == EVENT_READER_RESTARTED)
-            log_line(&t->scan->log, "%s: was cut or replaced; reading begins again at its start", f->path);
-        else if (rc == EVENT_READER_DAMAGE)
-            scan_damage(t->scan, f->path, &damage, event_reader_state(f->reader).damaged);
-        if (rc == EVENT_READER_EVENT && event.what == EVENT_SUMMARY)
-            rc = take_event(t, &t->runs[f->run], &event, e);
-        else
-            rc = rc == EVENT_READER_EVENT && t->everything ? take_other(t, &t->runs[f->run], &event, e) : OK;
-        if (rc != OK)
-            return rc;
-    }
-    if (rc != ERR_IO) {
-        f->told = 0;
-        return rc;
-    }
-    if (!f->told)
-        log_line(&t->scan->log, "%s", e->message);
-    f->told = 1;
-    return OK;
-}
-
-static int add_run(struct tail *t, const char *name, int first, size_t *number, struct error *e)
-{
-    struct tail_run *runs;
-
-    if ((*number = tag_index_add(&t->run_names, name, strlen(name))) < t->run_count)
-        return OK;
-    if (*number == TAG_INDEX_NONE || !(runs = realloc(t->runs, (t->run_count + 1) * sizeof *runs)))
+    if (!runs)
         return error_set(e, ERR_NOMEM, "run %s: out of memory", name);
     t->runs = runs;
     runs += t->run_count++;
-    *runs = (struct tail_run){ .name = t->run_names.entries[*number].text, .holding = first && t->keep >= 0 };
+    *runs = (struct tail_run){ .name = name, .holding = first && t->keep >= 0 };
     runs->ring_size = runs->holding ? (size_t)t->keep : 0;
     scalar_run_init(&runs->scalars, SCALAR_VIEW_ALL, 0, 0);
     return OK;
 }
 
-static int add_file(struct tail *t, const char *path, size_t run, struct error *e)
+static int take(void *context, size_t run, const struct event *event, struct error *e)
 {
-    size_t number = tag_index_add(&t->file_paths, path, log_name_length(path));
-    struct tail_file *files;
+    struct tail *t = context;
 
-    char *copy;
-
-    /* Known, maybe from before it was compressed. */
-    if (number < t->file_count && (t->files[number].reader || !strcmp(t->files[number].path, path)))
-        return OK;
-    if (number == TAG_INDEX_NONE || !(copy = strdup(path)))
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
-    if (number < t->file_count) {
-        free(t->files[number].path);
-        t->files[number].path = copy;
-        return OK;
-    }
-    if (!(files = realloc(t->files, (t->file_count + 1) * sizeof *files))) {
-        free(copy);
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
-    }
-    t->files = files;
-    files[t->file_count++] = (struct tail_file){ .path = copy, .run = run };
-    return OK;
+    if (event->what == EVENT_SUMMARY)
+        return take_event(t, &t->runs[run], event, e);
+    return t->everything ? take_other(t, &t->runs[run], event, e) : OK;
 }
 
-/* Lists the paths: runs and files that are new are added. first: their last points only are wanted. */
-static int look(struct tail *t, int first, struct error *e)
+/* The first time, a run's files stand together. */
+static int end_of_run(void *context, size_t run, struct error *e)
 {
-    struct log_directory d;
-    int rc = log_directory_list(&d, &t->scan->input, t->paths, t->path_count, e);
+    struct tail *t = context;
 
-    if (rc == ERR_IO && !first) { /* what is known stays, and is asked for again */
-        if (!t->listing_told)
-            log_line(&t->scan->log, "%s; waiting for it", e->message);
-        t->listing_told = 1;
-        log_directory_release(&d);
-        return OK;
-    }
-    t->listing_told = 0;
-    if (!t->json)
-        scan_natural_order(&d);
-    for (size_t i = 0; first && i < d.problem_count; i++) {
-        log_line(&t->scan->log, "%s", d.problems[i]);
-        t->scan->failed = 1;
-    }
-    for (size_t i = 0; rc == OK && i < d.count; i++) {
-        size_t run;
-
-        if (!scan_run_wanted(t->scan, d.runs[i].name))
-            continue;
-        rc = add_run(t, d.runs[i].name, first, &run, e);
-        for (size_t k = 0; rc == OK && k < d.runs[i].file_count; k++)
-            rc = add_file(t, d.runs[i].files[k], run, e);
-    }
-    log_directory_release(&d);
-    return rc;
-}
-
-static int read_all(struct tail *t, struct error *e)
-{
-    int rc = OK;
-
-    for (size_t i = 0; rc == OK && i < t->file_count; i++) {
-        struct tail_run *run = &t->runs[t->files[i].run];
-
-        rc = read_file(t, &t->files[i], e);
-        /* The first time, a run's files stand together. */
-        if (rc == OK && run->holding && (i + 1 == t->file_count || t->files[i + 1].run != t->files[i].run))
-            rc = print_ring(t, run, e);
-    }
-    return rc;
+    return t->runs[run].holding ? print_ring(t, &t->runs[run], e) : OK;
 }
 
 static void release(struct tail *t)
 {
-    for (size_t i = 0; i < t->file_count; i++) {
-        event_reader_close(t->files[i].reader);
-        free(t->files[i].path);
-    }
     for (size_t i = 0; i < t->run_count; i++) {
         scalar_run_release(&t->runs[i].scalars);
         forget_ring(&t->runs[i]);
     }
-    free(t->files);
     free(t->runs);
-    tag_index_release(&t->file_paths);
-    tag_index_release(&t->run_names);
+    follow_release(&t->follow);
     buffer_release(&t->line);
 }
 
 /* ERR_ARG: -f of what does not grow. */
 static int refuse_packed(struct tail *t, struct error *e)
 {
-    for (size_t i = 0; i < t->path_count; i++) {
-        const char *packed = log_input_packed(&t->scan->input, t->paths[i]);
+    for (size_t i = 0; i < t->follow.path_count; i++) {
+        const char *packed = log_input_packed(&t->scan->input, t->follow.paths[i]);
 
         if (packed)
             return error_set(e, ERR_ARG, "%s: is %s, which does not grow; 'eventlog tail' without -f reads it",
-                             t->paths[i], packed);
+                             t->follow.paths[i], packed);
     }
     return OK;
 }
 
 /* Looks again and again until no point came for idle seconds; 0: for ever. */
-static int follow(struct tail *t, double interval, double idle, struct error *e)
+static int follow_on(struct tail *t, double interval, double idle, struct error *e)
 {
     const struct timespec pause = { (time_t)interval, (long)((interval - (double)(time_t)interval) * 1e9) };
     double since = clock_monotonic();
@@ -416,8 +311,8 @@ static int follow(struct tail *t, double interval, double idle, struct error *e)
             break;
         points = t->points;
         nanosleep(&pause, NULL);
-        if ((rc = look(t, 0, e)) == OK)
-            rc = read_all(t, e);
+        if ((rc = follow_look(&t->follow, 0, e)) == OK)
+            rc = follow_read(&t->follow, e);
     }
     return rc;
 }
@@ -476,21 +371,20 @@ int command_tail(int argc, char **argv)
         return scan_fail(&s, &e);
     t.time = time_option_style(time);
     file_open_limit(SIZE_MAX); /* a descriptor a file */
-    t.paths = argv + 1;
-    t.path_count = (size_t)count;
+    t.follow = (struct follow){ .scan = &s, .paths = argv + 1, .path_count = (size_t)count,
+                                .natural_order = !t.json, .sink = { &t, new_run, take, end_of_run } };
     s.input.standard_input = 1;
     if (!following || (rc = refuse_packed(&t, &e)) == OK)
-        rc = look(&t, 1, &e);
-    if (rc == OK && !t.file_count && !s.runs.names)
+        rc = follow_look(&t.follow, 1, &e);
+    if (rc == OK && !t.run_count && !s.runs.names)
         scan_tell_empty(&s, argv[1], following ? " yet" : "");
     if (rc == OK)
-        rc = read_all(&t, &e);
+        rc = follow_read(&t.follow, &e);
     if (rc == OK && following) {
         scan_tell_unmatched(&s); /* what matches may come yet, but a mistyped filter is to be seen now */
-        rc = follow(&t, interval, idle, &e);
+        rc = follow_on(&t, interval, idle, &e);
     }
-    for (size_t i = 0; i < t.file_count; i++)
-        s.failed |= !following && t.files[i].told;
+    s.failed |= !following && follow_failed(&t.follow);
     count = rc == OK ? scan_status(&s, t.points > 0 || t.keep == 0) : scan_fail(&s, &e);
     release(&t);
     scan_close(&s);
