@@ -2,6 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/human.h"
 #include "base/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -101,36 +102,68 @@ void log_set_json(struct log *l, int json)
 
 /* A line that never wraps: wider than the terminal it would scroll with every redraw. The last column stays free, where
  * some terminals wrap already. */
-static void draw(struct log *l, const char *format, va_list args)
+static void draw(struct log *l, const char *text, const char *name)
 {
-    struct buffer b = BUFFER_EMPTY;
-    char text[LINE_MAX_BYTES];
-    int columns = terminal_columns(l->fd), used;
+    enum { LEAST_OF_NAME = 8 };
+    size_t columns = (size_t)terminal_columns(l->fd), room = columns ? columns - 1 : LINE_MAX_BYTES, used;
+    struct buffer whole = BUFFER_EMPTY, b = BUFFER_EMPTY;
+    int ascii = !terminal_utf8();
 
-    used = snprintf(text, sizeof text, "%s%s", l->program ? l->program : "", l->program ? ": " : "");
-    vsnprintf(text + used, sizeof text - (size_t)used, format, args);
+    buffer_format(&whole, "%s%s%s", l->program ? l->program : "", l->program ? ": " : "", text);
     buffer_append_text(&b, "\r\033[K");
-    text_append_cut(&b, text, strlen(text), columns ? (size_t)columns - 1 : sizeof text, !terminal_utf8());
-    if (buffer_ok(&b))
+    used = text_columns(buffer_text(&whole), whole.length);
+    text_append_cut(&b, buffer_text(&whole), whole.length, room, ascii);
+    if (name && used + 2 + LEAST_OF_NAME <= room) {
+        buffer_append_text(&b, ": ");
+        text_append_cut(&b, name, strlen(name), room - used - 2, ascii);
+    }
+    if (buffer_ok(&whole) && buffer_ok(&b))
         emit(l, b.data, b.length);
+    buffer_release(&whole);
     buffer_release(&b);
+}
+
+static void show(struct log *l, double now, const char *text, const char *name)
+{
+    if (l->terminal)
+        draw(l, text, name);
+    else
+        log_line(l, "%s%s%s", text, name ? ": " : "", name ? name : "");
+    l->drawn = l->terminal;
+    l->status_next = now + (l->terminal ? 0.1 : 60);
 }
 
 void log_progress(struct log *l, const char *format, ...)
 {
     double now = clock_monotonic();
+    char text[LINE_MAX_BYTES];
     va_list args;
 
     if (now < l->status_next)
         return;
     va_start(args, format);
-    if (l->terminal)
-        draw(l, format, args);
-    else
-        event(l, "info", NULL, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    l->drawn = l->terminal;
-    l->status_next = now + (l->terminal ? 0.1 : 60);
+    show(l, now, text, NULL);
+}
+
+void log_progress_work(struct log *l, double began, double share, const char *name, const char *format, ...)
+{
+    double now = clock_monotonic(), spent = now - began;
+    char text[LINE_MAX_BYTES], left[HUMAN_TEXT_MAX];
+    int n;
+    va_list args;
+
+    if (now < l->status_next)
+        return;
+    share = share < 1 ? share : 1; /* files that grow meanwhile */
+    n = snprintf(text, sizeof text, "%.0f%% of ", 100 * share);
+    va_start(args, format);
+    n += vsnprintf(text + n, sizeof text - (size_t)n, format, args);
+    va_end(args);
+    if (spent >= 1 && share > 0 && n < (int)sizeof text)
+        snprintf(text + n, sizeof text - (size_t)n, ", %s to go", human_duration(spent * (1 - share) / share, left));
+    show(l, now, text, name);
 }
 
 void log_progress_end(struct log *l)

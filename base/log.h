@@ -33,4 +33,10 @@ void log_set_json(struct log *l, int json);
 void log_progress(struct log *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void log_progress_end(struct log *l);
 
+/* The same of work that ends: "35% of WORK, 2 min to go: NAME", the time from the speed since `began` (monotonic), once
+ * a second of it has passed. share: of the work that is done, 0 to 1. NAME is of what is at hand, cut to what the line
+ * has room for; NULL: none. format: the WORK. */
+void log_progress_work(struct log *l, double began, double share, const char *name, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
 #endif

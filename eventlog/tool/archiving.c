@@ -1,6 +1,8 @@
 #include "eventlog/tool/archiving.h"
 
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/human.h"
 #include "eventlog/log_archive.h"
 #include "eventlog/log_replace.h"
 #include "eventlog/tool/output_stream.h"
@@ -67,6 +69,14 @@ static int unchanged(const struct archiving *a, int fd, const struct archiving_f
                                           "archives what is there now", f->path);
 }
 
+static void tell(struct archiving *a, const struct archiving_file *f)
+{
+    char size[HUMAN_TEXT_MAX];
+
+    log_progress_work(a->log, a->began, (double)a->done / (double)(a->bytes ? a->bytes : 1), f->name,
+                      "%s in %zu file%s", human_bytes(a->bytes, size), a->count, a->count == 1 ? "" : "s");
+}
+
 static int pack_one(struct archiving *a, struct log_archive_writer *w, struct archiving_file *f, struct error *e)
 {
     int fd = open(f->path, O_RDONLY | O_CLOEXEC), rc;
@@ -74,7 +84,7 @@ static int pack_one(struct archiving *a, struct log_archive_writer *w, struct ar
 
     if (fd < 0)
         return error_system(e, "%s: cannot be opened", f->path);
-    log_progress(a->log, "%s: %.0f%%", f->name, 100.0 * (double)a->done / (double)(a->bytes ? a->bytes : 1));
+    tell(a, f);
     if ((rc = unchanged(a, fd, f, e)) == OK)
         rc = log_archive_writer_add(w, f->name, f->before.st_mode & LOG_ARCHIVE_MODE,
                                     (int64_t)t->tv_sec * 1000000000 + t->tv_nsec, fd, f->path, NULL, e);
@@ -91,6 +101,7 @@ static int pack_all(struct archiving *a, const char *temporary, struct error *e)
     struct stat st;
     int fd, rc;
 
+    a->began = clock_monotonic();
     unlink(temporary); /* of a killed process with our number */
     if ((fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
         return error_system(e, "%s: cannot create", temporary);
@@ -169,6 +180,8 @@ int archiving_check(struct archiving *a, struct error *e)
     struct log_archive archive;
     int rc = log_archive_open(&archive, a->output, e);
 
+    a->done = 0;
+    a->began = clock_monotonic();
     if (rc == OK && archive.count != a->count)
         rc = error_set(e, ERR_CORRUPT, "%s: does not hold all files; nothing is deleted", a->output);
     for (size_t i = 0; rc == OK && i < a->count; i++) {
@@ -179,7 +192,8 @@ int archiving_check(struct archiving *a, struct error *e)
             rc = error_system(e, "%s: cannot be opened; nothing is deleted", f->path);
             break;
         }
-        log_progress(a->log, "%s: checked", f->name);
+        tell(a, f);
+        a->done += (uint64_t)f->before.st_size;
         rc = log_archive_read(&archive, &archive.entries[i], compare, &c, e);
         if (rc == OK && read(c.fd, (char[1]){ 0 }, 1) != 0)
             rc = error_set(e, ERR_CORRUPT, "%s: is longer than what the archive holds; nothing is deleted", f->path);

@@ -27,7 +27,8 @@ struct archiving { /* all zero at first, but: */
     uint64_t bytes, packed;       /* of the files; of the archive */
     /* private */
     size_t capacity;
-    uint64_t done;
+    uint64_t done; /* packed, then checked */
+    double began;  /* to read, monotonic */
 };
 
 /* Where in the path of a directory names in an archive begin: with its last part; at its end for "." and the like. */

@@ -1,4 +1,5 @@
 /* eventlog cat: what is in an archive: lists, checks, restores. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/io.h"
 #include "base/human.h"
@@ -24,6 +25,7 @@ struct restoring {
     struct report *report; /* --list */
     int list, check, force, json;
     uint64_t members, bytes, done, all;
+    double began; /* monotonic */
     int fd; /* where the contents go, -1: nowhere */
     const char *to;
     const struct log_archive_entry *entry;
@@ -32,11 +34,13 @@ struct restoring {
 static int sink(void *context, const void *bytes, size_t n, struct error *e)
 {
     struct restoring *r = context;
+    char size[HUMAN_TEXT_MAX];
 
     if (r->fd >= 0 && io_write_full(&io_real, r->fd, bytes, n) < 0)
         return error_system(e, "%s: cannot write", r->to);
     r->done += n;
-    log_progress(&r->scan.log, "%s: %.0f%%", r->entry->name, 100.0 * (double)r->done / (double)(r->all ? r->all : 1));
+    log_progress_work(&r->scan.log, r->began, (double)r->done / (double)r->all, r->entry->name, "%s",
+                      human_bytes(r->all, size));
     return OK;
 }
 
@@ -150,6 +154,7 @@ static int all(struct restoring *r, struct error *e)
     const struct log_archive *a = &r->archive;
     int rc = OK;
 
+    r->began = clock_monotonic();
     for (size_t i = 0; i < a->count; i++)
         r->all += selection_wants(&r->names, a->entries[i].name) ? a->entries[i].size : 0;
     if (r->output && !r->list)

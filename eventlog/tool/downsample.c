@@ -183,7 +183,7 @@ int command_downsample(int argc, char **argv)
         return scan_fail(&s.rewrite.scan, &e);
     if ((status = rewrite_open(&s.rewrite, options.program, argv + 1, (size_t)count)) != EXIT_DONE)
         return status;
-    s.rewrite.scan.bytes *= 2;
+    s.rewrite.scan.passes = 2;
     rc = rewrite_filter(&s.rewrite, &filter, &e);
     snprintf(more, sizeof more, s.rewrite.json ? ",\"series\":%llu" : "; %llu series thinned, %llu values left out",
              (unsigned long long)s.thinned, (unsigned long long)s.rewrite.dropped);

@@ -186,7 +186,7 @@ static int write_sorted(struct work *w, struct error *e)
             rc = emit(w, s, &s->points[k], scalar_series_from(s, k), e);
         if (rc != OK)
             return rc;
-        log_progress(&w->scan->log, "%s: %llu points written", w->run.name, (unsigned long long)w->x.points);
+        scan_progress(w->scan, w->run.name, 0);
     }
     return OK;
 }
@@ -293,7 +293,7 @@ static int export_series(struct work *w, struct error *e)
                 continue;
             rc = w->format->series(&w->x, w->run.name, &r->series[k], e);
             w->x.points += r->series[k].count;
-            log_progress(&s->log, "%s: %llu points written", w->run.name, (unsigned long long)w->x.points);
+            scan_progress(s, w->run.name, 0);
         }
         scalar_run_release(r);
     }

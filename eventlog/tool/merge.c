@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROGRESS_EVERY = 16384 };
 
 struct merge {
     struct rewrite rewrite;
@@ -25,6 +24,7 @@ struct merge {
     /* of the output at hand */
     struct log_merge *plan;
     struct log_rewrite *records;
+    uint64_t planned;   /* bytes of its files */
     const char **paths; /* of the files by their number in the plan */
     size_t path_count;
     struct buffer version; /* the first record of the new file, without framing */
@@ -179,7 +179,7 @@ static int write_items(struct merge *m, struct record_source *source, const char
 {
     size_t count, next;
     const struct log_merge_item *items = log_merge_items(m->plan, &count);
-    uint64_t records = 0;
+    struct scan *s = &m->rewrite.scan;
     int rc = OK;
 
     for (size_t i = 0; rc == OK && i < count; i = next) {
@@ -200,9 +200,10 @@ static int write_items(struct merge *m, struct record_source *source, const char
             rc = log_rewrite_record(m->records, record.data, record.length, &event, choose, m, &out->pending, e);
         if (rc == OK)
             rc = rewrite_flush(&m->rewrite, out, 0, e);
-        if (++records % PROGRESS_EVERY == 0)
-            log_progress(&m->rewrite.scan.log, "%.0f%% written", 100.0 * (double)next / (double)count);
+        if (scan_progress_due(s))
+            scan_progress(s, m->run, (uint64_t)((double)m->planned * (double)next / (double)count));
     }
+    s->bytes_done += m->planned;
     return rc;
 }
 
@@ -233,6 +234,7 @@ static int write_file(struct merge *m, const char *run, const char *const *runs,
 
 static int plan_run(struct merge *m, const struct log_run *run, size_t number, const char **runs, struct error *e)
 {
+    uint64_t before = m->rewrite.scan.bytes_done;
     int rc = OK;
 
     for (size_t k = 0; rc == OK && k < run->file_count; k++) {
@@ -241,6 +243,7 @@ static int plan_run(struct merge *m, const struct log_run *run, size_t number, c
         if ((rc = log_merge_file(m->plan, number, run->name, e)) == OK)
             rc = rewrite_read(&m->rewrite, m->run, run->files[k], plan_record, m, e);
     }
+    m->planned += m->rewrite.scan.bytes_done - before;
     return rc;
 }
 
@@ -255,6 +258,7 @@ static int merge_runs(struct merge *m, const struct log_run *first, size_t count
     for (size_t i = 0; i < count; i++)
         files += first[i].file_count;
     m->path_count = 0;
+    m->planned = 0;
     m->start = m->earliest = NAN;
     m->paths = calloc(files + 1, sizeof *m->paths);
     runs = calloc(files + 1, sizeof *runs);
@@ -416,6 +420,7 @@ int command_merge(int argc, char **argv)
         return scan_fail(&m.rewrite.scan, &e);
     if ((status = rewrite_open(&m.rewrite, options.program, argv + 1, (size_t)count)) != EXIT_DONE)
         return status;
+    m.rewrite.scan.passes = 2;
     if ((rc = rewrite_group_files(&m.rewrite, &e)) == OK && (rc = merge(&m, &e)) == OK && m.runs)
         print(&m);
     status = rewrite_close(&m.rewrite, rc, m.runs > 0, &e);

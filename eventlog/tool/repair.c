@@ -1,4 +1,5 @@
 /* eventlog repair: a damaged event file as a sound one. */
+#include "base/human.h"
 #include "base/json.h"
 #include "eventlog/log_repair.h"
 #include "eventlog/log_replace.h"
@@ -13,6 +14,7 @@
 static void print(FILE *out, int json, const char *path, const char *to, const char *backup, const struct log_repair *r)
 {
     struct buffer b = BUFFER_EMPTY;
+    char size[HUMAN_TEXT_MAX], lost_size[HUMAN_TEXT_MAX];
     unsigned long long kept = r->kept, bytes = r->bytes, lost = r->size - r->bytes, places = r->places;
     unsigned long long refused = r->refused, cut = r->cut;
 
@@ -26,10 +28,11 @@ static void print(FILE *out, int json, const char *path, const char *to, const c
         buffer_format(&b, ",\"records\":%llu,\"bytes\":%llu,\"lost\":%llu,\"places\":%llu,\"refused\":%llu,"
                       "\"cut\":%llu}\n", kept, bytes, lost, places, refused, cut);
     } else {
-        buffer_format(&b, "%s: %llu records kept (%llu bytes), %llu bytes lost", path, kept, bytes, lost);
+        buffer_format(&b, "%s: %llu records kept (%s), %s lost", path, kept, human_bytes(bytes, size),
+                      human_bytes(lost, lost_size));
         if (lost)
-            buffer_format(&b, ": %llu damaged places, %llu records that a loader refuses, a tail of %llu bytes", places,
-                          refused, cut);
+            buffer_format(&b, ": %llu damaged places, %llu records that a loader refuses, an incomplete last "
+                          "record of %s", places, refused, human_bytes(cut, size));
         if (backup)
             buffer_format(&b, "; the old file is %s", backup);
         else if (!to)

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FLUSH = 256 * 1024, DAMAGE_LINES = 20, PROGRESS_EVERY = 16384 };
+enum { FLUSH = 256 * 1024, DAMAGE_LINES = 20 };
 
 /* ERR_ARG: one of the files is not there as it is, so that another cannot take its place. */
 static int refuse_packed(struct rewrite *w, struct error *e)
@@ -151,7 +151,8 @@ static void tell_damage(struct rewrite *w, const char *path, const struct record
 static int visit_all(struct rewrite *w, const char *run, struct record_file *f, const char *path, rewrite_visit *visit,
                      void *context, struct error *e)
 {
-    uint64_t damaged = 0, refused = 0, since = 0;
+    uint64_t damaged = 0, refused = 0;
+    char size[HUMAN_TEXT_MAX];
     struct record r;
     int rc;
 
@@ -164,7 +165,7 @@ static int visit_all(struct rewrite *w, const char *run, struct record_file *f, 
             refused++;
         else if ((rc = visit(context, r.offset, r.data, r.length, &event, e)) != OK)
             return rc;
-        if (++since % PROGRESS_EVERY == 0)
+        if (scan_progress_due(&w->scan))
             scan_progress(&w->scan, run, r.offset);
     }
     scan_progress_end(&w->scan);
@@ -175,8 +176,8 @@ static int visit_all(struct rewrite *w, const char *run, struct record_file *f, 
                  "'eventlog verify' says why", path, (unsigned long long)refused);
     w->scan.damaged += refused;
     if (rc == RECORD_MORE && f->parser.offset < f->size) {
-        log_line(&w->scan.log, "%s: the last %llu bytes are no whole record and are left out", path,
-                 (unsigned long long)(f->size - f->parser.offset));
+        log_line(&w->scan.log, "%s: the last %s are no whole record and are left out", path,
+                 human_bytes(f->size - f->parser.offset, size));
         w->torn += f->size - f->parser.offset;
     }
     w->bytes_in += f->size;

@@ -1,17 +1,20 @@
 #include "eventlog/tool/scan.h"
 
+#include "base/clock.h"
+#include "base/human.h"
 #include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { DAMAGE_LINES = 20, PROGRESS_EVERY = 65536, RESTARTS = 3 };
+enum { DAMAGE_LINES = 20, RESTARTS = 3 };
 
 int scan_open(struct scan *s, const char *program, char *const *paths, size_t count)
 {
     struct error e = { 0 };
 
     log_init(&s->log, program, 2);
+    s->began = clock_monotonic();
     s->input.standard_input = 1;
     if (log_directory_list(&s->directory, &s->input, paths, count, &e) != OK) {
         log_directory_release(&s->directory);
@@ -26,6 +29,7 @@ int scan_open(struct scan *s, const char *program, char *const *paths, size_t co
         const struct log_run *run = &s->directory.runs[i];
         int wanted = scan_run_wanted(s, run->name);
 
+        s->matching += (size_t)wanted;
         for (size_t k = 0; wanted && k < run->file_count; k++)
             s->bytes += log_input_bytes(&s->input, run->files[k]);
     }
@@ -119,10 +123,12 @@ void scan_progress_file(struct scan *s, const char *path, uint64_t size)
 
 void scan_progress(struct scan *s, const char *run, uint64_t offset)
 {
+    double all = (double)s->bytes * (s->passes ? s->passes : 1);
     double part = s->file_size ? (double)offset / (double)s->file_size * (double)s->file_bytes : 0;
+    char size[HUMAN_TEXT_MAX];
 
-    log_progress(&s->log, "%s: %.0f%% read", run,
-                 100 * ((double)s->bytes_done + part) / (double)(s->bytes ? s->bytes : 1));
+    log_progress_work(&s->log, s->began, all > 0 ? ((double)s->bytes_done + part) / all : 1, run, "%s in %zu run%s",
+                      human_bytes(s->bytes, size), s->matching, s->matching == 1 ? "" : "s");
 }
 
 void scan_progress_end(struct scan *s)
@@ -139,7 +145,6 @@ static int scan_file(struct scan *s, const struct log_run *run, const char *path
     struct event_reader *reader;
     struct event_damage damage;
     struct event event;
-    uint64_t since = 0;
     int rc = event_reader_open(&reader, &s->input, path, e);
 
     if (rc != OK)
@@ -160,7 +165,7 @@ static int scan_file(struct scan *s, const struct log_run *run, const char *path
             event_reader_close(reader);
             return rc;
         }
-        if (++since % PROGRESS_EVERY == 0)
+        if (scan_progress_due(s))
             scan_progress(s, run->name, event_reader_state(reader).offset);
     }
     state = event_reader_state(reader);

@@ -20,7 +20,11 @@ struct scan {
     int empty;                      /* there are no event files, which has been told */
     size_t unmatched;               /* filters of the command's own that matched nothing, told already */
     int quiet_damage;               /* the command tells damage itself */
-    uint64_t bytes, bytes_done;     /* of the runs that match, where they are stored, for progress */
+    uint64_t bytes, bytes_done;     /* of the runs that match, where they are stored, for progress; */
+    size_t matching;                /* how many these are, */
+    int passes;                     /* how often they are read; 0: once */
+    double began;                   /* when that began, monotonic */
+    uint64_t since;                 /* records or events */
     uint64_t file_bytes, file_size; /* of the file at hand: where it is stored, and of what it unpacks to */
     uint64_t damaged;               /* damaged records so far; bad UTF-8 counts only with quiet_damage */
     uint64_t bad_text;              /* events with a string that is not UTF-8, of this run */
@@ -56,8 +60,13 @@ int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *
 /* For who reads files by itself, as scan_run() does: counts damage and prints the first of each file, number: how many
  * it had with this one. */
 void scan_damage(struct scan *s, const char *path, const struct event_damage *damage, uint64_t number);
-/* Tells how far the reading has come: a file of that size was opened, was read up to that offset, is done with. */
+/* Tells how far the reading has come: a file of that size was opened, was read up to that offset, is done with. The
+ * second one whenever scan_progress_due() says so, which is to be asked of each record. */
 void scan_progress_file(struct scan *s, const char *path, uint64_t size);
+static inline int scan_progress_due(struct scan *s)
+{
+    return ++s->since % 65536 == 0;
+}
 void scan_progress(struct scan *s, const char *run, uint64_t offset);
 void scan_progress_end(struct scan *s);
 

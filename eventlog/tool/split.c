@@ -399,7 +399,7 @@ int command_split(int argc, char **argv)
                       : scan_fail(&s.rewrite.scan, &e);
     if (status == EXIT_DONE) {
         if (s.sessions_wanted)
-            s.rewrite.scan.bytes *= 2;
+            s.rewrite.scan.passes = 2;
         if ((rc = rewrite_group_files(&s.rewrite, &e)) == OK)
             rc = split(&s, &e);
         s.rewrite.dropped = s.homeless;

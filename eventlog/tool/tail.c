@@ -347,7 +347,7 @@ int command_tail(int argc, char **argv)
         .program = "eventlog tail", .usage = "[OPTION...] PATH...",
         .summary = "Prints the newest points, a line each: run, tag, step, value and wall time with tabs between "
                    "(control characters and backslashes in names as \\xNN and \\\\; a float32 as the shortest decimal "
-                   "that is it; with --all <image: 3x2, 170 bytes> and the like for a value). Each line is one "
+                   "that is it; with --all <image: 3x2, 170 B> and the like for a value). Each line is one "
                    "write. With -f a file that is cut or replaced by another is read again from its start, one "
                    "replaced by a longer copy of itself goes on, and a file or directory that goes away is waited "
                    "for. Status 0: done; 1: no point at all, or damage; 2: usage or I/O.",

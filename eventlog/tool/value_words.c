@@ -1,5 +1,6 @@
 #include "eventlog/tool/value_words.h"
 
+#include "base/human.h"
 #include "base/json.h"
 #include "eventlog/value_content.h"
 #include "eventlog/wire.h"
@@ -108,6 +109,8 @@ static struct found look(const struct event_value *v, const char *word)
 
 static void words(struct buffer *b, const struct found *f, const char *word)
 {
+    char size[HUMAN_TEXT_MAX];
+
     if (f->text.bytes) {
         size_t n = f->text.length < TEXT_MOST ? f->text.length : TEXT_MOST;
 
@@ -124,7 +127,7 @@ static void words(struct buffer *b, const struct found *f, const char *word)
         buffer_format(b, "%llu %s, ", (unsigned long long)f->count, !strcmp(word, "image") ? "images" : "clips");
     for (size_t i = 0; f->has_shape && i < f->rank; i++)
         buffer_format(b, i + 1 < f->rank ? "%lldx" : "%lld, ", (long long)f->tensor.shape[i]);
-    buffer_format(b, "%llu bytes", (unsigned long long)f->bytes);
+    buffer_append_text(b, human_bytes(f->bytes, size));
 }
 
 void value_words_details(struct buffer *b, const struct event_value *v, const char *plugin, int json)

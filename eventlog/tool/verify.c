@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { PROGRESS_EVERY = 262144, DEPTH = 64 };
+enum { DEPTH = 64 };
 
 struct verify {
     struct scan *scan;
@@ -30,16 +30,18 @@ struct verify {
 
 static void describe(struct buffer *b, const struct log_finding *f)
 {
+    char size[HUMAN_TEXT_MAX];
+
     buffer_append_text(b, log_finding_text(f->kind)->what);
     if (f->kind == LOG_LENGTH_CRC || f->kind == LOG_DATA_CRC)
         buffer_format(b, ": 0x%08llx, should be 0x%08llx", (unsigned long long)f->found,
                       (unsigned long long)f->wanted);
     else if (f->kind == LOG_TOO_LONG)
-        buffer_format(b, ": %llu bytes", (unsigned long long)f->found);
+        buffer_format(b, ": %s", human_bytes(f->found, size));
     else if (f->kind >= LOG_PROTOBUF && f->kind <= LOG_UTF8)
         buffer_format(b, ", from byte %llu of its data on", (unsigned long long)f->found);
     if (f->lost)
-        buffer_format(b, "; %llu bytes lost", (unsigned long long)f->lost);
+        buffer_format(b, "; %s lost", human_bytes(f->lost, size));
 }
 
 static const struct report_column columns[] = {
@@ -155,7 +157,6 @@ static int check_file(struct verify *v, struct log_check *c, const char *run, co
     struct scan *s = v->scan;
     struct record_file f;
     struct record record;
-    uint64_t since = 0;
     char name[LOG_NAME_MAX];
     int rc = log_input_open(&s->input, path, &f, e);
 
@@ -173,7 +174,7 @@ static int check_file(struct verify *v, struct log_check *c, const char *run, co
             rc = log_check_damage(c, &record, e);
         else
             break;
-        if (++since % PROGRESS_EVERY == 0)
+        if (scan_progress_due(s))
             scan_progress(s, run, record.offset);
     }
     if (rc == RECORD_MORE)

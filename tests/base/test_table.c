@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/human.h"
 #include "base/log.h"
 #include "base/table.h"
@@ -344,6 +345,41 @@ static void test_progress_fits(void **state)
     close(other);
 }
 
+/* What the terminal shows of 35% of some work that has been going on for `spent` seconds. */
+static const char *drawn_work(unsigned short width, double spent, const char *name)
+{
+    static char text[512];
+    struct log log;
+    int other, fd = terminal_of(width, &other);
+    ssize_t n;
+
+    log_init(&log, "eventlog stats", fd);
+    log_progress_work(&log, clock_monotonic() - spent, 0.35, name, "%d GiB in %d runs", 12, 24);
+    n = read(other, text, sizeof text - 1);
+    assert_true(n > 4);
+    text[n] = '\0';
+    close(fd);
+    close(other);
+    return text + 4;
+}
+
+static void test_progress_of_work(void **state)
+{
+    static const char name[] = "a/long/name/of/a/run/seed-1";
+
+    (void)state;
+    unsetenv("COLUMNS");
+    setenv("LC_ALL", "C", 1);
+    assert_string_equal(drawn_work(80, 0, "run"), "eventlog stats: 35% of 12 GiB in 24 runs: run");
+    assert_string_equal(drawn_work(80, 0, NULL), "eventlog stats: 35% of 12 GiB in 24 runs");
+    /* 65% are left. Hours, so that a test that waits for its turn changes nothing. */
+    assert_string_equal(drawn_work(80, 70 * 3600, name),
+                        "eventlog stats: 35% of 12 GiB in 24 runs, 5 d 10 h to go: a/long/nam..un/seed-1");
+    assert_string_equal(drawn_work(67, 70 * 3600, name), "eventlog stats: 35% of 12 GiB in 24 runs, 5 d 10 h to go: a/l..d-1");
+    assert_string_equal(drawn_work(66, 70 * 3600, name), "eventlog stats: 35% of 12 GiB in 24 runs, 5 d 10 h to go");
+    assert_string_equal(drawn_work(40, 70 * 3600, name), "eventlog stats: 35%..ns, 5 d 10 h to go");
+}
+
 static void test_terminal(void **state)
 {
     int other, fd = terminal_of(60, &other), pipes[2];
@@ -391,7 +427,7 @@ int main(void)
         cmocka_unit_test(test_least_width), cmocka_unit_test(test_long_cell), cmocka_unit_test(test_many_columns),
         cmocka_unit_test(test_wrapped),
         cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_progress_fits),
+        cmocka_unit_test(test_progress_fits), cmocka_unit_test(test_progress_of_work),
     };
 
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);

@@ -58,7 +58,7 @@ def test_every_sound_record_is_kept(log, tmp_path):
     assert new.read_bytes() == want and log.read_bytes() == broken
     assert (report["bytes"], report["lost"]) == (len(want), len(broken) - len(want))
     tool("verify", new)
-    assert f"{len(broken) - len(want)} bytes lost" in tool("repair", "--in-place", log)
+    assert f"{(len(broken) - len(want)) / 1024:.2f} KiB lost" in tool("repair", "--in-place", log)
     assert log.read_bytes() == want
     backup = log.with_name(log.name.replace("tfevents", "tf-events") + ".bak")
     assert backup.read_bytes() == broken and "tfevents" not in backup.name

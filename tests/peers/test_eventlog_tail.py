@@ -152,7 +152,7 @@ def test_all_kinds(tmp_path):
          "bytes": picture.stat().st_size, "width": 3, "height": 2, "count": 1}]
     assert tail("--all", log).splitlines()[1:] == [
         ".\tnote\t5\t<text: a\\x09b\\\\c " + "x" * 194 + "...>\t1700000000.0",
-        f".\tpic\t5\t<image: 3x2, {picture.stat().st_size} bytes>\t1700000000.0"]
+        f".\tpic\t5\t<image: 3x2, {picture.stat().st_size} B>\t1700000000.0"]
     assert len(tail("--all", "-n", "1", log).splitlines()) == 1
     assert [json.loads(line)["type"] for line in tail("--all", "--json", "--tag", "[np]*", log).splitlines()] == [
         "text", "image"]
