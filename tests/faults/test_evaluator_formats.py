@@ -109,7 +109,7 @@ def test_marker(tmp_path, name, marker, where):
         (tmp_path / "ckpt" / where).touch()
         wait_for(lambda: steps(ledger(tmp_path)) == [5], "the evaluation")
         evaluator.process.send_signal(signal.SIGTERM)
-        evaluator.ends(1)
+        evaluator.ends(0)  # what failed early was scored later
 
 
 def test_marker_that_is_filled_later(tmp_path):
