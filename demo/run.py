@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import environment  # noqa: E402
 
 BATCH = 128          # images of a worker in a step; each run has two workers
-CHECKPOINTS = 20     # of each run, and one at the start
+CHECKPOINTS = 20     # of each run at most, and one at the start
 TRAINING = ["--optimizer", "adam", "--learning-rate", "0.004", "--seed", "1"]
 # name, ranks, what it is, options of the trainer, updates for the same number of images: an asynchronous update is made of
 # one worker's images, a synchronous one of both workers'.
@@ -93,7 +93,7 @@ def train_and_evaluate(options, name, ranks, what, extra, updates):
     data = ["--model", "lenet", "--data", "fashion-mnist"]
     mpirun = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
     trainer = [*mpirun, binaries / "trainer", *extra, *data, "--batch-size", BATCH, *TRAINING,
-               "--checkpoint-dir", checkpoints, "--save-checkpoint-steps", max(1, steps // CHECKPOINTS), "--keep", 0,
+               "--checkpoint-dir", checkpoints, "--save-checkpoint-steps", -(-steps // CHECKPOINTS), "--keep", 0,
                "--log-dir", logs / "train", "--log-every", 10 * updates, "--max-steps", steps, "--json"]
     evaluator = [binaries / "evaluator", *data, "--checkpoint-dir", checkpoints, "--eval-dir", logs / "eval",
                  "--wall-time", "checkpoint"]
