@@ -183,7 +183,8 @@ def test_keys_of_trainer_status_are_in_its_page(documents, tmp_path):
 
 
 # What the texts say of other programs' options.
-FOREIGN = {"mca", "cflags", "libs", "static", "variable", "logdir", "load_fast", "samples_per_plugin", "reload_interval", "open"}
+FOREIGN = {"mca", "cflags", "libs", "static", "variable", "logdir", "load_fast", "samples_per_plugin", "reload_interval", "open",
+           "oversubscribe", "save-every"}
 
 
 def options_in(text):
@@ -199,7 +200,7 @@ def test_texts_name_options_that_are_there(described):
     assert len(texts) > 15
     for path, text in texts.items():
         assert not options_in(text) - every, path
-    commands = re.findall(r"^(?:mpirun -n 4 )?build/bin/(\w+)(?: +([a-z][\w-]*))?(.*)$",
+    commands = re.findall(rf"^(?:mpirun .*?)?(?:build/bin/)?\b({'|'.join(PROGRAMS)})\b(?: +([a-z][\w-]*))?(.*)$",
                           texts[ROOT / "README.md"].replace("\\\n", " "), re.M)
     assert len(commands) > 20
     for program, command, rest in commands:
