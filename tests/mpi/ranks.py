@@ -2,10 +2,10 @@
 import json
 import os
 import pathlib
-import random
 import subprocess
 
 import waiting
+from cifar10_files import write_cifar  # noqa: F401  for the tests of ranks
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TRAINER = BUILD / "bin" / "trainer"
@@ -67,17 +67,6 @@ def rank_processes(launcher):
                 if word.startswith(b"OMPI_COMM_WORLD_RANK="):
                     found[int(word.split(b"=")[1])] = int(entry.name)
     return found
-
-
-def write_cifar(directory, records=60):
-    """CIFAR-10's binary files, small: five of training, one of test. Noise, so that no two pixels of a pooling window
-    are nearly equal as they are in smooth images: there a rounding difference picks another one."""
-    directory.mkdir(parents=True, exist_ok=True)
-    draw = random.Random(5)
-    for name in [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]:
-        (directory / name).write_bytes(b"".join(bytes([draw.randrange(10)]) + draw.randbytes(3072)
-                                                for _ in range(records)))
-    return directory
 
 
 def variables(prefix):
