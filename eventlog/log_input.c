@@ -1,7 +1,6 @@
 #include "eventlog/log_input.h"
 
 #include "base/file.h"
-#include "base/file_kind.h"
 #include "eventlog/log_unpack.h"
 
 #include <fcntl.h>
@@ -210,6 +209,43 @@ const char *log_input_packed(const struct log_input *in, const char *path)
         return "a member of an archive";
     kind = file_kind_of(path);
     return kind == FILE_KIND_GZIP || kind == FILE_KIND_ZSTD || kind == FILE_KIND_ARCHIVE ? file_kind_text(kind) : NULL;
+}
+
+struct beginning {
+    uint8_t bytes[FILE_KIND_HEAD];
+    size_t n;
+};
+
+static int keep_beginning(void *context, const void *bytes, size_t n, struct error *e)
+{
+    struct beginning *b = context;
+    size_t room = sizeof b->bytes - b->n;
+
+    (void)e;
+    memcpy(b->bytes + b->n, bytes, n < room ? n : room);
+    b->n += n < room ? n : room;
+    return OK;
+}
+
+enum file_kind log_input_kind_of_descriptor(int fd)
+{
+    enum file_kind kind = file_kind_of_descriptor(fd);
+    struct beginning b = { .n = 0 };
+    struct log_unpack *u = NULL;
+    uint8_t block[4096];
+    uint64_t at = 0;
+    ssize_t n = 1;
+
+    if (kind != FILE_KIND_GZIP && kind != FILE_KIND_ZSTD)
+        return kind;
+    if (log_unpack_new(&u, kind, keep_beginning, &b, NULL) != OK)
+        return FILE_KIND_UNKNOWN;
+    while (b.n < sizeof b.bytes && (n = file_read_at(fd, block, sizeof block, at)) > 0 &&
+           log_unpack_feed(u, block, (size_t)n, NULL) == OK)
+        at += (uint64_t)n;
+    kind = b.n || (!n && log_unpack_whole(u)) ? file_kind(b.bytes, b.n, NULL) : FILE_KIND_UNKNOWN;
+    log_unpack_free(u);
+    return kind;
 }
 
 uint64_t log_input_bytes(const struct log_input *in, const char *path)

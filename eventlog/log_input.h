@@ -10,6 +10,7 @@
 #define EVENTLOG_LOG_INPUT_H
 
 #include "base/error.h"
+#include "base/file_kind.h"
 #include "base/spool.h"
 #include "eventlog/log_archive.h"
 #include "eventlog/record_file.h"
@@ -40,6 +41,9 @@ int log_input_archive(struct log_input *in, const char *path, const struct log_a
 
 /* "a gzip file" and the like for what cannot grow and is not to be written over; NULL for a plain file, or none. */
 const char *log_input_packed(const struct log_input *in, const char *path);
+
+/* What the open file is once it is unpacked, by its first bytes; FILE_KIND_UNKNOWN also where that cannot be read. */
+enum file_kind log_input_kind_of_descriptor(int fd);
 
 /* How many bytes the file has where it is stored, 0 if that is not known. */
 uint64_t log_input_bytes(const struct log_input *in, const char *path);

@@ -20,6 +20,7 @@
     ROW(drop_tag, "drop-tag", "a log without some of its series") \
     ROW(downsample, "downsample", "a log with fewer values of each series") \
     ROW(split, "split", "a log as several, by tags, steps, sessions, runs or size") \
+    ROW(prune, "prune", "delete old, short or surplus runs; only lists them unless told to delete") \
     ROW(archive, "archive", "finished logs in one compressed file") \
     ROW(cat, "cat", "what is in an archive: lists, checks, restores")
 

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/evaluator/killed_at.h"
+#include "tests/killed_at.h"
 
 enum { ROOM = PATH_MAX + 300 };
 static char top[PATH_MAX], ckpt[PATH_MAX], best[PATH_MAX];

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/evaluator/killed_at.h"
+#include "tests/killed_at.h"
 
 static char top[PATH_MAX], ckpt[PATH_MAX], eval[PATH_MAX];
 

@@ -1,9 +1,9 @@
 /*
- * killed_at.h - a call in a child process that is killed before its system call number N: with N = 0, 1, 2, ... it is
- * stopped at every moment that others can see.
+ * killed_at.h - a call in a child process that is stopped or killed before its system call number N: with N = 0, 1, 2,
+ * ... that is every moment that others can see.
  */
-#ifndef TESTS_EVALUATOR_KILLED_AT_H
-#define TESTS_EVALUATOR_KILLED_AT_H
+#ifndef TESTS_KILLED_AT_H
+#define TESTS_KILLED_AT_H
 
 #include <setjmp.h>
 #include <signal.h>
@@ -15,8 +15,9 @@
 
 #include <cmocka.h>
 
-/* 1: it was over before, and returned 0. Skips the test where there is no ptrace. */
-static int killed_at(int (*call)(void *context), void *context, int calls)
+/* The child, stopped; ptrace(PTRACE_DETACH) has it go on. 0: the call was over before, and returned 0. Skips the test
+ * where there is no ptrace. */
+static pid_t stopped_at(int (*call)(void *context), void *context, int calls)
 {
     int status;
     pid_t child = fork();
@@ -36,10 +37,21 @@ static int killed_at(int (*call)(void *context), void *context, int calls)
         assert_int_equal(waitpid(child, &status, 0), child);
         if (WIFEXITED(status)) {
             assert_int_equal(WEXITSTATUS(status), 0);
-            return 1;
+            return 0;
         }
         assert_true(WIFSTOPPED(status));
     }
+    return child;
+}
+
+/* 1: it was over before, and returned 0. */
+static inline int killed_at(int (*call)(void *context), void *context, int calls)
+{
+    pid_t child = stopped_at(call, context, calls);
+    int status;
+
+    if (!child)
+        return 1;
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
     return 0;
