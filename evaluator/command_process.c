@@ -152,7 +152,8 @@ static void become(char *const *words, char *const *environment, struct streams 
     if (getppid() != parent)
         _exit(127);
     for (number = 1; number < NSIG; number++) /* our handlers are not for this process; what nohup ignores stays so */
-        if (sigaction(number, NULL, &action) == 0 && (action.sa_handler != SIG_IGN || number == SIGPIPE))
+        if (sigaction(number, NULL, &action) == 0 && (action.sa_handler != SIG_IGN || number == SIGPIPE ||
+                                                    number == SIGXFSZ))
             signal(number, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

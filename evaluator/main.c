@@ -322,6 +322,7 @@ static int open_signals(int *fd, struct error *e)
     if (!isatty(STDERR_FILENO) && sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes fails a write, as a full disk does */
     return OK;
 }
 

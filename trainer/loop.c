@@ -201,6 +201,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->progress.log_every = options->log_every;
     l->progress.images_step = (int64_t)options->batch_size * (options->asynchronous ? 1 : strategy->workers);
     rc = write_state(l, "running", e);
+    l->began = rc == OK;
     if (rc == OK && l->lead && options->checkpoint_directory && l->saved != position->global_step)
         rc = save(l, e);
     if (rc == OK)

@@ -43,6 +43,7 @@ struct loop {
     struct progress progress;
     struct training_state state;
     int lead;              /* 1: rank 0, which saves and talks */
+    int began;             /* 1: training.json says "running" of this run */
     int64_t saved;         /* step of the newest checkpoint of this run, or the one resumed from; -1: none */
     int64_t tried;         /* step at which the last one was tried, from which the next is counted */
     double tried_at;

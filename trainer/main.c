@@ -60,6 +60,7 @@ static void handle_signals(void)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaction(numbers[i], &action, NULL);
     signal(SIGPIPE, SIG_IGN); /* a dead mpirun reads no log lines, and there is a checkpoint to save */
+    signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes fails a write, as a full disk does */
 }
 
 /* ---- setting up: each phase is done by every rank, and then all agree on how it went ----------------------------- */
@@ -389,6 +390,8 @@ static int train(struct run *r)
     if (rc < 0) {
         if (world_rank(r->world) == 0) /* all ranks have the same sentence */
             log_line(&r->log, "trainer: %s", e.message);
+        if (r->worker == 0 && r->loop.began)
+            loop_close(&r->loop, 1);
         return EXIT_USAGE;
     }
     say_if_done(r);
