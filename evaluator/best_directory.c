@@ -462,7 +462,8 @@ int best_directory_promote(struct best_directory *b, const struct best_checkpoin
 {
     struct names named;
     char *here = calloc(count, 1);
-    int rc = here ? read_state(b, &named, e) : error_set(e, ERR_NOMEM, "%s: no memory for %zu of them", b->path, count);
+    int rc = here ? read_state(b, &named, e) : error_set(e, ERR_NOMEM, "%s: no memory for %zu checkpoints", b->path,
+                                                        count);
 
     if (!here)
         return rc;
@@ -484,7 +485,8 @@ int best_directory_recover(struct best_directory *b, const struct best_checkpoin
 {
     struct names named;
     char *here = calloc(count + 1, 1);
-    int rc = here ? read_state(b, &named, e) : error_set(e, ERR_NOMEM, "%s: no memory for %zu of them", b->path, count);
+    int rc = here ? read_state(b, &named, e) : error_set(e, ERR_NOMEM, "%s: no memory for %zu checkpoints", b->path,
+                                                        count);
 
     if (!here)
         return rc;

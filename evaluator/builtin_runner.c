@@ -89,19 +89,19 @@ static int open_data(struct builtin_runner *r, const struct builtin_runner_optio
     if ((rc = transform_check(r->transform, d, e)) != OK)
         return error_prefix(e, "model %s with data %s", m->name, d->name);
     if (d->classes > m->classes)
-        return error_set(e, ERR_ARG, "data %s has %d classes, model %s tells only %d apart", d->name, d->classes,
+        return error_set(e, ERR_ARG, "data set %s has %d classes, but model %s has only %d", d->name, d->classes,
                          m->name, m->classes);
     if ((r->transform->height ? r->transform->height : d->height) != m->height ||
         (r->transform->width ? r->transform->width : d->width) != m->width ||
         (r->transform->channels ? r->transform->channels : d->channels) != m->channels)
-        return error_set(e, ERR_ARG, "model %s takes images of %dx%dx%d, data %s has %dx%dx%d", m->name, m->height,
-                         m->width, m->channels, d->name, d->height, d->width, d->channels);
+        return error_set(e, ERR_ARG, "model %s takes images of %dx%dx%d, but data set %s has %dx%dx%d", m->name,
+                         m->height, m->width, m->channels, d->name, d->height, d->width, d->channels);
     if (o->num_examples < 0 || (uint64_t)o->num_examples > d->count)
-        return error_set(e, ERR_ARG, "--num-examples %lld: the test data of %s has %zu", (long long)o->num_examples,
-                         d->name, d->count);
+        return error_set(e, ERR_ARG, "--num-examples %lld: data set %s has only %zu test images",
+                         (long long)o->num_examples, d->name, d->count);
     r->examples = r->images_taken = o->num_examples ? (size_t)o->num_examples : d->count;
     if (!r->examples)
-        return error_set(e, ERR_ARG, "the test data of %s has no images", d->name);
+        return error_set(e, ERR_ARG, "data set %s has no test images", d->name);
     if (o->tutorial_denominator)
         r->examples += (BUILTIN_RUNNER_TUTORIAL_BATCH - r->examples % BUILTIN_RUNNER_TUTORIAL_BATCH) %
                        BUILTIN_RUNNER_TUTORIAL_BATCH;
@@ -115,7 +115,7 @@ static int name_classes(struct builtin_runner *r, struct error *e)
     const size_t classes = (size_t)r->model->classes;
 
     if (r->metrics & (METRIC_CLASSES | METRIC_CONFUSION | METRIC_CURVES) && classes > CLASSES_NAMED_MAX)
-        return error_set(e, ERR_ARG, "--metrics: of %zu classes there would be too many curves; up to %d are written",
+        return error_set(e, ERR_ARG, "--metrics curves: %zu classes are too many; curves are written for up to %d",
                          classes, CLASSES_NAMED_MAX);
     r->class_text = calloc(classes, sizeof *r->class_text);
     r->class_names = calloc(classes, sizeof *r->class_names);
@@ -251,7 +251,7 @@ static int refuse_at_length(const struct builtin_runner *r, const struct runner_
     const size_t taken = written ? strlen(path) + 9 : 0;
     const size_t shown = taken < COMPLAINTS_SHOWN - 60 ? COMPLAINTS_SHOWN - 3 - taken : 60;
 
-    return error_set(e, ERR_ARG, "%s is no checkpoint of model %s: %zu of %zu variables do not fit: %.*s...%s%s",
+    return error_set(e, ERR_ARG, "%s is not a checkpoint of model %s: %zu of %zu variables do not fit: %.*s...%s%s",
                      c->name, r->model->name, wrong, count, (int)shown, buffer_text(complaints),
                      written ? "; all in " : "", written ? path : "");
 }
@@ -275,7 +275,7 @@ static int match(struct builtin_runner *r, const struct runner_job *c, const cha
     if (wrong && complaints.length > COMPLAINTS_SHOWN)
         rc = refuse_at_length(r, c, wrong, count, &complaints, e);
     else if (wrong)
-        rc = error_set(e, ERR_ARG, "%s is no checkpoint of model %s: %zu of %zu variables do not fit: %s", c->name,
+        rc = error_set(e, ERR_ARG, "%s is not a checkpoint of model %s: %zu of %zu variables do not fit: %s", c->name,
                        r->model->name, wrong, count, buffer_text(&complaints));
     buffer_release(&complaints);
     *weights = !averages ? "variables" : averages == trainable ? "moving averages" : "mixed";
@@ -289,8 +289,8 @@ static int runner_load(void *context, const struct runner_job *c, const char **w
     int rc;
 
     if (!c->checkpoint->bundle && !c->checkpoint->safetensors)
-        return error_set(e, ERR_ARG, "%s is of no format the built-in models read (TensorFlow V2, safetensors); "
-                         "evaluate it by --exec", c->name);
+        return error_set(e, ERR_ARG, "%s is not in a format that the built-in models read (TensorFlow V2, safetensors)"
+                         "; evaluate it with --exec", c->name);
     if ((rc = match(r, c, weights, e)) != OK)
         return rc;
     r->job = *c;
@@ -393,7 +393,7 @@ static int open_scoring(struct builtin_runner *r, struct error *e)
     int rc;
 
     if (options.threads < 1 || options.threads > BUILTIN_RUNNER_THREADS_MAX)
-        return error_set(e, ERR_ARG, "--threads %d: 1 to %d can be used", options.threads, BUILTIN_RUNNER_THREADS_MAX);
+        return error_set(e, ERR_ARG, "--threads %d: not within 1 and %d", options.threads, BUILTIN_RUNNER_THREADS_MAX);
     if ((rc = scoring_new(&r->scoring, &options, &source, e)) == OK)
         r->network = scoring_network(r->scoring);
     return rc;

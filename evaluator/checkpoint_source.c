@@ -27,16 +27,16 @@ int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_
     if ((rc = step_rule_parse(&s->steps, options->step_from, options->step_scale, options->step_offset, e)) != OK)
         return rc;
     if (!options->pattern && s->steps.from != STEP_FROM_NAME)
-        return error_set(e, ERR_ARG, "--step-from is for names without a step; --pattern says which");
+        return error_set(e, ERR_ARG, "--step-from needs --pattern with the name to follow");
     if (options->pattern &&
         (rc = pattern_parse(options->pattern, s->steps.from == STEP_FROM_NAME, &s->pattern, e)) != OK)
         return error_prefix(e, "--pattern");
     if (options->ready_count && !options->pattern)
-        return error_set(e, ERR_ARG, "--ready is for --pattern: TensorFlow's and safetensors' files show when they are "
-                         "whole");
+        return error_set(e, ERR_ARG, "--ready needs --pattern; index and safetensors files show when they are "
+                         "complete");
     if ((rc = ready_rule_parse(&s->ready, options->ready, options->ready_count, e)) == OK && s->ready.latest &&
         s->steps.from != STEP_FROM_NAME)
-        rc = error_set(e, ERR_ARG, "--ready latest:FILE is for names with a step; without --step-from");
+        rc = error_set(e, ERR_ARG, "--ready latest:FILE needs names with a step; it cannot be used with --step-from");
     return rc;
 }
 

@@ -258,7 +258,7 @@ int command_runner_new(struct runner *out, const struct command_runner_options *
     } else if (!(r->slots = calloc(r->options.jobs, sizeof *r->slots))) {
         rc = error_set(e, ERR_NOMEM, "no memory for %zu commands at a time", r->options.jobs);
     } else if ((r->poll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0) {
-        rc = error_system(e, "no descriptor for the runner");
+        rc = error_system(e, "cannot make a descriptor for the runner");
     } else {
         *out = (struct runner){ .name = "command", .slots = r->options.jobs, .descriptor = r->poll_fd,
                                 .by_path = 1, .start = runner_start, .look = runner_look, .stop = runner_stop,

@@ -47,7 +47,7 @@ static int digest_file(int directory_fd, const char *name, const char *path, uin
     if (fd < 0)
         return error_system(e, "%s: cannot be opened", path);
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        rc = error_set(e, ERR_IO, "%s: is no file any more", path);
+        rc = error_set(e, ERR_IO, "%s: no longer a file", path);
     } else if (st.st_size <= CONTENT_WHOLE) {
         *out = file_stamp_mix(1, (uint64_t)st.st_size);
         for (off_t at = 0; rc == OK && at < st.st_size; at += PIECE)
@@ -109,7 +109,7 @@ static int walk(struct walk *w, int parent_fd, const char *directory, const char
         if (S_ISDIR(st.st_mode)) {
             note(w, &st);
             rc = depth + 1 < CONTENT_DEPTH_MAX ? walk(w, fd, entry->d_name, name, depth + 1, e)
-                                               : error_set(e, ERR_ARG, "%s: lies too deep", name);
+                                               : error_set(e, ERR_ARG, "%s: nested too deeply", name);
         } else if (S_ISREG(st.st_mode)) {
             note(w, &st);
             rc = ++w->files > CONTENT_FILES_MAX

@@ -6,17 +6,17 @@
 const char *ending_reason(const struct ending_rules *rules, const struct ending_facts *facts)
 {
     if (rules->max_evaluations && facts->evaluations >= rules->max_evaluations)
-        return "as many evaluations as --max-evaluations allows are done";
+        return "the number of --max-evaluations is reached";
     if (rules->once)
-        return "all checkpoints that were there are done (--once)";
+        return "all existing checkpoints have been evaluated (--once)";
     if (rules->until_step >= 0 && facts->highest_step >= rules->until_step)
-        return "the step of --until-step is evaluated";
+        return "the step of --until-step has been evaluated";
     if (facts->done_file_there)
-        return "the file of --done-file is there";
+        return "the file of --done-file exists";
     if (facts->process_gone)
         return "the process of --pid is gone";
     if (rules->idle_timeout > 0 && facts->idle_seconds >= rules->idle_timeout)
-        return "nothing new for the time of --idle-timeout";
+        return "no new checkpoint within --idle-timeout";
     if (!rules->forever && facts->training == TRAINING_FINISHED)
         return "training.json says finished";
     if (!rules->forever && !rules->wait_for_restart && facts->training == TRAINING_STOPPED)

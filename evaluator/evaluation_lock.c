@@ -190,7 +190,7 @@ static int refuse(const char *path, const struct evaluation_lock *by, enum evalu
 {
     if (state == LOCK_NONE)
         return error_set(e, ERR_PEER, "%s: locked by another process, which has not written its name yet", path);
-    return error_set(e, ERR_PEER, "%s: an evaluator works here, process %" PRId64 " on host %s%s", path,
+    return error_set(e, ERR_PEER, "%s: an evaluator is already working here, process %" PRId64 " on host %s%s", path,
                      by->process.pid, by->process.host,
                      state == LOCK_ELSEWHERE ? "; if it is gone, --take-over takes its place" : "");
 }

@@ -28,7 +28,7 @@ static void read_signals(struct evaluation_loop *l)
         }
         l->signals++;
         if (l->signals == 1)
-            log_line(l->log, "%s: ending after the checkpoint in hand; a second signal stops at once",
+            log_line(l->log, "%s: ending after the evaluation in hand; a second signal ends it at once",
                      number == SIGINT ? "SIGINT" : "SIGTERM");
     }
 }
@@ -98,8 +98,8 @@ static void start(struct evaluation_loop *l, size_t slot, struct evaluation_watc
     int rc = OK;
 
     if (f->item.step < 0)
-        rc = error_set(&why, ERR_ARG, "%s has no step: none of 0 or more follows from its name, and there is no tensor "
-                       "global_step", f->item.name);
+        rc = error_set(&why, ERR_ARG, "%s has no step: neither its name nor a tensor global_step gives one of "
+                       "0 or more", f->item.name);
     if (rc == OK && (rc = evaluation_flight_reopen(f, &why)) == OK && !evaluation_watch_start(w, f, l->runner->by_path))
         return;
     if (rc == OK)
@@ -174,7 +174,7 @@ static int sleep_on(struct evaluation_loop *l, int descriptor, double wait,
     if (l->set && !l->signals)
         wait = fmin(wait, evaluation_set_due(l->set));
     if (poll(fds, count, wait > 0 ? (int)ceil(fmin(wait, 1e6) * 1000) : 0) < 0 && errno != EINTR)
-        return error_system(e, "cannot wait for news");
+        return error_system(e, "cannot wait for events");
     return OK;
 }
 
@@ -270,7 +270,7 @@ static void write_prom(struct evaluation_loop *l)
     rc = rows && names ? evaluation_prom_write(l->prom, rows, l->watch_count, &why)
                        : error_set(&why, ERR_NOMEM, "%s: no memory for it", l->prom);
     if (rc != OK && !l->prom_failed)
-        log_event(l->log, "error", NULL, "%s; trying again with each score", why.message);
+        log_event(l->log, "error", NULL, "%s; trying again after each evaluation", why.message);
     l->prom_failed = rc != OK;
     free(rows);
     free(names);

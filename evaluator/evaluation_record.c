@@ -164,8 +164,8 @@ static int add_best(struct evaluation_watch *w, struct ledger_record *r, struct 
 
     if (!metric) {
         if (!w->best_missing_said && r->metrics.count)
-            watch_log_say(w, "%s: no metric is named '%s', so none is best; --best-metric NAME names another",
-                          r->checkpoint, s->rule.metric);
+            watch_log_say(w, "%s: no metric is named '%s', so no checkpoint is the best; name another with "
+                          "--best-metric", r->checkpoint, s->rule.metric);
         w->best_missing_said = 1;
         return OK;
     }

@@ -169,7 +169,7 @@ static int read_lines(struct evaluation_set *s, char *text, struct error *e)
         if (!(m = find(s, name)))
             rc = add(s, name, directory, FROM_FILE, e);
         else if (m->source != FROM_FILE || m->listed)
-            rc = error_set(e, ERR_ARG, "%s:%d: the name %s is there already", s->options.file, number, name);
+            rc = error_set(e, ERR_ARG, "%s:%d: the name %s is used twice", s->options.file, number, name);
         else if (strcmp(m->directory, directory))
             rc = error_set(e, ERR_ARG, "%s:%d: %s was %s before; give the new directory another name",
                            s->options.file, number, name, m->directory);
@@ -373,7 +373,7 @@ int evaluation_set_refresh(struct evaluation_set *s, int reread, struct error *e
     if (reread && s->options.file && (rc = read_file(s, &why)) != OK) {
         if (rc == ERR_NOMEM)
             return error_set(e, rc, "%s", why.message);
-        log_line(s->log, "%s; going on with what was served before", why.message);
+        log_line(s->log, "%s; watching the same directories as before", why.message);
     }
     if (s->options.tree && (rc = scan_tree(s, e)) != OK)
         return rc;
@@ -396,7 +396,7 @@ static int open_pairs(struct evaluation_set *s, struct error *e)
                       : error_set(e, ERR_NOMEM, "no memory for a name");
 
         if (rc == 0)
-            rc = error_set(e, ERR_ARG, "'%s': NAME=DIR is wanted", s->options.pairs[i]);
+            rc = error_set(e, ERR_ARG, "'%s': not NAME=DIR", s->options.pairs[i]);
         else if (rc > 0)
             rc = find(s, name) ? error_set(e, ERR_ARG, "two directories are named %s", name)
                                : add(s, name, directory, FROM_PAIR, e);

@@ -181,8 +181,8 @@ void hooks_post(struct hooks *h, enum hook_event event, const struct hook_values
         return;
     if (h->pending >= HOOKS_WAITING_MAX || !(r = run_new(event, values))) {
         if (!h->left_out)
-            log_event(h->log, "warning", NULL, "--on-%s: %zu runs wait already; what happens until they are done is "
-                      "left out", events[event], h->pending);
+            log_event(h->log, "warning", NULL, "--on-%s: %zu runs are waiting; events are skipped until they "
+                      "are done", events[event], h->pending);
         h->left_out = 1;
         return;
     }
@@ -261,7 +261,7 @@ int hooks_new(struct hooks **out, const struct hooks_options *options, struct lo
                                      (rc = command_words_check(h->words[i], values, VALUES, e)) != OK))
             error_prefix(e, "--on-%s", events[i]);
     if ((h->poll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0 && rc == OK)
-        rc = error_system(e, "no descriptor for commands");
+        rc = error_system(e, "cannot make a descriptor for commands");
     if (rc == OK)
         *out = h;
     else

@@ -50,153 +50,167 @@ struct command { /* as given on the command line */
 
 static const char examples[] =
     "  evaluator --checkpoint-dir ckpt --eval-dir logs/run/eval --model resnet32 --data cifar10 --data-dir data\n"
-    "  evaluator --watch mpi=ckpt/mpi --watch ps=ckpt/ps --eval-root runs --model lenet --data fashion-mnist\n"
-    "  evaluator status runs\n"
     "  evaluator --checkpoint-dir ckpt --eval-dir eval --model lenet --data fashion-mnist --once --json\n"
-    "  evaluator --checkpoint-dir ckpt --eval-dir eval --exec 'python3 evaluate.py {checkpoint}' --jobs 2\n";
+    "  evaluator --checkpoint-dir ckpt --eval-dir eval --pattern 'model_{step}.pt' --exec 'python3 evaluate.py "
+    "{checkpoint}'\n"
+    "  evaluator --watch mpi=ckpt/mpi --watch ps=ckpt/ps --eval-root runs --model lenet --data fashion-mnist\n"
+    "  evaluator status runs\n";
 
 static const struct option table_template[] = {
-    { OPTION_HEADING, .help = "What is evaluated:" },
-    { OPTION_TEXT, .name = "checkpoint-dir", .argument = "DIR",
-      .help = "Watch this directory; it need not exist yet. Required." },
-    { OPTION_TEXT, .name = "eval-dir", .argument = "DIR",
-      .help = "Write the ledger evaluations.jsonl and the event files here; made if missing. Required." },
-    { OPTION_LIST, .name = "watch", .argument = "NAME=DIR", .help = "One of several directories instead, each with its "
-      "own ledger and curves in ROOT/NAME/eval; they are served in turn with one model and data set in memory." },
-    { OPTION_TEXT, .name = "watch-file", .argument = "FILE", .help = "More of them, a NAME=DIR a line; read again at "
-      "SIGHUP, when what is not listed any more is let go." },
-    { OPTION_TEXT, .name = "watch-tree", .argument = "DIR", .help = "All directories below in which there are "
-      "checkpoints, as they appear, named by their path; those that are finished or gone are let go. Ends only at a "
-      "signal, or with --once." },
-    { OPTION_TEXT, .name = "eval-root", .argument = "ROOT", .help = "Where the eval directories of several are." },
-    { OPTION_CHOICE, .name = "model", .argument = "NAME", .help = "The model the checkpoints are of. Required." },
-    { OPTION_CHOICE, .name = "data", .argument = "NAME", .help = "Evaluate on the test images of this data set. "
-      "Required." },
-    { OPTION_TEXT, .name = "data-dir", .argument = "DIR",
-      .help = "Where the data set's files are. Default: the usual place, where there is one." },
-    { OPTION_INT, .name = "batch-size", .argument = "B", .help = "Images at a time; results do not depend on it. "
-      "Default: the model's.", .minimum = 1, .maximum = 65536 },
-    { OPTION_INT, .name = "num-examples", .argument = "N", .help = "The first N test images, each once. Default: all.",
-      .minimum = 1, .maximum = 1e9 },
-    { OPTION_INT, .name = "threads", .argument = "N", .help = "Share the images among so many threads; results do not "
-      "depend on it. Default: 1.", .minimum = 1, .maximum = BUILTIN_RUNNER_THREADS_MAX },
-    { OPTION_FLAG, .name = "tutorial-denominator", .help = "Count as TensorFlow's CIFAR-10 tutorial does: the number "
-      "of examples rounded up to whole batches of 128, the first ones twice (10,112 of 10,000)." },
-    { OPTION_FLAG, .name = "ema", .help = "Moving averages of the variables where the model's reference evaluates "
-      "them and the checkpoint has them. On; --no-ema takes the variables themselves." },
-    { OPTION_HEADING, .help = "Or evaluated by a command, in place of --model and --data:" },
-    { OPTION_TEXT, .name = "exec", .argument = "COMMAND", .help = "Run this for each checkpoint, with {checkpoint}, "
-      "{step}, {index}, {eval_dir} and {name} replaced; the same stand in the environment as EVALUATOR_CHECKPOINT and "
-      "so on. Words are split as a shell does, and no shell runs; for one: sh -c '...'. Its standard output gives the "
-      "metrics, a line each: 'accuracy 0.91', 'accuracy=0.91', or an object of JSON; EVAL/logs/ keeps what it says." },
-    { OPTION_DOUBLE, .name = "exec-timeout", .argument = "SECONDS", .help = "End a command, and all of its process "
-      "group, that runs longer: SIGTERM, and SIGKILL after 5 s. Default: never.", .minimum = 0, .maximum = 1e9 },
-    { OPTION_INT, .name = "retries", .argument = "N", .help = "Run a command that failed so many times more, after 1, "
-      "2, 4, ... s. Default: 0.", .minimum = 0, .maximum = 1e6 },
-    { OPTION_INT, .name = "jobs", .argument = "N", .help = "Run so many commands at a time; results are recorded in "
-      "the order of the steps. Default: 1.", .minimum = 1, .maximum = COMMAND_JOBS_MAX },
-    { OPTION_HEADING, .help = "Which checkpoints, all in order of their steps by default:" },
-    { OPTION_TEXT, .name = "pattern", .argument = "NAME", .help = "Names with the step in them, for checkpoints of any "
-      "framework: 'model_{step}.pt', 'checkpoint-{step}/' (a directory), 'epoch={*}-step={step}.ckpt' ({*} is any "
-      "text). Default: TensorFlow's NAME-STEP.index and NAME-STEP.safetensors." },
-    { OPTION_LIST, .name = "ready", .argument = "RULE", .help = "Say when a checkpoint of --pattern is whole; given "
-      "several times, all rules must be met. quiet:SECONDS: nothing in it has changed for SECONDS. marker:FILE: FILE "
-      "is there, in the directory or as NAME.FILE beside the file ({name} and {step} are replaced), has not changed "
-      "for half a second and, if it is JSON, is whole. latest:FILE: FILE in the watched directory names it or a later "
-      "one, as DeepSpeed's latest and Megatron's latest_checkpointed_iteration.txt do. rename: its name is there; only "
-      "for a trainer that writes under another name and renames. Default: quiet:5; index and safetensors files show by "
-      "themselves that they are whole." },
-    { OPTION_TEXT, .name = "step-from", .argument = "FROM", .help = "Follow checkpoints without a step in their name, "
-      "as --pattern last.ckpt, and evaluate each content once. FILE:KEY: the step is the number at KEY, a dotted path, "
-      "in the JSON file FILE that is written after the checkpoint, in its directory ({name} is replaced). count: 1, 2, "
-      "3, ... as they are found. mtime: when it was modified, in seconds since 1970. With --pin each content is "
-      "copied and waits; without, one that is overwritten before its evaluation is skipped." },
-    { OPTION_INT, .name = "step-scale", .argument = "N", .help = "Multiply the number in the name, or of --step-from, "
-      "by N, as for names that count epochs of N steps. The result is the step everywhere: {step}, ledger, curves, "
-      "--from, --until-step. Default: 1.", .minimum = 1, .maximum = 1e12 },
-    { OPTION_INT, .name = "step-offset", .argument = "N", .help = "Add N to it after that; N may be negative. Epochs "
-      "that count from 0 need the scale as offset. Default: 0.", .minimum = -1e15, .maximum = 1e15 },
-    { OPTION_FLAG, .name = "latest-only", .help = "Of those that wait, only the newest." },
-    { OPTION_INT, .name = "every", .argument = "N", .help = "The first, and then every N-th that is found.",
-      .minimum = 1, .maximum = 1e9 },
-    { OPTION_INT, .name = "from", .argument = "STEP", .help = "None below this step.", .minimum = 0, .maximum = 1e15 },
-    { OPTION_DOUBLE, .name = "min-interval", .argument = "SECONDS",
-      .help = "At least so long from the start of one evaluation to the next.", .minimum = 0, .maximum = 1e9 },
-    { OPTION_FLAG, .name = "retry-failed", .help = "Also those that the ledger has as failed." },
-    { OPTION_HEADING, .help = "When it ends; what waits then is evaluated first. Default: when training.json beside "
-      "the checkpoints says finished or stopped:" },
-    { OPTION_FLAG, .name = "once", .help = "When all that are there are done." },
-    { OPTION_INT, .name = "until-step", .argument = "N", .help = "When this step or a higher one is evaluated.",
-      .minimum = 0, .maximum = 1e15 },
-    { OPTION_DOUBLE, .name = "idle-timeout", .argument = "SECONDS", .help = "When nothing new came for so long.",
-      .minimum = 0, .maximum = 1e9 },
-    { OPTION_TEXT, .name = "done-file", .argument = "FILE", .help = "When this file is there." },
-    { OPTION_INT, .name = "pid", .argument = "P", .help = "When this process is gone.", .minimum = 1,
-      .maximum = INT_MAX },
-    { OPTION_INT, .name = "max-evaluations", .argument = "N", .help = "After so many, whatever waits.", .minimum = 1,
+    { OPTION_HEADING, .help = "Directories: --checkpoint-dir and --eval-dir, or --eval-root with one of the --watch "
+      "options:" },
+    { OPTION_TEXT, .name = "checkpoint-dir", .argument = "DIR", .help = "Watch DIR for checkpoints. DIR need not exist "
+      "yet." },
+    { OPTION_TEXT, .name = "eval-dir", .argument = "DIR", .help = "Write the ledger evaluations.jsonl and the event "
+      "files to DIR, which is created if it is missing." },
+    { OPTION_LIST, .name = "watch", .argument = "NAME=DIR", .help = "Watch DIR, and write its ledger and curves to "
+      "ROOT/NAME/eval. May be given several times; the directories take turns, with one model and data set in "
+      "memory." },
+    { OPTION_TEXT, .name = "watch-file", .argument = "FILE", .help = "Watch the directories that FILE lists, one "
+      "NAME=DIR per line. FILE is read again on SIGHUP; directories that it no longer lists are no longer watched." },
+    { OPTION_TEXT, .name = "watch-tree", .argument = "DIR", .help = "Watch every directory below DIR that has "
+      "checkpoints, now or later, under the name of its path, until its training has finished. Ends only on a signal, "
+      "or with --once." },
+    { OPTION_TEXT, .name = "eval-root", .argument = "ROOT", .help = "Put the eval directories of --watch, --watch-file "
+      "and --watch-tree below ROOT." },
+    { OPTION_HEADING, .help = "Evaluate with a built-in model; --model and --data are required unless --exec is "
+      "given:" },
+    { OPTION_CHOICE, .name = "model", .argument = "NAME", .help = "Evaluate checkpoints of this model." },
+    { OPTION_CHOICE, .name = "data", .argument = "NAME", .help = "Evaluate on the test images of this data set." },
+    { OPTION_TEXT, .name = "data-dir", .argument = "DIR", .help = "Read the data set from DIR. Default: where Debian's "
+      "package installs it, if there is one." },
+    { OPTION_INT, .name = "batch-size", .argument = "N", .help = "Evaluate N images at a time; the results do not "
+      "depend on N. Default: the model's.", .minimum = 1, .maximum = 65536 },
+    { OPTION_INT, .name = "num-examples", .argument = "N", .help = "Evaluate on the first N test images, each once. "
+      "Default: all.", .minimum = 1, .maximum = 1e9 },
+    { OPTION_INT, .name = "threads", .argument = "N", .help = "Share the images among N threads; the results do not "
+      "depend on N. Default: 1.", .minimum = 1, .maximum = BUILTIN_RUNNER_THREADS_MAX },
+    { OPTION_FLAG, .name = "tutorial-denominator", .help = "Count as TensorFlow's CIFAR-10 tutorial does: round the "
+      "number of examples up to whole batches of 128, and count the first ones twice (10,112 instead of 10,000)." },
+    { OPTION_FLAG, .name = "ema", .help = "Use the moving averages of the variables if the model's reference does and "
+      "the checkpoint has them (default). --no-ema uses the variables themselves." },
+    { OPTION_HEADING, .help = "Or evaluate with a command:" },
+    { OPTION_TEXT, .name = "exec", .argument = "COMMAND", .help = "Run COMMAND for each checkpoint, with {checkpoint}, "
+      "{step}, {index}, {eval_dir} and {name} replaced; its environment has them as EVALUATOR_CHECKPOINT and so on. "
+      "COMMAND is split into words as in a shell, but no shell is run; for one, use sh -c '...'. Metrics are read from "
+      "its standard output, one line each: 'accuracy 0.91', 'accuracy=0.91', or a JSON object. All its output is kept "
+      "in EVAL/logs/." },
+    { OPTION_DOUBLE, .name = "exec-timeout", .argument = "SECONDS", .help = "End a command that runs longer than "
+      "SECONDS, with its process group: SIGTERM first, SIGKILL 5 seconds later. Default: no limit.", .minimum = 0,
+      .maximum = 1e9 },
+    { OPTION_INT, .name = "retries", .argument = "N", .help = "Retry a failed command up to N times, after 1, 2, 4, "
+      "... seconds. Default: 0.", .minimum = 0, .maximum = 1e6 },
+    { OPTION_INT, .name = "jobs", .argument = "N", .help = "Run up to N commands at a time; results are recorded in "
+      "the order of their steps. Default: 1.", .minimum = 1, .maximum = COMMAND_JOBS_MAX },
+    { OPTION_HEADING, .help = "Which checkpoints to evaluate (default: all, in the order of their steps):" },
+    { OPTION_TEXT, .name = "pattern", .argument = "NAME", .help = "Evaluate files and directories whose names match "
+      "NAME: 'model_{step}.pt', 'checkpoint-{step}/' (a directory), 'epoch={*}-step={step}.ckpt' ({*} is any text). "
+      "Default: NAME-STEP.index (TensorFlow) and NAME-STEP.safetensors." },
+    { OPTION_LIST, .name = "ready", .argument = "RULE", .help = "Evaluate a checkpoint of --pattern only once RULE is "
+      "met. May be given several times; then all rules must be met. quiet:SECONDS: nothing in it has changed for "
+      "SECONDS. marker:FILE: FILE exists, in the directory or as NAME.FILE beside the file ({name} and {step} are "
+      "replaced), has not changed for half a second and, if it is JSON, is complete. latest:FILE: FILE in the watched "
+      "directory names this checkpoint or a later one, like DeepSpeed's latest and Megatron's "
+      "latest_checkpointed_iteration.txt. rename: its name exists; only for a trainer that writes under another name "
+      "and then renames. Default: quiet:5. Index and safetensors files need no rule: they show whether they are "
+      "complete." },
+    { OPTION_TEXT, .name = "step-from", .argument = "FROM", .help = "Follow checkpoints without a step in their names, "
+      "such as --pattern last.ckpt, and evaluate each new content once. FILE:KEY: the step is the number at KEY, a "
+      "dotted path, in the JSON file FILE, which is written after the checkpoint in the same directory ({name} is "
+      "replaced). count: the steps are 1, 2, 3, ... in the order in which contents are found. mtime: the step is the "
+      "modification time, in seconds since 1970. With --pin each content is copied and waits; without it, a content "
+      "that is overwritten before its evaluation is skipped." },
+    { OPTION_INT, .name = "step-scale", .argument = "N", .help = "Multiply the number from the name or from "
+      "--step-from by N, for names that count epochs of N steps. The result is the step everywhere: in {step}, the "
+      "ledger, the curves, --from and --until-step. Default: 1.", .minimum = 1, .maximum = 1e12 },
+    { OPTION_INT, .name = "step-offset", .argument = "N", .help = "Add N, which may be negative, to that product. If "
+      "epochs are counted from 0, use the N of --step-scale. Default: 0.", .minimum = -1e15, .maximum = 1e15 },
+    { OPTION_FLAG, .name = "latest-only", .help = "Evaluate only the newest of the checkpoints that are waiting." },
+    { OPTION_INT, .name = "every", .argument = "N", .help = "Evaluate the first checkpoint that is found, and then "
+      "every N-th.", .minimum = 1, .maximum = 1e9 },
+    { OPTION_INT, .name = "from", .argument = "STEP", .help = "Skip checkpoints below STEP.", .minimum = 0,
       .maximum = 1e15 },
-    { OPTION_FLAG, .name = "forever", .help = "Whatever training.json says." },
-    { OPTION_FLAG, .name = "wait-for-restart", .help = "Do not end when a signal stopped the training: wait until it "
-      "is resumed." },
-    { OPTION_FLAG, .name = "strict", .help = "At the first checkpoint that fails, with exit status 1." },
-    { OPTION_HEADING, .help = "How it watches:" },
-    { OPTION_DOUBLE, .name = "poll-interval", .argument = "SECONDS", .help = "List the directory at least so often, "
-      "for file systems without notification. Default: 1.", .minimum = 0.01, .maximum = 86400 },
-    { OPTION_DOUBLE, .name = "quiet-time", .argument = "SECONDS", .help = "What is not whole and has not changed for "
-      "so long has failed. Default: 30.", .minimum = 0, .maximum = 1e9 },
-    { OPTION_FLAG, .name = "pin", .help = "Keep each checkpoint until it is evaluated, by hard links in EVAL/pinned/ "
-      "(copies, on another file system): the trainer may delete it while it waits, and a crash loses none. On with "
-      "--keep-best; --no-pin then risks that the best is gone before it is known to be it." },
-    { OPTION_DOUBLE, .name = "pin-limit", .argument = "MB", .help = "Pin no more while so much is pinned. Default: no "
-      "limit.", .minimum = 0, .maximum = 1e12 },
-    { OPTION_FLAG, .name = "inotify", .help = "Be notified of changes. On; --no-inotify only polls." },
-    { OPTION_FLAG, .name = "take-over", .help = "Work on the eval directory also where its lock names an evaluator of "
-      "another host; only if that one is gone. The lock of a dead process of this host is taken over anyway." },
-    { OPTION_HEADING, .help = "What it writes:" },
-    { OPTION_CHOICES, .name = "metrics", .argument = "LIST", .help = "Measure more than precision and loss (basic, "
-      "the default). The man page tells what each gives. With --exec only hparams can be given.",
+    { OPTION_DOUBLE, .name = "min-interval", .argument = "SECONDS", .help = "Leave at least SECONDS between the starts "
+      "of two evaluations.", .minimum = 0, .maximum = 1e9 },
+    { OPTION_FLAG, .name = "retry-failed", .help = "Evaluate again the checkpoints that the ledger records as "
+      "failed." },
+    { OPTION_HEADING, .help = "When to end, in the order in which it is checked. Checkpoints that are waiting are "
+      "evaluated first, except with --max-evaluations:" },
+    { OPTION_INT, .name = "max-evaluations", .argument = "N", .help = "End after N evaluations.", .minimum = 1,
+      .maximum = 1e15 },
+    { OPTION_FLAG, .name = "once", .help = "End when all checkpoints that exist have been evaluated." },
+    { OPTION_INT, .name = "until-step", .argument = "STEP", .help = "End when STEP or a later step has been "
+      "evaluated.", .minimum = 0, .maximum = 1e15 },
+    { OPTION_TEXT, .name = "done-file", .argument = "FILE", .help = "End when FILE exists." },
+    { OPTION_INT, .name = "pid", .argument = "PID", .help = "End when the process PID is gone.", .minimum = 1,
+      .maximum = INT_MAX },
+    { OPTION_DOUBLE, .name = "idle-timeout", .argument = "SECONDS", .help = "End after SECONDS without a new "
+      "checkpoint.", .minimum = 0, .maximum = 1e9 },
+    { OPTION_FLAG, .name = "forever", .help = "Do not end when training.json beside the checkpoints says that the "
+      "training has finished or was stopped, which is checked last." },
+    { OPTION_FLAG, .name = "wait-for-restart", .help = "Do not end when training.json says that a signal stopped the "
+      "training; wait until it is resumed." },
+    { OPTION_FLAG, .name = "strict", .help = "End at the first checkpoint that fails, with exit status 1." },
+    { OPTION_HEADING, .help = "What to write:" },
+    { OPTION_CHOICES, .name = "metrics", .argument = "LIST", .help = "Measure these as well as precision and loss; the "
+      "man page describes each. Default: basic, which adds nothing. With --exec only hparams is possible.",
       .choices = METRIC_CHOICES },
-    { OPTION_INT, .name = "detail-every", .argument = "N", .help = "Pictures, tables and curves of every N-th "
-      "evaluation. Default: of the first twenty, then ever fewer, so that the event file stays small.", .minimum = 1,
-      .maximum = 1e9 },
-    { OPTION_CHOICE, .name = "tags", .argument = "NAME", .help = "Write the tags of another evaluator, as the man page "
-      "lists them one by one. Default: precision, best_precision, loss; with --exec, each metric under its own name.",
+    { OPTION_INT, .name = "detail-every", .argument = "N", .help = "Write pictures, tables and curves only for every "
+      "N-th evaluation. Default: for the first twenty, then less and less often, so that the event file stays small.",
+      .minimum = 1, .maximum = 1e9 },
+    { OPTION_CHOICE, .name = "tags", .argument = "NAME", .help = "Write the tags of another evaluator; the man page "
+      "lists them. Default: precision, best_precision and loss; with --exec, each metric under its own name.",
       .choices = "homework|tutorial|resnet|im2txt|keras|estimator" },
-    { OPTION_CHOICE, .name = "wall-time", .argument = "WHAT", .help = "Time of a point: evaluation (default), or "
-      "checkpoint: when its index was written.", .choices = "evaluation|checkpoint" },
-    { OPTION_TEXT, .name = "best-metric", .argument = "NAME", .help = "The metric by which one checkpoint is the best. "
-      "Default: precision." },
-    { OPTION_CHOICE, .name = "best-mode", .argument = "MODE", .help = "Whether the largest or the smallest is best: "
-      "max (default) or min.", .choices = "max|min" },
-    { OPTION_DOUBLE, .name = "best-delta", .argument = "X", .help = "A new best is better than the one before by more "
-      "than this. Default: 0; of equal ones the earlier stays the best.", .minimum = 0, .maximum = 1e300 },
-    { OPTION_COUNT, .name = "keep-best", .argument = "N", .help = "Keep the best checkpoint, or the N best, in best/ "
-      "of the eval directory, by hard links where possible, and name them in the file checkpoint there, the best one "
-      "as the newest.", .minimum = 1, .maximum = 1000 },
-    { OPTION_INT, .name = "patience", .argument = "N", .help = "After N evaluations without a new best, ask the "
-      "training to end by the file stop.json beside the checkpoints; our trainer does.", .minimum = 1,
-      .maximum = 1e9 },
+    { OPTION_CHOICE, .name = "wall-time", .argument = "WHAT", .help = "Give points the time of the evaluation "
+      "(default), or the time when the checkpoint was written.", .choices = "evaluation|checkpoint" },
+    { OPTION_FLAG, .name = "json", .help = "Print each line of the ledger on standard output as well." },
+    { OPTION_TEXT, .name = "prom", .argument = "FILE", .help = "Write the newest values and the state of the work to "
+      "FILE after each evaluation, for the textfile collector of Prometheus' node_exporter, which reads names that end "
+      "in .prom." },
+    { OPTION_CHOICE, .name = "log-format", .argument = "WHAT", .help = "Log text (default), or one JSON object per "
+      "line with time, level, program and message; results also have step, checkpoint and metrics.",
+      .choices = "text|json" },
+    { OPTION_TEXT, .name = "log-file", .argument = "FILE", .help = "Append the log to FILE instead of writing it to "
+      "standard error. FILE is opened again on SIGHUP." },
+    { OPTION_HEADING, .help = "The best checkpoint:" },
+    { OPTION_TEXT, .name = "best-metric", .argument = "NAME", .help = "Decide by this metric which checkpoint is the "
+      "best. Default: precision." },
+    { OPTION_CHOICE, .name = "best-mode", .argument = "MODE", .help = "Take the largest value as the best (default), "
+      "or the smallest.", .choices = "max|min" },
+    { OPTION_DOUBLE, .name = "best-delta", .argument = "X", .help = "Count a checkpoint as the new best only if it is "
+      "better by more than X. Default: 0; of equal ones the earlier stays the best.", .minimum = 0, .maximum = 1e300 },
+    { OPTION_COUNT, .name = "keep-best", .argument = "N", .help = "Keep the best checkpoint, or the N best, in "
+      "EVAL/best/, as hard links where possible. The file checkpoint there names them, the best one as the newest.",
+      .minimum = 1, .maximum = 1000 },
+    { OPTION_INT, .name = "patience", .argument = "N", .help = "Ask the trainer to stop after N evaluations without a "
+      "new best, by writing stop.json beside the checkpoints.", .minimum = 1, .maximum = 1e9 },
+    { OPTION_HEADING, .help = "Commands to run when something happens:" },
     { OPTION_TEXT, .name = "on-best", .argument = "COMMAND", .help = "Run COMMAND when a checkpoint is the best so "
-      "far, also the first. Its words are split as those of --exec; {event}, {eval_dir}, {checkpoint_dir}, "
-      "{checkpoint}, {name}, {step}, {metric}, {value}, {reason}, {done}, {failed} and {gone} are replaced, and set as "
-      "EVALUATOR_EVENT and so on. It runs beside the evaluations, after the line of the ledger; its output is kept in "
-      "EVAL/logs/on-best.log, and a failure of it is only reported." },
+      "far, including the first. COMMAND is split into words as with --exec; {event}, {eval_dir}, {checkpoint_dir}, "
+      "{checkpoint}, {name}, {step}, {metric}, {value}, {reason}, {done}, {failed} and {gone} are replaced, and its "
+      "environment has them as EVALUATOR_EVENT and so on. It runs beside the evaluations, once the result is in the "
+      "ledger. Its output is kept in EVAL/logs/on-best.log; if it fails, that is only reported." },
     { OPTION_TEXT, .name = "on-failure", .argument = "COMMAND", .help = "Run COMMAND when a checkpoint has failed, or "
       "was deleted before it could be evaluated; {reason} says why." },
-    { OPTION_TEXT, .name = "on-end", .argument = "COMMAND", .help = "Run COMMAND when the work of an eval directory "
-      "ends; {reason} says why, {name} and the rest are those of the best checkpoint. The evaluator waits for it; a "
-      "second signal ends it." },
+    { OPTION_TEXT, .name = "on-end", .argument = "COMMAND", .help = "Run COMMAND when the work on an eval directory "
+      "ends; {reason} says why, {name} and the rest describe the best checkpoint. The evaluator waits for the command; "
+      "a further signal ends it." },
     { OPTION_DOUBLE, .name = "hook-timeout", .argument = "SECONDS", .help = "End a command of --on-best, --on-failure "
       "or --on-end that runs longer than SECONDS. Default: 600.", .minimum = 0.01, .maximum = 1e9 },
-    { OPTION_CHOICE, .name = "log-format", .argument = "WHAT", .help = "What it says: text (default), or json: an "
-      "object a line with time, level, program, message, and step, checkpoint and metrics of results.",
-      .choices = "text|json" },
-    { OPTION_TEXT, .name = "log-file", .argument = "FILE", .help = "Say it in this file, at its end, instead of on "
-      "standard error; opened anew at SIGHUP." },
-    { OPTION_TEXT, .name = "prom", .argument = "FILE", .help = "The newest values and how the work stands, written "
-      "anew after each score for the textfile collector of Prometheus' node_exporter, which takes names ending in "
-      ".prom." },
-    { OPTION_FLAG, .name = "json", .help = "Each line of the ledger on standard output, too." },
+    { OPTION_HEADING, .help = "How to watch:" },
+    { OPTION_FLAG, .name = "pin", .help = "Keep each checkpoint until it has been evaluated, by hard links in "
+      "EVAL/pinned/ (copies on another file system), so that the trainer may delete it while it waits. Default with "
+      "--keep-best, unless --no-pin is given." },
+    { OPTION_DOUBLE, .name = "pin-limit", .argument = "MB", .help = "Stop pinning while MB megabytes are pinned. "
+      "Default: no limit.", .minimum = 0, .maximum = 1e12 },
+    { OPTION_DOUBLE, .name = "poll-interval", .argument = "SECONDS", .help = "List the directory at least every "
+      "SECONDS, for file systems that report no changes. Default: 1.", .minimum = 0.01, .maximum = 86400 },
+    { OPTION_DOUBLE, .name = "quiet-time", .argument = "SECONDS", .help = "Record an incomplete checkpoint as failed "
+      "when it has not changed for SECONDS; if it changes later, it is evaluated after all. Default: 30.", .minimum = 0,
+      .maximum = 1e9 },
+    { OPTION_FLAG, .name = "inotify", .help = "Let the kernel report changes (default). --no-inotify only polls." },
+    { OPTION_FLAG, .name = "take-over", .help = "Take over an eval directory whose lock names an evaluator on another "
+      "host. Use it only if that evaluator is gone; a lock of a dead process on this host is taken over without it." },
 };
 enum { OPTIONS = sizeof table_template / sizeof *table_template };
 
@@ -251,33 +265,33 @@ static int check_command(const struct command *c, struct error *e)
     struct stat st;
 
     if (several(c) ? c->checkpoint_directory || c->eval_directory : c->eval_root != NULL)
-        return error_set(e, ERR_ARG, "--watch, --watch-file and --watch-tree go with --eval-root, --checkpoint-dir "
-                         "with --eval-dir; give one of the two");
+        return error_set(e, ERR_ARG, "--checkpoint-dir goes with --eval-dir, and --watch, --watch-file and "
+                         "--watch-tree with --eval-root; use one or the other");
     if (several(c) && !c->eval_root)
-        return error_set(e, ERR_ARG, "--eval-root is missing; see --help");
+        return error_set(e, ERR_ARG, "--eval-root is missing; --watch, --watch-file and --watch-tree need it");
     if (!several(c) && (!c->checkpoint_directory || !c->eval_directory))
-        return error_set(e, ERR_ARG, "--%s is missing; see --help",
-                         c->checkpoint_directory ? "eval-dir" : "checkpoint-dir");
+        return error_set(e, ERR_ARG, "--%s is missing; use --checkpoint-dir and --eval-dir, or --watch and "
+                         "--eval-root", c->checkpoint_directory ? "eval-dir" : "checkpoint-dir");
     if (c->exec && (c->model || c->data))
-        return error_set(e, ERR_ARG, "--exec evaluates by a command, --model and --data by a built-in model; give one "
-                         "of the two");
+        return error_set(e, ERR_ARG, "--exec evaluates with a command, --model and --data with a built-in model; use "
+                         "one or the other");
     if (c->exec && (c->metric_bits & ~(unsigned)METRIC_SETTINGS))
         return error_set(e, ERR_ARG, "--metrics %s: with --exec the metrics are what the command prints; only hparams "
-                         "can be given", c->metrics);
+                         "is possible", c->metrics);
     if (c->keep_best && c->step_from && !c->pin)
-        return error_set(e, ERR_ARG, "--keep-best with --step-from needs copies of what is overwritten; leave out "
+        return error_set(e, ERR_ARG, "--keep-best with --step-from needs copies of what is overwritten; remove "
                          "--no-pin");
     if (!c->exec && (c->exec_timeout > 0 || c->retries || c->jobs))
-        return error_set(e, ERR_ARG, "--exec-timeout, --retries and --jobs are for --exec");
+        return error_set(e, ERR_ARG, "--exec-timeout, --retries and --jobs need --exec");
     if (!c->exec && (!c->model || !c->data))
         return error_set(e, ERR_ARG, "--%s is missing; use one of %s, or --exec", c->model ? "data" : "model",
                          c->model ? c->data_sets : c->models);
     if (several(c))
         return OK;
     if (stat(c->checkpoint_directory, &st) == 0 && !S_ISDIR(st.st_mode))
-        return error_set(e, ERR_ARG, "%s: is not a directory", c->checkpoint_directory);
+        return error_set(e, ERR_ARG, "%s: not a directory", c->checkpoint_directory);
     if (c->once && stat(c->checkpoint_directory, &st) < 0)
-        return error_system(e, "%s: no checkpoints to evaluate --once", c->checkpoint_directory);
+        return error_system(e, "%s: no checkpoint to evaluate with --once", c->checkpoint_directory);
     return OK;
 }
 
@@ -313,7 +327,7 @@ static int open_signals(int *fd, struct error *e)
     int fds[2];
 
     if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0)
-        return error_system(e, "no pipe for signals");
+        return error_system(e, "cannot make a pipe for signals");
     *fd = fds[0];
     signal_pipe = fds[1];
     sigaction(SIGTERM, &action, NULL);
@@ -393,7 +407,7 @@ static int open_log_file(const struct command *c, struct log *log, struct error 
     if (!c->log_file)
         return OK;
     if ((fd = open(c->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) < 0)
-        return error_system(e, "%s: cannot open the log file", c->log_file);
+        return error_system(e, "%s: cannot open", c->log_file);
     dup2(fd, STDERR_FILENO);
     close(fd);
     log_set_json(log, log->json); /* a terminal no more */
@@ -412,7 +426,7 @@ static void reopen_log(void *context)
     struct error e = { 0 };
 
     if (open_log_file(place->command, place->log, &e) != OK)
-        log_event(place->log, "error", NULL, "%s; going on in the old one", e.message);
+        log_event(place->log, "error", NULL, "%s; logging goes on in the old file", e.message);
 }
 
 /* The status is the worst of all. */
@@ -472,7 +486,7 @@ static int load_and_look(struct evaluation_loop *loop, const struct command *c, 
     int rc;
 
     if (l.done_fd < 0)
-        return error_system(e, "no descriptor to wait with");
+        return error_system(e, "cannot make a descriptor to wait on");
     if (pthread_create(&thread, NULL, load, &l) != 0) {
         close(l.done_fd);
         return open_runner(c, out, e);
@@ -534,11 +548,12 @@ int main(int argc, char **argv)
     struct option table[OPTIONS];
     struct options options = {
         .program = "evaluator",
-        .usage = "--checkpoint-dir DIR --eval-dir DIR (--model NAME --data NAME | --exec COMMAND) [OPTION...]",
-        .summary = "Watches a directory of checkpoints beside a running training and scores every one of them, once "
-                   "each, lowest step first; writes scalars for TensorBoard and one line of JSON for each. Started "
-                   "again, it goes on where it stopped. Exit status: 0 all evaluated, 1 some failed and were not "
-                   "evaluated later, 2 wrong usage or input.",
+        .usage = "(--checkpoint-dir DIR --eval-dir DIR | --watch NAME=DIR... --eval-root ROOT) "
+                 "(--model NAME --data NAME | --exec COMMAND) [OPTION...]",
+        .summary = "Watch the checkpoints of a running training and evaluate each of them once, in the order of their "
+                   "steps. Write scalars for TensorBoard, and one line of JSON for each checkpoint. When started "
+                   "again, continue where the last run ended. Exit status: 0 all checkpoints were evaluated, 1 some "
+                   "failed and were not evaluated later, 2 wrong usage or input.",
         .examples = examples, .table = table, .count = OPTIONS,
         .commands = commands, .command_count = sizeof commands / sizeof *commands,
     };

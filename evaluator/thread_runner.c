@@ -169,9 +169,9 @@ int thread_runner_new(struct runner *out, const struct scorer *scorer, struct er
     pthread_mutex_init(&r->mutex, NULL);
     pthread_cond_init(&r->start, NULL);
     if ((r->descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) < 0) {
-        rc = error_system(e, "no descriptor for the runner");
+        rc = error_system(e, "cannot make a descriptor for the runner");
     } else if ((errno = pthread_create(&r->thread, NULL, work, r))) {
-        rc = error_system(e, "no thread for the runner");
+        rc = error_system(e, "cannot start a thread for the runner");
         close(r->descriptor);
     } else {
         *out = (struct runner){ .name = scorer->name, .slots = 1, .descriptor = r->descriptor, .start = runner_start,

@@ -14,12 +14,12 @@ int watch_pair_parse(char *line, char **name, char **directory, struct error *e)
         return 0;
     *name = line;
     if (!(*directory = strchr(line, '=')) || *directory == line || !(*directory)[1])
-        return error_set(e, ERR_ARG, "'%s': NAME=DIR is wanted", line);
+        return error_set(e, ERR_ARG, "'%s': not NAME=DIR", line);
     *(*directory)++ = '\0';
     for (const char *part = line, *slash = line; slash; part = slash ? slash + 1 : part) {
         n = (slash = strchr(part, '/')) ? (size_t)(slash - part) : strlen(part);
         if (!n || (n == 1 && *part == '.') || (n == 2 && !strncmp(part, "..", 2)))
-            return error_set(e, ERR_ARG, "'%s': is no name for a run: a relative path without . and ..", line);
+            return error_set(e, ERR_ARG, "'%s': not a name for a run; use a relative path without . and ..", line);
     }
     return 1;
 }

@@ -4,8 +4,8 @@
 
 /* All of them: ROW(the end of command_NAME(), name, what --help says of it). */
 #define EVALUATOR_COMMANDS(ROW) \
-    ROW(status, "status", "what became of the checkpoints, and whether an evaluator works there") \
-    ROW(replay, "replay", "the event files again, from the ledger")
+    ROW(status, "status", "Show what evaluators are doing, how far they are, and what failed") \
+    ROW(replay, "replay", "Write the event files again, from the ledger")
 
 #define DECLARE(function, name, help) int command_##function(int argc, char **argv);
 EVALUATOR_COMMANDS(DECLARE)

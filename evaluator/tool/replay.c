@@ -108,7 +108,7 @@ static int replay_into(struct replay *p, const char *eval_directory, struct erro
     if (d)
         closedir(d);
     if (there)
-        return error_set(e, ERR_ARG, "%s: there are event files already; name another directory", p->directory);
+        return error_set(e, ERR_ARG, "%s: it has event files already; name another directory", p->directory);
     return make_events(p, eval_directory, e);
 }
 
@@ -171,14 +171,14 @@ static int replay(const char *directory, const char *output, const char *tags, s
         return error_set(e, ERR_NOMEM, "%s: no memory", directory);
     if ((rc = evaluation_status_read(directory, clock_wall(), s, e)) == OK) {
         if (!(p.tags = find_tags(tags ? tags : s->lock.tags)))
-            rc = error_set(e, ERR_ARG, "%s: the evaluator's tags, '%s', are not known; --tags names others", directory,
-                           s->lock.tags);
+            rc = error_set(e, ERR_ARG, "%s: the evaluator's tags, '%s', are unknown; name others with --tags",
+                           directory, s->lock.tags);
         else
             rc = output ? replay_into(&p, directory, e) : replay_in_place(&p, directory, &s->lock, e);
     }
     if (rc == OK)
         log_line(log, "%s: %" PRId64 " evaluations written%s%s", output ? output : directory, p.points,
-                 output ? "" : "; the files before are there as ", output ? "" : "before-replay.*");
+                 output ? "" : "; the old files are kept as ", output ? "" : "before-replay.*");
     free(s);
     return rc;
 }
@@ -188,17 +188,18 @@ int command_replay(int argc, char **argv)
     const char *output = NULL, *tags = NULL;
     struct option table[] = {
         { OPTION_TEXT, 'o', "output", .value = &output, .argument = "DIR",
-          .help = "Write to DIR (and DIR_1, ... where there were several runs) and leave EVAL as it is." },
+          .help = "Write to DIR (and DIR_1, ... if there were several runs) and leave EVAL as it is." },
         { OPTION_CHOICE, .name = "tags", .value = &tags, .argument = "NAME",
-          .help = "The tags, as the evaluator's option; plain: every metric under its own name. Default: what the "
-                  "evaluator used.", .choices = "default|plain|homework|tutorial|resnet|im2txt|keras|estimator" },
+          .help = "Write these tags, as the evaluator's option does; plain: every metric under its own name. "
+                  "Default: the tags that the evaluator used.",
+          .choices = "default|plain|homework|tutorial|resnet|im2txt|keras|estimator" },
     };
     const struct options options = {
         .program = "evaluator replay", .usage = "[-o DIR] EVAL",
-        .summary = "Writes the event files of an eval directory again from its ledger: the same tags, steps, times and "
-                   "runs. Without -o they take the place of those in EVAL, which must not be evaluated at the moment; "
-                   "the old ones stay beside as before-replay.*. Scalars only: pictures, curves and text are not in "
-                   "the ledger. A TensorBoard that shows EVAL is started again. Exit status: 0 done, 2 not.",
+        .summary = "Write the event files of an eval directory again from its ledger, with the same tags, steps, times "
+                   "and runs. Without -o they replace those in EVAL, in which no evaluator may be working; the old "
+                   "files are kept as before-replay.*. Only scalars are written: pictures, curves and texts are not in "
+                   "the ledger. Restart a TensorBoard that shows EVAL. Exit status: 0 done, 2 wrong usage or input.",
         .examples = "  evaluator replay runs/mpi/eval\n  evaluator replay -o /tmp/again/eval runs/mpi/eval\n",
         .table = table, .count = sizeof table / sizeof *table,
         .least = 1, .most = 1, .wanted = "which eval directory?",

@@ -443,17 +443,17 @@ int command_status(int argc, char **argv)
     struct job j = { .now = clock_wall() };
     struct option table[] = {
         { OPTION_FLAG, .name = "json", .value = &j.json, .help = "Print one JSON document." },
-        { OPTION_FLAG, .name = "details", .value = &j.details, .help = "Show several directories as a single one is "
-          "shown, in full, instead of as a table." },
+        { OPTION_FLAG, .name = "details", .value = &j.details, .help = "Show each of several directories in full, "
+          "instead of all in one table." },
     };
     const struct options options = {
         .program = "evaluator status", .usage = "[OPTION...] EVAL...",
-        .summary = "Shows of each eval directory, or of those below a directory, whether an evaluator works there, "
-                   "what it evaluates and since when, how far it is behind the training, how fast it is, when it will "
-                   "be done, what became of the checkpoints, and which was best. Changes nothing. State: running, "
-                   "ended, died (without ending in order), elsewhere (on another host), unknown. Behind: the steps "
-                   "from the last evaluated to the newest checkpoint. Exit status: 0 all is well, 1 checkpoints failed "
-                   "or an evaluator died, 2 wrong usage or no eval directory.",
+        .summary = "Show, for each eval directory or those below a directory, whether an evaluator is working there, "
+                   "what it is evaluating and since when, how far it is behind the training, how fast it is, when it "
+                   "will be done, how many checkpoints failed, and which is the best. Nothing is changed. State: "
+                   "running, ended, died (without ending properly), elsewhere (on another host), unknown. Behind: the "
+                   "steps from the last evaluated to the newest checkpoint. Exit status: 0 all is well, 1 checkpoints "
+                   "failed or an evaluator died, 2 wrong usage or no eval directory.",
         .examples = "  evaluator status runs/mpi/eval\n"
                     "  evaluator status runs\n"
                     "  evaluator status --json runs | jq -r '.runs[].eval_dir'\n",

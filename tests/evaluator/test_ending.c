@@ -47,6 +47,30 @@ static void test_reasons(void **state)
     }
 }
 
+/* All hold; the one that --help lists first is the reason, and without it the next one. */
+static void test_order(void **state)
+{
+    struct ending_rules rules = { .once = 1, .until_step = 7, .max_evaluations = 1, .idle_timeout = 1, .done_file = "x",
+                                  .pid = 7 };
+    struct ending_facts facts = { .training = TRAINING_FINISHED, .done_file_there = 1, .process_gone = 1,
+                                  .idle_seconds = 2, .highest_step = 7, .evaluations = 1 };
+
+    (void)state;
+    assert_non_null(strstr(ending_reason(&rules, &facts), "--max-evaluations"));
+    rules.max_evaluations = 0;
+    assert_non_null(strstr(ending_reason(&rules, &facts), "--once"));
+    rules.once = 0;
+    assert_non_null(strstr(ending_reason(&rules, &facts), "--until-step"));
+    rules.until_step = -1;
+    assert_non_null(strstr(ending_reason(&rules, &facts), "--done-file"));
+    facts.done_file_there = 0;
+    assert_non_null(strstr(ending_reason(&rules, &facts), "--pid"));
+    facts.process_gone = 0;
+    assert_non_null(strstr(ending_reason(&rules, &facts), "--idle-timeout"));
+    rules.idle_timeout = 0;
+    assert_non_null(strstr(ending_reason(&rules, &facts), "training.json"));
+}
+
 static struct training_state says(const char *state, int64_t pid, double updated)
 {
     struct training_state s = { .process.pid = pid, .updated = updated };
@@ -100,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_order),
         cmocka_unit_test(test_ends),
     };
 

@@ -65,7 +65,7 @@ def test_values(tmp_path, keep):
     assert "exit status 3" in failure["reason"] == failure["words"][5]
     end, = told(tmp_path, "end")
     assert end["words"] == ["end", "model.ckpt-300", "300", "0.75 of accuracy", f"{place}/model.ckpt-300",
-                            "all checkpoints that were there are done (--once)"]
+                            "all existing checkpoints have been evaluated (--once)"]
     assert (end["done"], end["failed"]) == ("3", "1")
     for name, count in (("best", 2), ("failure", 1), ("end", 1)):
         log = (directory / f"eval/logs/on-{name}.log").read_text()
@@ -134,10 +134,10 @@ def test_too_many(tmp_path):
     hold = hook(tmp_path, "hold", f"echo x >> '{tmp_path}/runs'; while [ ! -e '{tmp_path}/go' ]; do sleep 0.02; done\n")
     with Exec(tmp_path, "false", "--once", "--jobs", 8, "--on-failure", hold) as evaluator:
         wait_for(lambda: len(ledger(tmp_path)) == 200, "all outcomes")
-        evaluator.says("100 runs wait already")
+        evaluator.says("100 runs are waiting")
         (tmp_path / "go").touch()
         evaluator.ends(1)
-        assert evaluator.said().count("left out") == 1
+        assert evaluator.said().count("events are skipped") == 1
     assert (tmp_path / "runs").read_text().count("x") == 100
 
 

@@ -140,7 +140,7 @@ def test_file_read_again_at_sighup(tmp_path):
         write(tmp_path / "a", "--first", 200, "--last", 200)
         listed.write_text("nonsense\n")
         several.process.send_signal(signal.SIGHUP)
-        several.says(f"{listed}:1: 'nonsense': NAME=DIR is wanted; going on with what was served before")
+        several.says(f"{listed}:1: 'nonsense': not NAME=DIR; watching the same directories as before")
         write(tmp_path / "b", "--first", 200, "--last", 200)
         several.waits_for("b", [100, 200])
         listed.write_text(f"a={tmp_path / 'a'}\nb={tmp_path / 'b'}\n")
@@ -148,7 +148,7 @@ def test_file_read_again_at_sighup(tmp_path):
         several.waits_for("a", [100, 200])
         several.process.send_signal(signal.SIGTERM)
         several.ends(0)
-    for text, wanted in (("../x=/tmp\n", "is no name"), ("a=x\na=y\n", "there already"), ("=x\n", "NAME=DIR")):
+    for text, wanted in (("../x=/tmp\n", "not a name"), ("a=x\na=y\n", "used twice"), ("=x\n", "NAME=DIR")):
         listed.write_text(text)
         with Several(tmp_path, "--watch-file", listed) as several:
             several.ends(2)
@@ -212,16 +212,17 @@ def test_one_that_somebody_else_serves(tmp_path):
         first.waits_for("a", [100])
         with Several(tmp_path, "--watch-tree", tmp_path / "tree") as several:
             several.waits_for("b", [100])
-            several.says(f"an evaluator works here, process {first.process.pid}")
+            several.says(f"an evaluator is already working here, process {first.process.pid}")
         with Several(tmp_path, "--watch", f"b={tmp_path / 'tree/b'}", "--watch", f"a={tmp_path / 'tree/a'}") as second:
             second.ends(2)
             assert str(first.process.pid) in second.said().splitlines()[-1]
 
 
 def test_usage(tmp_path):
-    for arguments, wanted in ((["--watch", "x"], "NAME=DIR"), (["--watch", "a=x", "--checkpoint-dir", "y"], "one of the"),
+    for arguments, wanted in ((["--watch", "x"], "NAME=DIR"), (["--watch", "/a=x"], "not a name"),
+                              (["--watch", "a/../b=x"], "not a name"),
                               (["--watch", "a=x", "--watch", "a=y"], "two directories are named a"),
-                              (["--watch", "/a=x"], "no name"), (["--watch", "a/../b=x"], "no name")):
+                              (["--watch", "a=x", "--checkpoint-dir", "y"], "one or the other")):
         with Several(tmp_path, *arguments) as several:
             several.ends(2)
             assert wanted in several.said().splitlines()[-1], several.said()

@@ -1,0 +1,65 @@
+"""What --help of the programs that watch and train says: in the imperative, within the terminal, and true."""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
+COMMANDS = (("evaluator",), ("evaluator", "status"), ("evaluator", "replay"))
+# How a help begins that describes a thing instead of saying what the option does.
+NO_VERBS = {"A", "All", "Also", "At", "Images", "More", "No", "None", "Of", "One", "Or", "Our", "Random", "Steps", "The",
+            "This", "What", "When", "Where", "Whether", "Which", "Whatever"}
+
+
+def output(*command, columns=80):
+    run = subprocess.run(["env", f"COLUMNS={columns}", BUILD / "bin" / command[0], *command[1:]], check=True,
+                         capture_output=True, text=True)
+    return run.stdout
+
+
+def described(*command):
+    return json.loads(output(*command, "--describe"))
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_fits(command, columns):
+    lines = output(*command, "--help", columns=columns).splitlines()
+    assert len(lines) > 10 and max(map(len, lines)) <= columns
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_is_imperative(command):
+    o = described(*command)
+    texts = {x["name"]: x["help"] for x in o["options"] if x["kind"] != "heading"} | {"summary": o["summary"]}
+    texts |= {c["name"]: c["help"] for c in o["commands"]}
+    for name, text in texts.items():
+        first = text.split(" ")[0].rstrip(".:,")
+        assert first[0].isupper() and first not in NO_VERBS and not first.endswith("s"), f"{name}: {text}"
+        assert text.endswith(".") == (name not in {c["name"] for c in o["commands"]}), f"{name}: {text}"
+        assert "Required" not in text, name
+
+
+def test_options_that_end_the_evaluator_stand_in_their_order():
+    """ending.c checks them in this order, as test_ending.c sees."""
+    names, found = [], False
+    for option in described("evaluator")["options"]:
+        if option["kind"] == "heading":
+            found = option["help"].startswith("When to end, in the order in which it is checked")
+        elif found:
+            names.append(option["name"])
+    assert names == ["max-evaluations", "once", "until-step", "done-file", "pid", "idle-timeout", "forever",
+                     "wait-for-restart", "strict"]
+
+
+def test_one_directory_or_several_a_model_or_a_command(tmp_path):
+    (tmp_path / "a").mkdir()
+    ways = [["--checkpoint-dir", tmp_path / "a", "--eval-dir", tmp_path / "eval"],
+            ["--watch", f"a={tmp_path}/a", "--eval-root", tmp_path / "root"]]
+    for way in ways:
+        subprocess.run([BUILD / "bin/evaluator", *way, "--exec", "true", "--once"], check=True, capture_output=True)
+        run = subprocess.run([BUILD / "bin/evaluator", *way, "--once"], capture_output=True, text=True)
+        assert run.returncode == 2 and run.stderr == ("evaluator: --model is missing; use one of "
+                                                      "lenet|cifar10_cnn|resnet32, or --exec\n")
