@@ -87,11 +87,11 @@ static int open_data(struct run *r, struct error *e)
     width = t->width ? t->width : r->dataset->width;
     channels = t->channels ? t->channels : r->dataset->channels;
     if (height != m->height || width != m->width || channels != m->channels || r->dataset->classes != m->classes)
-        return error_set(e, ERR_ARG, "%s is for images of %dx%dx%d in %d classes, and %s has %dx%dx%d in %d", m->name,
+        return error_set(e, ERR_ARG, "%s is for images of %dx%dx%d in %d classes, but %s has %dx%dx%d in %d", m->name,
                          m->height, m->width, m->channels, m->classes, o->data, height, width, channels,
                          r->dataset->classes);
     if (together > (int64_t)r->dataset->count)
-        return error_set(e, ERR_ARG, "--batch-size %d: a step of %d worker%s would take %" PRId64 " images, and %s has "
+        return error_set(e, ERR_ARG, "--batch-size %d: a step of %d worker%s would take %" PRId64 " images, but %s has "
                          "%zu", o->batch_size, r->workers, r->workers == 1 ? "" : "s", together, o->data,
                          r->dataset->count);
     return OK;

@@ -1,6 +1,5 @@
 #include "trainer/train_options.h"
 
-#include "base/buffer.h"
 #include "base/number.h"
 #include "base/options.h"
 #include "trainer/strategies/exchange.h"
@@ -13,8 +12,8 @@ static const char *const transports[] = { "auto", "shared", "mpi" };
 
 static const char examples[] =
     "  trainer --model lenet --data fashion-mnist --checkpoint-dir ckpt --max-steps 1000\n"
-    "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 \\\n"
-    "      --checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
+    "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
+    "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
 struct command { /* as given; what is not given stays at these defaults */
     const char *model, *data, *data_directory, *checkpoint_directory, *log_directory, *run_option, *optimizer, *shard,
@@ -22,6 +21,7 @@ struct command { /* as given; what is not given stays at these defaults */
     int64_t batch_size, save_steps, keep, log_every, max_steps, seed, servers, bucket_bytes;
     double save_seconds, learning_rate, momentum, deadline;
     int sync, async, augment, moving_average, quiet, json;
+    char models[256], data_sets[256]; /* to choose from */
 };
 
 static const struct command defaults = {
@@ -34,99 +34,80 @@ enum { ROWS = 34 };
 static size_t fill_table(struct option *t, struct command *c)
 {
     const struct option rows[] = {
-        { OPTION_HEADING, .help = "What is trained, and how the ranks do it" },
-        { OPTION_TEXT, .name = "model", .value = &c->model, .argument = "NAME",
-          .help = "lenet, cifar10_cnn or resnet32. Required." },
-        { OPTION_TEXT, .name = "data", .value = &c->data, .argument = "NAME",
-          .help = "mnist, fashion-mnist or cifar10. Required." },
+        { OPTION_HEADING, .help = "What to train, and on which ranks:" },
+        { OPTION_CHOICE, .name = "model", .value = &c->model, .argument = "NAME",
+          .help = "Train this model. Required.",
+          .choices = options_choices(model_names(), c->models, sizeof c->models) },
+        { OPTION_CHOICE, .name = "data", .value = &c->data, .argument = "NAME",
+          .help = "Train on this data set. Required.",
+          .choices = options_choices(dataset_names(), c->data_sets, sizeof c->data_sets) },
         { OPTION_TEXT, .name = "data-dir", .value = &c->data_directory, .argument = "DIR",
-          .help = "Where the data set's files are; default: the usual place, where there is one." },
+          .help = "Read the data set from DIR. Default: where Debian's package installs it, if there is one." },
         { OPTION_CHOICE, .name = "run-option", .value = &c->run_option, .argument = "HOW", .choices = "single|mpi|ps",
-          .help = "single: one rank. mpi: every rank holds the weights, gradients are all-reduced. ps: the last ranks "
-                  "are parameter servers. Default single." },
+          .help = "Train on one rank (single, the default); on ranks that all hold the weights and all-reduce the "
+                  "gradients (mpi); or on workers, with the last ranks as parameter servers (ps)." },
         { OPTION_INT, .name = "servers", .value = &c->servers, .argument = "K", .minimum = 1, .maximum = 1000,
-          .help = "ps: how many ranks, the last ones, are servers. Default 1." },
+          .help = "Use the last K ranks as parameter servers, with --run-option ps. Default: 1." },
         { OPTION_FLAG, .name = "sync", .value = &c->sync,
-          .help = "ps: one update from all workers' gradients a step. The default." },
+          .help = "Make one update per step from the gradients of all workers, with --run-option ps (default)." },
         { OPTION_FLAG, .name = "async", .value = &c->async,
-          .help = "ps: an update from each worker's gradients as they come; staleness is reported." },
+          .help = "Make an update from the gradients of each worker as they arrive, with --run-option ps, and report "
+                  "the staleness." },
         { OPTION_CHOICE, .name = "shard", .value = &c->shard, .argument = "KIND", .choices = "records|files",
-          .help = "What a worker reads: its part of all records in one shuffled order, or whole files of its own. "
-                  "Default records." },
-        { OPTION_HEADING, .help = "Training" },
+          .help = "Give each worker its part of all records in one shuffled order (records, the default), or whole "
+                  "files of its own (files)." },
+        { OPTION_HEADING, .help = "How to train:" },
         { OPTION_INT, .name = "max-steps", .value = &c->max_steps, .argument = "N", .minimum = 1, .maximum = 1e15,
-          .help = "The global step at which training is finished. Default 1000." },
-        { OPTION_INT, .name = "batch-size", .value = &c->batch_size, .argument = "B", .minimum = 1,
-          .maximum = 1 << 20, .help = "Images of one worker a step. Default: the model's." },
+          .help = "Finish the training at global step N. Default: 1000." },
+        { OPTION_INT, .name = "batch-size", .value = &c->batch_size, .argument = "N", .minimum = 1,
+          .maximum = 1 << 20, .help = "Train each worker on N images per step. Default: the model's." },
         { OPTION_CHOICE, .name = "optimizer", .value = &c->optimizer, .argument = "NAME",
-          .choices = "sgd|momentum|adam", .help = "Default: the model's." },
+          .choices = "sgd|momentum|adam", .help = "Use this optimizer. Default: the model's." },
         { OPTION_DOUBLE, .name = "learning-rate", .value = &c->learning_rate, .argument = "X", .minimum = 1e-12,
-          .maximum = 1e6, .help = "The base rate; the model's schedule starts from it. Default: the model's." },
+          .maximum = 1e6, .help = "Start the model's schedule at learning rate X. Default: the model's." },
         { OPTION_DOUBLE, .name = "momentum", .value = &c->momentum, .argument = "X", .minimum = 0, .maximum = 1,
-          .help = "Default: the model's, or 0.9." },
+          .help = "Use momentum X. Default: the model's, or 0.9." },
         { OPTION_FLAG, .name = "moving-average", .value = &c->moving_average,
-          .help = "Keep moving averages of the variables; the default where the model's reference does." },
+          .help = "Keep moving averages of the variables. Default: as the model's reference does." },
         { OPTION_FLAG, .name = "augment", .value = &c->augment,
-          .help = "Random crops, flips and so on, as the model's reference has them. The default." },
+          .help = "Augment images by random crops, flips and so on, as the model's reference does (default)." },
         { OPTION_INT, .name = "seed", .value = &c->seed, .argument = "N", .minimum = 0, .maximum = 9e15,
-          .help = "Of initial values, order of the data, augmentation. Default 1, or the checkpoint's on resume." },
-        { OPTION_HEADING, .help = "Checkpoints and curves" },
+          .help = "Draw the initial values, the order of the data and the augmentation from seed N. Default: 1, or the "
+                  "checkpoint's on resume." },
+        { OPTION_HEADING, .help = "Checkpoints and curves:" },
         { OPTION_TEXT, .name = "checkpoint-dir", .value = &c->checkpoint_directory, .argument = "CKPT",
-          .help = "Where model.ckpt-N, checkpoint and training.json go; without it nothing is saved." },
+          .help = "Save checkpoints (model.ckpt-N), their list (checkpoint) and training.json in CKPT. Default: save "
+                  "nothing." },
         { OPTION_INT, .name = "save-checkpoint-steps", .value = &c->save_steps, .argument = "N", .minimum = 1,
-          .maximum = 1e15, .help = "A checkpoint every N steps, besides one at the start and one at the end." },
-        { OPTION_DOUBLE, .name = "save-checkpoint-seconds", .value = &c->save_seconds, .argument = "S",
-          .minimum = 0.001, .maximum = 1e9, .help = "The same by time. Not together with steps." },
+          .maximum = 1e15, .help = "Save a checkpoint every N steps, besides those at the start and at the end." },
+        { OPTION_DOUBLE, .name = "save-checkpoint-seconds", .value = &c->save_seconds, .argument = "SECONDS",
+          .minimum = 0.001, .maximum = 1e9, .help = "Save a checkpoint every SECONDS instead of every N steps." },
         { OPTION_INT, .name = "keep", .value = &c->keep, .argument = "N", .minimum = 0, .maximum = 1e9,
-          .help = "How many of the newest checkpoints stay; 0: all. Default 5." },
+          .help = "Keep only the newest N checkpoints; 0 keeps all. Default: 5." },
         { OPTION_TEXT, .name = "resume", .value = &c->resume, .argument = "auto|never|STEP",
-          .help = "auto: go on from the newest whole checkpoint, if there is one. never: start anew, replacing "
-                  "checkpoints of the same steps. STEP: go on from that one. Default auto." },
+          .help = "Resume from the newest complete checkpoint, if there is one (auto, the default); start anew and "
+                  "replace checkpoints of the same steps (never); or resume from the checkpoint of STEP." },
         { OPTION_TEXT, .name = "log-dir", .value = &c->log_directory, .argument = "DIR",
-          .help = "Event files for TensorBoard go here, for example LOGDIR/<name>/train." },
+          .help = "Write event files for TensorBoard to DIR, for example LOGDIR/<name>/train. Default: write none." },
         { OPTION_INT, .name = "log-every", .value = &c->log_every, .argument = "N", .minimum = 1, .maximum = 1e15,
-          .help = "Steps between two log lines and points. Default 10." },
-        { OPTION_FLAG, .letter = 'q', .name = "quiet", .value = &c->quiet, .help = "No log lines, only errors." },
+          .help = "Log a line, and write points, every N steps. Default: 10." },
+        { OPTION_FLAG, .letter = 'q', .name = "quiet", .value = &c->quiet, .help = "Log only errors." },
         { OPTION_FLAG, .name = "json", .value = &c->json,
-          .help = "At the end one JSON object on standard output: steps, seconds, rates, bytes, waiting, staleness." },
-        { OPTION_HEADING, .help = "Between the ranks" },
+          .help = "Print one JSON object on standard output at the end: steps, seconds, rates, bytes, waiting, "
+                  "staleness." },
+        { OPTION_HEADING, .help = "How ranks communicate:" },
         { OPTION_DOUBLE, .name = "deadline", .value = &c->deadline, .argument = "SECONDS", .minimum = 0.1,
-          .maximum = 1e9, .help = "After waiting this long for another rank, all ranks end. Default 60." },
+          .maximum = 1e9, .help = "End all ranks when one has waited SECONDS for another. Default: 60." },
         { OPTION_CHOICE, .name = "transport", .value = &c->transport, .argument = "HOW", .choices = "auto|shared|mpi",
-          .help = "mpi: gradients go through shared memory or MPI messages; auto: shared memory on one host." },
+          .help = "Send gradients, with --run-option mpi, through shared memory (shared) or in MPI messages (mpi). "
+                  "Default: auto, which is shared if all ranks are on one host." },
         { OPTION_INT, .name = "bucket-bytes", .value = &c->bucket_bytes, .argument = "N", .minimum = 64,
-          .maximum = 1 << 30, .help = "Gradients are exchanged in pieces of this size. Default 262144." },
+          .maximum = 1 << 30, .help = "Exchange gradients in pieces of N bytes. Default: 262144." },
     };
 
     _Static_assert(sizeof rows / sizeof *rows <= ROWS, "the table has room");
     memcpy(t, rows, sizeof rows);
     return sizeof rows / sizeof *rows;
-}
-
-static size_t count_of(const char *const *names)
-{
-    size_t n = 0;
-
-    while (names[n])
-        n++;
-    return n;
-}
-
-/* "--model: NAME is not one of a, b, c; did you mean b?" */
-static int unknown(const char *option, const char *word, const char *const *names, struct error *e)
-{
-    const char *near = word ? options_nearest(word, names, count_of(names)) : NULL;
-    struct buffer list = BUFFER_EMPTY;
-
-    for (size_t i = 0; names[i]; i++)
-        buffer_format(&list, "%s%s", i ? ", " : "", names[i]);
-    if (word)
-        error_set(e, ERR_ARG, "--%s: there is no '%s'%s%s%s; known: %s", option, word, near ? "; did you mean '" : "",
-                  near ? near : "", near ? "'" : "", buffer_text(&list));
-    else
-        error_set(e, ERR_ARG, "--%s is required; known: %s", option, buffer_text(&list));
-    buffer_release(&list);
-    return ERR_ARG;
 }
 
 static int index_of(const char *word, const char *const *names, size_t count)
@@ -139,21 +120,16 @@ static int index_of(const char *word, const char *const *names, size_t count)
 
 static int check(const struct command *c, struct error *e)
 {
-    int known = 0;
-
-    if (!c->model || !model_find(c->model))
-        return unknown("model", c->model, model_names(), e);
-    for (const char *const *n = dataset_names(); c->data && *n; n++)
-        known |= !strcmp(c->data, *n);
-    if (!known)
-        return unknown("data", c->data, dataset_names(), e);
+    if (!c->model || !c->data)
+        return error_set(e, ERR_ARG, "--%s is missing; use one of %s", c->model ? "data" : "model",
+                         c->model ? c->data_sets : c->models);
     if (c->save_steps && c->save_seconds > 0)
-        return error_set(e, ERR_ARG, "--save-checkpoint-steps and --save-checkpoint-seconds are both given; give one");
+        return error_set(e, ERR_ARG, "--save-checkpoint-steps and --save-checkpoint-seconds are both given; use one");
     if ((c->save_steps || c->save_seconds > 0) && !c->checkpoint_directory)
         return error_set(e, ERR_ARG, "--save-checkpoint-%s needs --checkpoint-dir",
                          c->save_steps ? "steps" : "seconds");
     if (c->async && strcmp(c->run_option, "ps") != 0)
-        return error_set(e, ERR_ARG, "--async is for --run-option ps, not %s", c->run_option);
+        return error_set(e, ERR_ARG, "--async needs --run-option ps, not %s", c->run_option);
     return OK;
 }
 
@@ -218,9 +194,9 @@ static int translate(const struct command *c, const struct options *given, struc
 static struct options describe(struct command *c, struct option *table, const struct subcommand *commands, size_t count)
 {
     return (struct options){
-        .program = "trainer", .usage = "[OPTION...]",
-        .summary = "Trains a model on one or more ranks, writes TensorFlow checkpoints and TensorBoard events. "
-                   "Without mpirun it is one rank.",
+        .program = "trainer", .usage = "--model NAME --data NAME [OPTION...]",
+        .summary = "Train a model, and write TensorFlow checkpoints and TensorBoard event files. Start the trainer "
+                   "with mpirun to train on several ranks.",
         .examples = examples, .table = table, .count = fill_table(table, c),
         .commands = commands, .command_count = count,
     };

@@ -38,7 +38,7 @@ def test_input_errors(count, tmp_path):
     mpi = ["--run-option", "mpi"] if count else []
     cifar = ["--model", "cifar10_cnn", "--data", "cifar10", "--max-steps", "3", "--batch-size", "4"]
     assert "nowhere" in refused(count, *LENET, *mpi, "--data-dir", tmp_path / "nowhere")
-    assert "did you mean 'lenet'" in refused(count, "--model", "lenett", "--data", "mnist", *mpi)
+    assert "did you mean lenet?" in refused(count, "--model", "lenett", "--data", "mnist", *mpi)
     assert "--batch-size 61000" in refused(count, *LENET, *mpi, "--batch-size", "61000")
     assert "lenet is for images of 28x28x1" in refused(count, "--model", "lenet", "--data", "cifar10", "--data-dir",
                                                        ranks.write_cifar(tmp_path / "data", 4), *mpi)

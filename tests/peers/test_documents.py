@@ -237,6 +237,7 @@ def test_bash(described, tmp_path):
         "checkpoint convert --to ": {"bundle", "safetensors", "npy"}, "checkpoint --v": {"--version"},
         "trainer --run-option ": {"single", "mpi", "ps"}, "trainer --checkpoint-dir l": {"logs", "lo g"},
         "trainer --max-steps ": set(), "trainer l": set(), "evaluator --checkpoint-dir=l": {"logs", "lo g"},
+        "trainer --model r": {"resnet32"}, "trainer --data=f": {"fashion-mnist"},
         "evaluator --model ": {"lenet", "cifar10_cnn", "resnet32"}, "evaluator --data f": {"fashion-mnist"},
         "evaluator --metrics c": {"classes", "confusion", "curves"},
     }

@@ -74,13 +74,13 @@ static void test_given(void **state)
 static void test_refused(void **state)
 {
     static const struct { const char *words[WORDS], *sentence; } cases[] = {
-        { { "--data", "cifar10" }, "--model is required; known: lenet, cifar10_cnn, resnet32" },
-        { { "--model", "resnet23", "--data", "cifar10" }, "there is no 'resnet23'; did you mean 'resnet32'" },
-        { { "--model", "lenet" }, "--data is required; known: " },
-        { { "--model", "lenet", "--data", "fashon-mnist" }, "did you mean 'fashion-mnist'" },
-        { { GIVEN, "--save-checkpoint-steps", "5", "--save-checkpoint-seconds", "5" }, "give one" },
+        { { "--data", "cifar10" }, "--model is missing; use one of lenet|cifar10_cnn|resnet32" },
+        { { "--model", "resnet23", "--data", "cifar10" }, "'resnet23' is not one of lenet|cifar10_cnn|resnet32 (did you mean resnet32?)" },
+        { { "--model", "lenet" }, "--data is missing; use one of mnist|fashion-mnist|cifar10" },
+        { { "--model", "lenet", "--data", "fashon-mnist" }, "did you mean fashion-mnist?" },
+        { { GIVEN, "--save-checkpoint-steps", "5", "--save-checkpoint-seconds", "5" }, "use one" },
         { { GIVEN, "--save-checkpoint-steps", "5" }, "needs --checkpoint-dir" },
-        { { GIVEN, "--async" }, "--async is for --run-option ps" },
+        { { GIVEN, "--async" }, "--async needs --run-option ps, not single" },
         { { GIVEN, "--run-option", "pss" }, "run-option" },
         { { GIVEN, "--resume", "newest", "--checkpoint-dir", "c" }, "'newest' is not auto, never or a step" },
         { { GIVEN, "--batch-size", "0" }, "batch-size" },

@@ -184,12 +184,12 @@ int command_status(int argc, char **argv)
     };
     const struct options options = {
         .program = "trainer status", .usage = "[--json] CKPT...",
-        .summary = "Tells of each checkpoint directory, or of those below a directory, whether its training lives, how "
-                   "far and how fast it is, and when it will be done; reads training.json, and changes nothing. State: "
-                   "running, finished, stopped (by a signal, everything saved), failed, died (its process is gone), "
-                   "silent (no sign of life for a minute; the trainer gives one every 10 seconds). Saved: the step of "
-                   "the newest checkpoint. Exit status: 0 all is well, 1 one failed, died or is silent, 2 wrong usage, "
-                   "or no training there.",
+        .summary = "Show, for each checkpoint directory or those below a directory, whether its training is running, "
+                   "how far and how fast it is, and when it will be done. Only training.json is read, and nothing is "
+                   "changed. State: running, finished, stopped (by a signal, everything saved), failed, died (its "
+                   "process is gone), silent (no sign of life for a minute; the trainer gives one every 10 seconds). "
+                   "Saved: the step of the newest checkpoint. Exit status: 0 all is well, 1 a training failed, died or "
+                   "is silent, 2 wrong usage or no training found.",
         .examples = "  trainer status ckpt\n  trainer status --json runs | jq '.runs[].seconds_left'\n",
         .table = table, .count = sizeof table / sizeof *table,
         .least = 1, .wanted = "which checkpoint directory?",
