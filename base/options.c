@@ -277,7 +277,7 @@ int options_parse(const struct options *o, int argc, char **argv, int *positiona
     if (kept && o->command_count)
         return subcommand_unknown(o, argv[1], e);
     if ((size_t)kept < o->least || (o->most && (size_t)kept > o->most))
-        return error_set(e, ERR_ARG, "%s '%s --help' tells more", o->wanted, o->program);
+        return error_set(e, ERR_ARG, "%s run '%s --help' for help", o->wanted, o->program);
     return OPTIONS_RUN;
 }
 
@@ -312,7 +312,7 @@ static void print_commands(const struct options *o, const struct layout *l)
 
     for (size_t i = 0; i < o->command_count; i++)
         widest = strlen(o->commands[i].name) > widest ? strlen(o->commands[i].name) : widest;
-    fprintf(l->out, "\ncommands ('%s COMMAND --help' tells all about one):\n", o->program);
+    fprintf(l->out, "\ncommands (run '%s COMMAND --help' for help on one):\n", o->program);
     for (size_t i = 0; i < o->command_count; i++) {
         fprintf(l->out, "  %-*s  ", (int)widest, o->commands[i].name);
         wrap(l, o->commands[i].help, widest + 4, widest + 4);

@@ -172,7 +172,7 @@ int log_archive_footer(struct log_archive_place *place, const uint8_t *footer, u
     uint64_t room = file_size - HEAD - LOG_ARCHIVE_FOOTER;
 
     if (file_size < HEAD + LOG_ARCHIVE_FOOTER || memcmp(footer + 32, end_magic, sizeof end_magic) != 0)
-        return error_set(e, ERR_CORRUPT, "its end is missing: it is no archive, or cut");
+        return error_set(e, ERR_CORRUPT, "its end is missing: not an archive, or truncated");
     if (get_le32(footer + 28) != crc32c(footer, 28))
         return error_set(e, ERR_CORRUPT, "the last 40 bytes have a wrong CRC");
     place->offset = get_le64(footer);
@@ -285,13 +285,13 @@ int log_archive_take(struct log_archive *a, int fd, const char *path, struct err
     if (fstat(a->fd, &st) < 0)
         return error_system(e, "%s: cannot be opened", path);
     if (!S_ISREG(st.st_mode))
-        return error_set(e, ERR_ARG, "%s: is no regular file", path);
+        return error_set(e, ERR_ARG, "%s: not a regular file", path);
     if (st.st_size < HEAD + LOG_ARCHIVE_FOOTER)
         return error_set(e, ERR_CORRUPT, "%s: too short for an archive", path);
     if ((rc = read_at(a, head, sizeof head, 0, e)) != OK)
         return rc;
     if (memcmp(head, magic, sizeof magic) != 0 || get_le32(head + 8) != VERSION || get_le32(head + 12))
-        return error_set(e, ERR_CORRUPT, "%s: no archive of logs, or of a later version", path);
+        return error_set(e, ERR_CORRUPT, "%s: not an archive of logs, or one of a later version", path);
     if ((rc = read_at(a, footer, sizeof footer, (uint64_t)st.st_size - sizeof footer, e)) != OK)
         return rc;
     if ((rc = log_archive_footer(&place, footer, (uint64_t)st.st_size, e)) == OK &&

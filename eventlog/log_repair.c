@@ -152,9 +152,9 @@ int log_repair_to(const struct io *io, struct log_input *in, const char *path, c
     if (rc == OK && stat(path, &from) < 0)
         from = (struct stat){ 0 }; /* standard input, or a member of an archive */
     if (rc == OK && stat(to, &st) == 0 && st.st_dev == from.st_dev && st.st_ino == from.st_ino)
-        rc = error_set(e, ERR_ARG, "%s: is the damaged file itself; --in-place repairs it there", to);
+        rc = error_set(e, ERR_ARG, "%s: is the damaged file itself; use --in-place to repair it there", to);
     else if (rc == OK && !force && lstat(to, &st) == 0)
-        rc = error_set(e, ERR_ARG, "%s: exists already; -f writes over it", to);
+        rc = error_set(e, ERR_ARG, "%s: already exists; use -f to overwrite it", to);
     if (rc == OK)
         rc = log_replace_temporary_name(temporary, sizeof temporary, to, e);
     if (rc == OK && (rc = write_temporary(io, &f, temporary, &from, r, e)) == OK) {

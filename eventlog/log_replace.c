@@ -50,7 +50,7 @@ int log_replace_unchanged(int fd, const char *path, const struct stat *before, s
     if (file_is_written(fd) || now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
         now.st_size != before->st_size || now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != before->st_mtim.tv_nsec)
-        return error_set(e, ERR_ARG, "%s: is being written; end its writer first, or work on a copy with -o", path);
+        return error_set(e, ERR_ARG, "%s: is being written; stop its writer first, or write a copy with -o", path);
     return OK;
 }
 
@@ -63,7 +63,7 @@ int log_replace_exchange(const struct io *io, const char *path, const char *temp
         return rc;
     if (link(path, backup) < 0) {
         if (errno == EEXIST)
-            return error_set(e, ERR_ARG, "%s: is there already, from an earlier time; move it away", backup);
+            return error_set(e, ERR_ARG, "%s: already exists from an earlier time; move it away", backup);
         return error_system(e, "%s: cannot link the old file to this name", backup);
     }
     if (io->rename(io->context, temporary, path) < 0) {

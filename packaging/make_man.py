@@ -94,7 +94,7 @@ def command_page(o, line, text, version, related, binaries):
         commands += [".TP", f"\\fB{escape(o['program'])} {escape(c['name'])}\\fR", *prose(c["help"])]
     examples = re.sub(r"^  ", "", o["examples"] or "", flags=re.M).strip("\n")
     sections = [
-        ("NAME", wrapped(f"{escape(name)} \\- {escape(line)}")),
+        ("NAME", wrapped(f"{escape(name)} \\- {escape(line[:1].lower() + line[1:])}")),
         ("SYNOPSIS", synopsis),
         ("DESCRIPTION", body(summary) + [x for title, words in extra if title == "DESCRIPTION" for x in body(words)]),
         ("COMMANDS", commands),

@@ -53,7 +53,7 @@ static int list(struct work *a, char *path, struct error *e)
         case FTS_DP:
             break;
         default: /* links, sockets, pipes */
-            log_line(&a->log, "%s: is no regular file and stays out", entry->fts_path);
+            log_line(&a->log, "%s: not a regular file; left out", entry->fts_path);
             a->skipped++;
         }
     }
@@ -112,26 +112,26 @@ int command_archive(int argc, char **argv)
 {
     struct work a = { .level = 6 };
     struct option table[] = {
-        { OPTION_TEXT, 'o', "output", &a.archive.output, "FILE", .help = "the archive, logs.tfz for example; put there "
-          "whole by rename" },
-        { OPTION_FLAG, 0, "delete", &a.delete, .help = "delete the files once the archive is on disk and every "
-          "member has been read back and compared; also directories that are empty then" },
-        { OPTION_INT, 0, "level", &a.level, "N", .help = "1 fast to 9 small (default 6)", .minimum = 1, .maximum = 9 },
-        { OPTION_FLAG, 'f', "force", &a.archive.force, .help = "write over an existing FILE; take logs that somebody "
-          "writes as they are now" },
-        { OPTION_FLAG, 0, "json", &a.json, .help = "what was done as one JSON object" },
+        { OPTION_TEXT, 'o', "output", &a.archive.output, "FILE", .help = "Write the archive to FILE, such as logs.tfz, "
+          "which appears once it is complete" },
+        { OPTION_FLAG, 0, "delete", &a.delete, .help = "Delete the files, and directories that are empty then, once "
+          "the archive is on disk and every member was read back and compared" },
+        { OPTION_INT, 0, "level", &a.level, "N", .help = "Compress from 1, fast, to 9, small (default "
+          "6)", .minimum = 1, .maximum = 9 },
+        { OPTION_FLAG, 'f', "force", &a.archive.force, .help = "Overwrite an existing FILE, and archive files that are "
+          "being written as they are now" },
+        { OPTION_FLAG, 0, "json", &a.json, .help = "Print what was done as a JSON object" },
     };
     const struct options options = {
         .program = "eventlog archive", .usage = "[OPTION...] PATH... -o FILE",
-        .summary = "Packs all files of directories, or single ones, into one file, compressed (zlib) each by "
-                   "itself, so that one can be read alone, and with a CRC-32C each, so that damage is found. "
-                   "'eventlog cat' lists, checks and restores it. Names in it begin with the last part of PATH. "
-                   "Files that somebody writes, or that change meanwhile, are refused; links and the like stay out "
-                   "and are told. The format stands in eventlog/log_archive.h. Status 0: done; 1: no files; "
-                   "2: usage or I/O.",
+        .summary = "Pack all files of directories, or single files, into one archive. Each is compressed (zlib) by "
+                   "itself, so it can be read alone, and has a CRC-32C, so damage is detected. 'eventlog cat' lists, "
+                   "checks and extracts them. Names in the archive begin with the last part of PATH. Files that are "
+                   "being written or change meanwhile are refused; links and special files are left out and reported. "
+                   "Exit status: 0 done; 1 no files; 2 usage or I/O.",
         .examples = "  eventlog archive logs/2024 -o logs-2024.tfz\n"
                     "  eventlog archive --delete logs/old -o /backup/old.tfz\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which log?",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status = EXIT_DONE, rc = options_parse(&options, argc, argv, &count, &e);
@@ -142,17 +142,17 @@ int command_archive(int argc, char **argv)
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc == OK && !a.archive.output)
-        rc = error_set(&e, ERR_ARG, "where to? -o FILE says; 'eventlog archive --help' tells more");
+        rc = error_set(&e, ERR_ARG, "no output given; add -o FILE");
     if (rc == OK && a.delete && a.archive.force)
-        rc = error_set(&e, ERR_ARG, "--delete takes no -f: what somebody writes must not be deleted");
+        rc = error_set(&e, ERR_ARG, "--delete contradicts -f: files that are being written must not be deleted");
     if (rc == OK && output_stream_is(a.archive.output) && (a.delete || a.json))
-        rc = error_set(&e, ERR_ARG, "-o -: standard output is the archive; leave out --%s",
+        rc = error_set(&e, ERR_ARG, "--%s contradicts '-o -', which writes the archive to standard output",
                        a.delete ? "delete" : "json");
     a.has_target = rc == OK && stat(a.archive.output, &a.target) == 0;
     for (int i = 1; rc == OK && i <= count; i++)
         rc = list(&a, argv[i], &e);
     if (rc == OK && !a.archive.count) {
-        log_line(&a.log, "%s: no files in it", argv[1]);
+        log_line(&a.log, "%s: contains no files", argv[1]);
         status = EXIT_NO;
     } else if (rc == OK && (rc = archiving_write(&a.archive, &e)) == OK && a.delete) {
         rc = delete_all(&a.archive, argv + 1, (size_t)count, &e);

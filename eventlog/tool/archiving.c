@@ -65,7 +65,7 @@ static int unchanged(const struct archiving *a, int fd, const struct archiving_f
 {
     int rc = a->force ? OK : log_replace_unchanged(fd, f->path, &f->before, e);
 
-    return rc != ERR_ARG ? rc : error_set(e, rc, "%s: is being written; end its writer first, or 'eventlog archive -f' "
+    return rc != ERR_ARG ? rc : error_set(e, rc, "%s: is being written; stop its writer first, or 'eventlog archive -f' "
                                           "archives what is there now", f->path);
 }
 
@@ -130,10 +130,10 @@ int archiving_write(struct archiving *a, struct error *e)
     if (a->count)
         qsort(a->files, a->count, sizeof *a->files, by_name);
     if (!stream && lstat(a->output, &st) == 0 && !a->force)
-        return error_set(e, ERR_ARG, "%s: exists already; -f writes over it", a->output);
+        return error_set(e, ERR_ARG, "%s: already exists; use -f to overwrite it", a->output);
     for (size_t i = 1; i < a->count; i++)
         if (!strcmp(a->files[i - 1].name, a->files[i].name))
-            return error_set(e, ERR_ARG, "%s and %s would have one name in the archive", a->files[i - 1].path,
+            return error_set(e, ERR_ARG, "%s and %s would have the same name in the archive", a->files[i - 1].path,
                              a->files[i].path);
     rc = stream ? output_stream_name(temporary, sizeof temporary, e)
                 : log_replace_temporary_name(temporary, sizeof temporary, a->output, e);
@@ -167,7 +167,7 @@ static int compare(void *context, const void *bytes, size_t n, struct error *e)
         ssize_t got = read(c->fd, mine, n < sizeof mine ? n : sizeof mine);
 
         if (got <= 0 || memcmp(mine, p, (size_t)got) != 0)
-            return error_set(e, ERR_CORRUPT, "%s: is not what the archive holds; nothing is deleted", c->path);
+            return error_set(e, ERR_CORRUPT, "%s: differs from the archive; nothing was deleted", c->path);
         p += got;
         n -= (size_t)got;
     }
@@ -183,20 +183,20 @@ int archiving_check(struct archiving *a, struct error *e)
     a->done = 0;
     a->began = clock_monotonic();
     if (rc == OK && archive.count != a->count)
-        rc = error_set(e, ERR_CORRUPT, "%s: does not hold all files; nothing is deleted", a->output);
+        rc = error_set(e, ERR_CORRUPT, "%s: does not hold all files; nothing was deleted", a->output);
     for (size_t i = 0; rc == OK && i < a->count; i++) {
         struct archiving_file *f = &a->files[i];
         struct comparison c = { open(f->path, O_RDONLY | O_CLOEXEC), f->path };
 
         if (c.fd < 0) {
-            rc = error_system(e, "%s: cannot be opened; nothing is deleted", f->path);
+            rc = error_system(e, "%s: cannot be opened; nothing was deleted", f->path);
             break;
         }
         tell(a, f);
         a->done += (uint64_t)f->before.st_size;
         rc = log_archive_read(&archive, &archive.entries[i], compare, &c, e);
         if (rc == OK && read(c.fd, (char[1]){ 0 }, 1) != 0)
-            rc = error_set(e, ERR_CORRUPT, "%s: is longer than what the archive holds; nothing is deleted", f->path);
+            rc = error_set(e, ERR_CORRUPT, "%s: is longer than in the archive; nothing was deleted", f->path);
         if (rc == OK)
             rc = log_replace_unchanged(c.fd, f->path, &f->before, e);
         close(c.fd);

@@ -83,7 +83,7 @@ static int restore(struct restoring *r, struct error *e)
         return e->code;
     snprintf(temporary, sizeof temporary, ".eventlog.%ld.tmp", (long)getpid());
     if (!r->force && fstatat(at, base, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        rc = error_set(e, ERR_ARG, "%s/%s: exists already; -f writes over it", r->output, r->entry->name);
+        rc = error_set(e, ERR_ARG, "%s/%s: already exists; use -f to overwrite it", r->output, r->entry->name);
     unlinkat(at, temporary, 0);
     if (rc == OK && (r->fd = openat(at, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) < 0)
         rc = error_system(e, "%s/%s: cannot create", r->output, r->entry->name);
@@ -210,25 +210,25 @@ int command_cat(int argc, char **argv)
 {
     struct restoring r = { .fd = -1, .archive = { .fd = -1 } };
     struct option table[] = {
-        { OPTION_TEXT, 'o', "output", &r.output, "DIR", .help = "restore into this directory, made if missing, with "
-          "permissions and times; each file appears whole by rename (default: contents to standard output, "
-          "one after another)" },
-        { OPTION_FLAG, 'l', "list", &r.list, .help = "list names, bytes and packed bytes instead" },
-        { OPTION_FLAG, 0, "check", &r.check, .help = "unpack and check only" },
-        { OPTION_FLAG, 'f', "force", &r.force, .help = "write over existing files" },
-        { OPTION_FLAG, 0, "json", &r.json, .help = "with --list, --check and -o: one JSON object" },
+        { OPTION_TEXT, 'o', "output", &r.output, "DIR", .help = "Extract into DIR, which is created if missing, with "
+          "permissions and times; each file appears once it is complete (default: write contents to standard output, "
+          "one after the other)" },
+        { OPTION_FLAG, 'l', "list", &r.list, .help = "List names, sizes and compressed sizes" },
+        { OPTION_FLAG, 0, "check", &r.check, .help = "Only decompress and check the members" },
+        { OPTION_FLAG, 'f', "force", &r.force, .help = "Overwrite existing files" },
+        { OPTION_FLAG, 0, "json", &r.json, .help = "With --list, --check or -o: print a JSON object" },
     };
     const struct options options = {
         .program = "eventlog cat", .usage = "[OPTION...] ARCHIVE [NAME...]",
-        .summary = "Restores what 'eventlog archive' has packed, to the byte: all members, or those whose name matches "
-                   "(as the shell matches; * also over '/'). With -o nothing is written outside DIR, whatever is "
-                   "in the archive, and not through links in DIR. A damaged member is told and, with -o, not put "
-                   "in place; the others are. Status 0: done; 1: no member matched, or damage; 2: usage, "
-                   "no archive, or I/O.",
+        .summary = "List, check or extract the files of an archive that 'eventlog archive' made: all of them, or those "
+                   "whose name matches NAME, as in the shell, but * also matches '/'. With -o, nothing is written "
+                   "outside DIR, whatever the archive holds, and links in DIR are not followed. A damaged file is "
+                   "reported and not extracted; the others are. Exit status: 0 done; 1 no file matched, or damage; 2 "
+                   "usage, no archive, or I/O.",
         .examples = "  eventlog cat --list logs.tfz\n"
                     "  eventlog cat logs.tfz 'logs/train/*' > events.out.tfevents.1\n"
                     "  eventlog cat logs.tfz -o restored\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which archive?",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no ARCHIVE given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
@@ -237,10 +237,10 @@ int command_cat(int argc, char **argv)
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc == OK && (r.list + r.check > 1 || (r.output && (r.list || r.check))))
-        rc = error_set(&e, ERR_ARG, "-o, --list and --check exclude each other; give one of them");
+        rc = error_set(&e, ERR_ARG, "-o, --list and --check contradict each other; give one of them");
     r.output = r.output && !strcmp(r.output, "-") ? NULL : r.output;
     if (rc == OK && r.json && !r.output && !r.list && !r.check)
-        rc = error_set(&e, ERR_ARG, "--json: standard output is what the members hold; add --list, --check or -o DIR");
+        rc = error_set(&e, ERR_ARG, "--json: contents go to standard output; add --list, --check or -o DIR");
     for (int i = 2; rc == OK && i <= count; i++)
         if (!option_list_add(&r.names.patterns, argv[i]))
             rc = error_set(&e, ERR_ARG, "more than %d names; use a pattern", OPTION_LIST_MOST);

@@ -4,25 +4,25 @@
 
 /* All of them: ROW(the end of command_NAME(), name, what --help says of it). A new command is one row here. */
 #define EVENTLOG_COMMANDS(ROW) \
-    ROW(inspect, "inspect", "what is in a log: runs, files and how they end, series, damage") \
-    ROW(export, "export", "all points as csv, json, a table, a database; also for TensorBoard or Prometheus") \
-    ROW(stats, "stats", "figures of every series: first, last, least and greatest with their steps, mean") \
-    ROW(tags, "tags", "the series of a log, their plugins, names and descriptions") \
-    ROW(hparams, "hparams", "the hyperparameters of the runs, long or as a table with metrics") \
-    ROW(compare, "compare", "runs beside each other: a table, or the curves as an SVG picture") \
-    ROW(plot, "plot", "curves in the terminal, or as an SVG picture") \
-    ROW(verify, "verify", "what TensorBoard would drop, hide or stumble over: every record, every rule") \
-    ROW(repair, "repair", "a damaged event file as a sound one") \
-    ROW(tail, "tail", "the newest points, and with -f those that come") \
-    ROW(write, "write", "points, texts and pictures from the shell, a CSV file or JSON lines into a log") \
-    ROW(merge, "merge", "several event files or runs as one, in order of steps") \
-    ROW(rename_tag, "rename-tag", "a log with other tags") \
-    ROW(drop_tag, "drop-tag", "a log without some of its series") \
-    ROW(downsample, "downsample", "a log with fewer values of each series") \
-    ROW(split, "split", "a log as several, by tags, steps, sessions, runs or size") \
-    ROW(prune, "prune", "delete old, short or surplus runs; only lists them unless told to delete") \
-    ROW(archive, "archive", "finished logs in one compressed file") \
-    ROW(cat, "cat", "what is in an archive: lists, checks, restores")
+    ROW(inspect, "inspect", "Show runs, files and how they end, series and damage") \
+    ROW(export, "export", "Write points as CSV, JSON, a database and more, also for TensorBoard and Prometheus") \
+    ROW(stats, "stats", "Print figures of each series: first, last, least, greatest, mean; find diverged runs") \
+    ROW(tags, "tags", "List series with their plugins, names and descriptions") \
+    ROW(hparams, "hparams", "Print the hyperparameters of runs, with metrics if you like") \
+    ROW(compare, "compare", "Compare runs in a table, or draw their curves as a picture") \
+    ROW(plot, "plot", "Draw curves in the terminal, or as a picture") \
+    ROW(verify, "verify", "Check every record and report what TensorBoard would drop, hide or stumble over") \
+    ROW(repair, "repair", "Repair a damaged event file") \
+    ROW(tail, "tail", "Print the newest points, and with -f those that follow") \
+    ROW(write, "write", "Write points, texts and pictures from the shell, CSV or JSON lines to a log") \
+    ROW(merge, "merge", "Merge event files or runs, sorted by step") \
+    ROW(rename_tag, "rename-tag", "Rename tags of a log") \
+    ROW(drop_tag, "drop-tag", "Drop series from a log") \
+    ROW(downsample, "downsample", "Thin the series of a log") \
+    ROW(split, "split", "Split a log by tags, steps, sessions, runs or size") \
+    ROW(prune, "prune", "Delete old, short or surplus runs, or list them") \
+    ROW(archive, "archive", "Pack finished logs into one compressed file") \
+    ROW(cat, "cat", "List, check and extract the files of an archive")
 
 #define DECLARE(function, name, help) int command_##function(int argc, char **argv);
 EVENTLOG_COMMANDS(DECLARE)

@@ -234,10 +234,10 @@ static int check(const struct comparison *c, struct error *e)
     if (curves_picture_is(o->to.format) && !isnan(c->reach))
         return error_set(e, ERR_ARG, "--reach is not for pictures; leave it out");
     if (curves_picture_is(o->to.format))
-        return o->sort || o->top ? error_set(e, ERR_ARG, "--%s is not for pictures; leave it out",
+        return o->sort || o->top ? error_set(e, ERR_ARG, "--%s does not apply to pictures; leave it out",
                                              o->sort ? "sort" : "top") : OK;
     if (w->groups.count || w->band)
-        return error_set(e, ERR_ARG, "--group and --band are for pictures; add -o FILE.svg or -o FILE.png");
+        return error_set(e, ERR_ARG, "--group and --band apply only to pictures; add -o FILE.svg or -o FILE.png");
     return OK;
 }
 
@@ -269,7 +269,7 @@ int command_compare(int argc, char **argv)
                     "  eventlog compare logs -o curves.svg --tag precision --x step,relative --smoothing 0.6\n"
                     "  eventlog compare logs -o seeds.png --tag loss --group 'seed-*' --band min-max\n",
         .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "which runs?",
+        .least = 1, .wanted = "no RUN given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);

@@ -267,7 +267,7 @@ int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, 
             rc = curves_sort_by_step(w, e);
     }
     if (tags < w->tag_count)
-        log_line(&w->scan->log, "%zu tags, the first %zu are drawn; --tag chooses", w->tag_count, tags);
+        log_line(&w->scan->log, "%zu tags match; drew the first %zu; choose with --tag", w->tag_count, tags);
     return rc;
 }
 

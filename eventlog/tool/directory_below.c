@@ -28,7 +28,7 @@ int directory_below_open(int root, const char *root_path, const char *path, cons
             errno = ENAMETOOLONG;
         }
         if (next < 0)
-            rc = error_system(e, "%s/%s: '%.*s' is no directory that can be entered (links are not followed)",
+            rc = error_system(e, "%s/%s: cannot enter directory '%.*s' (links are not followed)",
                               root_path, path, (int)n, *base);
         close(at);
         if ((at = next) < 0)

@@ -149,25 +149,25 @@ int command_downsample(int argc, char **argv)
 {
     struct sampling s = { .every = 0 };
     struct option table[] = {
-        { OPTION_INT, 'n', "max-points", &s.most, "N", .help = "at most N values of each series of a run. Numbers: "
-          "those that keep the shape of the curve (largest triangle three buckets), so peaks stay; other kinds: evenly "
-          "spaced", .minimum = 2, .maximum = 1e12 },
-        { OPTION_INT, 0, "every", &s.every, "K", .help = "every K-th value of each series, and the last",
+        { OPTION_INT, 'n', "max-points", &s.most, "N", .help = "Keep at most N values of each series of a run: of "
+          "numbers those that preserve the shape of the curve and its peaks (largest triangle three buckets), of other "
+          "kinds evenly spaced ones", .minimum = 2, .maximum = 1e12 },
+        { OPTION_INT, 0, "every", &s.every, "K", .help = "Keep every K-th value of each series, and the last one",
           .minimum = 1, .maximum = 1e12 },
-        { OPTION_LIST, 0, "tag", &s.rewrite.scan.tags, "GLOB", .help = "thin only these series; may be repeated "
+        { OPTION_LIST, 0, "tag", &s.rewrite.scan.tags, "GLOB", .help = "Thin only these series; may be repeated "
           "(default: all)" },
         REWRITE_OPTIONS(s.rewrite), REWRITE_IN_PLACE(s.rewrite),
     };
     const struct options options = {
         .program = "eventlog downsample", .usage = "--max-points N | --every K [OPTION...] PATH... -o DIR | --in-place",
-        .summary = "Copies a log with fewer values of each series, or thins it in place. The first and the last "
-                   "stay; so do all files, graphs and other events, each value bit for bit and in its place. "
-                   "Values are counted over all files of a run as they come; merge first what was restarted. Reads "
-                   "the log twice; takes 17 bytes of memory a value of one run. Status 0: done; 1: no series was "
-                   "long enough, or damage; 2: usage or I/O.",
+        .summary = "Copy a log with fewer values of each series, or thin it in place. The first and the last value of "
+                   "a series stay, and so do all files, graphs and other events; values are copied bit for bit, in the "
+                   "same order. Values are counted over all files of a run in reading order; run 'eventlog merge' "
+                   "first if the run was restarted. Reads the log twice and needs 17 bytes of memory for each value of "
+                   "a run. Exit status: 0 done; 1 no series was long enough, or damage; 2 usage or I/O.",
         .examples = "  eventlog downsample --max-points 1000 logs -o small\n"
                     "  eventlog downsample --every 10 --tag 'batch_*' --in-place logs/train\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which log?",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
     const struct rewrite_filter filter = { &s, begin_run, choose };
     struct error e = { 0 };
@@ -178,7 +178,7 @@ int command_downsample(int argc, char **argv)
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc == OK && !s.every == !s.most)
-        rc = error_set(&e, ERR_ARG, "how many? one of --max-points N and --every K");
+        rc = error_set(&e, ERR_ARG, "give one of --max-points N and --every K");
     if (rc != OK)
         return scan_fail(&s.rewrite.scan, &e);
     if ((status = rewrite_open(&s.rewrite, options.program, argv + 1, (size_t)count)) != EXIT_DONE)

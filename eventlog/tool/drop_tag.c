@@ -39,19 +39,19 @@ int command_drop_tag(int argc, char **argv)
     struct option table[] = {
         { OPTION_LIST, 't', "tag", &d.globs.patterns, .argument = "GLOB", .help = "Drop series whose tag "
           "matches, instead of those that the first arguments name; may be repeated" },
-        { OPTION_FLAG, 0, "keep", &d.invert, .help = "the other way round: keep what matches and drop the rest" },
+        { OPTION_FLAG, 0, "keep", &d.invert, .help = "Keep the series that match and drop the others" },
         REWRITE_OPTIONS(d.rewrite), REWRITE_IN_PLACE(d.rewrite),
     };
     const struct options options = {
         .program = "eventlog drop-tag", .usage = "[OPTION...] GLOB... PATH... -o DIR | --in-place",
-        .summary = "Copies a log without the series whose tag matches (as the shell matches; * also over '/'), or "
-                   "takes them out in place. What stays is the same bit for bit, in the same order; graphs and session "
-                   "marks have no tag and stay. Arguments before the first PATH that is there are globs; with "
-                   "--tag all are paths. Damaged records are left out and told. Status 0: done; 1: no tag matched, "
-                   "or damage; 2: usage or I/O.",
+        .summary = "Copy a log without the series whose tag matches GLOB, or drop them in place. GLOB matches as in "
+                   "the shell, but * also matches '/'. What stays is copied bit for bit, in the same order; graphs and "
+                   "session marks have no tag and stay. Arguments before the first one that is an existing PATH are "
+                   "globs; with --tag all arguments are paths. Damaged records are left out and reported. Exit status: "
+                   "0 done; 1 no tag matched, or damage; 2 usage or I/O.",
         .examples = "  eventlog drop-tag 'gradients/*' logs -o small\n"
                     "  eventlog drop-tag --keep --tag 'loss*' --tag accuracy --in-place logs/train\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which tags, and which log?",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no GLOB or no PATH given;",
     };
     const struct rewrite_filter filter = { &d, NULL, choose };
     struct error e = { 0 };
@@ -67,10 +67,10 @@ int command_drop_tag(int argc, char **argv)
     for (first = 1; rc == OK && first <= count && (first == 1 ? !named : globbing); first++) {
         globbing = first + 1 < count && access(argv[first + 1], F_OK) != 0;
         if (!option_list_add(&d.globs.patterns, argv[first]))
-            rc = error_set(&e, ERR_ARG, "more than %d patterns; use wider ones", OPTION_LIST_MOST);
+            rc = error_set(&e, ERR_ARG, "more than %d patterns; combine some of them", OPTION_LIST_MOST);
     }
     if (rc == OK && first > count)
-        rc = error_set(&e, ERR_ARG, "which log? '%s --help' tells more", options.program);
+        rc = error_set(&e, ERR_ARG, "no PATH given; run '%s --help' for help", options.program);
     status = rc == OK ? rewrite_open(&d.rewrite, options.program, argv + first, (size_t)(count - first + 1))
                       : scan_fail(&d.rewrite.scan, &e);
     if (status == EXIT_DONE) {

@@ -324,7 +324,7 @@ static int export_runs(struct work *w, struct error *e)
         runs[count++] = w->run;
     }
     if (rc == OK && w->x.options->no_run && with_points > 1)
-        rc = error_set(e, ERR_ARG, "--no-run: %zu runs are selected; choose one with --run", with_points);
+        rc = error_set(e, ERR_ARG, "--no-run: %zu runs are selected; select one with --run", with_points);
     w->x.failed = s->failed && w->x.options->to.path;
     if (rc == OK)
         rc = w->format->runs(&w->x, runs, count, e);
@@ -386,7 +386,7 @@ static int write_log(struct scan *s, const struct export_options *a, struct erro
     if (rc != OK)
         return scan_fail(s, e);
     if (w.x.unread)
-        log_line(&s->log, "%llu values are not what their plugin says, and were passed over",
+        log_line(&s->log, "skipped %llu values that are not what their plugin says",
                  (unsigned long long)w.x.unread);
     return status;
 }

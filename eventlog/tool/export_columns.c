@@ -58,8 +58,8 @@ int export_columns_value(const struct export *x, const char *run, const struct s
     if (next - first == 1)
         return OK;
     if (x->duplicate == EXPORT_ERROR)
-        return error_set(e, ERR_ARG, "run %s, tag %s: step %lld has %zu points; --dup=last, first or mean chooses", run,
-                         s->tag, (long long)s->points[first].step, next - first);
+        return error_set(e, ERR_ARG, "run %s, tag %s: step %lld has %zu points; choose with --dup=last, first or mean",
+                         run, s->tag, (long long)s->points[first].step, next - first);
     if (x->duplicate == EXPORT_MEAN) {
         for (size_t i = first; i < next; i++)
             sum += s->points[i].value;

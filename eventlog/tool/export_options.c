@@ -59,13 +59,14 @@ static int check_prom(const struct export_options *a, struct error *e)
     size_t n = a->to.path ? strlen(a->to.path) : 0;
 
     if (n < 6 || strcmp(a->to.path + n - 5, ".prom") != 0)
-        return error_set(e, ERR_ARG, "--format=prom: -o FILE.prom is needed: Prometheus' textfile collector reads "
-                         "whenever it likes, and only files of that name");
+        return error_set(e, ERR_ARG, "--format=prom needs -o FILE.prom: Prometheus' textfile collector reads only "
+                         "files of that name, at any time");
     for (; *p; p++)
         if (!(*p == '_' || (isascii((unsigned char)*p) && isalnum((unsigned char)*p))))
             break;
     if (*p || p == a->prom_prefix || isdigit((unsigned char)*a->prom_prefix))
-        return error_set(e, ERR_ARG, "--prom-prefix=%s: letters, digits and '_', no digit first", a->prom_prefix);
+        return error_set(e, ERR_ARG, "--prom-prefix=%s: use letters, digits and '_', not beginning with a digit",
+                         a->prom_prefix);
     return OK;
 }
 
@@ -73,19 +74,19 @@ static int check(const struct options *o, struct export_options *a, struct error
 {
     for (size_t i = 0; i < sizeof belongs / sizeof *belongs; i++)
         if (options_given(o, belongs[i].option) && !in_list(belongs[i].formats, a->to.format))
-            return error_set(e, ERR_ARG, "--%s is not for --format=%s, but for: %s", belongs[i].option, a->to.format,
-                             belongs[i].formats);
+            return error_set(e, ERR_ARG, "--%s does not apply to --format=%s, only to: %s", belongs[i].option,
+                             a->to.format, belongs[i].formats);
     if (!strcmp(a->nonfinite, "null") && !in_list("json jsonl jsonl-series tb-json", a->to.format))
-        return error_set(e, ERR_ARG, "--nonfinite=null is for the formats that are JSON only");
+        return error_set(e, ERR_ARG, "--nonfinite=null applies only to the JSON formats");
     if (!strcmp(a->order, "file") && in_list("wide reduce", a->to.format))
-        return error_set(e, ERR_ARG, "--order=file: --format=%s has one row a step, so it is always sorted",
+        return error_set(e, ERR_ARG, "--order=file does not apply to --format=%s, whose rows are always sorted by step",
                          a->to.format);
     if (!strcmp(a->order, "file") && in_list("prom sqlite media", a->to.format))
-        return error_set(e, ERR_ARG, "--order is not for --format=%s", a->to.format);
+        return error_set(e, ERR_ARG, "--order does not apply to --format=%s", a->to.format);
     if (!strcmp(a->to.format, "sqlite") && !a->to.path)
-        return error_set(e, ERR_ARG, "--format=sqlite: -o FILE is needed, a database cannot be a stream");
+        return error_set(e, ERR_ARG, "--format=sqlite needs -o FILE: a database cannot be streamed");
     if (a->events && !a->to.path)
-        return error_set(e, ERR_ARG, "--events: -o DIR/ is needed; the runs are DIR-mean/, DIR-std/ and so on");
+        return error_set(e, ERR_ARG, "--events needs -o DIR/; the runs are DIR-mean/, DIR-std/ and so on");
     if (point_range_settle(&a->range, e) != OK)
         return ERR_ARG;
     return strcmp(a->to.format, "prom") ? OK : check_prom(a, e);
@@ -126,46 +127,49 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
                        "TensorBoard's own download of a series gives, with -o DIR/ a file for each series; reduce: "
                        "mean and more over runs; prom: newest values for Prometheus; sqlite: a database; histograms: "
                        "a row for each bucket"),
-        { OPTION_TEXT, 0, "media", &a->media, "DIR", .help = "images, audio, texts and arrays as files "
-          "DIR/run/tag/step/index.ext instead of points; -o is the list of them" },
-        { OPTION_TEXT, 0, "kinds", &a->kinds, "LIST", .help = "--media: of images,audio,text,tensors (default all)" },
+        { OPTION_TEXT, 0, "media", &a->media, "DIR", .help = "Extract images, audio clips, texts and arrays as files "
+          "DIR/RUN/TAG/STEP/INDEX.EXT instead of exporting points, and print a list of them" },
+        { OPTION_TEXT, 0, "kinds", &a->kinds, "LIST", .help = "With --media: extract only these kinds, a list of "
+          "images, audio, text and tensors (default: all)" },
         SCAN_RUN_OPTION(*s), SCAN_TAG_OPTION(*s),
         POINT_RANGE_OPTIONS(a->range),
         SCAN_VIEW_OPTION(a->view),
-        { OPTION_CHOICE, 0, "order", &a->order, .help = "by run, tag and step, or as it stands in the files, which "
-          "keeps memory flat (default step)", .choices = "step|file" },
-        { OPTION_CHOICE, 0, "dup", &a->duplicate, .help = "wide, reduce: which of several points of a step (default "
-          "last; reduce: error)", .choices = "last|first|mean|error" },
-        { OPTION_CHOICE, 0, "float32", &a->float32, .help = "short: values that were float32 with the digits that "
-          "float32 needs (default exact)", .choices = "exact|short" },
-        { OPTION_CHOICE, 0, "nonfinite", &a->nonfinite, .help = "NaN and infinities: text, null (JSON), or left out "
-          "(default string)", .choices = "string|null|drop" },
-        { OPTION_CHOICE, 0, "step", &a->step, .help = "json: steps as text, for readers that round beyond 2^53 "
-          "(default number)", .choices = "number|string" },
-        TIME_OPTION(a->time, "; wide: and add them, as --wall-time does"),
-        { OPTION_FLAG, 0, "tsv", &a->tsv, .help = "csv, wide, histograms: tabs between, backslash escapes, no "
-          "quotes" },
-        { OPTION_FLAG, 0, "crlf", &a->crlf, .help = "csv, wide, histograms: lines end in CR LF" },
-        { OPTION_CHOICE, 0, "columns", &a->columns, .help = "wide, reduce: tags by name or by first appearance "
+        { OPTION_CHOICE, 0, "order", &a->order, .help = "Sort by run, tag and step, or keep the order of the files, "
+          "which needs little memory (default step)", .choices = "step|file" },
+        { OPTION_CHOICE, 0, "dup", &a->duplicate, .help = "wide, reduce: Choose which of several points at a step is "
+          "used (default last; reduce: error)", .choices = "last|first|mean|error" },
+        { OPTION_CHOICE, 0, "float32", &a->float32, .help = "Write float32 values as the double that they equal, or "
+          "with the few digits that a float32 needs (default exact)", .choices = "exact|short" },
+        { OPTION_CHOICE, 0, "nonfinite", &a->nonfinite, .help = "Write NaN and infinities as text or as null (JSON "
+          "only), or leave these points out (default string)", .choices = "string|null|drop" },
+        { OPTION_CHOICE, 0, "step", &a->step, .help = "json, jsonl: Write steps as text, for readers that round "
+          "numbers beyond 2^53 (default number)", .choices = "number|string" },
+        TIME_OPTION(a->time, "; with wide, add a column for them"),
+        { OPTION_FLAG, 0, "tsv", &a->tsv, .help = "csv, wide, histograms: Separate fields by tabs and escape with "
+          "backslashes instead of quotes" },
+        { OPTION_FLAG, 0, "crlf", &a->crlf, .help = "csv, wide, histograms: End lines with CR LF" },
+        { OPTION_CHOICE, 0, "columns", &a->columns, .help = "wide, reduce: Order tags by name or by first appearance "
           "(default name; reduce: first)", .choices = "name|first" },
-        { OPTION_FLAG, 0, "no-run", &a->no_run, .help = "wide: without the column `run`; for one run" },
-        { OPTION_FLAG, 0, "wall-time", &a->wall_time, .help = "wide: a column with the latest wall time of the row" },
-        { OPTION_FLAG, 0, "multirun", &a->multirun, .help = "tb-json: one tag of all runs, as an object" },
-        { OPTION_TEXT, 0, "ops", &a->ops, "LIST", .help = "reduce: of mean,std,min,max,median,sum,count,var (default "
-          "mean,std)" },
-        { OPTION_INT, 0, "min-runs", &a->min_runs, "N", .help = "reduce: steps that N runs have (default: all that "
-          "have the tag)", .minimum = 1, .maximum = 1e9 },
-        { OPTION_FLAG, 0, "lax-tags", &a->lax_tags, .help = "reduce: also tags that some runs lack" },
-        { OPTION_FLAG, 0, "events", &a->events, .help = "reduce: event files in DIR-mean/ and so on, with -o DIR/" },
-        { OPTION_TEXT, 0, "prom-prefix", &a->prom_prefix, "NAME", .help = "prom: what the metrics' names begin with "
+        { OPTION_FLAG, 0, "no-run", &a->no_run, .help = "wide: Leave out the column 'run'; allowed for a single run" },
+        { OPTION_FLAG, 0, "wall-time", &a->wall_time, .help = "wide: Add a column with the latest wall time of the "
+          "row" },
+        { OPTION_FLAG, 0, "multirun", &a->multirun, .help = "tb-json: Write one tag of all runs as an object" },
+        { OPTION_TEXT, 0, "ops", &a->ops, "LIST", .help = "reduce: Compute these figures, a list of mean, std, min, "
+          "max, median, sum, count and var (default mean,std)" },
+        { OPTION_INT, 0, "min-runs", &a->min_runs, "N", .help = "reduce: Write the steps that at least N runs have "
+          "(default: as many as have the tag)", .minimum = 1, .maximum = 1e9 },
+        { OPTION_FLAG, 0, "lax-tags", &a->lax_tags, .help = "reduce: Accept tags that some runs lack" },
+        { OPTION_FLAG, 0, "events", &a->events, .help = "reduce: Write event files to DIR-mean/, DIR-std/ and so on; "
+          "needs -o DIR/" },
+        { OPTION_TEXT, 0, "prom-prefix", &a->prom_prefix, "NAME", .help = "prom: Begin the names of metrics with NAME "
           "(default tb)" },
     };
     const struct options options = {
         .program = "eventlog export", .usage = "[OPTION...] PATH...",
-        .summary = "Writes the scalar points of event files, every number exact. Status 1: nothing matched, or a "
-                   "file was damaged (the place is told, the sound part is written); 2: usage or I/O.",
+        .summary = "Write the scalar points of event files in another format, every number exactly. Damaged records "
+                   "are skipped and reported. Exit status: 0 done; 1 nothing matched, or damage; 2 usage or I/O.",
         .examples = examples, .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "which log directory?",
+        .least = 1, .wanted = "no PATH given;",
     };
     int rc;
 

@@ -17,7 +17,7 @@ static int read_file(struct follow *f, struct follow_file *file, struct error *e
         rc = event_reader_open(&file->reader, &f->scan->input, file->path, e);
     while (rc == OK && (rc = event_reader_next(file->reader, &event, &damage, e)) > 0) {
         if (rc == EVENT_READER_RESTARTED)
-            log_line(&f->scan->log, "%s: was cut or replaced; reading begins again at its start", file->path);
+            log_line(&f->scan->log, "%s: was truncated or replaced; reading it again from its start", file->path);
         else if (rc == EVENT_READER_DAMAGE)
             scan_damage(f->scan, file->path, &damage, event_reader_state(file->reader).damaged);
         rc = rc == EVENT_READER_EVENT ? sink->event(sink->context, file->run, &event, e) : OK;

@@ -34,7 +34,7 @@ static int parse_kinds(struct media *m, const char *list, struct error *e)
         while (kind < KINDS && (strlen(kind_names[kind]) != n || memcmp(kind_names[kind], at, n) != 0))
             kind++;
         if (kind == KINDS)
-            return error_set(e, ERR_ARG, "--kinds: '%.*s' is none of images, audio, text, tensors", (int)n, at);
+            return error_set(e, ERR_ARG, "--kinds: '%.*s' is not one of images, audio, text, tensors", (int)n, at);
         m->kinds |= 1u << kind;
         at += n;
         if (!*at)

@@ -50,17 +50,17 @@ static int parse_operations(struct table *t, const char *list, struct error *e)
         while (which < OPERATIONS && (strlen(names[which]) != n || memcmp(names[which], at, n) != 0))
             which++;
         if (which == OPERATIONS)
-            return error_set(e, ERR_ARG, "--ops: '%.*s' is none of mean, std, min, max, median, sum, count, var",
+            return error_set(e, ERR_ARG, "--ops: '%.*s' is not one of mean, std, min, max, median, sum, count, var",
                              (int)n, at);
         for (size_t i = 0; i < t->operation_count; i++)
             if (t->operations[i] == (enum operation)which)
-                return error_set(e, ERR_ARG, "--ops: %s stands there twice", names[which]);
+                return error_set(e, ERR_ARG, "--ops: %s is given twice", names[which]);
         t->operations[t->operation_count++] = (enum operation)which;
         if (!at[n])
             return OK;
         at += n + 1;
     }
-    return error_set(e, ERR_ARG, "--ops: more than there are");
+    return error_set(e, ERR_ARG, "--ops: too many");
 }
 
 /* ---- tags ------------------------------------------------------------------------------------------------------ */
@@ -106,8 +106,8 @@ static int check_tags(const struct table *t, const struct export_run *runs, size
                               runs[i].name);
     if (!lacking)
         return OK;
-    rc = error_set(e, ERR_ARG, "tags that some runs lack: %.300s%s; --lax-tags goes on", buffer_text(&missing),
-                   lacking > 5 ? ", ..." : "");
+    rc = error_set(e, ERR_ARG, "some runs lack these tags: %.300s%s; use --lax-tags to accept that",
+                   buffer_text(&missing), lacking > 5 ? ", ..." : "");
     buffer_release(&missing);
     return rc;
 }
@@ -291,7 +291,7 @@ static int write_events(struct export *x, struct table *t, enum operation which,
     if (snprintf(path, sizeof path, "%.*s-%s", (int)n, x->options->to.path, names[which]) >= (int)sizeof path)
         return error_set(e, ERR_ARG, "%s: path too long", x->options->to.path);
     if (!x->options->to.force && output_exists(path))
-        return error_set(e, ERR_ARG, "%s: exists already; -f adds a file to it", path);
+        return error_set(e, ERR_ARG, "%s: already exists; use -f to add a file to it", path);
     if ((rc = eventlog_writer_open(&writer, path, NULL, &error)) != EVENTLOG_OK)
         return error_set(e, ERR_IO, "%s", error.message);
     for (size_t c = 0; c < t->count; c++)

@@ -87,7 +87,7 @@ static int start(struct export *x, struct error *e)
     if ((rc = output_open(&d->file, x->options->to.path, x->options->to.force, e)) != OK)
         return rc;
     if (!output_temporary(d->file))
-        return error_set(e, ERR_ARG, "%s: is no regular file; a database cannot be a stream", x->options->to.path);
+        return error_set(e, ERR_ARG, "%s: not a regular file; a database cannot be streamed", x->options->to.path);
     if (sqlite3_open_v2(output_temporary(d->file), &d->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) ||
         sqlite3_exec(d->handle, begin, NULL, NULL, NULL) || sqlite3_exec(d->handle, schema, NULL, NULL, NULL))
         return failed(x, d, e);

@@ -98,7 +98,7 @@ static int multirun(struct export *x, struct output *out, struct export_run *run
             if (!s->count)
                 continue;
             if (tag && (tag->tag_length != s->tag_length || memcmp(tag->tag, s->tag, s->tag_length) != 0))
-                return error_set(e, ERR_ARG, "--multirun: '%s' and '%s' are selected; choose one tag with --tag",
+                return error_set(e, ERR_ARG, "--multirun: '%s' and '%s' are selected; select one tag with --tag",
                                  tag->tag, s->tag);
             tag = s;
             buffer_append_text(&name, first ? "" : ", ");
@@ -128,8 +128,8 @@ static int single(struct export *x, struct output *out, struct export_run *runs,
                 series++;
             }
     if (series > 1)
-        return error_set(e, ERR_ARG, "--format=%s: %zu series are selected; choose one with --run and --tag, or -o "
-                         "DIR/ for a file each", x->options->to.format, series);
+        return error_set(e, ERR_ARG, "--format=%s: %zu series are selected; select one with --run and --tag, or use "
+                         "-o DIR/ for a file each", x->options->to.format, series);
     body(x, out, one);
     x->points = one ? one->count : 0;
     return OK;

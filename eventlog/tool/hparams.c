@@ -468,7 +468,7 @@ int command_hparams(int argc, char **argv)
         .examples = "  eventlog hparams logs\n"
                     "  eventlog hparams logs --wide --metric eval/acc:max --sort eval/acc:max:desc --top 5\n",
         .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "which log directory?",
+        .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);

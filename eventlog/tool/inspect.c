@@ -375,7 +375,7 @@ int command_inspect(int argc, char **argv)
                     "  eventlog inspect logs --sort points:desc --top 10    the longest series\n"
                     "  eventlog inspect logs --json | jq '.runs[].series[] | {tag, points}'\n",
         .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "which log directory?",
+        .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
@@ -388,8 +388,8 @@ int command_inspect(int argc, char **argv)
     if (rc == OK)
         rc = report_settle(&o, formats, sizeof formats / sizeof *formats, "text", &e);
     if (rc == OK && (o.sort || o.top) && has_own_layout(o.to.format))
-        rc = error_set(&e, ERR_ARG, "--%s is not for --format=%s; use jsonl, csv or text", o.sort ? "sort" : "top",
-                       o.to.format);
+        rc = error_set(&e, ERR_ARG, "--%s does not apply to --format=%s; use jsonl, csv or text",
+                       o.sort ? "sort" : "top", o.to.format);
     if (rc != OK)
         return scan_fail(&s, &e);
     s.quiet_damage = !strcmp(o.to.format, "text") || !strcmp(o.to.format, "json"); /* they show it */

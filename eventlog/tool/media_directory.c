@@ -121,7 +121,7 @@ int media_directory_write(struct media_directory *d, const char *name, const cha
     snprintf(temporary, sizeof temporary, ".eventlog.%ld.tmp", (long)getpid());
     unlinkat(fd, temporary, 0); /* of a killed process with our number */
     if (!d->force && fstatat(fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        rc = error_set(e, ERR_ARG, "%s/%s: exists already; -f writes over it", d->path, path);
+        rc = error_set(e, ERR_ARG, "%s/%s: already exists; use -f to overwrite it", d->path, path);
     else if ((out = openat(fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)) < 0 ||
              io_write_full(&io_real, out, bytes, n) < 0)
         rc = error_system(e, "%s/%s: cannot write", d->path, path);

@@ -359,19 +359,19 @@ static void print(struct merge *m)
                  "\"interleaved\":%llu", (unsigned long long)t->restarts, (unsigned long long)t->restarted,
                  (unsigned long long)t->doubled, (unsigned long long)t->repeated, (unsigned long long)t->interleaved);
     if (t->restarted)
-        log_line(log, "%llu values left out: overtaken by a restart (%s)",
+        log_line(log, "left out %llu values before a restart (%s)",
                  (unsigned long long)t->restarted,
                  m->overlap == LOG_MERGE_FIRST ? "--overlap=first keeps the earlier ones"
                                                : "--overlap=last, the default, keeps the later ones");
     if (t->doubled)
-        log_line(log, "%llu values left out: another one of the series stands at their step",
+        log_line(log, "left out %llu values: their series has another one at the same step",
                  (unsigned long long)t->doubled);
     if (t->repeated)
-        log_line(log, "%llu graphs, hyperparameters or layouts left out: a run has one",
+        log_line(log, "left out %llu graphs, hyperparameters or layouts: a run has only one",
                  (unsigned long long)t->repeated);
     if (t->interleaved)
-        log_line(log, "%llu times two files have a series at overlapping times, so they come "
-                 "from two writers at work together: ordered by step", (unsigned long long)t->interleaved);
+        log_line(log, "%llu times two files have a series at overlapping times, so two writers "
+                 "wrote them at once: sorted by step", (unsigned long long)t->interleaved);
     rewrite_print(&m->rewrite, "merge", more);
 }
 
@@ -380,31 +380,33 @@ int command_merge(int argc, char **argv)
     struct merge m = { .keep_runs = 0 };
     const char *overlap = "last";
     struct option table[] = {
-        { OPTION_FLAG, 0, "keep-runs", &m.keep_runs, .help = "one new run for each run, below DIR (default: all into "
-          "one run, DIR itself)" },
-        { OPTION_FLAG, 0, "prefix", &m.prefix, .help = "tags become RUN/TAG, for runs with the same tags; those of "
+        { OPTION_FLAG, 0, "keep-runs", &m.keep_runs, .help = "Write a new run for each run, below DIR (default: one "
+          "run, in DIR itself)" },
+        { OPTION_FLAG, 0, "prefix", &m.prefix, .help = "Rename tags to RUN/TAG, for runs with the same tags; tags of "
           "hyperparameters and layouts stay" },
-        { OPTION_FLAG, 0, "join", &m.join, .help = "the runs are parts of one, resumed in new directories: in the "
-          "order in which they began" },
-        { OPTION_CHOICE, 0, "overlap", &overlap, .help = "where steps go back from one file of a run to the next, a "
-          "restart: the later points count and earlier ones at their steps and beyond are left out; or the first; or "
-          "keep all, in order of steps; or refuse (default last)", .choices = "last|first|keep|error" },
+        { OPTION_FLAG, 0, "join", &m.join, .help = "Take the runs as parts of a single run that was resumed in new "
+          "directories, in the order in which they began" },
+        { OPTION_CHOICE, 0, "overlap", &overlap, .help = "Choose what to do where steps go back from one file of a run "
+          "to the next, as after a restart: keep the later points and leave out the earlier ones from that step on; "
+          "keep the earlier ones; keep both, sorted by step; or stop with an error (default "
+          "last)", .choices = "last|first|keep|error" },
         REWRITE_OPTIONS(m.rewrite),
     };
     const struct options options = {
         .program = "eventlog merge", .usage = "[OPTION...] PATH... -o DIR",
-        .summary = "Several event files as one, in order of steps, so that TensorBoard's default loader, which forgets "
-                   "a series' points from a step on when that step comes again, drops none. Points of two files whose "
-                   "times overlap are no restart but two writers at once: of equal steps the later file's stays. A "
-                   "session start (TensorFlow 1) is a restart of all series. Values stay bit for bit; the first of "
-                   "each tag gets the metadata, graph, layout and hyperparameters stay once. Equal input gives equal "
-                   "bytes. What is left out is counted on standard error. Takes 32 bytes of memory a value. Status 0: "
-                   "done; 1: nothing to merge, or damage; 2: usage or I/O, tags in the way of each other.",
+        .summary = "Merge event files into one, sorted by step, so that TensorBoard's default loader, which forgets "
+                   "the points of a series from a step on when that step comes again, drops none. Two files whose "
+                   "times overlap come from two writers at once, not from a restart: where they have the same step, "
+                   "the point of the later file stays. A session start (TensorFlow 1) is a restart of all series. "
+                   "Values are copied bit for bit; the metadata of each tag stays with its first value, and graph, "
+                   "layout and hyperparameters are kept once. The same input gives the same bytes. What is left out is "
+                   "counted on standard error. Needs 32 bytes of memory for each value. Exit status: 0 done; 1 nothing "
+                   "to merge, or damage; 2 usage, I/O, or the same tag in two runs.",
         .examples = "  eventlog merge logs/train -o merged/train            a run that was restarted\n"
                     "  eventlog merge --keep-runs logs -o merged            every run of a directory\n"
                     "  eventlog merge --join job-1 job-2 -o merged          one run in two directories\n"
                     "  eventlog merge --prefix logs/a logs/b -o both        two runs side by side in one\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which log?",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
@@ -413,7 +415,7 @@ int command_merge(int argc, char **argv)
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc == OK && m.keep_runs + m.prefix + m.join > 1)
-        rc = error_set(&e, ERR_ARG, "one of --keep-runs, --prefix and --join");
+        rc = error_set(&e, ERR_ARG, "--keep-runs, --prefix and --join contradict each other; give one of them");
     m.overlap = !strcmp(overlap, "first") ? LOG_MERGE_FIRST : !strcmp(overlap, "keep") ? LOG_MERGE_KEEP
                 : !strcmp(overlap, "error") ? LOG_MERGE_ERROR : LOG_MERGE_LAST;
     if (rc != OK)

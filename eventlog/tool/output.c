@@ -98,7 +98,7 @@ static int open_file(struct output *o, const char *path, int force, struct error
         return OK;
     }
     if (!force && output_exists(path))
-        return error_set(e, ERR_ARG, "%s: exists already; -f writes over it", path);
+        return error_set(e, ERR_ARG, "%s: already exists; use -f to overwrite it", path);
     if (log_replace_temporary_name(temporary, sizeof temporary, path, e) != OK)
         return ERR_ARG;
     if (!(o->temporary = strdup(temporary)))

@@ -19,7 +19,7 @@ int output_stream_name(char *path, size_t size, struct error *e)
     const char *directory = getenv("TMPDIR");
 
     if (isatty(STDOUT_FILENO))
-        return error_set(e, ERR_ARG, "-o -: standard output is a terminal; send it to a file or a program");
+        return error_set(e, ERR_ARG, "'-o -': standard output is a terminal; redirect it to a file or pipe");
     if (snprintf(path, size, "%s/.eventlog.%ld.stream", directory && *directory ? directory : "/tmp",
                  (long)getpid()) >= (int)size)
         return error_set(e, ERR_ARG, "%s: path too long", directory);

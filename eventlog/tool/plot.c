@@ -171,13 +171,13 @@ int command_plot(int argc, char **argv)
         .program = "eventlog plot", .usage = "[OPTION...] PATH...",
         .summary = "Draw scalar series in the terminal or as a picture: a chart for each tag, a curve for each run, "
                    "and below it the final and the best values. Points that are not a number, infinite or outside of "
-                   "the axis have marks. Of several points at one step the last counts. Status 1: nothing to draw, or "
-                   "damage; 2: usage or I/O.",
+                   "the axis have marks. Of several points at one step the last counts. Exit status: 0 done; 1 nothing "
+                   "to draw, or damage; 2 usage or I/O.",
         .examples = "  eventlog plot logs --tag loss --smoothing 0.6\n"
                     "  watch -c eventlog plot --color always logs/train\n"
                     "  eventlog plot logs --x relative --log-y -o loss.svg\n"
                     "  eventlog plot logs --tag loss --group 'seed-*' -o seeds.png\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which log?",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);

@@ -334,8 +334,7 @@ static int settle(struct prune *p, struct error *e)
     double grace, now = clock_wall();
 
     if (!p->older_text && !p->bytes_text && p->fewer <= 0)
-        return error_set(e, ERR_ARG, "which runs? give --older-than, --fewer-than or --max-bytes; see 'eventlog "
-                         "prune --help'");
+        return error_set(e, ERR_ARG, "no rule given; add --older-than, --fewer-than or --max-bytes");
     if (p->older_text && !time_parse(p->older_text, now, &p->older))
         return error_set(e, ERR_ARG, "--older-than %.40s: not a time; write 30d, 12h or 2026-11-01", p->older_text);
     if (p->bytes_text && !human_parse_bytes(p->bytes_text, &p->most))
@@ -426,8 +425,8 @@ int command_prune(int argc, char **argv)
         { OPTION_INT, 0, "fewer-than", &p.fewer, "N", .help = "Select runs whose longest series has fewer than N "
           "values, such as aborted starts; damaged runs, and runs of only hyperparameters or layouts, are not selected",
           .minimum = 1, .maximum = 1e15 },
-        { OPTION_TEXT, 0, "max-bytes", &p.bytes_text, "SIZE", .help = "Then select the oldest runs until the event "
-          "files of the others take at most SIZE (500M, 10G)" },
+        { OPTION_TEXT, 0, "max-bytes", &p.bytes_text, "SIZE", .help = "Select also the oldest of the other runs, until "
+          "the event files of the rest take at most SIZE (500M, 10G)" },
         { OPTION_HEADING, .help = "Keep runs" },
         { OPTION_LIST, 0, "keep", &p.keep.patterns, "GLOB", .help = "Keep runs whose name matches; may be repeated" },
         { OPTION_LIST, 0, "run", &p.scan.runs.patterns, "GLOB", .help = "Consider only runs whose name matches; may be "
@@ -437,8 +436,8 @@ int command_prune(int argc, char **argv)
         { OPTION_HEADING, .help = "Delete" },
         { OPTION_FLAG, 0, "delete", &p.delete, .help = "Delete the selected runs; without this option they are "
           "only listed" },
-        { OPTION_TEXT, 0, "archive", &p.archive, "FILE", .help = "With --delete: first pack the runs into the new "
-          "archive FILE and compare each member with its file; 'eventlog cat FILE -o DIR' restores them" },
+        { OPTION_TEXT, 0, "archive", &p.archive, "FILE", .help = "With --delete: pack the runs into the new archive "
+          "FILE first and compare each member with its file; 'eventlog cat FILE -o DIR' restores them" },
         { OPTION_FLAG, 0, "json", &p.json, .help = "Print one JSON object" },
     };
     const struct options options = {
@@ -448,13 +447,12 @@ int command_prune(int argc, char **argv)
                    "nothing else is in it. The newest event file tells when a run was last written. Runs that a "
                    "process on this machine has open for writing, and runs that change meanwhile, are left; writers "
                    "on other machines are noticed only by the times of their files. Symbolic links are not followed, "
-                   "and only event files are deleted. To thin out runs instead, see 'eventlog downsample'. Status 0: "
-                   "done, also if there was nothing to delete; 1: some runs were left, or a filter matched nothing; "
-                   "2: usage or I/O.",
+                   "and only event files are deleted. To thin out runs instead, see 'eventlog downsample'. Exit status: "
+                   "0 done, or nothing to delete; 1 some runs were left, or a filter matched nothing; 2 usage or I/O.",
         .examples = "  eventlog prune --older-than 30d --fewer-than 10 logs             only list\n"
                     "  eventlog prune --older-than 30d --keep 'best/*' --delete logs\n"
                     "  eventlog prune --max-bytes 10G --archive /backup/logs-45.tfz --delete logs\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which log directory?",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no LOGDIR given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);

@@ -53,14 +53,14 @@ static int parse_rule(struct renaming *r, const char *text, struct error *e)
     if (!rule->to || (!*rule->to && !r->regex) || !*rule->from)
         return error_set(e, ERR_ARG, "'%.80s' is not OLD=NEW with names on both sides", text);
     if (!utf8_valid(rule->to, strlen(rule->to), NULL))
-        return error_set(e, ERR_ARG, "'%.80s' is not UTF-8; TensorBoard would give the file up", text);
+        return error_set(e, ERR_ARG, "'%.80s' is not UTF-8; TensorBoard would stop reading the file", text);
     if (r->regex) {
         char why[120];
         int bad = regcomp(&rule->regex, rule->from, REG_EXTENDED);
 
         if (bad) {
             regerror(bad, &rule->regex, why, sizeof why);
-            return error_set(e, ERR_ARG, "'%.80s' is no regular expression: %s", rule->from, why);
+            return error_set(e, ERR_ARG, "'%.80s' is not a regular expression: %s", rule->from, why);
         }
         rule->compiled = 1;
     }
@@ -142,7 +142,7 @@ static int add_tag(struct renaming *r, const char *tag, size_t n, size_t *number
     if (name == TAG_INDEX_NONE)
         return no_memory(r, e);
     if (!r->taken.entries[name].length && n)
-        return error_set(e, ERR_ARG, "tag '%.80s' would have no name", old);
+        return error_set(e, ERR_ARG, "tag '%.80s' would be left without a name", old);
     if (name < taken)
         return error_set(e, ERR_ARG, "tags '%.60s' and '%.60s' of one run would both be '%.60s'; nothing is written",
                          r->tags.entries[r->taken.entries[name].value].text, old, r->taken.entries[name].text);
@@ -214,23 +214,24 @@ int command_rename_tag(int argc, char **argv)
     struct renaming r = { .regex = 0 };
     struct option_list rules = { .count = 0 };
     struct option table[] = {
-        { OPTION_LIST, 'e', "rename", &rules, "OLD=NEW", .help = "another name to change, and all arguments are paths; "
-          "all are of the old log, so that two can change places; the first that fits counts" },
-        { OPTION_FLAG, 0, "regex", &r.regex, .help = "OLD is a POSIX extended regular expression, whose first match in "
-          "a tag is replaced by NEW, with \\1 to \\9 for its groups" },
+        { OPTION_LIST, 'e', "rename", &rules, "OLD=NEW", .help = "Rename tag OLD to NEW, instead of what the first "
+          "arguments name; may be repeated. Every OLD is a tag of the old log, so two tags can swap names; the first "
+          "that matches counts" },
+        { OPTION_FLAG, 0, "regex", &r.regex, .help = "Take OLD as a POSIX extended regular expression and replace its "
+          "first match in a tag by NEW, in which \\1 to \\9 stand for its groups" },
         REWRITE_OPTIONS(r.rewrite), REWRITE_IN_PLACE(r.rewrite),
     };
     const struct options options = {
         .program = "eventlog rename-tag", .usage = "[OPTION...] OLD=NEW... PATH... -o DIR | --in-place",
-        .summary = "Copies a log with other tags, or changes it in place. Values of all kinds, steps and wall times "
-                   "stay bit for bit; graphs have no tag; a mesh keeps the name in its metadata, by which TensorBoard "
-                   "lists it. Write \\= for a '=' that is part of OLD. Two series of a run that would get one name are "
-                   "an error, and nothing is written. Damaged records are left out and told. Status 0: done; 1: no tag "
-                   "matched, or damage; 2: usage or I/O.",
+        .summary = "Copy a log with other tags, or rename them in place. Values of all kinds, steps and wall times are "
+                   "copied bit for bit. Graphs have no tag; a mesh keeps the name in its metadata, under which "
+                   "TensorBoard lists it. Write \\= for a '=' that belongs to OLD. It is an error if two series of a "
+                   "run would get the same name; then nothing is written. Damaged records are left out and reported. "
+                   "Exit status: 0 done; 1 no tag matched, or damage; 2 usage or I/O.",
         .examples = "  eventlog rename-tag train_loss=loss/train logs -o renamed\n"
                     "  eventlog rename-tag --regex '^(.*)_[0-9]+$=\\1' --in-place logs/train\n",
         .table = table, .count = sizeof table / sizeof *table, .least = 1,
-        .wanted = "which name, and which log?",
+        .wanted = "no OLD=NEW or no PATH given;",
     };
     const struct rewrite_filter filter = { &r, begin_run, choose };
     struct scan *scan = &r.rewrite.scan;
@@ -247,7 +248,7 @@ int command_rename_tag(int argc, char **argv)
         rc = parse_rule(&r, argv[first], &e);
     }
     if (rc == OK && first > count)
-        rc = error_set(&e, ERR_ARG, "which log? '%s --help' tells more", options.program);
+        rc = error_set(&e, ERR_ARG, "no PATH given; run '%s --help' for help", options.program);
     for (size_t i = 0; rc == OK && i < rules.count; i++)
         rc = parse_rule(&r, rules.items[i], &e);
     r.asked = (struct selection){ .matches = fits, .context = &r };

@@ -77,25 +77,25 @@ int command_repair(int argc, char **argv)
     const char *to = NULL;
     int in_place = 0, force = 0, json = 0;
     struct option table[] = {
-        { OPTION_TEXT, 'o', "output", &to, "NEW", .help = "the repaired file; put there whole by rename" },
-        { OPTION_FLAG, 0, "in-place", &in_place, .help = "put the repaired file in the place of each FILE and keep the "
-          "old one beside it as NAME.bak, with every 'tfevents' in NAME as 'tf-events', so that TensorBoard does not "
-          "read it" },
-        { OPTION_FLAG, 'f', "force", &force, .help = "write over an existing NEW" },
-        { OPTION_FLAG, 0, "json", &json, .help = "one JSON object a file" },
+        { OPTION_TEXT, 'o', "output", &to, "NEW", .help = "Write the repaired file to NEW, which appears once it is "
+          "complete" },
+        { OPTION_FLAG, 0, "in-place", &in_place, .help = "Replace each FILE and keep the old one beside it as "
+          "NAME.bak, with every 'tfevents' in NAME changed to 'tf-events', so that TensorBoard does not read it" },
+        { OPTION_FLAG, 'f', "force", &force, .help = "Overwrite an existing NEW" },
+        { OPTION_FLAG, 0, "json", &json, .help = "Print a JSON object for each file" },
     };
     const struct options options = {
         .program = "eventlog repair", .usage = "[OPTION...] FILE -o NEW | --in-place FILE...",
-        .summary = "Keeps every sound record of an event file, byte for byte and in order, and leaves out the rest: "
-                   "records with a wrong CRC, bytes that are none, records at which one of TensorBoard's loaders gives "
-                   "up (what 'eventlog verify' calls damage), a tail that is not whole. --in-place refuses a file that "
-                   "somebody has open for writing on this machine or that changes meanwhile, and leaves a sound one "
-                   "alone; -o copies what is there now. A running TensorBoard reads a replaced file only after a "
-                   "restart. Status 0: done, also where nothing was to be done; 2: usage or I/O.",
+        .summary = "Repair a damaged event file: keep every sound record, byte for byte and in order, and leave out "
+                   "the rest, which is records with a wrong CRC, bytes that are no record, records at which one of "
+                   "TensorBoard's loaders gives up (what 'eventlog verify' calls damage), and an incomplete last "
+                   "record. --in-place leaves sound files alone and refuses a file that is open for writing on this "
+                   "machine or changes meanwhile; -o copies what is there now. A running TensorBoard reads a replaced "
+                   "file only after a restart. Exit status: 0 done, or nothing to repair; 2 usage or I/O.",
         .examples = "  eventlog repair events.out.tfevents.1700000000.host.1.0 -o sound/events.out.tfevents.1\n"
                     "  eventlog repair --in-place logs/train/events.out.tfevents.*\n",
         .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "which file?",
+        .least = 1, .wanted = "no FILE given;",
     };
     struct error e = { 0 };
     int count = 0, status = EXIT_DONE, rc = options_parse(&options, argc, argv, &count, &e);
@@ -104,11 +104,11 @@ int command_repair(int argc, char **argv)
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc == OK && !to == !in_place)
-        rc = error_set(&e, ERR_ARG, "where to? one of -o NEW and --in-place; 'eventlog repair --help' tells more");
+        rc = error_set(&e, ERR_ARG, "no output given; add -o NEW or --in-place");
     else if (rc == OK && json && output_stream_is(to))
-        rc = error_set(&e, ERR_ARG, "-o -: standard output is the repaired file; leave out --json");
+        rc = error_set(&e, ERR_ARG, "--json contradicts '-o -', which writes the repaired file to standard output");
     else if (rc == OK && to && count > 1)
-        rc = error_set(&e, ERR_ARG, "one FILE only with -o; --in-place takes several");
+        rc = error_set(&e, ERR_ARG, "-o NEW repairs a single FILE; use --in-place for several");
     if (rc != OK)
         return scan_fail(&s, &e);
     s.input.standard_input = 1;

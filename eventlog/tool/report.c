@@ -69,7 +69,7 @@ static int parse_sort(struct report *r, const char *text, struct error *e)
         }
     for (size_t i = 0; i < layout->count; i++)
         buffer_format(&list, "%s%s", i ? ", " : "", layout->columns[i].key);
-    error_set(e, ERR_ARG, "--sort '%.80s': there is no such column; use one of %.300s", text, buffer_text(&list));
+    error_set(e, ERR_ARG, "--sort: no column is called '%.80s'; use one of %.300s", text, buffer_text(&list));
     buffer_release(&list);
     return ERR_ARG;
 }
@@ -424,7 +424,7 @@ int report_finish(struct report *r, struct scan *s, int rc, int matched, struct 
     if (rc == OK && r->failed)
         rc = error_set(e, ERR_NOMEM, "out of memory for a table of %llu rows", (unsigned long long)r->number);
     if (r->left_out && r->view.layout->tell_left_out)
-        log_line(&s->log, "%zu columns do not fit; --format=csv has all", r->left_out);
+        log_line(&s->log, "%zu columns do not fit the terminal; use --format=csv to see all", r->left_out);
     r->out = NULL;
     status = gather_finish(s, out, rc, matched, e);
     report_discard(r);

@@ -46,12 +46,12 @@ int rewrite_open(struct rewrite *w, const char *program, char *const *paths, siz
 
     log_init(&w->scan.log, program, 2);
     if (output_stream_is(w->output) && w->json) {
-        error_set(&e, ERR_ARG, "-o -: standard output is the new log; leave out --json");
+        error_set(&e, ERR_ARG, "--json contradicts '-o -', which writes the new log to standard output");
         return scan_fail(&w->scan, &e);
     }
     if (!w->output == !w->in_place) {
-        error_set(&e, ERR_ARG, "where to? %s; '%s --help' tells more",
-                  w->output ? "one of -o DIR and --in-place" : "-o DIR says", program);
+        error_set(&e, ERR_ARG, w->output ? "-o DIR contradicts --in-place; give one of them"
+                                          : "no output given; add -o DIR");
         return scan_fail(&w->scan, &e);
     }
     if ((status = scan_open(&w->scan, program, paths, count)) != EXIT_DONE || !w->in_place)
@@ -134,10 +134,10 @@ int rewrite_sound(const uint8_t *data, size_t n, struct event *event)
 
 static void tell_damage(struct rewrite *w, const char *path, const struct record *r, uint64_t number)
 {
-    static const char *const what[] = { "a wrong length CRC: what follows up to the next record is left out",
-                                        "a wrong data CRC: the record is left out",
-                                        "a record too long to be one: it is left out",
-                                        "the compressed file is damaged or cut: what follows is left out" };
+    static const char *const what[] = { "wrong length CRC; left out everything up to the next record",
+                                        "wrong data CRC; left out the record",
+                                        "impossible record length; left out the record",
+                                        "the compressed file is damaged or cut; left out the rest" };
 
     if (w->looking_ahead)
         return;
@@ -145,7 +145,7 @@ static void tell_damage(struct rewrite *w, const char *path, const struct record
     if (number < DAMAGE_LINES)
         log_line(&w->scan.log, "%s:%llu: %s", path, (unsigned long long)r->offset, what[r->damage]);
     else if (number == DAMAGE_LINES)
-        log_line(&w->scan.log, "%s: further damage in this file is counted only", path);
+        log_line(&w->scan.log, "%s: more damage in this file is only counted", path);
 }
 
 static int visit_all(struct rewrite *w, const char *run, struct record_file *f, const char *path, rewrite_visit *visit,
@@ -172,11 +172,11 @@ static int visit_all(struct rewrite *w, const char *run, struct record_file *f, 
     if (w->looking_ahead)
         return rc == RECORD_MORE ? OK : rc;
     if (refused)
-        log_line(&w->scan.log, "%s: %llu records with right CRCs that a loader of TensorBoard refuses are left out; "
-                 "'eventlog verify' says why", path, (unsigned long long)refused);
+        log_line(&w->scan.log, "%s: left out %llu records with correct CRCs that a loader of TensorBoard refuses; run "
+                 "'eventlog verify' to see why", path, (unsigned long long)refused);
     w->scan.damaged += refused;
     if (rc == RECORD_MORE && f->parser.offset < f->size) {
-        log_line(&w->scan.log, "%s: the last %s are no whole record and are left out", path,
+        log_line(&w->scan.log, "%s: left out an incomplete last record of %s", path,
                  human_bytes(f->size - f->parser.offset, size));
         w->torn += f->size - f->parser.offset;
     }
@@ -268,17 +268,17 @@ int rewrite_create(struct rewrite *w, const char *run, const char *name, struct 
     *out = NULL;
     if (output_stream_is(w->output)) {
         if (w->count)
-            return error_set(e, ERR_ARG, "-o -: there is more than one new file; give a directory");
+            return error_set(e, ERR_ARG, "'-o -' cannot take more than one new file; give a directory");
         return (rc = output_stream_name(path, sizeof path, e)) == OK ? begin(w, run, path, out, e) : rc;
     }
     if ((rc = file_join(directory, sizeof directory, w->output, strcmp(run, ".") != 0 ? run : "", e)) != OK ||
         (rc = file_join(path, sizeof path, directory, name, e)) != OK)
         return rc;
     if (!w->force && holds_event_files(directory))
-        return error_set(e, ERR_ARG, "%s: holds event files already; another -o, or -f to write beside them",
-                         directory);
+        return error_set(e, ERR_ARG, "%s: already holds event files; choose another DIR, or use -f to write beside "
+                         "them", directory);
     if (lstat(path, &st) == 0 && is_input(w, path))
-        return error_set(e, ERR_ARG, "%s: is one of the files that are read; another -o", path);
+        return error_set(e, ERR_ARG, "%s: is one of the input files; choose another DIR", path);
     made = stat(directory, &st) < 0;
     if ((rc = file_make_directories(directory, e)) == OK && (rc = begin(w, run, path, out, e)) == OK)
         (*out)->made = made;
@@ -446,7 +446,7 @@ static int filter_one(struct rewrite *w, const struct rewrite_filter *filter, co
         f.out->keep_old = w->in_place && damaged == w->scan.damaged && torn == w->torn && !totals.dropped &&
                           !totals.renamed;
         if (!w->in_place && !totals.records) {
-            log_line(&w->scan.log, "%s: nothing of it is left, so there is no new file of it", path);
+            log_line(&w->scan.log, "%s: nothing of it is left, so no new file is written", path);
             f.out->keep_old = 1;
         }
         rc = rewrite_flush(w, f.out, 1, e);

@@ -36,17 +36,16 @@ struct rewrite {
 
 /* The options that all have: rows of a table. */
 #define REWRITE_OPTIONS(w) \
-    { OPTION_TEXT, 'o', "output", &(w).output, "DIR", .help = "where the new log goes, in directories named as the " \
-      "runs are; made if missing" }, \
-    { OPTION_FLAG, 'f', "force", &(w).force, .help = "also into directories that hold event files, writing over " \
-      "those of the same name" }, \
+    { OPTION_TEXT, 'o', "output", &(w).output, "DIR", .help = "Write the new log to DIR, one directory for each run; " \
+      "DIR is created if missing" }, \
+    { OPTION_FLAG, 'f', "force", &(w).force, .help = "Also write to directories that hold event files, and overwrite " \
+      "files of the same name" }, \
     SCAN_RUN_OPTION((w).scan), \
-    { OPTION_FLAG, 0, "json", &(w).json, .help = "what was done as one JSON object" }
+    { OPTION_FLAG, 0, "json", &(w).json, .help = "Print what was done as a JSON object" }
 #define REWRITE_IN_PLACE(w) \
-    { OPTION_FLAG, 0, "in-place", &(w).in_place, .help = "put each changed file in the place of the old one and keep " \
-      "that beside it as NAME.bak, with every 'tfevents' in NAME as 'tf-events', so that TensorBoard does not read " \
-      "it; refused for files that somebody writes. A TensorBoard that runs reads the new file after " \
-      "a restart" }
+    { OPTION_FLAG, 0, "in-place", &(w).in_place, .help = "Replace each file that changes and keep the old one beside " \
+      "it as NAME.bak, with every 'tfevents' in NAME changed to 'tf-events', so that TensorBoard does not read it. " \
+      "Files that are being written are refused. A running TensorBoard reads a new file only after a restart" }
 
 /* Checks where the result goes and lists the runs. EXIT_DONE, or a status that has been told. */
 int rewrite_open(struct rewrite *w, const char *program, char *const *paths, size_t count);

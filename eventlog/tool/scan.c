@@ -52,7 +52,7 @@ void scan_natural_order(struct log_directory *d)
 
 void scan_tell_empty(struct scan *s, const char *path, const char *yet)
 {
-    log_line(&s->log, "%s: no event files (names with 'tfevents') in it%s", path, yet);
+    log_line(&s->log, "%s: contains no event files (with 'tfevents' in their names)%s", path, yet);
     s->empty = 1;
 }
 
@@ -112,7 +112,7 @@ void scan_damage(struct scan *s, const char *path, const struct event_damage *d,
     event_damage_text(d, text, sizeof text);
     log_line(&s->log, "%s:%llu: %s", path, (unsigned long long)d->offset, text);
     if (number == DAMAGE_LINES)
-        log_line(&s->log, "%s: further damage in this file is counted only", path);
+        log_line(&s->log, "%s: more damage in this file is only counted", path);
 }
 
 void scan_progress_file(struct scan *s, const char *path, uint64_t size)
@@ -199,7 +199,7 @@ int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *
     }
     log_progress_end(&s->log);
     if (s->bad_text && !s->quiet_damage)
-        log_line(&s->log, "run %s: %llu events hold text that is not UTF-8, written here with U+FFFD; TensorBoard's "
+        log_line(&s->log, "run %s: %llu events hold text that is not UTF-8, shown as U+FFFD here; TensorBoard's "
                           "default loader stops at the first of them", run->name, (unsigned long long)s->bad_text);
     return OK;
 }

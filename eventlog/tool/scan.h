@@ -81,11 +81,13 @@ int scan_status(struct scan *s, int matched);
 
 /* The options that choose: rows of a table. */
 #define SCAN_RUN_OPTION(s) \
-    { OPTION_LIST, 0, "run", &(s).runs.patterns, "GLOB", .help = "only runs whose name matches; may be repeated" }
+    { OPTION_LIST, 0, "run", &(s).runs.patterns, "GLOB", .help = "Take only runs whose name matches GLOB; " \
+      "may be repeated" }
 #define SCAN_VIEW_OPTION(view) \
     { OPTION_CHOICE, 0, "view", &(view), .help = "Take every point, those that TensorBoard's default loader would " \
       "show, or those that restarts left valid (default all)", .choices = "all|tensorboard|session" }
 #define SCAN_TAG_OPTION(s) \
-    { OPTION_LIST, 0, "tag", &(s).tags.patterns, "GLOB", .help = "only tags that match; may be repeated" }
+    { OPTION_LIST, 0, "tag", &(s).tags.patterns, "GLOB", .help = "Take only tags that match GLOB; may be " \
+      "repeated" }
 
 #endif

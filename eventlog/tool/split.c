@@ -56,7 +56,7 @@ static int begin_part(struct splitting *s, const char *text, const char **value,
     if (s->count == PARTS_MOST)
         return error_set(e, ERR_ARG, "more than %d parts", PARTS_MOST);
     if (!at || !n || memchr(text, '/', n) || *text == '.')
-        return error_set(e, ERR_ARG, "'%.80s' is not NAME=... with the name of a directory", text);
+        return error_set(e, ERR_ARG, "'%.80s' is not NAME=... with a directory name", text);
     if (!(p->name = strndup(text, n)))
         return error_set(e, ERR_NOMEM, "out of memory for a name");
     *value = at + 1;
@@ -94,7 +94,7 @@ static int add_steps(struct splitting *s, const char *text, struct error *e)
     }
     if (!colon || (!*from && !*to) || (*from && !number_parse_int(from, &p->from)) ||
         (*to && !number_parse_int(to, &p->to)) || p->from >= p->to)
-        return error_set(e, ERR_ARG, "'%.80s' is no range of steps FROM:TO", text);
+        return error_set(e, ERR_ARG, "'%.80s' is not a range of steps FROM:TO", text);
     return OK;
 }
 
@@ -317,7 +317,7 @@ static void tell_empty(struct splitting *s, const struct option_list *steps)
         scan->unmatched += selection_tell(&s->globs, "--tags", "tag", &scan->log);
     for (size_t i = 0; i < steps->count; i++)
         if (!s->parts[i].all) {
-            log_line(&scan->log, "--steps '%.80s': no value is at these steps", steps->items[i]);
+            log_line(&scan->log, "--steps '%.80s': no value at these steps", steps->items[i]);
             scan->unmatched++;
         }
 }
@@ -330,14 +330,13 @@ static int prepare(struct splitting *s, const struct option_list *tags, const st
     int rc = OK;
 
     if ((tags->count > 0) + (steps->count > 0) + (s->by != NULL) + (s->size_text != NULL) != 1)
-        return error_set(e, ERR_ARG, "by what? one of --tags, --steps, --by and --size; 'eventlog split --help' tells "
-                         "more");
+        return error_set(e, ERR_ARG, "give one of --tags, --steps, --by and --size");
     for (size_t i = 0; rc == OK && i < tags->count; i++)
         rc = add_tags(s, tags->items[i], e);
     for (size_t i = 0; rc == OK && i < steps->count; i++)
         rc = add_steps(s, steps->items[i], e);
     if (rc == OK && s->rest && !tags->count)
-        rc = error_set(e, ERR_ARG, "--rest is for --tags");
+        rc = error_set(e, ERR_ARG, "--rest needs --tags");
     if (rc == OK && s->rest) {
         struct part *p;
         char text[256];
@@ -349,7 +348,7 @@ static int prepare(struct splitting *s, const struct option_list *tags, const st
     for (size_t i = 0; rc == OK && i < s->count; i++)
         for (size_t k = 0; rc == OK && k < i; k++)
             if (!strcmp(s->parts[i].name, s->parts[k].name))
-                rc = error_set(e, ERR_ARG, "two parts are called '%.80s'", s->parts[i].name);
+                rc = error_set(e, ERR_ARG, "two parts have the name '%.80s'", s->parts[i].name);
     if (rc == OK && s->size_text && (!human_parse_bytes(s->size_text, &s->size) || !s->size))
         rc = error_set(e, ERR_ARG, "--size %.40s: not a size; write a number of bytes, or 100k, 100M, 1.5G",
                        s->size_text);
@@ -363,29 +362,31 @@ int command_split(int argc, char **argv)
     struct splitting s = { .count = 0 };
     struct option_list tags = { .count = 0 }, steps = { .count = 0 };
     struct option table[] = {
-        { OPTION_LIST, 't', "tags", &tags, "NAME=GLOB", .help = "series whose tag matches go to DIR/NAME; the first "
-          "that fits counts; may be repeated" },
-        { OPTION_TEXT, 0, "rest", &s.rest, "NAME", .help = "where series go that no --tags fits (default: they are "
-          "left out, and counted)" },
-        { OPTION_LIST, 0, "steps", &steps, "NAME=FROM:TO", .help = "values at steps from FROM to below TO go to "
-          "DIR/NAME; either number may be missing; may be repeated" },
-        { OPTION_CHOICE, 0, "by", &s.by, .help = "session: each restart of a run to DIR/RUN/session-1, -2, ...; run: "
-          "each run to DIR/RUN with - for /", .choices = "session|run" },
-        { OPTION_TEXT, 0, "size", &s.size_text, "BYTES", .help = "files of at most so many bytes (k, M, G: 1024 of the "
-          "smaller), their names with .00001, .00002, ... behind; a longer record has one to itself" },
+        { OPTION_LIST, 't', "tags", &tags, "NAME=GLOB", .help = "Write series whose tag matches GLOB to DIR/NAME; may "
+          "be repeated, the first that matches counts" },
+        { OPTION_TEXT, 0, "rest", &s.rest, "NAME", .help = "Write series that match no --tags to DIR/NAME (default: "
+          "leave them out and count them)" },
+        { OPTION_LIST, 0, "steps", &steps, "NAME=FROM:TO", .help = "Write values at steps from FROM to below TO to "
+          "DIR/NAME; either number may be left out; may be repeated" },
+        { OPTION_CHOICE, 0, "by", &s.by, .help = "Write each restart of a run to DIR/RUN/session-1, session-2 and so "
+          "on, or each run to DIR/RUN, with - in place of / in its name", .choices = "session|run" },
+        { OPTION_TEXT, 0, "size", &s.size_text, "BYTES", .help = "Write files of at most BYTES (k, M and G stand for "
+          "1024 and its powers), with .00001, .00002 and so on after their names; a longer record gets a file of its "
+          "own" },
         REWRITE_OPTIONS(s.rewrite),
     };
     const struct options options = {
         .program = "eventlog split", .usage = "--tags | --steps | --by | --size ... [OPTION...] PATH... -o DIR",
-        .summary = "One log as several. Values stay bit for bit, in their order; each file gets a first record and its "
-                   "series their metadata; graphs and the like go to all parts. A session begins with a file in which "
-                   "a series goes back to a step that an earlier one has, at a later time, or with a session start "
-                   "(TensorFlow 1). Status 0: done; 1: nothing to split, or damage; 2: usage or I/O.",
+        .summary = "Split a log into several by tags, steps, sessions, runs or size. Values are copied bit for bit, in "
+                   "the same order. Each new file gets a first record and the metadata of its series; graphs and the "
+                   "like go to all parts. A session begins with a file in which a series goes back to a step that an "
+                   "earlier file has, at a later time, or with a session start (TensorFlow 1). Exit status: 0 done; 1 "
+                   "nothing to split, or damage; 2 usage or I/O.",
         .examples = "  eventlog split --tags 'train=train/*' --tags 'eval=eval/*' --rest other logs -o parts\n"
                     "  eventlog split --steps warmup=:1000 --steps rest=1000: logs/train -o parts\n"
                     "  eventlog split --by session logs/train -o attempts      a curve for each attempt\n"
                     "  eventlog split --size 100M logs -o small\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which log?",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
@@ -404,7 +405,7 @@ int command_split(int argc, char **argv)
             rc = split(&s, &e);
         s.rewrite.dropped = s.homeless;
         if (s.homeless)
-            log_line(&s.rewrite.scan.log, "%llu values left out: they belong to no part",
+            log_line(&s.rewrite.scan.log, "left out %llu values that belong to no part",
                      (unsigned long long)s.homeless);
         if (rc == OK)
             rewrite_print(&s.rewrite, "split", "");

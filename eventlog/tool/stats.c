@@ -268,7 +268,7 @@ int command_stats(int argc, char **argv)
                     "  eventlog stats logs -o stats.html    a page to sort by a click\n"
                     "  eventlog stats logs --json | jq -r '.series[] | select(.nan > 0) | .run + \" \" + .tag'\n",
         .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "which log directory?",
+        .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);

@@ -108,9 +108,9 @@ static int check(const struct report_options *o, struct selection *plugins, stru
     if (strcmp(o->to.format, "tb-json") != 0)
         return OK;
     if (plugins->patterns.count && !option_list_matches(&plugins->patterns, "scalars"))
-        return error_set(e, ERR_ARG, "--format=tb-json lists the plugin scalars only; leave out --plugin");
+        return error_set(e, ERR_ARG, "--format=tb-json lists only the plugin scalars; leave out --plugin");
     if (o->sort || o->top)
-        return error_set(e, ERR_ARG, "--%s is not for --format=tb-json; leave one of them out",
+        return error_set(e, ERR_ARG, "--%s does not apply to --format=tb-json; leave one of them out",
                          o->sort ? "sort" : "top");
     plugins->patterns = (struct option_list){ { "scalars" }, 1 };
     return OK;
@@ -137,7 +137,7 @@ int command_tags(int argc, char **argv)
                    "its metadata. Exit status: 0 done; 1 nothing matched, or damage; 2 usage or I/O.",
         .examples = "  eventlog tags logs\n  eventlog tags logs --plugin=images\n",
         .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "which log directory?",
+        .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);

@@ -327,34 +327,35 @@ int command_tail(int argc, char **argv)
     const char *time = NULL;
     int following = 0;
     struct option table[] = {
-        { OPTION_FLAG, 'f', "follow", &following, .help = "go on with the points that come, from files and runs that "
-          "are new as well, until it is interrupted" },
+        { OPTION_FLAG, 'f', "follow", &following, .help = "Keep printing points as they are written, also from new "
+          "files and runs, until interrupted" },
         { OPTION_INT, 'n', "points", &t.keep, "N", .help = "Print the last N points that each run has already, in "
           "reading order; -1: all (default 10; with --since, --from-step or --to-step: all)",
           .minimum = -1, .maximum = 1e9 },
-        { OPTION_FLAG, 'a', "all", &t.everything, .help = "also what is no point: images, histograms, audio, texts, "
-          "graphs, session marks and the rest, in a few words; they count with -n" },
-        { OPTION_FLAG, 0, "json", &t.json, .help = "one JSON object a line, as 'export --format=jsonl' writes them; "
-          "what is no point has a key \"type\"" },
+        { OPTION_FLAG, 'a', "all", &t.everything, .help = "Also print, in a few words, values that are not scalar "
+          "points: images, histograms, audio, texts, graphs, session marks and so on. They count for -n" },
+        { OPTION_FLAG, 0, "json", &t.json, .help = "Print a JSON object for each point, as 'export --format=jsonl' "
+          "does; what is not a point has a member \"type\"" },
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s), POINT_RANGE_OPTIONS(t.range),
         TIME_OPTION(time, ""),
-        { OPTION_DOUBLE, 0, "interval", &interval, "SECONDS", .help = "how often -f looks (default 0.5)",
+        { OPTION_DOUBLE, 0, "interval", &interval, "SECONDS", .help = "Look for new points every SECONDS with -f "
+          "(default 0.5)",
           .minimum = 0.01, .maximum = 3600 },
-        { OPTION_DOUBLE, 0, "idle-timeout", &idle, "SECONDS", .help = "-f ends when no point came for so long "
+        { OPTION_DOUBLE, 0, "idle-timeout", &idle, "SECONDS", .help = "With -f, exit after SECONDS without a new point "
           "(default: never)", .minimum = 0, .maximum = 1e9 },
     };
     const struct options options = {
         .program = "eventlog tail", .usage = "[OPTION...] PATH...",
-        .summary = "Prints the newest points, a line each: run, tag, step, value and wall time with tabs between "
-                   "(control characters and backslashes in names as \\xNN and \\\\; a float32 as the shortest decimal "
-                   "that is it; with --all <image: 3x2, 170 B> and the like for a value). Each line is one "
-                   "write. With -f a file that is cut or replaced by another is read again from its start, one "
-                   "replaced by a longer copy of itself goes on, and a file or directory that goes away is waited "
-                   "for. Status 0: done; 1: no point at all, or damage; 2: usage or I/O.",
+        .summary = "Print the newest points, one per line: run, tag, step, value and wall time, separated by tabs. "
+                   "Control characters and backslashes in names are written as \\xNN and \\\\, a float32 with the "
+                   "fewest digits that identify it; with --all a value may be <image: 3x2, 170 B> and the like. Each "
+                   "line is a single write. With -f, a file that was truncated or replaced is read again from its "
+                   "start, or continued if it was replaced by a longer copy of itself; files and directories that "
+                   "disappear may come back. Exit status: 0 done; 1 no points, or damage; 2 usage or I/O.",
         .examples = "  eventlog tail -f logs\n  eventlog tail -f -n 0 --tag 'loss*' --json logs | jq .value\n"
                     "  eventlog tail --all -n -1 logs | grep '<text'\n",
         .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "which log?",
+        .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, rc = options_parse(&options, argc, argv, &count, &e);

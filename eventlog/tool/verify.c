@@ -363,7 +363,8 @@ int command_verify(int argc, char **argv)
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc == OK && !count == !kinds)
-        rc = error_set(&e, ERR_ARG, kinds ? "--kinds takes no PATH" : "which log? 'eventlog verify --help' tells more");
+        rc = error_set(&e, ERR_ARG, kinds ? "--kinds takes no PATH"
+                                           : "no PATH given; run 'eventlog verify --help' for help");
     if (rc == OK)
         rc = report_settle(&o, formats, sizeof formats / sizeof *formats, "text", &e);
     if (rc != OK)

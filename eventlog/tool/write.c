@@ -72,7 +72,7 @@ static int open_run(struct write *w, const char *run, struct eventlog_writer **o
     options.resume = w->fresh ? EVENTLOG_RESUME_NEW : EVENTLOG_RESUME_APPEND;
     rc = eventlog_writer_open(out, path, &options, &error);
     if (rc != EVENTLOG_OK && !w->fresh && (error.system == EBUSY || rc == EVENTLOG_ERROR_CORRUPT)) {
-        log_line(&w->scan.log, "%s; a new file beside it", error.message);
+        log_line(&w->scan.log, "%s; writing to a new file beside it", error.message);
         options.resume = EVENTLOG_RESUME_NEW;
         rc = eventlog_writer_open(out, path, &options, &error);
     }
@@ -167,7 +167,7 @@ static int visit(void *context, const struct point_input_point *p, struct error 
                          (long long)p->step);
     if (!w->doubles && isfinite(p->value) && isinf((float)p->value))
         return error_set(e, ERR_ARG, "tag '%.80s' at step %lld: %g is beyond a float32, which is what TensorBoard "
-                         "shows; --double writes it", p->tag, (long long)p->step, p->value);
+                         "shows; use --double to write it", p->tag, (long long)p->step, p->value);
     rc = w->doubles ? write_double(writer, p, wall_time, &error)
                     : eventlog_writer_scalar(writer, p->tag, p->step, wall_time, (float)p->value, &error);
     w->points += rc == EVENTLOG_OK;
@@ -273,7 +273,7 @@ static int write_stream(struct write *w, const char *path, const char *format, c
     if (fd > 0)
         close(fd);
     if (w->bad_lines)
-        log_line(&w->scan.log, "%s: %llu bad lines passed over", s.name, (unsigned long long)w->bad_lines);
+        log_line(&w->scan.log, "%s: skipped %llu bad lines", s.name, (unsigned long long)w->bad_lines);
     return rc;
 }
 
@@ -301,7 +301,7 @@ static int write_number(struct write *w, const char *text, struct error *e)
 
     p.tag = tag;
     if (rc == OK && !number_parse_double(value, &p.value))
-        rc = error_set(e, ERR_ARG, "'%.80s': '%.40s' is no number", text, value);
+        rc = error_set(e, ERR_ARG, "'%.80s': '%.40s' is not a number", text, value);
     if (rc == OK)
         rc = visit(w, &p, e);
     free(tag);
@@ -414,18 +414,18 @@ static int check(const struct write *w, struct arguments *a, int stepped, struct
     size_t values;
 
     if (!w->directory)
-        return error_set(e, ERR_ARG, "where to? --dir DIR says; 'eventlog write --help' tells more");
+        return error_set(e, ERR_ARG, "no log directory given; add --dir DIR");
     if (a->count && !strcmp(a->values[a->count - 1], "-")) {
         if (a->input)
-            return error_set(e, ERR_ARG, "one of '-' and --input");
+            return error_set(e, ERR_ARG, "'-' contradicts --input; give one of them");
         a->input = a->values[--a->count];
     }
     values = a->count + a->texts.count + a->images.count;
     if (!values && !a->charts.count && !a->input)
-        return error_set(e, ERR_ARG, "what? TAG=NUMBER, --text, --image, --chart, or '-' for lines of standard "
-                         "input; 'eventlog write --help' tells more");
+        return error_set(e, ERR_ARG, "nothing to write; give TAG=NUMBER, --text, --image, --chart, or '-' to read "
+                         "standard input");
     if (values && !stepped)
-        return error_set(e, ERR_ARG, "at which step? --step N says");
+        return error_set(e, ERR_ARG, "no step given; add --step N");
     return OK;
 }
 
@@ -434,37 +434,43 @@ int command_write(int argc, char **argv)
     struct write w = { .step = 0 };
     struct arguments a = { .format = "auto" };
     struct option table[] = {
-        { OPTION_TEXT, 'd', "dir", &w.directory, "DIR", .help = "the log directory; a run's directory below it where "
-          "the input names runs; made if missing" },
-        { OPTION_INT, 's', "step", &w.step, "N", .help = "the step of the values on the command line" },
-        { OPTION_DOUBLE, 0, "wall-time", &w.wall_time, "SECONDS", .help = "their time since 1970 (default: now)",
+        { OPTION_TEXT, 'd', "dir", &w.directory, "DIR", .help = "Write to the log directory DIR, or where the input "
+          "names runs, to their directories below it; they are created if missing" },
+        { OPTION_INT, 's', "step", &w.step, "N", .help = "Give the values on the command line the step N" },
+        { OPTION_DOUBLE, 0, "wall-time", &w.wall_time, "SECONDS", .help = "Give the values on the command line this "
+          "wall time, in seconds since 1970 (default: now)",
           .minimum = 0, .maximum = 1e11 },
-        { OPTION_LIST, 0, "text", &a.texts, "TAG=TEXT", .help = "a text, shown as Markdown; may be repeated" },
-        { OPTION_LIST, 0, "image", &a.images, "TAG=FILE", .help = "a picture: PNG, JPEG, GIF or BMP; may be repeated" },
+        { OPTION_LIST, 0, "text", &a.texts, "TAG=TEXT", .help = "Write a text, which TensorBoard shows as Markdown; "
+          "may be repeated" },
+        { OPTION_LIST, 0, "image", &a.images, "TAG=FILE", .help = "Write a picture: PNG, JPEG, GIF or BMP; may be "
+          "repeated" },
         { OPTION_LIST, 0, "chart", &a.charts, .argument = "[CATEGORY/]TITLE=TAGS", .help = "Put a chart on "
           "TensorBoard's Custom Scalars page: the curves of all runs whose tag begins with the regular expression "
           "TAGS. May be repeated; the same TITLE again adds curves to its chart" },
-        { OPTION_TEXT, 'i', "input", &a.input, "FILE", .help = "points from a file; '-', also as the last argument, "
-          "for standard input" },
-        { OPTION_CHOICE, 0, "format", &a.format, .help = "of the input (default: by its first line)",
+        { OPTION_TEXT, 'i', "input", &a.input, "FILE", .help = "Read points from FILE, or from standard input if it is "
+          "'-'; a '-' as the last argument does the same" },
+        { OPTION_CHOICE, 0, "format", &a.format, .help = "Choose the format of the input (default auto: by its first "
+          "line)",
           .choices = "auto|csv|jsonl" },
-        { OPTION_TEXT, 0, "tag", &a.tag, "TAG", .help = "of points that come without one, as in TensorBoard's "
-          "own CSV" },
-        { OPTION_FLAG, 0, "keep-going", &w.keep_going, .help = "tell bad lines, pass over them and end with status 1" },
-        { OPTION_FLAG, 0, "new", &w.fresh, .help = "begin a new file (default: go on in the run's newest, if nobody "
-          "else writes it)" },
-        { OPTION_FLAG, 0, "double", &w.doubles, .help = "write numbers with all 64 bits; TensorBoard's default "
-          "loader does not show such points, its Python one does (default: 32, as everybody)" },
-        { OPTION_FLAG, 0, "json", &w.json, .help = "what was written as one JSON object" },
+        { OPTION_TEXT, 0, "tag", &a.tag, "TAG", .help = "Write points without a tag under TAG, as in TensorBoard's own "
+          "CSV" },
+        { OPTION_FLAG, 0, "keep-going", &w.keep_going, .help = "Report bad lines and skip them, and exit with status "
+          "1" },
+        { OPTION_FLAG, 0, "new", &w.fresh, .help = "Begin a new event file (default: append to the run's newest, "
+          "unless another process writes it)" },
+        { OPTION_FLAG, 0, "double", &w.doubles, .help = "Write numbers with 64 bits. TensorBoard's default loader does "
+          "not show such points, its Python loader does (default: 32 bits, as other writers do)" },
+        { OPTION_FLAG, 0, "json", &w.json, .help = "Print what was written as a JSON object" },
     };
     const struct options options = {
         .program = "eventlog write", .usage = "--dir DIR [OPTION...] [TAG=NUMBER...] [-]",
-        .summary = "Writes into a log that TensorBoard shows. CSV needs a header: run and wall_time are optional, "
-                   "then tag,step,value with a point a row, or step and a column a tag, as 'eventlog export' "
-                   "writes both. JSON lines: {\"tag\":\"loss\",\"step\":1,\"value\":0.5}, or "
-                   "{\"step\":1,\"loss\":0.5,\"acc\":0.9}. Each line can be seen by readers as soon as the next "
-                   "one is waited for. A bad line ends the command, with its number, and what came before it "
-                   "stays. Status 0: done; 1: bad lines passed over; 2: usage, input or I/O.",
+        .summary = "Write points to a log that TensorBoard can show, from the command line, CSV or JSON lines. CSV "
+                   "needs a header: tag,step,value with a point in each row, or step and a column for each tag, as "
+                   "'eventlog export' writes both; columns run and wall_time are optional. A line of JSON is "
+                   "{\"tag\":\"loss\",\"step\":1,\"value\":0.5} or {\"step\":1,\"loss\":0.5,\"acc\":0.9}. Readers see "
+                   "each line as soon as the command waits for the next one. The command stops at a bad line and "
+                   "reports its number; points before it stay written. Exit status: 0 done; 1 bad lines skipped; 2 "
+                   "usage, input or I/O.",
         .examples = "  eventlog write --dir logs/shell --step 10 loss=0.5 acc=0.9\n"
                     "  eventlog write --dir logs/shell --step 10 --text 'note=**best** so far' --image "
                     "plot=plot.png\n"

@@ -100,7 +100,7 @@ static void test_dispatch(void **state)
     static const struct { const char *line; int status; const char *out, *err; } cases[] = {
         { "tool alpha x", 41, "", "" },
         { "tool alpha -n 3 x y", 42, "", "" },
-        { "tool alpha", EXIT_USAGE, "", "one or two paths; 'tool alpha --help' tells more" },
+        { "tool alpha", EXIT_USAGE, "", "one or two paths; run 'tool alpha --help' for help" },
         { "tool alpha x y z", EXIT_USAGE, "", "one or two paths;" },
         { "tool alpha -- --help", 41, "", "" },
         { "tool alpha --axes x,yy p", 41, "", "" },

@@ -354,7 +354,7 @@ def test_usage():
     assert "examples:" in checkpoint("--help")
     for command in ("inspect", "verify", "compare", "convert"):
         assert "examples:" in checkpoint(command, "--help")
-        assert "--help' tells more" in checkpoint(command, status=2)
+        assert "--help' for help" in checkpoint(command, status=2)
 
 
 # ---- convert ----

@@ -182,6 +182,22 @@ def test_keys_of_trainer_status_are_in_its_page(documents, tmp_path):
     assert not {key for key in keys(json.loads(run.stdout)) - {"type", "version"} if not re.search(rf"\b{key}\b", text)}
 
 
+VERBS = set("""Accept Add Also Begin Check Choose Compare Compress Compute Consider Copy Count Delete Draw Drop End Exit
+Extract Give Inspect Keep Leave List Look Make Merge Only Order Overwrite Pack Print Put Read Rename Repair Replace Report
+Same Select Separate Show Sort Split Take Tell Thin Use Write""".split())
+
+
+def test_help_of_eventlog_begins_with_a_verb(described):
+    """'Also', 'Only' and 'Same as' come before one. 'wide, reduce: ' names the formats, 'With -f, ' the case."""
+    for name, o in described.items():
+        if name.split("-")[0] != "eventlog":
+            continue
+        for words in [o["summary"], *(x["help"] for x in o["options"]), *(c["help"] for c in o["commands"])]:
+            first = re.sub(r"^(?:With (?:-f, |[^:(]*: )|[a-z-]+(?:, [a-z-]+)*: )", "", words).split()[0].rstrip(",")
+            assert first.capitalize() in VERBS, f"{name}: {words}"
+        assert name == "eventlog" or "Exit status: 0 " in o["summary"], name
+
+
 # What the texts say of other programs' options.
 FOREIGN = {"mca", "cflags", "libs", "static", "variable", "logdir", "load_fast", "samples_per_plugin", "reload_interval", "open",
            "oversubscribe", "save-every"}

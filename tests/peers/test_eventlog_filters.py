@@ -83,7 +83,7 @@ def test_names_of_rewriting_commands(log, tmp_path):
     assert "--tags 'los': no tag matches; did you mean 'loss'" in told(1, "split", "--tags", "a=los", "--tags", "b=pre*", log,
                                                                        "--rest", "c", "-f", *out)
     assert told(0, "split", "--tags", "a=loss", "--rest", "c", log, "-f", *out) == ""
-    assert "--steps 'late=50:': no value is at these steps\n" in told(1, "split", "--steps", "late=50:", "--steps", "early=:50",
+    assert "--steps 'late=50:': no value at these steps\n" in told(1, "split", "--steps", "late=50:", "--steps", "early=:50",
                                                                      log, "-f", *out)
 
 

@@ -115,7 +115,7 @@ def test_overlaps(logs, tmp_path):
         e.step for e in events(tmp_path / "keep"))
     told = tool("merge", run, "-o", tmp_path / "error", "--overlap=error", status=2).stderr
     assert "run '.': tag 'x' comes to step 50 more than once" in told and not (tmp_path / "error").exists()
-    assert "10 values left out: overtaken by a restart" in tool("merge", run, "-o", tmp_path / "last", "-f").stderr
+    assert "left out 10 values before a restart" in tool("merge", run, "-o", tmp_path / "last", "-f").stderr
 
 
 def test_runs_into_one(logs, tmp_path):
@@ -188,7 +188,7 @@ def test_damage_and_wrong_use(logs, tmp_path):
     report = merged(run, "-o", tmp_path / "out", status=1)
     assert report["damage"] == 1 and len(events(tmp_path / "out")) == 10
     tool("verify", tmp_path / "out")
-    assert "holds event files already" in tool("merge", run, "-o", tmp_path / "out", status=2).stderr
+    assert "already holds event files" in tool("merge", run, "-o", tmp_path / "out", status=2).stderr
     for arguments in ([run], ["-o", tmp_path / "x"], [run, "-o", tmp_path / "x", "--join", "--prefix"],
                       [tmp_path / "none", "-o", tmp_path / "x"]):
         tool("merge", *arguments, status=2)

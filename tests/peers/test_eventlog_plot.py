@@ -142,7 +142,7 @@ def test_pictures_and_wrong_use(log, tmp_path):
     plot(log, "-o", tmp_path / "a.svg", "--smoothing", "0.9", "--log-y")
     root = xml.etree.ElementTree.parse(tmp_path / "a.svg").getroot()
     assert root.tag.endswith("svg") and len(root.findall(".//{*}circle")) > 5
-    assert "exists already" in plot(log, "-o", tmp_path / "a.svg", status=2)
+    assert "already exists" in plot(log, "-o", tmp_path / "a.svg", status=2)
     plot(log, "-o", tmp_path / "a.txt")
     assert "final" in (tmp_path / "a.txt").read_text()
     plot(log, "--tag", "none", status=1)
@@ -306,7 +306,7 @@ def test_range_of_values(write, tmp_path):
     assert "1 point above" in cut and "the axis without outliers" in cut
     for wrong in ("1", "2,1", "a,b", ","):
         assert "is not LOW,HIGH" in plot(log, "--y-range", wrong, status=2)
-    assert "--log-y cannot place" in plot(log, "--y-range", "0,1", "--log-y", status=2)
+    assert "--log-y cannot show" in plot(log, "--y-range", "0,1", "--log-y", status=2)
 
 
 def test_relative_steps(write):
@@ -347,7 +347,7 @@ def test_groups_and_bands(write, tmp_path):
     assert "no run matches" in plot(log, "--group", "sed-*", status=2)
     assert "neither GLOB nor GLOB=NAME" in plot(log, "--group", "=x", status=2)
     compare = subprocess.run([TOOL, "compare", log, "--group", "seed-*"], capture_output=True, text=True)
-    assert compare.returncode == 2 and "are for pictures" in compare.stderr
+    assert compare.returncode == 2 and "apply only to pictures" in compare.stderr
 
 
 def test_a_run_of_a_group_that_diverges_ends_its_band(write, tmp_path):

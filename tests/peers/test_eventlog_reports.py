@@ -136,10 +136,10 @@ def test_progress_is_of_all_runs(tmp_path):
 def test_sort_is_checked(log):
     for command in "stats", "tags", "compare", "inspect":
         told = eventlog(command, log, "--sort", "lst", status=2)
-        assert "--sort 'lst': there is no such column; use one of run, tag, " in told and told.count("\n") == 1
-    assert "--sort is not for --format=json" in eventlog("inspect", log, "--json", "--sort", "points", status=2)
-    assert "--top is not for pictures" in eventlog("compare", log, "--top", "2", "--format=svg", status=2)
-    assert "--sort is not for --format=tb-json" in eventlog("tags", log, "--sort", "run", "--format=tb-json", status=2)
+        assert "--sort: no column is called 'lst'; use one of run, tag, " in told and told.count("\n") == 1
+    assert "--sort does not apply to --format=json" in eventlog("inspect", log, "--json", "--sort", "points", status=2)
+    assert "--top does not apply to pictures" in eventlog("compare", log, "--top", "2", "--format=svg", status=2)
+    assert "--sort does not apply to --format=tb-json" in eventlog("tags", log, "--sort", "run", "--format=tb-json", status=2)
 
 
 def test_inspect_ranks_over_all_runs(log):
@@ -160,7 +160,7 @@ def test_hparams(kinds):
     assert eventlog("hparams", kinds, "--format=text").split("\n")[0].split() == ["run", "augment", "optimizer", "rate"]
     done = subprocess.run([EVENTLOG, "hparams", kinds, "--format=text"], capture_output=True, text=True,
                           env=ENVIRONMENT | {"COLUMNS": "20"})
-    assert "2 columns do not fit; --format=csv has all" in done.stderr
+    assert "2 columns do not fit the terminal; use --format=csv to see all" in done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 20 and "augment" in done.stdout
 
 
@@ -288,5 +288,5 @@ def test_times_of_points(log, kinds, words, time):
 
 
 def test_times_are_checked(log):
-    assert "--time is not for --format=tb-csv" in eventlog("export", log, "--format=tb-csv", "--time=iso", status=2)
+    assert "--time does not apply to --format=tb-csv" in eventlog("export", log, "--format=tb-csv", "--time=iso", status=2)
     assert "'utc' is not one of unix|iso|local" in eventlog("tail", log, "--time", "utc", status=2)

@@ -84,7 +84,7 @@ def test_names_change_places(tmp_path):
     assert "holds event files" in tool("rename-tag", "loss=x", log, "-o", tmp_path / "new", status=2)
     tool("rename-tag", "loss=x", log, "-o", tmp_path / "new", "-f")
     assert set(python_loader_points(tmp_path / "new")) == {"x", "lr"}
-    assert "one of the files that are read" in tool("rename-tag", "loss=x", log, "-o", log.parent, "-f", status=2)
+    assert "one of the input files" in tool("rename-tag", "loss=x", log, "-o", log.parent, "-f", status=2)
     tool("rename-tag", "nothing=x", log, "-o", tmp_path / "copy", status=1)
     assert event_files(tmp_path / "copy")[0].read_bytes() == log.read_bytes()
 
@@ -128,7 +128,7 @@ def test_damage_is_told_and_left_out(tmp_path):
     done = subprocess.run([TOOL, "drop-tag", "none", log, "-o", tmp_path / "new", "--json"], capture_output=True, text=True)
     report = json.loads(done.stdout)["total"]
     assert done.returncode == 1 and report["damage"] == 1 and report["lost"] > 0
-    assert f"{log}:40: a wrong data CRC" in done.stderr and "no whole record" in done.stderr
+    assert f"{log}:40: wrong data CRC" in done.stderr and "incomplete last record" in done.stderr
     tool("verify", tmp_path / "new")
 
 
