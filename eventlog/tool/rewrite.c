@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/json.h"
+#include "base/terminal.h"
+#include "base/text.h"
 #include "eventlog/log_check.h"
 #include "eventlog/log_name.h"
 #include "eventlog/log_replace.h"
@@ -497,7 +499,8 @@ static void append_runs(struct buffer *b, const struct rewrite *w)
 
 void rewrite_print(const struct rewrite *w, const char *word, const char *more)
 {
-    struct buffer b = BUFFER_EMPTY;
+    int fd = output_stream_is(w->output) ? STDERR_FILENO : STDOUT_FILENO;
+    struct buffer b = BUFFER_EMPTY, line = BUFFER_EMPTY;
     char size[HUMAN_TEXT_MAX];
     size_t files = 0;
 
@@ -513,11 +516,14 @@ void rewrite_print(const struct rewrite *w, const char *word, const char *more)
                       (unsigned long long)w->values, (unsigned long long)w->bytes_out, (unsigned long long)w->dropped,
                       (unsigned long long)w->scan.damaged, (unsigned long long)w->torn, more);
     } else {
-        buffer_format(&b, "%s: %zu files, %llu records with %llu values",
+        buffer_format(&line, "%s: %zu files, %llu records with %llu values, %s%s",
                       output_stream_is(w->output) ? "standard output" : w->output ? w->output : "in place", files,
-                      (unsigned long long)w->records, (unsigned long long)w->values);
-        buffer_format(&b, ", %s%s\n", human_bytes(w->bytes_out, size), more);
+                      (unsigned long long)w->records, (unsigned long long)w->values,
+                      human_bytes(w->bytes_out, size), more);
+        text_append_wrapped(&b, buffer_text(&line), 0, 2, isatty(fd) ? (size_t)terminal_columns(fd) : 0);
+        buffer_append_byte(&b, '\n');
     }
-    fputs(buffer_text(&b), output_stream_is(w->output) ? stderr : stdout);
+    fputs(buffer_text(&b), fd == STDERR_FILENO ? stderr : stdout);
+    buffer_release(&line);
     buffer_release(&b);
 }

@@ -4,6 +4,8 @@
 #include "base/json.h"
 #include "base/io.h"
 #include "base/number.h"
+#include "base/terminal.h"
+#include "base/text.h"
 #include "eventlog/scalar_series.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/follow.h"
@@ -15,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct last { /* a point whose line is not printed yet; its series' tag stays where it is */
     const char *tag;
@@ -42,7 +45,7 @@ struct tail {
     int64_t keep; /* -1: all */
     struct point_range range;
     enum time_style time;
-    int json, everything;
+    int json, terminal, everything;
     struct buffer line;
     uint64_t points;
 };
@@ -81,9 +84,53 @@ static void field(struct buffer *b, const char *text, size_t n)
     buffer_append_byte(b, '\t');
 }
 
+static void value_text(struct buffer *b, const struct last *l)
+{
+    if (!l->word) {
+        number(b, l->point.value, l->from);
+        return;
+    }
+    buffer_format(b, *l->details ? "<%s: " : "<%s", l->word);
+    escaped(b, l->details, strlen(l->details));
+    buffer_append_byte(b, '>');
+}
+
+/* The line of a terminal with so many columns: names, and a long value, are cut in the middle, and where there is no
+ * room for names the time is left out. */
+static void terminal_line(struct buffer *b, const struct tail_run *run, const struct last *l, const char *time,
+                          size_t columns)
+{
+    enum { BETWEEN = 2, LEAST_OF_NAMES = 16 };
+    size_t run_width = text_columns(run->name, strlen(run->name)), tag_width = text_columns(l->tag, l->tag_length);
+    struct buffer value = BUFFER_EMPTY, rest = BUFFER_EMPTY;
+    int ascii = !terminal_utf8();
+    size_t used, room, half;
+
+    value_text(&value, l);
+    buffer_format(&rest, "  %lld  ", (long long)l->point.step);
+    text_append_cut(&rest, buffer_text(&value), value.length, columns / 2, ascii);
+    used = text_columns(buffer_text(&rest), rest.length) + BETWEEN;
+    if (used + LEAST_OF_NAMES + BETWEEN + strlen(time) <= columns) {
+        buffer_format(&rest, "  %s", time);
+        used += BETWEEN + strlen(time);
+    }
+    room = columns > used + LEAST_OF_NAMES ? columns - used : LEAST_OF_NAMES;
+    half = room / 2;
+    if (run_width + tag_width > room && run_width > half)
+        run_width = tag_width > half ? half : room - tag_width;
+    text_append_cut(b, run->name, strlen(run->name), run_width, ascii);
+    buffer_append_text(b, "  ");
+    text_append_cut(b, l->tag, l->tag_length, room - run_width, ascii);
+    buffer_format(b, "%s\n", buffer_text(&rest));
+    b->failed |= !buffer_ok(&value) || !buffer_ok(&rest);
+    buffer_release(&value);
+    buffer_release(&rest);
+}
+
 /* One line, one write: whoever reads a pipe gets whole lines, and a kill cuts none. */
 static int print(struct tail *t, const struct tail_run *run, const struct last *l, struct error *e)
 {
+    size_t columns = t->terminal ? (size_t)terminal_columns(STDOUT_FILENO) : 0;
     struct buffer *b = &t->line;
     char time[TIME_TEXT_MAX];
 
@@ -105,19 +152,14 @@ static int print(struct tail *t, const struct tail_run *run, const struct last *
             json_double(b, l->point.value);
         }
         buffer_append_text(b, "}\n");
+    } else if (columns) {
+        terminal_line(b, run, l, time_text(t->time, l->point.wall_time, time), columns);
     } else {
         field(b, run->name, strlen(run->name));
         field(b, l->tag, l->tag_length);
         buffer_format(b, "%lld\t", (long long)l->point.step);
-        if (l->word) {
-            buffer_format(b, *l->details ? "<%s: " : "<%s", l->word);
-            escaped(b, l->details, strlen(l->details));
-            buffer_append_byte(b, '>');
-        } else {
-            number(b, l->point.value, l->from);
-        }
-        buffer_append_byte(b, '\t');
-        buffer_format(b, "%s\n", time_text(t->time, l->point.wall_time, time));
+        value_text(b, l);
+        buffer_format(b, "\t%s\n", time_text(t->time, l->point.wall_time, time));
     }
     if (!buffer_ok(b))
         return error_set(e, ERR_NOMEM, "run %s: out of memory for a line", run->name);
@@ -348,10 +390,11 @@ int command_tail(int argc, char **argv)
         .program = "eventlog tail", .usage = "[OPTION...] PATH...",
         .summary = "Print the newest points, one per line: run, tag, step, value and wall time, separated by tabs. "
                    "Control characters and backslashes in names are written as \\xNN and \\\\, a float32 with the "
-                   "fewest digits that identify it; with --all a value may be <image: 3x2, 170 B> and the like. Each "
-                   "line is a single write. With -f, a file that was truncated or replaced is read again from its "
-                   "start, or continued if it was replaced by a longer copy of itself; files and directories that "
-                   "disappear may come back. Exit status: 0 done; 1 no points, or damage; 2 usage or I/O.",
+                   "fewest digits that identify it; with --all a value may be <image: 3x2, 170 B> and the like. On a "
+                   "terminal, long names are cut so that a line fits. Each line is a single write. With -f, a file "
+                   "that was truncated or replaced is read again from its start, or continued if it was replaced by a "
+                   "longer copy of itself; files and directories that disappear may come back. Exit status: 0 done; 1 "
+                   "no points, or damage; 2 usage or I/O.",
         .examples = "  eventlog tail -f logs\n  eventlog tail -f -n 0 --tag 'loss*' --json logs | jq .value\n"
                     "  eventlog tail --all -n -1 logs | grep '<text'\n",
         .table = table, .count = sizeof table / sizeof *table,
@@ -371,6 +414,7 @@ int command_tail(int argc, char **argv)
     if (rc != OK)
         return scan_fail(&s, &e);
     t.time = time_option_style(time);
+    t.terminal = isatty(STDOUT_FILENO);
     file_open_limit(SIZE_MAX); /* a descriptor a file */
     t.follow = (struct follow){ .scan = &s, .paths = argv + 1, .path_count = (size_t)count,
                                 .natural_order = !t.json, .sink = { &t, new_run, take, end_of_run } };

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import pathlib
-import pty
 import re
 import shutil
 import subprocess
@@ -113,24 +112,6 @@ def test_names_in_natural_order(log, tmp_path):
     for file in shutil.copytree(log, tmp_path / "cut").rglob("*tfevents*"):
         file.write_bytes(file.read_bytes()[:-1])
     assert re.findall(r"/cut/([^/]*)/.* hidden, ", eventlog("verify", tmp_path / "cut", status=1)) == natural
-
-
-def test_progress_is_of_all_runs(tmp_path):
-    for run in "r1", "r2":
-        eventlog("write", "-d", tmp_path / run, "-", text="".join(
-            f'{{"tag":"a","step":{s},"value":1}}\n' for s in range(70000 if run == "r2" else 1)))
-    ours, theirs = pty.openpty()
-    with subprocess.Popen([EVENTLOG, "stats", tmp_path], stdout=subprocess.DEVNULL, stderr=theirs, env=ENVIRONMENT) as process:
-        os.close(theirs)
-        text = b""
-        try:
-            while more := os.read(ours, 4096):
-                text += more
-        except OSError:  # the other end is closed
-            pass
-        os.close(ours)
-    assert process.returncode == 0
-    assert re.search(rb"^\r\x1b\[Keventlog stats: 9\d% of [\d.]+ MiB in 2 runs(, [\d.]+ \w+ to go)?: r2\r\x1b\[K", text)
 
 
 def test_sort_is_checked(log):
