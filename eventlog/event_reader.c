@@ -28,6 +28,7 @@ struct event_reader {
     struct mark first, last;
     struct stat seen; /* as of the last end, so that an unchanged file costs no read */
     int at_end, records_only;
+    int known; /* that it is an event file */
     const uint8_t *data; /* of the last record, length bytes, at `offset` of the file */
     size_t length;
     uint64_t offset;
@@ -41,6 +42,7 @@ static void begin(struct event_reader *r, const struct stat *st)
     record_parser_init(&r->file.parser, 0, RECORD_LIMIT);
     memset(&r->state, 0, sizeof r->state);
     r->at_end = 0;
+    r->known = 0;
     r->utf8_pending = 0;
 }
 
@@ -243,6 +245,15 @@ static int take_record(struct event_reader *r, const struct record *record, stru
     return EVENT_READER_EVENT;
 }
 
+int event_reader_check(struct event_reader *r, struct error *e)
+{
+    int rc = r->known ? OK : record_file_check(&r->file, e);
+
+    r->known = rc == OK;
+    r->at_end |= rc != OK; /* until it changes */
+    return rc;
+}
+
 int event_reader_next(struct event_reader *r, struct event *event, struct event_damage *damage, struct error *e)
 {
     struct record record;
@@ -253,6 +264,8 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
             return rc;
         r->at_end = 0;
     }
+    if ((rc = event_reader_check(r, e)) != OK)
+        return rc;
     switch (rc = record_file_next(&r->file, &record, e)) {
     case RECORD_DATA:
         r->state.lost = r->file.parser.lost;

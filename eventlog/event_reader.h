@@ -54,6 +54,10 @@ struct event_reader_state {
 /* On OK *out is yours: event_reader_close(). ERR_IO: the file cannot be opened. */
 int event_reader_open(struct event_reader **out, struct log_input *in, const char *path, struct error *e);
 
+/* ERR_IO if it is no event file: record_file_check(). The first event_reader_next() says so otherwise, and then has
+ * nothing to read until the file changes. */
+int event_reader_check(struct event_reader *r, struct error *e);
+
 /* An enum event_reader_result, or ERR_IO (try again later), ERR_NOMEM. */
 int event_reader_next(struct event_reader *r, struct event *event, struct event_damage *damage, struct error *e);
 

@@ -448,8 +448,9 @@ int eventlog_reader_open(struct eventlog_reader **out, const char *path, const s
                          struct eventlog_error *error);
 void eventlog_reader_close(struct eventlog_reader *reader); /* NULL is fine */
 
-/* An enum eventlog_read, or negative: EVENTLOG_ERROR_IO for a file or directory that cannot be read - further calls go
- * on with the others and try it again after the next end - or EVENTLOG_ERROR_MEMORY. */
+/* An enum eventlog_read, or negative: EVENTLOG_ERROR_IO for a file or directory that cannot be read, or a file that is
+ * no event file - further calls go on with the others and try it again after the next end, the latter once it has
+ * changed - or EVENTLOG_ERROR_MEMORY. */
 int eventlog_reader_next(struct eventlog_reader *reader, struct eventlog_error *error);
 
 /* After an end: sleeps until something may have changed, at most so many seconds. 1: it may have; 0: the time is over;

@@ -117,18 +117,29 @@ int log_repair_copy(const struct io *io, const char *path, int fd, const char *t
     return rc;
 }
 
+/* A file of which nothing is left is no repair of it. */
+static int check_kept(const char *path, const struct log_repair *r, struct error *e)
+{
+    if (r->kept || (!r->size && !r->places))
+        return OK;
+    return error_set(e, ERR_CORRUPT, "%s: nothing in it can be kept: %llu damaged places, %llu records that are no "
+                     "events, a tail of %llu bytes", path, (unsigned long long)r->places,
+                     (unsigned long long)r->refused, (unsigned long long)r->cut);
+}
+
 /* ---- files ----------------------------------------------------------------------------------------------------- */
 
-/* Writes the sound records to the temporary file, down to the disk. */
-static int write_temporary(const struct io *io, struct record_file *f, const char *temporary, const struct stat *from,
-                           struct log_repair *r, struct error *e)
+/* Writes the sound records of path to the temporary file, down to the disk. */
+static int write_temporary(const struct io *io, struct record_file *f, const char *path, const char *temporary,
+                           const struct stat *from, struct log_repair *r, struct error *e)
 {
     int fd, rc;
 
     unlink(temporary); /* of a killed process with our number */
     if ((fd = io->open(io->context, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
         return error_system(e, "%s: cannot create", temporary);
-    rc = copy_file(f, io, fd, temporary, r, e);
+    if ((rc = copy_file(f, io, fd, temporary, r, e)) == OK)
+        rc = check_kept(path, r, e);
     if (rc == OK && from->st_mode)
         fchmod(fd, from->st_mode & 07777); /* who could read it can go on */
     if (rc == OK && io->fsync(io->context, fd) < 0)
@@ -149,6 +160,8 @@ int log_repair_to(const struct io *io, struct log_input *in, const char *path, c
     int rc = log_input_open(in, path, &f, e);
 
     io = io ? io : &io_real;
+    if (rc == OK)
+        rc = record_file_check(&f, e);
     if (rc == OK && stat(path, &from) < 0)
         from = (struct stat){ 0 }; /* standard input, or a member of an archive */
     if (rc == OK && stat(to, &st) == 0 && st.st_dev == from.st_dev && st.st_ino == from.st_ino)
@@ -157,7 +170,7 @@ int log_repair_to(const struct io *io, struct log_input *in, const char *path, c
         rc = error_set(e, ERR_ARG, "%s: already exists; use -f to overwrite it", to);
     if (rc == OK)
         rc = log_replace_temporary_name(temporary, sizeof temporary, to, e);
-    if (rc == OK && (rc = write_temporary(io, &f, temporary, &from, r, e)) == OK) {
+    if (rc == OK && (rc = write_temporary(io, &f, path, temporary, &from, r, e)) == OK) {
         if (io->rename(io->context, temporary, to) < 0) {
             rc = error_system(e, "%s: cannot be put in its place", to);
             unlink(temporary);
@@ -180,7 +193,7 @@ int log_repair_in_place(const struct io *io, const char *given, int *changed, st
     io = io ? io : &io_real;
     if (!realpath(given, path)) /* a link stays a link: the file it leads to is replaced */
         return error_system(e, "%s: cannot be opened", given);
-    if ((rc = record_file_open(&f, path, e)) != OK)
+    if ((rc = record_file_open(&f, path, e)) != OK || (rc = record_file_check(&f, e)) != OK)
         goto out;
     if (fstat(f.fd, &before) < 0) {
         rc = error_system(e, "%s: cannot be looked at", path);
@@ -191,7 +204,7 @@ int log_repair_in_place(const struct io *io, const char *given, int *changed, st
         goto out;
     record_parser_init(&f.parser, 0, 0);
     if ((rc = log_replace_temporary_name(temporary, sizeof temporary, path, e)) != OK ||
-        (rc = write_temporary(io, &f, temporary, &before, r, e)) != OK)
+        (rc = write_temporary(io, &f, path, temporary, &before, r, e)) != OK)
         goto out;
     if ((rc = log_replace_unchanged(f.fd, path, &before, e)) == OK)
         rc = log_replace_exchange(io, path, temporary, e);

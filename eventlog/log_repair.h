@@ -25,8 +25,9 @@ int log_repair_copy(const struct io *io, const char *path, int fd, const char *t
                     struct error *e);
 
 /* The repaired file, of what log_input_open() opens, under a new name, which appears whole by rename. ERR_ARG: `to`
- * exists and force is 0, or it is the file itself. The file at path may still be written: the copy is of this moment.
- * io may be NULL for io_real. */
+ * exists and force is 0, or it is the file itself. ERR_IO, ERR_CORRUPT: it is no event file, or nothing of it would be
+ * left; nothing is written then. The file at path may still be written: the copy is of this moment. io may be NULL for
+ * io_real. */
 int log_repair_to(const struct io *io, struct log_input *in, const char *path, const char *to, int force,
                   struct log_repair *r, struct error *e);
 
@@ -34,6 +35,7 @@ int log_repair_to(const struct io *io, struct log_input *in, const char *path, c
  * The repaired file in place of the old one, by rename, with the old one beside it under a name that no TensorBoard
  * reads: log_replace_backup_name(). A sound file is left alone and has no backup (*changed 0). ERR_ARG: somebody has it
  * open for writing (asked of the kernel, so of this machine only), it grew or changed meanwhile, or a backup is there.
+ * ERR_IO, ERR_CORRUPT as above.
  * A TensorBoard that runs goes on reading the old file until it is started again.
  */
 int log_repair_in_place(const struct io *io, const char *path, int *changed, struct log_repair *r, struct error *e);

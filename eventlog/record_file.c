@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "base/file_kind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -182,4 +183,37 @@ int record_file_find(const struct record_file *f, uint64_t from, uint64_t to, ui
     }
     free(block);
     return found;
+}
+
+/* What to do with it instead. */
+static const char *advice(enum file_kind kind)
+{
+    switch (kind) {
+    case FILE_KIND_SAFETENSORS:
+    case FILE_KIND_TABLE:
+        return "; 'checkpoint inspect' reads it";
+    case FILE_KIND_XZ:
+    case FILE_KIND_BZIP2:
+        return "; unpack it first";
+    case FILE_KIND_JSON:
+    case FILE_KIND_TEXT:
+        return "; 'eventlog write --input' makes a log of CSV and JSON lines";
+    default:
+        return "";
+    }
+}
+
+int record_file_check(const struct record_file *f, struct error *e)
+{
+    static const uint8_t zeros[RECORD_HEADER];
+    uint8_t head[RECORD_HEADER];
+    uint64_t place;
+    enum file_kind kind;
+
+    if (!read_at(f->fd, head, sizeof head, 0) || !memcmp(head, zeros, sizeof head) ||
+        (kind = file_kind_of_descriptor(f->fd)) == FILE_KIND_EVENT_LOG || record_file_find(f, 0, f->size, &place))
+        return OK;
+    if (kind == FILE_KIND_UNKNOWN)
+        return error_set(e, ERR_IO, "%s: not an event file: no record in it is whole", f->path);
+    return error_set(e, ERR_IO, "%s: not an event file, but %s%s", f->path, file_kind_text(kind), advice(kind));
 }

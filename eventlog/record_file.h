@@ -36,6 +36,11 @@ void record_file_again(struct record_file *f, int fd, uint64_t size);
 /* RECORD_DATA or RECORD_DAMAGE with *r, borrowed until the next call; RECORD_MORE at the end; ERR_IO, ERR_NOMEM. */
 int record_file_next(struct record_file *f, struct record *r, struct error *e);
 
+/* ERR_IO if the file holds no record but other bytes, and what it is instead. OK also if it is empty, too short to
+ * tell, or begins with zeros or with the header of a record: its records may be still to come. To be asked at the
+ * start. */
+int record_file_check(const struct record_file *f, struct error *e);
+
 /* 1 if a whole record, with both CRCs right, begins at that place; and the first that begins in [from, to), at *place.
  * They have nothing to do with how far the parser is. */
 int record_file_holds(const struct record_file *f, uint64_t offset);

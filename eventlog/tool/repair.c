@@ -91,7 +91,8 @@ int command_repair(int argc, char **argv)
                    "TensorBoard's loaders gives up (what 'eventlog verify' calls damage), and an incomplete last "
                    "record. --in-place leaves sound files alone and refuses a file that is open for writing on this "
                    "machine or changes meanwhile; -o copies what is there now. A running TensorBoard reads a replaced "
-                   "file only after a restart. Exit status: 0 done, or nothing to repair; 2 usage or I/O.",
+                   "file only after a restart. Exit status: 0 done, or nothing to repair; 2 usage or I/O, a "
+                   "file that is no event file, or one of which nothing would be left.",
         .examples = "  eventlog repair events.out.tfevents.1700000000.host.1.0 -o sound/events.out.tfevents.1\n"
                     "  eventlog repair --in-place logs/train/events.out.tfevents.*\n",
         .table = table, .count = sizeof table / sizeof *table,

@@ -193,6 +193,8 @@ int rewrite_read(struct rewrite *w, const char *run, const char *path, rewrite_v
     int before = e->code, rc = log_input_open(&w->scan.input, path, &f, e);
 
     if (rc == OK)
+        rc = record_file_check(&f, e);
+    if (rc == OK)
         scan_progress_file(&w->scan, path, f.size);
     if (rc == OK)
         rc = visit_all(w, run, &f, path, visit, context, e);

@@ -147,8 +147,12 @@ static int scan_file(struct scan *s, const struct log_run *run, const char *path
     struct event event;
     int rc = event_reader_open(&reader, &s->input, path, e);
 
-    if (rc != OK)
+    if (rc == OK)
+        rc = event_reader_check(reader, e);
+    if (rc != OK) {
+        event_reader_close(reader);
         return rc;
+    }
     scan_progress_file(s, path, event_reader_state(reader).size);
     if (sink->begin_file)
         sink->begin_file(sink->context, path);

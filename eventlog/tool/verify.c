@@ -157,9 +157,12 @@ static int check_file(struct verify *v, struct log_check *c, const char *run, co
     struct scan *s = v->scan;
     struct record_file f;
     struct record record;
+    struct error other;
     char name[LOG_NAME_MAX];
     int rc = log_input_open(&s->input, path, &f, e);
 
+    if (rc == OK && record_file_check(&f, &other) != OK)
+        log_line(&s->log, "%s", other.message); /* and a finding */
     if (rc == OK) {
         scan_progress_file(s, path, f.size);
         rc = log_check_file(c, f.packed ? log_name_plain(name, path) : file_base_name(path), e);

@@ -268,6 +268,37 @@ static void test_what_is_no_file(void **state)
     unlink(other);
 }
 
+/* Told once, and again when it has changed and is none still; a beginning that is damaged does not make it another. */
+static void test_files_of_other_kinds(void **state)
+{
+    static const char text[] = "step,loss\n1,0.5\n2,0.25\n";
+    struct event_damage damage;
+    struct event_reader *r;
+    struct event event;
+    struct error e;
+    uint8_t bytes[400];
+    size_t n = scalars(bytes, 1, 3);
+    (void)state;
+
+    put(path, O_TRUNC, text, sizeof text - 1);
+    assert_int_equal(event_reader_open(&r, &input, path, NULL), OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(event_reader_next(r, &event, &damage, &e), ERR_IO);
+        assert_non_null(strstr(e.message, "not an event file, but a text file"));
+        assert_int_equal(next(r), -1);
+        assert_int_equal(next(r), -1);
+        put(path, O_APPEND, text, sizeof text - 1);
+    }
+    bytes[0] ^= 1;
+    put(other, O_TRUNC, bytes, n);
+    assert_int_equal(rename(other, path), 0);
+    assert_int_equal(next(r), -2);
+    assert_int_equal(next(r), 2);
+    assert_int_equal(next(r), 3);
+    assert_int_equal(next(r), -1);
+    event_reader_close(r);
+}
+
 /* ---- directories --------------------------------------------------------------------------------------------------- */
 
 static void make(const char *name, int is_directory)
@@ -333,7 +364,8 @@ int main(void)
         cmocka_unit_test(test_grows_byte_by_byte), cmocka_unit_test(test_cut_and_replaced),
         cmocka_unit_test(test_hole_at_the_end),    cmocka_unit_test(test_damage),
         cmocka_unit_test(test_long_records),       cmocka_unit_test(test_what_is_no_file),
-        cmocka_unit_test(test_runs),               cmocka_unit_test(test_written_anew),
+        cmocka_unit_test(test_files_of_other_kinds), cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_written_anew),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
