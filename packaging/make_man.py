@@ -23,7 +23,7 @@ import time
 from man_text import body, code, continued, declaration, definition, escape, paragraphs, prose, shell, shown, wrapped
 
 OWN = [{"kind": "flag", "letter": "h", "name": "help", "argument": None, "choices": [], "help": "Help on standard output."},
-       {"kind": "flag", "letter": None, "name": "version", "argument": None, "choices": [],
+       {"kind": "flag", "letter": "V", "name": "version", "argument": None, "choices": [],
         "help": "Name and version on standard output."}]
 RETURN = ("`EVENTLOG_OK` (0) unless something else is said above, or a negative code. Then *error*, if it is not NULL, "
           "holds the code, `errno` where the operating system gave one, and a sentence that names the file and says what happened.")
