@@ -166,6 +166,8 @@ def bash(program, o):
             if kind != "none":
                 match = "|".join(f'"{name} {flag}"' for flag in flags(row))
                 action = f"found=({' '.join(row['choices'])})" if kind == "words" else actions.get(kind, f"kind={kind}")
+                if row["kind"] == "choices":  # several, with commas between: those before the last comma stay
+                    action += ' found=("${found[@]/#/${word%"${word##*,}"}}")'
                 values += f"    {match}) {action} ;;\n"
         arguments += f'        "{name} -"*) found=({" ".join(flag for row in rows(c) for flag in flags(row))}) ;;\n'
         if not name and o["commands"]:

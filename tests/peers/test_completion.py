@@ -50,7 +50,8 @@ RUNS = {"mpi/train", "ps/train"}
     ("trainer --model ", {"lenet", "cifar10_cnn", "resnet32"}), ("trainer --model=r", {"resnet32"}),
     ("trainer --data f", {"fashion-mnist"}), ("trainer --run-option ", {"single", "mpi", "ps"}),
     ("evaluator --model l", {"lenet"}), ("evaluator --data ", {"mnist", "fashion-mnist", "cifar10"}),
-    ("eventlog plot lo", {"logs", "lo g"}),
+    ("evaluator --metrics classes,c", {"classes,classes", "classes,confusion", "classes,curves"}),
+    ("evaluator --metrics=to", {"top5"}), ("eventlog plot lo", {"logs", "lo g"}),
 ])
 def test_bash_offers(bash, place, line, wanted):
     assert bash.offers(line) == wanted
