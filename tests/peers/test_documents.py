@@ -60,7 +60,7 @@ def test_every_option_is_in_its_page(described):
     assert {f"{name}.1" for name in described} == {p.name for p in (BUILD / "man/man1").iterdir()}
     for name, o in described.items():
         text = text_of(f"man1/{name}.1")
-        assert re.search(rf"^NAME\n\s+{name} - \w", text, re.M), name
+        assert re.search(rf"^NAME\n\s+{name} - [a-z]", text, re.M), name
         for title in ("SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES", "SEE ALSO"):
             assert re.search(rf"^{title}$", text, re.M), f"{name}: no {title}"
         for option in o["options"]:
