@@ -74,8 +74,9 @@ def copy(folder):
     shutil.copytree(ROOT, folder, symlinks=True, dirs_exist_ok=True, ignore=lambda where, names: {
         name for name in names if name in (".git", "__pycache__") or name.startswith("build-") or
         (pathlib.Path(where) == ROOT and name == "build") or (where.endswith("/demo") and name != "run.py")})
-    shutil.copytree(ROOT / "build", folder / "build", symlinks=True,
-                    ignore=shutil.ignore_patterns("venv", "tests", "fuzz", "double", "screenshots"))
+    # Without man pages and completions, which another test may be making just now.
+    shutil.copytree(ROOT / "build", folder / "build", symlinks=True, ignore=shutil.ignore_patterns(
+        "venv", "tests", "fuzz", "double", "screenshots", "gallery", "man", "completion", "documents.stamp"))
     (folder / "build/venv").symlink_to(ROOT / "build/venv")
     write_cifar(folder / "cifar-10-batches-bin")
 
