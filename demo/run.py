@@ -198,7 +198,7 @@ def main():
         tensorboard[0] = str(python.parent / "tensorboard")
         environment.require_localhost()
     except RuntimeError as error:
-        say(f"demo: going on without TensorBoard: {error}")
+        say(f"demo: TensorBoard cannot start here yet: {error}")
     for old in ("runs", "checkpoints", "output"):
         shutil.rmtree(options.out / old, ignore_errors=True)
     layout(options)
