@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/evaluator/killed_at.h"
+#include "tests/killed_at.h"
 
 static struct evaluation_work work_of(int64_t newest, size_t in_hand)
 {
