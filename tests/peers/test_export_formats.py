@@ -7,9 +7,12 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import sqlite3
 import statistics
+import struct
 import subprocess
+import sys
 
 import pytest
 
@@ -366,3 +369,31 @@ def test_damage(tmp_path, name):
     done = subprocess.run([TOOL, "export", log, *options, "-o", tmp_path / "y.prom"], capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.count(f"{file}:") == 1
     assert sorted(p.name for p in tmp_path.iterdir()) == ["good.prom", "log", "x.prom", "y.prom"]
+
+
+def test_parquet(log):
+    """The command of the manual page, as it stands there: DuckDB reads back the same bits, and no run or tag as a number."""
+    path = f"{BUILD / 'bin'}:{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+    if not shutil.which("duckdb", path=path):
+        pytest.skip("no duckdb here")
+    page = pathlib.Path(__file__).parents[2] / "docs/man/eventlog-export.txt"
+    line, = re.findall("^    eventlog export .*duckdb .*\n(?:    .*\n)+", page.read_text(), re.MULTILINE)
+    names = "run,tag,step,value,wall_time\n"
+    lines = names + "002,null,-3,5e-324,0.1\n002,NA,1,0.1000000000000000055,1e-300\n1,7,2,nan,1\n"
+    subprocess.run([TOOL, "write", "--dir", log / "written", "-"], input=lines.encode(), check=True)
+    subprocess.run(["bash", "-c", "set -o pipefail; " + line.replace(" logs ", f" '{log}' ")], check=True, cwd=log.parent,
+                   env={**os.environ, "PATH": path})
+
+    def query(sql):
+        return subprocess.run(["duckdb", "-csv", "-c", sql], capture_output=True, text=True, check=True, cwd=log.parent,
+                              env={**os.environ, "PATH": path}).stdout
+
+    def points(text):
+        rows = list(csv.reader(io.StringIO(text)))
+        return rows[0], [(run, tag, int(step), struct.pack("<dd", float(value), float(time)))
+                         for run, tag, step, value, time in rows[1:]]
+
+    want = points(subprocess.run([TOOL, "export", "--format=csv", log], capture_output=True, text=True, check=True).stdout)
+    assert points(query("from 'points.parquet'")) == want and len(want[1]) > 10
+    assert [row[1] for row in csv.reader(io.StringIO(query("describe from 'points.parquet'")))][1:] == \
+        ["VARCHAR", "VARCHAR", "BIGINT", "DOUBLE", "DOUBLE"]
