@@ -245,6 +245,8 @@ int find_checkpoint(const char *path, int index_only, struct found *out, struct 
     strcpy(out->path, path);
     if (is_regular(path))
         return find_file(path, out, e);
+    if (!strcmp(path, "-"))
+        return error_set(e, ERR_ARG, "-: a checkpoint cannot be read from standard input; name a file or a directory");
     suggest(path, near, sizeof near);
     return error_set(e, ERR_ARG, "%s: no such checkpoint (there is no %s.index)%s", path, path, near);
 }

@@ -33,6 +33,8 @@ KINDS = {
     "m.onnx": (b"\x08\x08\x12\x07pytorch\x1a\x05" b"2.1.0", "an ONNX model; save its weights as safetensors"),
     "a.npz": (zipped("w.npy"), "a NumPy archive (.npz); numpy.load() reads it"),
     "model.tar.gz": (gzip.compress(b"x"), "a gzip file; unpack it first"),
+    "m.safetensors.zst": (b"\x28\xb5\x2f\xfd" + bytes(20), "a zstd file; unpack it first"),
+    "logs.tfz": (b"\x89TFZ\r\n\x1a\n" + bytes(8), "an archive of 'eventlog archive'; 'eventlog cat' reads it"),
     "events.out.tfevents.1.host": (bytes.fromhex("1800000000000000a37f4b22") + bytes(30),
                                    "an event file or another TFRecord file; 'eventlog inspect' reads event files"),
     "study.db": (b"SQLite format 3\0" + bytes(80), "an SQLite database\n"),
@@ -53,6 +55,13 @@ def test_a_file_of_another_kind(tmp_path, name, command):
     said = checkpoint(*words(command, path, tmp_path), status=2)
     assert said.startswith(f"checkpoint {command}: {path}: not a checkpoint, but {told}") and said.count("\n") == 1
     assert [p.name for p in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_standard_input(tmp_path, command):
+    """Tensors are read in any order, and TensorFlow's are in several files."""
+    said = checkpoint(*words(command, "-", tmp_path), status=2)
+    assert said == f"checkpoint {command}: -: a checkpoint cannot be read from standard input; name a file or a directory\n"
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
