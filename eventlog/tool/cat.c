@@ -19,7 +19,7 @@
 
 struct restoring {
     struct scan scan; /* its log, damage and filters that matched nothing */
-    struct log_archive archive;
+    const struct log_archive *archive; /* the scan's input holds it */
     struct selection names;
     const char *output;
     struct report *report; /* --list */
@@ -87,7 +87,7 @@ static int restore(struct restoring *r, struct error *e)
     unlinkat(at, temporary, 0);
     if (rc == OK && (r->fd = openat(at, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) < 0)
         rc = error_system(e, "%s/%s: cannot create", r->output, r->entry->name);
-    if (rc == OK && (rc = log_archive_read(&r->archive, r->entry, sink, r, e)) == OK)
+    if (rc == OK && (rc = log_archive_read(r->archive, r->entry, sink, r, e)) == OK)
         rc = put_in_place(r, at, temporary, base, e);
     if (rc != OK && r->fd >= 0)
         unlinkat(at, temporary, 0);
@@ -138,7 +138,7 @@ static int one(struct restoring *r, struct error *e)
     } else {
         r->fd = r->check ? -1 : 1;
         r->to = "standard output";
-        rc = log_archive_read(&r->archive, r->entry, sink, r, e);
+        rc = log_archive_read(r->archive, r->entry, sink, r, e);
         r->fd = -1;
     }
     if (rc != ERR_CORRUPT)
@@ -151,7 +151,7 @@ static int one(struct restoring *r, struct error *e)
 
 static int all(struct restoring *r, struct error *e)
 {
-    const struct log_archive *a = &r->archive;
+    const struct log_archive *a = r->archive;
     int rc = OK;
 
     r->began = clock_monotonic();
@@ -179,7 +179,7 @@ static void print_result(const struct restoring *r)
         printf("{\"type\":\"cat\",\"version\":1,\"total\":{\"members\":%llu,\"bytes\":%llu,\"damage\":%llu}}\n",
                members, bytes, damage);
     else
-        printf("%s: %llu members, %s%s\n", r->archive.path, members, human_bytes(r->bytes, size),
+        printf("%s: %llu members, %s%s\n", r->archive->path, members, human_bytes(r->bytes, size),
                damage ? ", damaged" : r->check ? ", all sound" : "");
 }
 
@@ -206,9 +206,18 @@ static int cat(struct restoring *r, struct error *e)
     return rc == OK ? scan_status(s, r->members > 0) : scan_fail(s, e);
 }
 
+static int open_archive(struct restoring *r, const char *path, struct error *e)
+{
+    int rc = log_input_archive(&r->scan.input, path, &r->archive, e);
+
+    if (!rc)
+        return error_set(e, ERR_CORRUPT, "%s: not an archive made by 'eventlog archive'", path);
+    return rc < 0 ? rc : OK;
+}
+
 int command_cat(int argc, char **argv)
 {
-    struct restoring r = { .fd = -1, .archive = { .fd = -1 } };
+    struct restoring r = { .fd = -1, .scan.input.standard_input = 1 };
     struct option table[] = {
         { OPTION_TEXT, 'o', "output", &r.output, "DIR", .help = "Extract into DIR, which is created if missing, with "
           "permissions and times; each file appears once it is complete (default: write contents to standard output, "
@@ -223,11 +232,12 @@ int command_cat(int argc, char **argv)
         .summary = "List, check or extract the files of an archive that 'eventlog archive' made: all of them, or those "
                    "whose name matches NAME, as in the shell, but * also matches '/'. With -o, nothing is written "
                    "outside DIR, whatever the archive holds, and links in DIR are not followed. A damaged file is "
-                   "reported and not extracted; the others are. Exit status: 0 done; 1 no file matched, or damage; 2 "
-                   "usage, no archive, or I/O.",
+                   "reported and not extracted; the others are. ARCHIVE '-' is standard input. Exit status: 0 done; 1 "
+                   "no file matched, or damage; 2 usage, no archive, or I/O.",
         .examples = "  eventlog cat --list logs.tfz\n"
                     "  eventlog cat logs.tfz 'logs/train/*' > events.out.tfevents.1\n"
-                    "  eventlog cat logs.tfz -o restored\n",
+                    "  eventlog cat logs.tfz -o restored\n"
+                    "  ssh host cat logs.tfz | eventlog cat - -o restored\n",
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no ARCHIVE given;",
     };
     struct error e = { 0 };
@@ -245,9 +255,9 @@ int command_cat(int argc, char **argv)
         if (!option_list_add(&r.names.patterns, argv[i]))
             rc = error_set(&e, ERR_ARG, "more than %d names; use a pattern", OPTION_LIST_MOST);
     if (rc == OK)
-        rc = log_archive_open(&r.archive, argv[1], &e);
+        rc = open_archive(&r, argv[1], &e);
     status = rc == OK ? cat(&r, &e) : scan_fail(&r.scan, &e);
     selection_release(&r.names);
-    log_archive_release(&r.archive);
+    log_input_release(&r.scan.input);
     return status;
 }

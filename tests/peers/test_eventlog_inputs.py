@@ -12,6 +12,8 @@ BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
 READING = ["inspect --json", "export --format=csv", "export --format=jsonl", "stats", "tags", "hparams", "compare --json",
            "plot --width 60 --tag loss", "tail", "tail --all --json"]
+# What these do with such inputs has tests of its own here, and for what takes none there is a message.
+OTHERS = ["verify", "repair", "cat", "archive", "write", "prune"]
 REWRITING = ["merge --keep-runs", "split --tags all=*", "rename-tag loss=l", "drop-tag lo*", "downsample -n 2"]
 
 
@@ -116,11 +118,16 @@ def test_repair(stored, log, tmp_path):
         assert (tmp_path / "new").read_bytes() == event_files(log)[0].read_bytes()
 
 
+def test_every_command_is_here():
+    described = json.loads(run("--describe").stdout)
+    assert {c["name"] for c in described["commands"]} == {c.split()[0] for c in READING + REWRITING + OTHERS}
+
+
 @pytest.mark.parametrize("through", ["pipe", "file"])
-@pytest.mark.parametrize("packed", [False, True])
-def test_standard_input(log, tmp_path, through, packed):
+@pytest.mark.parametrize("form", [bytes, gzip.compress, zstd])
+def test_standard_input(log, tmp_path, through, form):
     file = event_files(log / "eval")[-1]
-    data = gzip.compress(file.read_bytes()) if packed else file.read_bytes()
+    data = form(file.read_bytes())
     (tmp_path / "in").write_bytes(data)
     for command in READING:
         if command.startswith("inspect"):
@@ -138,10 +145,39 @@ def test_standard_input(log, tmp_path, through, packed):
     assert "does not grow" in error("tail", "-f", "-", input=data)
 
 
-def test_archive_through_standard_input(log, tmp_path):
-    run("archive", log, "-o", tmp_path / "log.tfz")
-    got = run("stats", "-", input=(tmp_path / "log.tfz").read_bytes())
-    assert got.stdout == run("stats", tmp_path / "log.tfz").stdout and b"log/eval/eval,loss" in got.stdout
+@pytest.mark.parametrize("form", [bytes, gzip.compress])
+def test_archive_through_standard_input(log, tmp_path, form):
+    """Of event files as they are, or compressed: all that an archive can hold."""
+    shutil.copytree(log, tmp_path / "log")
+    for path in event_files(tmp_path / "log"):
+        path.write_bytes(form(path.read_bytes()))
+    archive = tmp_path / "log.tfz"
+    run("archive", tmp_path / "log", "-o", archive)
+    for command in READING:
+        want = run(*command.split(), archive, status=None)
+        got = run(*command.split(), "-", status=want.returncode, input=archive.read_bytes())
+        assert got.stdout.replace(b'"-', b'"' + bytes(archive)) == want.stdout and got.stderr == want.stderr
+    assert b"log/eval/eval,loss" in run("stats", "-", input=archive.read_bytes()).stdout
+    for command in REWRITING:
+        name = command.split()[0]
+        run(*command.split(), archive, "-o", tmp_path / name / "want")
+        run(*command.split(), "-", "-o", tmp_path / name / "got", input=archive.read_bytes())
+        want, got = ({p.relative_to(tmp_path / name / d): p.read_bytes() for p in event_files(tmp_path / name / d)}
+                     for d in ("want", "got"))
+        assert got == want and want
+
+
+@pytest.mark.parametrize("through", ["pipe", "file"])
+def test_cat_from_standard_input(log, tmp_path, through):
+    archive = tmp_path / "log.tfz"
+    run("archive", log, "-o", archive)
+    for arguments in ["--list"], ["--list", "--json"], []:
+        with open(archive, "rb") as stream:
+            got = run("cat", *arguments, "-", **({"input": archive.read_bytes()} if through == "pipe" else {"stdin": stream}))
+        assert got.stdout == run("cat", *arguments, archive).stdout
+    run("cat", "-", "-o", tmp_path / "out", input=archive.read_bytes())
+    assert [p.read_bytes() for p in event_files(tmp_path / "out/log")] == [p.read_bytes() for p in event_files(log)]
+    assert error("cat", "-", input=b"no archive") == "eventlog cat: -: not an archive made by 'eventlog archive'\n"
 
 
 def test_runs_of_an_archive(log, tmp_path):
@@ -197,7 +233,8 @@ def test_verify(log, tmp_path):
     plain = kinds(file, status=1)
     assert plain
     assert kinds(tmp_path / "log", status=1) == plain | {"compressed"}
-    assert kinds("-", input=packed, status=1) == plain
+    for form in packed, zstd(file.read_bytes()), (tmp_path / "log.tfz").read_bytes():
+        assert kinds("-", input=form, status=1) == plain
     assert kinds(tmp_path / "log.tfz", status=1) == kinds(log / "eval", status=1)
 
 
