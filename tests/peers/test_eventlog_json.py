@@ -41,7 +41,10 @@ CALLS = {
     f"{REWRITING}: drop-tag": ["drop-tag loss LOG -o OUT"],
     f"{REWRITING}: downsample": ["downsample --every 2 LOG -o OUT"],
     "REPAIR": ["repair BADFILE -o OUT", "repair FILE --in-place", "repair BADFILE --in-place"],
-    "WRITE": ["write -d OUT --step 1 a=1"], "ARCHIVE": ["archive LOG -o OUT"], "CAT --LIST": ["cat --list ARCHIVE"],
+    "WRITE": ["write -d OUT --step 1 a=1"],
+    "PRUNE": ["prune --fewer-than 100 --max-bytes 0 --grace 0s LOG BAD", "prune --fewer-than 4 --grace 0s --delete "
+              "--archive OUT LOG"],
+    "ARCHIVE": ["archive LOG -o OUT"], "CAT --LIST": ["cat --list ARCHIVE"],
     "CAT --CHECK, CAT -O": ["cat --check ARCHIVE", "cat ARCHIVE -o OUT"], "TAIL": ["tail LOG"],
     "TAIL: --all": ["tail --all -n -1 KINDS GRAPH"],
 }
