@@ -448,7 +448,8 @@ int command_prune(int argc, char **argv)
                    "process on this machine has open for writing, and runs that change meanwhile, are left; writers "
                    "on other machines are noticed only by the times of their files. Symbolic links are not followed, "
                    "and only event files are deleted. To thin out runs instead, see 'eventlog downsample'. Exit "
-                   "status: 0 done, or nothing to delete; 1 some runs were left, or a filter matched nothing; 2 usage or I/O.",
+                   "status: 0 done, or nothing to delete; 1 some runs were left, or a filter matched nothing; 2 "
+                   "usage or I/O.",
         .examples = "  eventlog prune --older-than 30d --fewer-than 10 logs             only list\n"
                     "  eventlog prune --older-than 30d --keep 'best/*' --delete logs\n"
                     "  eventlog prune --max-bytes 10G --archive /backup/logs-45.tfz --delete logs\n",
