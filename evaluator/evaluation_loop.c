@@ -1,5 +1,6 @@
 #include "evaluator/evaluation_loop.h"
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "evaluator/watch_log.h"
@@ -17,6 +18,15 @@
 /* How many results may wait for an earlier one that is still being evaluated, for each slot. */
 enum { FLIGHTS_PER_SLOT = 4 };
 
+static size_t busy(const struct evaluation_loop *l)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->runner->slots; i++)
+        n += l->slots[i].flight != NULL;
+    return n;
+}
+
 static void read_signals(struct evaluation_loop *l)
 {
     unsigned char number;
@@ -28,18 +38,9 @@ static void read_signals(struct evaluation_loop *l)
         }
         l->signals++;
         if (l->signals == 1)
-            log_line(l->log, "%s: ending after the evaluation in hand; a second signal ends it at once",
-                     number == SIGINT ? "SIGINT" : "SIGTERM");
+            log_line(l->log, "%s: ending%s", number == SIGINT ? "SIGINT" : "SIGTERM",
+                     busy(l) ? " after this evaluation; a second signal ends it at once" : "");
     }
-}
-
-static size_t busy(const struct evaluation_loop *l)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < l->runner->slots; i++)
-        n += l->slots[i].flight != NULL;
-    return n;
 }
 
 /* What the runner has to say of its busy slots. */
@@ -135,14 +136,15 @@ static int start_some(struct evaluation_loop *l, struct error *e)
 static void say_status(struct evaluation_loop *l)
 {
     size_t done = 0, queued = 0, failed = 0, gone = 0;
-    char text[1200];
 
     if (l->watch_count == 1) {
-        struct evaluation_watch *w = l->watches[0];
+        const struct evaluation_watch *w = l->watches[0];
+        struct buffer text = BUFFER_EMPTY;
 
-        watch_report_text(w, text, sizeof text);
-        log_progress(l->log, "%s %s", w->flight_count ? "evaluating checkpoints of" : w->queue.count ? "pausing," :
-                     "waiting for checkpoints in", text);
+        watch_report_text(w, &text);
+        log_progress(l->log, "%s: %s", w->flight_count ? "evaluating" : w->queue.count ? "pausing" : "waiting",
+                     buffer_text(&text));
+        buffer_release(&text);
         return;
     }
     for (size_t i = 0; i < l->watch_count; i++) {

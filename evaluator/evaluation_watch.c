@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/human.h"
 #include "evaluator/evaluation_lock.h"
 #include "evaluator/evaluation_record.h"
 #include "evaluator/file_stamp.h"
@@ -378,6 +379,7 @@ void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluati
                                const struct runner_progress *progress)
 {
     const char *weights = progress->weights;
+    char so_far[HUMAN_TEXT_MAX];
 
     if (weights && (!w->weights_said || strcmp(w->weights_said, weights))) {
         w->weights_said = weights;
@@ -385,8 +387,14 @@ void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluati
                       !strcmp(weights, "mixed") ? "moving averages of those variables that have one" :
                       !strcmp(weights, "variables") ? "variables themselves" : "moving averages of the variables");
     }
-    if (w->log->terminal)
-        log_progress(w->log, "%s: %.0f %%, %zu queued", flight->item.name, progress->share * 100, w->queue.count);
+    if (!w->log->terminal)
+        return;
+    if (progress->share < 0)
+        human_duration(clock_wall() - flight->record.started, so_far);
+    else
+        snprintf(so_far, sizeof so_far, "%.0f %%", progress->share * 100);
+    log_progress(w->log, "%s%s%s: %s, %zu queued", w->settings.name ? w->settings.name : "",
+                 w->settings.name ? ": " : "", flight->item.name, so_far, w->queue.count);
 }
 
 /* For a later look: what is there now is another checkpoint, or not whole. */

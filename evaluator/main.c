@@ -368,12 +368,16 @@ static int finish(const struct evaluation_watch *w, int rc)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
     size_t failed = outcomes_count(&w->outcomes, LEDGER_FAILED), gone = outcomes_count(&w->outcomes, LEDGER_GONE);
-    char best[LEDGER_NAME_MAX + EVALUATION_NAME_MAX + 64] = "no best yet", wanted[PATTERN_TEXT_MAX + 32];
+    char skipped[40] = "", wanted[PATTERN_TEXT_MAX + 32];
 
+    if (w->skipped)
+        snprintf(skipped, sizeof skipped, ", %lld skipped", (long long)w->skipped);
+    watch_log_say(w, "%lld evaluated%s; in all %zu done, %zu failed, %zu gone", (long long)w->evaluations, skipped,
+                  s->done, failed, gone);
     if (s->has_best)
-        snprintf(best, sizeof best, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best_checkpoint);
-    watch_log_say(w, "%lld evaluated, %lld skipped; in all %zu done, %zu failed, %zu gone; %s",
-                  (long long)w->evaluations, (long long)w->skipped, s->done, failed, gone, best);
+        watch_log_say(w, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best_checkpoint);
+    else if (s->done)
+        watch_log_say(w, "no best checkpoint yet");
     checkpoint_source_describe(&w->settings.watcher.source, wanted, sizeof wanted);
     if (!ledger_lines(s) && w->settings.ending.once)
         watch_log_say(w, "%s: no checkpoint found; looked for %s", w->settings.checkpoint_directory, wanted);

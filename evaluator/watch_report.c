@@ -1,8 +1,8 @@
 #include "evaluator/watch_report.h"
 
 #include "base/clock.h"
+#include "base/human.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,19 +54,26 @@ double watch_report_due(const struct evaluation_watch *w)
                                                  : w->work_next - clock_monotonic();
 }
 
-void watch_report_text(const struct evaluation_watch *w, char *out, size_t size)
+static void count(struct buffer *b, size_t n, const char *what)
+{
+    if (n)
+        buffer_format(b, ", %zu %s", n, what);
+}
+
+void watch_report_text(const struct evaluation_watch *w, struct buffer *out)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
-    char best[320] = "none yet", newest[64] = "no checkpoint yet", pinned[48] = "";
+    char age[HUMAN_TEXT_MAX];
 
-    if (s->has_best)
-        snprintf(best, sizeof best, "%.3f (%s)", s->best_value, s->best_checkpoint);
+    buffer_format(out, "%zu done", s->done);
+    count(out, outcomes_count(&w->outcomes, LEDGER_FAILED), "failed");
+    count(out, outcomes_count(&w->outcomes, LEDGER_GONE), "gone");
+    count(out, w->queue.count + w->flight_count, "queued");
+    if (w->settings.pin && w->queue.count)
+        buffer_format(out, " (%.1f MB pinned)", (double)queue_pinned_bytes(&w->queue) / 1e6);
+    count(out, watcher_undecided(w->watcher), "not whole");
     if (w->newest_written > 0)
-        snprintf(newest, sizeof newest, "newest %.0f s old", fmax(0, clock_wall() - w->newest_written));
-    if (w->settings.pin)
-        snprintf(pinned, sizeof pinned, " (%.1f MB pinned)", (double)queue_pinned_bytes(&w->queue) / 1e6);
-    snprintf(out, size, "%s: %zu done, %zu queued%s, %zu not whole, %zu failed, %zu gone, best %s, %s",
-             w->settings.checkpoint_directory, s->done, w->queue.count + w->flight_count, pinned,
-             watcher_undecided(w->watcher), outcomes_count(&w->outcomes, LEDGER_FAILED),
-             outcomes_count(&w->outcomes, LEDGER_GONE), best, newest);
+        buffer_format(out, ", newest %s old", human_duration(clock_wall() - w->newest_written, age));
+    if (s->has_best)
+        buffer_format(out, ", best %s %.3f (%s)", s->rule.metric, s->best_value, s->best_checkpoint);
 }

@@ -5,12 +5,13 @@
 #ifndef EVALUATOR_WATCH_REPORT_H
 #define EVALUATOR_WATCH_REPORT_H
 
+#include "base/buffer.h"
 #include "evaluator/evaluation_watch.h"
 
 #include <stddef.h>
 
-/* "CKPT: 12 done, 3 queued, ..." */
-void watch_report_text(const struct evaluation_watch *w, char *out, size_t size);
+/* Appends "12 done, 3 queued, newest 4.2 s old, best precision 0.912 (model.ckpt-700)"; counts of 0 are left out. */
+void watch_report_text(const struct evaluation_watch *w, struct buffer *out);
 
 /* Writes the file where something has changed since it was written; not too often, but for `now`. What cannot be
  * written is left: whoever looks sees how old it is. */

@@ -88,7 +88,7 @@ def test_nan_is_said(tmp_path):
     write(tmp_path, "--last", 200)
     with Exec(tmp_path, script(tmp_path, "echo precision nan; echo loss 1\n"), "--once") as evaluator:
         evaluator.ends(0)
-        assert "model.ckpt-100: precision is NaN" in evaluator.said() and "no best yet" in evaluator.said()
+        assert "model.ckpt-100: precision is NaN" in evaluator.said() and "no best checkpoint yet" in evaluator.said()
     assert [r["metrics"] for r in ledger(tmp_path)] == [{"precision": "NaN", "loss": 1}] * 2
 
 

@@ -1,49 +1,26 @@
 """What a training says while it runs: where it begins, how far it is, how it ended; on a terminal, through mpirun to a
 terminal, and into a file."""
-import fcntl
 import os
-import pty
 import re
-import select
-import struct
 import subprocess
-import termios
 
 import pytest
 
 import ranks
 from interposed import SLOW_PRODUCTS, interposed
+from terminal import Terminal
 from waiting import DEADLINE, wait_for
 
 LENET = ["--model", "lenet", "--data", "fashion-mnist"]
 SLOW = {"SLOW_MICROSECONDS": "2000"}
 
 
-class Terminal:
-    """A process on a terminal of so many columns; `screen` is all that came to it."""
+class Training(Terminal):
+    """A training on a terminal of so many columns."""
 
     def __init__(self, columns, command, variables):
-        self.master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        environment = {**ranks.ENVIRONMENT, **variables}
-        environment.pop("COLUMNS", None)
-        self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment,
-                                        start_new_session=True)
+        super().__init__(columns, command, {**ranks.ENVIRONMENT, **variables})
         ranks.started.append(self.process)
-        os.close(slave)
-        self.screen = ""
-
-    def shows(self, pattern):
-        """Waits until it does, and returns the match."""
-        def look():
-            if select.select([self.master], [], [], 0)[0]:
-                try:
-                    self.screen += os.read(self.master, 65536).decode()
-                except OSError:
-                    pass
-            return re.search(pattern, self.screen)
-
-        return wait_for(look, lambda: f"{pattern!r} in {self.screen[-2000:]!r}", DEADLINE)
 
     def close(self):
         self.process.terminate()
@@ -62,12 +39,12 @@ def slow(tmp_path_factory):
 def test_on_a_terminal(columns, slow):
     """Long steps, no step lines: a line that is drawn anew and never wraps says how far it is and how long it has."""
     command = ranks.command(0, *LENET, "--batch-size", 200, "--max-steps", 1000, "--log-every", 100000)
-    terminal = Terminal(columns, command, slow)
+    terminal = Training(columns, command, slow)
     terminal.shows(r"step 0 of 1000")
     terminal.shows(r"step [1-9]\d* of 1000, .*(to go|…|\.\.)" if columns == 40 else
                    r"step [1-9]\d* of 1000, [\d.e+-]+ steps/s, [\d.e+]+ images/s, [\w. ]+ to go")
     terminal.close()
-    drawn = [line for line in re.split(r"\r?\n|\r\x1b\[K", terminal.screen) if line.startswith("step ")]
+    drawn = [line for line in terminal.lines() if line.startswith("step ")]
     assert len(drawn) > 2 and all(len(line) < columns for line in drawn)
 
 
@@ -75,7 +52,7 @@ def test_through_mpirun_to_a_terminal(slow):
     """The ranks write into mpirun's pipe; that there is a terminal at its end they see all the same."""
     command = ranks.command(2, *LENET, "--run-option", "mpi", "--batch-size", 200, "--max-steps", 1000, "--log-every",
                             100000)
-    terminal = Terminal(80, command, slow)
+    terminal = Training(80, command, slow)
     first = terminal.shows(r"step (\d+) of 1000, .* images/s, .* to go\r\n")
     line = r"step (?!%s )(\d+) of 1000, ([\d.e+-]+) steps/s, [\d.e+]+ images/s, [\w. ]+ to go\r\n" % first.group(1)
     second = terminal.shows(line)
