@@ -27,8 +27,9 @@ INOTIFY  := $(call includes,inotifytools/inotifytools.h)
 ONEDNN   := $(call includes,dnnl.h)
 SQLITE   := $(call exists,sqlite3)
 ZSTD     := $(call exists,libzstd)
+NCURSES  := $(call exists,ncursesw)
 PYTHON   := $(call command,python3)
-PARTS    := MPI OPENBLAS PROTOBUF SNAPPY JANSSON INOTIFY ONEDNN SQLITE ZSTD PYTHON
+PARTS    := MPI OPENBLAS PROTOBUF SNAPPY JANSSON INOTIFY ONEDNN SQLITE ZSTD NCURSES PYTHON
 LEFT_OUT := $(strip $(foreach p,$(PARTS),$(if $(filter 0,$($p)),$p)))
 WITHOUT_MPI      = Open MPI (libopenmpi-dev, openmpi-bin): no trainer, no libeventlog_mpi
 WITHOUT_OPENBLAS = OpenBLAS (libopenblas-dev): no trainer, no evaluator
@@ -39,6 +40,7 @@ WITHOUT_INOTIFY  = libinotifytools (libinotifytools0-dev): evaluator looks for c
 WITHOUT_ONEDNN   = oneDNN (libdnnl-dev): convolutions by OpenBLAS, which is slower
 WITHOUT_SQLITE   = SQLite (libsqlite3-dev): no eventlog export --format=sqlite
 WITHOUT_ZSTD     = zstd (libzstd-dev): no reading of event files compressed with zstd
+WITHOUT_NCURSES  = ncurses (libncurses-dev): no eventlog watch
 WITHOUT_PYTHON   = Python (python3): no man pages, no completions
 # 1 where all of these parts are there.
 with     = $(if $(filter 0,$(foreach p,$1,$($p))),,1)
@@ -50,7 +52,7 @@ EVALUATOR   := $(and $(CHECKPOINTS),$(call with,OPENBLAS))
 # again and sees them.
 PACKAGES_build = build-essential pkg-config zlib1g-dev libpng-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler \
                  libsnappy-dev libjansson-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
-                 libsqlite3-dev libzstd-dev python3
+                 libsqlite3-dev libncurses-dev libzstd-dev python3
 PACKAGES_deps  = $(PACKAGES_build)
 PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
 PACKAGES_bench = $(PACKAGES_demo)
@@ -76,7 +78,8 @@ folder    = $(sort $(wildcard $(addsuffix /*.c,$1)))
 objects   = $(patsubst %.c,$(B)/%.o,$1)
 BASE_C    := $(call folder,base)
 EVENTLOG_C := $(call folder,eventlog)
-TOOL_C    := $(filter-out $(if $(filter 1,$(SQLITE)),,%_sqlite.c),$(call folder,eventlog/tool))
+TOOL_C    := $(filter-out $(if $(filter 1,$(SQLITE)),,%_sqlite.c) %_screen_$(if $(call with,NCURSES),without_,)ncurses.c,\
+             $(call folder,eventlog/tool))
 EVENTLOG_MPI_C := $(call folder,eventlog_mpi)
 CHECKPOINT_C := $(call folder,checkpoint)
 CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool)
@@ -127,9 +130,10 @@ NEEDS_evaluator  = $(call lib,evaluator) $(call lib,eventlog) $(call lib,checkpo
 SYSTEM_base       = -lm
 ZSTD_MODULE       = $(if $(filter 1,$(ZSTD)),libzstd)
 SYSTEM_eventlog   = $(shell $(CONFIG) --libs zlib libpng $(ZSTD_MODULE)) -lm
-SYSTEM_eventlog/tool = $(SYSTEM_eventlog) $(SQLITE_LIBS)
+SYSTEM_eventlog/tool = $(SYSTEM_eventlog) $(SQLITE_LIBS) $(NCURSES_LIBS)
 STATIC_eventlog   = $(shell $(CONFIG) --static --libs libpng zlib $(ZSTD_MODULE)) -lm
 SQLITE_LIBS       = $(if $(filter 1,$(SQLITE)),$(shell $(CONFIG) --libs sqlite3))
+NCURSES_LIBS      = $(if $(call with,NCURSES),$(shell $(CONFIG) --libs ncursesw))
 SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
 SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib) -lm
 SYSTEM_model      = $(MATH_LIBS)
@@ -145,7 +149,7 @@ $(B)/bin/evaluator: $(B)/evaluator/main.o $(call objects,$(EVALUATOR_TOOL_C)) $(
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_evaluator)
 $(B)/bin/eventlog:  $(call objects,$(TOOL_C)) $(NEEDS_eventlog)
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog) $(SQLITE_LIBS)
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog/tool)
 $(B)/bin/checkpoint: $(call objects,$(CHECKPOINT_TOOL_C)) $(NEEDS_checkpoint)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_checkpoint)
@@ -220,6 +224,7 @@ MODEL_FLAGS ?= -ftree-vectorize -fvect-cost-model=dynamic -fno-math-errno
 $(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
 $(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE)
+$(B)/eventlog/tool/watch_screen_ncurses.o: EXTRA = $(shell $(CONFIG) --cflags ncursesw)
 $(call objects,$(EVENTLOG_C)): EXTRA = -DZSTD=$(ZSTD)
 # What libeventlog.so is made of.
 PIC = -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
@@ -227,7 +232,7 @@ $(B)/base/%.o $(B)/eventlog/%.o $(B)/eventlog_mpi/%.o $(B)/generated/%.o: SHARED
 
 # Changes when a part that files are compiled for comes or goes; then all is compiled anew.
 $(B)/parts: FORCE
-	@mkdir -p $(@D); [ "$(INOTIFY)$(ONEDNN)$(SQLITE)" = "$$(cat $@ 2>/dev/null)" ] || echo "$(INOTIFY)$(ONEDNN)$(SQLITE)" >$@
+	@mkdir -p $(@D); [ "$(INOTIFY)$(ONEDNN)$(SQLITE)$(NCURSES)" = "$$(cat $@ 2>/dev/null)" ] || echo "$(INOTIFY)$(ONEDNN)$(SQLITE)$(NCURSES)" >$@
 $(B)/%.o: %.c Makefile $(B)/parts
 	$(call say,CC  )
 	$(Q)$(CC) $(OURS) $(SHARED) $(EXTRA) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -280,7 +285,7 @@ lint:
 $(call lib,eventlog-tool): $(filter-out %/main.o,$(call objects,$(TOOL_C)))
 HARNESS_NEEDS  = $(call lib,evaluator) $(call lib,eventlog-tool) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,dataset) \
                  $(call lib,proto) $(NEEDS_base)
-HARNESS_SYSTEM = $(SYSTEM_eventlog) $(SYSTEM_checkpoint) $(SQLITE_LIBS)
+HARNESS_SYSTEM = $(SYSTEM_eventlog/tool) $(SYSTEM_checkpoint)
 $(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(HARNESS_NEEDS)
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ $(HARNESS_SYSTEM)

@@ -39,6 +39,7 @@ LIBRARIES = {
     "protobuf-c": ["proto/"],
     "png.h": ["eventlog/"],
     "sqlite3.h": ["eventlog/tool/"],
+    "curses.h": ["eventlog/tool/watch_screen_ncurses.c"],
 }
 LINE, FUNCTION_LINES, FILE_LINES = 120, 80, 800
 

@@ -50,9 +50,9 @@ static struct cell *cell_at(const struct canvas *c, int column, int row)
 
 /* ---- dots ------------------------------------------------------------------------------------------------------ */
 
-static char sign_of(const struct canvas *c, size_t run)
+static char sign_of(size_t run, size_t run_count)
 {
-    return c->p->run_count < sizeof signs ? signs[run % (sizeof signs - 1)] : picture_letter(run);
+    return run_count < sizeof signs ? signs[run % (sizeof signs - 1)] : picture_letter(run);
 }
 
 static void dot(struct canvas *c, int x, int y, size_t run)
@@ -63,7 +63,7 @@ static void dot(struct canvas *c, int x, int y, size_t run)
     if (x < 0 || y < 0 || x >= c->across || y >= c->down)
         return;
     cell = c->chart->ascii ? cell_at(c, x, y) : cell_at(c, x / 2, y / 4);
-    cell->dots = c->chart->ascii ? (uint8_t)sign_of(c, run) : cell->dots | bits[y % 4][x % 2];
+    cell->dots = c->chart->ascii ? (uint8_t)sign_of(run, c->p->run_count) : cell->dots | bits[y % 4][x % 2];
     cell->run = 1 + run;
 }
 
@@ -375,6 +375,8 @@ static void print_axis(struct buffer *b, const struct canvas *c, const struct pi
             buffer_append_text(b, ruler[column] == '+' ? "┬" : "─");
     buffer_append_byte(b, '\n');
     print_text(b, c, labels, (size_t)used);
+    if (c->chart->bare)
+        return;
     picture_axis_name(panel->axis, r->x0, r->x1, name, sizeof name);
     if (c->p->log_y)
         strncat(name, ", logarithmic values", sizeof name - strlen(name) - 1);
@@ -407,16 +409,21 @@ static void print_meanings(struct buffer *b, const struct canvas *c)
     buffer_release(&items);
 }
 
-static void print_sign(struct buffer *b, const struct canvas *c, size_t run)
+static int lettered(const struct chart *chart, size_t run_count)
 {
-    paint(b, c->chart, run);
-    if (c->chart->ascii)
-        buffer_append_byte(b, sign_of(c, run));
-    else if (c->lettered)
+    return !chart->ascii && run_count > (chart->colour ? COLOURS : 1);
+}
+
+void chart_sign(struct buffer *b, const struct chart *chart, size_t run, size_t run_count)
+{
+    paint(b, chart, run);
+    if (chart->ascii)
+        buffer_append_byte(b, sign_of(run, run_count));
+    else if (lettered(chart, run_count))
         buffer_append_byte(b, picture_letter(run));
     else
         buffer_append_text(b, "━");
-    unpaint(b, c->chart);
+    unpaint(b, chart);
 }
 
 /* A table of the curves; the sign of each is put before its line. */
@@ -458,7 +465,7 @@ static void print_legend(struct buffer *b, const struct canvas *c, const struct 
     for (const char *at = buffer_text(&lines), *end; (end = strchr(at, '\n')); at = end + 1, i++) {
         buffer_append(b, at, (size_t)c->label + 2);
         if (i)
-            print_sign(b, c, panel->curves[i - 1].run);
+            chart_sign(b, c->chart, panel->curves[i - 1].run, c->p->run_count);
         else
             buffer_append_byte(b, ' ');
         buffer_append(b, at + indent - 1, (size_t)(end + 1 - (at + indent - 1)));
@@ -475,6 +482,8 @@ static void draw_panel(struct buffer *b, struct canvas *c, const struct picture_
     print_text(b, c, panel->title, panel->title_length);
     print_rows(b, c);
     print_axis(b, c, panel);
+    if (c->chart->bare)
+        return;
     print_meanings(b, c);
     print_legend(b, c, panel);
 }
@@ -507,7 +516,7 @@ void chart_draw(struct buffer *b, const struct picture *p, const struct chart *c
     for (size_t i = 0; ranges && i < p->panel_count; i++)
         b->failed |= (ranges[i] = picture_range_of(p, &p->panels[i], 0, 0)).failed;
     c.high = within(chart->rows, CHART_ROWS_LEAST, CHART_ROWS_MOST);
-    c.lettered = !chart->ascii && p->run_count > (chart->colour ? COLOURS : 1);
+    c.lettered = lettered(chart, p->run_count);
     c.gutter = c.lettered ? within(1 + (int)(p->run_count / (size_t)c.high), 2, GUTTER_MOST) : 0;
     c.label = ranges ? label_width(&c, ranges) : 0;
     c.wide = columns - c.label - 2 - c.gutter;

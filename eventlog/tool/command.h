@@ -14,6 +14,7 @@
     ROW(verify, "verify", "Check every record and report what TensorBoard would drop, hide or stumble over") \
     ROW(repair, "repair", "Repair a damaged event file") \
     ROW(tail, "tail", "Print the newest points, and with -f those that follow") \
+    ROW(watch, "watch", "Show runs, their states, curves and newest values on a live page in the terminal") \
     ROW(write, "write", "Write points, texts and pictures from the shell, CSV or JSON lines to a log") \
     ROW(merge, "merge", "Merge event files or runs, sorted by step") \
     ROW(rename_tag, "rename-tag", "Rename tags of a log") \

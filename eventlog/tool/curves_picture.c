@@ -123,11 +123,14 @@ static void describe(struct curves_picture *p, const struct curves *w)
 
 /* ---- curves ---------------------------------------------------------------------------------------------------- */
 
-/* The curve of a series: of several points at one step the last counts. */
-static size_t curve(const struct scalar_series *s, enum picture_axis axis, const struct curves_start *start,
-                    struct picture_point *out)
+static double origin_of(const struct curves_start *start, enum picture_axis axis)
 {
-    double origin = axis == PICTURE_RELATIVE_STEP ? start->step : axis == PICTURE_RELATIVE ? start->wall_time : 0;
+    return axis == PICTURE_RELATIVE_STEP ? start->step : axis == PICTURE_RELATIVE ? start->wall_time : 0;
+}
+
+size_t curves_picture_points(const struct scalar_series *s, enum picture_axis axis, double origin,
+                             struct picture_point *out)
+{
     int steps = picture_axis_counts(axis);
     size_t n = 0;
 
@@ -173,7 +176,8 @@ static int fill_line(struct curves_picture *p, const struct curves *w, struct pi
 
         if (!s)
             continue;
-        p->members[n] = (struct picture_curve){ line, at, curve(s, panel->axis, &p->starts[k], at), NULL, NULL };
+        p->members[n] = (struct picture_curve){ .run = line, .points = at };
+        p->members[n].count = curves_picture_points(s, panel->axis, origin_of(&p->starts[k], panel->axis), at);
         p->point_count += p->members[n].count;
         if (p->lines[line].option)
             p->members[n].count = prepare_member(p, at, p->members[n].count);

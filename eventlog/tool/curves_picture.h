@@ -38,6 +38,11 @@ struct curves_picture {
 int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, struct error *e);
 void curves_picture_release(struct curves_picture *p); /* also after an error */
 
+/* The points of a series as they are drawn: x counted from `origin`; where the axis counts steps the points ascend by
+ * step, and of several at one step the last is drawn. Room for s->count in out; returns how many there are. */
+size_t curves_picture_points(const struct scalar_series *s, enum picture_axis axis, double origin,
+                             struct picture_point *out);
+
 /* Writes the picture in a format for which curves_picture_is() says 1: "svg" or "png". */
 int curves_picture_is(const char *format);
 int curves_picture_print(struct curves *w, const char *format, struct output *out, struct error *e);

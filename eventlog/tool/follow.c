@@ -16,10 +16,13 @@ static int read_file(struct follow *f, struct follow_file *file, struct error *e
     if (!file->reader)
         rc = event_reader_open(&file->reader, &f->scan->input, file->path, e);
     while (rc == OK && (rc = event_reader_next(file->reader, &event, &damage, e)) > 0) {
-        if (rc == EVENT_READER_RESTARTED)
+        if (rc == EVENT_READER_RESTARTED) {
             log_line(&f->scan->log, "%s: was truncated or replaced; reading it again from its start", file->path);
-        else if (rc == EVENT_READER_DAMAGE)
+            if (sink->restart)
+                sink->restart(sink->context, file->run);
+        } else if (rc == EVENT_READER_DAMAGE) {
             scan_damage(f->scan, file->path, &damage, event_reader_state(file->reader).damaged);
+        }
         rc = rc == EVENT_READER_EVENT ? sink->event(sink->context, file->run, &event, e) : OK;
         if (rc != OK)
             return rc;
@@ -77,6 +80,8 @@ int follow_look(struct follow *f, int first, struct error *e)
     struct log_directory d;
     int rc = log_directory_list(&d, &f->scan->input, f->paths, f->path_count, e);
 
+    for (size_t i = 0; i < f->run_count; i++)
+        f->runs[i].there = 0;
     if (rc == ERR_IO && !first) { /* what is known stays, and is asked for again */
         if (!f->listing_told)
             log_line(&f->scan->log, "%s; waiting for it", e->message);
@@ -96,7 +101,8 @@ int follow_look(struct follow *f, int first, struct error *e)
 
         if (!scan_run_wanted(f->scan, d.runs[i].name))
             continue;
-        rc = add_run(f, d.runs[i].name, first, &run, e);
+        if ((rc = add_run(f, d.runs[i].name, first, &run, e)) == OK)
+            f->runs[run].there = 1;
         for (size_t k = 0; rc == OK && k < d.runs[i].file_count; k++)
             rc = add_file(f, d.runs[i].files[k], run, e);
     }
@@ -114,6 +120,15 @@ int follow_read(struct follow *f, struct error *e)
             rc = f->sink.end(f->sink.context, f->files[i].run, e);
     }
     return rc;
+}
+
+void follow_again(struct follow *f, size_t run)
+{
+    for (size_t i = 0; i < f->file_count; i++)
+        if (f->files[i].run == run) {
+            event_reader_close(f->files[i].reader);
+            f->files[i].reader = NULL;
+        }
 }
 
 int follow_failed(const struct follow *f)

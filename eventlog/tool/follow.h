@@ -10,6 +10,7 @@
 
 struct follow_run {
     const char *name; /* borrowed until follow_release() */
+    int there;        /* it has files, as of the last look */
 };
 
 struct follow_file {
@@ -23,7 +24,8 @@ struct follow_sink { /* what a command does with what is found; numbers of runs 
     void *context;
     int (*run)(void *context, size_t run, int first, struct error *e); /* a new run; first: as in follow_look() */
     int (*event)(void *context, size_t run, const struct event *event, struct error *e);
-    int (*end)(void *context, size_t run, struct error *e); /* files of it that stand together are read. May be NULL */
+    int (*end)(void *context, size_t run, struct error *e); /* files of it that stand together are read; may be NULL */
+    void (*restart)(void *context, size_t run); /* a file of it was cut or replaced, and is read again; may be NULL */
 };
 
 struct follow { /* those up to sink are the caller's; all else is zero at first */
@@ -47,6 +49,9 @@ int follow_look(struct follow *f, int first, struct error *e);
 
 /* Reads what has come. OK, or what the sink returned. */
 int follow_read(struct follow *f, struct error *e);
+
+/* From now on the files of the run are read from their start. Not to be called by the sink. */
+void follow_again(struct follow *f, size_t run);
 
 /* 1 if a file could not be read the last time. */
 int follow_failed(const struct follow *f);
