@@ -106,8 +106,8 @@ def test_help(words, what):
     ("", "no command; 'checkpoint --help' lists them"),
     ("inspect D --tenser w", "unknown option --tenser (did you mean --tensor?); 'checkpoint inspect --help' lists them"),
     ("convert A D --to numpy", "--to: 'numpy' is not one of bundle|safetensors|npy (did you mean npy?)"),
-    ("verify", "name one or more checkpoints; 'checkpoint verify --help' tells more"),
-    ("compare A", "name two checkpoints; 'checkpoint compare --help' tells more")])
+    ("verify", "name one or more checkpoints; run 'checkpoint verify --help' for help"),
+    ("compare A", "name two checkpoints; run 'checkpoint compare --help' for help")])
 def test_usage_errors(words_of, line, told):
     words = words_of(line)
     command = f" {words[0]}" if words and words[0] in ("inspect", "verify", "compare", "convert") else ""
