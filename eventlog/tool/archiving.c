@@ -130,7 +130,8 @@ int archiving_write(struct archiving *a, struct error *e)
     if (a->count)
         qsort(a->files, a->count, sizeof *a->files, by_name);
     if (!stream && lstat(a->output, &st) == 0 && !a->force)
-        return error_set(e, ERR_ARG, "%s: already exists; use -f to overwrite it", a->output);
+        return error_set(e, ERR_ARG, "%s: already exists; choose another name, or use 'eventlog archive -f'",
+                         a->output);
     for (size_t i = 1; i < a->count; i++)
         if (!strcmp(a->files[i - 1].name, a->files[i].name))
             return error_set(e, ERR_ARG, "%s and %s would have the same name in the archive", a->files[i - 1].path,

@@ -265,13 +265,13 @@ int command_watch(int argc, char **argv)
     };
     const struct options options = {
         .program = "eventlog watch", .usage = "[OPTION...] PATH...",
-        .summary = "Shows a live page in the terminal: runs with their newest step, age and state, the newest values, "
+        .summary = "Show a live page in the terminal: runs with their newest step, age and state, the newest values, "
                    "and charts of the chosen tags. Runs that are stalled, whose newest value is NaN or infinite, or "
-                   "whose files are gone are marked; runs that appear are added. Press ? for the keys, q to quit. "
-                   "Status 0: done; 1: no points, or damage; 2: usage or I/O, or not a terminal.",
+                   "whose files are gone are marked; runs that appear are added. Press ? for the keys, q to quit. Exit "
+                   "status: 0 done; 1 no points, or damage; 2 usage or I/O, or not a terminal.",
         .examples = "  eventlog watch runs\n  eventlog watch runs --tag 'loss*' --x relative --smoothing 0.6\n"
                     "  ssh -t gpu1 eventlog watch /data/runs\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "which log?",
+        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);

@@ -177,7 +177,7 @@ def test_keys_of_trainer_status_are_in_its_page(documents, tmp_path):
 
 
 VERBS = set("""Accept Add Also Begin Check Choose Compare Compress Compute Consider Copy Count Delete Draw Drop End Exit
-Extract Give Inspect Keep Leave List Look Make Merge Only Order Overwrite Pack Print Put Read Rename Repair Replace Report
+Extract Give Inspect Keep Leave List Look Make Mark Merge Only Order Overwrite Pack Print Put Read Rename Repair Replace Report
 Same Select Separate Show Sort Split Take Tell Thin Use Write""".split())
 
 

@@ -258,7 +258,7 @@ def test_archive(logs, tmp_path):
     assert {name: (logs / name).read_bytes() for name in files(logs)} == want
     # An archive that is there is not written over, and then nothing is deleted.
     age(logs, 50)
-    assert "exists already" in tool("prune", "--older-than", "5d", "--archive", archive, "--delete", logs, status=2).stderr
+    assert "already exists" in tool("prune", "--older-than", "5d", "--archive", archive, "--delete", logs, status=2).stderr
     assert set(files(logs)) == set(want)
 
 
