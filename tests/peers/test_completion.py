@@ -1,6 +1,5 @@
 """Values that completions offer: choices, and what is in the files on the line (tags, runs, tensors)."""
 import json
-import shutil
 import subprocess
 
 import pytest
@@ -80,8 +79,6 @@ def test_a_program_that_does_not_end(place, tmp_path):
 
 
 def test_fish_offers(place):
-    if not shutil.which("fish"):
-        pytest.skip("fish is not installed")
     for line, wanted in (("eventlog plot logs --tag ", TAGS), ("eventlog tail logs --run=p", {"--run=ps/train"}),
                          ("eventlog plot nothing --tag ", set()), ("checkpoint inspect ckpt --tensor c", {"conv7/w"}),
                          ("trainer --model r", {"resnet32"})):
