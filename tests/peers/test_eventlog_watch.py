@@ -152,10 +152,10 @@ def test_a_file_that_is_replaced_is_read_again(log):
         old, new = (next(p for p in d.iterdir() if "tfevents" in p.name) for d in (log / "ps/train", other))
         os.replace(new, old)
         watch.shows(r"ps/train +3 .* live +0\.5")
-        watch.shows("reading begins again at its start")
+        watch.shows("reading it again from its start")
         watch.press("q")
         assert watch.ends() == 0
-        assert "was cut or replaced; reading begins again" in watch.sent[watch.sent.rfind(b"1049l"):].decode()
+        assert "was truncated or replaced; reading it again" in watch.sent[watch.sent.rfind(b"1049l"):].decode()
 
 
 def test_not_finite_and_stalled(log):
