@@ -1,5 +1,6 @@
 """Values that completions offer: choices, and what is in the files on the line (tags, runs, tensors)."""
 import json
+import shutil
 import subprocess
 
 import pytest
