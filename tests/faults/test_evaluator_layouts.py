@@ -1,5 +1,5 @@
 """Checkpoints as the trainers of other people write them: which files, in which order, in place or renamed. Small
-imitations, each slow enough to be caught in the middle, with the options for it. Every checkpoint must be scored once,
+imitations, each slow enough to be caught in the middle, with the options that docs/trainers.md has for it. Every checkpoint must be scored once,
 whole, under its step. tests/peers/test_evaluator_trainers.py has the trainers themselves, where they are installed.
 
 Orders were read in the sources: transformers trainer.py _save_checkpoint(), lightning cloud_io.py _atomic_save() with
@@ -8,6 +8,7 @@ save_util.py save_to_zip_file(), keras saving_lib.py.
 """
 import json
 import os
+import pathlib
 import signal
 import time
 import zipfile
@@ -16,6 +17,7 @@ import pytest
 
 from test_evaluator import ledger, steps
 from test_evaluator_exec import Exec, script
+from trainers_page import COMMANDS, options as options_for
 from waiting import wait_for
 
 PAUSE = 0.15  # between two writes of one checkpoint: the pace of the writer is what is tested
@@ -36,7 +38,7 @@ def torch_save(ckpt, step):
 
 def keras_h5(ckpt, epoch):
     """HDF5: room first, data in any order, the head of the file last."""
-    with open(ckpt / f"weights.{epoch:02d}-0.{epoch}.h5", "wb", buffering=0) as file:
+    with open(ckpt / f"{epoch:02d}.weights.h5", "wb", buffering=0) as file:
         file.truncate(3000)
         time.sleep(PAUSE)
         file.seek(2000)
@@ -47,7 +49,7 @@ def keras_h5(ckpt, epoch):
 
 
 def keras_zip(ckpt, epoch):
-    with zipfile.ZipFile(ckpt / f"model.{epoch:02d}.keras", "w") as archive:
+    with zipfile.ZipFile(ckpt / f"model.{epoch:02d}-0.{epoch}.keras", "w") as archive:
         for name in ("metadata.json", "config.json", "model.weights.h5"):
             archive.writestr(name, os.urandom(1000))
             archive.fp.flush()
@@ -122,20 +124,26 @@ def last_beside_it(ckpt, step):
     link.rename(ckpt / "last.ckpt")
 
 
-# name: (writer, what is given to it, options, steps); {quick}: the default waits for 5 seconds, a shorter time for 1.
+# heading in docs/trainers.md: (writer, what is given to it, steps)
 LAYOUTS = {
-    "torch.save": (torch_save, [100, 200], ["--pattern", "model_{step}.pt"], None),
-    "keras .h5": (keras_h5, [1, 2], ["--pattern", "weights.{step}-{*}.h5", "--step-scale", 391], [391, 782]),
-    "keras .keras": (keras_zip, [1, 2], ["--pattern", "model.{step}.keras", "--step-scale", 391], [391, 782]),
-    "stable-baselines": (stable_baselines, [1000, 2000], ["--pattern", "rl_model_{step}_steps.zip"], None),
-    "lightning": (lightning, [100, 200], ["--pattern", "epoch={*}-step={step}.ckpt"], None),
-    "lightning last": (last_beside_it, [100, 200], ["--pattern", "last.ckpt", "--step-from", "count"], [1, 2]),
-    "hugging face": (hugging_face, [500, 1000], ["--pattern", "checkpoint-{step}/", "--ready", "marker:trainer_state.json",
-                                                 "--ready", "quiet:1"], None),
-    "distributed": (distributed, [500, 1000], ["--pattern", "step-{step}/", "--ready", "marker:.metadata"], None),
-    "orbax": (orbax, [0, 500], ["--pattern", "{step}/", "--ready", "rename"], None),
-    "orbax commit": (orbax_commit, [0, 500], ["--pattern", "{step}/", "--ready", "marker:commit_success.txt"], None),
+    "PyTorch: torch.save": (torch_save, [100, 200], None),
+    "Keras: .h5": (keras_h5, [1, 2], [391, 782]),
+    "Keras: .keras": (keras_zip, [1, 2], [391, 782]),
+    "Stable-Baselines": (stable_baselines, [1000, 2000], None),
+    "Lightning": (lightning, [100, 200], None),
+    "Lightning: last.ckpt": (last_beside_it, [100, 200], [1, 2]),
+    "Hugging Face Trainer": (hugging_face, [500, 1000], None),
+    "PyTorch: torch.distributed.checkpoint": (distributed, [500, 1000], None),
+    "Orbax": (orbax, [0, 500], None),
+    "Orbax, where a rename is not atomic": (orbax_commit, [0, 500], None),
 }
+
+
+def test_every_command_of_the_page_is_run():
+    tests = pathlib.Path(__file__).read_text() + (pathlib.Path(__file__).parents[1] /
+                                                  "peers/test_evaluator_trainers.py").read_text()
+    assert len(COMMANDS) > 12
+    assert [title for title in COMMANDS if f'"{title}"' not in tests] == []
 
 
 @pytest.mark.parametrize("before", [False, True], ids=["followed", "back-fill"])
@@ -143,11 +151,11 @@ LAYOUTS = {
 def test_layout(tmp_path, layout, before):
     """Written while the evaluator watches, and before it was started; each is scored once and whole, a restart scores
     nothing again."""
-    writer, numbers, options, wanted = LAYOUTS[layout]
-    ckpt = tmp_path / "ckpt"
+    writer, numbers, wanted = LAYOUTS[layout]
+    options, ckpt = options_for(layout), tmp_path / "ckpt"
     ckpt.mkdir()
-    if "--ready" not in options:
-        options = [*options, "--ready", "quiet:1"]
+    if "--ready" not in options:  # the default waits for 5 seconds
+        options += ["--ready", "quiet:1"]
     command = script(tmp_path, f"echo $2 >> '{tmp_path}/runs'\n"
                                'echo "bytes $(find -L "$1" -type f | xargs -d "\\n" cat | wc -c)"\n') + " {checkpoint} {step}"
     sizes = []
@@ -158,10 +166,10 @@ def test_layout(tmp_path, layout, before):
             newest = max((p for p in ckpt.iterdir() if "vecnormalize" not in p.name), key=lambda p: p.stat().st_ctime)
             files = [newest] if newest.is_file() else [p for p in newest.rglob("*") if p.is_file()]
             sizes.append(sum(p.stat().st_size for p in files))
-            if layout == "lightning last":  # what is overwritten before it is seen was never there
+            if layout == "Lightning: last.ckpt":  # what is overwritten before it is seen was never there
                 wait_for(lambda: len(ledger(tmp_path)) == len(sizes), "its evaluation")
 
-    if before and layout == "lightning last":
+    if before and layout == "Lightning: last.ckpt":
         pytest.skip("only the last one is there")
     if before:
         write()
@@ -182,13 +190,13 @@ def test_layout(tmp_path, layout, before):
     assert ledger(tmp_path) == records
 
 
-@pytest.mark.parametrize("layout", ["torch.save", "lightning", "hugging face"])
+@pytest.mark.parametrize("layout", ["PyTorch: torch.save", "Lightning", "Hugging Face Trainer"])
 def test_default_rule(tmp_path, layout):
     """With --pattern alone: nobody has to know how a trainer writes."""
-    writer, numbers, options, _ = LAYOUTS[layout]
+    writer, numbers, _ = LAYOUTS[layout]
     (tmp_path / "ckpt").mkdir()
     command = script(tmp_path, 'echo "bytes $(find "$1" -type f | xargs cat | wc -c)"\n') + " {checkpoint}"
-    with Exec(tmp_path, command, *options[:2]) as evaluator:
+    with Exec(tmp_path, command, *options_for(layout)[:2]) as evaluator:
         evaluator.says("watching")
         writer(tmp_path / "ckpt", numbers[0])
         wait_for(lambda: ledger(tmp_path), "the outcome")

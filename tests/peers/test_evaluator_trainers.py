@@ -1,4 +1,4 @@
-"""Trainers of other people save while the evaluator watches, with the options for each: every checkpoint is scored once,
+"""Trainers of other people save while the evaluator watches, with the options that docs/trainers.md has for each: every checkpoint is scored once,
 whole, under its step; and with --tags keras where Keras itself logs.
 
 Imitations of those that are not installed here, and of what goes wrong in the middle, are in
@@ -12,6 +12,7 @@ import sys
 
 import pytest
 
+from trainers_page import options
 from waiting import DEADLINE
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
@@ -33,6 +34,21 @@ model.fit(x, y, batch_size=8, epochs=3, verbose=0, validation_data=(x, y), callb
           keras.callbacks.ModelCheckpoint(top + "/keras/model.{epoch:02d}-{val_loss:.2f}.keras"),
           keras.callbacks.ModelCheckpoint(top + "/h5/{epoch:02d}.weights.h5", save_weights_only=True),
           keras.callbacks.ModelCheckpoint(top + "/latest/latest.weights.h5", save_weights_only=True)])
+"""
+TENSORFLOW = """
+import os, tensorflow as tf
+top, v1 = os.environ["TOP"], tf.compat.v1
+with tf.Graph().as_default():
+    step = v1.train.get_or_create_global_step()
+    v1.get_variable("w", [200, 200])
+    advance = v1.assign_add(step, 1)
+    hooks = [v1.train.CheckpointSaverHook(top + "/hook", save_steps=10), v1.train.StopAtStepHook(30)]
+    with v1.train.MonitoredSession(v1.train.ChiefSessionCreator(), hooks=hooks) as session:
+        while not session.should_stop():
+            session.run(advance)
+checkpoint = tf.train.Checkpoint(w=tf.Variable(tf.zeros([200, 200])))
+for epoch in (1, 2, 3):
+    checkpoint.write(f"{top}/format/cp-{epoch:04d}.ckpt")
 """
 TORCH = """
 import json, os, time, torch, torch.distributed.checkpoint as dcp
@@ -82,12 +98,12 @@ def tag_steps(run, tag):
 def test_keras(tmp_path):
     pytest.importorskip("keras")
     pytest.importorskip("tensorflow")
-    scale = ["--step-scale", "5"]  # batches of an epoch
+    batches = 5  # of an epoch
     ledgers = train(tmp_path, KERAS, {
-        "tf": follow(tmp_path, "tf", "--pin", "--tags", "keras"),
-        "keras": follow(tmp_path, "keras", "--pattern", "model.{step}-{*}.keras", *scale),
-        "h5": follow(tmp_path, "h5", "--pattern", "{step}.weights.h5", "--tags", "keras", *scale),
-        "latest": follow(tmp_path, "latest", "--pattern", "latest.weights.h5", "--step-from", "count")})
+        "tf": follow(tmp_path, "tf", *options("TensorFlow: CheckpointManager")),
+        "keras": follow(tmp_path, "keras", *options("Keras: .keras", batches)),
+        "h5": follow(tmp_path, "h5", *options("Keras: .h5", batches)),
+        "latest": follow(tmp_path, "latest", *options("Keras: one file, overwritten"))})
     for name in ("tf", "keras", "h5"):
         assert [r["step"] for r in ledgers[name]] == [5, 10, 15], name
         assert all(r["status"] == "done" for r in ledgers[name])
@@ -104,13 +120,23 @@ def test_keras(tmp_path):
         assert tag_steps(tmp_path / f"eval-{name}", "evaluation_bytes_vs_iterations") == theirs
 
 
+def test_tensorflow(tmp_path):
+    pytest.importorskip("tensorflow")
+    for name in ("hook", "format"):
+        (tmp_path / name).mkdir()
+    ledgers = train(tmp_path, TENSORFLOW, {
+        "hook": follow(tmp_path, "hook", *options("TensorFlow 1: CheckpointSaverHook")),
+        "format": follow(tmp_path, "format", *options("Keras: weights in TensorFlow's format", 5))})
+    assert [(r["step"], r["status"]) for r in ledgers["hook"]] == [(s, "done") for s in (0, 10, 20, 30)]
+    assert [(r["step"], r["status"]) for r in ledgers["format"]] == [(s, "done") for s in (5, 10, 15)]
+
+
 def test_torch(tmp_path):
     pytest.importorskip("torch")
     ledgers = train(tmp_path, TORCH, {
-        "torch": follow(tmp_path, "torch", "--pattern", "model_{step}.pt"),
-        "distributed": follow(tmp_path, "distributed", "--pattern", "step-{step}/", "--ready", "marker:.metadata"),
-        "last": follow(tmp_path, "last", "--pattern", "last.pt", "--step-from", "state.json:trainer.step", "--ready",
-                       "quiet:0.5", "--pin")})
+        "torch": follow(tmp_path, "torch", *options("PyTorch: torch.save")),
+        "distributed": follow(tmp_path, "distributed", *options("PyTorch: torch.distributed.checkpoint")),
+        "last": follow(tmp_path, "last", *options("PyTorch: one file, and its step in JSON"))})
     for name, records in ledgers.items():
         assert [(r["step"], r["status"]) for r in records] == [(s, "done") for s in (10, 20, 30)], name
     for record in ledgers["distributed"]:
