@@ -16,6 +16,8 @@ from waiting import DEADLINE
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
 accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+event_file_loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
+event_pb2 = pytest.importorskip("tensorboard.compat.proto.event_pb2")
 
 
 def run(*arguments, status=0, text=None):
@@ -63,6 +65,21 @@ def test_values_from_the_command_line(tmp_path):
     with open(max(log.iterdir()), "ab"):
         assert "a new file beside it" in write(log, "--step", 13, "loss=1").stderr
     assert len(list(log.iterdir())) == 3
+
+
+def test_every_value_names_its_plugin(tmp_path):
+    """Also those of later calls, which go on in the file: aim's importer and wandb's look at each value alone."""
+    (tmp_path / "a.png").write_bytes(png())
+    for step in range(3):
+        write(tmp_path / "log", "--step", step, "loss=1", "--text", "note=x", "--image", f"picture={tmp_path / 'a.png'}")
+        write(tmp_path / "log", "--step", step, "--double", "exact=0.1")
+    found = {}
+    for path in (tmp_path / "log").iterdir():
+        for event in event_file_loader.RawEventFileLoader(str(path)).Load():
+            for value in event_pb2.Event.FromString(event).summary.value:
+                plugin = value.metadata.plugin_data.plugin_name
+                found.setdefault(value.tag, []).append(value.WhichOneof("value") == "simple_value" or plugin)
+    assert found == {"loss": [True] * 3, "exact": ["scalars"] * 3, "note": ["text"] * 3, "picture": ["images"] * 3}
 
 
 @pytest.mark.parametrize("how", [["--format=csv"], ["--format=jsonl"], ["--format=json"], ["--tsv"], ["--crlf"], ["--float32=short"]])
