@@ -10,7 +10,7 @@ from test_evaluator import EVALUATOR, ledger, steps, write
 from test_evaluator_exec import Exec, alive, script
 from test_evaluator_several import Several
 from test_evaluator_several import write as write_into
-from waiting import wait_for
+from waiting import DEADLINE, wait_for
 
 
 def hook(directory, name, text):
@@ -48,7 +48,9 @@ def test_values(tmp_path, keep):
     best = teller(tmp_path, "best")
     check = hook(tmp_path, "check", f"grep -q '\"step\":'$EVALUATOR_STEP, \"$EVALUATOR_EVAL_DIR\"/evaluations.jsonl || exit 5\n"
                                     f'test -e "$EVALUATOR_CHECKPOINT".index || exit 6\nexec {best} "$@"\n')
-    with Exec(directory, script(tmp_path, SCORES) + " {step}", "--once", "--best-metric", "accuracy",
+    # A better one takes its place in best/ only once the command for it has run.
+    scores = SCORES.replace("300)", f"300) timeout {DEADLINE} sh -c 'until test -s \"$0\"; do sleep 0.02; done' '{tmp_path}/best';")
+    with Exec(directory, script(tmp_path, scores) + " {step}", "--once", "--best-metric", "accuracy",
               *(["--keep-best"] if keep else []), "--on-best", check + WORDS, "--on-failure",
               teller(tmp_path, "failure") + WORDS, "--on-end", teller(tmp_path, "end") + WORDS) as evaluator:
         evaluator.ends(1)
