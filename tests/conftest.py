@@ -6,8 +6,10 @@ import pytest
 
 import progress
 
-# Under nohup SIGHUP is ignored, and every child inherits that.
+# Under nohup SIGHUP is ignored, behind the & of a script SIGINT and SIGQUIT, and every child inherits that.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 # Python's readline, which pytest loads, exports COLUMNS behind os.environ's back; tables would go by it.
 try:
     import readline  # noqa: F401
