@@ -174,7 +174,7 @@ def test_prometheus_file_after_each_score(tmp_path):
             wait_for(lambda: samples(prom.read_text()).get('tb_eval_last_checkpoint_step{run="eval"}') == step, "it")
         prom.parent.rename(tmp_path / "away")
         write(tmp_path, "--first", 400, "--last", 400)
-        evaluator.says("trying again with each score")
+        evaluator.says("trying again after each evaluation")
         wait_for(lambda: len(ledger(tmp_path)) == 4, "the evaluation, without the file")
         (tmp_path / "away").rename(prom.parent)
         write(tmp_path, "--first", 500, "--last", 500)
