@@ -12,6 +12,11 @@ comma   := ,
 B       := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 Q       := $(if $(V),,@)
 
+# As many jobs as there are cores, unless -j says how many. Several goals, as in `make clean all`, go one after the other.
+ifeq ($(MAKELEVEL)$(word 2,$(MAKECMDGOALS)),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 # ---- what this machine has -----------------------------------------------------------------------------------------
 CONFIG   = pkg-config
 exists   = $(shell $(CONFIG) --exists $1 2>/dev/null && echo 1 || echo 0)

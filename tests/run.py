@@ -108,6 +108,8 @@ def main():
     parser.add_argument("programs", nargs="*")
     options = parser.parse_args()
     os.chdir(ROOT)
+    for name in "MAKEFLAGS", "MFLAGS", "MAKELEVEL":  # the jobs of the make around are not for those that tests start
+        os.environ.pop(name, None)
     total, started, python = Count(), time.monotonic(), None
 
     if not options.sanitizer:
