@@ -84,7 +84,7 @@ def test_status_of_work_in_hand(tmp_path):
         report, = state(tmp_path)
         one, = report["in_hand"]
         assert (one["checkpoint"], one["step"]) == ("model.ckpt-400", 400) and begin <= one["since"] <= time.time()
-        assert abs(one["seconds"] - (time.time() - one["since"])) < 5
+        assert 0 <= one["seconds"] <= time.time() - one["since"]
         assert (report["newest_step"], report["steps_behind"], report["last"]["step"]) == (700, 400, 300)
         assert report["until_step"] == 1000 and report["seconds_left"] > 0 and report["updated_age"] < 600
         assert report["training"]["state"] == "running" and report["training"]["global_step"] == 700
