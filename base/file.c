@@ -11,13 +11,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-int file_read(const char *path, size_t limit, struct buffer *out, struct error *e)
+/* Closes fd. */
+static int read_all(int fd, const char *path, size_t limit, struct buffer *out, struct error *e)
 {
-    /* O_NONBLOCK: a FIFO that somebody left where a file should be reads as empty instead of stopping us for ever. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = OK;
+    int rc = OK;
 
-    if (fd < 0)
-        return error_system(e, "%s: cannot open", path);
     for (;;) {
         struct stat st;
         size_t ask = 65536;
@@ -48,6 +46,37 @@ int file_read(const char *path, size_t limit, struct buffer *out, struct error *
     }
     close(fd);
     return rc;
+}
+
+int file_read(const char *path, size_t limit, struct buffer *out, struct error *e)
+{
+    /* O_NONBLOCK: a FIFO that somebody left where a file should be reads as empty instead of stopping us for ever. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    return fd < 0 ? error_system(e, "%s: cannot open", path) : read_all(fd, path, limit, out, e);
+}
+
+int file_read_plain(const char *path, size_t limit, struct buffer *out, struct error *e)
+{
+    int fd, rc = file_open_plain(path, O_RDONLY, &fd, e);
+
+    return rc == OK ? read_all(fd, path, limit, out, e) : rc;
+}
+
+int file_open_plain(const char *path, int flags, int *fd, struct error *e)
+{
+    struct stat st;
+
+    if ((*fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666)) < 0 && errno == ELOOP)
+        return error_set(e, ERR_ARG, "%s: is a symbolic link, which is not followed; move it elsewhere", path);
+    if (*fd < 0 && errno != ENXIO && errno != EISDIR)
+        return error_system(e, "%s: cannot open", path);
+    if (*fd >= 0 && fstat(*fd, &st) == 0 && S_ISREG(st.st_mode))
+        return OK;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    return error_set(e, ERR_ARG, "%s: is not a plain file; move it elsewhere", path);
 }
 
 ssize_t file_read_at(int fd, void *out, size_t n, uint64_t offset)

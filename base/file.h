@@ -15,6 +15,13 @@
 /* Appends the whole file to `out`; ERR_IO when it cannot be read, ERR_NOMEM when it is over `limit` bytes. */
 int file_read(const char *path, size_t limit, struct buffer *out, struct error *e);
 
+/* The same of a file that must stand there itself: ERR_ARG when it is a symbolic link or no plain file. */
+int file_read_plain(const char *path, size_t limit, struct buffer *out, struct error *e);
+
+/* Opens a file of a fixed name that is a program's own: ERR_ARG when it is a symbolic link or no plain file, so that
+ * nothing is written elsewhere; never waits. flags as of open(); on OK *fd is yours. ERR_IO: e->system says why. */
+int file_open_plain(const char *path, int flags, int *fd, struct error *e);
+
 /* n bytes from that place on, going on after short reads and EINTR. How many there were, fewer than n only at the end
  * of the file; -1 with errno. */
 ssize_t file_read_at(int fd, void *out, size_t n, uint64_t offset);

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "checkpoint/state_file.h"
 #include "checkpoint/tensor_bundle.h"
+#include "evaluator/best_manifest.h"
 #include "evaluator/content_digest.h"
 #include "evaluator/file_tree.h"
 
@@ -18,52 +19,14 @@
 #include <unistd.h>
 
 #define TEMPORARY ".tmp-"
+#define PART TEMPORARY "0000000000000000-" /* of no file of a checkpoint: their names are not empty */
 #define STATE "checkpoint"
-enum { STATE_MAX = 1 << 16, PREFIX_MAX = 32, FILES_MAX = 1 << 16 };
+enum { STATE_MAX = 1 << 16, MANIFEST_MAX = 1 << 25, PREFIX_MAX = 32 };
 
 struct best_directory {
     char *path;
+    struct best_names own; /* what is in the manifest: all that may be deleted here but temporary names */
 };
-
-struct names { /* of the files of one checkpoint, in the order in which they come into the directory: the index last */
-    char **items;
-    size_t count;
-};
-
-static void names_release(struct names *n)
-{
-    for (size_t i = 0; i < n->count; i++)
-        free(n->items[i]);
-    free(n->items);
-    *n = (struct names){ NULL, 0 };
-}
-
-static int names_add(struct names *n, const char *name, struct error *e)
-{
-    char **grown = n->count < FILES_MAX ? realloc(n->items, (n->count + 1) * sizeof *grown) : NULL;
-
-    if (grown)
-        n->items = grown;
-    if (!grown || !(n->items[n->count] = strdup(name)))
-        return error_set(e, ERR_NOMEM, "%s: no memory for its files, or too many of them", name);
-    n->count++;
-    return OK;
-}
-
-static size_t names_find(const struct names *n, const char *name) /* count: it is not there */
-{
-    size_t i = 0;
-
-    while (i < n->count && strcmp(n->items[i], name) != 0)
-        i++;
-    return i;
-}
-
-static void names_remove(struct names *n, size_t i)
-{
-    free(n->items[i]);
-    memmove(n->items + i, n->items + i + 1, (--n->count - i) * sizeof *n->items);
-}
 
 /* What a checkpoint, or a file of it, is called here. */
 static const char *kept_name(const struct best_checkpoint *c)
@@ -75,7 +38,9 @@ static int kept_file(const struct best_checkpoint *c, const char *file, char out
 {
     const int n = snprintf(out, NAME_MAX + 1, "%s%s", kept_name(c), file + strlen(c->name));
 
-    return n > 0 && n <= NAME_MAX ? OK : error_set(e, ERR_ARG, "%s: the name is too long", kept_name(c));
+    if (n <= 0 || n > NAME_MAX)
+        return error_set(e, ERR_ARG, "%s: the name is too long", kept_name(c));
+    return best_manifest_can_hold(out) ? OK : error_set(e, ERR_ARG, "a name with a line break cannot be kept");
 }
 
 /* ---- which files ------------------------------------------------------------------------------------------------- */
@@ -97,7 +62,7 @@ static int is_data(const char *file, const char *begin, const char *name)
 }
 
 /* The data files of a bundle. A look at the usual name first: a directory may hold 10,000 others. */
-static int add_data(struct names *n, const char *directory, const char *begin, const char *name, struct error *e)
+static int add_data(struct best_names *n, const char *directory, const char *begin, const char *name, struct error *e)
 {
     char usual[NAME_MAX + 1];
     struct dirent *entry;
@@ -106,32 +71,33 @@ static int add_data(struct names *n, const char *directory, const char *begin, c
 
     if (snprintf(usual, sizeof usual, "%s%s.data-00000-of-00001", begin, name) < (int)sizeof usual &&
         there(directory, usual))
-        return names_add(n, usual + strlen(begin), e);
+        return best_names_add(n, usual + strlen(begin), e);
     if (!(d = opendir(directory)))
         return error_system(e, "%s: cannot list", directory);
     while (rc == OK && (entry = readdir(d)))
         if (is_data(entry->d_name, begin, name))
-            rc = names_add(n, entry->d_name + strlen(begin), e);
+            rc = best_names_add(n, entry->d_name + strlen(begin), e);
     closedir(d);
     return rc;
 }
 
 /* The files of a checkpoint that stand in `directory` with `begin` before their names; *out are the names without. */
-static int find_files(const char *directory, const char *begin, const char *name, struct names *out, struct error *e)
+static int find_files(const char *directory, const char *begin, const char *name, struct best_names *out,
+                      struct error *e)
 {
     char whole[NAME_MAX + 1];
     int rc = OK;
 
-    *out = (struct names){ NULL, 0 };
+    *out = (struct best_names){ NULL, 0 };
     if (snprintf(whole, sizeof whole, "%s%s.index", begin, name) >= (int)sizeof whole)
         return error_set(e, ERR_ARG, "%s: the name is too long", name);
     if (there(directory, whole)) {
         if ((rc = add_data(out, directory, begin, name, e)) == OK)
-            rc = names_add(out, whole + strlen(begin), e);
+            rc = best_names_add(out, whole + strlen(begin), e);
     } else {
         whole[strlen(begin) + strlen(name)] = '\0';
         if (there(directory, whole))
-            rc = names_add(out, whole + strlen(begin), e);
+            rc = best_names_add(out, whole + strlen(begin), e);
     }
     if (rc == OK && !out->count) {
         rc = error_set(e, ERR_IO, "%s/%s%s: is gone", directory, begin, name);
@@ -139,7 +105,7 @@ static int find_files(const char *directory, const char *begin, const char *name
             e->system = ENOENT;
     }
     if (rc != OK)
-        names_release(out);
+        best_names_release(out);
     return rc;
 }
 
@@ -159,23 +125,23 @@ static int join_prefixed(char *out, size_t size, const char *directory, const ch
 /* ---- the state file ---------------------------------------------------------------------------------------------- */
 
 /* The checkpoints that it names, the best one last; none where it is missing or odd. */
-static int read_state(const struct best_directory *b, struct names *out, struct error *e)
+static int read_state(const struct best_directory *b, struct best_names *out, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
     struct state_file state;
     char path[PATH_MAX];
     int rc = OK;
 
-    *out = (struct names){ NULL, 0 };
+    *out = (struct best_names){ NULL, 0 };
     if (file_join(path, sizeof path, b->path, STATE, NULL) == OK && file_read(path, STATE_MAX, &text, NULL) == OK &&
         state_file_parse(buffer_text(&text), text.length, &state, NULL) == OK) {
         const char *newest = state.newest ? file_base_name(state.newest) : NULL;
 
         for (size_t i = 0; newest && rc == OK && i < state.count; i++)
             if (strcmp(file_base_name(state.paths[i]), newest) != 0)
-                rc = names_add(out, file_base_name(state.paths[i]), e);
+                rc = best_names_add(out, file_base_name(state.paths[i]), e);
         if (newest && rc == OK)
-            rc = names_add(out, newest, e);
+            rc = best_names_add(out, newest, e);
         state_file_release(&state);
     }
     buffer_release(&text);
@@ -183,7 +149,7 @@ static int read_state(const struct best_directory *b, struct names *out, struct 
 }
 
 /* It names these from now on; without any it goes. */
-static int write_state(const struct best_directory *b, const struct names *n, struct error *e)
+static int write_state(const struct best_directory *b, const struct best_names *n, struct error *e)
 {
     struct state_file state = { .paths = n->items, .count = n->count };
     struct buffer text = BUFFER_EMPTY;
@@ -205,9 +171,130 @@ static int write_state(const struct best_directory *b, const struct names *n, st
     return rc;
 }
 
+/* ---- whose it is ------------------------------------------------------------------------------------------------- */
+
+static int is_digits(const char *text, const char *digits, size_t n)
+{
+    return strlen(text) >= n && strspn(text, digits) >= n;
+}
+
+/* A name under which this module, or file_replace() for it, makes a file at first. */
+static int is_temporary(const char *name)
+{
+    static const char *const replaced[] = { STATE ".tmp.", BEST_MANIFEST_FILE ".tmp." };
+    const size_t n = strlen(TEMPORARY);
+
+    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
+        if (!strncmp(name, replaced[i], strlen(replaced[i])) && is_digits(name + strlen(replaced[i]), "0123456789", 1))
+            return 1;
+    return !strncmp(name, TEMPORARY, n) && is_digits(name + n, "0123456789abcdef", 16) && name[n + 16] == '-';
+}
+
+static int is_marked(const struct best_directory *b, const char *name)
+{
+    return best_names_find(&b->own, name) < b->own.count;
+}
+
+static int not_ours(const struct best_directory *b, const char *name, struct error *e)
+{
+    return error_set(e, ERR_ARG, "%s/%s: was not made by --keep-best; move it elsewhere", b->path, name);
+}
+
+static int write_manifest(const struct best_directory *b, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    char path[PATH_MAX];
+    int rc = file_join(path, sizeof path, b->path, BEST_MANIFEST_FILE, e);
+
+    best_manifest_format(&b->own, &text);
+    if (rc == OK)
+        rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
+                              : error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+    buffer_release(&text);
+    return rc;
+}
+
+static int read_manifest(struct best_directory *b, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    struct error why = { 0 };
+    char path[PATH_MAX];
+    int rc = file_join(path, sizeof path, b->path, BEST_MANIFEST_FILE, e);
+
+    if (rc != OK || !there(b->path, BEST_MANIFEST_FILE))
+        return rc;
+    if ((rc = file_read_plain(path, MANIFEST_MAX, &text, e)) == OK &&
+        (rc = best_manifest_parse(buffer_text(&text), text.length, &b->own, &why)) != OK)
+        error_set(e, rc, "%s: %s; move it elsewhere", path, why.message);
+    buffer_release(&text);
+    return rc;
+}
+
+/* ERR_ARG: something is in the directory that is not the evaluator's; e names the first in alphabetical order. */
+static int refuse_others(const struct best_directory *b, struct error *e)
+{
+    char first[NAME_MAX + 1] = "";
+    struct dirent *entry;
+    DIR *d = opendir(b->path);
+
+    if (!d)
+        return error_system(e, "%s: cannot list", b->path);
+    while ((entry = readdir(d))) {
+        const char *name = entry->d_name;
+
+        /* NFS calls a file that was deleted while somebody had it open .nfs...: it goes by itself. */
+        if (strcmp(name, ".") && strcmp(name, "..") && strcmp(name, BEST_MANIFEST_FILE) && !is_temporary(name) &&
+            strncmp(name, ".nfs", 4) && !is_marked(b, name) && (!*first || strcmp(name, first) < 0))
+            snprintf(first, sizeof first, "%s", name);
+    }
+    closedir(d);
+    return *first ? not_ours(b, first, e) : OK;
+}
+
+/* 1: it was added; ERR_ARG: somebody else has such a file here. */
+static int mark_one(struct best_directory *b, const char *name, struct error *e)
+{
+    int rc;
+
+    if (is_marked(b, name))
+        return 0;
+    if (there(b->path, name))
+        return not_ours(b, name, e);
+    return (rc = best_names_add(&b->own, name, e)) == OK ? 1 : rc;
+}
+
+/* Writes down that the files of a checkpoint are the evaluator's own, before they are made. */
+static int mark(struct best_directory *b, const struct best_checkpoint *c, const struct best_names *files,
+                struct error *e)
+{
+    const size_t before = b->own.count;
+    char name[NAME_MAX + 1];
+    int rc = mark_one(b, STATE, e);
+
+    for (size_t i = 0; rc >= 0 && i < files->count; i++)
+        if ((rc = kept_file(c, files->items[i], name, e)) == OK)
+            rc = mark_one(b, name, e);
+    rc = rc < 0 ? rc : b->own.count > before ? write_manifest(b, e) : OK;
+    while (rc != OK && b->own.count > before)
+        best_names_remove(&b->own, b->own.count - 1);
+    return rc;
+}
+
+/* What is not there any more is not the evaluator's when it comes back. Without room for it the longer list stays. */
+static void unmark(struct best_directory *b)
+{
+    const size_t before = b->own.count;
+
+    for (size_t i = b->own.count; i-- > 0;)
+        if (!there(b->path, b->own.items[i]))
+            best_names_remove(&b->own, i);
+    if (b->own.count < before)
+        write_manifest(b, NULL);
+}
+
 /* ---- links ------------------------------------------------------------------------------------------------------- */
 
-static void remove_files(const struct best_directory *b, const char *begin, const struct names *files)
+static void remove_files(const struct best_directory *b, const char *begin, const struct best_names *files)
 {
     char path[PATH_MAX];
 
@@ -223,7 +310,7 @@ static int take_file(const struct best_directory *b, const char *from, const cha
     char part[PATH_MAX];
     int rc;
 
-    if ((rc = file_join(part, sizeof part, b->path, TEMPORARY "part", e)) != OK ||
+    if ((rc = file_join(part, sizeof part, b->path, PART, e)) != OK ||
         (rc = file_tree_remove(part, e)) != OK || (rc = file_tree_remove(to, e)) != OK ||
         (rc = file_tree_make(from, part, means, e)) != OK)
         return rc;
@@ -267,7 +354,7 @@ static int take(const struct best_directory *b, const struct best_checkpoint *c,
                 struct error *e)
 {
     char begin[PREFIX_MAX], from[PATH_MAX], to[PATH_MAX];
-    struct names files;
+    struct best_names files;
     int rc = find_files(c->directory, "", c->name, &files, e);
 
     if (rc != OK)
@@ -281,17 +368,13 @@ static int take(const struct best_directory *b, const struct best_checkpoint *c,
         rc = check(b, begin, c->name, c, 1, e);
     if (rc != OK)
         remove_files(b, begin, &files);
-    names_release(&files);
+    best_names_release(&files);
     return rc;
 }
 
-static int is_temporary(const char *name)
-{
-    return !strncmp(name, TEMPORARY, strlen(TEMPORARY));
-}
-
-/* Removes temporary names where `temporary`, and all others but the state file and `keep` where that is not NULL. */
-static void clear(const struct best_directory *b, const struct names *keep, int temporary)
+/* Of the evaluator's own files: removes temporary names where `temporary`, and all others but the state file and `keep`
+ * where that is not NULL. */
+static void clear(const struct best_directory *b, const struct best_names *keep, int temporary)
 {
     struct dirent *entry;
     char path[PATH_MAX];
@@ -299,10 +382,10 @@ static void clear(const struct best_directory *b, const struct names *keep, int 
 
     while (d && (entry = readdir(d))) {
         const char *name = entry->d_name;
-        const int old = keep && strcmp(name, STATE) && !is_temporary(name) && names_find(keep, name) == keep->count;
+        const int old = keep && strcmp(name, STATE) && is_marked(b, name) &&
+                        best_names_find(keep, name) == keep->count;
 
-        if (strcmp(name, ".") && strcmp(name, "..") && (old || (temporary && is_temporary(name))) &&
-            file_join(path, sizeof path, b->path, name, NULL) == OK)
+        if ((old || (temporary && is_temporary(name))) && file_join(path, sizeof path, b->path, name, NULL) == OK)
             file_tree_remove(path, NULL);
     }
     if (d)
@@ -312,7 +395,7 @@ static void clear(const struct best_directory *b, const struct names *keep, int 
 /* Gives them their own names. The temporary ones stay until `checkpoint` is written, so that after a crash in between
  * it can be done again; but on file systems that know no links they are renamed. */
 static int move_in(const struct best_directory *b, const char *begin, const struct best_checkpoint *c,
-                   const struct names *files, struct error *e)
+                   const struct best_names *files, struct error *e)
 {
     char from[PATH_MAX], to[PATH_MAX], name[NAME_MAX + 1];
     int rc = OK;
@@ -329,42 +412,43 @@ static int move_in(const struct best_directory *b, const char *begin, const stru
 }
 
 /* From the temporary names, which are whole, to its own. named: what `checkpoint` names. */
-static int install(const struct best_directory *b, const struct best_checkpoint *c, struct names *named,
+static int install(struct best_directory *b, const struct best_checkpoint *c, struct best_names *named,
                    struct error *e)
 {
-    const size_t same = names_find(named, kept_name(c));
+    const size_t same = best_names_find(named, kept_name(c));
     char begin[PREFIX_MAX];
-    struct names files;
+    struct best_names files;
     int rc;
 
     temporary_prefix(begin, c->digest);
     if ((rc = check(b, begin, c->name, c, 0, e)) != OK || (rc = find_files(b->path, begin, c->name, &files, e)) != OK)
         return rc;
+    rc = mark(b, c, &files, e);
     /* Files of the same name are about to be replaced one by one: nobody may go by `checkpoint` meanwhile. */
-    if (same < named->count) {
-        names_remove(named, same);
+    if (rc == OK && same < named->count) {
+        best_names_remove(named, same);
         rc = write_state(b, named, e);
     }
     if (rc == OK)
         rc = move_in(b, begin, c, &files, e);
-    names_release(&files);
+    best_names_release(&files);
     return rc;
 }
 
 static int reserved(const struct best_directory *b, const struct best_checkpoint *c)
 {
     char begin[PREFIX_MAX];
-    struct names files;
+    struct best_names files;
 
     temporary_prefix(begin, c->digest);
     if (find_files(b->path, begin, c->name, &files, NULL) != OK)
         return 0;
-    names_release(&files);
+    best_names_release(&files);
     return 1;
 }
 
 /* By its reservation, or from where it was found. */
-static int take_in(const struct best_directory *b, const struct best_checkpoint *c, struct names *named,
+static int take_in(struct best_directory *b, const struct best_checkpoint *c, struct best_names *named,
                    struct error *e)
 {
     int rc = reserved(b, c) ? OK : take(b, c, c->volatile_name ? FILE_TREE_COPY : FILE_TREE_LINK_OR_COPY, e);
@@ -373,29 +457,30 @@ static int take_in(const struct best_directory *b, const struct best_checkpoint 
 }
 
 /* 1: it is named, its files are here, and those of a bundle are of its digest. */
-static int holds(const struct best_directory *b, const struct best_checkpoint *c, const struct names *named)
+static int holds(const struct best_directory *b, const struct best_checkpoint *c, const struct best_names *named)
 {
-    struct names files;
+    struct best_names files;
 
-    if (names_find(named, kept_name(c)) == named->count || find_files(b->path, "", kept_name(c), &files, NULL) != OK)
+    if (best_names_find(named, kept_name(c)) == named->count ||
+        find_files(b->path, "", kept_name(c), &files, NULL) != OK)
         return 0;
-    names_release(&files);
+    best_names_release(&files);
     return check(b, "", kept_name(c), c, 0, NULL) == OK;
 }
 
 /* `checkpoint` names those that are here, and all else goes; here[i]: wanted[i] is. */
 static int settle(struct best_directory *b, const struct best_checkpoint *wanted, size_t count, const char *here,
-                  struct names *named, struct error *e)
+                  struct best_names *named, struct error *e)
 {
-    struct names now = { NULL, 0 }, files = { NULL, 0 }, one;
+    struct best_names now = { NULL, 0 }, files = { NULL, 0 }, one;
     int rc = OK, same;
 
     for (size_t i = count; rc == OK && i-- > 0;)
-        if (here[i] && (rc = names_add(&now, kept_name(&wanted[i]), e)) == OK &&
+        if (here[i] && (rc = best_names_add(&now, kept_name(&wanted[i]), e)) == OK &&
             (rc = find_files(b->path, "", kept_name(&wanted[i]), &one, e)) == OK) {
             for (size_t k = 0; rc == OK && k < one.count; k++)
-                rc = names_add(&files, one.items[k], e);
-            names_release(&one);
+                rc = best_names_add(&files, one.items[k], e);
+            best_names_release(&one);
         }
     same = now.count == named->count;
     for (size_t i = 0; same && i < now.count; i++)
@@ -405,10 +490,12 @@ static int settle(struct best_directory *b, const struct best_checkpoint *wanted
     for (size_t i = 0; rc == OK && i < count; i++)
         if (here[i])
             best_directory_drop(b, &wanted[i]);
-    if (rc == OK)
+    if (rc == OK) {
         clear(b, &files, 0);
-    names_release(&now);
-    names_release(&files);
+        unmark(b);
+    }
+    best_names_release(&now);
+    best_names_release(&files);
     return rc;
 }
 
@@ -424,7 +511,8 @@ int best_directory_open(struct best_directory **out, const char *directory, stru
         free(b);
         return error_set(e, ERR_NOMEM, "%s: no memory for it", directory);
     }
-    if ((rc = file_make_directories(directory, e)) != OK) {
+    if ((rc = file_make_directories(directory, e)) != OK || (rc = read_manifest(b, e)) != OK ||
+        (rc = refuse_others(b, e)) != OK) {
         best_directory_close(b);
         return rc;
     }
@@ -436,6 +524,7 @@ void best_directory_close(struct best_directory *b)
 {
     if (!b)
         return;
+    best_names_release(&b->own);
     free(b->path);
     free(b);
 }
@@ -448,19 +537,19 @@ void best_directory_reserve(struct best_directory *b, const struct best_checkpoi
 void best_directory_drop(struct best_directory *b, const struct best_checkpoint *c)
 {
     char begin[PREFIX_MAX];
-    struct names files;
+    struct best_names files;
 
     temporary_prefix(begin, c->digest);
     if (find_files(b->path, begin, c->name, &files, NULL) != OK)
         return;
     remove_files(b, begin, &files);
-    names_release(&files);
+    best_names_release(&files);
 }
 
 int best_directory_promote(struct best_directory *b, const struct best_checkpoint *wanted, size_t count, size_t new,
                            struct error *e)
 {
-    struct names named;
+    struct best_names named;
     char *here = calloc(count, 1);
     int rc = here ? read_state(b, &named, e) : error_set(e, ERR_NOMEM, "%s: no memory for %zu checkpoints", b->path,
                                                         count);
@@ -475,7 +564,7 @@ int best_directory_promote(struct best_directory *b, const struct best_checkpoin
     }
     if (rc != OK)
         best_directory_drop(b, &wanted[new]);
-    names_release(&named);
+    best_names_release(&named);
     free(here);
     return rc;
 }
@@ -483,7 +572,7 @@ int best_directory_promote(struct best_directory *b, const struct best_checkpoin
 int best_directory_recover(struct best_directory *b, const struct best_checkpoint *wanted, size_t count,
                            struct error *e)
 {
-    struct names named;
+    struct best_names named;
     char *here = calloc(count + 1, 1);
     int rc = here ? read_state(b, &named, e) : error_set(e, ERR_NOMEM, "%s: no memory for %zu checkpoints", b->path,
                                                         count);
@@ -500,7 +589,7 @@ int best_directory_recover(struct best_directory *b, const struct best_checkpoin
     if (count && rc == OK)
         rc = settle(b, wanted, count, here, &named, e);
     clear(b, NULL, 1); /* what was never finished; without a best, what `checkpoint` names stays */
-    names_release(&named);
+    best_names_release(&named);
     free(here);
     return rc;
 }

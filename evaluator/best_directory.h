@@ -8,10 +8,12 @@
  *                      the trainer may delete the original meanwhile
  *   FILE               once its evaluation is in the ledger and is among the best: the link, renamed; or a copy, where
  *                      links cannot be made (another file system)
+ *   .evaluator         which of all these the evaluator has made (best_manifest.h), written before it makes them
  *
- * The ledger says which are best; what a killed process left behind is finished or removed by best_directory_recover().
- * An original that is changed in place, not replaced, changes here, too. A hard link changes the time of the original's
- * inode: who goes by that looks at it again, and finds the same content. One thread.
+ * Nothing else is deleted or overwritten here: what else is there when the directory is opened is a refusal, and what
+ * comes later stays. The ledger says which are best; what a killed process left behind is finished or removed by
+ * best_directory_recover(). An original that is changed in place, not replaced, changes here, too. A hard link changes
+ * the time of the original's inode: who goes by that looks at it again, and finds the same content. One thread.
  */
 #ifndef EVALUATOR_BEST_DIRECTORY_H
 #define EVALUATOR_BEST_DIRECTORY_H
@@ -32,7 +34,8 @@ struct best_checkpoint {
 
 struct best_directory;
 
-/* Makes the directory; `directory` is copied. On OK *out is yours until best_directory_close(). */
+/* Makes the directory; `directory` is copied. On OK *out is yours until best_directory_close(). ERR_ARG, ERR_CORRUPT:
+ * something there is not the evaluator's, and e names it. */
 int best_directory_open(struct best_directory **out, const char *directory, struct error *e);
 void best_directory_close(struct best_directory *b); /* NULL is fine */
 

@@ -180,7 +180,8 @@ static const struct option table_template[] = {
     { OPTION_DOUBLE, .name = "best-delta", .argument = "X", .help = "Count a checkpoint as the new best only if it is "
       "better by more than X. Default: 0; of equal ones the earlier stays the best.", .minimum = 0, .maximum = 1e300 },
     { OPTION_COUNT, .name = "keep-best", .argument = "N", .help = "Keep the best checkpoint, or the N best, in "
-      "EVAL/best/, as hard links where possible. The file checkpoint there names them, the best one as the newest.",
+      "EVAL/best/, as hard links where possible. The file checkpoint there names them, the best one as the newest. "
+      "Refuse to start when EVAL/best/ holds anything that this option did not put there.",
       .minimum = 1, .maximum = 1000 },
     { OPTION_INT, .name = "patience", .argument = "N", .help = "Ask the trainer to stop after N evaluations without a "
       "new best, by writing stop.json beside the checkpoints.", .minimum = 1, .maximum = 1e9 },

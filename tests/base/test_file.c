@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +52,37 @@ static void assert_holds(const char *path, const char *text)
     assert_int_equal(file_read(path, 100, &got, &e), OK);
     assert_string_equal(buffer_text(&got), text);
     buffer_release(&got);
+}
+
+/* What is to be a program's own file is not followed elsewhere, and nobody waits for it. */
+static void test_plain(void **state)
+{
+    struct fixture *f = *state;
+    struct buffer text = BUFFER_EMPTY;
+    struct error e = { 0 };
+    char target[128];
+    int fd;
+
+    snprintf(target, sizeof target, "%s/target", f->directory);
+    assert_int_equal(file_open_plain(f->path, O_RDWR, &fd, &e), ERR_IO);
+    assert_true(fd == -1 && e.system == ENOENT);
+    assert_int_equal(symlink(target, f->path), 0);
+    assert_int_equal(file_open_plain(f->path, O_RDWR | O_CREAT, &fd, &e), ERR_ARG);
+    assert_true(access(target, F_OK) < 0 && strstr(e.message, "/f: is a symbolic link"));
+    assert_int_equal(file_read_plain(f->path, 100, &text, &e), ERR_ARG);
+    assert_int_equal(unlink(f->path), 0);
+    assert_int_equal(mkfifo(f->path, 0666), 0);
+    assert_int_equal(file_open_plain(f->path, O_WRONLY, &fd, &e), ERR_ARG);
+    assert_int_equal(file_open_plain(f->path, O_RDONLY, &fd, &e), ERR_ARG);
+    assert_non_null(strstr(e.message, "/f: is not a plain file"));
+    assert_int_equal(unlink(f->path), 0);
+    assert_int_equal(file_open_plain(f->directory, O_RDWR, &fd, &e), ERR_ARG);
+    assert_int_equal(file_open_plain(f->path, O_WRONLY | O_CREAT, &fd, &e), OK);
+    assert_int_equal(write(fd, "mine", 4), 4);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(file_read_plain(f->path, 100, &text, &e), OK);
+    assert_string_equal(buffer_text(&text), "mine");
+    buffer_release(&text);
 }
 
 /* The n-th call fails or the process dies before it: the old bytes or the new ones. */
@@ -170,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_replace, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_plain, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_is_written, setup, teardown),
         cmocka_unit_test(test_names), cmocka_unit_test(test_open_limit),

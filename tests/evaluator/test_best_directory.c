@@ -102,14 +102,16 @@ static float value_of_best(void)
     return value;
 }
 
+/* How many files are in it beside the list of them. */
 static int entries(const char *directory)
 {
     DIR *d = opendir(directory);
+    struct dirent *entry;
     int n = -2;
 
     assert_non_null(d);
-    while (readdir(d))
-        n++;
+    while ((entry = readdir(d)))
+        n += strcmp(entry->d_name, ".evaluator") != 0;
     closedir(d);
     return n;
 }
@@ -449,6 +451,83 @@ static void test_killed_among_several(void **state)
         }
 }
 
+static int move(const char *from, const char *name, const char *to, const char *new_name)
+{
+    char path[2 * ROOM];
+
+    snprintf(path, sizeof path, "%s/%s", from, name);
+    return rename(path, path_of(to, new_name));
+}
+
+static void refused(const char *name)
+{
+    struct best_directory *b;
+    struct error e = { 0 };
+
+    assert_int_equal(best_directory_open(&b, best, &e), ERR_ARG);
+    assert_null(b);
+    assert_non_null(strstr(e.message, name));
+}
+
+/* What somebody else has put there is never deleted: it is refused, and left alone if it comes later. */
+static void test_files_of_others(void **state)
+{
+    const struct best_checkpoint c1 = write_bundle("model.ckpt-1", 1), c2 = write_bundle("model.ckpt-2", 2);
+    struct best_directory *b;
+    struct error e = { 0 };
+
+    (void)state;
+    assert_int_equal(mkdir(path_of(best, "mydir"), 0777), 0);
+    assert_int_equal(file_replace(NULL, path_of(best, "mydir/notes"), "mine", 4, NULL), OK);
+    refused("best/mydir: was not made by --keep-best");
+    assert_int_equal(file_replace(NULL, path_of(best, "final-model.pt"), "mine", 4, NULL), OK);
+    refused("best/final-model.pt");
+    assert_true(access(path_of(best, "mydir/notes"), F_OK) == 0 && entries(best) == 2);
+    assert_int_equal(file_tree_remove(path_of(best, "mydir"), NULL), OK);
+    assert_int_equal(move(best, "final-model.pt", best, "checkpoint"), 0);
+    refused("best/checkpoint");
+    assert_int_equal(unlink(path_of(best, "checkpoint")), 0);
+
+    b = open_best();
+    assert_int_equal(file_replace(NULL, path_of(best, "model.ckpt-2.index"), "mine", 4, NULL), OK);
+    assert_int_equal(promote(b, &c1, NULL), OK);
+    assert_int_equal(promote(b, &c2, &e), ERR_ARG); /* it would stand in the place of the other */
+    assert_non_null(strstr(e.message, "best/model.ckpt-2.index"));
+    assert_true(value_of_best() == 1 && entries(best) == 4);
+    assert_int_equal(move(best, "model.ckpt-2.index", best, "model.ckpt-1.index.old"), 0);
+    assert_int_equal(promote(b, &c2, NULL), OK);
+    assert_true(value_of_best() == 2 && entries(best) == 4); /* the first has gone, theirs has not */
+    best_directory_close(b);
+    refused("best/model.ckpt-1.index.old");
+    assert_int_equal(unlink(path_of(best, "model.ckpt-1.index.old")), 0);
+    best_directory_close(open_best());
+    assert_int_equal(file_replace(NULL, path_of(best, "model.ckpt-1.index"), "mine", 4, NULL), OK);
+    refused("best/model.ckpt-1.index"); /* a name that was the evaluator's once */
+}
+
+/* The same behind a link; and the list itself is read from no other place. */
+static void test_links(void **state)
+{
+    char elsewhere[ROOM];
+    struct best_directory *b;
+    const struct best_checkpoint c = write_bundle("model.ckpt-1", 1);
+
+    (void)state;
+    snprintf(elsewhere, sizeof elsewhere, "%s/models", top);
+    assert_int_equal(rename(best, elsewhere), 0);
+    assert_int_equal(symlink(elsewhere, best), 0);
+    b = open_best();
+    assert_int_equal(promote(b, &c, NULL), OK);
+    best_directory_close(b);
+    assert_true(value_of_best() == 1 && entries(elsewhere) == 3);
+    assert_int_equal(file_replace(NULL, path_of(elsewhere, "weights.pt"), "mine", 4, NULL), OK);
+    refused("best/weights.pt");
+    assert_int_equal(entries(elsewhere), 4);
+    assert_int_equal(move(elsewhere, ".evaluator", top, "list"), 0);
+    assert_int_equal(symlink("../list", path_of(elsewhere, ".evaluator")), 0);
+    refused("best/.evaluator: is a symbolic link");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +536,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_recover, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_files_and_directories, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_file_system, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_files_of_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_links, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_several, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_name, set_up, tear_down),

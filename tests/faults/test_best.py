@@ -49,7 +49,7 @@ def test_best_is_kept(tmp_path):
     best = best_of(ledger(tmp_path), "loss", minimum=True)
     assert named(tmp_path) == best["checkpoint"]
     assert {path.name for path in (tmp_path / "eval" / "best").iterdir()} == {
-        "checkpoint", f"{best['checkpoint']}.index", f"{best['checkpoint']}.data-00000-of-00001"}
+        ".evaluator", "checkpoint", f"{best['checkpoint']}.index", f"{best['checkpoint']}.data-00000-of-00001"}
 
 
 def test_killed_with_best(tmp_path):
@@ -74,6 +74,27 @@ def test_killed_with_best(tmp_path):
         file = f"{best['checkpoint']}.{end}"
         assert digest(tmp_path / "eval" / "best" / file) == digest(tmp_path / "ckpt" / file)
     assert not list((tmp_path / "eval" / "best").glob(".tmp*"))
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_files_of_others(tmp_path, linked):
+    """What somebody put into best/ is not deleted, also behind a link: the evaluator names it and ends."""
+    best = tmp_path / "eval/best"
+    (tmp_path / "models/mydir").mkdir(parents=True)
+    (tmp_path / "models/final-model.pt").write_text("mine")
+    (tmp_path / "eval").mkdir()
+    best.symlink_to("../models") if linked else (tmp_path / "models").rename(best)
+    write(tmp_path, "--last", 200)
+    with Evaluator(tmp_path, "--keep-best", "--once") as e:
+        e.ends(2)
+    assert f"{best}/final-model.pt: was not made by --keep-best; move it elsewhere" in e.said()
+    assert (best / "mydir").is_dir() and (best / "final-model.pt").read_text() == "mine" and not ledger(tmp_path)
+    (best / "final-model.pt").unlink()
+    (best / "mydir").rmdir()
+    for _ in range(2):  # what it has made itself is no obstacle
+        with Evaluator(tmp_path, "--keep-best", "--once") as e:
+            e.ends(0)
+        assert named(tmp_path) == best_of(ledger(tmp_path))["checkpoint"]
 
 
 def several_best(records, count, metric="loss"):
@@ -101,11 +122,12 @@ def test_three_are_kept(tmp_path):
         write(tmp_path, "--first", 1, "--last", 30, "--step", 1, "--interval", 0.03, "--keep", 3)
         e.ends(0)
     best = several_best(ledger(tmp_path), 3)
-    assert all_named(tmp_path) == best and len(list((tmp_path / "eval/best").iterdir())) == 7
+    assert all_named(tmp_path) == best and len(list((tmp_path / "eval/best").glob("[!.]*"))) == 7
     for count, option in ((2, "--keep-best=2"), (1, "--keep-best")):
         with Evaluator(tmp_path, option, *options, "--once", examples=2000) as e:
             e.ends(0)
-        assert all_named(tmp_path) == best[:count] and len(list((tmp_path / "eval/best").iterdir())) == 1 + 2 * count
+        assert all_named(tmp_path) == best[:count]
+        assert len(list((tmp_path / "eval/best").glob("[!.]*"))) == 1 + 2 * count
 
 
 def test_killed_with_three_best(tmp_path):

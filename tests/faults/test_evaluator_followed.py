@@ -146,7 +146,7 @@ def test_best_of_one_name(tmp_path):
         evaluator.process.send_signal(signal.SIGTERM)
         evaluator.ends(0)
     for _ in range(2):
-        files = {path.name: path.stat().st_size for path in (tmp_path / "eval/best").iterdir()}
+        files = {path.name: path.stat().st_size for path in (tmp_path / "eval/best").glob("[!.]*")}
         state = files.pop("checkpoint") and (tmp_path / "eval/best/checkpoint").read_text()
         assert files == {"3-last.ckpt": len(content(5)), "4-last.ckpt": len(content(4))} and '"3-last.ckpt"' in state
         with Followed(tmp_path, *arguments, "--once") as evaluator:
