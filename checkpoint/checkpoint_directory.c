@@ -320,23 +320,37 @@ static int copy_name(char *out, size_t size, const char *name, struct error *e)
     return 1;
 }
 
+int checkpoint_directory_list_newest_last(const char *directory, struct checkpoint_list *out, struct error *e)
+{
+    struct state_file state;
+    const char *chosen;
+    int rc;
+
+    if ((rc = checkpoint_directory_list(directory, out, e)) != OK)
+        return rc;
+    if ((rc = read_state(directory, &state, e)) != OK) {
+        checkpoint_list_release(out);
+        return rc;
+    }
+    chosen = state.newest ? file_base_name(state.newest) : "";
+    for (size_t i = 0; i < out->count; i++)
+        if (strcmp(out->items[i].name, chosen) == 0) {
+            const struct checkpoint_name newest = out->items[i];
+
+            memmove(out->items + i, out->items + i + 1, (out->count - i - 1) * sizeof newest);
+            out->items[out->count - 1] = newest;
+            break;
+        }
+    state_file_release(&state);
+    return OK;
+}
+
 int checkpoint_directory_newest(const char *directory, char *name, size_t size, struct error *e)
 {
     struct checkpoint_list list;
-    struct state_file state;
-    const char *chosen;
-    int rc = read_state(directory, &state, e);
+    int rc = checkpoint_directory_list_newest_last(directory, &list, e);
 
     if (rc != OK)
-        return rc;
-    chosen = state.newest ? listed_here(directory, state.newest) : NULL;
-    if (chosen && complete_here(directory, chosen)) {
-        rc = copy_name(name, size, chosen, e);
-        state_file_release(&state);
-        return rc;
-    }
-    state_file_release(&state);
-    if ((rc = checkpoint_directory_list(directory, &list, e)) != OK)
         return rc;
     for (size_t i = list.count; i-- > 0 && rc == OK;)
         if (complete_here(directory, list.items[i].name))

@@ -35,8 +35,10 @@ struct checkpoint_list {
  * names are left out. A missing directory is ERR_IO with e->system ENOENT. The list is yours:
  * checkpoint_list_release(). */
 int checkpoint_directory_list(const char *directory, struct checkpoint_list *out, struct error *e);
-/* The same with safetensors files and V1 checkpoints, as checkpoint_name_safetensors() and checkpoint_file_v1() know
- * them; a V1 checkpoint beside a V2 one of its name is left out. */
+/* The same, but the state file's choice is last, if it is here: from the end on, the ones to resume from. */
+int checkpoint_directory_list_newest_last(const char *directory, struct checkpoint_list *out, struct error *e);
+/* As checkpoint_directory_list(), with safetensors files and V1 checkpoints, as checkpoint_name_safetensors() and
+ * checkpoint_file_v1() know them; a V1 checkpoint beside a V2 one of its name is left out. */
 int checkpoint_directory_list_all(const char *directory, struct checkpoint_list *out, struct error *e);
 void checkpoint_list_release(struct checkpoint_list *list);
 

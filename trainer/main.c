@@ -108,31 +108,6 @@ static int build(struct run *r, struct error *e)
     return rc;
 }
 
-/* The checkpoint to go on from: 1 and its name, 0: none. */
-static int find_checkpoint(struct run *r, char *name, size_t size, struct error *e)
-{
-    const struct train_options *o = &r->options;
-    struct error missing = { OK, 0, "" };
-    int rc;
-
-    if (!o->checkpoint_directory)
-        return 0;
-    if (o->resume == RESUME_STEP) {
-        snprintf(name, size, "model.ckpt-%" PRId64, o->resume_step);
-        return 1;
-    }
-    rc = checkpoint_directory_newest(o->checkpoint_directory, name, size, &missing);
-    if (rc < 0)
-        return error_set(e, missing.code, "--checkpoint-dir %s: %s", o->checkpoint_directory, missing.message);
-    if (rc == 1 && o->resume == RESUME_NEVER) {
-        if (!o->quiet)
-            log_line(&r->log, "%s holds checkpoints up to %s; starting anew, and replacing those of the same steps",
-                     o->checkpoint_directory, name);
-        return 0;
-    }
-    return rc;
-}
-
 struct changes { /* of what matters to the curve: as it was, and as it is now */
     struct buffer before, after;
 };
@@ -182,35 +157,99 @@ static void warn_of_changes(struct run *r, const char *prefix, const struct trai
     buffer_release(&c.after);
 }
 
+/* Takes the state of the checkpoint of that name. 1, or an error. */
+static int load(struct run *r, const char *name, struct error *e)
+{
+    const struct train_options *o = &r->options;
+    struct training_position was = { .seed = o->seed };
+    char prefix[4096];
+    int rc;
+
+    if ((rc = file_join(prefix, sizeof prefix, o->checkpoint_directory, name, e)) < 0 ||
+        (rc = training_checkpoint_load(prefix, r->optimizer, &r->losses, &was, e)) < 0)
+        return rc;
+    warn_of_changes(r, prefix, &was, rc);
+    r->resumed = r->position.global_step = was.global_step;
+    r->position.seed = o->seed_given ? o->seed : was.seed;
+    if (!o->quiet)
+        log_line(&r->log, "going on from %s", prefix);
+    return 1;
+}
+
+static int load_step(struct run *r, struct error *e)
+{
+    struct error why = { OK, 0, "" };
+    char name[64];
+    int rc;
+
+    snprintf(name, sizeof name, "model.ckpt-%" PRId64, r->options.resume_step);
+    if ((rc = load(r, name, &why)) == ERR_CORRUPT || rc == ERR_IO)
+        return error_set(e, rc, "%s; --resume auto resumes from the newest whole checkpoint", why.message);
+    return rc < 0 ? error_set(e, rc, "%s", why.message) : rc;
+}
+
+/* From the newest that is whole. 1, 0: there are no checkpoints, or an error; so it is if all are damaged. */
+static int load_newest(struct run *r, const struct checkpoint_list *list, struct error *e)
+{
+    int rc = 0;
+
+    for (size_t i = list->count; i-- > 0 && rc == 0;) {
+        struct error why = { OK, 0, "" };
+
+        rc = load(r, list->items[i].name, &why);
+        if (rc < 0 && rc != ERR_CORRUPT && rc != ERR_IO)
+            return error_set(e, rc, "%s", why.message);
+        if (rc == 1 && i + 1 < list->count)
+            log_line(&r->log, "trainer: %s is the newest whole checkpoint; --resume STEP resumes from another one",
+                     list->items[i].name);
+        if (rc < 0) {
+            log_line(&r->log, "trainer: %s", why.message);
+            rc = 0;
+        }
+    }
+    if (rc == 0 && list->count)
+        return error_set(e, ERR_CORRUPT, "--checkpoint-dir %s: no checkpoint in it is whole; to start anew, use "
+                         "--resume never", r->options.checkpoint_directory);
+    return rc;
+}
+
+/* 1, 0: nothing to resume from is there or wanted, or an error. */
+static int resume(struct run *r, struct error *e)
+{
+    const struct train_options *o = &r->options;
+    struct checkpoint_list list;
+    int rc;
+
+    if (!o->checkpoint_directory)
+        return 0;
+    if ((rc = file_make_directories(o->checkpoint_directory, e)) < 0)
+        return error_prefix(e, "--checkpoint-dir");
+    if (o->resume == RESUME_STEP)
+        return load_step(r, e);
+    if ((rc = checkpoint_directory_list_newest_last(o->checkpoint_directory, &list, e)) < 0)
+        return error_prefix(e, "--checkpoint-dir %s", o->checkpoint_directory);
+    if (o->resume == RESUME_AUTO)
+        rc = load_newest(r, &list, e);
+    else if (list.count && !o->quiet)
+        log_line(&r->log, "%s holds checkpoints up to %s; starting anew, and replacing those of the same steps",
+                 o->checkpoint_directory, list.items[list.count - 1].name);
+    checkpoint_list_release(&list);
+    return rc;
+}
+
 /* Rank 0: the state to start from, in its optimizer, and the position. */
 static int restore(struct run *r, struct error *e)
 {
     const struct train_options *o = &r->options;
-    char name[256], prefix[4096];
     int rc;
 
     r->resumed = -1;
     r->position.seed = o->seed;
-    if (o->checkpoint_directory && (rc = file_make_directories(o->checkpoint_directory, e)) < 0)
-        return error_prefix(e, "--checkpoint-dir");
-    rc = find_checkpoint(r, name, sizeof name, e);
-    if (rc == 1) {
-        struct training_position was = { .seed = o->seed };
-
-        if ((rc = file_join(prefix, sizeof prefix, o->checkpoint_directory, name, e)) < 0)
-            return rc;
-        if ((rc = training_checkpoint_load(prefix, r->optimizer, &r->losses, &was, e)) < 0)
-            return rc;
-        warn_of_changes(r, prefix, &was, rc);
-        r->resumed = r->position.global_step = was.global_step;
-        r->position.seed = o->seed_given ? o->seed : was.seed;
-        if (!o->quiet)
-            log_line(&r->log, "going on from %s", prefix);
-    } else if (rc == 0) {
-        network_initialize(r->network, o->seed);
-        optimizer_reset(r->optimizer, 0);
-    }
-    return rc < 0 ? rc : OK;
+    if ((rc = resume(r, e)) != 0)
+        return rc < 0 ? rc : OK;
+    network_initialize(r->network, o->seed);
+    optimizer_reset(r->optimizer, 0);
+    return OK;
 }
 
 /* All ranks get rank 0's state, servers too: what makes replicas equal at the start. */

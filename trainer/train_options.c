@@ -85,8 +85,9 @@ static size_t fill_table(struct option *t, struct command *c)
         { OPTION_INT, .name = "keep", .value = &c->keep, .argument = "N", .minimum = 0, .maximum = 1e9,
           .help = "Keep only the newest N checkpoints; 0 keeps all. Default: 5." },
         { OPTION_TEXT, .name = "resume", .value = &c->resume, .argument = "auto|never|STEP",
-          .help = "Resume from the newest complete checkpoint, if there is one (auto, the default); start anew and "
-                  "replace checkpoints of the same steps (never); or resume from the checkpoint of STEP." },
+          .help = "Resume from the newest whole checkpoint and name damaged ones, or start anew if there are none "
+                  "(auto, the default); start anew and replace checkpoints of the same steps (never); or resume from "
+                  "the checkpoint of STEP." },
         { OPTION_TEXT, .name = "log-dir", .value = &c->log_directory, .argument = "DIR",
           .help = "Write event files for TensorBoard to DIR, for example LOGDIR/<name>/train. Default: write none." },
         { OPTION_INT, .name = "log-every", .value = &c->log_every, .argument = "N", .minimum = 1, .maximum = 1e15,

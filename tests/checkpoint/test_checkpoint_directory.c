@@ -131,6 +131,11 @@ static void test_commit_and_newest(void **state)
                                     "all_model_checkpoint_paths: \"model.ckpt-200\"\n");
     assert_int_equal(checkpoint_directory_newest(f->directory, name, sizeof name, &e), 1);
     assert_string_equal(name, "model.ckpt-200");
+    assert_int_equal(checkpoint_directory_list_newest_last(f->directory, &list, &e), OK);
+    assert_int_equal(list.count, 3);
+    assert_string_equal(list.items[0].name, "model.ckpt-300");
+    assert_string_equal(list.items[2].name, "model.ckpt-200");
+    checkpoint_list_release(&list);
     /* The state's choice is damaged: the highest whole one. */
     fixture_write(f, "model.ckpt-200.index", small_index, SMALL_INDEX - 1);
     fixture_write(f, "model.ckpt-400.data-00000-of-00001", small_data, SMALL_DATA - 1);

@@ -52,3 +52,34 @@ def test_stop_file_of_an_earlier_run(tmp_path):
     (tmp_path / "stop.json").unlink()
     _, said = ranks.train(0, *options, "--max-steps", 3)
     assert "stop.json" not in said and ranks.training_json(tmp_path)["global_step"] == 3
+
+
+def wound(file):
+    """One byte in the middle is another."""
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0x55
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.parametrize("part", ["index", "data-00000-of-00001"])
+def test_damaged_checkpoints(part, count, tmp_path):
+    """The newest is damaged: that is said, and the newest whole one taken. All are: nothing is overwritten."""
+    options = [*FASHION, "--batch-size", 8, "--checkpoint-dir", tmp_path, "--save-checkpoint-steps", 2,
+               *(["--run-option", "mpi"] if count else [])]
+    ranks.train(count, *options, "--max-steps", 6)
+    wound(tmp_path / f"model.ckpt-6.{part}")
+    _, said = ranks.train(count, *options, "--max-steps", 6, "--resume", 6, status=2)
+    assert re.search(rf"^trainer: .*model\.ckpt-6\.{part}: .*; --resume auto resumes from the newest whole checkpoint$",
+                     said, re.M), said
+    _, said = ranks.train(count, *options, "--max-steps", 5, "--quiet")
+    assert re.search(rf"^trainer: .*model\.ckpt-6\.{part}: .*\ntrainer: model\.ckpt-4 is the newest whole checkpoint; "
+                     r"--resume STEP resumes from another one$", said, re.M), said
+    assert ranks.training_json(tmp_path)["global_step"] == 5
+    for step in (0, 2, 4, 5):
+        wound(tmp_path / f"model.ckpt-{step}.{part}")
+    before = sorted((file.name, file.read_bytes()) for file in tmp_path.iterdir())
+    _, said = ranks.train(count, *options, "--max-steps", 6, status=2)
+    assert said.endswith(f"trainer: --checkpoint-dir {tmp_path}: no checkpoint in it is whole; to start anew, use "
+                         "--resume never\n"), said
+    assert before == sorted((file.name, file.read_bytes()) for file in tmp_path.iterdir())
