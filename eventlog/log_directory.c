@@ -151,6 +151,8 @@ static int walk_directory(struct walk *w, const char *path, const char *relative
     DIR *d;
 
     if (!(d = opendir(path)) || fstat(dirfd(d), &st) < 0) {
+        if (!d && above && errno == ENOENT)
+            return OK; /* removed since its parent was read */
         rc = problem(w, path);
         if (d)
             closedir(d);

@@ -1,7 +1,8 @@
 /*
  * log_directory.h - which runs a log directory holds. A run is a directory that directly holds at least one regular
  * file (symbolic links followed) with `tfevents` in its name; its files are read in byte order of their names. Hidden
- * directories count, links are followed, and a directory that contains itself through a link is entered once.
+ * directories count, links are followed, and a directory that contains itself through a link is entered once. One that
+ * is removed while its parent is listed is not there.
  *
  * Names that end in ".gz" or ".zst" have the place that they had without; one that is there without it as well is left
  * out, since both hold the same. The directories in an archive are those of a log; each path of a file is one for

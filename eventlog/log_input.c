@@ -1,9 +1,13 @@
 #include "eventlog/log_input.h"
 
 #include "base/file.h"
+#include "eventlog/log_name.h"
 #include "eventlog/log_unpack.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -246,6 +250,20 @@ enum file_kind log_input_kind_of_descriptor(int fd)
     kind = b.n || (!n && log_unpack_whole(u)) ? file_kind(b.bytes, b.n, NULL) : FILE_KIND_UNKNOWN;
     log_unpack_free(u);
     return kind;
+}
+
+int log_input_gone(const char *path, const struct error *e)
+{
+    static const char *const endings[] = { "", ".gz", ".zst" };
+    int gone = e->code == ERR_IO && e->system == ENOENT;
+
+    for (size_t i = 0; gone && i < sizeof endings / sizeof *endings; i++) {
+        char form[PATH_MAX];
+
+        snprintf(form, sizeof form, "%.*s%s", (int)log_name_length(path), path, endings[i]);
+        gone = access(form, F_OK) < 0;
+    }
+    return gone;
 }
 
 uint64_t log_input_bytes(const struct log_input *in, const char *path)

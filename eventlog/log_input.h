@@ -45,6 +45,10 @@ const char *log_input_packed(const struct log_input *in, const char *path);
 /* What the open file is once it is unpacked, by its first bytes; FILE_KIND_UNKNOWN also where that cannot be read. */
 enum file_kind log_input_kind_of_descriptor(int fd);
 
+/* 1 if that error of opening is that the file is not there any more, neither under its name nor as it would be called
+ * compressed or unpacked: what a directory held when it was listed may be removed before it is opened. */
+int log_input_gone(const char *path, const struct error *e);
+
 /* How many bytes the file has where it is stored, 0 if that is not known. */
 uint64_t log_input_bytes(const struct log_input *in, const char *path);
 

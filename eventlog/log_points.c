@@ -128,7 +128,8 @@ static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const
             i = 0;
         } else if (rc == EVENT_READER_RESTARTED) {
             return error_set(e, ERR_IO, "%s: is cut or replaced again and again", run->files[i]);
-        } else if (rc != EVENT_READER_END) {
+        } else if (rc != EVENT_READER_END && (!strcmp(run->directory, run->files[i]) ||
+                                              !log_input_gone(run->files[i], e))) {
             return rc;
         } else {
             i++;

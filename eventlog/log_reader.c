@@ -452,7 +452,7 @@ int eventlog_reader_next(struct eventlog_reader *r, struct eventlog_error *error
             if (rc > 0)
                 return rc;
             r->at_file++;
-            if (rc < 0)
+            if (rc < 0 && !log_input_gone(file->path, &e))
                 return public_error(error, &e);
         }
     }

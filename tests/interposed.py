@@ -113,6 +113,37 @@ static int refused(const char *path, int flags)
 """
 
 
+# A log in which things are removed between listing and opening: the directory VANISHING_DIRECTORY goes when it is about
+# to be entered, the file VANISHING_FILE when it is about to be opened, both by the new name VANISHED_TO.
+VANISHING = OPEN + r"""
+#include <dirent.h>
+#include <fts.h>
+static void vanish(const char *path, const char *of)
+{
+    const char *vanishing = getenv(of);
+    if (vanishing && !strcmp(path, vanishing))
+        rename(path, getenv("VANISHED_TO"));
+}
+static int refused(const char *path, int flags)
+{
+    (void)flags;
+    vanish(path, "VANISHING_FILE");
+    return 0;
+}
+DIR *opendir(const char *path)
+{
+    vanish(path, "VANISHING_DIRECTORY");
+    return NEXT(opendir)(path);
+}
+FTSENT *fts_read(FTS *tree) /* which enters a directory with the call after the one that names it */
+{
+    FTSENT *entry = NEXT(fts_read)(tree);
+    if (entry && entry->fts_info == FTS_D)
+        vanish(entry->fts_path, "VANISHING_DIRECTORY");
+    return entry;
+}
+"""
+
 # Matrix products that take SLOW_MICROSECONDS longer each: long steps that cost no processor and no memory.
 SLOW_PRODUCTS = r"""
 #define _GNU_SOURCE

@@ -47,6 +47,8 @@ static int list(struct work *a, char *path, struct error *e)
         case FTS_DNR:
         case FTS_ERR:
         case FTS_NS:
+            if (entry->fts_level > FTS_ROOTLEVEL && entry->fts_errno == ENOENT)
+                break; /* removed since its directory was read */
             rc = error_set(e, ERR_IO, "%s: cannot be read: %s", entry->fts_path, strerror(entry->fts_errno));
             break;
         case FTS_D:

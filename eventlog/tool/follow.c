@@ -27,8 +27,12 @@ static int read_file(struct follow *f, struct follow_file *file, struct error *e
         if (rc != OK)
             return rc;
     }
+    if (rc == ERR_IO && (file->gone ? log_input_gone(file->path, e) : scan_gone(f->scan, file->path, e))) {
+        file->gone = 1;
+        return OK;
+    }
     if (rc != ERR_IO) {
-        file->told = 0;
+        file->told = file->gone = 0;
         return rc;
     }
     if (!file->told)
@@ -80,6 +84,8 @@ int follow_look(struct follow *f, int first, struct error *e)
     struct log_directory d;
     int rc = log_directory_list(&d, &f->scan->input, f->paths, f->path_count, e);
 
+    f->scan->paths = f->paths;
+    f->scan->path_count = f->path_count;
     for (size_t i = 0; i < f->run_count; i++)
         f->runs[i].there = 0;
     if (rc == ERR_IO && !first) { /* what is known stays, and is asked for again */

@@ -17,7 +17,8 @@ struct follow_file {
     char *path;
     size_t run;                  /* number */
     struct event_reader *reader; /* NULL while it cannot be opened */
-    int told;                    /* that it cannot be read */
+    int told;                    /* that it cannot be read, */
+    int gone;                    /* or that it was removed before it was opened; it may come back */
 };
 
 struct follow_sink { /* what a command does with what is found; numbers of runs count from 0; not OK ends it */

@@ -133,6 +133,8 @@ int removable_list(struct removable *r, char *path, int several, struct log *log
             rc = no_memory(path, e);
         r->links += entry->fts_info == FTS_SL || entry->fts_info == FTS_SLNONE;
         if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS) {
+            if (entry->fts_level > FTS_ROOTLEVEL && entry->fts_errno == ENOENT)
+                continue; /* removed since its directory was read */
             log_line(log, "%s: cannot be read: %s", entry->fts_path, strerror(entry->fts_errno));
             r->failed = 1;
         }

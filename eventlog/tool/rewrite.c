@@ -198,7 +198,10 @@ int rewrite_read(struct rewrite *w, const char *run, const char *path, rewrite_v
         scan_progress_file(&w->scan, path, f.size);
     if (rc == OK)
         rc = visit_all(w, run, &f, path, visit, context, e);
-    else if (rc == ERR_IO) {
+    else if (rc == ERR_IO && !w->in_place && scan_gone(&w->scan, path, e)) {
+        e->code = before;
+        rc = OK;
+    } else if (rc == ERR_IO) {
         w->scan.failed = 1;
         if (!w->looking_ahead)
             log_line(&w->scan.log, "%s", e->message);

@@ -16,6 +16,8 @@ int scan_open(struct scan *s, const char *program, char *const *paths, size_t co
     log_init(&s->log, program, 2);
     s->began = clock_monotonic();
     s->input.standard_input = 1;
+    s->paths = paths;
+    s->path_count = count;
     if (log_directory_list(&s->directory, &s->input, paths, count, &e) != OK) {
         log_directory_release(&s->directory);
         log_input_release(&s->input);
@@ -95,6 +97,17 @@ int scan_status(struct scan *s, int matched)
     if (!matched && !unmatched && !s->failed && !s->empty)
         log_line(&s->log, "nothing matched");
     return s->failed ? EXIT_USAGE : !matched || unmatched || s->damaged ? EXIT_NO : EXIT_DONE;
+}
+
+int scan_gone(struct scan *s, const char *path, const struct error *e)
+{
+    for (size_t i = 0; i < s->path_count; i++)
+        if (!strcmp(s->paths[i], path))
+            return 0;
+    if (!log_input_gone(path, e))
+        return 0;
+    log_line(&s->log, "%s: was removed before it was read; left out", path);
+    return 1;
 }
 
 void scan_damage(struct scan *s, const char *path, const struct event_damage *d, uint64_t number)
@@ -194,8 +207,10 @@ int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *
             sink->restart(sink->context);
             i = (size_t)-1;
         } else if (rc == ERR_IO) {
-            s->failed = 1;
-            log_line(&s->log, "%s", e->message);
+            if (!scan_gone(s, run->files[i], e)) {
+                s->failed = 1;
+                log_line(&s->log, "%s", e->message);
+            }
             e->code = before;
         } else if (rc < 0) {
             return rc;

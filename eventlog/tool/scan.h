@@ -15,6 +15,8 @@
 struct scan {
     struct log log;
     struct selection runs, tags;
+    char *const *paths;             /* as given, path_count of them */
+    size_t path_count;
     struct log_directory directory;
     struct log_input input;
     int empty;                      /* there are no event files, which has been told */
@@ -54,11 +56,14 @@ void scan_tell_empty(struct scan *s, const char *path, const char *yet);
 int scan_run_wanted(struct scan *s, const char *run);
 int scan_tag_wanted(struct scan *s, const char *tag); /* to be asked of every tag that is read */
 
-/* Reads the files of a run. OK, or what a sink returned; files that cannot be read are told and passed over. */
+/* Reads the files of a run. OK, or what a sink returned; files that cannot be read are told and passed over, and those
+ * that are gone are no failure. */
 int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *sink, struct error *e);
 
-/* For who reads files by itself, as scan_run() does: counts damage and prints the first of each file, number: how many
- * it had with this one. */
+/* For who reads files by itself, as scan_run() does. 1, and told, if that error is that a file which was found in a
+ * directory is removed since: what is gone is gone, and the rest is read. One that was named itself is missed. */
+int scan_gone(struct scan *s, const char *path, const struct error *e);
+/* Counts damage and prints the first of each file, number: how many it had with this one. */
 void scan_damage(struct scan *s, const char *path, const struct event_damage *damage, uint64_t number);
 /* Tells how far the reading has come: a file of that size was opened, was read up to that offset, is done with. The
  * second one whenever scan_progress_due() says so, which is to be asked of each record. */

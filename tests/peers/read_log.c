@@ -1,5 +1,6 @@
 /*
- * read_log PATH - everything that the public reader hands out, a JSON object a line, for comparison with other readers.
+ * read_log PATH [points] - everything that the public reader hands out, a JSON object a line, for comparison with other
+ * readers; or the points of each series.
  */
 #include "base/json.h"
 #include "eventlog/eventlog.h"
@@ -99,6 +100,27 @@ static void value(struct buffer *b, struct eventlog_reader *r, const struct even
     buffer_append_text(b, "}\n");
 }
 
+static int print_points(const char *path)
+{
+    struct eventlog_error error = { 0 };
+    const struct eventlog_series *series;
+    struct eventlog_points *p;
+    size_t count;
+
+    if (eventlog_points_read(&p, path, EVENTLOG_VIEW_ALL, NULL, &error) != EVENTLOG_OK) {
+        fprintf(stderr, "read_log PATH: %s\n", error.message);
+        return 2;
+    }
+    for (size_t i = 0; (series = eventlog_points_series(p, i)); i++) {
+        const struct eventlog_point *points = eventlog_points_of(p, i, &count);
+
+        for (size_t k = 0; k < count; k++)
+            printf("%s %s %lld %.17g\n", series->run, series->tag, (long long)points[k].step, points[k].value);
+    }
+    eventlog_points_free(p);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct eventlog_error error = { 0 };
@@ -106,6 +128,8 @@ int main(int argc, char **argv)
     struct eventlog_reader *r;
     int rc;
 
+    if (argc == 3)
+        return print_points(argv[1]);
     if (argc != 2 || eventlog_reader_open(&r, argv[1], NULL, &error) != EVENTLOG_OK) {
         fprintf(stderr, "read_log PATH: %s\n", error.message);
         return 2;
