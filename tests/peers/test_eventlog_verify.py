@@ -151,12 +151,11 @@ def images(step, tag, *strings):
 
 def small_graph():
     graph_pb2 = pytest.importorskip("tensorboard.compat.proto.graph_pb2")
-    graph = graph_pb2.GraphDef(versions={"producer": 22})
+    graph = graph_pb2.GraphDef(versions={"producer": 22}, library={"function": [{"signature": {"name": "g"}}]})
     graph.node.add(name="a", op="Placeholder", device="/cpu:0").attr["shape"].shape.dim.add(size=3, name="batch")
     node = graph.node.add(name="b", op="Relu", input=["a"])
     node.attr["list"].list.i.extend([1, 300])
     node.attr["f"].func.name = "g"
-    graph.library.function.add().signature.name = "g"
     return graph
 
 
