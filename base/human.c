@@ -71,6 +71,14 @@ const char *human_duration(double seconds, char *out)
     return out;
 }
 
+const char *human_number(double value, char *out)
+{
+    const double magnitude = fabs(value);
+
+    snprintf(out, HUMAN_TEXT_MAX, magnitude >= 1000 && magnitude < 1e15 ? "%.0f" : "%.4g", value);
+    return out;
+}
+
 void human_rounding_add(struct human_rounding *r, double value)
 {
     double magnitude = fabs(value);

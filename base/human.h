@@ -21,6 +21,10 @@ int human_parse_bytes(const char *text, uint64_t *bytes);
  * what is not finite. Returns out, HUMAN_TEXT_MAX bytes. */
 const char *human_duration(double seconds, char *out);
 
+/* A number that stands alone, such as a rate: "0.0123", "75.61", "302.5", "15000". Four digits, all that stand before
+ * the point, and an exponent only from 1e15 on and below 1e-4. Returns out, HUMAN_TEXT_MAX bytes. */
+const char *human_number(double value, char *out);
+
 /* How the numbers of one column are rounded, so that they can be compared by eye: all with as many decimals as give the
  * greatest five significant digits and the least two; whole numbers without decimals. Where that would take more than
  * ten digits, each by itself with five significant digits: 0.25, 1.2345e-07. */

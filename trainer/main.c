@@ -1,6 +1,7 @@
 /* main.c - the trainer: from the command line to a training, and from errors to exit statuses. */
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/human.h"
 #include "base/subcommand.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "trainer/loop.h"
@@ -384,7 +385,7 @@ static void say_what_begins(struct run *r)
     const struct train_options *o = &r->options;
     const int ranks = world_size(r->world), together = o->asynchronous ? 1 : r->workers;
     const double images = (double)r->dataset->count * (o->shard == SHARD_FILES ? r->workers : 1);
-    char how[64] = "", batch[80] = "";
+    char how[64] = "", batch[80] = "", epoch[HUMAN_TEXT_MAX];
 
     if (o->quiet)
         return;
@@ -395,11 +396,11 @@ static void say_what_begins(struct run *r)
         snprintf(how, sizeof how, ", %d rank%s", ranks, ranks == 1 ? "" : "s");
     if (together > 1)
         snprintf(batch, sizeof batch, " (%d x %d)", together, o->batch_size);
-    log_line(&r->log, "%s (%zu weights) on %s (%.0f images): %s%s; %sbatch %d%s, %.4g steps an epoch, to step %" PRId64
+    log_line(&r->log, "%s (%zu weights) on %s (%.0f images): %s%s; %sbatch %d%s, %s steps an epoch, to step %" PRId64
              "; %s, learning rate %g", o->model->name, network_parameter_count(r->network), o->data, images,
              strategy_name(o), how, together > 1 ? "global " : "", together * o->batch_size, batch,
-             images / (together * o->batch_size), o->max_steps, optimizer_kind_names[o->optimizer.kind],
-             o->optimizer.learning_rate);
+             human_number(images / (together * o->batch_size), epoch), o->max_steps,
+             optimizer_kind_names[o->optimizer.kind], o->optimizer.learning_rate);
 }
 
 static void say_if_done(struct run *r)

@@ -99,15 +99,16 @@ void progress_step(struct progress *p, int64_t step)
 void progress_show(struct progress *p)
 {
     const double now = clock_monotonic(), speed = rate_per_second(&p->rate);
-    char text[160], left[HUMAN_TEXT_MAX];
+    char text[160], steps[HUMAN_TEXT_MAX], images[HUMAN_TEXT_MAX], left[HUMAN_TEXT_MAX];
     int n;
 
     if (p->quiet)
         return;
     n = snprintf(text, sizeof text, "step %" PRId64 " of %" PRId64, p->rate.step, p->max_steps);
     if (speed > 0)
-        snprintf(text + n, sizeof text - (size_t)n, ", %.3g steps/s, %.4g images/s, %s to go", speed,
-                 speed * (double)p->images_step, human_duration(rate_left(&p->rate, p->max_steps, now), left));
+        snprintf(text + n, sizeof text - (size_t)n, ", %s steps/s, %s images/s, %s to go",
+                 human_number(speed, steps), human_number(speed * (double)p->images_step, images),
+                 human_duration(rate_left(&p->rate, p->max_steps, now), left));
     if (!p->watched) {
         log_progress(p->log, "%s", text);
     } else if (now - p->shown_at >= WATCHED_SECONDS) {
@@ -188,7 +189,7 @@ static void say_the_end(const struct progress *p, const struct summary *s, doubl
     const int64_t steps = s->global_step - p->first_step;
     const double speed = per_second(steps, seconds);
     const int finished = !strcmp(s->state, "finished");
-    char took[HUMAN_TEXT_MAX], last[64] = "";
+    char took[HUMAN_TEXT_MAX], rate[HUMAN_TEXT_MAX], images[HUMAN_TEXT_MAX], last[64] = "";
 
     log_line(p->log, "%s at step %" PRId64 " of %" PRId64 "%s%s%s; %s%s%s", s->state, s->global_step, s->max_steps,
              *s->reason ? " (" : "", s->reason, *s->reason ? ")" : "",
@@ -196,8 +197,8 @@ static void say_the_end(const struct progress *p, const struct summary *s, doubl
              *s->checkpoint && !finished ? ", which the same command resumes" : "");
     if (p->first_step_at > 0)
         snprintf(last, sizeof last, "; loss %.3f, precision %.3f", p->loss, p->precision);
-    log_line(p->log, "%" PRId64 " steps in %s, %.3g steps/s, %.4g images/s%s", steps, human_duration(seconds, took),
-             speed, speed * (double)p->images_step, last);
+    log_line(p->log, "%" PRId64 " steps in %s, %s steps/s, %s images/s%s", steps, human_duration(seconds, took),
+             human_number(speed, rate), human_number(speed * (double)p->images_step, images), last);
     if (s->world_size > 1)
         say_of_ranks(p, &s->report, seconds);
 }

@@ -281,7 +281,7 @@ static void end_line(const struct page *p, const struct evaluation_status *s)
 static void print_one(const struct page *p, const char *directory, const struct evaluation_status *s, double now)
 {
     const size_t room = p->width ? p->width - 12 : 0; /* the state behind it */
-    char each[HUMAN_TEXT_MAX];
+    char each[HUMAN_TEXT_MAX], rate[HUMAN_TEXT_MAX];
 
     if (room > 8)
         text_append_cut(p->out, directory, strlen(directory), room, p->ascii);
@@ -295,7 +295,7 @@ static void print_one(const struct page *p, const char *directory, const struct 
     if (*s->last_reason)
         line(p, "reason", "%s", s->last_reason);
     if (s->rate > 0)
-        line(p, "rate", "%.4g evaluations/h, %s each", s->rate, human_duration(s->each, each));
+        line(p, "rate", "%s evaluations/h, %s each", human_number(s->rate, rate), human_duration(s->each, each));
     else if (s->each > 0)
         line(p, "rate", "%s an evaluation", human_duration(s->each, each));
     if (s->has_best && s->best_step >= 0)
@@ -350,7 +350,7 @@ static void add_row(struct table *t, const char *directory, const struct evaluat
     table_cell(t, "%s", busy ? s->work.in_hand[0].checkpoint : "-");
     table_cell(t, "%s", busy ? human_duration(now - s->work.in_hand[0].since, duration) : "-");
     if (s->rate > 0)
-        table_cell(t, "%.4g", s->rate);
+        table_cell(t, "%s", human_number(s->rate, duration));
     else
         table_cell(t, "-");
     if (s->has_best)

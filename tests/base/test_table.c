@@ -142,6 +142,20 @@ static void test_figures(void **state)
         assert_string_equal(human_duration(times[i].seconds, out), times[i].want);
 }
 
+static void test_numbers_alone(void **state)
+{
+    static const struct { double value; const char *want; } cases[] = {
+        { 0, "0" }, { 0.0123456, "0.01235" }, { 75.6123, "75.61" }, { 302.54, "302.5" }, { 999.96, "1000" },
+        { 15000, "15000" }, { 152437.2, "152437" }, { 3e9, "3000000000" }, { 2e15, "2e+15" }, { -1234.5, "-1234" },
+        { 0.00001, "1e-05" }, { INFINITY, "inf" },
+    };
+    char out[HUMAN_TEXT_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(human_number(cases[i].value, out), cases[i].want);
+}
+
 static void test_rounding(void **state)
 {
     static const struct { double values[3]; const char *want[3]; } cases[] = {
@@ -423,7 +437,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns),  cmocka_unit_test(test_cut),       cmocka_unit_test(test_natural_order),
-        cmocka_unit_test(test_figures),  cmocka_unit_test(test_rounding), cmocka_unit_test(test_table),
+        cmocka_unit_test(test_figures),  cmocka_unit_test(test_numbers_alone), cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_table),
         cmocka_unit_test(test_least_width), cmocka_unit_test(test_long_cell), cmocka_unit_test(test_many_columns),
         cmocka_unit_test(test_wrapped),
         cmocka_unit_test(test_terminal),

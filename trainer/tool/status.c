@@ -64,8 +64,8 @@ static void add_row(struct job *j, const char *directory, const struct training_
     table_cell(t, "%" PRId64, s->state.max_steps);
     table_cell(t, "%s", s->left >= 0 ? human_duration(s->left, text) : "-");
     if (s->condition == CONDITION_RUNNING && s->state.steps_per_second > 0) {
-        table_cell(t, "%.3g", s->state.steps_per_second);
-        table_cell(t, "%.4g", s->state.images_per_second);
+        table_cell(t, "%s", human_number(s->state.steps_per_second, text));
+        table_cell(t, "%s", human_number(s->state.images_per_second, text));
     } else {
         table_cell(t, "-");
         table_cell(t, "-");
