@@ -205,7 +205,7 @@ static int by_order(const void *a, const void *b, void *context)
 
 static void sort_and_cut(struct report *r)
 {
-    if (r->sorted || report_for_people(r))
+    if (r->count && (r->sorted || report_for_people(r)))
         qsort_r(r->rows, r->count, sizeof *r->rows, by_order, r);
     while (r->count > r->top)
         free(r->rows[--r->count]);
