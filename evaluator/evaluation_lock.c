@@ -2,6 +2,8 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/directory_lock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/version.h"
 
@@ -166,9 +168,16 @@ static void absolute(const char *path, char out[PATH_MAX])
         snprintf(out, PATH_MAX, "%s", path); /* not there yet */
 }
 
+static void directory_of(const char *path, char out[PATH_MAX])
+{
+    const size_t n = (size_t)(file_base_name(path) - path);
+
+    snprintf(out, PATH_MAX, "%.*s", n ? (int)n : 1, n ? path : ".");
+}
+
 static void describe_self(struct evaluation_lock *l, const char *path, const struct evaluation_lock_about *about)
 {
-    char directory[PATH_MAX], *slash;
+    char directory[PATH_MAX];
 
     memset(l, 0, sizeof *l);
     snprintf(l->state, sizeof l->state, "running");
@@ -180,23 +189,28 @@ static void describe_self(struct evaluation_lock *l, const char *path, const str
     l->step_scale = about->step_scale;
     l->step_offset = about->step_offset;
     absolute(about->checkpoint_directory, l->checkpoint_directory);
-    snprintf(directory, sizeof directory, "%s", path);
-    if ((slash = strrchr(directory, '/')))
-        *slash = '\0';
-    absolute(slash ? directory : ".", l->eval_directory);
+    directory_of(path, directory);
+    absolute(directory, l->eval_directory);
+}
+
+/* Of a lock that somebody holds: what stands there may still be of the one before. */
+static enum evaluation_lock_state who_lives(enum evaluation_lock_state said)
+{
+    return said == LOCK_ENDED || said == LOCK_DEAD || said == LOCK_NONE ? LOCK_NONE : LOCK_ALIVE;
 }
 
 static int refuse(const char *path, const struct evaluation_lock *by, enum evaluation_lock_state state, struct error *e)
 {
     if (state == LOCK_NONE)
-        return error_set(e, ERR_PEER, "%s: locked by another process, which has not written its name yet", path);
+        return error_set(e, ERR_PEER, "%s: locked by another process, which has not written its name yet, or whose "
+                         "lock file was deleted", path);
     return error_set(e, ERR_PEER, "%s: an evaluator is already working here, process %" PRId64 " on host %s%s", path,
                      by->process.pid, by->process.host,
                      state == LOCK_ELSEWHERE ? "; if it is gone, --take-over takes its place" : "");
 }
 
-int evaluation_lock_take(const char *path, const struct evaluation_lock_about *about, int take_over, int *fd,
-                         struct evaluation_lock *before, enum evaluation_lock_state *was, struct error *e)
+static int take_file(const char *path, const struct evaluation_lock_about *about, int take_over, int *fd,
+                     struct evaluation_lock *before, enum evaluation_lock_state *was, struct error *e)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     struct evaluation_lock self;
@@ -216,8 +230,8 @@ int evaluation_lock_take(const char *path, const struct evaluation_lock_about *a
     *was = read_and_judge(f, before);
     if (!free_now || *was == LOCK_ALIVE || (*was == LOCK_ELSEWHERE && !take_over)) {
         close(f);
-        if (!free_now) /* somebody lives; what stands there may still be of the one before */
-            *was = *was == LOCK_ENDED || *was == LOCK_DEAD ? LOCK_NONE : LOCK_ALIVE;
+        if (!free_now)
+            *was = who_lives(*was);
         return refuse(path, before, *was, e);
     }
     describe_self(&self, path, about);
@@ -230,17 +244,49 @@ int evaluation_lock_take(const char *path, const struct evaluation_lock_about *a
     return OK;
 }
 
-void evaluation_lock_release(int fd, const char *why)
+/* Where both are one directory, its lock is the trainer's. */
+static int take_directory(const char *path, const struct evaluation_lock_about *about, int *fd, struct error *e)
+{
+    char directory[PATH_MAX];
+    struct stat here, there;
+
+    *fd = -1;
+    directory_of(path, directory);
+    if (about->checkpoint_directory && stat(directory, &here) == 0 && stat(about->checkpoint_directory, &there) == 0 &&
+        here.st_dev == there.st_dev && here.st_ino == there.st_ino)
+        return OK;
+    return directory_lock(directory, fd, e);
+}
+
+int evaluation_lock_take(const char *path, const struct evaluation_lock_about *about, int take_over,
+                         struct evaluation_lock_held *held, struct evaluation_lock *before,
+                         enum evaluation_lock_state *was, struct error *e)
+{
+    int rc;
+
+    held->file = -1;
+    if ((rc = take_directory(path, about, &held->directory, e)) == DIRECTORY_LOCKED) {
+        *was = who_lives(evaluation_lock_read(path, before));
+        return refuse(path, before, *was, e);
+    }
+    if (rc == OK && (rc = take_file(path, about, take_over, &held->file, before, was, e)) != OK)
+        evaluation_lock_release(held, NULL);
+    return rc;
+}
+
+void evaluation_lock_release(const struct evaluation_lock_held *held, const char *why)
 {
     struct evaluation_lock l;
 
-    if (fd < 0)
+    if (held->directory >= 0)
+        close(held->directory);
+    if (held->file < 0)
         return;
-    read_and_judge(fd, &l);
+    read_and_judge(held->file, &l);
     if (l.process.pid == getpid() && !strcmp(l.state, "running")) { /* else somebody took it over: theirs now */
         snprintf(l.state, sizeof l.state, "ended");
         snprintf(l.why, sizeof l.why, "%s", why ? why : "");
-        write_text(fd, &l);
+        write_text(held->file, &l);
     }
-    close(fd);
+    close(held->file);
 }

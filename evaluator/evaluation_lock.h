@@ -9,7 +9,9 @@
  * tells living processes apart on one host; it does not reach other hosts on every file system, and so the line counts
  * as well: what stands there as running on another host is respected until somebody says otherwise (take_over). A
  * process number may be given again: process_start, in ticks since boot as /proc has it, and the boot tell which one is
- * meant. Anything else in the file is nobody's lock. Thread-safe, but closing any descriptor of the file in the process
+ * meant. Anything else in the file is nobody's lock. The directory itself is locked as well (directory_lock.h), so that
+ * nobody gets in because the file was deleted; but not where EVAL is the directory of the checkpoints, which is the
+ * trainer's. Thread-safe, but closing any descriptor of the file in the process
  * that holds it gives the kernel's lock up: the holder reads it no more.
  */
 #ifndef EVALUATOR_EVALUATION_LOCK_H
@@ -50,13 +52,19 @@ struct evaluation_lock_about { /* what is written down beside the process; texts
     int64_t step_scale, step_offset;
 };
 
-/* Takes the lock for this process. take_over: also from an evaluator of another host. ERR_PEER: somebody holds it, and
- * e names host and pid. On OK *fd is yours until evaluation_lock_release(), and before is who stood there (unless *was
- * says LOCK_NONE). */
-int evaluation_lock_take(const char *path, const struct evaluation_lock_about *about, int take_over, int *fd,
-                         struct evaluation_lock *before, enum evaluation_lock_state *was, struct error *e);
+struct evaluation_lock_held { /* descriptors; -1: none */
+    int file, directory;
+};
+#define EVALUATION_LOCK_NOT_HELD { -1, -1 }
 
-/* Writes down that this process has ended, and why, and gives the lock up. fd -1 is fine. */
-void evaluation_lock_release(int fd, const char *why);
+/* Takes the lock for this process. take_over: also from an evaluator of another host. ERR_PEER: somebody holds it, and
+ * e names host and pid where they are known. On OK *held is yours until evaluation_lock_release(), and before is who
+ * stood there (unless *was says LOCK_NONE). */
+int evaluation_lock_take(const char *path, const struct evaluation_lock_about *about, int take_over,
+                         struct evaluation_lock_held *held, struct evaluation_lock *before,
+                         enum evaluation_lock_state *was, struct error *e);
+
+/* Writes down that this process has ended, and why, and gives the lock up. One that is not held is fine. */
+void evaluation_lock_release(const struct evaluation_lock_held *held, const char *why);
 
 #endif

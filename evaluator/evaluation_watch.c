@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/human.h"
-#include "evaluator/evaluation_lock.h"
 #include "evaluator/evaluation_record.h"
 #include "evaluator/file_stamp.h"
 #include "evaluator/pin.h"
@@ -253,7 +252,7 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
         return error_set(e, ERR_NOMEM, "no memory to watch %s", settings->checkpoint_directory);
     w->settings = *settings;
     w->log = log;
-    w->lock = -1;
+    w->lock = (struct evaluation_lock_held)EVALUATION_LOCK_NOT_HELD;
     w->last_step = w->greatest_step = w->newest_step = -1;
     w->outcomes.by_step = settings->watcher.source.steps.from != STEP_FROM_NAME;
     w->events = (struct watcher_events){ w, on_found, on_failed, on_gone, on_directory, on_trouble };
@@ -299,7 +298,7 @@ void evaluation_watch_close(struct evaluation_watch *w)
     evaluation_series_release(&w->series);
     outcomes_release(&w->outcomes);
     queue_release(&w->queue);
-    evaluation_lock_release(w->lock, w->ended ? w->ended : "stopped");
+    evaluation_lock_release(&w->lock, w->ended ? w->ended : "stopped");
     free(w);
 }
 

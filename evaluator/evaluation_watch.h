@@ -15,6 +15,7 @@
 #include "evaluator/ending.h"
 #include "evaluator/evaluation_best.h"
 #include "evaluator/evaluation_flight.h"
+#include "evaluator/evaluation_lock.h"
 #include "evaluator/evaluation_log.h"
 #include "evaluator/evaluation_prom.h"
 #include "evaluator/evaluation_work.h"
@@ -58,7 +59,7 @@ struct evaluation_watch_settings { /* all text is borrowed for as long as the wa
 struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c and evaluation_record.c */
     struct evaluation_watch_settings settings;
     struct log *log;
-    int lock;                      /* descriptor of EVAL/evaluator.lock */
+    struct evaluation_lock_held lock; /* of EVAL */
     struct queue queue;
     struct watcher_events events;
     struct watcher *watcher;

@@ -142,7 +142,8 @@ static int replay_in_place(struct replay *p, const char *eval_directory, const s
     struct evaluation_lock before;
     enum evaluation_lock_state was;
     char path[PATH_MAX], work[PATH_MAX];
-    int lock, rc;
+    struct evaluation_lock_held lock;
+    int rc;
 
     if ((rc = file_join(path, sizeof path, eval_directory, "evaluator.lock", e)) != OK ||
         (rc = file_join(work, sizeof work, eval_directory, ".replay", e)) != OK ||
@@ -150,7 +151,7 @@ static int replay_in_place(struct replay *p, const char *eval_directory, const s
         return rc;
     if ((rc = replace_events(p, eval_directory, work, e)) == OK)
         file_tree_remove(work, NULL);
-    evaluation_lock_release(lock, *said->why ? said->why : "replayed");
+    evaluation_lock_release(&lock, *said->why ? said->why : "replayed");
     return rc;
 }
 

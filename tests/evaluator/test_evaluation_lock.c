@@ -16,13 +16,15 @@
 
 #include <cmocka.h>
 
-static char directory[PATH_MAX], path[PATH_MAX];
+static char directory[PATH_MAX], path[PATH_MAX], aside[PATH_MAX];
 
 static int set_up(void **state)
 {
     (void)state;
     snprintf(directory, sizeof directory, "%s/lock.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     if (!mkdtemp(directory))
+        return -1;
+    if (file_join(aside, sizeof aside, directory, "aside", NULL) != OK)
         return -1;
     return file_join(path, sizeof path, directory, "evaluator.lock", NULL);
 }
@@ -35,7 +37,7 @@ static int tear_down(void **state)
 }
 
 struct taken {
-    int fd;
+    struct evaluation_lock_held held;
     struct evaluation_lock before;
     enum evaluation_lock_state was;
     struct error error;
@@ -46,7 +48,7 @@ static int take(struct taken *t, int take_over)
     memset(t, 0, sizeof *t);
     const struct evaluation_lock_about about = { "/somewhere/ckpt", "m{*}.pt", "count", "resnet", 391, -1 };
 
-    return evaluation_lock_take(path, &about, take_over, &t->fd, &t->before, &t->was, &t->error);
+    return evaluation_lock_take(path, &about, take_over, &t->held, &t->before, &t->was, &t->error);
 }
 
 static void put(const char *format, const char *host, int64_t pid, int64_t start)
@@ -68,7 +70,7 @@ static void test_taken_and_ended(void **state)
     assert_int_equal(evaluation_lock_read(path, &l), LOCK_NONE);
     assert_int_equal(take(&t, 0), OK);
     assert_int_equal(t.was, LOCK_NONE);
-    evaluation_lock_release(t.fd, "training.json says finished");
+    evaluation_lock_release(&t.held, "training.json says finished");
     assert_int_equal(evaluation_lock_read(path, &l), LOCK_ENDED);
     assert_string_equal(l.why, "training.json says finished");
     assert_string_equal(l.checkpoint_directory, "/somewhere/ckpt");
@@ -80,7 +82,7 @@ static void test_taken_and_ended(void **state)
     assert_int_equal(l.process.pid, getpid());
     assert_int_equal(take(&t, 0), OK);
     assert_int_equal(t.was, LOCK_ENDED);
-    evaluation_lock_release(t.fd, NULL);
+    evaluation_lock_release(&t.held, NULL);
 }
 
 static void test_a_living_process(void **state)
@@ -108,6 +110,12 @@ static void test_a_living_process(void **state)
         assert_non_null(strstr(t.error.message, number));
         assert_null(strstr(t.error.message, "--take-over"));
     }
+    /* Without its file the lock lets nobody in, and no new file is made. */
+    assert_int_equal(rename(path, aside), 0);
+    assert_int_equal(take(&t, 1), ERR_PEER);
+    assert_non_null(strstr(t.error.message, "whose lock file was deleted"));
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(rename(aside, path), 0);
     kill(child, SIGKILL);
     waitid(P_PID, (id_t)child, NULL, WEXITED | WNOWAIT); /* it has ended, and nobody waited for it */
     assert_int_equal(process_lives(child, -1), 0);
@@ -115,7 +123,7 @@ static void test_a_living_process(void **state)
     assert_int_equal(take(&t, 0), OK);
     assert_int_equal(t.was, LOCK_DEAD);
     assert_int_equal(t.before.process.pid, child);
-    evaluation_lock_release(t.fd, NULL);
+    evaluation_lock_release(&t.held, NULL);
     close(ready[0]);
     close(ready[1]);
 }
@@ -133,7 +141,7 @@ static void test_what_stands_there(void **state)
     put(LINE, host, getpid(), 1);
     assert_int_equal(take(&t, 0), OK);
     assert_int_equal(t.was, LOCK_DEAD);
-    evaluation_lock_release(t.fd, NULL);
+    evaluation_lock_release(&t.held, NULL);
     put("%s %" PRId64 "\n", host, getppid(), 0); /* as it was written before */
     assert_int_equal(take(&t, 0), ERR_PEER);
     put(LINE, "another.host", 17, 3);
@@ -143,7 +151,7 @@ static void test_what_stands_there(void **state)
     assert_int_equal(take(&t, 1), OK);
     assert_int_equal(t.was, LOCK_ELSEWHERE);
     put(LINE, "another.host", 18, 3); /* somebody takes it over from us: what stands there is theirs */
-    evaluation_lock_release(t.fd, "done");
+    evaluation_lock_release(&t.held, "done");
     assert_int_equal(evaluation_lock_read(path, &t.before), LOCK_ELSEWHERE);
 }
 
@@ -160,7 +168,7 @@ static void test_odd_texts(void **state)
         assert_int_equal(evaluation_lock_parse(texts[i], strlen(texts[i]), &l), 0);
         assert_int_equal(file_replace(NULL, path, texts[i], strlen(texts[i]), NULL), OK);
         assert_int_equal(take(&t, 0), OK);
-        evaluation_lock_release(t.fd, NULL);
+        evaluation_lock_release(&t.held, NULL);
     }
 }
 
