@@ -6,6 +6,7 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "trainer/loop.h"
 #include "trainer/tool/command.h"
+#include "trainer/training_lock.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ struct run {
     struct loop loop;
     int64_t resumed; /* the checkpoint's step, -1: a new run */
     int workers, worker;
+    int lock; /* rank 0: of the checkpoint directory; -1: none */
 };
 
 /* A second signal gives the end in order one more second, a third none. */
@@ -223,7 +225,8 @@ static int resume(struct run *r, struct error *e)
 
     if (!o->checkpoint_directory)
         return 0;
-    if ((rc = file_make_directories(o->checkpoint_directory, e)) < 0)
+    if ((rc = file_make_directories(o->checkpoint_directory, e)) < 0 ||
+        (rc = training_lock_take(o->checkpoint_directory, o->take_over, &r->lock, e)) < 0)
         return error_prefix(e, "--checkpoint-dir");
     if (o->resume == RESUME_STEP)
         return load_step(r, e);
@@ -446,6 +449,8 @@ static void release(struct run *r)
     optimizer_free(r->optimizer);
     network_free(r->network);
     dataset_free(r->dataset);
+    if (r->lock >= 0)
+        close(r->lock);
 }
 
 /*
@@ -471,6 +476,7 @@ int main(int argc, char **argv)
     int rc, status;
 
     memset(&r, 0, sizeof r);
+    r.lock = -1;
     if (train_options_command(commands, COMMANDS, argc, argv, &status))
         return status;
     status = EXIT_USAGE;

@@ -20,7 +20,7 @@ struct command { /* as given; what is not given stays at these defaults */
         *resume, *transport;
     int64_t batch_size, save_steps, keep, log_every, max_steps, seed, servers, bucket_bytes;
     double save_seconds, learning_rate, momentum, deadline;
-    int sync, async, augment, moving_average, quiet, json;
+    int sync, async, augment, moving_average, quiet, json, take_over;
     char models[256], data_sets[256]; /* to choose from */
 };
 
@@ -29,7 +29,7 @@ static const struct command defaults = {
     .augment = 1, .max_steps = 1000, .keep = 5, .log_every = 10, .seed = 1, .deadline = 60, .bucket_bytes = 262144,
 };
 
-enum { ROWS = 34 };
+enum { ROWS = 35 };
 
 static size_t fill_table(struct option *t, struct command *c)
 {
@@ -88,6 +88,9 @@ static size_t fill_table(struct option *t, struct command *c)
           .help = "Resume from the newest whole checkpoint and name damaged ones, or start anew if there are none "
                   "(auto, the default); start anew and replace checkpoints of the same steps (never); or resume from "
                   "the checkpoint of STEP." },
+        { OPTION_FLAG, .name = "take-over", .value = &c->take_over,
+          .help = "Train in CKPT although training.json was renewed by a trainer on another host within the last "
+                  "minute." },
         { OPTION_TEXT, .name = "log-dir", .value = &c->log_directory, .argument = "DIR",
           .help = "Write event files for TensorBoard to DIR, for example LOGDIR/<name>/train. Default: write none." },
         { OPTION_INT, .name = "log-every", .value = &c->log_every, .argument = "N", .minimum = 1, .maximum = 1e15,
@@ -178,6 +181,7 @@ static int translate(const struct command *c, const struct options *given, struc
     o->augment = c->augment;
     o->quiet = c->quiet;
     o->json = c->json;
+    o->take_over = c->take_over;
     o->batch_size = c->batch_size ? (int)c->batch_size : o->model->batch_size;
     o->max_steps = c->max_steps;
     o->log_every = c->log_every;

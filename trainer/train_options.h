@@ -22,7 +22,7 @@ struct train_options {
     enum transport_choice transport;
     struct optimizer_options optimizer;
     enum shard_kind shard;
-    int servers, asynchronous, augment, quiet, json;
+    int servers, asynchronous, augment, quiet, json, take_over;
     int batch_size;
     int64_t max_steps, log_every;
     int64_t save_steps;                               /* 0: not by steps */

@@ -1,0 +1,15 @@
+/*
+ * training_lock.h - one trainer at a time on a checkpoint directory. On one host the kernel's lock on the directory
+ * says so (directory_lock.h); where that does not reach, training.json does: what it says is running is respected
+ * while its process lives on this host or, on another, while it is renewed, until somebody says otherwise (take_over).
+ */
+#ifndef TRAINER_TRAINING_LOCK_H
+#define TRAINER_TRAINING_LOCK_H
+
+#include "base/error.h"
+
+/* OK: *fd holds the lock until it is closed; -1: there is no lock of the kernel here. ERR_PEER: another trainer works
+ * here, and e names host and process where they are known. */
+int training_lock_take(const char *checkpoint_directory, int take_over, int *fd, struct error *e);
+
+#endif
