@@ -226,7 +226,8 @@ static int resume(struct run *r, struct error *e)
     if (!o->checkpoint_directory)
         return 0;
     if ((rc = file_make_directories(o->checkpoint_directory, e)) < 0 ||
-        (rc = training_lock_take(o->checkpoint_directory, o->take_over, &r->lock, e)) < 0)
+        (rc = training_lock_take(o->checkpoint_directory, o->take_over, &r->lock, e)) < 0 ||
+        (rc = training_files_check(o->checkpoint_directory, e)) < 0)
         return error_prefix(e, "--checkpoint-dir");
     if (o->resume == RESUME_STEP)
         return load_step(r, e);

@@ -1,11 +1,19 @@
 #include "trainer/training_lock.h"
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/directory_lock.h"
+#include "base/file.h"
+#include "checkpoint/state_file.h"
 #include "trainer/training_status.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+enum { FILE_MAX = 64 << 20 };
 
 int training_lock_take(const char *checkpoint_directory, int take_over, int *fd, struct error *e)
 {
@@ -31,4 +39,60 @@ int training_lock_take(const char *checkpoint_directory, int take_over, int *fd,
     return error_set(e, ERR_PEER, "%s: a trainer is already working here, process %" PRId64 " on host %s%s",
                      checkpoint_directory, s.state.process.pid, s.state.process.host,
                      locked || lives ? "" : "; if it is gone, --take-over takes its place");
+}
+
+static int is_training_state(const char *directory, const struct buffer *text)
+{
+    struct training_state state;
+
+    (void)text;
+    return training_state_read(directory, &state, NULL) >= 0;
+}
+
+static int is_state_file(const char *directory, const struct buffer *text)
+{
+    struct state_file state;
+
+    (void)directory;
+    if (state_file_parse(text->data, text->length, &state, NULL) != OK)
+        return 0;
+    state_file_release(&state);
+    return 1;
+}
+
+static int blank(const struct buffer *text)
+{
+    size_t i = 0;
+
+    while (i < text->length && !text->data[i])
+        i++;
+    return i == text->length;
+}
+
+static int check_file(const char *directory, const char *name,
+                      int (*is_own)(const char *directory, const struct buffer *text), struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    char path[PATH_MAX];
+    struct stat st;
+    int rc;
+
+    if ((rc = file_join(path, sizeof path, directory, name, e)) != OK)
+        return rc;
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT ? OK : error_system(e, "%s: cannot be looked for", path);
+    if (!S_ISREG(st.st_mode))
+        return error_set(e, ERR_ARG, "%s: is a link or not a plain file, and would be replaced; move it elsewhere",
+                         path);
+    if ((rc = file_read(path, FILE_MAX, &text, e)) == OK && !blank(&text) && !is_own(directory, &text))
+        rc = error_set(e, ERR_ARG, "%s: was not written by a trainer, and would be replaced; move it elsewhere", path);
+    buffer_release(&text);
+    return rc;
+}
+
+int training_files_check(const char *checkpoint_directory, struct error *e)
+{
+    int rc = check_file(checkpoint_directory, TRAINING_STATE_FILE, is_training_state, e);
+
+    return rc == OK ? check_file(checkpoint_directory, "checkpoint", is_state_file, e) : rc;
 }

@@ -52,6 +52,27 @@ def test_input_errors(count, tmp_path):
     assert "model.ckpt-77" in refused(count, *LENET, *mpi, "--checkpoint-dir", tmp_path, "--resume", "77")
 
 
+@pytest.mark.parametrize("name", ["training.json", "checkpoint"])
+def test_files_of_others(name, tmp_path):
+    """What has the name of a file that the trainer replaces, and is none of its own, is left alone."""
+    place, elsewhere = tmp_path / "ckpt", tmp_path / "mine"
+    place.mkdir()
+    for content in (b'{"learning_rate": 0.1}', b"PK\3\4" + bytes(100)):
+        (place / name).write_bytes(content)
+        assert f"{place}/{name}: was not written by a trainer" in refused(0, *LENET, "--checkpoint-dir", place)
+        assert (place / name).read_bytes() == content and len(list(place.iterdir())) == 1
+    (place / name).unlink()
+    elsewhere.write_bytes(b"")
+    for make in (lambda: (place / name).symlink_to(elsewhere), lambda: os.mkfifo(place / name)):
+        make()
+        assert f"{place}/{name}: is a link or not a plain file" in refused(0, *LENET, "--checkpoint-dir", place)
+        assert len(list(place.iterdir())) == 1
+        (place / name).unlink()
+    for torn in (b"", bytes(100)):  # as a power cut leaves it
+        (place / name).write_bytes(torn)
+        ranks.train(0, *LENET, "--checkpoint-dir", place)
+
+
 def test_cut_gzip(tmp_path):
     place = pathlib.Path("/usr/share/datasets/fashion-mnist")
     if not place.is_dir():
