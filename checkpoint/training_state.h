@@ -35,4 +35,8 @@ struct training_state {
 int training_state_read(const char *checkpoint_directory, struct training_state *out, struct error *e);
 int training_state_write(const char *checkpoint_directory, const struct training_state *state, struct error *e);
 
+/* For a rank that outlives rank 0: where the file says "running" of a process that was on this host and is gone, makes
+ * it say "failed", and why. 1: it does; 0: it says something else, or the process may live. */
+int training_state_fail_dead(const char *checkpoint_directory, const char *reason);
+
 #endif

@@ -59,6 +59,12 @@ static int leave(void *context)
     return asked_to_leave(context);
 }
 
+void loop_fail_dead(const struct train_options *options)
+{
+    if (options->checkpoint_directory)
+        training_state_fail_dead(options->checkpoint_directory, "rank 0 died");
+}
+
 /* While this rank waits for others. mpirun ends all ranks when one of them has died; then the others are waiting for
  * that one, and will be killed before they can say so in order. */
 static void idle(void *context)
@@ -72,8 +78,10 @@ static void idle(void *context)
     if (l->left_at == 0)
         l->left_at = now;
     l->given_up = now - l->left_at >= GIVE_UP_SECONDS;
-    if (l->given_up)
+    if (l->given_up && l->lead)
         write_state(l, "failed", NULL);
+    else if (l->given_up)
+        loop_fail_dead(l->options);
 }
 
 /* mpirun kills ranks that it ended and that are still saving. How long it waits is set where it is started. */
@@ -207,8 +215,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     if (rc == OK)
         tell_of_old_stop(l);
     network_set_leave(strategy->network, leave, l);
-    if (l->lead)
-        world_set_idle(strategy->world, idle, l);
+    world_set_idle(strategy->world, idle, l);
     progress_start(&l->progress, position->global_step);
     return rc;
 }

@@ -9,7 +9,8 @@
  * training.json: "running" from loop_open on; "finished" once max_steps is reached, or a stop file asked for the end
  * (checkpoint/stop_file.h: rank 0 looks for it between steps, twice a second), and the last checkpoint is written;
  * "stopped" when a signal, or the launcher's death, ended it before that, and the last checkpoint is written; "failed"
- * when it ended before that otherwise.
+ * when it ended before that otherwise. Where rank 0 can write it no more, because it died, loop_fail_dead() does so on
+ * a rank that is still there.
  */
 #ifndef TRAINER_LOOP_H
 #define TRAINER_LOOP_H
@@ -69,6 +70,10 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
 /* Trains to the end, and lets the other ranks go in order. OK also when checkpoints failed or the loss was bad.
  * < 0: a rank failed or did not answer; the other ranks are to be ended. */
 int loop_run(struct loop *l, struct error *e);
+
+/* On any rank but rank 0, servers too, while it waits for others, or before it ends: makes training.json say "failed"
+ * if rank 0 was on this host and is gone. */
+void loop_fail_dead(const struct train_options *options);
 
 enum { LOOP_DONE = 0, LOOP_FAILED = 1, LOOP_SIGNAL = 128 };
 

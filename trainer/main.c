@@ -32,6 +32,7 @@ struct run {
     struct loop loop;
     int64_t resumed; /* the checkpoint's step, -1: a new run */
     int workers, worker;
+    int mourned; /* servers: 1: it was looked whether rank 0 died */
     int lock; /* rank 0: of the checkpoint directory; -1: none */
 };
 
@@ -359,7 +360,20 @@ static _Noreturn void abandon(struct run *r, const struct error *e)
     log_line(&r->log, "trainer: %s", e->message);
     if (r->strategy->worker == 0)
         loop_close(&r->loop, 1);
+    else
+        loop_fail_dead(&r->options);
     world_abort(r->world, EXIT_NO);
+}
+
+/* A server while it waits, once mpirun ends the ranks. */
+static void idle_server(void *context)
+{
+    struct run *r = context;
+
+    if (asked.stop && asked.continued && !r->mourned) {
+        r->mourned = 1;
+        loop_fail_dead(&r->options);
+    }
 }
 
 /* Returns the exit status, which is rank 0's. */
@@ -368,6 +382,7 @@ static int work(struct run *r, struct error *e)
     int status = EXIT_DONE;
 
     if (r->strategy->worker < 0) {
+        world_set_idle(r->world, idle_server, r);
         if (r->strategy->operations->serve(r->strategy, &asked.stop, e) < 0)
             abandon(r, e);
     } else {

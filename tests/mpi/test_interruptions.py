@@ -173,3 +173,17 @@ def test_bad_loss_stops(tmp_path):
         assert len(lines) == 1 and "the loss is not a number at step" in lines[0], said
         assert ranks.training_json(directory)["state"] == "failed"
         assert saved(directory, 0) == "model.ckpt-0"
+
+
+@pytest.mark.parametrize("options", [["--run-option", "mpi"], ["--run-option", "mpi", "--transport", "mpi"],
+                                     ["--run-option", "ps"]], ids=["shared", "messages", "ps"])
+def test_rank_0_dies(options, tmp_path):
+    """training.json does not stay at "running": a rank that is still there says what happened."""
+    process = ranks.start(2, *LENET, *options, "--batch-size", 8, "--max-steps", NEVER, "--checkpoint-dir", tmp_path,
+                          "--save-checkpoint-steps", 20, "--quiet")
+    ranks.wait_for(process, lambda: saved(tmp_path, 20), "step 20")
+    os.kill(ranks.rank_processes(process)[0], signal.SIGKILL)
+    process.communicate(timeout=DEADLINE)
+    state = ranks.training_json(tmp_path)
+    assert (state["state"], state.get("reason")) == ("failed", "rank 0 died")
+    assert state["global_step"] >= 20 and state["max_steps"] == NEVER
