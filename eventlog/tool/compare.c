@@ -123,7 +123,7 @@ static int add_row(const struct comparison *c, size_t run, const struct curves_t
         report_integer(r, f.reached->step);
     else
         report_none(r);
-    add_number(r, f.reached ? f.reached->wall_time - curves_start_of(&w->runs[run]).wall_time : 0, f.reached != NULL);
+    add_number(r, f.reached ? f.reached->wall_time - w->starts[run].wall_time : 0, f.reached != NULL);
     report_number(r, f.span);
     add_number(r, f.speed, !isnan(f.speed));
     report_count(r, f.nan);

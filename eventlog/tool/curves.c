@@ -52,6 +52,20 @@ static int label_run(struct curves *w, const char *option, struct error *e)
     return OK;
 }
 
+static struct curves_start start_of(const struct scalar_run *run)
+{
+    struct curves_start first = { INFINITY, INFINITY };
+
+    for (size_t i = 0; i < run->count; i++)
+        for (size_t k = 0; k < run->series[i].count; k++) {
+            const struct scalar_point *p = &run->series[i].points[k];
+
+            first.wall_time = p->wall_time < first.wall_time ? p->wall_time : first.wall_time;
+            first.step = (double)p->step < first.step ? (double)p->step : first.step;
+        }
+    return first;
+}
+
 int curves_read(struct curves *w, struct error *e)
 {
     const struct log_directory *d = &w->scan->directory;
@@ -60,7 +74,8 @@ int curves_read(struct curves *w, struct error *e)
     w->runs = calloc(d->count + 1, sizeof *w->runs);
     w->names = calloc(d->count + 1, sizeof *w->names);
     w->labels = calloc(d->count + 1, sizeof *w->labels);
-    if (!w->runs || !w->names || !w->labels)
+    w->starts = calloc(d->count + 1, sizeof *w->starts);
+    if (!w->runs || !w->names || !w->labels || !w->starts)
         return error_set(e, ERR_NOMEM, "out of memory for %zu runs", d->count);
     for (size_t i = 0; i < d->count; i++) {
         struct scalar_run *r = &w->runs[w->count];
@@ -75,6 +90,7 @@ int curves_read(struct curves *w, struct error *e)
         for (size_t k = 0; k < r->count; k++)
             gather_sift(&r->series[k], &w->range, 0);
         scalar_run_sort(r);
+        w->starts[w->count - 1] = start_of(r);
         if (rc != OK)
             return rc;
     }
@@ -143,15 +159,21 @@ int curves_choose_tags(struct curves *w, struct error *e)
     return OK;
 }
 
+static int by_tag(const void *tag, const void *series)
+{
+    const struct curves_tag *x = tag;
+    const struct scalar_series *y = series;
+
+    return bytes_compare(x->text, x->length, y->tag, y->tag_length);
+}
+
+/* The series of a run are sorted by tag since it was read. */
 const struct scalar_series *curves_series(const struct curves *w, size_t run, const struct curves_tag *tag)
 {
-    for (size_t i = 0; i < w->runs[run].count; i++) {
-        const struct scalar_series *s = &w->runs[run].series[i];
+    const struct scalar_run *r = &w->runs[run];
+    const struct scalar_series *s = r->count ? bsearch(tag, r->series, r->count, sizeof *s, by_tag) : NULL;
 
-        if (s->tag_length == tag->length && !memcmp(s->tag, tag->text, tag->length))
-            return s->count ? s : NULL;
-    }
-    return NULL;
+    return s && s->count ? s : NULL;
 }
 
 void curves_release(struct curves *w)
@@ -161,21 +183,8 @@ void curves_release(struct curves *w)
     free(w->runs);
     free(w->names);
     free(w->labels);
+    free(w->starts);
     free(w->tags);
     selection_release(&w->lower);
     selection_release(&w->higher);
-}
-
-struct curves_start curves_start_of(const struct scalar_run *run)
-{
-    struct curves_start first = { INFINITY, INFINITY };
-
-    for (size_t i = 0; i < run->count; i++)
-        for (size_t k = 0; k < run->series[i].count; k++) {
-            const struct scalar_point *p = &run->series[i].points[k];
-
-            first.wall_time = p->wall_time < first.wall_time ? p->wall_time : first.wall_time;
-            first.step = (double)p->step < first.step ? (double)p->step : first.step;
-        }
-    return first;
 }

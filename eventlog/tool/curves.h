@@ -15,6 +15,10 @@ struct curves_tag {
     int better; /* -1: less is, 1: more is, 0: neither; by --lower and --higher, else as tag_better() */
 };
 
+struct curves_start { /* of a run: the least wall time and the least step of its points; infinite if it has none */
+    double wall_time, step;
+};
+
 struct curves {
     struct scan *scan;
     const char *view, *x, *clip;      /* words of --view, --x and --clip-outliers */
@@ -30,6 +34,7 @@ struct curves {
     struct scalar_run *runs;
     const char **names;
     const char **labels; /* what people read: the name, or the TEXT of --label */
+    struct curves_start *starts;
     size_t count;
     struct curves_tag *tags; /* those to be shown */
     size_t tag_count;
@@ -77,12 +82,6 @@ int curves_sort_by_step(struct curves *w, struct error *e);
 /* The tags to be shown: with --tag all that match, else those that all runs have, else all. */
 int curves_choose_tags(struct curves *w, struct error *e);
 void curves_release(struct curves *w);
-
-/* Where a run begins: the least wall time and the least step of all its points; infinite if it has none. */
-struct curves_start {
-    double wall_time, step;
-};
-struct curves_start curves_start_of(const struct scalar_run *run);
 
 /* The run's series of that tag, or NULL. */
 const struct scalar_series *curves_series(const struct curves *w, size_t run, const struct curves_tag *tag);

@@ -177,7 +177,7 @@ static int fill_line(struct curves_picture *p, const struct curves *w, struct pi
         if (!s)
             continue;
         p->members[n] = (struct picture_curve){ .run = line, .points = at };
-        p->members[n].count = curves_picture_points(s, panel->axis, origin_of(&p->starts[k], panel->axis), at);
+        p->members[n].count = curves_picture_points(s, panel->axis, origin_of(&w->starts[k], panel->axis), at);
         p->point_count += p->members[n].count;
         if (p->lines[line].option)
             p->members[n].count = prepare_member(p, at, p->members[n].count);
@@ -222,7 +222,6 @@ static int allocate(struct curves_picture *p, const struct curves *w, size_t pan
     p->panels = calloc(panels + 1, sizeof *p->panels);
     p->curves = calloc(panels * w->count + 1, sizeof *p->curves);
     p->members = calloc(w->count + 1, sizeof *p->members);
-    p->starts = calloc(w->count + 1, sizeof *p->starts);
     p->points = calloc(points, sizeof *p->points);
     if (w->groups.count || w->band) {
         p->means = calloc(points, sizeof *p->means);
@@ -230,8 +229,7 @@ static int allocate(struct curves_picture *p, const struct curves *w, size_t pan
         p->highs = calloc(points, sizeof *p->highs);
         points = p->means && p->lows && p->highs ? points : 0;
     }
-    if (!p->lines || !p->labels || !p->line_of || !p->panels || !p->curves || !p->members || !p->starts || !p->points ||
-        !points)
+    if (!p->lines || !p->labels || !p->line_of || !p->panels || !p->curves || !p->members || !p->points || !points)
         return error_set(e, ERR_NOMEM, "out of memory for a picture");
     return OK;
 }
@@ -256,8 +254,6 @@ int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, 
                                    .smoothing = w->smoothing, .log_y = w->log_y, .low = w->low, .high = w->high };
     p->picture.clip = !strcmp(w->clip, "on") ? PICTURE_CLIP_ON : !strcmp(w->clip, "off") ? PICTURE_CLIP_OFF : 0;
     describe(p, w);
-    for (size_t i = 0; i < w->count; i++)
-        p->starts[i] = curves_start_of(&w->runs[i]);
     for (size_t i = 0; i < panels; i++)
         p->panels[i] = (struct picture_panel){ .title = w->tags[i / columns].text,
                                                .title_length = w->tags[i / columns].length,
@@ -287,7 +283,6 @@ void curves_picture_release(struct curves_picture *p)
     free(p->panels);
     free(p->curves);
     free(p->members);
-    free(p->starts);
     free(p->points);
     free(p->means);
     free(p->lows);

@@ -28,7 +28,6 @@ struct curves_picture {
     struct picture_panel *panels;
     struct picture_curve *curves, *members;
     struct picture_point *points, *means, *lows, *highs;
-    struct curves_start *starts;
     struct buffer settings;
     size_t curve_count, point_count, mean_count;
 };
