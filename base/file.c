@@ -58,25 +58,37 @@ int file_read(const char *path, size_t limit, struct buffer *out, struct error *
 
 int file_read_plain(const char *path, size_t limit, struct buffer *out, struct error *e)
 {
-    int fd, rc = file_open_plain(path, O_RDONLY, &fd, e);
+    int fd, rc = file_open_plain(NULL, path, O_RDONLY, &fd, e);
 
     return rc == OK ? read_all(fd, path, limit, out, e) : rc;
 }
 
-int file_open_plain(const char *path, int flags, int *fd, struct error *e)
+int file_open_plain(const struct io *io, const char *path, int flags, int *fd, struct error *e)
 {
     struct stat st;
 
-    if ((*fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666)) < 0 && errno == ELOOP)
+    if (!io)
+        io = &io_real;
+    if ((*fd = io->open(io->context, path, flags | O_NOFOLLOW | O_NONBLOCK, 0666)) < 0 && errno == ELOOP)
         return error_set(e, ERR_ARG, "%s: is a symbolic link, which is not followed; move it elsewhere", path);
     if (*fd < 0 && errno != ENXIO && errno != EISDIR)
         return error_system(e, "%s: cannot open", path);
     if (*fd >= 0 && fstat(*fd, &st) == 0 && S_ISREG(st.st_mode))
         return OK;
     if (*fd >= 0)
-        close(*fd);
+        io->close(io->context, *fd);
     *fd = -1;
     return error_set(e, ERR_ARG, "%s: is not a plain file; move it elsewhere", path);
+}
+
+int file_begins(const char *text, size_t n, const char *head)
+{
+    const size_t length = strlen(head);
+    size_t zeros = 0;
+
+    while (zeros < n && !text[zeros])
+        zeros++;
+    return zeros == n || !memcmp(text, head, n < length ? n : length);
 }
 
 ssize_t file_read_at(int fd, void *out, size_t n, uint64_t offset)

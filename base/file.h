@@ -19,8 +19,12 @@ int file_read(const char *path, size_t limit, struct buffer *out, struct error *
 int file_read_plain(const char *path, size_t limit, struct buffer *out, struct error *e);
 
 /* Opens a file of a fixed name that is a program's own: ERR_ARG when it is a symbolic link or no plain file, so that
- * nothing is written elsewhere; never waits. flags as of open(); on OK *fd is yours. ERR_IO: e->system says why. */
-int file_open_plain(const char *path, int flags, int *fd, struct error *e);
+ * nothing is written elsewhere; never waits. flags as of open(); io may be NULL for io_real; on OK *fd is yours.
+ * ERR_IO: e->system says why. */
+int file_open_plain(const struct io *io, const char *path, int flags, int *fd, struct error *e);
+
+/* 1: the n bytes are what a crash may leave of a text that begins with `head`: it, a part of it, nothing or zeros. */
+int file_begins(const char *text, size_t n, const char *head);
 
 /* n bytes from that place on, going on after short reads and EINTR. How many there were, fewer than n only at the end
  * of the file; -1 with errno. */

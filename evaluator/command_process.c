@@ -1,6 +1,7 @@
 #include "evaluator/command_process.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +40,7 @@ void command_process_init(struct command_process *p, size_t log_limit)
 void command_process_open_log(struct command_process *p, const char *path)
 {
     snprintf(p->log_path, sizeof p->log_path, "%s", path);
-    p->log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    file_open_plain(NULL, path, O_WRONLY | O_CREAT | O_APPEND, &p->log_fd, NULL);
 }
 
 void command_process_close_log(struct command_process *p)

@@ -122,12 +122,15 @@ static enum evaluation_lock_state judge(const struct evaluation_lock *l)
     return strcmp(l->state, "ended") ? of[process_judge(&l->process)] : LOCK_ENDED;
 }
 
-static enum evaluation_lock_state read_and_judge(int fd, struct evaluation_lock *out)
+/* ours (may be NULL): 0 if it holds anything but a lock or what a crash left of one. */
+static enum evaluation_lock_state read_and_judge(int fd, struct evaluation_lock *out, int *ours)
 {
     char *text = malloc(TEXT_MAX);
-    ssize_t n = text ? pread(fd, text, TEXT_MAX, 0) : 0;
+    ssize_t n = text ? pread(fd, text, TEXT_MAX, 0) : -1;
     int known = n > 0 && evaluation_lock_parse(text, (size_t)n, out);
 
+    if (ours)
+        *ours = known || (n >= 0 && file_begins(text, (size_t)n, "{\"state\":\""));
     free(text);
     return known ? judge(out) : LOCK_NONE;
 }
@@ -141,7 +144,7 @@ enum evaluation_lock_state evaluation_lock_read(const char *path, struct evaluat
     memset(out, 0, sizeof *out);
     if (fd < 0)
         return LOCK_NONE;
-    state = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? read_and_judge(fd, out) : LOCK_NONE;
+    state = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? read_and_judge(fd, out, NULL) : LOCK_NONE;
     close(fd);
     return state;
 }
@@ -214,11 +217,11 @@ static int take_file(const char *path, const struct evaluation_lock_about *about
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     struct evaluation_lock self;
-    int f = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666), free_now;
+    int f, free_now, ours, rc = file_open_plain(NULL, path, O_RDWR | O_CREAT, &f, e);
 
     *fd = -1;
-    if (f < 0)
-        return error_system(e, "%s: cannot open the lock file", path);
+    if (rc != OK)
+        return rc;
     free_now = fcntl(f, F_SETLK, &lock) == 0;
     if (!free_now && errno != EACCES && errno != EAGAIN && errno != ENOLCK && errno != ENOTSUP) {
         error_system(e, "%s: cannot lock", path);
@@ -227,12 +230,16 @@ static int take_file(const char *path, const struct evaluation_lock_about *about
     }
     /* Without locks of the kernel (ENOLCK) the line alone must do. */
     free_now = free_now || errno == ENOLCK || errno == ENOTSUP;
-    *was = read_and_judge(f, before);
+    *was = read_and_judge(f, before, &ours);
     if (!free_now || *was == LOCK_ALIVE || (*was == LOCK_ELSEWHERE && !take_over)) {
         close(f);
         if (!free_now)
             *was = who_lives(*was);
         return refuse(path, before, *was, e);
+    }
+    if (!ours) {
+        close(f);
+        return error_set(e, ERR_ARG, "%s: is not the lock of an evaluator; move it elsewhere", path);
     }
     describe_self(&self, path, about);
     if (!write_text(f, &self)) {
@@ -282,7 +289,7 @@ void evaluation_lock_release(const struct evaluation_lock_held *held, const char
         close(held->directory);
     if (held->file < 0)
         return;
-    read_and_judge(held->file, &l);
+    read_and_judge(held->file, &l, NULL);
     if (l.process.pid == getpid() && !strcmp(l.state, "running")) { /* else somebody took it over: theirs now */
         snprintf(l.state, sizeof l.state, "ended");
         snprintf(l.why, sizeof l.why, "%s", why ? why : "");

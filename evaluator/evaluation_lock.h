@@ -9,10 +9,10 @@
  * tells living processes apart on one host; it does not reach other hosts on every file system, and so the line counts
  * as well: what stands there as running on another host is respected until somebody says otherwise (take_over). A
  * process number may be given again: process_start, in ticks since boot as /proc has it, and the boot tell which one is
- * meant. Anything else in the file is nobody's lock. The directory itself is locked as well (directory_lock.h), so that
- * nobody gets in because the file was deleted; but not where EVAL is the directory of the checkpoints, which is the
- * trainer's. Thread-safe, but closing any descriptor of the file in the process
- * that holds it gives the kernel's lock up: the holder reads it no more.
+ * meant. Anything else in the file is nobody's lock, and is overwritten only if a crash may have left it; what a link
+ * leads to is not. The directory itself is locked as well (directory_lock.h), so that nobody gets in because the file
+ * was deleted; but not where EVAL is the directory of the checkpoints, which is the trainer's. Thread-safe, but closing
+ * any descriptor of the file in the process that holds it gives the kernel's lock up: the holder reads it no more.
  */
 #ifndef EVALUATOR_EVALUATION_LOCK_H
 #define EVALUATOR_EVALUATION_LOCK_H
@@ -58,8 +58,8 @@ struct evaluation_lock_held { /* descriptors; -1: none */
 #define EVALUATION_LOCK_NOT_HELD { -1, -1 }
 
 /* Takes the lock for this process. take_over: also from an evaluator of another host. ERR_PEER: somebody holds it, and
- * e names host and pid where they are known. On OK *held is yours until evaluation_lock_release(), and before is who
- * stood there (unless *was says LOCK_NONE). */
+ * e names host and pid where they are known. ERR_ARG: path is a link, no plain file, or no lock. On OK *held is yours
+ * until evaluation_lock_release(), and before is who stood there (unless *was says LOCK_NONE). */
 int evaluation_lock_take(const char *path, const struct evaluation_lock_about *about, int take_over,
                          struct evaluation_lock_held *held, struct evaluation_lock *before,
                          enum evaluation_lock_state *was, struct error *e);

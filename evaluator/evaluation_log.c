@@ -5,6 +5,7 @@
 #include "evaluator/session_settings.h"
 #include "eventlog/eventlog.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
@@ -12,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { POINTS_MAX = 1 << 16 };
 
 struct evaluation_log {
     char *directory;
@@ -64,20 +67,27 @@ const struct evaluation_tags *evaluation_tags_find(const char *preset)
 }
 
 /* "run step", each 20 columns wide, so that one short write always replaces all of it; older ones have more behind. */
-static void read_points(struct evaluation_log *l, const char *path)
+static int read_points(struct evaluation_log *l, const char *path, struct error *e)
 {
+    struct buffer text = BUFFER_EMPTY;
+    struct error why = { 0 };
     long long run, step;
-    char text[96] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int rc = file_read_plain(path, POINTS_MAX, &text, &why);
+    const size_t known = rc == OK ? strspn(buffer_text(&text), "-0123456789 \n") : 0;
 
-    if (fd < 0)
-        return;
-    if (read(fd, text, sizeof text - 1) > 0 && sscanf(text, "%20lld %20lld", &run, &step) == 2 && run >= 0 &&
-        step >= -1 && (run > l->run || (run == l->run && step > l->step))) {
+    if (rc == OK && !file_begins(buffer_text(&text) + known, text.length - known, " ")) /* not even zeros */
+        rc = error_set(e, ERR_ARG, "%s: is not the evaluator's; move it elsewhere", path);
+    else if (rc == ERR_IO && why.system == ENOENT)
+        rc = OK;
+    else if (rc != OK)
+        error_set(e, rc, "%s", why.message);
+    else if (sscanf(buffer_text(&text), "%20lld %20lld", &run, &step) == 2 && run >= 0 && step >= -1 &&
+             (run > l->run || (run == l->run && step > l->step))) {
         l->run = run;
         l->step = step;
     }
-    close(fd);
+    buffer_release(&text);
+    return rc;
 }
 
 int evaluation_log_open(struct evaluation_log **out, const char *directory, const struct evaluation_tags *tags,
@@ -97,11 +107,10 @@ int evaluation_log_open(struct evaluation_log **out, const char *directory, cons
     l->step = last_step;
     l->points_fd = -1;
     l->described = -1;
-    if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK) {
+    if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK || (rc = read_points(l, path, e)) != OK) {
         evaluation_log_close(l, NULL);
         return rc;
     }
-    read_points(l, path);
     *out = l;
     return OK;
 }
@@ -130,8 +139,8 @@ static int note(struct evaluation_log *l, struct error *e)
 
     if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK)
         return rc;
-    if (l->points_fd < 0 && (l->points_fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666)) < 0)
-        return error_system(e, "%s: cannot open", path);
+    if (l->points_fd < 0 && (rc = file_open_plain(NULL, path, O_WRONLY | O_CREAT, &l->points_fd, e)) != OK)
+        return rc;
     if (pwrite(l->points_fd, text, (size_t)n, 0) != n)
         return error_system(e, "%s: cannot write", path);
     if (fdatasync(l->points_fd) < 0)

@@ -197,7 +197,7 @@ static int open_records(struct evaluation_watch *w, struct error *e)
 
     if ((rc = file_make_directories(s->eval_directory, e)) != OK ||
         (rc = file_join(path, sizeof path, s->eval_directory, "evaluator.lock", e)) != OK ||
-        (rc = take_lock(w, path, e)) != OK)
+        (rc = take_lock(w, path, e)) != OK || (rc = evaluation_work_check(s->eval_directory, e)) != OK)
         return rc;
     if ((rc = open_keeper(w, e)) != OK ||
         (rc = file_join(path, sizeof path, s->eval_directory, "evaluations.jsonl", e)) != OK ||

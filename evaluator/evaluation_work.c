@@ -10,11 +10,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { WORK_LIMIT = 1 << 16 };
 
-static const char file_name[] = "work.json";
+static const char file_name[] = "work.json", part_name[] = ".work.json";
 
 /* A whole number that is not negative; -1: none. */
 static int64_t take_count(const json_t *object, const char *name)
@@ -100,6 +101,25 @@ int evaluation_work_same(const struct evaluation_work *a, const struct evaluatio
     return same;
 }
 
+int evaluation_work_check(const char *eval_directory, struct error *e)
+{
+    static const char *const names[] = { file_name, part_name };
+    int rc = OK;
+
+    for (size_t i = 0; rc == OK && i < sizeof names / sizeof *names; i++) {
+        struct buffer text = BUFFER_EMPTY;
+        char path[PATH_MAX];
+        struct stat st;
+
+        if ((rc = file_join(path, sizeof path, eval_directory, names[i], e)) == OK && lstat(path, &st) == 0 &&
+            (rc = file_read_plain(path, WORK_LIMIT, &text, e)) == OK &&
+            !file_begins(buffer_text(&text), text.length, "{\"pid\":"))
+            rc = error_set(e, ERR_ARG, "%s: is not the evaluator's; move it elsewhere", path);
+        buffer_release(&text);
+    }
+    return rc;
+}
+
 /* Under one temporary name, since who writes it holds the lock. Not synced: after a power cut it is of no use. */
 int evaluation_work_write(const char *eval_directory, const struct evaluation_work *work, struct error *e)
 {
@@ -108,9 +128,10 @@ int evaluation_work_write(const char *eval_directory, const struct evaluation_wo
     int fd, rc;
 
     if ((rc = file_join(path, sizeof path, eval_directory, file_name, e)) != OK ||
-        (rc = file_join(part, sizeof part, eval_directory, ".work.json", e)) != OK)
+        (rc = file_join(part, sizeof part, eval_directory, part_name, e)) != OK)
         return rc;
-    if ((fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) < 0)
+    unlink(part); /* what a killed process left, by evaluation_work_check() */
+    if ((fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
         return error_system(e, "%s: cannot create", part);
     evaluation_work_format(work, &text);
     if (!buffer_ok(&text))

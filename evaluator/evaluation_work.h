@@ -41,6 +41,8 @@ void evaluation_work_format(const struct evaluation_work *work, struct buffer *o
 /* 1 if they say the same but for when they were written. */
 int evaluation_work_same(const struct evaluation_work *a, const struct evaluation_work *b);
 
+/* Before the first write: ERR_ARG when the file, or its temporary name, is a link or holds something else. */
+int evaluation_work_check(const char *eval_directory, struct error *e);
 int evaluation_work_write(const char *eval_directory, const struct evaluation_work *work, struct error *e);
 /* 1 and *out, or 0: there is none that can be read. */
 int evaluation_work_read(const char *eval_directory, struct evaluation_work *out);

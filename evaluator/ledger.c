@@ -305,14 +305,16 @@ int ledger_open(struct ledger **out, const struct io *io, const char *path, cons
     l->summary.last_step = l->summary.highest_step = -1;
     buffer_init(&l->line);
     /* O_APPEND: a write always goes to the end of what is there, also after the file was cut back. */
-    if ((l->fd = l->io->open(l->io->context, path, O_RDWR | O_APPEND | O_CREAT, 0666)) < 0) {
-        rc = error_system(e, "%s: cannot open the ledger", path);
+    if ((rc = file_open_plain(l->io, path, O_RDWR | O_APPEND | O_CREAT, &l->fd, e)) != OK)
         goto fail;
-    }
     reading.summary = &l->summary;
     if ((rc = file_read(path, LEDGER_LIMIT, &text, e)) != OK ||
         (rc = each_record(&text, take_in, &reading, &l->summary.odd_lines, &whole, e)) != OK)
         goto fail;
+    if (!ledger_lines(&l->summary) && !file_begins(buffer_text(&text), text.length, "{\"step\":")) {
+        rc = error_set(e, ERR_ARG, "%s: is not a ledger; move it elsewhere", path);
+        goto fail;
+    }
     l->length = (off_t)whole;
     l->summary.cut_bytes = text.length - whole;
     l->cut = text.length > whole;

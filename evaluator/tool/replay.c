@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char event_file[] = "events.out.tfevents.", put_aside[] = "before-replay.";
@@ -112,13 +113,68 @@ static int replay_into(struct replay *p, const char *eval_directory, struct erro
     return make_events(p, eval_directory, e);
 }
 
+/* visit: every name in it but a dot and two. */
+typedef int name_visit(const char *directory, const char *name, struct error *e);
+
+static int each_name(const char *directory, name_visit *visit, struct error *e)
+{
+    DIR *d = opendir(directory);
+    struct dirent *entry;
+    int rc = OK;
+
+    if (!d)
+        return error_system(e, "%s: cannot list", directory);
+    while (rc == OK && (entry = readdir(d)))
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+            rc = visit(directory, entry->d_name, e);
+    closedir(d);
+    return rc;
+}
+
+static int not_ours(const char *directory, const char *name, struct error *e)
+{
+    return error_set(e, ERR_ARG, "%s/%s: was not made by evaluator replay; move it elsewhere", directory, name);
+}
+
+static int check_file(const char *directory, const char *name, struct error *e)
+{
+    return is_event_file(name) || !strcmp(name, ".points") ? OK : not_ours(directory, name, e);
+}
+
+static int check_run(const char *directory, const char *name, struct error *e)
+{
+    const size_t n = strlen("eval");
+    char path[PATH_MAX];
+    struct stat st;
+    int rc = file_join(path, sizeof path, directory, name, e);
+
+    if (rc != OK)
+        return rc;
+    if (strncmp(name, "eval", n) || (name[n] && (name[n] != '_' || name[n + 1 + strspn(name + n + 1, "0123456789")])) ||
+        lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+        return not_ours(directory, name, e);
+    return each_name(path, check_file, e);
+}
+
+/* Removes what an interrupted replay left, and nothing else. */
+static int remove_left(const char *work, struct error *e)
+{
+    struct stat st;
+    int rc;
+
+    if (lstat(work, &st) < 0)
+        return OK;
+    if (!S_ISDIR(st.st_mode))
+        return error_set(e, ERR_ARG, "%s: is not a directory; move it elsewhere", work);
+    return (rc = each_name(work, check_run, e)) == OK ? file_tree_remove(work, e) : rc;
+}
+
 static int replace_events(struct replay *p, const char *eval_directory, const char *work, struct error *e)
 {
     char made[PATH_MAX], from[PATH_MAX], to[PATH_MAX];
     int rc;
 
-    if ((rc = file_tree_remove(work, e)) != OK /* what an interrupted replay left */ ||
-        (rc = file_join(made, sizeof made, work, "eval", e)) != OK)
+    if ((rc = remove_left(work, e)) != OK || (rc = file_join(made, sizeof made, work, "eval", e)) != OK)
         return rc;
     p->directory = made;
     if ((rc = make_events(p, eval_directory, e)) != OK)

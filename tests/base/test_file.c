@@ -54,6 +54,14 @@ static void assert_holds(const char *path, const char *text)
     buffer_release(&got);
 }
 
+static void test_begins(void **state)
+{
+    (void)state;
+    assert_true(file_begins("", 0, "{\"a") && file_begins("\0\0\0\0", 4, "{\"a") && file_begins("{\"", 2, "{\"a"));
+    assert_true(file_begins("{\"ab", 4, "{\"a"));
+    assert_false(file_begins("\0x", 2, "{\"a") || file_begins("{\"b", 3, "{\"a") || file_begins("x", 1, "{\"a"));
+}
+
 /* What is to be a program's own file is not followed elsewhere, and nobody waits for it. */
 static void test_plain(void **state)
 {
@@ -64,20 +72,20 @@ static void test_plain(void **state)
     int fd;
 
     snprintf(target, sizeof target, "%s/target", f->directory);
-    assert_int_equal(file_open_plain(f->path, O_RDWR, &fd, &e), ERR_IO);
+    assert_int_equal(file_open_plain(NULL, f->path, O_RDWR, &fd, &e), ERR_IO);
     assert_true(fd == -1 && e.system == ENOENT);
     assert_int_equal(symlink(target, f->path), 0);
-    assert_int_equal(file_open_plain(f->path, O_RDWR | O_CREAT, &fd, &e), ERR_ARG);
+    assert_int_equal(file_open_plain(NULL, f->path, O_RDWR | O_CREAT, &fd, &e), ERR_ARG);
     assert_true(access(target, F_OK) < 0 && strstr(e.message, "/f: is a symbolic link"));
     assert_int_equal(file_read_plain(f->path, 100, &text, &e), ERR_ARG);
     assert_int_equal(unlink(f->path), 0);
     assert_int_equal(mkfifo(f->path, 0666), 0);
-    assert_int_equal(file_open_plain(f->path, O_WRONLY, &fd, &e), ERR_ARG);
-    assert_int_equal(file_open_plain(f->path, O_RDONLY, &fd, &e), ERR_ARG);
+    assert_int_equal(file_open_plain(NULL, f->path, O_WRONLY, &fd, &e), ERR_ARG);
+    assert_int_equal(file_open_plain(NULL, f->path, O_RDONLY, &fd, &e), ERR_ARG);
     assert_non_null(strstr(e.message, "/f: is not a plain file"));
     assert_int_equal(unlink(f->path), 0);
-    assert_int_equal(file_open_plain(f->directory, O_RDWR, &fd, &e), ERR_ARG);
-    assert_int_equal(file_open_plain(f->path, O_WRONLY | O_CREAT, &fd, &e), OK);
+    assert_int_equal(file_open_plain(NULL, f->directory, O_RDWR, &fd, &e), ERR_ARG);
+    assert_int_equal(file_open_plain(NULL, f->path, O_WRONLY | O_CREAT, &fd, &e), OK);
     assert_int_equal(write(fd, "mine", 4), 4);
     assert_int_equal(close(fd), 0);
     assert_int_equal(file_read_plain(f->path, 100, &text, &e), OK);
@@ -205,6 +213,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_plain, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_is_written, setup, teardown),
+        cmocka_unit_test(test_begins),
         cmocka_unit_test(test_names), cmocka_unit_test(test_open_limit),
     };
 

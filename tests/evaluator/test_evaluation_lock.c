@@ -157,19 +157,32 @@ static void test_what_stands_there(void **state)
 
 static void test_odd_texts(void **state)
 {
-    static const char *const texts[] = { "", "\n", "{", "{}", "[]", "null", "host", "host 0", "host x", " 12",
-        "{\"state\":\"running\",\"host\":\"a\"}", "{\"state\":\"running\",\"host\":\"a\",\"pid\":-3}",
-        "{\"state\":\"odd\",\"host\":\"a\",\"pid\":3}", "{\"state\":7,\"host\":[],\"pid\":{}}" };
+    static const struct { const char *text; int ours; } texts[] = { /* what a crash may have left of a lock is ours */
+        { "", 1 }, { "{", 1 }, { "{\"state\":\"running\",\"host\":\"a\"}", 1 },
+        { "{\"state\":\"running\",\"host\":\"a\",\"pid\":-3}", 1 },
+        { "{\"state\":\"odd\",\"host\":\"a\",\"pid\":3}", 1 }, { "\n", 0 }, { "{}", 0 }, { "[]", 0 }, { "null", 0 },
+        { "host", 0 }, { "host 0", 0 }, { "host x", 0 }, { " 12", 0 }, { "{\"state\":7,\"host\":[],\"pid\":{}}", 0 },
+    };
+    struct buffer found = BUFFER_EMPTY;
     struct evaluation_lock l;
     struct taken t;
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        assert_int_equal(evaluation_lock_parse(texts[i], strlen(texts[i]), &l), 0);
-        assert_int_equal(file_replace(NULL, path, texts[i], strlen(texts[i]), NULL), OK);
-        assert_int_equal(take(&t, 0), OK);
+        const char *text = texts[i].text;
+
+        assert_int_equal(evaluation_lock_parse(text, strlen(text), &l), 0);
+        assert_int_equal(file_replace(NULL, path, text, strlen(text), NULL), OK);
+        assert_int_equal(take(&t, 0), texts[i].ours ? OK : ERR_ARG);
         evaluation_lock_release(&t.held, NULL);
+        if (texts[i].ours)
+            continue;
+        assert_true(strstr(t.error.message, path) && strstr(t.error.message, "is not the lock of an evaluator"));
+        buffer_clear(&found);
+        assert_int_equal(file_read(path, 100, &found, NULL), OK);
+        assert_string_equal(buffer_text(&found), text);
     }
+    buffer_release(&found);
 }
 
 int main(void)

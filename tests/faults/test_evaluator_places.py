@@ -300,3 +300,40 @@ def test_clock_set_back(tmp_path):
     assert walls[0] - walls[3] == pytest.approx(3600, abs=600) and walls[0] - walls[8] == pytest.approx(86400, abs=600)
     assert all(r["seconds"] < 600 for r in records), "durations are not measured with that clock"
     assert [p[0] for p in points(tmp_path / "eval")["precision"]] == steps(records)
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "fifo"])
+@pytest.mark.parametrize("name", ["evaluator.lock", ".points", "work.json", ".work.json", "evaluations.jsonl"])
+def test_names_that_are_taken(tmp_path, name, kind):
+    """Nothing of somebody else's is overwritten under a name that the evaluator uses, nor what a link leads to."""
+    thesis, taken = tmp_path / "thesis.txt", tmp_path / "eval" / name
+    taken.parent.mkdir()
+    write(tmp_path, "--last", 100)
+    thesis.write_text("mine")
+    if kind == "fifo":
+        os.mkfifo(taken)
+    else:
+        taken.symlink_to(thesis) if kind == "link" else thesis.rename(taken)
+    with Evaluator(tmp_path, "--once") as evaluator:
+        evaluator.ends(2)
+    said = "is a symbolic link" if kind == "link" else "is not"
+    assert f"{taken}: {said}" in evaluator.said() and not list(taken.parent.glob("events.*"))
+    assert kind == "fifo" or (taken if kind == "file" else thesis).read_text() == "mine"
+    taken.unlink()
+    with Evaluator(tmp_path, "--once") as evaluator:
+        evaluator.ends(0)
+    assert steps(ledger(tmp_path)) == [100]
+
+
+@pytest.mark.parametrize("place", [".replay/notes.txt", ".replay/eval/notes.txt", ".replay"])
+def test_replay_deletes_nothing_else(tmp_path, place):
+    """The directory in which replay works is emptied only of what replay makes."""
+    write(tmp_path, "--last", 100)
+    with Evaluator(tmp_path, "--once") as evaluator:
+        evaluator.ends(0)
+    mine = tmp_path / "eval" / place
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    mine.write_text("mine")
+    refused = subprocess.run([EVALUATOR, "replay", tmp_path / "eval"], capture_output=True, text=True)
+    assert refused.returncode == 2 and str(mine) in refused.stderr and mine.read_text() == "mine"
+    assert list((tmp_path / "eval").glob("events.out.tfevents.*")) and not list(tmp_path.glob("eval/before-replay.*"))
