@@ -16,7 +16,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { VALUES = 5, LOG_BYTES_MAX = 16 << 20, BACK_OFF_MAX = 60 };
+enum { VALUES = 5, LOG_BYTES_MAX = 16 << 20, BACK_OFF_MAX = 60, LACK_SECONDS = 1 };
 
 static const struct { const char *placeholder, *variable; } names[VALUES] = {
     { "checkpoint", "EVALUATOR_CHECKPOINT" }, { "step", "EVALUATOR_STEP" },         { "index", "EVALUATOR_INDEX" },
@@ -31,6 +31,7 @@ struct slot {
     int64_t attempt;                 /* from 1 */
     struct command_process process;
     double retry_at;                 /* WAITING */
+    struct error lack;               /* WAITING: what the machine lacked, code OK if nothing */
     int stopping;
     struct metric_output output;
     struct evaluation_metrics metrics;
@@ -63,7 +64,8 @@ static int launch(struct command_runner *r, struct slot *s, struct error *e)
     if ((rc = command_words_fill(r->words, values, VALUES, &words, e)) == OK &&
         !(environment = command_process_environment(variables, VALUES)))
         rc = error_set(e, ERR_NOMEM, "no memory for the environment of the command");
-    command_process_note(&s->process, "attempt %" PRId64 ": %s", s->attempt, r->options.command);
+    if (!s->lack.code)
+        command_process_note(&s->process, "attempt %" PRId64 ": %s", s->attempt, r->options.command);
     if (rc == OK && (rc = command_process_start(&s->process, words, environment, 0, r->poll_fd, e)) == OK) {
         s->phase = RUNNING;
         metric_output_init(&s->output);
@@ -147,6 +149,34 @@ static enum runner_state after_failure(const struct command_runner *r, struct sl
     return RUNNER_BUSY;
 }
 
+/* Of descriptors, memory or processes: it says nothing of the checkpoint or the command, and passes. */
+static int is_lack(const struct error *why)
+{
+    return why->code == ERR_NOMEM || why->system == EMFILE || why->system == ENFILE || why->system == EAGAIN;
+}
+
+/* The next attempt, or, while the machine lacks what it takes, the same again. */
+static enum runner_state begin(struct command_runner *r, struct slot *s, struct error *why)
+{
+    struct error reason = { 0 };
+
+    s->attempt++;
+    if (launch(r, s, &reason) == OK) {
+        s->lack.code = OK;
+        return RUNNER_BUSY;
+    }
+    if (is_lack(&reason)) {
+        s->attempt--;
+        s->lack = reason;
+        s->retry_at = clock_monotonic() + LACK_SECONDS;
+        return RUNNER_BUSY;
+    }
+    s->lack.code = OK;
+    if (why)
+        *why = reason;
+    return after_failure(r, s, 1, &reason);
+}
+
 static enum runner_state finish(struct command_runner *r, struct slot *s, struct evaluation *out, struct error *why)
 {
     int status = command_process_finish(&s->process), again;
@@ -172,21 +202,16 @@ static enum runner_state runner_look(void *context, size_t slot, struct runner_p
     struct command_runner *r = context;
     struct slot *s = &r->slots[slot];
 
-    *progress = (struct runner_progress){ -1, NULL };
+    *progress = (struct runner_progress){ -1, NULL, NULL };
     if (s->phase == WAITING && s->stopping)
         return go_idle(s, RUNNER_STOPPED);
     if (s->phase == WAITING && clock_monotonic() >= s->retry_at) {
-        struct error reason = { 0 };
+        const enum runner_state state = begin(r, s, why);
 
-        s->attempt++;
-        if (launch(r, s, &reason) != OK) {
-            enum runner_state state = after_failure(r, s, 1, &reason);
-
-            if (why)
-                *why = reason;
+        if (state != RUNNER_BUSY)
             return state;
-        }
     }
+    progress->lack = s->lack.code ? s->lack.message : NULL;
     if (s->phase == WAITING || !command_process_look(&s->process, r->options.timeout, take_output, s))
         return RUNNER_BUSY;
     return finish(r, s, out, why);

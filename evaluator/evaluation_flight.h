@@ -21,6 +21,7 @@ struct evaluation_flight {
     enum evaluation_flight_state state;
     double begin;                 /* monotonic */
     int by_path;                  /* of its runner */
+    int lack_said;                /* that it waits for what the machine lacks (runner.h) */
     struct queue_item item;       /* files held open */
     char *directory;              /* where its files are: the watched directory, or that of its pin; owned */
     char *path, *witness;         /* of the job; owned */

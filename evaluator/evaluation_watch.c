@@ -374,7 +374,7 @@ int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight *
     return 0;
 }
 
-void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluation_flight *flight,
+void evaluation_watch_progress(struct evaluation_watch *w, struct evaluation_flight *flight,
                                const struct runner_progress *progress)
 {
     const char *weights = progress->weights;
@@ -385,6 +385,10 @@ void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluati
         watch_log_say(w, "%s: evaluated with the %s", flight->item.name,
                       !strcmp(weights, "mixed") ? "moving averages of those variables that have one" :
                       !strcmp(weights, "variables") ? "variables themselves" : "moving averages of the variables");
+    }
+    if (progress->lack && !flight->lack_said) {
+        flight->lack_said = 1;
+        watch_log_warn(w, "warning", "%s waits: %s; trying again every second", flight->item.name, progress->lack);
     }
     if (!w->log->terminal)
         return;

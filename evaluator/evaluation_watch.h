@@ -126,7 +126,7 @@ int evaluation_watch_start(struct evaluation_watch *w, struct evaluation_flight 
 /* What the runner says of a flight. landed: with RUNNER_DONE *v is the watch's; else why is the reason.
  * RUNNER_STOPPED: the flight is dropped, and the checkpoint stays to be evaluated by a later process. A flight whose
  * files have changed meanwhile is dropped, too, and evaluated again. */
-void evaluation_watch_progress(struct evaluation_watch *w, const struct evaluation_flight *flight,
+void evaluation_watch_progress(struct evaluation_watch *w, struct evaluation_flight *flight,
                                const struct runner_progress *progress);
 void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *flight, enum runner_state state,
                              struct evaluation *v, const struct error *why);

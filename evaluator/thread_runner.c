@@ -112,7 +112,7 @@ static enum runner_state runner_look(void *context, size_t slot, struct runner_p
     (void)slot;
     pthread_mutex_lock(&r->mutex);
     state = r->state;
-    *progress = (struct runner_progress){ r->share, r->weights };
+    *progress = (struct runner_progress){ r->share, r->weights, NULL };
     if (state != RUNNER_BUSY) {
         if (state == RUNNER_DONE)
             *out = r->evaluation;

@@ -159,6 +159,31 @@ void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, co
 }
 """
 
+# A machine that lacks memory for another process (fork), or descriptors (pipe2), while LACK_WHILE exists.
+LACKING = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+static int lacks(const char *call, int number)
+{
+    const int lacking = !strcmp(getenv("LACK_OF"), call) && access(getenv("LACK_WHILE"), F_OK) == 0;
+    errno = number;
+    return lacking;
+}
+pid_t fork(void)
+{
+    return lacks("fork", ENOMEM) ? -1 : ((pid_t (*)(void))dlsym(RTLD_NEXT, "fork"))();
+}
+int pipe2(int fds[2], int flags)
+{
+    return lacks("pipe2", EMFILE) ? -1 : ((int (*)(int *, int))dlsym(RTLD_NEXT, "pipe2"))(fds, flags);
+}
+"""
+
 # A disk on which everything takes its time.
 SLOW_DISK = r"""
 #define _GNU_SOURCE

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from interposed import LACKING, interposed
 from test_evaluator import DEADLINE, EVALUATOR, KILLS, Evaluator, ledger, points, start_writing, steps, write
 from waiting import wait_for
 
@@ -226,6 +227,23 @@ def test_deleted_before_the_command(tmp_path):
         assert "model.ckpt-200: gone" in evaluator.said() and "1 gone" in evaluator.said()
     records = ledger(tmp_path)
     assert steps(records) == [100, 300] and steps(records, "gone") == [200]
+
+
+@pytest.mark.parametrize("call, said", [("fork", "Cannot allocate memory"), ("pipe2", "Too many open files")])
+def test_what_the_machine_lacks(tmp_path, call, said):
+    """A shortage of memory or descriptors is not the checkpoint's failure: it waits, says so once, and goes on."""
+    write(tmp_path, "--last", 200)
+    lack = tmp_path / "lack"
+    environment = interposed(tmp_path, "lacking", LACKING, LACK_OF=call, LACK_WHILE=lack)
+    with Exec(tmp_path, "echo loss 1", "--until-step", 300, "--retries", 0, env=environment) as evaluator:
+        wait_for(lambda: steps(ledger(tmp_path)) == [100, 200], "both")
+        lack.touch()
+        write(tmp_path, "--first", 300, "--last", 300)
+        evaluator.says(f"model.ckpt-300 waits: cannot start a process: {said}; trying again every second")
+        lack.unlink()
+        evaluator.ends(0)
+        assert evaluator.said().count("waits: ") == 1 and "failed:" not in evaluator.said()
+    assert steps(ledger(tmp_path)) == [100, 200, 300] and log_of(tmp_path, 300).count("attempt 1") == 1
 
 
 def test_shell(tmp_path):
