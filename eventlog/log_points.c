@@ -1,6 +1,7 @@
 /* All points of a log at once, as eventlog.h says: a scalar_run a run, filtered while it is filled. */
 #include "eventlog/eventlog.h"
 
+#include "base/bytes.h"
 #include "eventlog/event_reader.h"
 #include "eventlog/log_directory.h"
 #include "eventlog/log_filter.h"
@@ -259,17 +260,31 @@ const struct eventlog_point *eventlog_points_of(const struct eventlog_points *p,
     return *count ? p->series[index].points : NULL;
 }
 
+struct wanted_series {
+    const char *run, *tag;
+    size_t length;
+};
+
+static int by_name(const void *wanted, const void *series)
+{
+    const struct wanted_series *w = wanted;
+    const struct eventlog_series *s = &((const struct points_series *)series)->series->shown;
+    int order = strcmp(w->run, s->run);
+
+    return order ? order : bytes_compare(w->tag, w->length, s->tag, s->tag_length);
+}
+
+/* Runs are listed by name, and the series of each are sorted by tag. */
 int eventlog_points_find(const struct eventlog_points *p, const char *run, const char *tag, size_t *index)
 {
-    for (size_t i = 0; i < p->series_count; i++) {
-        const struct eventlog_series *s = &p->series[i].series->shown;
+    const struct wanted_series wanted = { run, tag, strlen(tag) };
+    const struct points_series *found =
+        p->series_count ? bsearch(&wanted, p->series, p->series_count, sizeof *found, by_name) : NULL;
 
-        if (!strcmp(s->run, run) && s->tag_length == strlen(tag) && !memcmp(s->tag, tag, s->tag_length)) {
-            *index = i;
-            return 1;
-        }
-    }
-    return 0;
+    if (!found)
+        return 0;
+    *index = (size_t)(found - p->series);
+    return 1;
 }
 
 uint64_t eventlog_points_damaged(const struct eventlog_points *p)

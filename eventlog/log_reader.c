@@ -32,6 +32,7 @@ struct log_file {
 };
 
 struct log_place { /* a run and what is known of it */
+    struct tag_index paths; /* of its files, without ".gz" and ".zst"; the numbers are the places in files */
     struct log_file *files;
     size_t count;
     struct scalar_run scalars;
@@ -93,6 +94,7 @@ static void close_files(struct log_place *run, int forget)
     free(run->files);
     run->files = NULL;
     run->count = 0;
+    tag_index_release(&run->paths);
 }
 
 static struct log_place *place_of(struct eventlog_reader *r, const char *name, struct error *e)
@@ -123,12 +125,10 @@ static const char *name_of(const struct eventlog_reader *r, size_t run)
  * by its new name. */
 static int know_file(struct log_place *run, const char *path, struct error *e)
 {
-    struct log_file *files, *known = NULL;
+    size_t n = log_name_length(path), number = tag_index_find(&run->paths, path, n);
+    struct log_file *files, *known = number != TAG_INDEX_NONE ? &run->files[number] : NULL;
     char *copy;
 
-    for (size_t i = 0; !known && i < run->count; i++)
-        if (log_name_same(run->files[i].path, path))
-            known = &run->files[i];
     if (known && (known->reader || !strcmp(known->path, path)))
         return OK;
     if (!(copy = strdup(path)))
@@ -138,11 +138,12 @@ static int know_file(struct log_place *run, const char *path, struct error *e)
         known->path = copy;
         return OK;
     }
-    if (!(files = realloc(run->files, (run->count + 1) * sizeof *files))) {
+    if ((files = realloc(run->files, (run->count + 1) * sizeof *files)))
+        run->files = files;
+    if (!files || tag_index_add(&run->paths, path, n) == TAG_INDEX_NONE) {
         free(copy);
         return error_set(e, ERR_NOMEM, "%s: out of memory", path);
     }
-    run->files = files;
     files[run->count++] = (struct log_file){ .path = copy };
     return OK;
 }

@@ -1,6 +1,6 @@
 /*
  * read_log PATH [points] - everything that the public reader hands out, a JSON object a line, for comparison with other
- * readers; or the points of each series.
+ * readers; or the points of each series, each found by its name.
  */
 #include "base/json.h"
 #include "eventlog/eventlog.h"
@@ -113,7 +113,12 @@ static int print_points(const char *path)
     }
     for (size_t i = 0; (series = eventlog_points_series(p, i)); i++) {
         const struct eventlog_point *points = eventlog_points_of(p, i, &count);
+        size_t found;
 
+        if (!eventlog_points_find(p, series->run, series->tag, &found) || found != i) {
+            fprintf(stderr, "run %s, tag %s: not found\n", series->run, series->tag);
+            return 2;
+        }
         for (size_t k = 0; k < count; k++)
             printf("%s %s %lld %.17g\n", series->run, series->tag, (long long)points[k].step, points[k].value);
     }

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL = BUILD / "bin/eventlog"
+TOOL, READER = BUILD / "bin/eventlog", BUILD / "tests/peers/read_log"
 TIMES = 8
 
 
@@ -26,7 +26,16 @@ def tags(directory, count):
                        stdout=subprocess.DEVNULL)
 
 
-GROWING = [(tags, [TOOL, "compare", "--json"], 3000), (tags, [TOOL, "compare", "--reach", "0.5"], 3000)]
+def files(directory, count):
+    """A run of as many files, which hold the same event."""
+    subprocess.run([TOOL, "write", "-d", directory, "--step", "0", "loss=0.5"], check=True, stdout=subprocess.DEVNULL)
+    first, = directory.iterdir()
+    for i in range(1, count):
+        os.link(first, first.with_name(f"{first.name}.{i}"))
+
+
+GROWING = [(tags, [TOOL, "compare", "--json", "PATH"], 3000), (tags, [TOOL, "compare", "--reach", "0.5", "PATH"], 3000),
+           (tags, [READER, "PATH", "points"], 3000), (files, [READER, "PATH"], 1500)]
 
 
 @pytest.mark.parametrize("make, command, count", GROWING)
@@ -34,6 +43,6 @@ def test_linear(make, command, count, tmp_path):
     for name, size in [("few", count), ("many", TIMES * count)]:
         (tmp_path / name).mkdir()
         make(tmp_path / name, size)
-    few = user_seconds(*command, tmp_path / "few")
-    many = user_seconds(*command, tmp_path / "many")
+    few, many = (user_seconds(*(tmp_path / size if word == "PATH" else word for word in command))
+                 for size in ("few", "many"))
     assert many < 3 * TIMES * few
