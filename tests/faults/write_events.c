@@ -134,7 +134,7 @@ static int parse(int argc, char **argv, struct settings *s)
 {
     const char *resumes[] = { "new", "append", "purge" };
 
-    if (argc < 2 || argc % 2)
+    if (argc < 2 || argc % 2 || argv[1][0] == '-') /* without an end it fills the disk */
         return -1;
     s->directory = argv[1];
     for (int i = 2; i < argc; i += 2) {
