@@ -113,7 +113,8 @@ def test_deadline(options, stopped, waiting, tmp_path):
     assert late == {stopped} or ("--transport" in options and late == {stopped, 3 - stopped - waiting})
     assert "/weights" in lines[0] or "/biases" in lines[0]
     seconds = [x for x in used if x is not None]
-    assert seconds[-1] - seconds[0] < 0.5, "a waiting rank burns its core"
+    share = (seconds[-1] - seconds[0]) / (time.monotonic() - begun)  # one that spins takes what the machine gives
+    assert share < 0.2, "a waiting rank burns its core"
     newest = saved(tmp_path, 20)
     assert ranks.variables(tmp_path / newest)["global_step"]
 
@@ -129,8 +130,8 @@ def test_idle_server_sleeps(tmp_path):
         now = {rank: processor_seconds(pid) for rank, pid in pids.items()}
         if not begun and now[0] > 1:  # MPI's own start-up is over
             begun.update(now)
-        return begun and now[0] > begun[0] + 2 and now
-    now = ranks.wait_for(process, worked, "two seconds of work")
+        return begun and now[0] > begun[0] + 6 and now  # long beside what is left of the server's start-up
+    now = ranks.wait_for(process, worked, "six seconds of work")
     share = (now[1] - begun[1]) / (now[0] - begun[0])
     process.terminate()
     process.communicate(timeout=DEADLINE)
