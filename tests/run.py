@@ -63,6 +63,10 @@ def run_c_test(program, variables, told):
     return count, time.monotonic() - started, show
 
 
+# The files that take longest first, so that no worker is left alone with one.
+FOLDERS = "tests/newcomer", "tests/peers/test_tensorboard_page.py", "tests/mpi", "tests/faults", "tests/peers"
+
+
 def c_tests(programs, sanitizer):
     variables = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
                  "TSAN_OPTIONS": "halt_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
@@ -78,14 +82,13 @@ def c_tests(programs, sanitizer):
 
 
 def python_tests(build, python, only):
-    """One pytest over the folders, two files at a time; its JUnit file is counted."""
+    """One pytest over the folders, three files at a time, as most tests wait; its JUnit file is counted."""
     report = pathlib.Path(build) / "pytest.xml"
     report.unlink(missing_ok=True)
     variables = {"EVALBOARD_BUILD": str(build), "PYTHONDONTWRITEBYTECODE": "1", "TF_CPP_MIN_LOG_LEVEL": "3",
                  "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = [str(python), "-m", "pytest", "-q", "-rsfE", "--durations=15", "-p", "no:cacheprovider", f"--junitxml={report}",
-               "-n", "2", "--dist", "loadfile", *(["-k", only] if only else []), "tests/mpi", "tests/faults", "tests/peers",
-               "tests/newcomer"]
+               "-n", "3", "--dist", "loadfile", *(["-k", only] if only else []), *FOLDERS]
     status = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}).returncode
     count = Count()
     if report.exists():
