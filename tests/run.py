@@ -88,7 +88,7 @@ def python_tests(build, python, only):
     variables = {"EVALBOARD_BUILD": str(build), "PYTHONDONTWRITEBYTECODE": "1", "TF_CPP_MIN_LOG_LEVEL": "3",
                  "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = [str(python), "-m", "pytest", "-q", "-rsfE", "--durations=15", "-p", "no:cacheprovider", f"--junitxml={report}",
-               "-n", "3", "--dist", "loadfile", *(["-k", only] if only else []), *FOLDERS]
+               "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder", *(["-k", only] if only else []), *FOLDERS]
     status = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}).returncode
     count = Count()
     if report.exists():
