@@ -106,7 +106,8 @@ def test_deadline(options, stopped, waiting, tmp_path):
     _, said = process.communicate()
     assert process.returncode != 0
     lines = lines_of(said)
-    assert len(lines) == 1, said
+    # On a busy machine another rank that waits may say so, too, before mpirun has ended it.
+    assert lines and all("waited 6 s at step" in line for line in lines), said
     assert f"rank {waiting} " in lines[0] and "waited 6 s at step" in lines[0]
     late = {int(r) for r in re.search(r" for ranks? (\d+(?:, \d+)*)", lines[0]).group(1).split(", ")}
     # With messages the stopped rank may have answered one of the others and not the third, which is then late as well.
