@@ -237,7 +237,7 @@ $(B)/base/%.o $(B)/eventlog/%.o $(B)/eventlog_mpi/%.o $(B)/generated/%.o: SHARED
 
 # Changes when a part that files are compiled for comes or goes; then all is compiled anew.
 $(B)/parts: FORCE
-	@mkdir -p $(@D); [ "$(INOTIFY)$(ONEDNN)$(SQLITE)$(NCURSES)" = "$$(cat $@ 2>/dev/null)" ] || echo "$(INOTIFY)$(ONEDNN)$(SQLITE)$(NCURSES)" >$@
+	@mkdir -p $(@D); [ "$(INOTIFY)$(ONEDNN)$(SQLITE)$(ZSTD)$(NCURSES)" = "$$(cat $@ 2>/dev/null)" ] || echo "$(INOTIFY)$(ONEDNN)$(SQLITE)$(ZSTD)$(NCURSES)" >$@
 $(B)/%.o: %.c Makefile $(B)/parts
 	$(call say,CC  )
 	$(Q)$(CC) $(OURS) $(SHARED) $(EXTRA) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
