@@ -47,6 +47,15 @@ int human_parse_bytes(const char *text, uint64_t *bytes)
     return 0;
 }
 
+const char *human_count(uint64_t n, const char *one, char *out)
+{
+    size_t length = strlen(one);
+
+    snprintf(out, HUMAN_TEXT_MAX, "%llu %s%s", (unsigned long long)n, one,
+             n == 1 || (length && one[length - 1] == 's') ? "" : "s");
+    return out;
+}
+
 const char *human_duration(double seconds, char *out)
 {
     long long s;

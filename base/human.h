@@ -17,6 +17,9 @@ const char *human_bytes(uint64_t bytes, char *out);
  * or 0: not such a text, or 2^63 bytes and more. */
 int human_parse_bytes(const char *text, uint64_t *bytes);
 
+/* "1 file", "2 files", "3 series": n of what one of them is called. Returns out, HUMAN_TEXT_MAX bytes. */
+const char *human_count(uint64_t n, const char *one, char *out);
+
 /* "0 s", "45 s", "12 min", "3 h 5 min", "2 d 4 h"; below 10 s with a decimal, "4.2 s". Negative counts as 0; "-" for
  * what is not finite. Returns out, HUMAN_TEXT_MAX bytes. */
 const char *human_duration(double seconds, char *out);

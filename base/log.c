@@ -30,19 +30,22 @@ void log_init(struct log *l, const char *program, int fd)
     l->status_next = l->terminal ? 0 : clock_monotonic() + 60;
 }
 
+/* On a terminal broken between words, so that it wraps nowhere else. */
 static void line(struct log *l, const char *before, const char *after, const char *format, va_list args)
 {
-    struct buffer b = BUFFER_EMPTY;
+    struct buffer whole = BUFFER_EMPTY, b = BUFFER_EMPTY;
     char text[LINE_MAX_BYTES];
 
     vsnprintf(text, sizeof text, format, args);
-    buffer_append_text(&b, before);
     if (l->program)
-        buffer_format(&b, "%s: ", l->program);
-    text_append_safe(&b, text, strlen(text)); /* names in it come from anywhere */
+        buffer_format(&whole, "%s: ", l->program);
+    text_append_safe(&whole, text, strlen(text)); /* names in it come from anywhere */
+    buffer_append_text(&b, before);
+    text_append_wrapped(&b, buffer_text(&whole), 0, 2, l->terminal ? (size_t)terminal_columns(l->fd) : 0);
     buffer_append_text(&b, after);
-    if (buffer_ok(&b))
+    if (buffer_ok(&whole) && buffer_ok(&b))
         emit(l, b.data, b.length);
+    buffer_release(&whole);
     buffer_release(&b);
 }
 

@@ -1,8 +1,9 @@
 /*
  * log.h - what a program says to people: whole lines on standard error, and one progress line that is rewritten in
  * place on a terminal. Only main.c files and what they hand a struct log to talk; libraries return errors instead.
- * Each line is one write(2), so lines of several processes do not mix; control characters in a message, which may hold
- * names from anywhere, are written as \xHH. One struct is for one thread at a time.
+ * Each line is one write(2), so lines of several processes do not mix; on a terminal it is broken between words.
+ * Control characters in a message, which may hold names from anywhere, are written as \xHH. One struct is for one
+ * thread at a time.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

@@ -11,6 +11,7 @@
 enum {
     GAP = 2,
     NARROWEST = 8,
+    SHORT = 16,         /* a column as wide is whole while there are others to leave out */
     ALIGNED_MOST = 160, /* without a limit: a wider cell moves only what follows it, or one would blow up every line */
     NUMBER = 1,         /* a cell that begins so is followed by the bytes of a double */
 };
@@ -116,13 +117,19 @@ static size_t narrowest(const struct table_column *column)
     return column->cut > NARROWEST ? (size_t)column->cut : NARROWEST;
 }
 
+/* How far a column of this width is cut while others may be left out instead: a short name stays whole. */
+static size_t floor_of(const struct table_column *column, size_t width)
+{
+    return !column->cut || width <= SHORT || width < narrowest(column) ? width : narrowest(column);
+}
+
 /* The widest column that may still be cut, column_count: none. */
-static size_t widest(const struct table *t, const size_t *width)
+static size_t widest(const struct table *t, const size_t *width, const size_t *floors)
 {
     size_t best = t->column_count;
 
     for (size_t i = 0; i < t->column_count; i++)
-        if (t->columns[i].cut && width[i] != SIZE_MAX && width[i] > narrowest(&t->columns[i]) &&
+        if (t->columns[i].cut && width[i] != SIZE_MAX && width[i] > floors[i] &&
             (best == t->column_count || width[i] > width[best]))
             best = i;
     return best;
@@ -139,28 +146,29 @@ static size_t first_to_go(const struct table *t, const size_t *width)
     return best;
 }
 
-/* What a line would take with every column that may be cut at its narrowest. */
-static size_t least_width(const struct table *t, const size_t *width)
+static void cut(const struct table *t, size_t *width, const size_t *floors, size_t most)
 {
-    size_t least = line_width(t, width);
+    size_t column;
 
-    for (size_t i = 0; i < t->column_count; i++)
-        if (t->columns[i].cut && width[i] != SIZE_MAX && width[i] > narrowest(&t->columns[i]))
-            least -= width[i] - narrowest(&t->columns[i]);
-    return least;
+    while (line_width(t, width) > most && (column = widest(t, width, floors)) < t->column_count)
+        width[column]--;
 }
 
-/* Makes the columns fit; how many were left out. */
-static size_t fit(const struct table *t, size_t *width, size_t most)
+/* Makes the columns fit, with room for as many numbers in floors; how many were left out. */
+static size_t fit(const struct table *t, size_t *width, size_t *floors, size_t most)
 {
     size_t left_out = 0, column;
 
-    while (least_width(t, width) > most && (column = first_to_go(t, width)) < t->column_count) {
-        width[column] = SIZE_MAX;
+    for (size_t i = 0; i < t->column_count; i++)
+        floors[i] = floor_of(&t->columns[i], width[i]);
+    while (line_width(t, floors) > most && (column = first_to_go(t, floors)) < t->column_count) {
+        floors[column] = width[column] = SIZE_MAX;
         left_out++;
     }
-    while (line_width(t, width) > most && (column = widest(t, width)) < t->column_count)
-        width[column]--;
+    cut(t, width, floors, most);
+    for (size_t i = 0; i < t->column_count; i++) /* nothing more can be left out */
+        floors[i] = narrowest(&t->columns[i]);
+    cut(t, width, floors, most);
     return left_out;
 }
 
@@ -170,14 +178,14 @@ static void blanks(struct buffer *out, size_t n)
         buffer_append_byte(out, ' ');
 }
 
-/* limited: what is wider than the column is cut. */
+/* limited: what is wider than the column is cut; else only what is endless. */
 static void print_cell(struct buffer *out, const char *text, size_t width, int right, int limited, int ascii,
                        size_t *owed)
 {
     struct buffer cell = BUFFER_EMPTY;
     size_t columns, gap;
 
-    text_append_cut(&cell, text, strlen(text), limited ? width : SIZE_MAX, ascii);
+    text_append_cut(&cell, text, strlen(text), limited ? width : TEXT_NAME_MOST, ascii);
     columns = text_columns(buffer_text(&cell), cell.length);
     gap = columns < width ? width - columns : 0;
     if (cell.length)
@@ -192,7 +200,7 @@ static void print_cell(struct buffer *out, const char *text, size_t width, int r
 
 size_t table_print(struct table *t, size_t indent, int columns, int ascii, struct buffer *out)
 {
-    size_t *width = malloc(t->column_count * sizeof *width), left_out = 0, owed = indent;
+    size_t *width = malloc(2 * t->column_count * sizeof *width), left_out = 0, owed = indent;
     const char *at = t->cells.data;
     char number[HUMAN_TEXT_MAX];
 
@@ -204,7 +212,7 @@ size_t table_print(struct table *t, size_t indent, int columns, int ascii, struc
     }
     measure(t, width);
     if (columns)
-        left_out = fit(t, width, (size_t)columns > indent ? (size_t)columns - indent : 1);
+        left_out = fit(t, width, width + t->column_count, (size_t)columns > indent ? (size_t)columns - indent : 1);
     for (size_t i = 0; i < t->column_count && !columns; i++)
         width[i] = width[i] < ALIGNED_MOST ? width[i] : ALIGNED_MOST;
     for (size_t i = 0; i < t->column_count + t->filled; i++) {

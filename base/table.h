@@ -36,9 +36,10 @@ void table_cell(struct table *t, const char *format, ...) __attribute__((format(
 void table_number(struct table *t, double value);
 
 /* Appends a line of titles and a line for each row, at most `columns` wide with `indent` blanks before; ascii: cuts are
- * marked by "..". Returns how many columns were left out. columns 0: no limit, nothing is cut; a cell of more than 160
- * columns moves what follows it, so that the text grows with the cells and not with rows times the longest of them. The
- * cells are gone after it; if one of them could not be kept, out is in its failed state. */
+ * marked by "..". Returns how many columns were left out. columns 0: no limit, and only cells of more than
+ * TEXT_NAME_MOST columns are cut; one of more than 160 moves what follows it, so that the text grows with the cells and
+ * not with rows times the longest of them. The cells are gone after it; if one of them could not be kept, out is in its
+ * failed state. */
 size_t table_print(struct table *t, size_t indent, int columns, int ascii, struct buffer *out);
 
 #endif

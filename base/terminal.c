@@ -1,5 +1,7 @@
 #include "base/terminal.h"
 
+#include "base/text.h"
+
 #include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -41,4 +43,17 @@ int terminal_utf8(void)
     utf8 = !strcmp(nl_langinfo_l(CODESET, locale), "UTF-8");
     freelocale(locale);
     return utf8;
+}
+
+void terminal_put_line(FILE *out, const char *line)
+{
+    size_t columns = isatty(fileno(out)) ? (size_t)terminal_columns(fileno(out)) : 0;
+    struct buffer safe = BUFFER_EMPTY, b = BUFFER_EMPTY;
+
+    text_append_safe(&safe, line, strlen(line));
+    text_append_wrapped(&b, buffer_text(&safe), 0, 2, columns);
+    buffer_append_byte(&b, '\n');
+    fputs(buffer_text(&b), out);
+    buffer_release(&safe);
+    buffer_release(&b);
 }

@@ -16,6 +16,9 @@ size_t text_columns(const char *text, size_t n);
 /* Appends the text with control characters and bytes that are not UTF-8 as \xHH, so that it cannot upset a terminal. */
 void text_append_safe(struct buffer *out, const char *text, size_t n);
 
+/* How many columns a name takes where lines have no limit of their own: names come from anywhere and may be endless. */
+enum { TEXT_NAME_MOST = 1000 };
+
 /* Appends the text in at most `columns` columns: where it is wider, its middle gives way to "…", or to ".." with ascii.
  * Text is taken as text_append_safe() makes it. */
 void text_append_cut(struct buffer *out, const char *text, size_t n, size_t columns, int ascii);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const struct table_column row_columns[] = {
-    { .title = "tensor", .cut = 20 }, { .title = "differs" }, { .title = "largest", .right = 1, .leave_out = 1 },
+    { .title = "tensor", .cut = 16 }, { .title = "differs" }, { .title = "largest", .right = 1, .leave_out = 1 },
     { .title = "relative", .right = 1, .leave_out = 2 }, { .title = "first at", .leave_out = 3, .cut = 1 },
     { .title = "A", .cut = 14 }, { .title = "B", .cut = 14 }, /* no float32 is wider */
 };

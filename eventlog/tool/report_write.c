@@ -190,7 +190,7 @@ size_t report_write_text(const struct report_view *v, const char *heading, const
 
     out->failed |= !list;
     if (heading) {
-        text_append_cut(out, heading, strlen(heading), columns ? (size_t)columns : SIZE_MAX, ascii);
+        text_append_cut(out, heading, strlen(heading), columns ? (size_t)columns : TEXT_NAME_MOST, ascii);
         buffer_append_byte(out, '\n');
     }
     buffer_append_text(out, details ? details : "");

@@ -121,6 +121,10 @@ static void test_figures(void **state)
         { "8388608T", 0, 0 }, { "", 0, 0 }, { "k", 0, 0 }, { "-1", 0, 0 }, { "1 kk", 0, 0 }, { "1  k", 0, 0 },
         { "1.2.3", 0, 0 }, { "nan", 0, 0 }, { "1e3", 0, 0 }, { "99999999999999999999", 0, 0 },
     };
+    static const struct { uint64_t n; const char *one, *want; } counts[] = {
+        { 0, "file", "0 files" }, { 1, "file", "1 file" }, { 2, "other value", "2 other values" }, { 1, "series", "1 series" },
+        { UINT64_MAX, "series", "18446744073709551615 series" },
+    };
     static const struct { double seconds; const char *want; } times[] = {
         { -1, "0 s" }, { 0, "0 s" }, { 0.2, "0.2 s" }, { 4.24, "4.2 s" }, { 9.96, "10 s" }, { 119.4, "119 s" },
         { 120, "2 min" }, { 7199, "119 min" }, { 7200, "2 h 0 min" }, { 90000, "25 h 0 min" }, { 190000, "2 d 4 h" },
@@ -131,6 +135,8 @@ static void test_figures(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         assert_string_equal(human_bytes(sizes[i].bytes, out), sizes[i].want);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        assert_string_equal(human_count(counts[i].n, counts[i].one, out), counts[i].want);
     for (size_t i = 0; i < sizeof parsed / sizeof *parsed; i++) {
         uint64_t bytes = 0;
 
@@ -271,6 +277,34 @@ static void test_least_width(void **state)
     }
 }
 
+/* Nor is a short name cut while columns can go; where none can go, it is. */
+static void test_short_names(void **state)
+{
+    static const struct table_column named[] = {
+        { .title = "run", .cut = 8 }, { .title = "tag", .cut = 8 }, { .title = "points", .right = 1, .leave_out = 1 },
+    };
+    static const struct { int width; size_t left_out; const char *want; } cases[] = {
+        { 50, 0, "run                   tag              points\nof-a-long-name/of-it  global_step/sec       7\n" },
+        { 38, 0, "run            tag              points\nof-a-l\xe2\x80\xa6/of-it  global_step/sec       7\n" },
+        { 30, 1, "run            tag\nof-a-l\xe2\x80\xa6/of-it  global_step/sec\n" },
+        { 20, 1, "run       tag\nof-a\xe2\x80\xa6-it  globa\xe2\x80\xa6/sec\n" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer out = BUFFER_EMPTY;
+        struct table t;
+
+        table_init(&t, named, sizeof named / sizeof *named);
+        table_cell(&t, "of-a-long-name/of-it");
+        table_cell(&t, "global_step/sec");
+        table_cell(&t, "7");
+        assert_int_equal(table_print(&t, 0, cases[i].width, 0, &out), cases[i].left_out);
+        assert_string_equal(buffer_text(&out), cases[i].want);
+        buffer_release(&out);
+    }
+}
+
 /* One endless name does not make every line as long: what is printed grows with the cells. */
 static void test_long_cell(void **state)
 {
@@ -292,7 +326,9 @@ static void test_long_cell(void **state)
     }
     table_print(&t, 0, 0, 0, &out);
     assert_true(buffer_ok(&out) && out.length < LONG + ROWS * 250);
-    assert_non_null(strstr(out.data, name)); /* whole */
+    assert_null(strstr(out.data, name)); /* cut */
+    name[TEXT_NAME_MOST / 2 - 1] = '\0';
+    assert_non_null(strstr(out.data, name));
     assert_non_null(strstr(out.data, "n      50     1  fine\n"));
     buffer_release(&out);
     free(name);
@@ -439,7 +475,8 @@ int main(void)
         cmocka_unit_test(test_columns),  cmocka_unit_test(test_cut),       cmocka_unit_test(test_natural_order),
         cmocka_unit_test(test_figures),  cmocka_unit_test(test_numbers_alone), cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_table),
-        cmocka_unit_test(test_least_width), cmocka_unit_test(test_long_cell), cmocka_unit_test(test_many_columns),
+        cmocka_unit_test(test_least_width), cmocka_unit_test(test_short_names), cmocka_unit_test(test_long_cell),
+        cmocka_unit_test(test_many_columns),
         cmocka_unit_test(test_wrapped),
         cmocka_unit_test(test_terminal),
         cmocka_unit_test(test_progress_fits), cmocka_unit_test(test_progress_of_work),

@@ -28,8 +28,9 @@ def test_on_a_terminal(tmp_path, columns):
     terminal.shows(r"evaluator: SIGTERM: ending\r\n(.*\r\n)*.*best accuracy 0\.900 \(model\.ckpt-100\)\r\n")
     assert terminal.process.wait(DEADLINE) == 0
     os.close(terminal.master)
-    drawn = [line for line in terminal.lines() if "watching" not in line and not line.startswith("step: ")]
-    assert len(drawn) > 3 and max(map(len, drawn)) < columns and "%" not in terminal.screen
+    assert max(map(len, terminal.lines())) <= columns and "%" not in terminal.screen
+    drawn = [line for line in terminal.lines() if not line.startswith(("evaluator: watching", "step: ", "  "))]
+    assert len(drawn) > 3 and max(map(len, drawn)) < columns
     assert "evaluator: 1 evaluated; in all 1 done, 0 failed, 0 gone" in drawn
 
 
