@@ -54,3 +54,8 @@ int error_prefix(struct error *e, const char *format, ...)
     snprintf(e->message + used, sizeof e->message - used, ": %s", rest);
     return e->code;
 }
+
+int error_is_lack(const struct error *e)
+{
+    return e->code == ERR_NOMEM || e->system == EMFILE || e->system == ENFILE || e->system == EAGAIN;
+}

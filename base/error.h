@@ -29,6 +29,10 @@ int error_set(struct error *e, int code, const char *format, ...) __attribute__(
 /* The same with ERR_IO (ERR_NOMEM for ENOMEM), keeping errno and adding ": " and its text. */
 int error_system(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* 1: what was missing is the process's or the machine's (memory, descriptors, processes), which says nothing of the
+ * files in question, and passes. */
+int error_is_lack(const struct error *e);
+
 /* Puts "context: " before the sentence that is there. Returns e->code (OK when e is NULL). */
 int error_prefix(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

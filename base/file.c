@@ -109,6 +109,22 @@ ssize_t file_read_at(int fd, void *out, size_t n, uint64_t offset)
     return (ssize_t)done;
 }
 
+int file_write_at(int fd, const void *bytes, size_t n, uint64_t offset)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t put = pwrite(fd, (const char *)bytes + done, n - done, (off_t)(offset + done));
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put == 0)
+            errno = ENOSPC;
+        if (put <= 0)
+            return -1;
+        done += (size_t)put;
+    }
+    return 0;
+}
+
 int file_sync_parent(const struct io *io, const char *path, struct error *e)
 {
     const char *slash = strrchr(path, '/');
@@ -171,6 +187,15 @@ fail:
         io->close(io->context, fd);
     unlink(temporary);
     return rc;
+}
+
+int file_replace_leaves(const char *name, const char *of)
+{
+    const size_t n = strlen(of), end = strlen(".tmp.");
+    const char *number = name + n + end;
+
+    return !strncmp(name, of, n) && !strncmp(name + n, ".tmp.", end) && *number &&
+           !number[strspn(number, "0123456789")];
 }
 
 int file_make_directories(const char *path, struct error *e)
@@ -263,4 +288,19 @@ size_t file_open_limit(size_t most)
             limit.rlim_cur = before;
     }
     return limit.rlim_cur < most ? (size_t)limit.rlim_cur : most;
+}
+
+int file_open_room(size_t wanted)
+{
+    const int lowest = open("/", O_PATH | O_CLOEXEC); /* the kernel gives the lowest that is free */
+    struct rlimit limit;
+
+    if (lowest < 0 && errno != EMFILE)
+        return errno != ENFILE;
+    if (lowest >= 0)
+        close(lowest);
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || (lowest >= 0 && (rlim_t)lowest + wanted <= limit.rlim_cur))
+        return 1;
+    return limit.rlim_cur < limit.rlim_max && file_open_limit(2 * (size_t)limit.rlim_cur + wanted) > limit.rlim_cur &&
+           file_open_room(wanted);
 }

@@ -29,10 +29,15 @@ int file_begins(const char *text, size_t n, const char *head);
 /* n bytes from that place on, going on after short reads and EINTR. How many there were, fewer than n only at the end
  * of the file; -1 with errno. */
 ssize_t file_read_at(int fd, void *out, size_t n, uint64_t offset);
+/* Writes all n bytes to that place, going on after short writes and EINTR. 0, or -1 with errno. */
+int file_write_at(int fd, const void *bytes, size_t n, uint64_t offset);
 
 /* Makes `path` hold exactly these bytes: temporary file beside it, fsync, rename, fsync of the directory. After any
  * crash path holds the old bytes or the new ones, never a mix. io may be NULL for io_real. */
 int file_replace(const struct io *io, const char *path, const void *bytes, size_t n, struct error *e);
+
+/* 1: file_replace() of a file called `of` makes one of this name at first; a killed process leaves it. */
+int file_replace_leaves(const char *name, const char *of);
 
 /* fsync of the directory that holds `path`, without which a power cut can undo a rename in it. */
 int file_sync_parent(const struct io *io, const char *path, struct error *e);
@@ -54,5 +59,7 @@ int file_is_written(int fd); /* 1 if it is known that somebody has */
 
 /* How many files may be open at once, after that limit was raised as far as the system lets, but not beyond `most`. */
 size_t file_open_limit(size_t most);
+/* 1: so many more can be opened now, after that limit was raised if that took it. */
+int file_open_room(size_t wanted);
 
 #endif

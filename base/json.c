@@ -3,7 +3,9 @@
 #include "base/bytes.h"
 #include "base/number.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 
 void json_escaped(struct buffer *b, const char *text, size_t n, int ascii)
 {
@@ -23,7 +25,7 @@ void json_escaped(struct buffer *b, const char *text, size_t n, int ascii)
             buffer_append_text(b, ascii ? "\\ufffd" : "\xef\xbf\xbd");
         else if (escape)
             buffer_format(b, "\\%c", *escape);
-        else if (c < 0x20 || (ascii && c > 0x7e && c < 0x10000))
+        else if (c < 0x20 || (c >= 0x7f && c < 0xa0) || (ascii && c > 0x7e && c < 0x10000))
             buffer_format(b, "\\u%04x", (unsigned)c);
         else if (ascii && c >= 0x10000)
             buffer_format(b, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
@@ -45,6 +47,39 @@ void json_span(struct buffer *b, const char *text, size_t n, int ascii)
 void json_text(struct buffer *b, const char *text)
 {
     json_span(b, text, strlen(text), 0);
+}
+
+void json_file_name(struct buffer *b, const char *name)
+{
+    size_t left = strlen(name), bad;
+
+    buffer_append_byte(b, '"');
+    while (left && !utf8_valid(name, left, &bad)) {
+        json_escaped(b, name, bad, 0);
+        buffer_format(b, "/x%02x", (unsigned char)name[bad]);
+        name += bad + 1;
+        left -= bad + 1;
+    }
+    json_escaped(b, name, left, 0);
+    buffer_append_byte(b, '"');
+}
+
+int json_file_name_read(const char *text, char *out, size_t size)
+{
+    for (; *text && size > 1; out++, size--) {
+        unsigned byte;
+
+        if (text[0] == '/' && text[1] == 'x' && isxdigit((unsigned char)text[2]) && isxdigit((unsigned char)text[3]) &&
+            sscanf(text + 2, "%2x", &byte) == 1 && byte) {
+            *out = (char)byte;
+            text += 4;
+        } else {
+            *out = *text++;
+        }
+    }
+    if (size)
+        *out = '\0';
+    return size && !*text;
 }
 
 void json_double(struct buffer *b, double x)

@@ -13,6 +13,11 @@ void json_span(struct buffer *b, const char *text, size_t n, int ascii);
 void json_escaped(struct buffer *b, const char *text, size_t n, int ascii); /* without quotes: no control bytes in it */
 void json_text(struct buffer *b, const char *text); /* a string for a NUL-terminated string, not ascii */
 
+/* The name of a file in a directory, reversibly: a byte that is not UTF-8 becomes /xHH, two hex digits; no such name
+ * has a slash of its own. And back from the text of such a string: 1, or 0 where out (size bytes) is too small. */
+void json_file_name(struct buffer *b, const char *name);
+int json_file_name_read(const char *text, char *out, size_t size);
+
 /* A double by number_text(); "NaN", "Infinity", "-Infinity" as strings, since JSON has no such numbers. */
 void json_double(struct buffer *b, double x);
 

@@ -49,6 +49,14 @@ int process_lives(int64_t pid, int64_t process_start)
     return state != 'Z' && state != 'X' && (process_start < 0 || start < 0 || start == process_start);
 }
 
+int process_stopped(int64_t pid)
+{
+    int64_t start;
+    char state;
+
+    return read_process(pid, &state, &start) && (state == 'T' || state == 't');
+}
+
 static void read_boot(char *out, size_t size)
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);

@@ -28,4 +28,7 @@ enum process_state process_judge(const struct process *p);
  * does not. */
 int process_lives(int64_t pid, int64_t start);
 
+/* 1 if that process is stopped, by a signal or a debugger. */
+int process_stopped(int64_t pid);
+
 #endif

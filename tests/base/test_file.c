@@ -185,6 +185,15 @@ static void test_open_limit(void **state)
     file_open_limit(SIZE_MAX);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
     assert_true(now.rlim_cur == now.rlim_max);
+    now.rlim_cur = 100; /* raised where there is no room */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+    assert_int_equal(file_open_room(20), 1);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+    assert_int_equal(now.rlim_cur, 100);
+    assert_int_equal(file_open_room(100), 1);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+    assert_in_range(now.rlim_cur, 101, 300);
+    assert_int_equal(file_open_room(SIZE_MAX / 4), 0);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
