@@ -275,6 +275,18 @@ static void decide_pair(struct log_merge *m, struct span *a, struct span *b)
     raise_floor(b, a->high);
 }
 
+/* Where no step goes back, which is the rule, no pair has to be looked at. */
+static void decide_series(struct log_merge *m, struct series *s)
+{
+    int64_t highest = INT64_MIN;
+
+    for (uint32_t b = 0; b < s->count; b++) {
+        for (uint32_t a = 0; a < b && s->spans[b].low <= highest; a++)
+            decide_pair(m, &s->spans[a], &s->spans[b]);
+        highest = s->spans[b].high > highest ? s->spans[b].high : highest;
+    }
+}
+
 /* Session starts mean all series of their run: what came before them has an end there. */
 static void decide_starts(struct log_merge *m, struct series *s)
 {
@@ -295,9 +307,7 @@ static void decide(struct log_merge *m)
 
         if (s->once != MANY)
             continue;
-        for (uint32_t b = 1; b < s->count; b++)
-            for (uint32_t a = 0; a < b; a++)
-                decide_pair(m, &s->spans[a], &s->spans[b]);
+        decide_series(m, s);
         if (starts)
             decide_starts(m, s);
     }

@@ -1,6 +1,8 @@
 #include "eventlog/log_repair.h"
 
 #include "base/file.h"
+#include "base/human.h"
+#include "base/unfinished.h"
 #include "eventlog/log_check.h"
 #include "eventlog/log_replace.h"
 
@@ -49,6 +51,39 @@ static int keep(struct copy *c, const struct record *record, struct log_repair *
     return c->pending.length < BLOCK ? OK : flush(c, e);
 }
 
+/* Goes on with the first whole record that begins in [from, to): 1, or 0 where there is none. */
+static int resume_at(struct record_file *f, uint64_t from, uint64_t to, struct error *e)
+{
+    uint64_t place;
+    const int found = record_file_find(f, from, to, &place);
+
+    if (found < 0)
+        return error_system(e, "%s: cannot be read", f->path);
+    if (found)
+        record_parser_init(&f->parser, place, 0);
+    return found;
+}
+
+/* Behind a damaged record. If no record follows where its length says, it was torn, and others stand in what it
+ * covers. */
+static int resume(struct record_file *f, const struct record *record, struct error *e)
+{
+    const uint64_t behind = f->parser.offset;
+
+    if (behind == f->size)
+        return record->damage == RECORD_BAD_DATA_CRC ? resume_at(f, record->offset + 1, behind, e) : 0;
+    if (record->damage == RECORD_BAD_LENGTH_CRC || behind <= record->offset)
+        return 0;
+    switch (record_file_holds(f, behind)) {
+    case 0:
+        return resume_at(f, record->offset + 1, behind, e);
+    case 1:
+        return 0;
+    default:
+        return error_system(e, "%s: cannot be read", f->path);
+    }
+}
+
 /* The sound records of an open file; c->fd < 0: they are counted only. */
 static int copy_records(struct record_file *f, struct copy *c, struct log_repair *r, struct error *e)
 {
@@ -56,7 +91,7 @@ static int copy_records(struct record_file *f, struct copy *c, struct log_repair
     int rc = OK;
 
     for (;;) {
-        uint64_t place, next;
+        uint64_t next;
 
         if ((rc = record_file_next(f, &record, e)) < 0)
             break;
@@ -66,23 +101,17 @@ static int copy_records(struct record_file *f, struct copy *c, struct log_repair
             continue;
         }
         if (rc == RECORD_DAMAGE) {
-            uint64_t behind = f->parser.offset;
-
             r->places++;
-            /* If no record follows where this one's length says, it was torn, and others stand in what it covers. */
-            if (record.damage != RECORD_BAD_LENGTH_CRC && behind > record.offset && behind != f->size &&
-                !record_file_holds(f, behind) && record_file_find(f, record.offset + 1, behind, &place))
-                record_parser_init(&f->parser, place, 0);
-            else if (record.damage == RECORD_BAD_DATA_CRC && behind == f->size &&
-                     record_file_find(f, record.offset + 1, behind, &place))
-                record_parser_init(&f->parser, place, 0);
+            if ((rc = resume(f, &record, e)) < 0)
+                break;
             continue;
         }
         /* The end. A record longer than what is left may be torn, with others behind it. */
         next = f->parser.offset;
-        if (next < f->size && record_file_find(f, next + 1, f->size, &place)) {
+        if (next < f->size && (rc = resume_at(f, next + 1, f->size, e)) != 0) {
+            if (rc < 0)
+                break;
             r->places++;
-            record_parser_init(&f->parser, place, 0);
             continue;
         }
         r->cut = f->size - next;
@@ -120,11 +149,27 @@ int log_repair_copy(const struct io *io, const char *path, int fd, const char *t
 /* A file of which nothing is left is no repair of it. */
 static int check_kept(const char *path, const struct log_repair *r, struct error *e)
 {
+    char places[HUMAN_TEXT_MAX], refused[HUMAN_TEXT_MAX], cut[HUMAN_TEXT_MAX];
+
     if (r->kept || (!r->size && !r->places))
         return OK;
-    return error_set(e, ERR_CORRUPT, "%s: nothing in it can be kept: %llu damaged places, %llu records that are no "
-                     "events, a tail of %llu bytes", path, (unsigned long long)r->places,
-                     (unsigned long long)r->refused, (unsigned long long)r->cut);
+    return error_set(e, ERR_CORRUPT, "%s: nothing in it can be kept: %s, %s that are no events, a tail of %s", path,
+                     human_count(r->places, "damaged place", places), human_count(r->refused, "record", refused),
+                     human_bytes(r->cut, cut));
+}
+
+int log_repair_into(struct log_input *in, const char *path, int fd, const char *to, struct log_repair *r,
+                    struct error *e)
+{
+    struct record_file f;
+    int rc = log_input_open(in, path, &f, e);
+
+    if (rc == OK)
+        rc = record_file_check(&f, e);
+    if (rc == OK && (rc = copy_file(&f, NULL, fd, to, r, e)) == OK)
+        rc = check_kept(path, r, e);
+    record_file_close(&f);
+    return rc;
 }
 
 /* ---- files ----------------------------------------------------------------------------------------------------- */
@@ -154,6 +199,7 @@ static int write_temporary(const struct io *io, struct record_file *f, const cha
 int log_repair_to(const struct io *io, struct log_input *in, const char *path, const char *to, int force,
                   struct log_repair *r, struct error *e)
 {
+    struct unfinished *unfinished = NULL;
     char temporary[PATH_MAX];
     struct record_file f;
     struct stat from = { 0 }, st;
@@ -168,8 +214,8 @@ int log_repair_to(const struct io *io, struct log_input *in, const char *path, c
         rc = error_set(e, ERR_ARG, "%s: is the damaged file itself; use --in-place to repair it there", to);
     else if (rc == OK && !force && lstat(to, &st) == 0)
         rc = error_set(e, ERR_ARG, "%s: already exists; use -f to overwrite it", to);
-    if (rc == OK)
-        rc = log_replace_temporary_name(temporary, sizeof temporary, to, e);
+    if (rc == OK && (rc = log_replace_temporary_name(temporary, sizeof temporary, to, e)) == OK)
+        unfinished = unfinished_begin(AT_FDCWD, temporary);
     if (rc == OK && (rc = write_temporary(io, &f, path, temporary, &from, r, e)) == OK) {
         if (io->rename(io->context, temporary, to) < 0) {
             rc = error_system(e, "%s: cannot be put in its place", to);
@@ -178,6 +224,7 @@ int log_repair_to(const struct io *io, struct log_input *in, const char *path, c
             rc = file_sync_parent(io, to, e);
         }
     }
+    unfinished_end(unfinished);
     record_file_close(&f);
     return rc;
 }
@@ -185,6 +232,7 @@ int log_repair_to(const struct io *io, struct log_input *in, const char *path, c
 int log_repair_in_place(const struct io *io, const char *given, int *changed, struct log_repair *r, struct error *e)
 {
     char path[PATH_MAX], temporary[PATH_MAX];
+    struct unfinished *unfinished = NULL;
     struct record_file f;
     struct stat before;
     int rc;
@@ -203,16 +251,20 @@ int log_repair_in_place(const struct io *io, const char *given, int *changed, st
         r->bytes == r->size)
         goto out;
     record_parser_init(&f.parser, 0, 0);
-    if ((rc = log_replace_temporary_name(temporary, sizeof temporary, path, e)) != OK ||
-        (rc = write_temporary(io, &f, path, temporary, &before, r, e)) != OK)
+    if ((rc = log_replace_temporary_name(temporary, sizeof temporary, path, e)) != OK)
         goto out;
-    if ((rc = log_replace_unchanged(f.fd, path, &before, e)) == OK)
-        rc = log_replace_exchange(io, path, temporary, e);
+    unfinished = unfinished_begin(AT_FDCWD, temporary);
+    if ((rc = write_temporary(io, &f, path, temporary, &before, r, e)) != OK)
+        goto out;
+    if ((rc = log_replace_unchanged(f.fd, path, &before, e)) == OK &&
+        (rc = log_replace_exchange(io, path, temporary, e)) == OK)
+        rc = file_sync_parent(io, path, e);
     if (rc == OK)
         *changed = 1;
     else
         unlink(temporary); /* gone already if only the last sync failed */
 out:
+    unfinished_end(unfinished);
     record_file_close(&f);
     return rc;
 }

@@ -24,6 +24,10 @@ struct log_repair {
 int log_repair_copy(const struct io *io, const char *path, int fd, const char *to, struct log_repair *r,
                     struct error *e);
 
+/* The same of what log_input_open() opens. ERR_CORRUPT: nothing of it would be left. */
+int log_repair_into(struct log_input *in, const char *path, int fd, const char *to, struct log_repair *r,
+                    struct error *e);
+
 /* The repaired file, of what log_input_open() opens, under a new name, which appears whole by rename. ERR_ARG: `to`
  * exists and force is 0, or it is the file itself. ERR_IO, ERR_CORRUPT: it is no event file, or nothing of it would be
  * left; nothing is written then. The file at path may still be written: the copy is of this moment. io may be NULL for

@@ -54,6 +54,18 @@ int log_replace_unchanged(int fd, const char *path, const struct stat *before, s
     return OK;
 }
 
+/* As a process that was killed between the two steps below has left it; errno stays. */
+static int same_file(const char *path, const char *backup)
+{
+    const int error = errno;
+    struct stat a, b;
+    const int same = error == EEXIST && lstat(path, &a) == 0 && lstat(backup, &b) == 0 && a.st_dev == b.st_dev &&
+                     a.st_ino == b.st_ino;
+
+    errno = error;
+    return same;
+}
+
 int log_replace_exchange(const struct io *io, const char *path, const char *temporary, struct error *e)
 {
     char backup[PATH_MAX];
@@ -61,7 +73,7 @@ int log_replace_exchange(const struct io *io, const char *path, const char *temp
 
     if (rc != OK)
         return rc;
-    if (link(path, backup) < 0) {
+    if (link(path, backup) < 0 && !same_file(path, backup)) {
         if (errno == EEXIST)
             return error_set(e, ERR_ARG, "%s: already exists from an earlier time; move it away", backup);
         return error_system(e, "%s: cannot link the old file to this name", backup);
@@ -69,7 +81,6 @@ int log_replace_exchange(const struct io *io, const char *path, const char *temp
     if (io->rename(io->context, temporary, path) < 0) {
         rc = error_system(e, "%s: cannot be replaced", path);
         unlink(backup);
-        return rc;
     }
-    return file_sync_parent(io, path, e);
+    return rc;
 }

@@ -21,8 +21,8 @@ int log_replace_backup_name(char *out, size_t size, const char *path, struct err
  * else ERR_ARG, or ERR_IO when it is gone. */
 int log_replace_unchanged(int fd, const char *path, const struct stat *before, struct error *e);
 
-/* Puts the temporary file in the place of path, whose bytes get the backup's name first. ERR_ARG: a backup is there. On
- * an error path is as it was, and the temporary file where it was. */
+/* Puts the temporary file in the place of path, whose bytes get the backup's name first; the directory is still to be
+ * synced. ERR_ARG: a backup is there. On an error path is as it was, and the temporary file where it was. */
 int log_replace_exchange(const struct io *io, const char *path, const char *temporary, struct error *e);
 
 #endif

@@ -40,11 +40,16 @@ int record_file_take(struct record_file *f, const char *path, int fd, struct err
     return OK;
 }
 
-void record_file_close(struct record_file *f)
+void record_file_trim(struct record_file *f)
 {
     free(f->window);
     f->window = NULL;
     f->have = f->capacity = 0;
+}
+
+void record_file_close(struct record_file *f)
+{
+    record_file_trim(f);
     if (f->fd >= 0)
         close(f->fd);
     f->fd = -1;
@@ -136,10 +141,12 @@ int record_file_next(struct record_file *f, struct record *r, struct error *e)
 
 /* ---- whole records, wherever they are ------------------------------------------------------------------------- */
 
-/* Reads n bytes at that offset: 1, or 0 where the file does not have them (or cannot be read there). */
+/* Reads n bytes at that offset: 1, or 0 where the file does not have them; -1 and errno. */
 static int read_at(int fd, void *out, size_t n, uint64_t offset)
 {
-    return file_read_at(fd, out, n, offset) == (ssize_t)n;
+    const ssize_t got = file_read_at(fd, out, n, offset);
+
+    return got < 0 ? -1 : got == (ssize_t)n;
 }
 
 int record_file_holds(const struct record_file *f, uint64_t offset)
@@ -147,38 +154,43 @@ int record_file_holds(const struct record_file *f, uint64_t offset)
     uint8_t bytes[4096];
     uint64_t length, done = 0;
     uint32_t crc = 0; /* of no bytes */
+    int rc;
 
-    if (f->size - offset < RECORD_OVERHEAD || !read_at(f->fd, bytes, RECORD_HEADER, offset) ||
-        !record_header_right(bytes, &length) || length > f->size - offset - RECORD_OVERHEAD)
+    if (f->size - offset < RECORD_OVERHEAD)
+        return 0;
+    if ((rc = read_at(f->fd, bytes, RECORD_HEADER, offset)) <= 0)
+        return rc;
+    if (!record_header_right(bytes, &length) || length > f->size - offset - RECORD_OVERHEAD)
         return 0;
     while (done < length) {
         size_t n = length - done < sizeof bytes ? (size_t)(length - done) : sizeof bytes;
 
-        if (!read_at(f->fd, bytes, n, offset + RECORD_HEADER + done))
-            return 0;
+        if ((rc = read_at(f->fd, bytes, n, offset + RECORD_HEADER + done)) <= 0)
+            return rc;
         crc = crc32c_extend(crc, bytes, n);
         done += n;
     }
-    return read_at(f->fd, bytes, RECORD_FOOTER, offset + RECORD_HEADER + length) &&
-           get_le32(bytes) == crc32c_mask(crc);
+    rc = read_at(f->fd, bytes, RECORD_FOOTER, offset + RECORD_HEADER + length);
+    return rc <= 0 ? rc : get_le32(bytes) == crc32c_mask(crc);
 }
 
 int record_file_find(const struct record_file *f, uint64_t from, uint64_t to, uint64_t *place)
 {
     uint8_t *block = malloc(BLOCK);
     uint64_t length;
-    int found = 0;
+    int found = block ? 0 : -1;
 
-    while (block && !found && from < to && f->size - from >= RECORD_OVERHEAD) {
+    while (!found && from < to && f->size - from >= RECORD_OVERHEAD) {
         size_t n = f->size - from < BLOCK ? (size_t)(f->size - from) : BLOCK, i;
+        int got = read_at(f->fd, block, n, from);
 
-        if (!read_at(f->fd, block, n, from))
+        if (got <= 0) {
+            found = got;
             break;
+        }
         for (i = 0; i + RECORD_HEADER <= n && from + i < to && !found; i++)
-            if (record_header_right(block + i, &length) && record_file_holds(f, from + i)) {
+            if (record_header_right(block + i, &length) && (found = record_file_holds(f, from + i)) > 0)
                 *place = from + i;
-                found = 1;
-            }
         from += i;
     }
     free(block);
@@ -203,15 +215,24 @@ static const char *advice(enum file_kind kind)
     }
 }
 
+enum { NOT_EVENTS = 2 };
+
 int record_file_check(const struct record_file *f, struct error *e)
 {
     static const uint8_t zeros[RECORD_HEADER];
     uint8_t head[RECORD_HEADER];
     uint64_t place;
-    enum file_kind kind;
+    enum file_kind kind = FILE_KIND_UNKNOWN;
+    int rc = read_at(f->fd, head, sizeof head, 0);
 
-    if (!read_at(f->fd, head, sizeof head, 0) || !memcmp(head, zeros, sizeof head) ||
-        (kind = file_kind_of_descriptor(f->fd)) == FILE_KIND_EVENT_LOG || record_file_find(f, 0, f->size, &place))
+    if (rc > 0 && memcmp(head, zeros, sizeof head) != 0 &&
+        (kind = file_kind_of_descriptor(f->fd)) != FILE_KIND_EVENT_LOG) {
+        if (!(rc = record_file_find(f, 0, f->size, &place)))
+            rc = NOT_EVENTS;
+    }
+    if (rc < 0)
+        return error_system(e, "%s: cannot be read", f->path);
+    if (rc != NOT_EVENTS)
         return OK;
     if (kind == FILE_KIND_UNKNOWN)
         return error_set(e, ERR_IO, "%s: not an event file: no record in it is whole", f->path);

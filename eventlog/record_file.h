@@ -29,6 +29,9 @@ int record_file_open(struct record_file *f, const char *path, struct error *e);
 int record_file_take(struct record_file *f, const char *path, int fd, struct error *e);
 void record_file_close(struct record_file *f);
 
+/* Gives the window back until more is read. */
+void record_file_trim(struct record_file *f);
+
 /* The file has that many bytes now, and maybe others than before, behind fd: the one in use, or one that it takes over
  * in its place. */
 void record_file_again(struct record_file *f, int fd, uint64_t size);
@@ -42,7 +45,8 @@ int record_file_next(struct record_file *f, struct record *r, struct error *e);
 int record_file_check(const struct record_file *f, struct error *e);
 
 /* 1 if a whole record, with both CRCs right, begins at that place; and the first that begins in [from, to), at *place.
- * They have nothing to do with how far the parser is. */
+ * 0 if there is none; -1 and errno: that cannot be read, or memory ran out. They have nothing to do with how far the
+ * parser is. */
 int record_file_holds(const struct record_file *f, uint64_t offset);
 int record_file_find(const struct record_file *f, uint64_t from, uint64_t to, uint64_t *place);
 

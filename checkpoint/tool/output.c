@@ -3,6 +3,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/subcommand.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "base/unfinished.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -42,6 +45,7 @@ static int open_file(struct output *o, struct error *e)
         *o->temporary = '\0';
         return error_set(e, ERR_ARG, "%s: path too long", o->path);
     }
+    o->unfinished = unfinished_begin(AT_FDCWD, o->temporary);
     unlink(o->temporary); /* of a killed process with our number */
     if ((fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) >= 0 && (o->file = fdopen(fd, "w")))
         return OK;
@@ -73,8 +77,28 @@ static void failed(struct output *o, const char *what)
         error_system(&o->error, "%s: cannot %s", o->path ? o->path : "standard output", what);
 }
 
+/* Breaks the lines that are wider than the terminal between words. */
+static void wrap(struct output *o)
+{
+    size_t columns = (size_t)terminal_columns(fileno(o->file));
+    struct buffer whole = o->text;
+    char *line = whole.data, *end;
+
+    buffer_init(&o->text);
+    for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        *end = '\0';
+        text_append_wrapped(&o->text, line, 0, 2, columns);
+        buffer_append_byte(&o->text, '\n');
+    }
+    buffer_append_text(&o->text, line);
+    o->text.failed |= whole.failed;
+    buffer_release(&whole);
+}
+
 void output_put(struct output *o)
 {
+    if (o->text.length && !o->json && isatty(fileno(o->file)))
+        wrap(o);
     if (!buffer_ok(&o->text) && o->error.code == OK)
         error_set(&o->error, ERR_NOMEM, "no memory for the output");
     if (o->error.code == OK && fwrite(buffer_text(&o->text), 1, o->text.length, o->file) != o->text.length)
@@ -108,6 +132,7 @@ int output_close(struct output *o, int status)
         failed(o, "rename into place");
     if (*o->temporary && (o->error.code != OK || status == EXIT_USAGE))
         unlink(o->temporary);
+    unfinished_end(o->unfinished);
     buffer_release(&o->text);
     return o->error.code == OK ? status : output_fail(o, &o->error);
 }

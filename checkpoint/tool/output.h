@@ -20,6 +20,7 @@ struct output { /* all zero, but for program, before the options are parsed */
     struct buffer text;
     FILE *file;
     char temporary[PATH_MAX]; /* "": none, what is written is there at once */
+    struct unfinished *unfinished;
     struct error error;       /* the first one */
 };
 
@@ -35,7 +36,7 @@ struct output { /* all zero, but for program, before the options are parsed */
  * not to be overwritten. ERR_IO. */
 int output_open(struct output *o, struct error *e);
 
-/* Writes the text and empties it. */
+/* Writes the text and empties it. On a terminal its lines are broken between words to fit. */
 void output_put(struct output *o);
 
 /* Prints "program: sentence" on standard error; EXIT_USAGE. */

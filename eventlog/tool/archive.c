@@ -1,6 +1,7 @@
 /* eventlog archive: finished logs in one compressed file. */
 #include "base/human.h"
 #include "base/json.h"
+#include "base/terminal.h"
 #include "eventlog/tool/archiving.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/output_stream.h"
@@ -91,22 +92,24 @@ static int delete_all(struct archiving *a, char *const *paths, size_t count, str
 static void print(const struct work *w)
 {
     const struct archiving *a = &w->archive;
-    char size[HUMAN_TEXT_MAX], packed[HUMAN_TEXT_MAX];
+    char files[HUMAN_TEXT_MAX], size[HUMAN_TEXT_MAX], packed[HUMAN_TEXT_MAX];
+    FILE *out = output_stream_is(a->output) ? stderr : stdout;
     struct buffer b = BUFFER_EMPTY;
 
     if (w->json) {
         buffer_append_text(&b, "{\"type\":\"archive\",\"version\":1,\"output\":");
         json_text(&b, a->output);
         buffer_format(&b, ",\"deleted\":%s,\"total\":{\"files\":%zu,\"bytes\":%llu,\"packed\":%llu,"
-                      "\"skipped\":%zu}}\n",
+                      "\"skipped\":%zu}}",
                       w->delete ? "true" : "false", a->count, (unsigned long long)a->bytes,
                       (unsigned long long)a->packed, w->skipped);
+        fprintf(out, "%s\n", buffer_text(&b));
     } else {
-        buffer_format(&b, "%s: %zu files, %s in %s%s\n", output_stream_is(a->output) ? "standard output" : a->output,
-                      a->count, human_bytes(a->bytes, size), human_bytes(a->packed, packed),
+        buffer_format(&b, "%s: %s, %s in %s%s", output_stream_is(a->output) ? "standard output" : a->output,
+                      human_count(a->count, "file", files), human_bytes(a->bytes, size), human_bytes(a->packed, packed),
                       w->delete ? "; checked, and the files deleted" : "");
+        terminal_put_line(out, buffer_text(&b));
     }
-    fputs(buffer_text(&b), output_stream_is(a->output) ? stderr : stdout);
     buffer_release(&b);
 }
 

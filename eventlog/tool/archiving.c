@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/human.h"
+#include "base/unfinished.h"
 #include "eventlog/log_archive.h"
 #include "eventlog/log_replace.h"
 #include "eventlog/tool/output_stream.h"
@@ -95,36 +96,67 @@ static int pack_one(struct archiving *a, struct log_archive_writer *w, struct ar
     return rc;
 }
 
-static int pack_all(struct archiving *a, const char *temporary, struct error *e)
+/* Into fd, which `to` names in errors. */
+static int pack_all(struct archiving *a, int fd, const char *to, struct error *e)
 {
     struct log_archive_writer *w = NULL;
     struct stat st;
-    int fd, rc;
+    int rc;
 
     a->began = clock_monotonic();
-    unlink(temporary); /* of a killed process with our number */
-    if ((fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
-        return error_system(e, "%s: cannot create", temporary);
-    rc = log_archive_writer_new(&w, fd, temporary, a->level, e);
+    rc = log_archive_writer_new(&w, fd, to, a->level, e);
     for (size_t i = 0; rc == OK && i < a->count; i++)
         rc = pack_one(a, w, &a->files[i], e);
     log_progress_end(a->log);
     if (rc == OK)
         rc = log_archive_writer_finish(w, e);
-    if (rc == OK && fsync(fd) < 0)
-        rc = error_system(e, "%s: cannot sync", temporary);
     if (fstat(fd, &st) == 0)
         a->packed = (uint64_t)st.st_size;
-    if (close(fd) < 0 && rc == OK)
-        rc = error_system(e, "%s: cannot close", temporary);
     log_archive_writer_free(w);
     return rc;
 }
 
+static int write_stream(struct archiving *a, struct error *e)
+{
+    int fd, rc = output_stream_open(&fd, e);
+
+    if (rc != OK)
+        return rc;
+    if ((rc = pack_all(a, fd, "standard output", e)) == OK)
+        return output_stream_send(fd, e);
+    close(fd);
+    return rc;
+}
+
+static int write_file(struct archiving *a, struct error *e)
+{
+    int fd, rc;
+    struct unfinished *unfinished;
+    char temporary[PATH_MAX];
+
+    if ((rc = log_replace_temporary_name(temporary, sizeof temporary, a->output, e)) != OK)
+        return rc;
+    unfinished = unfinished_begin(AT_FDCWD, temporary);
+    unlink(temporary); /* of a killed process with our number */
+    if ((fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0) {
+        unfinished_end(unfinished);
+        return error_system(e, "%s: cannot create", temporary);
+    }
+    if ((rc = pack_all(a, fd, temporary, e)) == OK && fsync(fd) < 0)
+        rc = error_system(e, "%s: cannot sync", temporary);
+    if (close(fd) < 0 && rc == OK)
+        rc = error_system(e, "%s: cannot close", temporary);
+    if (rc == OK && rename(temporary, a->output) < 0)
+        rc = error_system(e, "%s: cannot be put in its place", a->output);
+    if (rc != OK)
+        unlink(temporary);
+    unfinished_end(unfinished);
+    return rc == OK ? file_sync_parent(&io_real, a->output, e) : rc;
+}
+
 int archiving_write(struct archiving *a, struct error *e)
 {
-    int stream = output_stream_is(a->output), rc;
-    char temporary[PATH_MAX];
+    const int stream = output_stream_is(a->output);
     struct stat st;
 
     if (a->count)
@@ -136,19 +168,7 @@ int archiving_write(struct archiving *a, struct error *e)
         if (!strcmp(a->files[i - 1].name, a->files[i].name))
             return error_set(e, ERR_ARG, "%s and %s would have the same name in the archive", a->files[i - 1].path,
                              a->files[i].path);
-    rc = stream ? output_stream_name(temporary, sizeof temporary, e)
-                : log_replace_temporary_name(temporary, sizeof temporary, a->output, e);
-    if (rc != OK)
-        return rc;
-    if ((rc = pack_all(a, temporary, e)) == OK && stream)
-        return output_stream_send(temporary, e);
-    if (rc == OK && rename(temporary, a->output) < 0)
-        rc = error_system(e, "%s: cannot be put in its place", a->output);
-    if (rc != OK) {
-        unlink(temporary);
-        return rc;
-    }
-    return file_sync_parent(&io_real, a->output, e);
+    return stream ? write_stream(a, e) : write_file(a, e);
 }
 
 /* ---- checking -------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,8 @@
 #include "base/io.h"
 #include "base/human.h"
 #include "base/selection.h"
+#include "base/terminal.h"
+#include "base/unfinished.h"
 #include "eventlog/log_archive.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/directory_below.h"
@@ -76,6 +78,7 @@ static int restore(struct restoring *r, struct error *e)
 {
     const char *base;
     char temporary[64];
+    struct unfinished *unfinished;
     struct stat st;
     int at, rc = OK;
 
@@ -84,6 +87,7 @@ static int restore(struct restoring *r, struct error *e)
     snprintf(temporary, sizeof temporary, ".eventlog.%ld.tmp", (long)getpid());
     if (!r->force && fstatat(at, base, &st, AT_SYMLINK_NOFOLLOW) == 0)
         rc = error_set(e, ERR_ARG, "%s/%s: already exists; use -f to overwrite it", r->output, r->entry->name);
+    unfinished = unfinished_begin(at, temporary);
     unlinkat(at, temporary, 0);
     if (rc == OK && (r->fd = openat(at, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) < 0)
         rc = error_system(e, "%s/%s: cannot create", r->output, r->entry->name);
@@ -94,6 +98,7 @@ static int restore(struct restoring *r, struct error *e)
     if (r->fd >= 0)
         close(r->fd);
     r->fd = -1;
+    unfinished_end(unfinished);
     close(at);
     return rc;
 }
@@ -171,16 +176,20 @@ static int all(struct restoring *r, struct error *e)
 static void print_result(const struct restoring *r)
 {
     unsigned long long members = r->members, bytes = r->bytes, damage = r->scan.damaged;
+    struct buffer b = BUFFER_EMPTY;
     char size[HUMAN_TEXT_MAX];
 
     if (!r->check && !r->output)
         return;
-    if (r->json)
+    if (r->json) {
         printf("{\"type\":\"cat\",\"version\":1,\"total\":{\"members\":%llu,\"bytes\":%llu,\"damage\":%llu}}\n",
                members, bytes, damage);
-    else
-        printf("%s: %llu members, %s%s\n", r->archive->path, members, human_bytes(r->bytes, size),
-               damage ? ", damaged" : r->check ? ", all sound" : "");
+    } else {
+        buffer_format(&b, "%s: %llu members, %s%s", r->archive->path, members, human_bytes(r->bytes, size),
+                      damage ? ", damaged" : r->check ? ", all sound" : "");
+        terminal_put_line(stdout, buffer_text(&b));
+        buffer_release(&b);
+    }
 }
 
 /* Lists, checks or restores; returns the status. */

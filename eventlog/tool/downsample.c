@@ -1,6 +1,7 @@
 /* eventlog downsample: fewer points of each series. */
 #include "eventlog/downsample.h"
 
+#include "base/human.h"
 #include "eventlog/tag_index.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/rewrite.h"
@@ -171,7 +172,7 @@ int command_downsample(int argc, char **argv)
     };
     const struct rewrite_filter filter = { &s, begin_run, choose };
     struct error e = { 0 };
-    char more[100];
+    char more[100], series[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
     log_init(&s.rewrite.scan.log, options.program, 2);
@@ -185,8 +186,11 @@ int command_downsample(int argc, char **argv)
         return status;
     s.rewrite.scan.passes = 2;
     rc = rewrite_filter(&s.rewrite, &filter, &e);
-    snprintf(more, sizeof more, s.rewrite.json ? ",\"series\":%llu" : "; %llu series thinned, %llu values left out",
-             (unsigned long long)s.thinned, (unsigned long long)s.rewrite.dropped);
+    if (s.rewrite.json)
+        snprintf(more, sizeof more, ",\"series\":%llu", (unsigned long long)s.thinned);
+    else
+        snprintf(more, sizeof more, "; %s thinned, %s left out", human_count(s.thinned, "series", series),
+                 human_count(s.rewrite.dropped, "value", values));
     if (rc == OK)
         rewrite_print(&s.rewrite, "downsample", more);
     status = rewrite_close(&s.rewrite, rc, s.thinned > 0, &e);

@@ -1,4 +1,5 @@
 /* eventlog drop-tag: a log without some of its series. */
+#include "base/human.h"
 #include "eventlog/tag_index.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/rewrite.h"
@@ -55,7 +56,7 @@ int command_drop_tag(int argc, char **argv)
     };
     const struct rewrite_filter filter = { &d, NULL, choose };
     struct error e = { 0 };
-    char more[80];
+    char more[80], tags[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
     int count = 0, first, globbing = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
     int named = d.globs.patterns.count > 0;
     size_t hit = 0;
@@ -77,8 +78,11 @@ int command_drop_tag(int argc, char **argv)
         rc = rewrite_filter(&d.rewrite, &filter, &e);
         for (size_t i = 0; i < d.tags.count; i++)
             hit += d.tags.entries[i].value;
-        snprintf(more, sizeof more, d.rewrite.json ? ",\"tags\":%zu" : "; %zu tags with %llu values dropped", hit,
-                 (unsigned long long)d.rewrite.dropped);
+        if (d.rewrite.json)
+            snprintf(more, sizeof more, ",\"tags\":%zu", hit);
+        else
+            snprintf(more, sizeof more, "; %s with %s dropped", human_count(hit, "tag", tags),
+                     human_count(d.rewrite.dropped, "value", values));
         if (rc == OK)
             rewrite_print(&d.rewrite, "drop-tag", more);
         if (rc == OK)

@@ -1,6 +1,7 @@
 /*
  * reduce: several runs into one: per tag and step the mean and other figures over the runs that have it, as a table
- * with two header lines for pandas' read_csv(header=[0, 1], index_col=0), or as event files.
+ * with two header lines for pandas' read_csv(header=[0, 1], index_col=0), or as event files. A row is computed when it
+ * is written: memory is that of the points, and a word or two for each series.
  */
 #include "base/number.h"
 #include "eventlog/eventlog.h"
@@ -16,8 +17,8 @@ enum operation { MEAN, STD, MIN, MAX, MEDIAN, SUM, COUNT, VAR, OPERATIONS };
 
 static const char *const names[OPERATIONS] = { "mean", "std", "min", "max", "median", "sum", "count", "var" };
 
-struct result { /* of a tag at one step */
-    int64_t step;
+struct result { /* of a tag at the step at hand */
+    size_t column;
     double wall_time; /* the latest of its points */
     unsigned present; /* 1 << operation for those that have a value */
     double values[OPERATIONS];
@@ -25,20 +26,26 @@ struct result { /* of a tag at one step */
 
 struct column { /* of a tag */
     const char *tag;
-    size_t length;
-    const struct scalar_series **series; /* per run, NULL where the run has no such tag */
-    size_t runs;                        /* that have it */
-    struct result *results;             /* by step */
-    size_t count, capacity, next;       /* next: for the walk over rows */
+    size_t length, runs; /* runs: that have it */
+};
+
+struct cursor { /* in a series with points */
+    const struct scalar_series *series;
+    size_t column, run, next;
 };
 
 struct table {
     enum operation operations[OPERATIONS];
     size_t operation_count;
+    const struct export_run *runs;
+    size_t run_count;
     struct column *columns;
     size_t count;
+    struct cursor *cursors; /* a heap of `live` by step, column and run */
+    size_t cursor_count, live;
+    struct result *row; /* row_count of them, by column */
+    size_t row_count;
     double *values, *sorted; /* of one step: at most one a run */
-    size_t *next;            /* per run: how far its series of the tag has been read */
 };
 
 static int parse_operations(struct table *t, const char *list, struct error *e)
@@ -65,51 +72,90 @@ static int parse_operations(struct table *t, const char *list, struct error *e)
 
 /* ---- tags ------------------------------------------------------------------------------------------------------ */
 
-/* A column a tag with points, in the order asked for, with its series of each run. */
-static int find_columns(struct table *t, const struct export *x, const struct export_run *runs, size_t count,
-                        struct error *e)
+/* A column a tag with points, in the order asked for, and a cursor for each of its series. */
+static int find_columns(struct table *t, const struct export *x, struct error *e)
 {
     struct export_columns all;
-    int rc = export_columns_find(&all, x, runs, count, e);
+    size_t series = 0;
+    int rc = export_columns_find(&all, x, t->runs, t->run_count, e);
 
-    if (rc == OK && !(t->columns = calloc(all.tags.count + 1, sizeof *t->columns)))
-        rc = error_set(e, ERR_NOMEM, "out of memory for %zu columns", all.tags.count);
-    for (; rc == OK && t->count < all.tags.count; t->count++)
-        if (!(t->columns[t->count].series = calloc(count + 1, sizeof *t->columns->series)))
-            rc = error_set(e, ERR_NOMEM, "out of memory for %zu runs", count);
-    for (size_t i = 0; rc == OK && i < count; i++)
-        for (size_t k = 0; k < runs[i].scalars.count; k++) {
-            const struct scalar_series *s = &runs[i].scalars.series[k];
-            struct column *c = s->count ? &t->columns[export_columns_place(&all, s)] : NULL;
+    for (size_t i = 0; i < t->run_count; i++)
+        series += t->runs[i].scalars.count;
+    t->count = rc == OK ? all.tags.count : 0;
+    t->columns = calloc(t->count + 1, sizeof *t->columns);
+    t->row = calloc(t->count + 1, sizeof *t->row);
+    t->cursors = calloc(series + 1, sizeof *t->cursors);
+    if (rc == OK && (!t->columns || !t->row || !t->cursors))
+        rc = error_set(e, ERR_NOMEM, "out of memory for %zu columns of %zu series", t->count, series);
+    for (size_t i = 0; rc == OK && i < t->run_count; i++)
+        for (size_t k = 0; k < t->runs[i].scalars.count; k++) {
+            const struct scalar_series *s = &t->runs[i].scalars.series[k];
+            struct cursor *cursor = &t->cursors[t->cursor_count];
 
-            if (!c)
+            if (!s->count)
                 continue;
-            c->tag = s->tag;
-            c->length = s->tag_length;
-            c->series[i] = s;
-            c->runs++;
+            *cursor = (struct cursor){ .series = s, .column = export_columns_place(&all, s), .run = i };
+            t->cursor_count++;
+            t->columns[cursor->column].tag = s->tag;
+            t->columns[cursor->column].length = s->tag_length;
+            t->columns[cursor->column].runs++;
         }
     export_columns_release(&all);
     return rc;
 }
 
-static int check_tags(const struct table *t, const struct export_run *runs, size_t count, struct error *e)
+/* Names runs without the tag, as long as there are fewer than most. */
+static void name_missing(const struct table *t, size_t column, size_t *named, size_t most, struct buffer *out)
 {
+    char *has = calloc(t->run_count + 1, 1);
+
+    for (size_t i = 0; has && i < t->cursor_count; i++)
+        has[t->cursors[i].run] |= t->cursors[i].column == column;
+    for (size_t i = 0; has && i < t->run_count && *named < most; i++)
+        if (!has[i] && t->runs[i].scalars.numbered)
+            buffer_format(out, "%s'%s' in run %s", (*named)++ ? ", " : "", t->columns[column].tag, t->runs[i].name);
+    free(has);
+}
+
+static int check_tags(const struct table *t, struct error *e)
+{
+    enum { NAMED = 5 };
     struct buffer missing = BUFFER_EMPTY;
-    size_t lacking = 0;
+    size_t wanted = 0, lacking = 0, named = 0;
     int rc;
 
-    for (size_t c = 0; c < t->count; c++)
-        for (size_t i = 0; i < count; i++) /* a root with hyperparameters alone is no run of these */
-            if (!t->columns[c].series[i] && runs[i].scalars.numbered && lacking++ < 5)
-                buffer_format(&missing, "%s'%s' in run %s", missing.length ? ", " : "", t->columns[c].tag,
-                              runs[i].name);
+    for (size_t i = 0; i < t->run_count; i++)
+        wanted += t->runs[i].scalars.numbered != 0; /* a root with hyperparameters alone is no run of these */
+    for (size_t c = 0; c < t->count; c++) {
+        if (t->columns[c].runs < wanted && named < NAMED)
+            name_missing(t, c, &named, NAMED, &missing);
+        lacking += wanted - t->columns[c].runs;
+    }
     if (!lacking)
         return OK;
     rc = error_set(e, ERR_ARG, "some runs lack these tags: %.300s%s; use --lax-tags to accept that",
-                   buffer_text(&missing), lacking > 5 ? ", ..." : "");
+                   buffer_text(&missing), lacking > NAMED ? ", ..." : "");
     buffer_release(&missing);
     return rc;
+}
+
+/* Whether each run has a value at each of its steps, so that nothing is refused after something is written. */
+static int check_values(struct export *x, const struct table *t, struct error *e)
+{
+    for (size_t i = 0; i < t->cursor_count; i++) {
+        const struct scalar_series *s = t->cursors[i].series;
+        unsigned from;
+        double value;
+
+        for (size_t first = 0, next; first < s->count; first = next) {
+            for (next = first + 1; next < s->count && s->points[next].step == s->points[first].step;)
+                next++;
+            if (export_columns_value(x, t->runs[t->cursors[i].run].name, s, first, next, &value, &from, e) != OK)
+                return ERR_ARG;
+        }
+        x->points += s->count;
+    }
+    return OK;
 }
 
 /* ---- figures --------------------------------------------------------------------------------------------------- */
@@ -150,92 +196,101 @@ static void compute(struct table *t, size_t n, struct result *r)
     r->present |= 1u << VAR | 1u << STD;
 }
 
-static struct result *add_result(struct column *c, int64_t step)
-{
-    if (c->count == c->capacity) {
-        size_t capacity = c->capacity ? c->capacity * 2 : 64;
-        struct result *results = realloc(c->results, capacity * sizeof *results);
+/* ---- rows ------------------------------------------------------------------------------------------------------ */
 
-        if (!results)
-            return NULL;
-        c->results = results;
-        c->capacity = capacity;
-    }
-    c->results[c->count] = (struct result){ .step = step, .wall_time = -INFINITY };
-    return &c->results[c->count++];
+static int64_t step_of(const struct cursor *c)
+{
+    return c->series->points[c->next].step;
 }
 
-static int reduce_column(struct export *x, struct table *t, struct column *c, const struct export_run *runs,
-                         size_t count, struct error *e)
+static int before(const struct cursor *a, const struct cursor *b)
 {
-    size_t wanted = x->options->min_runs ? (size_t)x->options->min_runs : c->runs;
+    if (step_of(a) != step_of(b))
+        return step_of(a) < step_of(b);
+    return a->column != b->column ? a->column < b->column : a->run < b->run;
+}
 
-    memset(t->next, 0, count * sizeof *t->next);
-    for (;;) {
-        double wall_time = -INFINITY;
-        size_t have = 0, n = 0;
-        struct result *r;
-        int64_t step = 0;
-        int found = 0;
+static void sift_down(struct table *t, size_t at)
+{
+    const struct cursor moved = t->cursors[at];
 
-        for (size_t i = 0; i < count; i++)
-            if (c->series[i] && t->next[i] < c->series[i]->count &&
-                (!found || c->series[i]->points[t->next[i]].step < step)) {
-                step = c->series[i]->points[t->next[i]].step;
-                found = 1;
-            }
-        if (!found)
-            return OK;
-        for (size_t i = 0; i < count; i++) {
-            const struct scalar_series *s = c->series[i];
-            size_t first = t->next[i], next = first;
-            unsigned from;
-
-            for (; s && next < s->count && s->points[next].step == step; next++)
-                wall_time = s->points[next].wall_time > wall_time ? s->points[next].wall_time : wall_time;
-            t->next[i] = next;
-            if (next == first)
-                continue;
-            if (export_columns_value(x, runs[i].name, s, first, next, &t->values[n], &from, e) != OK)
-                return ERR_ARG;
-            x->points += next - first;
-            have++;
-            n += !isnan(t->values[n]);
-        }
-        if (have < wanted)
-            continue;
-        if (!(r = add_result(c, step)))
-            return error_set(e, ERR_NOMEM, "out of memory for the steps of %s", c->tag);
-        r->wall_time = wall_time;
-        compute(t, n, r);
+    for (size_t child; (child = 2 * at + 1) < t->live; at = child) {
+        child += child + 1 < t->live && before(&t->cursors[child + 1], &t->cursors[child]);
+        if (!before(&t->cursors[child], &moved))
+            break;
+        t->cursors[at] = t->cursors[child];
     }
+    t->cursors[at] = moved;
+}
+
+static void order_all(struct table *t)
+{
+    t->live = t->cursor_count;
+    for (size_t i = t->live / 2; i-- > 0;)
+        sift_down(t, i);
+}
+
+/* The first cursor goes on to another step. */
+static void advance(struct table *t, size_t next)
+{
+    struct cursor *first = &t->cursors[0];
+
+    first->next = next;
+    if (next == first->series->count)
+        *first = t->cursors[--t->live];
+    if (t->live)
+        sift_down(t, 0);
+}
+
+/* The first cursor's column at its step: a result, if enough runs have it. */
+static int reduce(struct export *x, struct table *t, struct error *e)
+{
+    const size_t column = t->cursors[0].column;
+    const int64_t step = step_of(&t->cursors[0]);
+    struct result *r = &t->row[t->row_count];
+    size_t have = 0, n = 0;
+
+    *r = (struct result){ .column = column, .wall_time = -INFINITY };
+    while (t->live && t->cursors[0].column == column && step_of(&t->cursors[0]) == step) {
+        const struct scalar_series *s = t->cursors[0].series;
+        size_t first = t->cursors[0].next, next = first;
+        unsigned from;
+
+        for (; next < s->count && s->points[next].step == step; next++)
+            r->wall_time = fmax(r->wall_time, s->points[next].wall_time);
+        if (export_columns_value(x, t->runs[t->cursors[0].run].name, s, first, next, &t->values[n], &from, e) != OK)
+            return ERR_ARG;
+        have++;
+        n += !isnan(t->values[n]);
+        advance(t, next);
+    }
+    if (have >= (x->options->min_runs ? (size_t)x->options->min_runs : t->columns[column].runs)) {
+        compute(t, n, r);
+        t->row_count++;
+    }
+    return OK;
+}
+
+/* The next step at which a column has a result. 1: t->row holds them; 0: there is none; or an error. */
+static int next_row(struct export *x, struct table *t, int64_t *step, struct error *e)
+{
+    int rc = OK;
+
+    for (t->row_count = 0; rc == OK && t->live && (!t->row_count || step_of(&t->cursors[0]) == *step);) {
+        *step = t->row_count ? *step : step_of(&t->cursors[0]);
+        rc = reduce(x, t, e);
+    }
+    return rc == OK ? t->row_count > 0 : rc;
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
-/* 1 and the smallest step that any column still has. */
-static int next_step(const struct table *t, int64_t *step)
-{
-    int found = 0;
-
-    for (size_t c = 0; c < t->count; c++) {
-        const struct column *column = &t->columns[c];
-
-        if (column->next == column->count)
-            continue;
-        if (!found || column->results[column->next].step < *step)
-            *step = column->results[column->next].step;
-        found = 1;
-    }
-    return found;
-}
-
-static int write_table(struct table *t, struct output *out, struct error *e)
+static int write_table(struct export *x, struct table *t, struct output *out, struct error *e)
 {
     struct buffer line = BUFFER_EMPTY;
     char text[NUMBER_TEXT_MAX];
     int64_t step = 0;
-    int good;
+    int rc;
 
     for (int row = 0; row < 3; row++) {
         buffer_append_text(&line, row == 2 ? "step" : "");
@@ -250,41 +305,39 @@ static int write_table(struct table *t, struct output *out, struct error *e)
         buffer_append_byte(&line, '\n');
     }
     output_bytes(out, buffer_text(&line), line.length);
-    while (next_step(t, &step) && buffer_ok(&line)) {
+    while ((rc = next_row(x, t, &step, e)) == 1 && buffer_ok(&line)) {
         buffer_clear(&line);
         buffer_append(&line, text, (size_t)export_integer(step, text));
-        for (size_t o = 0; o < t->operation_count; o++)
-            for (size_t c = 0; c < t->count; c++) {
-                const struct column *column = &t->columns[c];
-                const struct result *r = column->next < column->count ? &column->results[column->next] : NULL;
-                enum operation which = t->operations[o];
+        for (size_t o = 0; o < t->operation_count; o++) {
+            const struct result *r = t->row, *end = t->row + t->row_count;
+            enum operation which = t->operations[o];
 
+            for (size_t c = 0; c < t->count; c++) {
                 buffer_append_byte(&line, ',');
-                if (!r || r->step != step || !(r->present & 1u << which))
+                if (r == end || r->column != c)
                     continue;
-                buffer_append(&line, text, (size_t)(which == COUNT ? export_integer((int64_t)r->values[COUNT], text)
-                                                                   : number_text(r->values[which], text)));
+                if (r->present & 1u << which)
+                    buffer_append(&line, text,
+                                  (size_t)(which == COUNT ? export_integer((int64_t)r->values[COUNT], text)
+                                                          : number_text(r->values[which], text)));
+                r++;
             }
+        }
         buffer_append_byte(&line, '\n');
         output_bytes(out, buffer_text(&line), line.length);
-        for (size_t c = 0; c < t->count; c++)
-            t->columns[c].next += t->columns[c].next < t->columns[c].count &&
-                                  t->columns[c].results[t->columns[c].next].step == step;
     }
-    good = buffer_ok(&line);
+    if (!buffer_ok(&line))
+        rc = error_set(e, ERR_NOMEM, "out of memory for a row of %zu columns", t->count);
     buffer_release(&line);
-    return good ? OK : error_set(e, ERR_NOMEM, "out of memory for a row of %zu columns", t->count);
+    return rc;
 }
 
 /* DIR/ for "mean" is the run DIR-mean/. */
-static int write_events(struct export *x, struct table *t, enum operation which, struct error *e)
+static int open_events(struct export *x, enum operation which, struct eventlog_writer **out, struct error *e)
 {
     struct eventlog_error error = { 0 };
-    struct eventlog_writer *writer;
     size_t n = strlen(x->options->to.path);
     char path[PATH_MAX];
-    int64_t step = 0;
-    int rc;
 
     while (n > 1 && x->options->to.path[n - 1] == '/')
         n--;
@@ -292,77 +345,84 @@ static int write_events(struct export *x, struct table *t, enum operation which,
         return error_set(e, ERR_ARG, "%s: path too long", x->options->to.path);
     if (!x->options->to.force && output_exists(path))
         return error_set(e, ERR_ARG, "%s: already exists; use -f to add a file to it", path);
-    if ((rc = eventlog_writer_open(&writer, path, NULL, &error)) != EVENTLOG_OK)
-        return error_set(e, ERR_IO, "%s", error.message);
-    for (size_t c = 0; c < t->count; c++)
-        t->columns[c].next = 0;
-    while (rc == EVENTLOG_OK && next_step(t, &step))
-        for (size_t c = 0; c < t->count && rc == EVENTLOG_OK; c++) {
-            struct column *column = &t->columns[c];
-            const struct result *r = column->next < column->count ? &column->results[column->next] : NULL;
+    return eventlog_writer_open(out, path, NULL, &error) == EVENTLOG_OK ? OK
+                                                                        : error_set(e, ERR_IO, "%s", error.message);
+}
 
-            if (!r || r->step != step)
-                continue;
-            column->next++;
-            if (r->present & 1u << which)
-                rc = eventlog_writer_scalar(writer, column->tag, step, r->wall_time, (float)r->values[which], &error);
+static int write_row(const struct table *t, int64_t step, struct eventlog_writer **writers, struct error *e)
+{
+    struct eventlog_error error = { 0 };
+
+    for (size_t i = 0; i < t->row_count; i++)
+        for (size_t o = 0; o < t->operation_count; o++) {
+            const struct result *r = &t->row[i];
+            enum operation which = t->operations[o];
+
+            if (r->present & 1u << which &&
+                eventlog_writer_scalar(writers[o], t->columns[r->column].tag, step, r->wall_time,
+                                       (float)r->values[which], &error) != EVENTLOG_OK)
+                return error_set(e, ERR_IO, "%s", error.message);
         }
-    if (rc != EVENTLOG_OK) {
-        eventlog_writer_close(writer, NULL);
-        return error_set(e, ERR_IO, "%s: %s", path, error.message);
+    return OK;
+}
+
+static int write_events(struct export *x, struct table *t, struct error *e)
+{
+    struct eventlog_writer *writers[OPERATIONS] = { NULL };
+    int64_t step = 0;
+    int rc = OK;
+
+    for (size_t o = 0; o < t->operation_count && rc == OK; o++)
+        rc = open_events(x, t->operations[o], &writers[o], e);
+    while (rc == OK && (rc = next_row(x, t, &step, e)) == 1)
+        rc = write_row(t, step, writers, e);
+    for (size_t o = 0; o < t->operation_count; o++) {
+        struct eventlog_error error = { 0 };
+
+        if (eventlog_writer_close(writers[o], &error) != EVENTLOG_OK && rc == OK)
+            rc = error_set(e, ERR_IO, "%s", error.message);
     }
-    return eventlog_writer_close(writer, &error) == EVENTLOG_OK ? OK : error_set(e, ERR_IO, "%s", error.message);
+    return rc;
 }
 
 static int write_all(struct export *x, struct table *t, struct error *e)
 {
     struct output *out;
-    int rc = OK;
+    int rc;
 
-    if (x->options->events) {
-        for (size_t o = 0; o < t->operation_count && rc == OK; o++)
-            rc = write_events(x, t, t->operations[o], e);
-        return rc;
-    }
+    order_all(t);
+    if (x->options->events)
+        return write_events(x, t, e);
     if ((rc = output_open(&out, x->options->to.path, x->options->to.force, e)) != OK)
         return rc;
-    if ((rc = write_table(t, out, e)) == OK)
+    if ((rc = write_table(x, t, out, e)) == OK)
         return output_close(out, 1, e);
     output_close(out, 0, NULL);
     return rc;
 }
 
-static void release(struct table *t)
-{
-    for (size_t c = 0; c < t->count; c++) {
-        free(t->columns[c].series);
-        free(t->columns[c].results);
-    }
-    free(t->columns);
-    free(t->values);
-    free(t->sorted);
-    free(t->next);
-}
-
 static int runs(struct export *x, struct export_run *list, size_t count, struct error *e)
 {
-    struct table t = { .count = 0 };
+    struct table t = { .runs = list, .run_count = count };
     int rc = parse_operations(&t, x->options->ops, e);
 
     t.values = malloc((count + 1) * sizeof *t.values);
     t.sorted = malloc((count + 1) * sizeof *t.sorted);
-    t.next = malloc((count + 1) * sizeof *t.next);
-    if (rc == OK && (!t.values || !t.sorted || !t.next))
+    if (rc == OK && (!t.values || !t.sorted))
         rc = error_set(e, ERR_NOMEM, "out of memory for %zu runs", count);
     if (rc == OK)
-        rc = find_columns(&t, x, list, count, e);
+        rc = find_columns(&t, x, e);
     if (rc == OK && !x->options->lax_tags)
-        rc = check_tags(&t, list, count, e);
-    for (size_t c = 0; c < t.count && rc == OK; c++)
-        rc = reduce_column(x, &t, &t.columns[c], list, count, e);
+        rc = check_tags(&t, e);
+    if (rc == OK)
+        rc = check_values(x, &t, e);
     if (rc == OK && !x->failed)
         rc = write_all(x, &t, e);
-    release(&t);
+    free(t.columns);
+    free(t.row);
+    free(t.cursors);
+    free(t.values);
+    free(t.sorted);
     return rc;
 }
 

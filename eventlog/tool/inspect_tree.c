@@ -1,6 +1,7 @@
 #include "eventlog/tool/inspect_tree.h"
 
 #include "base/human.h"
+#include "base/terminal.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -62,7 +63,9 @@ static int by_path(const void *a, const void *b)
 
 static void count_text(struct buffer *b, uint64_t n, const char *one)
 {
-    buffer_format(b, ", %llu %s%s", (unsigned long long)n, one, n == 1 || !strcmp(one, "series") ? "" : "s");
+    char count[HUMAN_TEXT_MAX];
+
+    buffer_format(b, ", %s", human_count(n, one, count));
 }
 
 static void figures(struct buffer *b, const struct inspect_leaf *leaf)
@@ -84,10 +87,20 @@ static void figures(struct buffer *b, const struct inspect_leaf *leaf)
         buffer_append_text(b, ", stops inside a record");
 }
 
+/* Where a line has so many columns (0: no limit), of which the rest takes so many. */
+static size_t room_for_name(int columns, size_t rest)
+{
+    enum { LEAST_OF_NAME = 24 };
+
+    if (!columns)
+        return SIZE_MAX;
+    return (size_t)columns > rest + LEAST_OF_NAME ? (size_t)columns - rest : LEAST_OF_NAME;
+}
+
 int inspect_tree_print(struct output *out, struct inspect_tree *t, struct error *e)
 {
     int columns = output_columns(out), good;
-    struct buffer b = BUFFER_EMPTY, line = BUFFER_EMPTY;
+    struct buffer b = BUFFER_EMPTY, line = BUFFER_EMPTY, behind = BUFFER_EMPTY;
     const char *before = "";
 
     if (t->count)
@@ -108,12 +121,15 @@ int inspect_tree_print(struct output *out, struct inspect_tree *t, struct error 
 
             if (from + n > same || !same) {
                 buffer_format(&b, "%*s", (int)(2 * depth), "");
-                buffer_clear(&line);
-                text_append_safe(&line, name + from, n);
+                buffer_clear(&behind);
                 if (!name[from + n])
-                    figures(&line, &t->leaves[i]);
+                    figures(&behind, &t->leaves[i]);
                 else
-                    buffer_append_byte(&line, '/');
+                    buffer_append_byte(&behind, '/');
+                buffer_clear(&line);
+                text_append_cut(&line, name + from, n, room_for_name(columns, 2 * depth + behind.length),
+                                !terminal_utf8());
+                buffer_append(&line, buffer_text(&behind), behind.length);
                 text_append_wrapped(&b, buffer_text(&line), 2 * depth, 2 * depth + 4, (size_t)columns);
                 buffer_append_byte(&b, '\n');
             }
@@ -121,8 +137,9 @@ int inspect_tree_print(struct output *out, struct inspect_tree *t, struct error 
         }
         before = name;
     }
-    good = buffer_ok(&b) && buffer_ok(&line);
+    good = buffer_ok(&b) && buffer_ok(&line) && buffer_ok(&behind);
     buffer_release(&line);
+    buffer_release(&behind);
     output_bytes(out, buffer_text(&b), b.length);
     buffer_release(&b);
     return good ? OK : error_set(e, ERR_NOMEM, "out of memory for the tree");

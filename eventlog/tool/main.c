@@ -1,5 +1,6 @@
 /* The program: finds the subcommand. */
 #include "base/subcommand.h"
+#include "base/unfinished.h"
 #include "eventlog/tool/command.h"
 
 #define ROW(function, name, help) { name, help, command_##function },
@@ -18,5 +19,6 @@ int main(int argc, char **argv)
         .commands = commands, .command_count = sizeof commands / sizeof *commands,
     };
 
+    unfinished_remove_at_signals();
     return subcommand_main(&eventlog, argc, argv);
 }

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/io.h"
+#include "base/unfinished.h"
 #include "eventlog/tool/directory_below.h"
 #include "eventlog/tool/output_directory.h"
 
@@ -110,6 +111,7 @@ int media_directory_write(struct media_directory *d, const char *name, const cha
                           struct error *e)
 {
     char path[PATH_MAX], temporary[64];
+    struct unfinished *unfinished;
     const char *base;
     struct stat st;
     int fd, out = -1, rc = file_join(path, sizeof path, name, file, e);
@@ -119,6 +121,7 @@ int media_directory_write(struct media_directory *d, const char *name, const cha
     if ((fd = directory_below_open(d->fd, d->path, path, &base, e)) < 0)
         return fd;
     snprintf(temporary, sizeof temporary, ".eventlog.%ld.tmp", (long)getpid());
+    unfinished = unfinished_begin(fd, temporary);
     unlinkat(fd, temporary, 0); /* of a killed process with our number */
     if (!d->force && fstatat(fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0)
         rc = error_set(e, ERR_ARG, "%s/%s: already exists; use -f to overwrite it", d->path, path);
@@ -131,6 +134,7 @@ int media_directory_write(struct media_directory *d, const char *name, const cha
         rc = error_system(e, "%s/%s: cannot rename into place", d->path, path);
     if (out >= 0 && rc != OK)
         unlinkat(fd, temporary, 0);
+    unfinished_end(unfinished);
     close(fd);
     return rc;
 }

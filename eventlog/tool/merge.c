@@ -308,26 +308,32 @@ static double began(struct log_input *in, const struct log_run *run)
     return at;
 }
 
-/* Runs in the order in which they began; an insertion sort, since equal ones stay as they are. */
+struct started {
+    double at;
+    size_t place;
+    struct log_run run;
+};
+
+static int by_time(const void *x, const void *y)
+{
+    const struct started *a = x, *b = y;
+
+    return a->at != b->at ? (a->at > b->at) - (a->at < b->at) : (a->place > b->place) - (a->place < b->place);
+}
+
+/* Runs in the order in which they began; equal ones stay as they are. */
 static int by_start(struct log_directory *d, struct log_input *in, struct error *e)
 {
-    double *times = malloc((d->count + 1) * sizeof *times);
+    struct started *runs = malloc((d->count + 1) * sizeof *runs);
 
-    if (!times)
+    if (!runs)
         return error_set(e, ERR_NOMEM, "out of memory for %zu runs", d->count);
-    for (size_t i = 0; i < d->count; i++) {
-        struct log_run run = d->runs[i];
-        double at = began(in, &run);
-        size_t k = i;
-
-        for (; k && times[k - 1] > at; k--) {
-            d->runs[k] = d->runs[k - 1];
-            times[k] = times[k - 1];
-        }
-        d->runs[k] = run;
-        times[k] = at;
-    }
-    free(times);
+    for (size_t i = 0; i < d->count; i++)
+        runs[i] = (struct started){ .at = began(in, &d->runs[i]), .place = i, .run = d->runs[i] };
+    qsort(runs, d->count, sizeof *runs, by_time);
+    for (size_t i = 0; i < d->count; i++)
+        d->runs[i] = runs[i].run;
+    free(runs);
     return OK;
 }
 

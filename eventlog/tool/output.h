@@ -17,6 +17,10 @@ int output_open(struct output **out, const char *path, int force, struct error *
 void output_bytes(struct output *o, const void *bytes, size_t n);
 void output_text(struct output *o, const char *text);
 
+/* Escape sequences in what follows are ours, and names in it are safe: they reach a terminal as they are. Without it
+ * control characters are shown as \xHH there. */
+void output_colours(struct output *o);
+
 /* Room for n bytes (at most 4096), to be followed by output_filled() with how many were used. */
 char *output_room(struct output *o, size_t n);
 void output_filled(struct output *o, size_t n);
@@ -24,8 +28,9 @@ void output_filled(struct output *o, size_t n);
 /* 1 if anything has that name, a dangling link too. */
 int output_exists(const char *path);
 
-/* The path of the file that is renamed in the end, for what writes to it by itself; NULL where there is none. */
-const char *output_temporary(const struct output *o);
+/* The path of the file that is renamed in the end, for what writes to it by itself; NULL where there is none. A file
+ * that nobody asks this of has no name until the end, where the file system can make one. */
+const char *output_temporary(struct output *o);
 
 /* 1 for a file, 0 for standard output. */
 int output_is_file(const struct output *o);

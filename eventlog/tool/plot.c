@@ -118,6 +118,7 @@ static int print_text(struct plot *p, struct output *out, struct error *e)
         chart_draw(&b, &picture.picture, &chart);
     if (rc == OK && !buffer_ok(&b))
         rc = error_set(e, ERR_NOMEM, "out of memory for a chart");
+    output_colours(out);
     output_bytes(out, buffer_text(&b), b.length);
     buffer_release(&b);
     curves_picture_release(&picture);

@@ -295,17 +295,19 @@ static void print_table(const struct prune *p, struct buffer *b)
 static void print_text(const struct prune *p, struct buffer *b)
 {
     size_t stay = p->list.count - p->count;
-    char gone[HUMAN_TEXT_MAX], left[HUMAN_TEXT_MAX];
+    char gone[HUMAN_TEXT_MAX], left[HUMAN_TEXT_MAX], runs[HUMAN_TEXT_MAX], files[HUMAN_TEXT_MAX];
+    char staying[HUMAN_TEXT_MAX];
 
     print_table(p, b);
+    human_count(stay, "run", staying);
     human_bytes(p->bytes, gone);
     human_bytes(p->all_bytes - p->bytes, left);
     if (!p->count)
-        buffer_format(b, "nothing to delete: %zu runs, %s\n", stay, left);
+        buffer_format(b, "nothing to delete: %s, %s\n", staying, left);
     else
-        buffer_format(b, "%zu run%s, %zu file%s, %s %sdeleted%s; %zu run%s, %s, stay%s\n", p->count,
-                      p->count == 1 ? "" : "s", p->files, p->files == 1 ? "" : "s", gone, p->delete ? "" : "to be ",
-                      p->delete ? "" : " with --delete", stay, stay == 1 ? "" : "s", left, stay == 1 ? "s" : "");
+        buffer_format(b, "%s, %s, %s %sdeleted%s; %s, %s, stay%s\n", human_count(p->count, "run", runs),
+                      human_count(p->files, "file", files), gone, p->delete ? "" : "to be ",
+                      p->delete ? "" : " with --delete", staying, left, stay == 1 ? "s" : "");
 }
 
 /* Words on what could not be done, or not be known. */

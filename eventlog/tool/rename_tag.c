@@ -1,5 +1,6 @@
 /* eventlog rename-tag: series under other names. */
 #include "base/bytes.h"
+#include "base/human.h"
 #include "base/json.h"
 #include "eventlog/tag_index.h"
 #include "eventlog/tool/command.h"
@@ -188,13 +189,17 @@ static int choose(void *context, const struct event *event, const struct event_v
 
 static void print(struct renaming *r)
 {
-    char more[120];
+    char more[120], series[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
 
     if (r->named && r->matched)
         log_line(&r->rewrite.scan.log, "the layouts of custom scalars and experiments of hyperparameters in it stay as "
                  "they are, also where they name tags");
-    snprintf(more, sizeof more, r->rewrite.json ? ",\"series\":%zu,\"renamed\":%llu" : "; %zu series, %llu values "
-             "under new names", r->matched, (unsigned long long)r->rewrite.renamed);
+    if (r->rewrite.json)
+        snprintf(more, sizeof more, ",\"series\":%zu,\"renamed\":%llu", r->matched,
+                 (unsigned long long)r->rewrite.renamed);
+    else
+        snprintf(more, sizeof more, "; %s, %s under new names", human_count(r->matched, "series", series),
+                 human_count(r->rewrite.renamed, "value", values));
     rewrite_print(&r->rewrite, "rename-tag", more);
 }
 

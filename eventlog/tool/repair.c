@@ -1,6 +1,7 @@
 /* eventlog repair: a damaged event file as a sound one. */
 #include "base/human.h"
 #include "base/json.h"
+#include "base/terminal.h"
 #include "eventlog/log_repair.h"
 #include "eventlog/log_replace.h"
 #include "eventlog/tool/command.h"
@@ -10,11 +11,30 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Of each kind of loss that there was, how much. */
+static void print_losses(struct buffer *b, const struct log_repair *r)
+{
+    const char *before = ": ";
+    char text[HUMAN_TEXT_MAX];
+
+    if (r->places) {
+        buffer_format(b, "%s%s", before, human_count(r->places, "damaged place", text));
+        before = ", ";
+    }
+    if (r->refused) {
+        buffer_format(b, "%s%s that a loader refuses", before, human_count(r->refused, "record", text));
+        before = ", ";
+    }
+    if (r->cut)
+        buffer_format(b, "%san incomplete last record of %s", before, human_bytes(r->cut, text));
+}
 
 static void print(FILE *out, int json, const char *path, const char *to, const char *backup, const struct log_repair *r)
 {
     struct buffer b = BUFFER_EMPTY;
-    char size[HUMAN_TEXT_MAX], lost_size[HUMAN_TEXT_MAX];
+    char records[HUMAN_TEXT_MAX], size[HUMAN_TEXT_MAX], lost_size[HUMAN_TEXT_MAX];
     unsigned long long kept = r->kept, bytes = r->bytes, lost = r->size - r->bytes, places = r->places;
     unsigned long long refused = r->refused, cut = r->cut;
 
@@ -26,21 +46,33 @@ static void print(FILE *out, int json, const char *path, const char *to, const c
         buffer_append_text(&b, ",\"backup\":");
         backup ? json_text(&b, backup) : buffer_append_text(&b, "null");
         buffer_format(&b, ",\"records\":%llu,\"bytes\":%llu,\"lost\":%llu,\"places\":%llu,\"refused\":%llu,"
-                      "\"cut\":%llu}\n", kept, bytes, lost, places, refused, cut);
+                      "\"cut\":%llu}", kept, bytes, lost, places, refused, cut);
+        fprintf(out, "%s\n", buffer_text(&b));
     } else {
-        buffer_format(&b, "%s: %llu records kept (%s), %s lost", path, kept, human_bytes(bytes, size),
-                      human_bytes(lost, lost_size));
-        if (lost)
-            buffer_format(&b, ": %llu damaged places, %llu records that a loader refuses, an incomplete last "
-                          "record of %s", places, refused, human_bytes(cut, size));
+        buffer_format(&b, "%s: %s kept (%s), %s lost", path, human_count(kept, "record", records),
+                      human_bytes(bytes, size), human_bytes(lost, lost_size));
+        print_losses(&b, r);
         if (backup)
             buffer_format(&b, "; the old file is %s", backup);
         else if (!to)
             buffer_append_text(&b, "; nothing to repair");
-        buffer_append_text(&b, "\n");
+        terminal_put_line(out, buffer_text(&b));
     }
-    fputs(buffer_text(&b), out);
     buffer_release(&b);
+}
+
+static int repair_stream(struct scan *s, const char *path, struct error *e)
+{
+    struct log_repair r;
+    int fd, rc = output_stream_open(&fd, e);
+
+    if (rc != OK)
+        return rc;
+    if ((rc = log_repair_into(&s->input, path, fd, "standard output", &r, e)) != OK)
+        close(fd);
+    else if ((rc = output_stream_send(fd, e)) == OK)
+        print(stderr, 0, path, "standard output", NULL, &r);
+    return rc;
 }
 
 static int repair(struct scan *s, const char *path, const char *to, int in_place, int force, int json, struct error *e)
@@ -53,13 +85,8 @@ static int repair(struct scan *s, const char *path, const char *to, int in_place
     if (packed)
         return error_set(e, ERR_ARG, "%s: is %s, which cannot be repaired in place; -o NEW writes a new file", path,
                          packed);
-    if (output_stream_is(to)) {
-        if ((rc = output_stream_name(backup, sizeof backup, e)) == OK &&
-            (rc = log_repair_to(NULL, &s->input, path, backup, 0, &r, e)) == OK &&
-            (rc = output_stream_send(backup, e)) == OK)
-            print(stderr, 0, path, "standard output", NULL, &r);
-        return rc;
-    }
+    if (output_stream_is(to))
+        return repair_stream(s, path, e);
     if (!in_place) {
         if ((rc = log_repair_to(NULL, &s->input, path, to, force, &r, e)) == OK)
             print(stdout, json, path, to, NULL, &r);

@@ -4,7 +4,7 @@
 #include "base/human.h"
 #include "base/json.h"
 #include "base/terminal.h"
-#include "base/text.h"
+#include "base/unfinished.h"
 #include "eventlog/log_check.h"
 #include "eventlog/log_name.h"
 #include "eventlog/log_replace.h"
@@ -71,58 +71,87 @@ static int same_file(const char *a, const char *b)
     return !strcmp(a, b) || (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
-/* Moves the files of b to a, each file once. */
-static int join_runs(struct log_run *a, struct log_run *b, struct error *e)
+/* Whether the run of that number has the file already: 1, 0 and now it has, or -1 without memory. */
+static int is_known(struct tag_index *files, size_t run, const char *path)
 {
-    char **files = realloc(a->files, (a->file_count + b->file_count) * sizeof *files);
+    struct { uint64_t run, device, inode; } key = { run, 0, 0 };
+    struct stat st;
+    size_t before = files->count;
+
+    if (stat(path, &st) < 0) /* gone: it is told when it is read */
+        return 0;
+    key.device = st.st_dev;
+    key.inode = st.st_ino;
+    if (tag_index_add(files, (const char *)&key, sizeof key) == TAG_INDEX_NONE)
+        return -1;
+    return files->count == before;
+}
+
+/* Moves the files of b to a, the run of that number; none that a has already, unless a is new. */
+static int join_runs(struct log_run *a, struct log_run *b, struct tag_index *known, size_t number, struct error *e)
+{
+    const int is_new = !a->files;
+    char **files = realloc(a->files, (a->file_count + b->file_count + 1) * sizeof *files);
 
     if (!files)
-        return error_set(e, ERR_NOMEM, "run %s: out of memory for its files", a->name);
+        return error_set(e, ERR_NOMEM, "out of memory for %zu files", a->file_count + b->file_count);
     a->files = files;
     for (size_t i = 0; i < b->file_count; i++) {
-        int known = 0;
+        int is = is_known(known, number, b->files[i]);
 
-        for (size_t k = 0; !known && k < a->file_count; k++)
-            known = same_file(files[k], b->files[i]);
-        if (known)
+        if (is > 0 && !is_new)
             free(b->files[i]);
         else
             files[a->file_count++] = b->files[i];
+        b->files[i] = NULL;
+        if (is < 0)
+            return error_set(e, ERR_NOMEM, "out of memory for %zu files", a->file_count);
     }
-    b->file_count = 0;
-    log_run_sort(a);
     return OK;
+}
+
+static void release_run(struct log_run *run)
+{
+    for (size_t i = 0; i < run->file_count; i++)
+        free(run->files[i]);
+    free(run->files);
+    free(run->directory);
+    free(run->name);
+    memset(run, 0, sizeof *run);
 }
 
 int rewrite_group_files(struct rewrite *w, struct error *e)
 {
     struct log_directory *d = &w->scan.directory;
+    struct tag_index names = TAG_INDEX_EMPTY, known = TAG_INDEX_EMPTY;
     size_t kept = 0;
+    int rc = OK;
 
     for (size_t i = 0; i < d->count; i++) {
-        struct log_run *run = &d->runs[i], *same = NULL;
-        char *slash = strrchr(run->name, '/');
+        struct log_run run = d->runs[i];
+        char *slash = strrchr(run.name, '/');
+        size_t same;
 
-        if (run->file_count && !strcmp(run->directory, run->files[0]))
-            strcpy(slash ? slash : run->name, slash ? "" : ".");
-        for (size_t k = 0; !same && k < kept; k++)
-            same = strcmp(d->runs[k].name, run->name) ? NULL : &d->runs[k];
-        if (!same) {
-            struct log_run moved = *run;
-
-            memset(run, 0, sizeof *run);
-            d->runs[kept++] = moved;
-            continue;
+        memset(&d->runs[i], 0, sizeof run);
+        if (run.file_count && !strcmp(run.directory, run.files[0]))
+            strcpy(slash ? slash : run.name, slash ? "" : ".");
+        same = rc == OK ? tag_index_add(&names, run.name, strlen(run.name)) : TAG_INDEX_NONE;
+        if (same == kept) {
+            d->runs[kept] = (struct log_run){ .name = run.name, .directory = run.directory };
+            run.name = run.directory = NULL;
+            kept++;
         }
-        if (join_runs(same, run, e) != OK)
-            return ERR_NOMEM;
-        free(run->files);
-        free(run->directory);
-        free(run->name);
-        memset(run, 0, sizeof *run);
+        if (rc == OK)
+            rc = same == TAG_INDEX_NONE ? error_set(e, ERR_NOMEM, "out of memory for %zu runs", d->count)
+                                        : join_runs(&d->runs[same], &run, &known, same, e);
+        release_run(&run);
     }
     d->count = kept;
-    return OK;
+    for (size_t i = 0; i < kept; i++)
+        log_run_sort(&d->runs[i]);
+    tag_index_release(&names);
+    tag_index_release(&known);
+    return rc;
 }
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
@@ -236,12 +265,10 @@ static int is_input(const struct rewrite *w, const char *path)
     return 0;
 }
 
-/* The struct with its names, and the temporary file beside path. */
-static int begin(struct rewrite *w, const char *run, const char *path, struct rewrite_file **out, struct error *e)
+/* The struct with its names. */
+static int add_file(struct rewrite *w, const char *run, const char *path, struct rewrite_file **out, struct error *e)
 {
-    const char *base = file_base_name(path);
     struct rewrite_file **bigger = realloc(w->files, (w->count + 1) * sizeof *bigger), *f = calloc(1, sizeof *f);
-    char temporary[PATH_MAX];
 
     if (bigger)
         w->files = bigger;
@@ -252,9 +279,24 @@ static int begin(struct rewrite *w, const char *run, const char *path, struct re
     }
     f->fd = -1;
     w->files[w->count++] = f;
+    *out = f;
+    return OK;
+}
+
+/* And the temporary file beside path. */
+static int begin(struct rewrite *w, const char *run, const char *path, struct rewrite_file **out, struct error *e)
+{
+    const char *base = file_base_name(path);
+    char temporary[PATH_MAX];
+    struct rewrite_file *f;
+    int rc = add_file(w, run, path, &f, e);
+
+    if (rc != OK)
+        return rc;
     if (snprintf(temporary, sizeof temporary, "%.*s.eventlog.%ld.%zu.tmp", (int)(base - path), path, (long)getpid(),
                  w->count) >= (int)sizeof temporary)
         return error_set(e, ERR_ARG, "%s: path too long", path);
+    f->unfinished = unfinished_begin(AT_FDCWD, temporary);
     unlink(temporary); /* of a killed process with our number */
     if ((f->fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
         return error_system(e, "%s: cannot create", temporary);
@@ -276,7 +318,7 @@ int rewrite_create(struct rewrite *w, const char *run, const char *name, struct 
     if (output_stream_is(w->output)) {
         if (w->count)
             return error_set(e, ERR_ARG, "'-o -' cannot take more than one new file; give a directory");
-        return (rc = output_stream_name(path, sizeof path, e)) == OK ? begin(w, run, path, out, e) : rc;
+        return (rc = add_file(w, run, "standard output", out, e)) == OK ? output_stream_open(&(*out)->fd, e) : rc;
     }
     if ((rc = file_join(directory, sizeof directory, w->output, strcmp(run, ".") != 0 ? run : "", e)) != OK ||
         (rc = file_join(path, sizeof path, directory, name, e)) != OK)
@@ -324,28 +366,34 @@ int rewrite_create_in_place(struct rewrite *w, const char *run, const char *give
 
 int rewrite_flush(struct rewrite *w, struct rewrite_file *f, int end, struct error *e)
 {
+    int fd;
+
     if (!buffer_ok(&f->pending))
         return error_set(e, ERR_NOMEM, "%s: out of memory", f->path);
     if (f->pending.length < FLUSH && !end)
         return OK;
     if (f->pending.length && io_write_full(&io_real, f->fd, f->pending.data, f->pending.length) < 0)
-        return error_system(e, "%s: cannot write", f->temporary);
+        return error_system(e, "%s: cannot write", f->temporary ? f->temporary : f->path);
     f->bytes += f->pending.length;
     w->bytes_out += f->pending.length;
     buffer_clear(&f->pending);
     if (!end)
         return OK;
     buffer_release(&f->pending);
-    if (!f->keep_old && fsync(f->fd) < 0)
-        return error_system(e, "%s: cannot sync", f->temporary);
-    end = f->fd;
+    if (output_stream_is(w->output)) /* sent by rewrite_commit() */
+        return OK;
+    fd = f->fd;
     f->fd = -1;
-    return close(end) < 0 ? error_system(e, "%s: cannot close", f->temporary) : OK;
+    if (!f->keep_old)
+        return sync_group_file(&w->sync, fd, f->temporary, e);
+    close(fd);
+    return OK;
 }
 
 int rewrite_commit(struct rewrite *w, struct error *e)
 {
-    int rc = OK;
+    int rc = w->scan.failed ? error_set(e, ERR_IO, "nothing was written, as not everything could be read")
+                            : sync_group_run(&w->sync, e);
 
     for (size_t i = 0; rc == OK && i < w->count; i++) {
         struct rewrite_file *f = w->files[i];
@@ -356,18 +404,19 @@ int rewrite_commit(struct rewrite *w, struct error *e)
             if ((rc = unchanged(f, e)) == OK)
                 rc = log_replace_exchange(&io_real, f->path, f->temporary, e);
         } else if (output_stream_is(w->output)) {
-            rc = output_stream_send(f->temporary, e);
+            rc = output_stream_send(f->fd, e);
+            f->fd = -1;
         } else if (rename(f->temporary, f->path) < 0) {
             rc = error_system(e, "%s: cannot be put in its place", f->path);
-        } else {
-            rc = file_sync_parent(&io_real, f->path, e);
         }
         if (rc == OK) {
             free(f->temporary);
             f->temporary = NULL;
         }
+        if (rc == OK && !output_stream_is(w->output))
+            rc = sync_group_parent(&w->sync, f->path, e);
     }
-    return rc;
+    return rc == OK ? sync_group_run(&w->sync, e) : rc;
 }
 
 /* The directories that were made for a file which is not there now, as far as nothing else is in them. */
@@ -391,6 +440,7 @@ int rewrite_close(struct rewrite *w, int rc, int matched, const struct error *e)
         log_line(&w->scan.log, "standard output: cannot write: %s", strerror(errno));
         status = EXIT_USAGE;
     }
+    sync_group_release(&w->sync);
     for (size_t i = 0; i < w->count; i++) {
         struct rewrite_file *f = w->files[i];
 
@@ -398,6 +448,7 @@ int rewrite_close(struct rewrite *w, int rc, int matched, const struct error *e)
             close(f->fd);
         if (f->temporary && unlink(f->temporary) == 0 && f->made)
             remove_empty(f->path);
+        unfinished_end(f->unfinished);
         buffer_release(&f->pending);
         free(f->temporary);
         free(f->path);
@@ -504,9 +555,9 @@ static void append_runs(struct buffer *b, const struct rewrite *w)
 
 void rewrite_print(const struct rewrite *w, const char *word, const char *more)
 {
-    int fd = output_stream_is(w->output) ? STDERR_FILENO : STDOUT_FILENO;
-    struct buffer b = BUFFER_EMPTY, line = BUFFER_EMPTY;
-    char size[HUMAN_TEXT_MAX];
+    FILE *out = output_stream_is(w->output) ? stderr : stdout;
+    struct buffer b = BUFFER_EMPTY;
+    char size[HUMAN_TEXT_MAX], counted[3][HUMAN_TEXT_MAX];
     size_t files = 0;
 
     for (size_t i = 0; i < w->count; i++)
@@ -517,18 +568,16 @@ void rewrite_print(const struct rewrite *w, const char *word, const char *more)
         buffer_append_text(&b, ",\"runs\":");
         append_runs(&b, w);
         buffer_format(&b, ",\"total\":{\"files\":%zu,\"records\":%llu,\"values\":%llu,\"bytes\":%llu,"
-                      "\"dropped\":%llu,\"damage\":%llu,\"lost\":%llu%s}}\n", files, (unsigned long long)w->records,
+                      "\"dropped\":%llu,\"damage\":%llu,\"lost\":%llu%s}}", files, (unsigned long long)w->records,
                       (unsigned long long)w->values, (unsigned long long)w->bytes_out, (unsigned long long)w->dropped,
                       (unsigned long long)w->scan.damaged, (unsigned long long)w->torn, more);
+        fprintf(out, "%s\n", buffer_text(&b));
     } else {
-        buffer_format(&line, "%s: %zu files, %llu records with %llu values, %s%s",
-                      output_stream_is(w->output) ? "standard output" : w->output ? w->output : "in place", files,
-                      (unsigned long long)w->records, (unsigned long long)w->values,
-                      human_bytes(w->bytes_out, size), more);
-        text_append_wrapped(&b, buffer_text(&line), 0, 2, isatty(fd) ? (size_t)terminal_columns(fd) : 0);
-        buffer_append_byte(&b, '\n');
+        buffer_format(&b, "%s: %s, %s with %s, %s%s",
+                      output_stream_is(w->output) ? "standard output" : w->output ? w->output : "in place",
+                      human_count(files, "file", counted[0]), human_count(w->records, "record", counted[1]),
+                      human_count(w->values, "value", counted[2]), human_bytes(w->bytes_out, size), more);
+        terminal_put_line(out, buffer_text(&b));
     }
-    fputs(buffer_text(&b), fd == STDERR_FILENO ? stderr : stdout);
-    buffer_release(&line);
     buffer_release(&b);
 }

@@ -7,6 +7,7 @@
 #define EVENTLOG_TOOL_REWRITE_H
 
 #include "base/buffer.h"
+#include "base/sync_group.h"
 #include "eventlog/log_rewrite.h"
 #include "eventlog/tool/scan.h"
 
@@ -14,7 +15,8 @@
 #include <sys/stat.h>
 
 struct rewrite_file { /* being written */
-    char *path, *temporary, *run;
+    char *path, *temporary, *run; /* temporary: NULL with -o -, where fd has no name */
+    struct unfinished *unfinished;
     int fd;
     struct buffer pending; /* append records here, then rewrite_flush() */
     uint64_t bytes;        /* all so far, pending ones as well */
@@ -31,6 +33,7 @@ struct rewrite {
     size_t count;
     uint64_t bytes_in, bytes_out, records, values, dropped, renamed; /* read; written; not */
     uint64_t torn; /* bytes of cut tails */
+    struct sync_group sync; /* new files, then their directories */
     int looking_ahead; /* the files are read again later: damage is counted and told then */
 };
 
@@ -69,9 +72,10 @@ int rewrite_sound(const uint8_t *data, size_t n, struct event *event);
 int rewrite_create(struct rewrite *w, const char *run, const char *name, struct rewrite_file **out, struct error *e);
 int rewrite_create_in_place(struct rewrite *w, const char *run, const char *path, struct rewrite_file **out,
                             struct error *e);
-/* Writes what is pending if that is worth while, or in any case at the `end`, which also closes the file. */
+/* Writes what is pending if that is worth while, or in any case at the `end`, which also closes the file. It is synced
+ * then, or with others before any of them is put in its place. */
 int rewrite_flush(struct rewrite *w, struct rewrite_file *f, int end, struct error *e);
-/* All files into their places. */
+/* All files into their places; ERR_IO, and none, when something could not be read. */
 int rewrite_commit(struct rewrite *w, struct error *e);
 
 /* Every wanted run, file by file into a file of the same name, each value by the filter's choice; then all into place.

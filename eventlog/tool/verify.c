@@ -132,7 +132,8 @@ static void append_totals(struct buffer *b, uint64_t files, const struct log_che
 static void print_totals(struct verify *v)
 {
     const struct log_check_totals *t = &v->totals;
-    char size[HUMAN_TEXT_MAX], lost[HUMAN_TEXT_MAX];
+    char files[HUMAN_TEXT_MAX], records[HUMAN_TEXT_MAX], notes[HUMAN_TEXT_MAX], size[HUMAN_TEXT_MAX];
+    char lost[HUMAN_TEXT_MAX];
 
     buffer_clear(&v->line);
     if (v->report) {
@@ -142,10 +143,10 @@ static void print_totals(struct verify *v)
         report_totals(v->report, buffer_text(&v->line));
         return;
     }
-    buffer_format(&v->line, "%llu files, %llu records, %s: %llu damage (%s lost), %llu hidden, %llu notes",
-                  (unsigned long long)v->files, (unsigned long long)t->records, human_bytes(t->bytes, size),
+    buffer_format(&v->line, "%s, %s, %s: %llu damage (%s lost), %llu hidden, %s", human_count(v->files, "file", files),
+                  human_count(t->records, "record", records), human_bytes(t->bytes, size),
                   (unsigned long long)t->by_level[LOG_DAMAGE], human_bytes(t->lost, lost),
-                  (unsigned long long)t->by_level[LOG_HIDDEN], (unsigned long long)t->by_level[LOG_NOTE]);
+                  (unsigned long long)t->by_level[LOG_HIDDEN], human_count(t->by_level[LOG_NOTE], "note", notes));
     print_line(v, buffer_text(&v->line));
 }
 

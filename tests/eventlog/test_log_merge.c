@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -128,11 +129,39 @@ static void test_runs_with_the_same_tag(void **state)
     log_merge_free(m);
 }
 
+/* Processor time of a series in so many files, each behind the one before. */
+static double seconds_of(int files)
+{
+    const clock_t begun = clock();
+    struct error e = { 0 };
+    struct log_merge *m;
+    size_t count;
+
+    assert_int_equal(log_merge_new(&m, LOG_MERGE_LAST, &e), OK);
+    for (int i = 0; i < files; i++) {
+        assert_int_equal(log_merge_file(m, 0, "run", &e), OK);
+        assert_int_equal(log_merge_value(m, 0, 0, "loss", 4, i, i, &e), OK);
+    }
+    assert_int_equal(log_merge_finish(m, &e), OK);
+    log_merge_items(m, &count);
+    assert_int_equal(count, files);
+    log_merge_free(m);
+    return (double)(clock() - begun) / CLOCKS_PER_SEC;
+}
+
+/* Eight times the files take 8 times as long, not 64 times: no pair of them is looked at. */
+static void test_many_files(void **state)
+{
+    (void)state;
+    assert_true(seconds_of(160000) < 24 * (seconds_of(20000) + 0.001));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_runs_with_the_same_tag),
+        cmocka_unit_test(test_many_files),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

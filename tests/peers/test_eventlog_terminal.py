@@ -19,11 +19,11 @@ RUN = "an_experiment_with_all_of_its_hyperparameters_in_its_name_lr=0.001_batch=
 TAG = "evaluation/of/every/checkpoint/precision_at_a_recall_of_95_percent"
 
 
-def on_terminal(columns, *words, status=0):
-    """What the command writes to standard output and error on one terminal."""
+def on_terminal(columns, *words, status=0, program=EVENTLOG):
+    """What the command writes to standard output and error on one terminal. status None: any."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    with subprocess.Popen([EVENTLOG, *map(str, words)], stdin=theirs, stdout=theirs, stderr=theirs, env=ENVIRONMENT) as process:
+    with subprocess.Popen([program, *map(str, words)], stdin=theirs, stdout=theirs, stderr=theirs, env=ENVIRONMENT) as process:
         os.close(theirs)
         text = b""
         try:
@@ -32,7 +32,7 @@ def on_terminal(columns, *words, status=0):
         except OSError:  # the other end is closed
             pass
         os.close(ours)
-    assert process.returncode == status, text.decode()
+    assert status in (None, process.returncode), text.decode()
     return text.decode()
 
 
@@ -75,6 +75,21 @@ def test_no_line_is_too_wide(logs, command, columns, tmp_path):
 def test_findings_fit(logs):
     lines = on_terminal(60, "verify", logs["BAD"], status=1).replace("\r", "").split("\n")
     assert sum(len(line) > 0 for line in lines) > 24 and [line for line in lines if width(line) > 60] == []
+
+
+@pytest.mark.parametrize("command, status", [
+    ("statz", 2), ("plot LOG --tag nosuch", 1), ("compare LOG --group a* --band min-max", 2),
+    ("repair TORN -o OUT", 0), ("archive LOG -o OUT", 0)])
+def test_messages_break_between_words(logs, command, status, tmp_path):
+    torn = next((logs["BAD"]).rglob("*tfevents*"))
+    names = logs | {"OUT": tmp_path / "o", "TORN": torn}
+    words = [names.get(word, word) for word in command.split()]
+    pipe = subprocess.run([EVENTLOG, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
+    (tmp_path / "o").unlink(missing_ok=True)
+    lines = re.sub(r"[^\n]*\x1b\[K", "", on_terminal(60, *words, status=status)).splitlines()  # without progress
+    assert len(pipe.stdout.splitlines()) == 1 and len(lines) > 1 and max(map(len, lines)) <= 60
+    whole = {word for word in pipe.stdout.split() if len(word) < 50}  # what is wider than a line has to be broken
+    assert not whole - {word for line in lines for word in line.split()}
 
 
 def test_tail_cuts_names_on_terminals_alone(logs):

@@ -1,4 +1,5 @@
 """-o FILE goes by its extension, in every command of eventlog alike; what contradicts it is refused."""
+import fcntl
 import gzip
 import json
 import os
@@ -102,6 +103,23 @@ def test_tree(log):
         assert "contradicts" in refused("inspect", log, "--tree", other)
     assert eventlog("inspect", log, "--tree", "--format=tree").stdout == eventlog("inspect", log, "--tree").stdout
     assert "--json contradicts --format=tb" in refused("inspect", log, "--json", "--format=tb")
+
+
+@pytest.mark.parametrize("words", [["merge"], ["repair"], ["archive"]])
+def test_standard_output_leaves_no_file(tmp_path, words):
+    """What is gathered for a pipe has no name, so others cannot guess it, and kill -9 leaves nothing behind."""
+    points = [{"tag": "a", "step": step, "value": (step * 7919 % 10007) / 3} for step in range(5000)]
+    subprocess.run([TOOL, "write", "-d", tmp_path / "log", "-"], input="\n".join(map(json.dumps, points)), text=True, check=True)
+    file, = (tmp_path / "log").iterdir()
+    place = tmp_path / "tmp"
+    place.mkdir()
+    with subprocess.Popen([TOOL, *words, tmp_path / "log" if words == ["archive"] else file, "-o", "-"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(place)}) as process:
+        fcntl.fcntl(process.stdout, 1031, 4096)  # F_SETPIPE_SZ, which Python 3.9 does not name
+        assert os.read(process.stdout.fileno(), 1)  # it sends, and waits for a reader
+        assert process.poll() is None and not list(place.iterdir())
+        process.kill()
+    assert not list(place.iterdir())
 
 
 def test_standard_output_of_files(log, tmp_path):
