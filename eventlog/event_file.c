@@ -18,9 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME_TRIES = 100000, COUNTER_MAX = 999999 };
+enum { NAME_TRIES = 100000, COUNTER_MAX = 999999, COPY_BYTES = 1 << 18 };
+
+static const double LOOK_SECONDS = 1;
 
 static const char PREFIX[] = "events.out.tfevents.";
 enum { PREFIX_LENGTH = sizeof PREFIX - 1, SECONDS_DIGITS = 10 };
@@ -28,6 +31,7 @@ static const long long SECONDS_MAX = 9999999998;
 
 struct event_file_name {
     struct event_file_name *older;
+    uint64_t events; /* of an older file */
     char path[];
 };
 
@@ -50,6 +54,7 @@ static int remember(struct event_file *f, const char *path, struct error *e)
         return error_set(e, ERR_NOMEM, "%s: out of memory", path);
     memcpy(name->path, path, n);
     name->older = f->names;
+    name->events = 0;
     f->names = name;
     return OK;
 }
@@ -128,6 +133,7 @@ int event_file_write(struct event_file *f, const uint8_t *records, size_t n, siz
     *whole = done == n ? n : whole_records(records, done, &count);
     f->size += *whole;
     f->bytes += *whole;
+    f->events += event_file_records(records, *whole);
     f->unsynced |= *whole > 0;
     if (!system)
         return OK;
@@ -146,8 +152,11 @@ fail:
 int event_file_sync(struct event_file *f, struct error *e)
 {
     struct error own = { 0 };
+    int rc;
 
     f->last_sync = clock_monotonic();
+    if ((rc = event_file_keep(f, 1, e)) != OK)
+        return rc;
     if (f->io->fsync(f->io->context, f->fd) < 0)
         error_system(&own, "%s: cannot sync", event_file_path(f));
     else
@@ -192,20 +201,29 @@ static long long name_seconds(const char *name)
     return name[PREFIX_LENGTH + SECONDS_DIGITS] == '.' ? strtoll(digits, NULL, 10) : -1;
 }
 
-/* The greatest name of the pattern, "" without one. What cannot be listed has none: O_EXCL decides all the same. */
-static void greatest_name(const char *directory, char *out, size_t size)
+/* Takes the name over if it is of the pattern and greater. */
+static void take_greater(const char *name, char *out, size_t size)
 {
-    DIR *d = opendir(directory);
+    long long seconds = name_seconds(name);
+
+    if (seconds >= 0 && seconds < SECONDS_MAX && strcmp(name, out) > 0 && strlen(name) < size)
+        strcpy(out, name);
+}
+
+/* The name of the file at hand if it is of the pattern, else the greatest one of the directory; "" without one. What
+ * cannot be listed has none: O_EXCL decides all the same. */
+static void greatest_name(const struct event_file *f, char *out, size_t size)
+{
+    DIR *d;
 
     *out = '\0';
-    for (struct dirent *entry; d && (entry = readdir(d));) {
-        long long seconds = name_seconds(entry->d_name);
-
-        if (seconds >= 0 && seconds < SECONDS_MAX && strcmp(entry->d_name, out) > 0 && strlen(entry->d_name) < size)
-            strcpy(out, entry->d_name);
-    }
-    if (d)
-        closedir(d);
+    if (f->names)
+        take_greater(file_base_name(f->names->path), out, size);
+    if (*out || !(d = opendir(f->directory)))
+        return;
+    for (struct dirent *entry; (entry = readdir(d));)
+        take_greater(entry->d_name, out, size);
+    closedir(d);
 }
 
 static void host_name(char *host, size_t size)
@@ -235,10 +253,11 @@ static int write_name(const struct event_file *f, const struct name_parts *p, ch
 }
 
 /*
- * A name that sorts behind all others of the directory. TensorBoard reads files in byte order of their names, and its
- * Python loader never goes back to a lower one. So the seconds are those of now; the process's own files of one second
- * differ by the counter; and where that does not sort behind the greatest name there (a clock set back, another process
- * in this second), the seconds are one more than its.
+ * A name that sorts behind the file at hand, or without one behind all others of the directory. TensorBoard reads files
+ * in byte order of their names, and its Python loader never goes back to a lower one. So the seconds are those of now;
+ * the process's own files of one second differ by the counter; and where that does not sort behind the greatest name
+ * there (a clock set back, another process in this second), the seconds are one more than its. Listing a directory
+ * takes time in proportion to its files, so that is done once a writer.
  */
 static int first_name(const struct event_file *f, struct name_parts *p, char *name, size_t size, struct error *e)
 {
@@ -246,7 +265,7 @@ static int first_name(const struct event_file *f, struct name_parts *p, char *na
     long long there;
     size_t n;
 
-    greatest_name(f->directory, greatest, sizeof greatest);
+    greatest_name(f, greatest, sizeof greatest);
     there = *greatest ? name_seconds(greatest) : -1;
     if (there > p->seconds)
         p->seconds = there;
@@ -279,7 +298,7 @@ static int make_file(struct event_file *f, struct error *e)
 
         if ((rc = file_join(path, sizeof path, f->directory, name, e)) != OK || (rc = remember(f, path, e)) != OK)
             return rc;
-        f->fd = f->io->open(f->io->context, path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0666);
+        f->fd = f->io->open(f->io->context, path, O_RDWR | O_CREAT | O_EXCL | O_APPEND, 0666);
         if (f->fd >= 0) {
             /* Whoever would append to this file sees that it is in use. Not all file systems have locks. */
             flock(f->fd, LOCK_EX | LOCK_NB);
@@ -306,21 +325,45 @@ static int first_record(struct event_file *f, struct error *e)
 
     if (rc == OK)
         rc = event_file_write(f, (const uint8_t *)first.data, first.length, &whole, e);
+    f->events = 0;
     buffer_release(&first);
     return rc;
 }
 
-/* A new file with its first record in place of none. */
-static int begin(struct event_file *f, struct error *e)
+/* All whole records of another file. ERR_CORRUPT: it cannot be read. */
+static int copy(struct event_file *f, const struct event_file *from, struct error *e)
+{
+    uint8_t *bytes = malloc(COPY_BYTES);
+    int rc = bytes ? OK : error_set(e, ERR_NOMEM, "%s: out of memory for a copy", event_file_path(f));
+
+    while (rc == OK && f->size < from->size) {
+        size_t left = from->size - f->size < COPY_BYTES ? (size_t)(from->size - f->size) : COPY_BYTES;
+        ssize_t n = file_read_at(from->fd, bytes, left, f->size);
+
+        if (n <= 0)
+            rc = error_set(e, ERR_CORRUPT, "%s: cannot be read", event_file_path(from));
+        else if (io_write_full(f->io, f->fd, bytes, (size_t)n) < 0)
+            rc = error_system(e, "%s: cannot write", event_file_path(f));
+        else
+            f->size += (uint64_t)n;
+    }
+    f->events = from->events;
+    f->unsynced = 1;
+    free(bytes);
+    return rc;
+}
+
+/* A new file in place of none, with what the other one holds, or with its first record. */
+static int begin(struct event_file *f, const struct event_file *from, struct error *e)
 {
     int rc;
 
     f->size = 0;
     f->torn = f->named = f->unsynced = 0;
-    f->last_sync = clock_monotonic();
+    f->last_sync = f->looked = clock_monotonic();
     if ((rc = make_file(f, e)) != OK)
         return rc;
-    if ((rc = first_record(f, e)) == OK) {
+    if ((rc = from ? copy(f, from, e) : first_record(f, e)) == OK) {
         f->files++;
         return OK;
     }
@@ -329,6 +372,31 @@ static int begin(struct event_file *f, struct error *e)
     f->fd = -1;
     forget(f);
     return rc;
+}
+
+/* The same in place of the one at hand, which stays in use on error. */
+static int follow(struct event_file *f, int with_its_records, struct error *e)
+{
+    struct event_file old = *f;
+    struct error own = { 0 };
+    int rc = begin(f, with_its_records ? &old : NULL, e);
+
+    if (rc != OK) {
+        f->fd = old.fd;
+        f->size = old.size;
+        f->events = old.events;
+        f->torn = old.torn;
+        f->named = old.named;
+        f->unsynced = old.unsynced;
+        f->last_sync = old.last_sync;
+        return rc;
+    }
+    f->names->older->events = with_its_records ? 0 : old.events;
+    if (f->io->close(f->io->context, old.fd) < 0) {
+        error_system(&own, "%s: cannot close", f->names->older->path);
+        failed(f, &own);
+    }
+    return OK;
 }
 
 static void release(struct event_file *f)
@@ -379,7 +447,7 @@ int event_file_create(struct event_file *f, const struct io *io, const char *dir
     int rc = set_up(f, io, directory, suffix, source, e);
 
     if (rc == OK)
-        rc = begin(f, e);
+        rc = begin(f, NULL, e);
     if (rc == OK)
         fix_directory(f);
     else
@@ -410,7 +478,7 @@ int event_file_append(struct event_file *f, const struct io *io, const char *dir
         }
     }
     if (rc == OK && f->fd < 0) /* there is none yet, or its tail was torn */
-        rc = begin(f, e);
+        rc = begin(f, NULL, e);
     if (rc == OK)
         fix_directory(f);
     else
@@ -420,29 +488,106 @@ int event_file_append(struct event_file *f, const struct io *io, const char *dir
 
 int event_file_next(struct event_file *f, struct error *e)
 {
-    struct event_file old;
     struct error own = { 0 };
+    int rc;
 
+    if ((rc = event_file_keep(f, 1, e)) != OK)
+        return rc;
     if (f->sync != EVENTLOG_SYNC_NEVER && f->unsynced)
         event_file_sync(f, NULL); /* a failure is in the statistics */
-    old = *f;
-    if (begin(f, &own) != OK) {
-        f->fd = old.fd;
-        f->size = old.size;
-        f->torn = old.torn;
-        f->named = old.named;
-        f->unsynced = old.unsynced;
-        f->last_sync = old.last_sync;
-        error_prefix(&own, "events go on in %s", event_file_path(f));
+    if (follow(f, 0, &own) == OK)
+        return OK;
+    error_prefix(&own, "events go on in %s", event_file_path(f));
+    if (e)
+        *e = own;
+    return failed(f, &own);
+}
+
+/* ---- files that somebody deletes, moves or replaces -------------------------------------------------------------- */
+
+/* stat() of a file of the writer, at the path that it has whatever the working directory is. */
+static int look(const struct event_file *f, const struct event_file_name *name, struct stat *st)
+{
+    char path[PATH_MAX];
+
+    errno = 0;
+    return file_join(path, sizeof path, f->directory, file_base_name(name->path), NULL) == OK ? stat(path, st) : -1;
+}
+
+static int is_gone(const struct event_file *f)
+{
+    struct stat held, there;
+
+    if (fstat(f->fd, &held) < 0 || !held.st_nlink)
+        return 1;
+    if (look(f, f->names, &there) < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == ESTALE;
+    /* Some network file systems number a file anew at each look; then at least its length is ours. */
+    return (there.st_ino != held.st_ino || there.st_dev != held.st_dev) && there.st_size != held.st_size;
+}
+
+/* Of files before the one at hand nothing is open any more. */
+static void count_lost(struct event_file *f)
+{
+    struct stat st;
+
+    for (struct event_file_name *name = f->names->older; name; name = name->older)
+        if (name->events && look(f, name, &st) < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+            f->lost += name->events;
+            name->events = 0;
+        }
+}
+
+int event_file_keep(struct event_file *f, int always, struct error *e)
+{
+    double now = clock_monotonic();
+    const char *path = event_file_path(f);
+    const uint64_t lost = f->lost;
+    struct error own = { 0 };
+    int rc;
+
+    if (!always && now - f->looked < LOOK_SECONDS)
+        return OK;
+    f->looked = now;
+    if (!(f->gone = is_gone(f)))
+        return OK;
+    if ((rc = file_make_directories(f->directory, &own)) == OK && (rc = follow(f, 1, &own)) == ERR_CORRUPT &&
+        (rc = follow(f, 0, &own)) == OK) { /* on NFS what another host deleted cannot even be read */
+        f->lost += f->names->older->events;
+        f->names->older->events = 0;
+    }
+    if (rc != OK) {
+        error_prefix(&own, "%s: deleted, moved or replaced, and cannot be made again", path);
         if (e)
             *e = own;
         return failed(f, &own);
     }
-    if (f->io->close(f->io->context, old.fd) < 0) {
-        error_system(&own, "%s: cannot close", f->names->older->path);
-        failed(f, &own);
-    }
+    f->gone = 0;
+    count_lost(f);
+    if (f->lost == lost)
+        error_set(&f->notice, ERR_IO, "%s: deleted, moved or replaced; its events are in %s now", path,
+                  file_base_name(event_file_path(f)));
+    else
+        error_set(&f->notice, ERR_IO, "%s: deleted, moved or replaced; %llu events are lost, later ones go to %s", path,
+                  (unsigned long long)(f->lost - lost), file_base_name(event_file_path(f)));
+    f->notice.system = ENOENT;
+    failed(f, &f->notice);
     return OK;
+}
+
+int event_file_notice(struct event_file *f, struct error *e)
+{
+    struct error notice = f->notice;
+
+    f->notice.code = OK;
+    if (notice.code != OK && e)
+        *e = notice;
+    return notice.code;
+}
+
+uint64_t event_file_lost(const struct event_file *f)
+{
+    return f->lost + (f->gone ? f->events : 0);
 }
 
 void event_file_remove(struct event_file *f)

@@ -5,6 +5,9 @@
  * A batch of records is one write() to a descriptor opened with O_APPEND. If the write stops half way, the file is cut
  * back to the last whole record that arrived. If even the cut fails, `torn` forbids any write until it succeeds, so
  * that nothing is ever appended behind half a record.
+ *
+ * A file that somebody deletes, moves or replaces takes what is written to it until event_file_keep() looks: then the
+ * directory and a file are made again, with all that the old one, which is still open, holds.
  */
 #ifndef EVENTLOG_EVENT_FILE_H
 #define EVENTLOG_EVENT_FILE_H
@@ -23,6 +26,8 @@ struct event_file {
     int fd;                  /* -1: none */
     uint64_t size;           /* of the file: whole records only */
     size_t first;            /* bytes of the first record of each file */
+    uint64_t events;         /* in the file, of calls of this writer */
+    uint64_t lost;           /* of those in all its files: in one that is gone */
     enum eventlog_sync sync;
     double sync_seconds;
     uint64_t writes, bytes, syncs, files, errors; /* so far, over all files; errors: calls that failed */
@@ -30,8 +35,9 @@ struct event_file {
     /* private */
     char *directory, *suffix, *source;
     struct event_file_name *names;
-    int torn, named, unsynced;
-    double last_sync;
+    int torn, named, unsynced, gone;
+    double last_sync, looked;
+    struct error notice;
 };
 
 /* Takes over the settings (copied) and makes a new file with its first record in the directory, which exists. suffix
@@ -55,13 +61,22 @@ int event_file_write(struct event_file *f, const uint8_t *records, size_t n, siz
 /* How many records n bytes of whole records are. */
 uint64_t event_file_records(const uint8_t *records, size_t n);
 
-/* fsync of what was written, and once of the directory. */
+/* Looks whether the file is still at its path; `always`, or if the last look is a second ago. If not, makes it again
+ * under another name. ERR_IO: that failed; what is written goes on into the old one, counts as lost, and is tried again
+ * by the next look. */
+int event_file_keep(struct event_file *f, int always, struct error *e);
+/* ERR_IO once after a file was made again: what became of its events. */
+int event_file_notice(struct event_file *f, struct error *e);
+/* Events of calls that were written, and are in no file of the run as far as is known. */
+uint64_t event_file_lost(const struct event_file *f);
+
+/* Looks for the file; fsync of what was written, and once of the directory. */
 int event_file_sync(struct event_file *f, struct error *e);
 /* The same if the policy says so now; *next: when it will at the latest, of clock_monotonic(), or INFINITY. */
 int event_file_sync_when_due(struct event_file *f, double now, double *next, struct error *e);
 
-/* A new file, whose name sorts behind all others of the directory, with its first record; the old one is closed, and
- * synced before if the policy is not `never`. On error the old one stays in use. */
+/* A new file, whose name sorts behind the old one's, with its first record; the old one is looked for, synced if the
+ * policy is not `never`, and closed. On error the old one stays in use. */
 int event_file_next(struct event_file *f, struct error *e);
 
 /* Closes, removes the file and frees: opening went wrong later on. */

@@ -192,10 +192,13 @@ static int write_taken(struct event_queue *q, int *failed, struct error *e)
 static void attempt(struct event_queue *q)
 {
     uint64_t answer_to = q->asked, target = q->put;
-    struct error e = { 0 }, sync_error = { 0 };
-    int sync = q->asked_sync, rc = OK, failed = 0;
+    struct error e = { 0 }, keep_error = { 0 }, sync_error = { 0 };
+    int sync = q->asked_sync, rc = OK, failed = 0, kept;
 
     q->asked_sync = 0;
+    event_queue_unlock(q);
+    kept = event_file_keep(q->file, answer_to != q->answered, &keep_error);
+    event_queue_lock(q);
     while (rc == OK && q->written < target) {
         if (!q->taken.used) {
             struct event_batch empty = q->taken;
@@ -223,9 +226,12 @@ static void attempt(struct event_queue *q)
     if (rc == OK && sync)
         event_file_sync(q->file, &sync_error);
     event_file_sync_when_due(q->file, clock_monotonic(), &q->next_sync, NULL);
+    if (rc == OK && kept == OK && sync_error.code == OK && answer_to != q->answered)
+        event_file_notice(q->file, &sync_error);
     event_queue_lock(q);
     q->counters = *q->file;
-    q->answer = rc != OK ? e : sync_error;
+    q->path = event_file_path(q->file);
+    q->answer = kept != OK ? keep_error : rc != OK ? e : sync_error;
     q->answered = answer_to;
     pthread_cond_broadcast(&q->done);
 }

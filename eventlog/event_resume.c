@@ -91,7 +91,7 @@ int event_resume_open(const struct io *io, const char *path, int *fd, uint64_t *
     }
     if ((rc = find_end(&f, path, size, e)) != OK)
         goto out;
-    if ((*fd = io->open(io->context, path, O_WRONLY | O_APPEND, 0)) < 0) {
+    if ((*fd = io->open(io->context, path, O_RDWR | O_APPEND, 0)) < 0) {
         rc = error_system(e, "%s: cannot open for appending", path);
         goto out;
     }

@@ -133,6 +133,25 @@ static int write_out(struct eventlog_writer *w, struct error *e)
     return rc;
 }
 
+/* The first error is kept. */
+static int keep_first(int rc, int also, const struct error *own, struct error *e)
+{
+    if (rc != OK || also == OK)
+        return rc;
+    if (e)
+        *e = *own;
+    return also;
+}
+
+/* Into a file that is there, looked for `always` or now and then. */
+static int put_out(struct eventlog_writer *w, int always, struct error *e)
+{
+    struct error own;
+    int rc = event_file_keep(&w->file, always, e);
+
+    return keep_first(rc, write_out(w, &own), &own, e);
+}
+
 /* What is due by time or size. The first error is kept. */
 static int write_when_due(struct eventlog_writer *w, struct error *e)
 {
@@ -144,14 +163,10 @@ static int write_when_due(struct eventlog_writer *w, struct error *e)
         return OK;
     now = clock_monotonic();
     if (w->batch.used >= w->full || now - w->last_write >= w->flush_seconds)
-        rc = write_out(w, e);
-    if (event_file_sync_when_due(&w->file, now, &next, &own) != OK && rc == OK) {
-        rc = own.code;
-        if (e)
-            *e = own;
-    }
+        rc = put_out(w, 0, e);
+    rc = keep_first(rc, event_file_sync_when_due(&w->file, now, &next, &own), &own, e);
     w->due = least(w->last_write + w->flush_seconds, next);
-    return rc;
+    return rc == OK && e ? event_file_notice(&w->file, e) : rc;
 }
 
 /* Room for `need` more bytes, beyond a batch only while writes fail (or for one very long event, which waits alone). */
@@ -544,8 +559,10 @@ static int flush(struct eventlog_writer *w, int sync, struct eventlog_error *err
         rc = event_queue_flush(w->queue, sync, &e);
     } else {
         w->flushes++;
-        if ((rc = write_out(w, &e)) == OK && sync)
+        if ((rc = put_out(w, 1, &e)) == OK && sync)
             rc = event_file_sync(&w->file, &e);
+        if (rc == OK)
+            rc = event_file_notice(&w->file, &e);
         w->due = 0; /* looked at anew by the next call */
     }
     return rc == OK ? EVENTLOG_OK : public_error(error, &e);
@@ -595,6 +612,7 @@ int eventlog_writer_statistics(struct eventlog_writer *w, struct eventlog_writer
     s->writes = state.file.writes;
     s->syncs = state.file.syncs;
     s->errors = state.file.errors;
+    s->lost = event_file_lost(&state.file);
     public_error(&s->last_error, &state.file.last);
     return EVENTLOG_OK;
 }
@@ -624,10 +642,22 @@ static int close_forked(struct eventlog_writer *w, struct eventlog_error *error)
     return public_error(error, &e);
 }
 
+/* At the end: what the sentence of rc does not say of lost events, of which so many still waited. */
+static int tell_lost(struct eventlog_writer *w, uint64_t waiting, int rc, struct error *e)
+{
+    const unsigned long long lost = waiting + event_file_lost(&w->file);
+
+    if (!lost)
+        return rc == OK ? event_file_notice(&w->file, e) : rc;
+    if (rc != OK)
+        return error_prefix(e, waiting ? "the last %llu events are lost" : "%llu events are lost", lost);
+    return error_set(e, ERR_IO, "%s: %llu events are lost, which were in files that are gone", path_of(w), lost);
+}
+
 int eventlog_writer_close(struct eventlog_writer *w, struct eventlog_error *error)
 {
-    struct error e = { 0 };
-    uint64_t lost = 0;
+    struct error e = { 0 }, own = { 0 };
+    uint64_t waiting = 0;
     int rc;
 
     if (!w)
@@ -635,15 +665,16 @@ int eventlog_writer_close(struct eventlog_writer *w, struct eventlog_error *erro
     if (is_forked(w))
         return close_forked(w, error);
     if (w->queue) {
-        rc = event_queue_stop(w->queue, &lost, &e);
+        rc = event_queue_stop(w->queue, &waiting, &e);
+        w->queue = NULL;
     } else {
-        rc = write_out(w, &e);
-        lost = w->batch.events;
+        rc = put_out(w, 1, &e);
+        waiting = w->batch.events;
     }
-    if (lost)
-        error_prefix(&e, "the last %llu events are lost", (unsigned long long)lost);
+    rc = keep_first(rc, event_file_keep(&w->file, 1, &own), &own, &e); /* with what was just written */
     if (rc == OK && w->sync != EVENTLOG_SYNC_NEVER)
         rc = event_file_sync(&w->file, &e);
+    rc = tell_lost(w, waiting, rc, &e);
     if (event_file_close(&w->file, rc == OK ? &e : NULL) != OK && rc == OK)
         rc = e.code;
     release(w);
@@ -669,6 +700,7 @@ static int open_file(struct eventlog_writer *w, const char *directory, const str
     if (rc == OK && purge.length &&
         (rc = event_file_write(&w->file, (const uint8_t *)purge.data, purge.length, &whole, e)) != OK)
         event_file_remove(&w->file);
+    w->file.events = 0;
     buffer_release(&purge);
     return rc;
 }
@@ -688,7 +720,9 @@ static int start(struct eventlog_writer *w, const char *directory, const struct 
     w->rotate_seconds = o->rotate_seconds;
     w->sync = o->sync;
     w->number = 1;
-    if (!o->queue_bytes && event_batch_reserve(&w->batch, w->full + 1024, w->limit) < 0)
+    /* A large buffer is for the few who fill it, and grows when they do. */
+    if (!o->queue_bytes &&
+        event_batch_reserve(&w->batch, (w->full < DEFAULT_BUFFER ? w->full : DEFAULT_BUFFER) + 1024, w->limit) < 0)
         return error_set(e, ERR_NOMEM, "%s: out of memory for a buffer of %zu bytes", directory, w->full);
     if ((rc = open_file(w, directory, o, io, e)) != OK)
         return rc;

@@ -38,6 +38,14 @@ struct eventlog_error {
  * used again once there is room. One writer is for one thread at a time, unless it has a queue (queue_bytes): then all
  * functions but close may be called from any thread at any time. It is for the process that opened it: in a forked
  * child its functions fail with EVENTLOG_ERROR_ARGUMENT and write nothing; the child opens a writer of its own.
+ *
+ * If the event file or its directory is deleted, moved or replaced, the next flush, sync, rotation or close notices it,
+ * and any other write within a second. The writer makes the directory and a new file, copies to it all that the old
+ * file holds, which it still has open, and goes on there. The call that noticed it returns EVENTLOG_ERROR_IO once, with
+ * a sentence; do not repeat its event. A file that was moved has the same events: readers of both see them twice. While
+ * no new file can be made, flush and sync fail, events go to the old file and count as lost, and each flush and each
+ * second it is tried again. Lost for good are the events of files that rotation had closed, those that are not copied
+ * before close, and on NFS those in a file that another host deleted.
  */
 struct eventlog_writer;
 
@@ -380,22 +388,24 @@ int eventlog_writer_sync(struct eventlog_writer *writer, struct eventlog_error *
 const char *eventlog_writer_path(const struct eventlog_writer *writer);
 
 struct eventlog_writer_statistics { /* since open */
-    uint64_t events;   /* accepted by a call: written = events - queued */
+    uint64_t events;   /* accepted by a call: written = events - queued - lost */
     uint64_t queued;   /* of them, still in memory */
     uint64_t dropped;  /* refused or dropped because nothing could be written, or not fast enough, or without memory */
     uint64_t bytes;    /* in files, first records included */
-    uint64_t files;    /* made or gone on in: 1 and rotations */
+    uint64_t files;    /* made or gone on in: 1, rotations, and those made again */
     uint64_t writes, syncs;  /* calls of write() and fsync() of a file */
     uint64_t flushes;  /* calls of eventlog_writer_flush() and eventlog_writer_sync() */
     uint64_t errors;   /* of writing, syncing, making files; each attempt counts */
     struct eventlog_error last_error; /* the newest of them; code EVENTLOG_OK: none */
-    uint64_t reserved[8];             /* zero */
+    uint64_t lost;     /* of events: written to files that are gone, as of the last look */
+    uint64_t reserved[7]; /* zero */
 };
 /* Copies the writer's figures as they are now to *statistics. */
 int eventlog_writer_statistics(struct eventlog_writer *writer, struct eventlog_writer_statistics *statistics,
                                struct eventlog_error *error);
 
-/* Flushes and frees, also when it fails. NULL is fine. */
+/* Flushes and frees, also when it fails. EVENTLOG_ERROR_IO: its sentence says whether, and how many, events are lost.
+ * NULL is fine. */
 int eventlog_writer_close(struct eventlog_writer *writer, struct eventlog_error *error);
 
 /*
@@ -415,7 +425,9 @@ int eventlog_writer_close(struct eventlog_writer *writer, struct eventlog_error 
  *
  * A record that is not whole yet is waited for, zeros at the end of a file as well. Damage is told and passed over: a
  * wrong data CRC costs that record, a wrong header costs what lies before the next header that fits. Memory: the tags,
- * and the largest record; points are not kept. A file is open only while it is read.
+ * and the largest record; points are not kept. The files that were changed last stay open, at most 64 and a 16th of the
+ * descriptors that the process may have: such a file is read to its end also when it is renamed or removed while it is
+ * written. The others are opened again when they have changed.
  *
  * One reader is for one thread at a time; several readers do not know of each other. All pointers that it gives are
  * its own and last until the next call of eventlog_reader_next() unless something else is said.

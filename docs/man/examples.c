@@ -225,9 +225,11 @@ static void tell_losses(struct eventlog_writer *writer)
 {
     struct eventlog_writer_statistics s;
 
-    if (!eventlog_writer_statistics(writer, &s, NULL) && s.dropped)
+    eventlog_writer_statistics(writer, &s, NULL);
+    if (s.dropped + s.lost)
         fprintf(stderr, "%" PRIu64 " of %" PRIu64 " events lost: %s\n",
-                s.dropped, s.events + s.dropped, s.last_error.message);
+                s.dropped + s.lost, s.events + s.dropped,
+                s.last_error.message);
 }
 
 /* eventlog_writer_close */

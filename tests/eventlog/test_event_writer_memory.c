@@ -10,6 +10,7 @@
 #include "eventlog/record.h"
 #include "tests/eventlog/failing_allocation.h"
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -155,10 +156,26 @@ static void test_queue(void **state)
     fail_each((struct eventlog_writer_options){ .queue_bytes = 1 << 20, .rotate_bytes = 500 });
 }
 
+/* A buffer takes memory as it fills, not as it is asked for: a program may have hundreds of writers. */
+static void test_large_buffer(void **state)
+{
+    const struct eventlog_writer_options options = { .buffer_bytes = (size_t)1 << 30, .flush_seconds = 1e9 };
+    struct eventlog_writer *w;
+    size_t before = mallinfo2().hblkhd;
+
+    (void)state;
+    assert_int_equal(eventlog_writer_open(&w, directory, &options, NULL), EVENTLOG_OK);
+    assert_int_equal(eventlog_writer_scalar(w, "a", 1, 1, 1, NULL), EVENTLOG_OK);
+    assert_in_range(mallinfo2().hblkhd - before, 0, 1 << 20);
+    assert_int_equal(eventlog_writer_close(w, NULL), EVENTLOG_OK);
+    assert_int_equal(count_and_remove(), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_file), cmocka_unit_test(test_rotation_and_resume), cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_large_buffer),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

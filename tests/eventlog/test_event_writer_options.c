@@ -2,6 +2,8 @@
  * matters. */
 #include "eventlog/event_writer.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -176,6 +178,34 @@ static void test_names_sort(void **state)
             close_well(b);
             remove_files();
         }
+}
+
+static int listings;
+
+/* In place of the C library's. */
+DIR *opendir(const char *name)
+{
+    DIR *(*next)(const char *) = (DIR *(*)(const char *))dlsym(RTLD_NEXT, "opendir");
+
+    listings++;
+    return next(name);
+}
+
+/* What a new file costs does not grow with those that are there. */
+static void test_rotation_lists_nothing(void **state)
+{
+    struct eventlog_writer_options options = { .rotate_bytes = 1 };
+    struct eventlog_writer *w = open_with(options);
+    const int before = listings;
+    (void)state;
+
+    assert_in_range(before, 1, 1000);
+    put(w, "loss", 0, 20);
+    assert_int_equal(statistics(w).files, 20);
+    assert_int_equal(listings, before);
+    close_well(w);
+    assert_int_equal(read_run().points, 20);
+    remove_files();
 }
 
 /* ---- resume ------------------------------------------------------------------------------------------------------ */
@@ -646,6 +676,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rotation_by_size),      cmocka_unit_test(test_rotation_by_age),
         cmocka_unit_test(test_rotation_without_room), cmocka_unit_test(test_names_sort),
+        cmocka_unit_test(test_rotation_lists_nothing),
         cmocka_unit_test(test_append),                cmocka_unit_test(test_append_takes_the_newest),
         cmocka_unit_test(test_append_refused),        cmocka_unit_test(test_purge),
         cmocka_unit_test(test_failing_open),          cmocka_unit_test(test_sync_policies),

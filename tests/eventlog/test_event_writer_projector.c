@@ -4,6 +4,7 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,8 +71,11 @@ static struct eventlog_embedding good(void)
 
 static void close_and_remove(struct eventlog_writer *w)
 {
-    unlink(eventlog_writer_path(w));
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s", eventlog_writer_path(w));
     assert_int_equal(eventlog_writer_close(w, NULL), EVENTLOG_OK);
+    unlink(path);
 }
 
 static void test_files(void **state)

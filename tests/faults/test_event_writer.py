@@ -116,7 +116,7 @@ def test_killed_at_random_moments(tmp_path):
             assert series[run.name, "t/0"] == [(step, step % 1000) for step in range(count)]
             assert python_loader(run) == list(range(count))
             wait_for(lambda: [step for step, _, _ in tensorboard.points(run.name, "t/0")] == list(range(count)),
-                     f"{run.name} in TensorBoard", 20)
+                     f"{run.name} in TensorBoard")
 
 
 def test_many_writers_in_one_directory(tmp_path):
