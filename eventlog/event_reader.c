@@ -97,6 +97,16 @@ void event_reader_rest(struct event_reader *r)
         record_file_close(&r->file);
 }
 
+int event_reader_resting(const struct event_reader *r)
+{
+    return r->file.fd < 0;
+}
+
+struct timespec event_reader_changed(const struct event_reader *r)
+{
+    return r->seen.st_mtim;
+}
+
 struct event_reader_state event_reader_state(const struct event_reader *r)
 {
     struct event_reader_state state = r->state;
@@ -247,11 +257,16 @@ static int take_record(struct event_reader *r, const struct record *record, stru
 
 int event_reader_check(struct event_reader *r, struct error *e)
 {
-    int rc = r->known ? OK : record_file_check(&r->file, e);
+    struct error why = { 0 };
 
-    r->known = rc == OK;
-    r->at_end |= rc != OK; /* until it changes */
-    return rc;
+    if (!r->known && record_file_check(&r->file, &why) != OK) {
+        r->at_end |= !why.system; /* it holds none until it changes; what cannot be read may be the next time */
+        if (e)
+            *e = why;
+        return why.code;
+    }
+    r->known = 1;
+    return OK;
 }
 
 int event_reader_next(struct event_reader *r, struct event *event, struct event_damage *damage, struct error *e)
@@ -284,6 +299,8 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
         r->at_end = 1;
         if (r->file.packed) /* there will be no more of it */
             record_file_close(&r->file);
+        else
+            record_file_trim(&r->file);
         return EVENT_READER_END;
     default:
         return rc;

@@ -1,8 +1,8 @@
 /*
  * event_reader.h - events of one file, which somebody may still be writing. Damage is reported once and passed over:
  * a bad data CRC or an event that is no event costs that record, a bad header costs what lies before the next header.
- * Memory: one window of 256 KiB, larger only while a longer record is read, and never before its bytes are in the
- * file. One reader is for one thread at a time.
+ * Memory: a window of 256 KiB until the end is reached, larger only while a longer record is read, and never before its
+ * bytes are in the file. One reader is for one thread at a time.
  */
 #ifndef EVENTLOG_EVENT_READER_H
 #define EVENTLOG_EVENT_READER_H
@@ -12,6 +12,7 @@
 #include "eventlog/log_input.h"
 
 #include <stdint.h>
+#include <time.h>
 
 struct event_reader;
 
@@ -67,8 +68,13 @@ const uint8_t *event_reader_record(const struct event_reader *r, size_t *length,
 /* Records are handed out without a look at their data: *event is then left alone. Before the first call of next. */
 void event_reader_records_only(struct event_reader *r);
 
-/* At an end: gives the descriptor and the window back until the file has changed. For those who watch many files. */
+/* At an end: gives the descriptor back until the file has changed. For those who follow many files: a file that loses
+ * its name meanwhile is not read any further, until it has it back. */
 void event_reader_rest(struct event_reader *r);
+int event_reader_resting(const struct event_reader *r);
+
+/* When the file was changed last, as of the last look at it. */
+struct timespec event_reader_changed(const struct event_reader *r);
 
 struct event_reader_state event_reader_state(const struct event_reader *r);
 void event_reader_close(struct event_reader *r); /* NULL is fine */

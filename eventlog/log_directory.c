@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -229,6 +230,28 @@ static void tidy(const char *path, char *out, size_t size)
     out[n] = '\0';
 }
 
+/* realpath() of as much of the path as is there, and the rest as it is. */
+static void real_path(const char *path, char *out)
+{
+    size_t n = strlen(path), used;
+    char there[PATH_MAX];
+
+    for (;;) {
+        snprintf(there, sizeof there, "%.*s", (int)n, path);
+        if (realpath(n ? there : ".", out))
+            break;
+        *out = '\0';
+        if (!n)
+            break;
+        while (n && path[n - 1] == '/')
+            n--;
+        while (n && path[n - 1] != '/')
+            n--;
+    }
+    used = strlen(out);
+    snprintf(out + used, PATH_MAX - used, "/%s", path + n);
+}
+
 /* Tidies all paths and finds how many bytes of them name the directory that holds all. */
 static int common_parent(char *const *paths, size_t count, char (*clean)[PATH_MAX], size_t *parent)
 {
@@ -239,7 +262,9 @@ static int common_parent(char *const *paths, size_t count, char (*clean)[PATH_MA
     for (size_t i = 0; i < count; i++) {
         char real[PATH_MAX];
 
-        tidy(mixed && realpath(paths[i], real) ? real : paths[i], clean[i], PATH_MAX);
+        if (mixed)
+            real_path(paths[i], real);
+        tidy(mixed ? real : paths[i], clean[i], PATH_MAX);
     }
     *parent = strlen(clean[0]);
     for (size_t i = 1; i < count; i++) {
@@ -344,11 +369,12 @@ static int list_path(struct walk *w, const char *path, struct error *e)
     return rc == OK && !standard_input ? add_parent(w, path) : rc;
 }
 
-int log_directory_list(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
-                       struct error *e)
+static int list_paths(struct log_directory *d, struct log_input *in, char *const *paths, size_t count, int waits,
+                      struct error *e)
 {
     char (*clean)[PATH_MAX] = malloc((count ? count : 1) * sizeof *clean);
-    struct walk w = { d, in, "", e };
+    struct error own = { 0 };
+    struct walk w = { d, in, "", &own };
     size_t parent = 0, kept = 0;
     int rc = OK;
 
@@ -362,11 +388,18 @@ int log_directory_list(struct log_directory *d, struct log_input *in, char *cons
             w.label = clean[i] + parent;
             w.label += strspn(w.label, "/");
         }
-        rc = list_path(&w, paths[i], e);
+        rc = list_path(&w, paths[i], &own);
+        if (waits && rc == ERR_IO && own.system == ENOENT) {
+            d->missing = d->missing ? d->missing : paths[i];
+            rc = OK;
+        }
     }
     free(clean);
-    if (rc != OK)
+    if (rc != OK) {
+        if (e)
+            *e = own;
         return rc;
+    }
     if (d->count)
         qsort(d->runs, d->count, sizeof *d->runs, by_name);
     for (size_t i = 0; i < d->count; i++) /* a path given twice, or within another, is still one run */
@@ -376,6 +409,18 @@ int log_directory_list(struct log_directory *d, struct log_input *in, char *cons
             d->runs[kept++] = d->runs[i];
     d->count = kept;
     return OK;
+}
+
+int log_directory_list(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
+                       struct error *e)
+{
+    return list_paths(d, in, paths, count, 0, e);
+}
+
+int log_directory_list_there(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
+                             struct error *e)
+{
+    return list_paths(d, in, paths, count, 1, e);
 }
 
 void log_directory_release(struct log_directory *d)

@@ -30,6 +30,7 @@ struct log_directory {
     size_t problem_count;
     char **directories;   /* paths of all that were looked into, with event files or not */
     size_t directory_count;
+    const char *missing;  /* of log_directory_list_there(): the first of the paths that is not there, or NULL */
 };
 
 /* Lists one path or several. A path may also be one event file: a run of it alone; or an archive. With several paths,
@@ -37,6 +38,10 @@ struct log_directory {
  * a path is missing or cannot be read. A directory without runs is no error. d is yours: log_directory_release(). */
 int log_directory_list(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
                        struct error *e);
+/* The same for those who wait: a path that is not there is left out, and runs have the names that they will have when
+ * it is. */
+int log_directory_list_there(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
+                             struct error *e);
 /* Puts the files of a run in order, and leaves out those of which a form that is not compressed is there, too. */
 void log_run_sort(struct log_run *run);
 void log_directory_release(struct log_directory *d); /* also fine after an error */

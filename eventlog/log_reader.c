@@ -1,19 +1,16 @@
 /*
- * The reader of eventlog.h: goes round over the files of the runs, each with an event_reader of its own, and lists the
- * directory again before each round but the first. A run keeps a scalar_run without points, which knows what each of
- * its series is by its first value; values that nobody asked for are drawn through it all the same.
+ * The reader of eventlog.h: goes round over the files of the runs by log_follow.h, and lists the directory again before
+ * each round but the first. A run keeps a scalar_run without points, which knows what each of its series is by its
+ * first value; values that nobody asked for are drawn through it all the same.
  */
 #include "eventlog/eventlog.h"
 
 #include "base/buffer.h"
-#include "eventlog/event_reader.h"
-#include "eventlog/log_directory.h"
 #include "eventlog/log_filter.h"
-#include "eventlog/log_name.h"
+#include "eventlog/log_follow.h"
 #include "eventlog/log_series.h"
 #include "eventlog/log_watch.h"
 #include "eventlog/public.h"
-#include "eventlog/tag_index.h"
 #include "eventlog/value_content.h"
 #include "eventlog/wire.h"
 
@@ -25,29 +22,19 @@
 
 enum { LOOKS = 4, CONTENT_MAX = 256 << 20 };
 
-struct log_file {
-    char *path;
-    struct event_reader *reader; /* NULL while it cannot be opened */
-    uint64_t infinite;           /* events with an infinite wall time */
-};
-
-struct log_place { /* a run and what is known of it */
-    struct tag_index paths; /* of its files, without ".gz" and ".zst"; the numbers are the places in files */
-    struct log_file *files;
-    size_t count;
+struct log_place { /* what is known of a run */
     struct scalar_run scalars;
     struct log_series **series; /* by scalar_series.number */
     size_t series_count;
-    int listed, gone;
 };
 
 struct eventlog_reader {
     char *path;
     struct log_input input;
     struct log_filter filter;
-    struct tag_index names; /* of the runs; their numbers are the places in runs */
-    struct log_place *runs;
-    size_t count, at_run, at_file;
+    struct log_follow follow;
+    struct log_place *runs; /* by their numbers there */
+    size_t run_count;
     int at_end;
     struct log_watch watch;
     struct event decoded;
@@ -80,95 +67,24 @@ static void forget_series(struct log_place *run)
     scalar_run_restart(&run->scalars);
 }
 
-static void close_files(struct log_place *run, int forget)
+/* Room for so many runs. */
+static int make_places(struct eventlog_reader *r, size_t count, struct error *e)
 {
-    for (size_t i = 0; i < run->count; i++) {
-        event_reader_close(run->files[i].reader);
-        run->files[i].reader = NULL;
-        run->files[i].infinite = 0;
-        if (forget)
-            free(run->files[i].path);
-    }
-    if (!forget)
-        return;
-    free(run->files);
-    run->files = NULL;
-    run->count = 0;
-    tag_index_release(&run->paths);
-}
+    struct log_place *runs = count > r->run_count ? realloc(r->runs, count * sizeof *runs) : r->runs;
 
-static struct log_place *place_of(struct eventlog_reader *r, const char *name, struct error *e)
-{
-    size_t number = tag_index_add(&r->names, name, strlen(name));
-    struct log_place *runs;
-
-    if (number < r->count)
-        return &r->runs[number];
-    if (number == TAG_INDEX_NONE || !(runs = realloc(r->runs, (r->count + 1) * sizeof *runs))) {
-        error_set(e, ERR_NOMEM, "run %s: out of memory", name);
-        return NULL;
-    }
+    if (count && !runs)
+        return error_set(e, ERR_NOMEM, "%s: out of memory for %zu runs", r->path, count);
     r->runs = runs;
-    runs += r->count++;
-    memset(runs, 0, sizeof *runs);
-    scalar_run_init(&runs->scalars, SCALAR_VIEW_ALL, 0, 0);
-    return runs;
-}
-
-/* Names stay where they are: the index keeps each in memory of its own. */
-static const char *name_of(const struct eventlog_reader *r, size_t run)
-{
-    return r->names.entries[run].text;
-}
-
-/* A file that was compressed since, or unpacked, is the one that it was; only if that is to be opened yet, it is opened
- * by its new name. */
-static int know_file(struct log_place *run, const char *path, struct error *e)
-{
-    size_t n = log_name_length(path), number = tag_index_find(&run->paths, path, n);
-    struct log_file *files, *known = number != TAG_INDEX_NONE ? &run->files[number] : NULL;
-    char *copy;
-
-    if (known && (known->reader || !strcmp(known->path, path)))
-        return OK;
-    if (!(copy = strdup(path)))
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
-    if (known) {
-        free(known->path);
-        known->path = copy;
-        return OK;
+    for (; r->run_count < count; r->run_count++) {
+        runs[r->run_count] = (struct log_place){ .series = NULL };
+        scalar_run_init(&runs[r->run_count].scalars, SCALAR_VIEW_ALL, 0, 0);
     }
-    if ((files = realloc(run->files, (run->count + 1) * sizeof *files)))
-        run->files = files;
-    if (!files || tag_index_add(&run->paths, path, n) == TAG_INDEX_NONE) {
-        free(copy);
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
-    }
-    files[run->count++] = (struct log_file){ .path = copy };
     return OK;
 }
 
-/* Takes the listing in: runs and files that are new, and runs whose files are all gone. Where a directory could not be
- * read, nobody knows what is gone. */
-static int take_listing(struct eventlog_reader *r, const struct log_directory *d, struct error *e)
+static int run_wanted(void *context, const char *run)
 {
-    for (size_t i = 0; i < r->count; i++)
-        r->runs[i].listed = 0;
-    for (size_t i = 0; i < d->count; i++) {
-        struct log_place *run;
-
-        if (!log_filter_run(&r->filter, d->runs[i].name))
-            continue;
-        if (!(run = place_of(r, d->runs[i].name, e)))
-            return ERR_NOMEM;
-        run->listed = 1;
-        for (size_t k = 0; k < d->runs[i].file_count; k++)
-            if (know_file(run, d->runs[i].files[k], e) != OK)
-                return ERR_NOMEM;
-    }
-    for (size_t i = 0; i < r->count && !d->problem_count; i++)
-        r->runs[i].gone = !r->runs[i].listed && r->runs[i].count;
-    return OK;
+    return log_filter_run(context, run);
 }
 
 /* Lists the path, and again where a directory was not watched yet: its newest files may have come before the watch. */
@@ -178,17 +94,13 @@ static int look(struct eventlog_reader *r, int first, struct error *e)
 
     log_watch_drain(&r->watch);
     for (int i = 0; again && i < LOOKS && rc == OK; i++) {
-        struct error listing = { 0 };
         struct log_directory d;
 
         again = 0;
-        rc = log_directory_list(&d, &r->input, &r->path, 1, &listing);
-        if (rc != OK && e)
-            *e = listing;
-        if (rc == ERR_IO && listing.system == ENOENT && !first) /* all is gone; it may come back */
-            rc = OK;
-        if (rc == OK)
-            rc = take_listing(r, &d, e);
+        rc = first ? log_directory_list(&d, &r->input, &r->path, 1, e)
+                   : log_directory_list_there(&d, &r->input, &r->path, 1, e); /* what is gone may come back */
+        if (rc == OK && (rc = make_places(r, r->follow.count + d.count, e)) == OK)
+            rc = log_follow_list(&r->follow, &d, e);
         for (size_t k = 0; rc == OK && r->watch.fd >= 0 && k < d.directory_count; k++)
             again |= log_watch_directory(&r->watch, d.directories[k]);
         log_directory_release(&d);
@@ -211,6 +123,8 @@ int eventlog_reader_open(struct eventlog_reader **out, const char *path, const s
     }
     r->watch = no_watch;
     rc = log_filter_init(&r->filter, options, &e);
+    r->follow = (struct log_follow){ .input = &r->input, .wanted = run_wanted, .context = &r->filter,
+                                     .records_only = r->filter.records_only, .whole_runs = 1, .forgets = 1 };
     if (rc == OK && !(r->path = strdup(path)))
         rc = error_set(&e, ERR_NOMEM, "%s: out of memory for reading", path);
     if (rc == OK)
@@ -227,14 +141,12 @@ void eventlog_reader_close(struct eventlog_reader *r)
 {
     if (!r)
         return;
-    for (size_t i = 0; i < r->count; i++) {
-        close_files(&r->runs[i], 1);
+    for (size_t i = 0; i < r->run_count; i++)
         forget_series(&r->runs[i]);
-    }
+    log_follow_release(&r->follow);
     log_watch_close(&r->watch);
     log_filter_release(&r->filter);
     log_input_release(&r->input);
-    tag_index_release(&r->names);
     buffer_release(&r->content);
     buffer_release(&r->spans);
     free(r->runs);
@@ -244,9 +156,14 @@ void eventlog_reader_close(struct eventlog_reader *r)
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
 
+static const struct log_follow_run *run_at_hand(const struct eventlog_reader *r)
+{
+    return &r->follow.runs[r->follow.at_run];
+}
+
 static struct log_series *series_of(struct eventlog_reader *r, const struct scalar_series *s)
 {
-    struct log_place *run = &r->runs[r->at_run];
+    struct log_place *run = &r->runs[r->follow.at_run];
 
     if (s->number >= run->series_count) {
         size_t count = s->number + 16;
@@ -259,7 +176,7 @@ static struct log_series *series_of(struct eventlog_reader *r, const struct scal
         run->series_count = count;
     }
     if (!run->series[s->number])
-        run->series[s->number] = log_series_new(name_of(r, r->at_run), s, log_filter_tag(&r->filter, s->tag));
+        run->series[s->number] = log_series_new(run_at_hand(r)->name, s, log_filter_tag(&r->filter, s->tag));
     return run->series[s->number];
 }
 
@@ -273,7 +190,7 @@ static int find_value(struct eventlog_reader *r)
         struct scalar_point point;
         struct log_series *series;
         unsigned from;
-        int rc = scalar_run_value(&r->runs[r->at_run].scalars, &r->decoded, &v, &point, &s, &from, NULL);
+        int rc = scalar_run_value(&r->runs[r->follow.at_run].scalars, &r->decoded, &v, &point, &s, &from, NULL);
 
         if (rc < 0 || !(series = series_of(r, s))) {
             r->failed = 1;
@@ -318,8 +235,8 @@ static void find_payload(struct eventlog_reader *r)
         }
 }
 
-/* What event_reader_next() handed out. 1: it is wanted, 0: not. */
-static int take_event(struct eventlog_reader *r, const struct log_file *file)
+/* What log_follow_next() handed out. 1: it is wanted, 0: not. */
+static int take_event(struct eventlog_reader *r, const struct log_follow_file *file)
 {
     int all = log_filter_all_values(&r->filter);
 
@@ -355,7 +272,7 @@ static int tell_damage(struct eventlog_reader *r, const struct event_damage *d)
     return EVENTLOG_READ_DAMAGE;
 }
 
-static int tell_infinite(struct eventlog_reader *r, struct log_file *file)
+static int tell_infinite(struct eventlog_reader *r, struct log_follow_file *file)
 {
     file->infinite++;
     while (find_value(r))
@@ -367,46 +284,30 @@ static int tell_infinite(struct eventlog_reader *r, struct log_file *file)
     return EVENTLOG_READ_DAMAGE;
 }
 
-/* The run at hand begins again; forget: with the files of the next listing. */
-static int restart(struct eventlog_reader *r, int forget)
+/* What log_follow_next() gave, as an enum eventlog_read; EVENTLOG_READ_END if it is not wanted. */
+static int take(struct eventlog_reader *r, int found, const struct event_damage *damage, struct error *e)
 {
-    struct log_place *run = &r->runs[r->at_run];
+    const struct log_follow_run *run = run_at_hand(r);
+    struct log_follow_file *file = r->follow.at_file < run->count ? &run->files[r->follow.at_file] : NULL;
 
-    close_files(run, forget);
-    forget_series(run);
-    run->gone = 0;
-    r->at_file = 0;
-    return EVENTLOG_READ_RESTARTED;
-}
-
-/* The next thing in the file at hand; EVENTLOG_READ_END when it has no more, or what it has is not wanted so far. */
-static int read_file(struct eventlog_reader *r, struct log_file *file, struct error *e)
-{
-    struct event_damage damage;
-    int rc = OK;
-
-    if (!file->reader && (rc = event_reader_open(&file->reader, &r->input, file->path, e)) == OK &&
-        r->filter.records_only)
-        event_reader_records_only(file->reader);
-    while (rc == OK) {
-        if ((rc = event_reader_next(file->reader, &r->decoded, &damage, e)) == EVENT_READER_END)
-            event_reader_rest(file->reader);
-        if (rc == EVENT_READER_DAMAGE)
-            return tell_damage(r, &damage);
-        if (rc == EVENT_READER_RESTARTED)
-            return restart(r, 0);
-        if (rc != EVENT_READER_EVENT)
-            return rc;
-        rc = OK;
-        if (take_event(r, file)) {
-            if (!r->filter.records_only && isinf(r->decoded.wall_time))
-                return tell_infinite(r, file);
-            return EVENTLOG_READ_EVENT;
-        }
-        if (r->failed)
+    memset(&r->event, 0, sizeof r->event);
+    r->event.run = run->name;
+    r->event.file = file ? file->path : "";
+    switch (found) {
+    case EVENT_READER_EVENT:
+        if (!take_event(r, file))
             return EVENTLOG_READ_END;
+        return !r->filter.records_only && isinf(r->decoded.wall_time) ? tell_infinite(r, file) : EVENTLOG_READ_EVENT;
+    case EVENT_READER_DAMAGE:
+        return tell_damage(r, damage);
+    case EVENT_READER_RESTARTED:
+        forget_series(&r->runs[r->follow.at_run]);
+        return EVENTLOG_READ_RESTARTED;
+    case LOG_FOLLOW_FILE_END:
+        return EVENTLOG_READ_END;
+    default:
+        return log_input_gone(file->path, e) ? EVENTLOG_READ_END : found;
     }
-    return rc;
 }
 
 static int out_of_memory(struct eventlog_reader *r, struct eventlog_error *error)
@@ -420,7 +321,9 @@ static int out_of_memory(struct eventlog_reader *r, struct eventlog_error *error
 
 int eventlog_reader_next(struct eventlog_reader *r, struct eventlog_error *error)
 {
+    struct event_damage damage;
     struct error e = { 0 };
+    int rc;
 
     while (find_value(r)) /* values that nobody asked for tell what their series are */
         ;
@@ -430,32 +333,15 @@ int eventlog_reader_next(struct eventlog_reader *r, struct eventlog_error *error
         return out_of_memory(r, error);
     if (r->at_end) {
         r->at_end = 0;
-        r->at_run = r->at_file = 0;
         if (look(r, 0, &e) != OK)
             return public_error(error, &e);
     }
-    for (; r->at_run < r->count; r->at_run++, r->at_file = 0) {
-        struct log_place *run = &r->runs[r->at_run];
-
-        memset(&r->event, 0, sizeof r->event);
-        r->event.run = name_of(r, r->at_run);
-        r->event.file = "";
-        if (run->gone)
-            return restart(r, 1);
-        while (r->at_file < run->count) {
-            struct log_file *file = &run->files[r->at_file];
-            int rc;
-
-            r->event.file = file->path;
-            rc = read_file(r, file, &e);
-            if (r->failed)
-                return out_of_memory(r, error);
-            if (rc > 0)
-                return rc;
-            r->at_file++;
-            if (rc < 0 && !log_input_gone(file->path, &e))
-                return public_error(error, &e);
-        }
+    while ((rc = log_follow_next(&r->follow, &r->decoded, &damage, &e)) != LOG_FOLLOW_END) {
+        rc = take(r, rc, &damage, &e);
+        if (r->failed)
+            return out_of_memory(r, error);
+        if (rc != EVENTLOG_READ_END)
+            return rc < 0 ? public_error(error, &e) : rc;
     }
     r->at_end = 1;
     return EVENTLOG_READ_END;
@@ -475,11 +361,13 @@ struct eventlog_reader_totals eventlog_reader_totals(const struct eventlog_reade
 {
     struct eventlog_reader_totals t = { 0 };
 
-    for (size_t i = 0; i < r->count; i++) {
-        t.runs += r->runs[i].count > 0;
-        t.files += r->runs[i].count;
-        for (size_t k = 0; k < r->runs[i].count; k++) {
-            const struct log_file *file = &r->runs[i].files[k];
+    for (size_t i = 0; i < r->follow.count; i++) {
+        const struct log_follow_run *run = &r->follow.runs[i];
+
+        t.runs += run->count > 0;
+        t.files += run->count;
+        for (size_t k = 0; k < run->count; k++) {
+            const struct log_follow_file *file = &run->files[k];
             struct event_reader_state state;
 
             if (!file->reader)

@@ -1,6 +1,5 @@
 /* eventlog tail: the newest points, and with -f those that come. */
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/io.h"
 #include "base/number.h"
@@ -284,7 +283,7 @@ static int take_event(struct tail *t, struct tail_run *run, const struct event *
 static int new_run(void *context, size_t number, int first, struct error *e)
 {
     struct tail *t = context;
-    const char *name = t->follow.runs[number].name;
+    const char *name = t->follow.log.runs[number].name;
     struct tail_run *runs = realloc(t->runs, (number + 1) * sizeof *runs);
 
     if (!runs)
@@ -370,7 +369,7 @@ int command_tail(int argc, char **argv)
     int following = 0;
     struct option table[] = {
         { OPTION_FLAG, 'f', "follow", &following, .help = "Keep printing points as they are written, also from new "
-          "files and runs, until interrupted" },
+          "files and runs, until interrupted; wait for a PATH that does not exist yet" },
         { OPTION_INT, 'n', "points", &t.keep, "N", .help = "Print the last N points that each run has already, in "
           "reading order; -1: all (default 10; with --since, --from-step or --to-step: all)",
           .minimum = -1, .maximum = 1e9 },
@@ -393,8 +392,9 @@ int command_tail(int argc, char **argv)
                    "fewest digits that identify it; with --all a value may be <image: 3x2, 170 B> and the like. On a "
                    "terminal, long names are cut so that a line fits. Each line is a single write. With -f, a file "
                    "that was truncated or replaced is read again from its start, or continued if it was replaced by a "
-                   "longer copy of itself; files and directories that disappear may come back. Exit status: 0 done; 1 "
-                   "no points, or damage; 2 usage or I/O.",
+                   "longer copy of itself; files and directories that disappear may come back. The 64 files that "
+                   "changed last stay open, and are read to their end also when they are renamed. Exit status: 0 "
+                   "done; 1 no points, or damage; 2 usage or I/O.",
         .examples = "  eventlog tail -f logs\n  eventlog tail -f -n 0 --tag 'loss*' --json logs | jq .value\n"
                     "  eventlog tail --all -n -1 logs | grep '<text'\n",
         .table = table, .count = sizeof table / sizeof *table,
@@ -415,13 +415,13 @@ int command_tail(int argc, char **argv)
         return scan_fail(&s, &e);
     t.time = time_option_style(time);
     t.terminal = isatty(STDOUT_FILENO);
-    file_open_limit(SIZE_MAX); /* a descriptor a file */
     t.follow = (struct follow){ .scan = &s, .paths = argv + 1, .path_count = (size_t)count,
-                                .natural_order = !t.json, .sink = { &t, new_run, take, end_of_run } };
+                                .waits = following, .natural_order = !t.json,
+                                .sink = { &t, new_run, take, end_of_run } };
     s.input.standard_input = 1;
     if (!following || (rc = refuse_packed(&t, &e)) == OK)
         rc = follow_look(&t.follow, 1, &e);
-    if (rc == OK && !t.run_count && !s.runs.names)
+    if (rc == OK && !t.run_count && !s.runs.names && !s.empty)
         scan_tell_empty(&s, argv[1], following ? " yet" : "");
     if (rc == OK)
         rc = follow_read(&t.follow, &e);
@@ -429,7 +429,7 @@ int command_tail(int argc, char **argv)
         scan_tell_unmatched(&s); /* what matches may come yet, but a mistyped filter is to be seen now */
         rc = follow_on(&t, interval, idle, &e);
     }
-    s.failed |= !following && follow_failed(&t.follow);
+    s.failed |= follow_failed(&t.follow);
     count = rc == OK ? scan_status(&s, t.points > 0 || t.keep == 0) : scan_fail(&s, &e);
     release(&t);
     scan_close(&s);

@@ -1,6 +1,5 @@
 /* eventlog watch: a live page of runs and curves in the terminal. */
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/terminal.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/follow.h"
@@ -47,7 +46,7 @@ static int tag_wanted(void *context, const struct scalar_series *s, const struct
 static int new_run(void *context, size_t run, int first, struct error *e)
 {
     struct watch *w = context;
-    int rc = watch_model_add_run(&w->model, w->follow.runs[run].name, e);
+    int rc = watch_model_add_run(&w->model, w->follow.log.runs[run].name, e);
 
     (void)first;
     if (rc == OK && w->scan.tags.patterns.count) {
@@ -64,31 +63,22 @@ static int take(void *context, size_t run, const struct event *event, struct err
     return scalar_run_event(&w->model.runs[run].scalars, event, e);
 }
 
+/* The run is read again as a whole: which of its points came from the file that was replaced is not known. */
 static void restart(void *context, size_t run)
 {
     struct watch *w = context;
 
-    w->model.runs[run].again = 1;
+    watch_model_forget(&w->model, run);
 }
 
-/* Reads what has come. A run of which a file was replaced is read again as a whole: which of its points came from that
- * file is not known. */
 static int look(struct watch *w, int first, struct error *e)
 {
-    int again = 0, rc = follow_look(&w->follow, first, e);
+    int rc = follow_look(&w->follow, first, e);
 
     if (rc == OK)
         rc = follow_read(&w->follow, e);
-    for (size_t i = 0; i < w->model.run_count && rc == OK; i++) {
-        w->model.runs[i].gone = !w->follow.runs[i].there;
-        if (!w->model.runs[i].again)
-            continue;
-        watch_model_forget(&w->model, i);
-        follow_again(&w->follow, i);
-        again = 1;
-    }
-    if (rc == OK && again)
-        rc = follow_read(&w->follow, e);
+    for (size_t i = 0; i < w->model.run_count && rc == OK; i++)
+        w->model.runs[i].gone = !w->follow.log.runs[i].there;
     return rc == OK ? watch_model_update(&w->model, e) : rc;
 }
 
@@ -267,8 +257,9 @@ int command_watch(int argc, char **argv)
         .program = "eventlog watch", .usage = "[OPTION...] PATH...",
         .summary = "Show a live page in the terminal: runs with their newest step, age and state, the newest values, "
                    "and charts of the chosen tags. Runs that are stalled, whose newest value is NaN or infinite, or "
-                   "whose files are gone are marked; runs that appear are added. Press ? for the keys, q to quit. Exit "
-                   "status: 0 done; 1 no points, or damage; 2 usage or I/O, or not a terminal.",
+                   "whose files are gone are marked; runs that appear are added; a PATH may not exist yet. Press ? for "
+                   "the keys, q to quit. Exit status: 0 done; 1 no points, or damage; 2 usage or I/O, or not a "
+                   "terminal.",
         .examples = "  eventlog watch runs\n  eventlog watch runs --tag 'loss*' --x relative --smoothing 0.6\n"
                     "  ssh -t gpu1 eventlog watch /data/runs\n",
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
@@ -281,14 +272,13 @@ int command_watch(int argc, char **argv)
         return EXIT_DONE;
     if (rc != OK)
         return scan_fail(&w.scan, &e);
-    file_open_limit(SIZE_MAX); /* a descriptor a file */
     buffer_format(&w.title, count > 1 ? "%s %s and %d more" : "%s %s", options.program, argv[1], count - 1);
     w.model.title = buffer_text(&w.title);
     picture_axis_next(&w.axis, &w.model.axis);
     w.follow = (struct follow){ .scan = &w.scan, .paths = argv + 1, .path_count = (size_t)count,
-                                .sink = { &w, new_run, take, NULL, restart } };
+                                .waits = 1, .sink = { &w, new_run, take, NULL, restart } };
     rc = watch(&w, &e);
-    if (rc == OK && !w.model.run_count && !w.scan.runs.names)
+    if (rc == OK && !w.model.run_count && !w.scan.runs.names && !w.scan.empty)
         scan_tell_empty(&w.scan, argv[1], "");
     status = rc == OK ? scan_status(&w.scan, w.model.tags.count > 0) : scan_fail(&w.scan, &e);
     watch_model_release(&w.model);

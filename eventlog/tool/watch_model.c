@@ -47,7 +47,6 @@ void watch_model_forget(struct watch_model *m, size_t run)
 {
     scalar_run_restart(&m->runs[run].scalars);
     m->runs[run].known = 0;
-    m->runs[run].again = 0;
     m->version++;
 }
 

@@ -22,7 +22,6 @@ struct watch_run {
     struct scalar_run scalars; /* points in reading order, never sorted */
     int gone;                  /* it has no files any more */
     int hidden;                /* from the charts */
-    int again;                 /* the caller's: it is to be forgotten and read again */
     uint64_t known;            /* scalars.numbered when its tags were looked through */
 };
 

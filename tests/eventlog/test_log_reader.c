@@ -341,6 +341,23 @@ static void test_directory_gone(void **state)
     eventlog_reader_close(r);
 }
 
+/* A file that is renamed out of the log while it is written is read to its end. */
+static void test_renamed(void **state)
+{
+    struct eventlog_reader *r;
+    (void)state;
+
+    assert_int_equal(mkdir(in("logs"), 0777), 0);
+    scalar(in("logs/1.tfevents"), 0, "t", 1, 5, 1);
+    scalar(in("logs/2.tfevents"), 0, "t", 2, 5, 2);
+    r = open_reader(in("logs"), NULL);
+    expect(r, "./t:1=1 ./t:2=2 ");
+    assert_int_equal(rename(in("logs/2.tfevents"), in("elsewhere")), 0);
+    scalar(in("elsewhere"), O_APPEND, "t", 3, 5, 3);
+    expect(r, "./t:3=3 ");
+    eventlog_reader_close(r);
+}
+
 static void test_filters(void **state)
 {
     static const char *const runs[] = { "a*", "c" }, *const tags[] = { "loss*", "x" };
@@ -634,6 +651,7 @@ int main(void)
         cmocka_unit_test_teardown(test_grows_anywhere, empty),
         cmocka_unit_test_teardown(test_directory, empty),
         cmocka_unit_test_teardown(test_directory_gone, empty),
+        cmocka_unit_test_teardown(test_renamed, empty),
         cmocka_unit_test_teardown(test_filters, empty),
         cmocka_unit_test_teardown(test_records, empty),
         cmocka_unit_test_teardown(test_damage, empty),

@@ -1,12 +1,17 @@
 """eventlog tail: the last points, and those that come - byte by byte, from new files and runs, over replacement."""
+import functools
 import json
 import os
 import pathlib
+import resource
 import select
+import shutil
 import struct
 import subprocess
 import time
 import zlib
+
+import pytest
 
 from waiting import DEADLINE
 
@@ -21,22 +26,25 @@ def tail(*arguments, status=0):
 
 
 class Follow:
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, **more):
         self.process = subprocess.Popen([TOOL, "tail", "-f", "--interval", "0.01", *arguments],
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.rest = b""
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+        self.rest = {self.process.stdout: b"", self.process.stderr: b""}
 
-    def lines(self, count):
-        """The next lines; waits for them."""
+    def lines(self, count, stream=None):
+        """The next lines of standard output, or of that stream; waits for them."""
+        stream = stream or self.process.stdout
         end = time.monotonic() + DEADLINE
-        while self.rest.count(b"\n") < count:
-            assert select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0], self.rest
-            more = os.read(self.process.stdout.fileno(), 65536)
+        while self.rest[stream].count(b"\n") < count:
+            assert select.select([stream], [], [], max(0, end - time.monotonic()))[0], self.rest
+            more = os.read(stream.fileno(), 65536)
             assert more.endswith(b"\n"), "a write that is no whole lines"
-            self.rest += more
-        lines = self.rest.split(b"\n", count)
-        self.rest = lines.pop()
+            self.rest[stream] += more
+        *lines, self.rest[stream] = self.rest[stream].split(b"\n", count)
         return [line.decode() for line in lines]
+
+    def says(self):
+        return self.lines(1, self.process.stderr)[0]
 
     def __enter__(self):
         return self
@@ -44,13 +52,22 @@ class Follow:
     def __exit__(self, *_):
         self.process.kill()
         self.process.communicate()
-        assert not self.rest
+        assert not any(self.rest.values())
 
 
 def append(path, data):
     path.parent.mkdir(exist_ok=True)
     with open(path, "ab", buffering=0) as file:
         file.write(data)
+
+
+def records(data):
+    pieces = []
+    while data:
+        end = 16 + struct.unpack_from("<Q", data)[0]
+        pieces.append(data[:end])
+        data = data[end:]
+    return pieces
 
 
 def test_last_points(tmp_path):
@@ -73,11 +90,7 @@ def test_follows(tmp_path):
     source = tmp_path / "source"
     subprocess.run([SAMPLE, "many", source], check=True)
     path = max((p for p in source.rglob("*tfevents*") if p.is_file()), key=lambda p: p.stat().st_size)
-    data, pieces, at = path.read_bytes(), [], 0
-    while at < len(data) and len(pieces) < 60:
-        end = at + 16 + struct.unpack_from("<Q", data, at)[0]
-        pieces.append(data[at:end])
-        at = end
+    pieces = records(path.read_bytes())[:60]
     whole = tmp_path / "whole" / "a.tfevents.1"
     append(whole, b"".join(pieces))
     want = [l.split("\t", 1)[1] for l in tail("-n", "-1", whole.parent).splitlines()]
@@ -131,6 +144,37 @@ def test_waits_for_a_first_run_and_ends_when_idle(tmp_path):
         assert follow.process.wait(DEADLINE) == 0
 
 
+def write(log, run, step):
+    subprocess.run([TOOL, "write", "--dir", log / run, "--step", str(step), "loss=0.5"], check=True)
+
+
+def test_waits_for_what_is_not_there(tmp_path):
+    """Says so once each time, prints what comes to the others meanwhile, and names runs as it would with all there."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    with Follow("-n", "-1", "two", one, cwd=tmp_path) as follow:
+        assert follow.says() == "eventlog tail: two: does not exist; waiting for it"
+        write(two, "a", 1)
+        assert follow.lines(1)[0].startswith("two/a\tloss\t1\t")
+        assert follow.says() == f"eventlog tail: {one}: does not exist; waiting for it"
+        write(one, "b", 2)
+        assert follow.lines(1)[0].startswith("one/b\tloss\t2\t")
+        two.rename(tmp_path / "away")
+        assert follow.says() == "eventlog tail: two: does not exist; waiting for it"
+        write(one, "b", 3)
+        assert follow.lines(1)[0].startswith("one/b\tloss\t3\t")
+        (tmp_path / "away").rename(two)  # it came back, then another in its place
+        write(two, "a", 4)
+        assert follow.lines(1)[0].startswith("two/a\tloss\t4\t")
+        shutil.rmtree(two)
+        assert follow.says() == "eventlog tail: two: does not exist; waiting for it"
+        write(two, "c", 5)
+        assert follow.lines(1)[0].startswith("two/c\tloss\t5\t")
+    none = tmp_path / "none"
+    done = subprocess.run([TOOL, "tail", "-f", "--idle-timeout", "0.1", none], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1, "", f"eventlog tail: {none}: does not exist; waiting for it\n")
+
+
 def test_all_kinds(tmp_path):
     """Lines that are no points carry a "type"; the points stay what they were, in the order of the file."""
     picture = tmp_path / "a.png"
@@ -164,3 +208,53 @@ def test_all_kinds(tmp_path):
         assert json.loads(follow.lines(1)[0])["type"] == "image"  # it has begun
         subprocess.run([TOOL, "write", "--dir", log, "--step", "6", "--text", "note=new"], check=True)
         assert json.loads(follow.lines(1)[0])["text"] == "new"
+
+
+def log_of(directory, runs):
+    """A log of so many runs of one file, each with a scalar; the files, and the bytes of each."""
+    subprocess.run([TOOL, "write", "--dir", directory / "run0000", "--step", "1", "loss=0.5"], check=True)
+    files = [next((directory / "run0000").iterdir())]
+    data = files[0].read_bytes()
+    for i in range(1, runs):
+        files.append(directory / f"run{i:04d}" / files[0].name)
+        append(files[-1], data)
+    return files, data
+
+
+def few_descriptors(limit):
+    return functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (limit, limit))
+
+
+@pytest.mark.parametrize("limit", [64, 256])
+def test_more_runs_than_descriptors(tmp_path, limit):
+    """What is there at first, and every point that comes to any run, with a file that is renamed while it is written."""
+    log, count = tmp_path / "log", 400
+    files, data = log_of(log, count)
+    point = records(data)[-1]
+    done = subprocess.run([TOOL, "tail", log], preexec_fn=few_descriptors(limit), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "") and len(done.stdout.splitlines()) == count
+    with Follow("-n", "1", log, preexec_fn=few_descriptors(limit)) as follow:
+        names = sorted(line.split("\t")[0] for line in follow.lines(count))
+        assert names == [file.parent.name for file in files]
+        for _ in range(3):
+            for file in files:
+                append(file, point)
+            assert sorted(line.split("\t")[0] for line in follow.lines(count)) == names
+        moved = files[-1].rename(tmp_path / "elsewhere")
+        append(moved, point)
+        assert follow.lines(1)[0].startswith(names[-1] + "\t")
+
+
+def test_descriptors_and_memory_do_not_grow_with_the_runs(tmp_path):
+    """At most 64 descriptors, and for a run what is known of it, not a window of its file."""
+    log_of(tmp_path / "few", 100)
+    log_of(tmp_path / "many", 2000)
+    memory = {}
+    for name, count in ("few", 100), ("many", 2000):
+        with Follow("-n", "1", tmp_path / name) as follow:
+            follow.lines(count)
+            process = pathlib.Path(f"/proc/{follow.process.pid}")
+            status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+            memory[name] = int(status["VmData"].split()[0])
+            assert len(list((process / "fd").iterdir())) <= 64 + 4  # and a directory that is being listed
+    assert memory["many"] - memory["few"] < 1900 * 32  # KiB

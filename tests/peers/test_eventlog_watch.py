@@ -281,7 +281,7 @@ def test_does_not_spin(log):
         assert seconds(watch) - used < (time.monotonic() - began) / 4
 
 
-def test_refused(log, tmp_path):
+def test_refused(log):
     run = subprocess.run([TOOL, "watch", log], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert run.returncode == 2 and run.stdout == "" and run.stderr.count("\n") == 1
     assert "is not a terminal; 'eventlog tail -f' prints" in run.stderr and "'eventlog plot'" in run.stderr
@@ -289,12 +289,25 @@ def test_refused(log, tmp_path):
         with Watch(log, TERM=term) as watch:
             wait_for(lambda: watch.process.poll() is not None, "the end")
             assert watch.process.returncode == 2 and f"the terminal '{term}' (TERM)" in watch.read().replace("\n", "")
-    with Watch(tmp_path / "nothing") as watch:
-        assert watch.ends() == 2
-        assert "nothing: " in watch.sent[watch.sent.rfind(b"1049l"):].decode()
 
 
 def test_nothing_there_yet(tmp_path):
+    with Watch(tmp_path / "none") as watch:
+        watch.shows("no event files .* yet; waiting(.*\n)+.*/none: does not exist; waiting for it")
+        watch.press("q")
+        assert watch.ends() == 1
+        assert watch.sent[watch.sent.rfind(b"1049l"):].count(b"waiting for it") == 1
+    with Watch(tmp_path / "none") as watch:
+        watch.shows("does not exist")
+        write(tmp_path / "none", "a", [(1, time.time(), 1, 1)])
+        watch.shows("a +1 .* live")
+        (tmp_path / "none").rename(tmp_path / "away")
+        watch.shows("a +1 .* gone")
+        (tmp_path / "away").rename(tmp_path / "none")
+        write(tmp_path / "none", "a", [(2, time.time(), 1, 1)])
+        watch.shows("a +2 .* live")
+        watch.press("q")
+        assert watch.ends() == 0
     (tmp_path / "log").mkdir()
     with Watch(tmp_path / "log") as watch:
         watch.shows("no event files .* yet; waiting")

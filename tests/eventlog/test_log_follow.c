@@ -1,0 +1,235 @@
+/* Many files that grow: all are read, the newest stay open and are read to their end wherever they go, the others rest. */
+#include "eventlog/log_follow.h"
+
+#include "eventlog/event_encode.h"
+#include "tests/eventlog/remove_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+enum { FILES = 20, OPEN = 4 };
+
+static char directory[64];
+static struct log_input input;
+
+static int setup(void **state)
+{
+    struct rlimit limit;
+    (void)state;
+
+    strcpy(directory, "/tmp/test_log_follow.XXXXXX");
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return -1;
+    limit.rlim_cur = OPEN * 16;
+    return setrlimit(RLIMIT_NOFILE, &limit) < 0 || !mkdtemp(directory) ? -1 : 0;
+}
+
+static int empty(void **state)
+{
+    (void)state;
+    return empty_tree(directory);
+}
+
+static int teardown(void **state)
+{
+    return empty(state) || rmdir(directory);
+}
+
+static const char *in(const char *name)
+{
+    static char paths[4][128];
+    static int turn;
+
+    turn = (turn + 1) % 4;
+    snprintf(paths[turn], sizeof paths[turn], "%s/%s", directory, name);
+    return paths[turn];
+}
+
+static const char *file(int number)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "log/r%02d/1.tfevents", number);
+    return in(name);
+}
+
+/* One event more, of that step, in a file that is said to have changed then. */
+static void append(const char *path, int64_t step, time_t changed)
+{
+    const struct timespec times[2] = { { changed, 0 }, { changed, 0 } };
+    uint8_t bytes[200];
+    size_t n = event_encode_scalar(bytes, "t", 1, step, 5, 1);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, n), n);
+    assert_int_equal(futimens(fd, times), 0);
+    assert_int_equal(close(fd), 0);
+}
+
+static int all(void *context, const char *run)
+{
+    (void)context;
+    (void)run;
+    return 1;
+}
+
+static int descriptors(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int count = -1; /* this one */
+
+    assert_non_null(d);
+    for (struct dirent *entry; (entry = readdir(d));)
+        count += *entry->d_name != '.';
+    closedir(d);
+    return count;
+}
+
+/* A listing and a round: "run:step " an event, "R(run) " what begins again. */
+static void expect(struct log_follow *f, const char *wanted)
+{
+    char path[128], found[1000] = "";
+    char *const paths[] = { path };
+    struct event_damage damage;
+    struct log_directory d;
+    struct error e = { 0 };
+    struct event event;
+    size_t n = 0;
+    int rc;
+
+    strcpy(path, in("log"));
+    if (access(path, F_OK) == 0) {
+        assert_int_equal(log_directory_list(&d, &input, paths, 1, &e), OK);
+        assert_int_equal(log_follow_list(f, &d, &e), OK);
+        log_directory_release(&d);
+    }
+    while ((rc = log_follow_next(f, &event, &damage, &e)) != LOG_FOLLOW_END) {
+        const char *run = f->runs[f->at_run].name;
+
+        if (rc < 0)
+            fail_msg("%s", e.message);
+        if (rc == EVENT_READER_EVENT)
+            n += (size_t)snprintf(found + n, sizeof found - n, "%s:%lld ", run, (long long)event.step);
+        else if (rc == EVENT_READER_RESTARTED)
+            n += (size_t)snprintf(found + n, sizeof found - n, "R(%s) ", run);
+    }
+    assert_string_equal(found, wanted);
+}
+
+static void make_log(void)
+{
+    char name[32];
+
+    assert_int_equal(mkdir(in("log"), 0777), 0);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "log/r%02d", i);
+        assert_int_equal(mkdir(in(name), 0777), 0);
+        append(file(i), 1, 1000 + i * 7 % FILES); /* r17 is the newest, then r14, r11, r08 */
+    }
+}
+
+static void first_round(struct log_follow *f)
+{
+    char first[FILES * 8] = "";
+
+    for (int i = 0; i < FILES; i++)
+        sprintf(first + strlen(first), "r%02d:1 ", i);
+    expect(f, first);
+}
+
+static void test_newest_stay_open(void **state)
+{
+    struct log_follow f = { .input = &input, .wanted = all };
+    int before = descriptors();
+    (void)state;
+
+    make_log();
+    first_round(&f);
+    assert_int_equal(descriptors(), before + OPEN);
+    /* All grow, in every round; no more are open. */
+    for (int step = 2; step < 5; step++) {
+        char grown[FILES * 8] = "";
+
+        for (int i = 0; i < FILES; i++) {
+            append(file(i), step, 1000 * step + i * 7 % FILES);
+            sprintf(grown + strlen(grown), "r%02d:%d ", i, step);
+        }
+        expect(&f, grown);
+        expect(&f, "");
+        assert_int_equal(descriptors(), before + OPEN);
+    }
+    /* Renamed out of the log: of the newest, what is still written is read; of another, once it is back. */
+    assert_int_equal(rename(file(17), in("new")), 0);
+    assert_int_equal(rename(file(8), in("fourth")), 0);
+    assert_int_equal(rename(file(5), in("old")), 0);
+    append(in("new"), 5, 6000);
+    append(in("fourth"), 5, 6000);
+    append(in("old"), 5, 6000);
+    expect(&f, "r08:5 r17:5 ");
+    assert_int_equal(rename(in("old"), file(5)), 0);
+    expect(&f, "r05:5 ");
+    /* The whole log. */
+    assert_int_equal(rename(in("log"), in("away")), 0);
+    append(in("away/r05/1.tfevents"), 6, 7000);
+    append(in("away/r14/1.tfevents"), 6, 4019);
+    expect(&f, "r05:6 r14:6 ");
+    assert_int_equal(rename(in("away"), in("log")), 0);
+    append(file(2), 6, 7001);
+    expect(&f, "r02:6 ");
+    /* That one rested, and is among the newest now: it is read on without a name. */
+    assert_int_equal(rename(file(2), in("old")), 0);
+    append(in("old"), 7, 7002);
+    expect(&f, "r02:7 ");
+    assert_int_equal(descriptors(), before + OPEN);
+    log_follow_release(&f);
+    assert_int_equal(descriptors(), before);
+}
+
+/* What begins again leaves no reader behind in the list of those that are open. */
+static void test_runs_begin_again(void **state)
+{
+    struct log_follow f = { .input = &input, .wanted = all, .whole_runs = 1, .forgets = 1 };
+    int before = descriptors();
+    (void)state;
+
+    make_log();
+    first_round(&f);
+    append(in("log/r17/2.tfevents"), 2, 2000);
+    expect(&f, "r17:2 ");
+    append(in("new"), 7, 2001);
+    append(in("new"), 8, 2001);
+    assert_int_equal(rename(in("new"), file(17)), 0);
+    expect(&f, "R(r17) r17:7 r17:8 r17:2 ");
+    assert_int_equal(descriptors(), before + OPEN);
+    assert_int_equal(unlink(file(14)), 0);
+    assert_int_equal(rename(in("log/r17"), in("away")), 0);
+    append(in("away/2.tfevents"), 3, 3000);
+    expect(&f, "R(r14) R(r17) ");
+    assert_int_equal(descriptors(), before + OPEN - 3);
+    assert_int_equal(rename(in("away"), in("log/r17")), 0);
+    append(file(14), 4, 3000);
+    expect(&f, "r14:4 r17:7 r17:8 r17:2 r17:3 ");
+    assert_int_equal(descriptors(), before + OPEN);
+    log_follow_release(&f);
+    assert_int_equal(descriptors(), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_newest_stay_open, empty),
+        cmocka_unit_test_teardown(test_runs_begin_again, empty),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
