@@ -109,11 +109,11 @@ enum file_kind file_kind(const void *head, size_t n, const void *tail)
 
     if (!n)
         return FILE_KIND_EMPTY;
+    if (is_event_log(p, n)) /* first: a record of 35,615 bytes begins as a gzip file does, but for its CRC */
+        return FILE_KIND_EVENT_LOG;
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (n >= beginnings[i].n && !memcmp(p, beginnings[i].bytes, beginnings[i].n))
             return beginnings[i].kind == FILE_KIND_ZIP ? zip_kind(p, n) : beginnings[i].kind;
-    if (is_event_log(p, n))
-        return FILE_KIND_EVENT_LOG;
     if (is_zstd_frame(p, n))
         return FILE_KIND_ZSTD;
     if (tail && !memcmp(tail, table_end, sizeof table_end))

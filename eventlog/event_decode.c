@@ -324,8 +324,8 @@ static int scan_session(const struct wire_field *session, struct event *event)
         if (!take(&p, end, &f))
             return 0;
         if (f.number == 1 && f.type == WIRE_VARINT)
-            event->session = f.integer <= EVENT_SESSION_CHECKPOINT ? (enum event_session)f.integer
-                                                                   : EVENT_SESSION_NONE;
+            event->session = (uint32_t)f.integer <= EVENT_SESSION_CHECKPOINT ? (enum event_session)(uint32_t)f.integer
+                                                                             : EVENT_SESSION_NONE;
         else if ((f.number == 2 || f.number == 3) && f.type == WIRE_BYTES)
             event->is_utf8 &= utf8(&f);
     }

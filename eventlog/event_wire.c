@@ -3,7 +3,7 @@
 #include "base/bytes.h"
 #include "eventlog/wire.h"
 
-enum { MESSAGE_DEPTH = 100 }; /* protobuf's own limit */
+enum { MESSAGE_DEPTH = 100 }; /* protobuf's own limit, on messages and groups one in the other */
 
 /* ---- the messages ---------------------------------------------------------------------------------------------- */
 
@@ -138,6 +138,8 @@ static enum event_fault walk(const uint8_t *p, const uint8_t *end, enum message 
         *place = p;
         if ((taken = wire_take(&p, end, &f)) != 1)
             return taken < 0 ? EVENT_STRAY_GROUP_END : EVENT_NOT_PROTOBUF;
+        if (f.type == WIRE_GROUP && depth - 1 + f.depth > MESSAGE_DEPTH) /* the event itself does not count */
+            return EVENT_NOT_PROTOBUF;
         known = f.number < FIELDS ? &fields[message][f.number] : &fields[NONE][0];
         if (!known->form)
             continue;

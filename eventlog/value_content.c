@@ -24,6 +24,26 @@ static int last_field(const uint8_t *p, size_t n, uint64_t number, struct span *
     return any;
 }
 
+/* The message in the value, of whose oneof the last member counts: 1, or 0 where that is another one. */
+static int content(const uint8_t *value, size_t n, enum event_kind kind, struct span *found)
+{
+    const uint8_t *end = value + n;
+    enum event_kind last = EVENT_VALUE_NONE;
+    struct wire_field f;
+
+    *found = (struct span){ empty, 0 };
+    while (value < end && wire_take(&value, end, &f) == 1) {
+        int is_float = f.number == EVENT_VALUE_SIMPLE;
+
+        if ((f.number > EVENT_VALUE_AUDIO && f.number != EVENT_VALUE_TENSOR) || f.number < EVENT_VALUE_SIMPLE ||
+            f.type != (is_float ? WIRE_FIXED32 : WIRE_BYTES))
+            continue;
+        last = (enum event_kind)f.number;
+        *found = (struct span){ f.bytes, f.length };
+    }
+    return last == kind;
+}
+
 /* ---- tensors --------------------------------------------------------------------------------------------------- */
 
 static void read_shape(struct tensor_content *t, const uint8_t *p, const uint8_t *end)
@@ -54,7 +74,7 @@ int tensor_content_read(struct tensor_content *t, const uint8_t *value, size_t n
 
     memset(t, 0, sizeof *t);
     t->elements = 1;
-    if (!last_field(value, n, 8, &t->message))
+    if (!content(value, n, EVENT_VALUE_TENSOR, &t->message))
         return 0;
     p = t->message.bytes;
     end = p + t->message.length;
@@ -102,12 +122,13 @@ size_t tensor_content_item(int dtype)
     return dtype_of(dtype)->size;
 }
 
-static void append_integer(struct buffer *out, uint64_t bits, size_t size)
+/* An integer of the list. Of bool_val any number but 0 is true. */
+static void append_integer(struct buffer *out, uint64_t bits, const struct dtype *d)
 {
     uint8_t bytes[8];
 
-    put_le64(bytes, bits);
-    buffer_append(out, bytes, size);
+    put_le64(bytes, d->field == 11 ? bits != 0 : bits);
+    buffer_append(out, bytes, d->size / d->entries);
 }
 
 /* What field f adds to the list: a number, or a packed run of them. 1, or 0 where the run is cut inside a number. */
@@ -116,7 +137,7 @@ static int append_list(const struct wire_field *f, const struct dtype *d, struct
     size_t size = d->size / d->entries;
 
     if (f->type == WIRE_FIXED32 || f->type == WIRE_FIXED64 || f->type == WIRE_VARINT) {
-        append_integer(out, f->integer, size);
+        append_integer(out, f->integer, d);
         return 1;
     }
     if (f->type != WIRE_BYTES)
@@ -131,7 +152,7 @@ static int append_list(const struct wire_field *f, const struct dtype *d, struct
 
         if (n <= 0)
             return 0;
-        append_integer(out, v, size);
+        append_integer(out, v, d);
         i += (size_t)n;
     }
     return 1;
@@ -231,7 +252,7 @@ int histogram_content_rows(const uint8_t *value, size_t n, struct buffer *out, s
     int good, single;
 
     *count = 0;
-    if (last_field(value, n, 5, &message))
+    if (content(value, n, EVENT_VALUE_HISTOGRAM, &message))
         return legacy_rows(&message, out, count);
     if (!tensor_content_read(&t, value, n) || t.rank != 2 || t.shape[1] != 3 ||
         (t.dtype != EVENT_FLOAT && t.dtype != EVENT_DOUBLE))
@@ -259,14 +280,14 @@ int image_content_read(const uint8_t *value, size_t n, struct span *file)
 {
     struct span message;
 
-    return last_field(value, n, 4, &message) && last_field(message.bytes, message.length, 4, file);
+    return content(value, n, EVENT_VALUE_IMAGE, &message) && last_field(message.bytes, message.length, 4, file);
 }
 
 int audio_content_read(const uint8_t *value, size_t n, struct span *file)
 {
     struct span message;
 
-    return last_field(value, n, 6, &message) && last_field(message.bytes, message.length, 4, file);
+    return content(value, n, EVENT_VALUE_AUDIO, &message) && last_field(message.bytes, message.length, 4, file);
 }
 
 /* 0 where the text is no number, or a longer one than any picture has. */
@@ -290,7 +311,7 @@ void image_content_size(const uint8_t *value, size_t n, int64_t *width, int64_t 
     size_t at = 0;
 
     *width = *height = 0;
-    if (last_field(value, n, 4, &found)) {
+    if (content(value, n, EVENT_VALUE_IMAGE, &found)) {
         const uint8_t *p = found.bytes, *end = p + found.length;
 
         while (p < end && wire_take(&p, end, &f) == 1)

@@ -4,18 +4,21 @@
 
 #include <string.h>
 
-enum { GROUP_DEPTH = 100 }; /* protobuf's own limit */
+enum {
+    GROUP_DEPTH = 100, /* protobuf's own limits, on groups inside each other, */
+    KEY_MAX = 5,       /* and on bytes of a key or a length: Python's and C++'s readers give up at a longer one */
+};
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-/* Nearly all keys and lengths are one byte. 1 done, 0: no varint. */
-static inline int take_varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
+/* Nearly all keys and lengths are one byte. 1 done, 0: no varint of at most `most` bytes. */
+static inline int take_varint(const uint8_t **p, const uint8_t *end, int most, uint64_t *v)
 {
     int n = 1;
 
     if (*p < end && **p < 0x80)
         *v = **p;
-    else if ((n = get_varint(*p, (size_t)(end - *p), v)) <= 0)
+    else if ((n = get_varint(*p, (size_t)(end - *p), v)) <= 0 || n > most)
         return 0;
     *p += n;
     return 1;
@@ -26,7 +29,7 @@ static inline int take_key(const uint8_t **p, const uint8_t *end, struct wire_fi
 {
     uint64_t key;
 
-    if (!take_varint(p, end, &key) || !(key >> 3) || key >> 3 > 0x1fffffff || (key & 7) > WIRE_FIXED32)
+    if (!take_varint(p, end, KEY_MAX, &key) || !(key >> 3) || key >> 3 > 0x1fffffff || (key & 7) > WIRE_FIXED32)
         return 0;
     f->number = key >> 3;
     f->type = (enum wire_type)(key & 7);
@@ -45,7 +48,7 @@ static inline int take_content(const uint8_t **p, const uint8_t *end, struct wir
         *p += size;
         return 1;
     }
-    if (!take_varint(p, end, &f->integer))
+    if (!take_varint(p, end, f->type == WIRE_BYTES ? KEY_MAX : VARINT_MAX, &f->integer))
         return 0;
     if (f->type == WIRE_BYTES) {
         if (f->integer > (uint64_t)(end - *p))
@@ -57,11 +60,11 @@ static inline int take_content(const uint8_t **p, const uint8_t *end, struct wir
     return 1;
 }
 
-static int skip_group(const uint8_t **p, const uint8_t *end, uint64_t number)
+static int skip_group(const uint8_t **p, const uint8_t *end, uint64_t number, int *most)
 {
     uint64_t open[GROUP_DEPTH];
     struct wire_field f;
-    int depth = 1;
+    int depth = *most = 1;
 
     open[0] = number;
     while (depth) {
@@ -74,6 +77,7 @@ static int skip_group(const uint8_t **p, const uint8_t *end, uint64_t number)
             if (depth == GROUP_DEPTH)
                 return 0;
             open[depth++] = f.number;
+            *most = depth > *most ? depth : *most;
         } else if (!take_content(p, end, &f)) {
             return 0;
         }
@@ -91,7 +95,7 @@ int wire_take(const uint8_t **p, const uint8_t *end, struct wire_field *f)
     f->integer = 0;
     if ((taken = take_key(p, end, f)))
         taken = f->type == WIRE_GROUP_END ? -1
-                : f->type == WIRE_GROUP   ? skip_group(p, end, f->number)
+                : f->type == WIRE_GROUP   ? skip_group(p, end, f->number, &f->depth)
                                           : take_content(p, end, f);
     if (taken != 1)
         *p = from;

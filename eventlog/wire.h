@@ -21,6 +21,7 @@ struct wire_field {
     uint64_t number;
     enum wire_type type;
     uint64_t integer;     /* of VARINT, FIXED32, FIXED64 */
+    int depth;            /* of GROUP: how many groups there are one in the other, 1 at least */
     const uint8_t *bytes; /* of BYTES: length of them, borrowed */
     size_t length;
 };

@@ -202,14 +202,22 @@ static void test_large_int64(void **state)
 
 static void test_session_log(void **state)
 {
-    uint8_t bytes[20];
-    size_t n = hex_bytes("10 14 3a 02 08 01", bytes);
+    static const struct { const char *hex; enum event_session session; } rows[] = {
+        { "10 14 3a 02 08 01", EVENT_SESSION_START },
+        { "10 14 3a 02 08 04", EVENT_SESSION_NONE },
+        { "10 14 3a 06 08 81 80 80 80 10", EVENT_SESSION_START }, /* of an enum's varint 32 bits count */
+    };
     struct event event;
     (void)state;
 
-    assert_int_equal(event_decode(bytes, n, &event, NULL), OK);
-    assert_int_equal(event.session, EVENT_SESSION_START);
-    assert_int_equal(event.step, 20);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint8_t bytes[20];
+        size_t n = hex_bytes(rows[i].hex, bytes);
+
+        assert_int_equal(event_decode(bytes, n, &event, NULL), OK);
+        assert_int_equal(event.session, rows[i].session);
+        assert_int_equal(event.step, 20);
+    }
 }
 
 int main(void)

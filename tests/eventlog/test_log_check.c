@@ -423,6 +423,20 @@ static void unknown_fields(void)
     end();
 }
 
+/* An event with so many groups one in the other in its summary. */
+static void groups(size_t depth)
+{
+    struct bytes b = none();
+
+    for (size_t i = 0; i < 2 * depth; i++)
+        b = both(b, (struct bytes){ { i < depth ? 0xa3 : 0xa4, 6 }, 2 });
+    begin();
+    add(both(real(1, 5), part(5, b)));
+    end();
+}
+static void groups_99(void) { groups(99); }
+static void groups_100(void) { groups(100); }
+
 static const struct {
     const char *name;
     void (*make)(void);
@@ -444,6 +458,7 @@ static const struct {
     { "wall time as varint", wire_type, LOG_WIRE_TYPE },
     { "simple_value as varint", wire_type_deep, LOG_WIRE_TYPE },
     { "wire type 7", not_protobuf, LOG_PROTOBUF },
+    { "100 groups in a message", groups_100, LOG_PROTOBUF },
     { "wall time NaN", wall_nan, LOG_WALL_NAN },
     { "wall time -inf", wall_infinite, LOG_WALL_INFINITE },
     { "wall time in ms", wall_unit, LOG_WALL_UNIT },
@@ -507,6 +522,7 @@ static const struct {
     { "names that stay", texts_kept, LOG_KINDS },
     { "hosts and process ids", hosts, LOG_KINDS },
     { "unknown fields and groups", unknown_fields, LOG_KINDS },
+    { "99 groups in a message", groups_99, LOG_KINDS },
 };
 
 static void test_rows(void **state)

@@ -32,6 +32,7 @@ static const struct {
     { "uint8", "42 0d 08 04 12 04 12 02 08 02 3a 03 ff 01 07", 1, "ff 07" },
     { "half", "42 05 08 13 6a 01 07", 1, "07 00" },
     { "bool", "42 05 08 0a 5a 01 01", 1, "01" },
+    { "bools, any number but 0", "42 11 08 0a 12 04 12 02 08 04 5a 07 80 02 02 00 80 80 01", 1, "01 01 00 01" },
     { "complex64", "42 0c 08 08 4a 08 00 00 00 40 00 00 80 40", 1, "00 00 00 40 00 00 80 40" },
     { "content of the wrong size", "42 09 08 01 12 00 22 03 00 00 00", 1, NULL },
     { "shape of 2^62", "42 12 08 01 12 0c 12 0a 08 80 80 80 80 80 80 80 80 40 22 00", 1, NULL },
@@ -127,6 +128,10 @@ static const struct {
     { "integers", "42 1a 08 03 12 08 12 02 08 01 12 02 08 03 22 0c 00 00 00 00 00 00 00 00 00 00 00 00", 0, 0,
       { { 0, 0, 0 } } },
     { "a number", "15 00 00 00 40", 0, 0, { { 0, 0, 0 } } },
+    /* Of several members of the oneof the last counts. */
+    { "floats after old", "2a 14 32 08 " D(ONE) "3a 08 " D(TWO) "42 1a 08 01 12 08 12 02 08 01 12 02 08 03 22 0c "
+      "00 00 80 bf 00 00 80 3f 00 00 00 40", 1, 1, { { -1, 1, 2 } } },
+    { "a number after old", "2a 14 32 08 " D(ONE) "3a 08 " D(TWO) "15 00 00 00 40", 0, 0, { { 0, 0, 0 } } },
 };
 
 static void test_histograms(void **state)
@@ -160,6 +165,9 @@ static void test_files(void **state)
     assert_false(audio_content_read(value, n, &file));
     n = hex_bytes("32 05 10 01 22 01 52", value);
     assert_true(audio_content_read(value, n, &file) && file.length == 1);
+    n = hex_bytes("22 05 22 03 47 49 46 32 05 10 01 22 01 52", value); /* an image, and then the clip that counts */
+    assert_false(image_content_read(value, n, &file));
+    assert_true(audio_content_read(value, n, &file) && file.length == 1);
     assert_string_equal(media_extension((const uint8_t *)"\x89PNG\r\n\x1a\nxx", 10), ".png");
     assert_string_equal(media_extension((const uint8_t *)"\xff\xd8\xff", 3), ".jpg");
     assert_string_equal(media_extension((const uint8_t *)"GIF89a", 6), ".gif");
@@ -177,6 +185,7 @@ static void test_sizes(void **state)
         { "42 05 08 07 42 01 33", 3, 0 },
         { "42 0a 08 07 42 02 33 78 42 02 31 32", 0, 12 }, /* "3x" */
         { "42 10 08 07 42 0c 31 31 31 31 31 31 31 31 31 31 31 31", 0, 0 },
+        { "22 04 08 02 10 03 42 08 08 07 42 01 37 42 01 38", 7, 8 }, /* an image, and then the strings that count */
         { "15 00 00 80 3f", 0, 0 },
         { "", 0, 0 },
     };
