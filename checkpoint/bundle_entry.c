@@ -1,5 +1,6 @@
 #include "checkpoint/bundle_entry.h"
 
+#include "base/bytes.h"
 #include "proto/tensor_bundle.pb-c.h"
 
 #include <stdlib.h>
@@ -222,14 +223,19 @@ static int fill_entry(const char *file, const Entry *proto, struct tensor_entry 
     return check_place(file, entry, shards, e);
 }
 
-/* Checked before memory is taken for it: two bytes of a slice would else cost four thousand of ours. */
-static int check_ranks(const char *file, const char *name, int name_length, const Entry *proto, struct error *e)
+/* Checked before memory is taken for it: two bytes of a slice would else cost four thousand of ours. And the names of
+ * dimensions, which are of no use, but TensorFlow refuses a message with text that is not UTF-8. */
+static int check_dimensions(const char *file, const char *name, int name_length, const Entry *proto, struct error *e)
 {
     size_t rank = proto->shape ? proto->shape->n_dim : 0;
 
     if (proto->shape && (proto->shape->unknown_rank || rank > TENSOR_RANK_MAX))
         return error_set(e, ERR_CORRUPT, "%s: tensor %.*s: its rank is unknown or above %d", file, name_length, name,
                          TENSOR_RANK_MAX);
+    for (size_t d = 0; d < rank; d++)
+        if (!utf8_valid(proto->shape->dim[d]->name.data, proto->shape->dim[d]->name.len, NULL))
+            return error_set(e, ERR_CORRUPT, "%s: tensor %.*s: the name of dimension %zu is not UTF-8", file,
+                             name_length, name, d);
     for (size_t i = 0; i < proto->n_slices; i++)
         if (proto->slices[i]->n_extent != rank)
             return error_set(e, ERR_CORRUPT, "%s: tensor %.*s: slice %zu has %zu dimensions, the tensor %zu", file,
@@ -256,7 +262,7 @@ int bundle_entry_decode(const char *file, const void *name, size_t name_length, 
         return error_set(e, ERR_CORRUPT, "%s: tensor %.*s: not a BundleEntryProto", file, shown, text);
     if (has_bad_field(&proto->base))
         rc = error_set(e, ERR_CORRUPT, "%s: tensor %.*s: a field of a number that is not allowed", file, shown, text);
-    else if ((rc = check_ranks(file, text, shown, proto, e)) != OK)
+    else if ((rc = check_dimensions(file, text, shown, proto, e)) != OK)
         ;
     else if (!(*out = entry_new(name, name_length, proto->shape ? proto->shape->n_dim : 0, proto->n_slices)))
         rc = error_set(e, ERR_NOMEM, "%s: no memory for tensor %.*s", file, shown, text);

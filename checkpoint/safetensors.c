@@ -18,6 +18,7 @@
 #include "base/file_kind.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "base/unfinished.h"
 #include "checkpoint/bundle_entry.h"
 #include "checkpoint/tensor_value.h"
 
@@ -694,6 +695,7 @@ void safetensors_header_encode(struct buffer *out, const struct safetensors_tens
 struct safetensors_writer {
     const struct io *io;
     char path[PATH_MAX], temporary[PATH_MAX];
+    struct unfinished *unfinished;
     int fd;
     uint64_t left; /* bytes of data that are still to come */
 };
@@ -723,6 +725,7 @@ int safetensors_writer_open(struct safetensors_writer **out, const struct io *io
     else if (head.length - HEAD > SAFETENSORS_HEADER_MAX)
         rc = error_set(e, ERR_ARG, "%s: a header of %zu bytes, over the format's limit", path, head.length);
     if (rc == OK) {
+        w->unfinished = unfinished_begin(AT_FDCWD, w->temporary);
         unlink(w->temporary); /* of a killed process with our number */
         if ((w->fd = w->io->open(w->io->context, w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
             rc = error_system(e, "%s: cannot create", w->temporary);
@@ -762,6 +765,7 @@ int safetensors_writer_finish(struct safetensors_writer *w, struct error *e)
         rc = error_system(e, "%s: cannot rename to %s", w->temporary, w->path);
     if (rc == OK) {
         rc = file_sync_parent(w->io, w->path, e);
+        unfinished_end(w->unfinished);
         free(w);
         return rc;
     }
@@ -776,5 +780,6 @@ void safetensors_writer_abandon(struct safetensors_writer *w)
     if (w->fd >= 0)
         w->io->close(w->io->context, w->fd);
     unlink(w->temporary);
+    unfinished_end(w->unfinished);
     free(w);
 }

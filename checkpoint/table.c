@@ -5,7 +5,8 @@
  *
  *   block    entries, then uint32 restart offsets, then uint32 their number
  *   entry    varint32 shared, varint32 unshared, varint32 value length, unshared key bytes, value; the key is the
- *            first `shared` bytes of the key before and the bytes given. At a restart `shared` is 0.
+ *            first `shared` bytes of the key before and the bytes given. At a restart `shared` is 0; so restarts are
+ *            where a search by key may begin. A block of entries has one at least, the first entry.
  *   trailer  type (0 as is, 1 snappy), uint32 masked CRC-32C of the stored bytes and the type
  *   index    one entry a data block: a key >= all keys of the block and < all of the next; value: its handle
  *   handle   varint64 offset, varint64 size without the trailer
@@ -43,6 +44,7 @@ struct block {
     const uint8_t *bytes;
     size_t size;       /* all of it */
     size_t limit;      /* of the entries: where the restart array begins */
+    uint32_t restarts; /* how many it has */
     uint64_t offset;   /* in the file, for sentences */
     void *memory;      /* to free; NULL while the bytes are the file's own */
 };
@@ -51,6 +53,7 @@ struct block {
 struct cursor {
     const struct block *block;
     size_t at;
+    uint32_t restart;  /* the next one's number */
     const uint8_t *value;
     size_t value_length;
 };
@@ -121,7 +124,11 @@ static int check_restarts(const struct reader *r, struct block *b, struct error 
     if (restarts > (b->size - 4) / 4)
         return error_set(e, ERR_CORRUPT, "%s: block at byte %llu claims %u restarts in %zu bytes", r->name,
                          (unsigned long long)b->offset, restarts, b->size);
-    b->limit = restarts ? b->size - 4 - 4 * (size_t)restarts : 0; /* none: no entries, whatever stands before */
+    if (!restarts && b->size > 4)
+        return error_set(e, ERR_CORRUPT, "%s: block at byte %llu has no restarts, but %zu bytes", r->name,
+                         (unsigned long long)b->offset, b->size);
+    b->restarts = restarts;
+    b->limit = b->size - 4 - 4 * (size_t)restarts;
     for (uint32_t i = 0; i < restarts; i++) {
         uint32_t restart = get_le32(b->bytes + b->limit + 4 * (size_t)i);
 
@@ -171,8 +178,11 @@ static int cursor_next(const struct reader *r, struct cursor *c, struct buffer *
 {
     const struct block *b = c->block;
     size_t at = c->at, start = at, order;
+    size_t restart = c->restart < b->restarts ? get_le32(b->bytes + b->limit + 4 * (size_t)c->restart) : SIZE_MAX;
     uint64_t field[3]; /* shared, unshared, value length */
 
+    if (restart < start)
+        return malformed(r, c, restart, "a restart points here, but no entry begins here", e);
     if (at >= b->limit)
         return 0;
     for (int i = 0; i < 3; i++) {
@@ -187,6 +197,11 @@ static int cursor_next(const struct reader *r, struct cursor *c, struct buffer *
         return malformed(r, c, start, "it is longer than its block", e);
     if (field[0] > (start ? key->length : 0))
         return malformed(r, c, start, "it shares more than the key before has", e);
+    if (restart == start) {
+        if (field[0])
+            return malformed(r, c, start, "it shares bytes with the key before, but is a restart", e);
+        c->restart++;
+    }
     /* The key before begins with the shared bytes, so only what follows them decides the order. */
     order = start ? (size_t)field[0] : 0;
     if (!first && bytes_compare(b->bytes + at, (size_t)field[1], buffer_text(key) + order, key->length - order) <= 0)
@@ -207,23 +222,23 @@ static int compare_keys(const struct buffer *a, const struct buffer *b)
 }
 
 /* Visits the entries of one data block. key: the last key before it, becomes the last of it; separator: the index key
- * of the block before (have_separator) that this block's first key must be above. */
+ * of the block before that this block's first key must be above (NULL: there is none). */
 static int read_data_block(const struct reader *r, struct handle h, struct buffer *key, int *any,
                            const struct buffer *separator, struct error *e)
 {
     struct block b;
     struct cursor c = { .block = &b };
-    int rc = block_open(r, h, "data", &b, e), have_separator = *any;
+    int rc = block_open(r, h, "data", &b, e);
 
     while (rc == OK && (rc = cursor_next(r, &c, key, !*any, e)) == 1) {
         *any = 1;
-        if (have_separator && compare_keys(key, separator) <= 0) {
+        if (separator && compare_keys(key, separator) <= 0) {
             rc = error_set(e, ERR_CORRUPT,
                            "%s: the index key before the block at byte %llu is not below its first key",
                            r->name, (unsigned long long)h.offset);
             break;
         }
-        have_separator = 0;
+        separator = NULL;
         rc = r->visit(r->context, key->data, key->length, c.value, c.value_length, e);
     }
     free(b.memory);
@@ -240,7 +255,6 @@ static int read_index(const struct reader *r, const struct block *index, uint64_
     while ((rc = cursor_next(r, &c, &separator, first, e)) == 1) {
         struct handle h;
 
-        first = 0;
         if (!get_handle(c.value, c.value_length, &h)) {
             rc = error_set(e, ERR_CORRUPT, "%s: bad handle of a data block in the index block at byte %llu", r->name,
                            (unsigned long long)index->offset);
@@ -252,8 +266,9 @@ static int read_index(const struct reader *r, const struct block *index, uint64_
                            "ends at byte %llu", r->name, (unsigned long long)h.offset, (unsigned long long)*end);
             break;
         }
-        if ((rc = read_data_block(r, h, &key, &any, &before, e)) != OK)
+        if ((rc = read_data_block(r, h, &key, &any, first ? NULL : &before, e)) != OK)
             break;
+        first = 0;
         if (any && compare_keys(&key, &separator) > 0) {
             rc = error_set(e, ERR_CORRUPT, "%s: the index key of the block at byte %llu is below its last key",
                            r->name, (unsigned long long)h.offset);

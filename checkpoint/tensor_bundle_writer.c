@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "base/unfinished.h"
 #include "checkpoint/bundle_entry.h"
 #include "checkpoint/slice_key.h"
 #include "checkpoint/string_tensor.h"
@@ -43,6 +44,7 @@ struct tensor_bundle_writer {
     const struct io *io;
     char *prefix;
     char data_path[PATH_MAX], data_temporary[PATH_MAX], index_path[PATH_MAX], index_temporary[PATH_MAX];
+    struct unfinished *unfinished[2]; /* of data and index */
     int fd;                 /* of the data file */
     int64_t offset;         /* where the next tensor goes */
     struct buffer gather;
@@ -70,6 +72,8 @@ static void item_free(struct item *item)
 
 static void writer_free(struct tensor_bundle_writer *w)
 {
+    unfinished_end(w->unfinished[0]);
+    unfinished_end(w->unfinished[1]);
     for (size_t i = 0; i < w->count; i++)
         item_free(w->items[i]);
     free(w->items);
@@ -99,6 +103,7 @@ int tensor_bundle_writer_open(struct tensor_bundle_writer **out, const struct io
         writer_free(w);
         return error_set(e, ERR_ARG, "%s: path too long", prefix);
     }
+    w->unfinished[0] = unfinished_begin(AT_FDCWD, w->data_temporary);
     unlink(w->data_temporary);
     w->fd = w->io->open(w->io->context, w->data_temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (w->fd < 0) {
@@ -515,6 +520,7 @@ static int write_index(struct tensor_bundle_writer *w, const struct buffer *inde
 {
     int fd, rc;
 
+    w->unfinished[1] = unfinished_begin(AT_FDCWD, w->index_temporary);
     unlink(w->index_temporary);
     fd = w->io->open(w->io->context, w->index_temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (fd < 0)

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "checkpoint/bundle_entry.h"
 #include "checkpoint/tool/command.h"
-#include "checkpoint/tool/loose_slice.h"
+#include "checkpoint/loose_slice.h"
 
 #include <string.h>
 #include <strings.h>

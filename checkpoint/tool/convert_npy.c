@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/io.h"
+#include "base/unfinished.h"
 #include "checkpoint/tensor_value.h"
 
 #include <fcntl.h>
@@ -166,6 +167,7 @@ static int write_tensor(struct convert *c, const struct source_tensor *tensor, c
 {
     struct writing x = { .widen = widen, .tensor = tensor };
     char path[PATH_MAX], temporary[PATH_MAX];
+    struct unfinished *unfinished;
     int rc;
 
     if ((rc = file_join(path, sizeof path, c->to, name, e)) != OK || (rc = convert_check_free(c, path, e)) != OK)
@@ -173,19 +175,21 @@ static int write_tensor(struct convert *c, const struct source_tensor *tensor, c
     if (snprintf(temporary, sizeof temporary, "%s/checkpoint.tmp%ld", c->to, (long)getpid()) >= (int)sizeof temporary)
         return error_set(e, ERR_ARG, "%s: path too long", path);
     x.path = path;
+    unfinished = unfinished_begin(AT_FDCWD, temporary);
     unlink(temporary); /* of a killed process with our number */
     if ((x.fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
-        return error_system(e, "%s: cannot create a file beside it", path);
-    if (tensor->type == TENSOR_STRING)
+        rc = error_system(e, "%s: cannot create a file beside it", path);
+    else if (tensor->type == TENSOR_STRING)
         rc = write_strings(c, &x, e);
     else if ((rc = write_header(&x, descr, e)) == OK)
         rc = source_pieces(&c->source, tensor, take_piece, &x, e);
-    if (close(x.fd) < 0 && rc == OK)
+    if (x.fd >= 0 && close(x.fd) < 0 && rc == OK)
         rc = error_system(e, "%s: cannot close", path);
     if (rc == OK && rename(temporary, path) < 0)
         rc = error_system(e, "%s: cannot rename into place", path);
     if (rc != OK)
         unlink(temporary);
+    unfinished_end(unfinished);
     return rc;
 }
 

@@ -53,7 +53,7 @@ static void put_title(struct inspect *x, const struct source_tensor *tensor)
 
     if (x->count)
         buffer_append_byte(b, '\n');
-    text_append_safe(b, tensor->name, tensor->name_length);
+    text_append_cut(b, tensor->name, tensor->name_length, TEXT_NAME_MOST, !terminal_utf8());
     buffer_format(b, ": %s ", tensor->type_name);
     command_shape(b, tensor->rank, tensor->shape);
     buffer_format(b, ", %s\n", human_bytes(tensor->bytes, size));

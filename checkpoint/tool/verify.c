@@ -1,20 +1,17 @@
 /*
  * checkpoint verify: is a checkpoint, or a directory of them, intact to the last byte? Opening a bundle checks the
- * index, its lengths and slices; here come the bytes of each tensor, tensors that lie over each other, slices that
- * nobody lists, and what the state file says.
+ * index, its lengths and slices; bundle_check.h the rest of it; here comes what the state file says.
  */
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/human.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "checkpoint/bundle_entry.h"
+#include "checkpoint/bundle_check.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/state_file.h"
-#include "checkpoint/tensor_stream.h"
 #include "checkpoint/tool/command.h"
 #include "checkpoint/tool/find.h"
-#include "checkpoint/tool/loose_slice.h"
 #include "checkpoint/tool/source.h"
 
 #include <errno.h>
@@ -25,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PIECE = 1 << 18, STATE_FILE_MAX = 64 << 20 };
+enum { STATE_FILE_MAX = 64 << 20 };
 
 struct verify {
     struct output out;
@@ -110,127 +107,11 @@ static void end_path(struct verify *v, const char *path)
 
 /* ---- one checkpoint -------------------------------------------------------------------------------------------- */
 
-struct stored { /* all entries with bytes of their own */
-    const struct tensor_entry **items;
-    size_t count;
-};
-
-static int compare_places(const void *a, const void *b)
+static int wanted(void *context, const char *tensor)
 {
-    const struct tensor_entry *x = *(const struct tensor_entry *const *)a;
-    const struct tensor_entry *y = *(const struct tensor_entry *const *)b;
+    struct verify *v = context;
 
-    if (x->shard != y->shard)
-        return (x->shard > y->shard) - (x->shard < y->shard);
-    return (x->offset > y->offset) - (x->offset < y->offset);
-}
-
-static int list_stored(const struct tensor_bundle *b, struct stored *out, struct error *e)
-{
-    size_t slices = tensor_bundle_slice_count(b), whole = tensor_bundle_count(b);
-
-    out->count = 0;
-    if (!(out->items = malloc((slices + whole + 1) * sizeof(struct tensor_entry *))))
-        return error_set(e, ERR_NOMEM, "no memory to list the tensors");
-    for (size_t i = 0; i < slices; i++)
-        if (!tensor_bundle_slice(b, i)->slices)
-            out->items[out->count++] = tensor_bundle_slice(b, i);
-    for (size_t i = 0; i < whole; i++)
-        if (!tensor_bundle_entry(b, i)->slices)
-            out->items[out->count++] = tensor_bundle_entry(b, i);
-    return OK;
-}
-
-/* Tensors of a shard share no bytes. */
-static void check_overlaps(struct verify *v, const struct tensor_bundle *b, struct stored *all)
-{
-    const struct tensor_entry *before = NULL; /* the one that reaches furthest so far */
-    char path[PATH_MAX];
-
-    if (all->count)
-        qsort(all->items, all->count, sizeof *all->items, compare_places);
-    for (size_t i = 0; i < all->count; i++) {
-        const struct tensor_entry *entry = all->items[i];
-        struct error e = { .code = OK };
-
-        if (!entry->size)
-            continue;
-        if (before && before->shard == entry->shard && entry->offset < before->offset + before->size &&
-            tensor_bundle_shard_path(b, entry->shard, path, sizeof path, &e) == OK) {
-            error_set(&e, ERR_CORRUPT, "%s: tensor %s begins at byte %lld, inside tensor %s, which ends at %lld", path,
-                      bundle_entry_label(entry), (long long)entry->offset, bundle_entry_label(before),
-                      (long long)(before->offset + before->size));
-            finding(v, &e);
-        }
-        if (!before || before->shard != entry->shard || entry->offset + entry->size > before->offset + before->size)
-            before = entry;
-    }
-}
-
-struct checking {
-    struct verify *verify;
-    const char *prefix;
-};
-
-/* A key or a name is not what was written. */
-static void take_loose_slice(void *context, const struct tensor_entry *slice)
-{
-    struct checking *c = context;
-    struct error why = { .code = OK };
-
-    error_set(&why, ERR_CORRUPT, "%s.index: no variable lists this slice of %s", c->prefix,
-              bundle_entry_label(slice));
-    finding(c->verify, &why);
-}
-
-static int check_bytes(struct tensor_bundle *b, const struct tensor_entry *entry, struct error *e)
-{
-    struct tensor_stream *stream;
-    char *piece = malloc(PIECE);
-    size_t got = 0;
-    int rc = piece ? tensor_stream_open(&stream, b, entry, e) : error_set(e, ERR_NOMEM, "no memory to read");
-
-    if (rc == OK) {
-        while ((rc = tensor_stream_read(stream, piece, PIECE, &got, e)) == OK && got)
-            ;
-        tensor_stream_close(stream);
-    }
-    free(piece);
-    return rc;
-}
-
-static int verify_bundle(struct verify *v, struct tensor_bundle *b, const char *prefix, struct error *e)
-{
-    struct checking checking = { v, prefix };
-    struct stored all = { NULL, 0 };
-    int rc;
-
-    if ((rc = list_stored(b, &all, e)) == OK && (rc = loose_slices(b, take_loose_slice, &checking, e)) == OK) {
-        check_overlaps(v, b, &all);
-        for (size_t i = 0; i < all.count; i++) {
-            const struct tensor_entry *entry = all.items[i];
-            struct error why = { .code = OK };
-
-            if (!selection_wants(&v->wanted, bundle_entry_label(entry)))
-                continue;
-            v->tensors++;
-            if (!tensor_type_size(entry->type) && entry->type != TENSOR_STRING && entry->type != TENSOR_VARIANT) {
-                error_set(&why, ERR_CORRUPT, "%s.index: tensor %s: dtype %d (%s) cannot be stored in a checkpoint",
-                          prefix, bundle_entry_label(entry), entry->type, tensor_type_name(entry->type));
-                finding(v, &why);
-                continue;
-            }
-            /* Missing and short shards were told when the bundle was opened. */
-            if ((uint64_t)(entry->offset + entry->size) > tensor_bundle_shard_size(b, entry->shard))
-                continue;
-            if (check_bytes(b, entry, &why) != OK)
-                finding(v, &why);
-            else
-                v->bytes += (uint64_t)entry->size;
-        }
-    }
-    free(all.items);
-    return rc;
+    return selection_wants(&v->wanted, tensor);
 }
 
 /* One that cannot be read was told already, as every tensor. */
@@ -247,6 +128,7 @@ static void check_step(struct verify *v, struct tensor_bundle *b, const char *pr
 
 static void verify_prefix(struct verify *v, const char *prefix)
 {
+    struct bundle_check check = { .problem = finding, .wanted = wanted, .context = v };
     struct error e = { .code = OK };
     struct tensor_bundle *b = NULL;
     int rc;
@@ -254,7 +136,9 @@ static void verify_prefix(struct verify *v, const char *prefix)
     begin_path(v, prefix);
     rc = tensor_bundle_open_damaged(&b, prefix, finding, v, &e);
     if (rc == OK)
-        rc = verify_bundle(v, b, prefix, &e);
+        rc = bundle_check(&check, b, prefix, &e);
+    v->tensors = check.tensors;
+    v->bytes = check.bytes;
     if (rc != OK)
         finding(v, &e);
     else

@@ -196,6 +196,84 @@ static void test_two_blocks(void **state)
     buffer_release(&file);
 }
 
+/* Whoever looks for a key begins at a restart: TensorFlow does. Each must be where an entry begins that shares nothing. */
+static void test_restarts(void **state)
+{
+    struct buffer file;
+    struct error e = { 0 };
+    uint64_t metaindex;
+    uint32_t restarts;
+    uint8_t *bytes, *array;
+    size_t size;
+
+    (void)state;
+    build_large(&file, 300);
+    bytes = (uint8_t *)file.data;
+    assert_true(get_varint(bytes + file.length - TABLE_FOOTER, VARINT_MAX, &metaindex) > 0);
+    size = (size_t)metaindex - 5;
+    restarts = get_le32(bytes + size - 4);
+    assert_int_equal(restarts, (301 + 15) / 16);
+    array = bytes + size - 4 - 4 * restarts;
+    for (uint32_t i = 1; i < restarts; i++) {
+        uint32_t right = get_le32(array + 4 * i), next = right + 3 + bytes[right + 1] + bytes[right + 2];
+        const uint32_t wrong[] = { right - 1, right + 1, next };
+
+        for (int k = 0; k < 3; k++) {
+            put_le32(array + 4 * i, wrong[k]);
+            fix_crc(bytes, 0, size);
+            if (table_read("m.index", bytes, file.length, ignore_entry, NULL, &e) != ERR_CORRUPT)
+                fail_msg("restart %u at %u instead of %u is not noticed", i, wrong[k], right);
+            assert_says(e, "restart");
+        }
+        put_le32(array + 4 * i, right);
+    }
+    /* Without restarts a reader finds no entry: all tensors of the block would be gone. */
+    put_le32(bytes + size - 4, 0);
+    fix_crc(bytes, 0, size);
+    assert_int_equal(table_read("m.index", bytes, file.length, ignore_entry, NULL, &e), ERR_CORRUPT);
+    assert_says(e, "no restarts");
+    buffer_release(&file);
+}
+
+/* [0, 13) a block without entries, then the small index's blocks; separator: of the first one, a byte or none. */
+static size_t build_empty_first(const char *separator, uint8_t *file)
+{
+    static const uint8_t empty[8] = { 0, 0, 0, 0, 1 };
+    const size_t n = strlen(separator), first = 13, metaindex = first + 124, index = metaindex + 13;
+    size_t at = index;
+
+    memset(file, 0, SMALL_INDEX + 64);
+    memcpy(file, empty, sizeof empty);
+    fix_crc(file, 0, sizeof empty);
+    memcpy(file + first, small_index, 137);
+    memcpy(file + at, (uint8_t[]){ 0, (uint8_t)n, 2 }, 3);
+    memcpy(file + at + 3, separator, n);
+    memcpy(file + at + 3 + n, (uint8_t[]){ 0, 8, 0, 1, 2, 'h', 13, 119 }, 8);
+    at += 11 + n;
+    memcpy(file + at, (uint8_t[]){ 0, 0, 0, 0, (uint8_t)(5 + n), 0, 0, 0, 2, 0, 0, 0 }, 12);
+    at += 12;
+    fix_crc(file, index, at - index);
+    at += 5;
+    memcpy(file + at, (uint8_t[]){ 0x89, 1, 8, 0x96, 1, (uint8_t)(at - 5 - index) }, 6);
+    memcpy(file + at + TABLE_FOOTER - 8, small_index + SMALL_INDEX - 8, 8);
+    return at + TABLE_FOOTER;
+}
+
+/* A search for a key below its separator would end in a first block that has no keys. */
+static void test_empty_first_block(void **state)
+{
+    uint8_t file[SMALL_INDEX + 64];
+    struct error e = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        size_t n = build_empty_first(i ? "d" : "", file);
+
+        assert_int_equal(table_read("m.index", file, n, ignore_entry, NULL, &e), ERR_CORRUPT);
+        assert_says(e, "the index key before the block at byte 13 is not below its first key");
+    }
+}
+
 /* Every bit of the small index, every byte of one of 300 tensors; and both cut at every length. */
 static void test_every_damaged_byte(void **state)
 {
@@ -337,6 +415,8 @@ static void test_entries(void **state)
         { "field 0 in two bytes", "08011200" "2804" "800000", ERR_CORRUPT, "a field of a number" },
         { "field 0 in a dimension", "0801" "1207" "1205" "0801" "800000" "2804", ERR_CORRUPT, "a field of a number" },
         { "field 0 in a slice", "0801120412020802" "3a09" "0a07" "08001002" "820000", ERR_CORRUPT, "a field of a number" },
+        { "text that is no UTF-8", "0801" "1205" "1203" "1201ff" "2800", ERR_CORRUPT, "not UTF-8" },
+        { "name of a dimension", "0801" "1207" "1205" "1203" "61c3a9" "2800", OK, "" },
         { "strings", "080712041202080228" "01", ERR_CORRUPT, "2 strings" },
         { "slice rank", "0801120412020802" "3a00", ERR_CORRUPT, "has 0 dimensions, the tensor 1" },
         { "slice beyond", "0801120412020802" "3a060a0408011002", ERR_CORRUPT, "does not lie within dimension 0" },
@@ -419,7 +499,8 @@ int main(void)
         cmocka_unit_test(test_two_blocks),       cmocka_unit_test(test_every_damaged_byte),
         cmocka_unit_test(test_real_index),       cmocka_unit_test(test_slice_numbers),
         cmocka_unit_test(test_entries),          cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_slices),           cmocka_unit_test(test_restarts),
+        cmocka_unit_test(test_empty_first_block),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

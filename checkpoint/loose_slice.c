@@ -1,4 +1,4 @@
-#include "checkpoint/tool/loose_slice.h"
+#include "checkpoint/loose_slice.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* loose_slice.h - slices that stand in the index of a checkpoint and belong to no variable's list. */
-#ifndef CHECKPOINT_TOOL_LOOSE_SLICE_H
-#define CHECKPOINT_TOOL_LOOSE_SLICE_H
+#ifndef CHECKPOINT_LOOSE_SLICE_H
+#define CHECKPOINT_LOOSE_SLICE_H
 
 #include "base/error.h"
 #include "checkpoint/tensor_bundle.h"
