@@ -65,7 +65,7 @@ static int launch(struct command_runner *r, struct slot *s, struct error *e)
         !(environment = command_process_environment(variables, VALUES)))
         rc = error_set(e, ERR_NOMEM, "no memory for the environment of the command");
     if (!s->lack.code)
-        command_process_note(&s->process, "attempt %" PRId64 ": %s", s->attempt, r->options.command);
+        command_log_note(&s->process.log, "attempt %" PRId64 ": %s", s->attempt, r->options.command);
     if (rc == OK && (rc = command_process_start(&s->process, words, environment, 0, r->poll_fd, e)) == OK) {
         s->phase = RUNNING;
         metric_output_init(&s->output);
@@ -85,7 +85,7 @@ static int runner_start(void *context, size_t slot, const struct runner_job *job
     *s = (struct slot){ .job = job, .attempt = 0 };
     command_process_init(&s->process, LOG_BYTES_MAX);
     if (runner_log_path(job, log, sizeof log))
-        command_process_open_log(&s->process, log);
+        command_log_open(&s->process.log, log);
     s->phase = WAITING; /* for the first attempt, at once */
     s->retry_at = 0;
     return OK;
@@ -101,14 +101,14 @@ static void take_output(void *context, const char *bytes, size_t n)
 }
 
 /* What became of the attempt; 1: trying again may help. */
-static int judge(const struct command_runner *r, struct slot *s, int status, struct evaluation *out, struct error *why)
+static int judge(const struct command_runner *r, struct slot *s, struct evaluation *out, struct error *why)
 {
     char log[PATH_MAX + 8];
 
-    if (command_process_outcome(&s->process, status, r->words[0], r->options.timeout, "--exec-timeout", why) != OK)
+    if (command_process_outcome(&s->process, r->words[0], r->options.timeout, "--exec-timeout", why) != OK)
         return 1;
     if (metric_output_finish(&s->output, &s->metrics, why) != OK) {
-        command_process_see(&s->process, log, sizeof log);
+        command_log_see(&s->process.log, log, sizeof log);
         if (strlen(why->message) + strlen(log) < sizeof why->message)
             strcat(why->message, log);
         return 0;
@@ -127,7 +127,7 @@ static void release_attempt(struct slot *s)
 
 static enum runner_state go_idle(struct slot *s, enum runner_state state)
 {
-    command_process_close_log(&s->process);
+    command_log_close(&s->process.log);
     s->phase = IDLE;
     return state;
 }
@@ -137,7 +137,7 @@ static enum runner_state after_failure(const struct command_runner *r, struct sl
 {
     double pause = s->attempt < 7 ? (double)(1 << (s->attempt - 1)) : BACK_OFF_MAX;
 
-    command_process_note(&s->process, "%s", why->message);
+    command_log_note(&s->process.log, "%s", why->message);
     if (access(s->job->witness, F_OK) < 0 && errno == ENOENT) {
         error_set(why, ERR_IO, "deleted before the command had evaluated it (--pin keeps checkpoints until then)");
         return go_idle(s, RUNNER_GONE);
@@ -149,10 +149,14 @@ static enum runner_state after_failure(const struct command_runner *r, struct sl
     return RUNNER_BUSY;
 }
 
-/* Of descriptors, memory or processes: it says nothing of the checkpoint or the command, and passes. */
-static int is_lack(const struct error *why)
+/* The same attempt again, as often as it takes. */
+static enum runner_state wait_for_machine(struct slot *s, const struct error *lack)
 {
-    return why->code == ERR_NOMEM || why->system == EMFILE || why->system == ENFILE || why->system == EAGAIN;
+    s->attempt--;
+    s->lack = *lack;
+    s->phase = WAITING;
+    s->retry_at = clock_monotonic() + LACK_SECONDS;
+    return RUNNER_BUSY;
 }
 
 /* The next attempt, or, while the machine lacks what it takes, the same again. */
@@ -161,16 +165,10 @@ static enum runner_state begin(struct command_runner *r, struct slot *s, struct 
     struct error reason = { 0 };
 
     s->attempt++;
-    if (launch(r, s, &reason) == OK) {
-        s->lack.code = OK;
+    if (launch(r, s, &reason) == OK)
         return RUNNER_BUSY;
-    }
-    if (is_lack(&reason)) {
-        s->attempt--;
-        s->lack = reason;
-        s->retry_at = clock_monotonic() + LACK_SECONDS;
-        return RUNNER_BUSY;
-    }
+    if (error_is_lack(&reason))
+        return wait_for_machine(s, &reason);
     s->lack.code = OK;
     if (why)
         *why = reason;
@@ -179,14 +177,18 @@ static enum runner_state begin(struct command_runner *r, struct slot *s, struct 
 
 static enum runner_state finish(struct command_runner *r, struct slot *s, struct evaluation *out, struct error *why)
 {
-    int status = command_process_finish(&s->process), again;
+    int again;
     struct error reason = { 0 };
     enum runner_state state = RUNNER_DONE;
 
-    again = s->stopping ? 0 : judge(r, s, status, out, &reason);
+    command_process_finish(&s->process);
+    again = s->stopping ? 0 : judge(r, s, out, &reason);
     release_attempt(s);
     if (s->stopping)
         return go_idle(s, RUNNER_STOPPED);
+    if (reason.system && error_is_lack(&reason))
+        return wait_for_machine(s, &reason);
+    s->lack.code = OK;
     if (reason.code)
         state = after_failure(r, s, again, &reason);
     else

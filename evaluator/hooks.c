@@ -94,7 +94,7 @@ static struct run *run_new(enum hook_event event, const struct hook_values *v)
     return r;
 }
 
-static void open_log(struct command_process *p, const char *path)
+static void open_log(struct command_log *l, const char *path)
 {
     char old[PATH_MAX];
     struct stat st;
@@ -103,7 +103,7 @@ static void open_log(struct command_process *p, const char *path)
         return;
     if (stat(path, &st) == 0 && st.st_size > HOOK_LOG_ALL && snprintf(old, sizeof old, "%s.old", path) < PATH_MAX)
         rename(path, old);
-    command_process_open_log(p, path);
+    command_log_open(l, path);
 }
 
 static int start(struct hooks *h, struct error *e)
@@ -119,8 +119,8 @@ static int start(struct hooks *h, struct error *e)
         variables[i] = (struct command_variable){ names[i].variable, r->texts[i] };
     }
     command_process_init(&h->process, HOOK_LOG_RUN);
-    open_log(&h->process, r->log);
-    command_process_note(&h->process, "%s: %s", r->about, h->options.commands[r->event]);
+    open_log(&h->process.log, r->log);
+    command_log_note(&h->process.log, "%s: %s", r->about, h->options.commands[r->event]);
     if ((rc = command_words_fill(h->words[r->event], values, VALUES, &words, e)) == OK &&
         !(environment = command_process_environment(variables, VALUES)))
         rc = error_set(e, ERR_NOMEM, "no memory for the environment of the command");
@@ -139,7 +139,7 @@ static void end_first(struct hooks *h, const struct error *why)
     if (why->code)
         log_event(h->log, "warning", NULL, "%s: %s", r->about, why->message);
     command_process_release(&h->process);
-    command_process_close_log(&h->process);
+    command_log_close(&h->process.log);
     h->running = 0;
     h->first = r->next;
     if (!h->first)
@@ -160,8 +160,8 @@ void hooks_look(struct hooks *h)
         h->running = 1;
         if (!command_process_look(&h->process, h->options.timeout, NULL, NULL))
             return;
-        command_process_outcome(&h->process, command_process_finish(&h->process), h->words[h->first->event][0],
-                                h->options.timeout, "--hook-timeout", &why);
+        command_process_finish(&h->process);
+        command_process_outcome(&h->process, h->words[h->first->event][0], h->options.timeout, "--hook-timeout", &why);
         end_first(h, &why);
     }
 }
@@ -228,7 +228,7 @@ void hooks_free(struct hooks *h)
     if (!h)
         return;
     command_process_release(&h->process);
-    command_process_close_log(&h->process);
+    command_log_close(&h->process.log);
     for (struct run *r = h->first, *next; r; r = next) {
         next = r->next;
         run_free(r);

@@ -18,8 +18,8 @@
  *   {reason}          EVALUATOR_REASON          why it failed, or why the evaluator ends
  *   {done}, {failed}, {gone}   EVALUATOR_DONE, ...   how many so far
  *
- * What a command prints is kept in EVAL/logs/on-EVENT.log: HOOK_LOG_RUN bytes of each run; a log of more than
- * HOOK_LOG_ALL bytes becomes on-EVENT.log.old before the next one.
+ * What a command prints is kept in EVAL/logs/on-EVENT.log: HOOK_LOG_RUN bytes of each run, as command_log.h says; a log
+ * of more than HOOK_LOG_ALL bytes becomes on-EVENT.log.old before the next one.
  */
 #ifndef EVALUATOR_HOOKS_H
 #define EVALUATOR_HOOKS_H

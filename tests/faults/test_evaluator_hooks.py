@@ -99,7 +99,7 @@ def test_one_that_hangs(tmp_path):
         evaluator.process.send_signal(signal.SIGTERM)
         evaluator.ends(0)
     for name in ("child", "leader"):
-        wait_for(lambda: not alive(int((tmp_path / name).read_text())), f"the end of the {name}", 10)
+        wait_for(lambda: not alive(int((tmp_path / name).read_text())), f"the end of the {name}")
 
 
 def test_signals(tmp_path):
@@ -113,7 +113,7 @@ def test_signals(tmp_path):
         assert (tmp_path / "reason").read_text() == "a signal ended the evaluator\n"
         evaluator.process.send_signal(signal.SIGTERM)
         evaluator.ends(0, 10)
-    wait_for(lambda: not alive(int((tmp_path / "pid").read_text())), "the end of the command", 5)
+    wait_for(lambda: not alive(int((tmp_path / "pid").read_text())), "the end of the command")
 
 
 def test_output_is_capped(tmp_path):
@@ -121,7 +121,7 @@ def test_output_is_capped(tmp_path):
     with Exec(tmp_path, "echo precision 1", "--once", "--on-best", "yes 0123456789abcdef", "--hook-timeout", 1) as evaluator:
         evaluator.ends(0)
     log = tmp_path / "eval/logs/on-best.log"
-    assert 1 << 20 <= log.stat().st_size < 1 << 21 and "the rest of its output is not kept" in log.read_text()
+    assert 0.9 * (1 << 20) < log.stat().st_size < 1.1 * (1 << 20) and "bytes are left out here" in log.read_text()
     with open(log, "ab") as file:
         file.truncate(17 << 20)
     write(tmp_path, "--first", 200, "--last", 200)
@@ -161,7 +161,7 @@ def test_killed(tmp_path):
     with Exec(tmp_path, "echo precision 1", "--forever", "--on-best", hang) as evaluator:
         wait_for((tmp_path / "pids").exists, "the command")
         evaluator.process.kill()
-    wait_for(lambda: not alive(int((tmp_path / "pids").read_text())), "the end of the command", 5)
+    wait_for(lambda: not alive(int((tmp_path / "pids").read_text())), "the end of the command")
     with Exec(tmp_path, "echo precision 1", "--once", "--on-best", hang) as evaluator:
         evaluator.ends(0)
     assert (tmp_path / "pids").read_text().count("\n") == 1
