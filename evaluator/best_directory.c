@@ -173,21 +173,13 @@ static int write_state(const struct best_directory *b, const struct best_names *
 
 /* ---- whose it is ------------------------------------------------------------------------------------------------- */
 
-static int is_digits(const char *text, const char *digits, size_t n)
-{
-    return strlen(text) >= n && strspn(text, digits) >= n;
-}
-
 /* A name under which this module, or file_replace() for it, makes a file at first. */
 static int is_temporary(const char *name)
 {
-    static const char *const replaced[] = { STATE ".tmp.", BEST_MANIFEST_FILE ".tmp." };
     const size_t n = strlen(TEMPORARY);
 
-    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
-        if (!strncmp(name, replaced[i], strlen(replaced[i])) && is_digits(name + strlen(replaced[i]), "0123456789", 1))
-            return 1;
-    return !strncmp(name, TEMPORARY, n) && is_digits(name + n, "0123456789abcdef", 16) && name[n + 16] == '-';
+    return file_replace_leaves(name, STATE) || file_replace_leaves(name, BEST_MANIFEST_FILE) ||
+           (!strncmp(name, TEMPORARY, n) && strspn(name + n, "0123456789abcdef") == 16 && name[n + 16] == '-');
 }
 
 static int is_marked(const struct best_directory *b, const char *name)

@@ -100,14 +100,21 @@ void evaluation_flight_land(struct evaluation_flight *f, enum runner_state state
         snprintf(r->weights, sizeof r->weights, "%s", v->weights);
 }
 
-static enum evaluation_flight_files other_files(const struct evaluation_flight *f, uint64_t *digest)
+static enum evaluation_flight_files unreadable(const struct evaluation_flight *f, const struct error *e)
+{
+    if (error_is_lack(e))
+        return FLIGHT_FILES_LACK;
+    return access(f->witness, F_OK) < 0 ? FLIGHT_FILES_SAME : FLIGHT_FILES_CHANGED;
+}
+
+static enum evaluation_flight_files other_files(const struct evaluation_flight *f, uint64_t *digest, struct error *e)
 {
     const struct opened_checkpoint *c = f->item.checkpoint;
     enum evaluation_flight_files files = FLIGHT_FILES_CHANGED;
     struct content now;
 
-    if (content_read(f->path, &now, NULL) != OK)
-        return access(f->witness, F_OK) < 0 ? FLIGHT_FILES_SAME : FLIGHT_FILES_CHANGED;
+    if (content_read(f->path, &now, e) != OK)
+        return unreadable(f, e);
     *digest = content_digest(&now);
     if (c->digest == f->item.digest && content_only_grew(&c->content, &now))
         files = *digest == c->digest ? FLIGHT_FILES_SAME : FLIGHT_FILES_GREW;
@@ -115,7 +122,8 @@ static enum evaluation_flight_files other_files(const struct evaluation_flight *
     return files;
 }
 
-enum evaluation_flight_files evaluation_flight_files(const struct evaluation_flight *f, uint64_t *digest)
+enum evaluation_flight_files evaluation_flight_files(const struct evaluation_flight *f, uint64_t *digest,
+                                                     struct error *e)
 {
     struct opened_checkpoint *now;
 
@@ -123,9 +131,9 @@ enum evaluation_flight_files evaluation_flight_files(const struct evaluation_fli
     if (!f->item.checkpoint)
         return FLIGHT_FILES_SAME;
     if (f->item.kind == CHECKPOINT_OTHER)
-        return other_files(f, digest);
-    if (opened_checkpoint_open(&now, f->item.kind, f->path, NULL) != OK)
-        return access(f->witness, F_OK) < 0 ? FLIGHT_FILES_SAME : FLIGHT_FILES_CHANGED;
+        return other_files(f, digest, e);
+    if (opened_checkpoint_open(&now, f->item.kind, f->path, e) != OK)
+        return unreadable(f, e);
     *digest = now->digest;
     opened_checkpoint_close(now);
     return *digest == f->item.digest ? FLIGHT_FILES_SAME : FLIGHT_FILES_CHANGED;

@@ -21,7 +21,6 @@ struct evaluation_flight {
     enum evaluation_flight_state state;
     double begin;                 /* monotonic */
     int by_path;                  /* of its runner */
-    int lack_said;                /* that it waits for what the machine lacks (runner.h) */
     struct queue_item item;       /* files held open */
     char *directory;              /* where its files are: the watched directory, or that of its pin; owned */
     char *path, *witness;         /* of the job; owned */
@@ -47,10 +46,12 @@ void evaluation_flight_land(struct evaluation_flight *f, enum runner_state state
 enum evaluation_flight_files {
     FLIGHT_FILES_SAME,    /* as they were found; or nothing can be said, since they are gone */
     FLIGHT_FILES_GREW,    /* new files came, as when an evaluation leaves its results in the directory it evaluated */
+    FLIGHT_FILES_LACK,    /* they could not be read for want of memory or descriptors */
     FLIGHT_FILES_CHANGED, /* a file changed or went: whoever read them by their path read who knows what */
 };
 /* What became of the files of a flight whose checkpoint is open; *digest is theirs now where they grew or changed, 0:
- * not whole. */
-enum evaluation_flight_files evaluation_flight_files(const struct evaluation_flight *f, uint64_t *digest);
+ * not whole. e: why they cannot be read. */
+enum evaluation_flight_files evaluation_flight_files(const struct evaluation_flight *f, uint64_t *digest,
+                                                     struct error *e);
 
 #endif

@@ -2,10 +2,10 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/directory_lock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/version.h"
+#include "evaluator/ledger.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -155,7 +156,7 @@ static int write_text(int fd, const struct evaluation_lock *l)
     int ok;
 
     format(l, &b);
-    ok = buffer_ok(&b) && pwrite(fd, b.data, b.length, 0) == (ssize_t)b.length && ftruncate(fd, (off_t)b.length) == 0;
+    ok = buffer_ok(&b) && file_write_at(fd, b.data, b.length, 0) == 0 && ftruncate(fd, (off_t)b.length) == 0;
     buffer_release(&b);
     return ok;
 }
@@ -251,49 +252,65 @@ static int take_file(const char *path, const struct evaluation_lock_about *about
     return OK;
 }
 
-/* Where both are one directory, its lock is the trainer's. */
-static int take_directory(const char *path, const struct evaluation_lock_about *about, int *fd, struct error *e)
-{
-    char directory[PATH_MAX];
-    struct stat here, there;
+enum { LEDGER_IS_LOCKED = 1 };
 
-    *fd = -1;
+/* OK: *fd is open, *locked: and locked; 0: there are no such locks. LEDGER_IS_LOCKED: by another. */
+static int take_ledger(const char *path, int *fd, int *locked, struct error *e)
+{
+    char directory[PATH_MAX], ledger[PATH_MAX];
+    int rc;
+
     directory_of(path, directory);
-    if (about->checkpoint_directory && stat(directory, &here) == 0 && stat(about->checkpoint_directory, &there) == 0 &&
-        here.st_dev == there.st_dev && here.st_ino == there.st_ino)
+    if ((rc = file_join(ledger, sizeof ledger, directory, LEDGER_FILE, e)) != OK ||
+        (rc = file_open_plain(NULL, ledger, LEDGER_FLAGS, fd, e)) != OK)
+        return rc;
+    *locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;
+    if (*locked || errno != EWOULDBLOCK)
         return OK;
-    return directory_lock(directory, fd, e);
+    close(*fd);
+    *fd = -1;
+    return LEDGER_IS_LOCKED;
 }
 
 int evaluation_lock_take(const char *path, const struct evaluation_lock_about *about, int take_over,
                          struct evaluation_lock_held *held, struct evaluation_lock *before,
                          enum evaluation_lock_state *was, struct error *e)
 {
-    int rc;
+    int locked = 0, rc;
 
-    held->file = -1;
-    if ((rc = take_directory(path, about, &held->directory, e)) == DIRECTORY_LOCKED) {
+    *held = (struct evaluation_lock_held)EVALUATION_LOCK_NOT_HELD;
+    if ((rc = take_ledger(path, &held->ledger, &locked, e)) == LEDGER_IS_LOCKED) {
         *was = who_lives(evaluation_lock_read(path, before));
         return refuse(path, before, *was, e);
     }
-    if (rc == OK && (rc = take_file(path, about, take_over, &held->file, before, was, e)) != OK)
-        evaluation_lock_release(held, NULL);
+    if (rc == OK && (rc = take_file(path, about, take_over, &held->file, before, was, e)) != OK) {
+        close(held->ledger);
+        held->ledger = -1;
+    }
+    if (rc == OK && locked) {
+        close(held->file);
+        held->file = -1;
+    }
     return rc;
 }
 
-void evaluation_lock_release(const struct evaluation_lock_held *held, const char *why)
+void evaluation_lock_release(const char *path, const struct evaluation_lock_held *held, const char *why)
 {
-    struct evaluation_lock l;
+    struct evaluation_lock l = { .state = "" };
+    int fd = held->file;
 
-    if (held->directory >= 0)
-        close(held->directory);
-    if (held->file < 0)
+    if (held->ledger < 0)
         return;
-    read_and_judge(held->file, &l, NULL);
-    if (l.process.pid == getpid() && !strcmp(l.state, "running")) { /* else somebody took it over: theirs now */
-        snprintf(l.state, sizeof l.state, "ended");
-        snprintf(l.why, sizeof l.why, "%s", why ? why : "");
-        write_text(held->file, &l);
+    if (fd < 0)
+        file_open_plain(NULL, path, O_RDWR, &fd, NULL);
+    if (fd >= 0) {
+        read_and_judge(fd, &l, NULL);
+        if (l.process.pid == getpid() && !strcmp(l.state, "running")) { /* else somebody took it over: theirs now */
+            snprintf(l.state, sizeof l.state, "ended");
+            snprintf(l.why, sizeof l.why, "%s", why ? why : "");
+            write_text(fd, &l);
+        }
+        close(fd);
     }
-    close(held->file);
+    close(held->ledger);
 }

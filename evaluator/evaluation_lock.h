@@ -5,14 +5,14 @@
  *  "checkpoint_dir":"/data/ckpt","pattern":"step{step}.pt","step_from":"count","step_scale":1,"step_offset":0,
  *  "eval_dir":"/data/runs/eval","tags":"plain","version":"0.1.0"}
  *
- * state "ended", with "why", is left behind by an evaluator that ended in order. The kernel's lock (fcntl) on the file
- * tells living processes apart on one host; it does not reach other hosts on every file system, and so the line counts
- * as well: what stands there as running on another host is respected until somebody says otherwise (take_over). A
- * process number may be given again: process_start, in ticks since boot as /proc has it, and the boot tell which one is
- * meant. Anything else in the file is nobody's lock, and is overwritten only if a crash may have left it; what a link
- * leads to is not. The directory itself is locked as well (directory_lock.h), so that nobody gets in because the file
- * was deleted; but not where EVAL is the directory of the checkpoints, which is the trainer's. Thread-safe, but closing
- * any descriptor of the file in the process that holds it gives the kernel's lock up: the holder reads it no more.
+ * state "ended", with "why", is left behind by an evaluator that ended in order. The kernel's lock (flock) that tells
+ * living processes apart is on the ledger beside it, which the holder has open all the time: nobody gets in because the
+ * lock file was deleted, and one descriptor does for both. Where the file system has no such locks there is one (fcntl)
+ * on the lock file. Neither reaches other hosts on every file system, and so the line counts as well: what stands there
+ * as running on another host is respected until somebody says otherwise (take_over). A process number may be given
+ * again: process_start, in ticks since boot as /proc has it, and the boot tell which one is meant. Anything else in the
+ * file is nobody's lock, and is overwritten only if a crash may have left it; what a link leads to is not. Thread-safe,
+ * but closing any descriptor of the lock file in the process gives a lock (fcntl) on it up.
  */
 #ifndef EVALUATOR_EVALUATION_LOCK_H
 #define EVALUATOR_EVALUATION_LOCK_H
@@ -23,6 +23,8 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define EVALUATION_LOCK_FILE "evaluator.lock"
 
 struct evaluation_lock {
     char state[16], tags[16], why[160], pattern[256], step_from[512];
@@ -53,18 +55,20 @@ struct evaluation_lock_about { /* what is written down beside the process; texts
 };
 
 struct evaluation_lock_held { /* descriptors; -1: none */
-    int file, directory;
+    int ledger; /* opened with LEDGER_FLAGS */
+    int file;   /* where the ledger cannot be locked */
 };
 #define EVALUATION_LOCK_NOT_HELD { -1, -1 }
 
-/* Takes the lock for this process. take_over: also from an evaluator of another host. ERR_PEER: somebody holds it, and
- * e names host and pid where they are known. ERR_ARG: path is a link, no plain file, or no lock. On OK *held is yours
- * until evaluation_lock_release(), and before is who stood there (unless *was says LOCK_NONE). */
+/* Takes the lock for this process, and makes the ledger if there is none. take_over: also from an evaluator of another
+ * host. ERR_PEER: somebody holds it, and e names host and pid where they are known. ERR_ARG: path or the ledger is a
+ * link or no plain file, or path is no lock. On OK *held is yours until evaluation_lock_release(), and before is who
+ * stood there (unless *was says LOCK_NONE). */
 int evaluation_lock_take(const char *path, const struct evaluation_lock_about *about, int take_over,
                          struct evaluation_lock_held *held, struct evaluation_lock *before,
                          enum evaluation_lock_state *was, struct error *e);
 
 /* Writes down that this process has ended, and why, and gives the lock up. One that is not held is fine. */
-void evaluation_lock_release(const struct evaluation_lock_held *held, const char *why);
+void evaluation_lock_release(const char *path, const struct evaluation_lock_held *held, const char *why);
 
 #endif

@@ -20,9 +20,11 @@ struct evaluation_log {
     char *directory;
     const struct evaluation_tags *tags;
     int64_t run, step; /* of the last point; step -1: none in this run */
-    int points_fd;     /* EVAL/.points; -1: not open yet */
-    struct eventlog_writer *writer;
-    int64_t writer_run;
+    struct eventlog_writer *writer; /* NULL: not open */
+    size_t held;                    /* points of this process in its file */
+    int64_t writer_run;             /* its run, or that of the last one; -1: there was none */
+    struct evaluation_log_files *files;
+    struct evaluation_log *newer, *older; /* among those with an open file */
     struct session_settings settings; /* count 0: none */
     int64_t described; /* the newest run that has them from this process; -1: none */
     int pending;       /* 1: the point's events are with the writer, the sync is still to come */
@@ -66,7 +68,7 @@ const struct evaluation_tags *evaluation_tags_find(const char *preset)
     return NULL;
 }
 
-/* "run step", each 20 columns wide, so that one short write always replaces all of it; older ones have more behind. */
+/* "run step", each 20 columns wide, so that a write always replaces all of it; older ones have more behind. */
 static int read_points(struct evaluation_log *l, const char *path, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
@@ -91,7 +93,7 @@ static int read_points(struct evaluation_log *l, const char *path, struct error 
 }
 
 int evaluation_log_open(struct evaluation_log **out, const char *directory, const struct evaluation_tags *tags,
-                        int64_t last_run, int64_t last_step, struct error *e)
+                        struct evaluation_log_files *files, int64_t last_run, int64_t last_step, struct error *e)
 {
     struct evaluation_log *l = calloc(1, sizeof *l);
     char path[PATH_MAX];
@@ -105,7 +107,8 @@ int evaluation_log_open(struct evaluation_log **out, const char *directory, cons
     l->tags = tags;
     l->run = last_run > 0 ? last_run : 0;
     l->step = last_step;
-    l->points_fd = -1;
+    l->files = files;
+    l->writer_run = -1;
     l->described = -1;
     if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK || (rc = read_points(l, path, e)) != OK) {
         evaluation_log_close(l, NULL);
@@ -135,17 +138,17 @@ int evaluation_log_directory(const char *eval_directory, int64_t run, char *out,
 static int note(struct evaluation_log *l, struct error *e)
 {
     char path[PATH_MAX], text[96];
-    int rc, n = snprintf(text, sizeof text, "%20lld %20lld\n", (long long)l->run, (long long)l->step);
+    int fd, rc, n = snprintf(text, sizeof text, "%20lld %20lld\n", (long long)l->run, (long long)l->step);
 
-    if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK)
+    if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK ||
+        (rc = file_open_plain(NULL, path, O_WRONLY | O_CREAT, &fd, e)) != OK)
         return rc;
-    if (l->points_fd < 0 && (rc = file_open_plain(NULL, path, O_WRONLY | O_CREAT, &l->points_fd, e)) != OK)
-        return rc;
-    if (pwrite(l->points_fd, text, (size_t)n, 0) != n)
-        return error_system(e, "%s: cannot write", path);
-    if (fdatasync(l->points_fd) < 0)
-        return error_system(e, "%s: cannot sync", path);
-    return OK;
+    if (file_write_at(fd, text, (size_t)n, 0) < 0)
+        rc = error_system(e, "%s: cannot write", path);
+    else if (fdatasync(fd) < 0)
+        rc = error_system(e, "%s: cannot sync", path);
+    close(fd);
+    return rc;
 }
 
 static int from_eventlog(const struct eventlog_error *why, struct error *e)
@@ -158,6 +161,40 @@ static int from_eventlog(const struct eventlog_error *why, struct error *e)
     return code;
 }
 
+static int close_writer(struct evaluation_log *l, struct error *e)
+{
+    struct evaluation_log_files *files = l->files;
+    struct eventlog_error why = { 0 };
+    int rc = eventlog_writer_close(l->writer, &why) == EVENTLOG_OK ? OK : from_eventlog(&why, e);
+
+    if (l->writer && files) {
+        *(l->newer ? &l->newer->older : &files->newest) = l->older;
+        *(l->older ? &l->older->newer : &files->oldest) = l->newer;
+        files->count--;
+    }
+    l->newer = l->older = NULL;
+    l->writer = NULL;
+    return rc;
+}
+
+/* One more is open; others may have to close theirs, but not one that is still to be synced. */
+static void add_open(struct evaluation_log *l)
+{
+    struct evaluation_log_files *files = l->files;
+
+    if (!files)
+        return;
+    for (struct evaluation_log *o = files->oldest, *newer; o && files->count >= files->limit; o = newer) {
+        newer = o->newer;
+        if (!o->pending)
+            close_writer(o, NULL);
+    }
+    l->older = files->newest;
+    *(l->older ? &l->older->newer : &files->oldest) = l;
+    files->newest = l;
+    files->count++;
+}
+
 static int open_writer(struct evaluation_log *l, struct error *e)
 {
     /* Events leave at the sync and only there, so that what fails is the sync, and can be tried again. */
@@ -168,13 +205,19 @@ static int open_writer(struct evaluation_log *l, struct error *e)
 
     if (l->writer && l->writer_run == l->run)
         return OK;
-    eventlog_writer_close(l->writer, NULL);
-    l->writer = NULL;
+    close_writer(l, NULL);
     if ((rc = evaluation_log_directory(l->directory, l->run, directory, sizeof directory, e)) != OK)
         return rc;
-    if (eventlog_writer_open(&l->writer, directory, &options, &why) != EVENTLOG_OK)
+    if (l->writer_run == l->run)
+        options.resume = EVENTLOG_RESUME_APPEND; /* in the file that was closed for others */
+    else
+        l->held = 0;
+    if (eventlog_writer_open(&l->writer, directory, &options, &why) != EVENTLOG_OK) {
+        l->writer_run = -1; /* damaged, or another's by now: the next try makes a new one */
         return from_eventlog(&why, e);
+    }
     l->writer_run = l->run;
+    add_open(l);
     return OK;
 }
 
@@ -226,37 +269,68 @@ static int hand_over(struct evaluation_log *l, const struct evaluation_point *p,
     if (p->detail && evaluation_detail_write(p->detail, l->writer, p->step, p->wall_time, &why) != EVENTLOG_OK)
         return from_eventlog(&why, e);
     l->pending = 1;
+    l->held++;
     return OK;
 }
 
-int evaluation_log_point(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
+static int open_for(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
+{
+    l->run = evaluation_log_run(l, p->step);
+    l->step = p->step;
+    return open_writer(l, e);
+}
+
+static int sync_events(struct evaluation_log *l, struct error *e)
 {
     struct eventlog_error why = { 0 };
-    int rc;
 
-    if (!l->pending) {
-        l->run = evaluation_log_run(l, p->step);
-        l->step = p->step;
-        if ((rc = open_writer(l, e)) != OK || (rc = note(l, e)) != OK || (rc = hand_over(l, p, e)) != OK)
-            return rc;
-    }
     if (eventlog_writer_sync(l->writer, &why) != EVENTLOG_OK)
         return from_eventlog(&why, e);
     l->pending = 0;
     return OK;
 }
 
+int evaluation_log_point(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
+{
+    int rc;
+
+    if (!l->pending && ((rc = open_for(l, p, e)) != OK || (rc = note(l, e)) != OK || (rc = hand_over(l, p, e)) != OK))
+        return rc;
+    return sync_events(l, e);
+}
+
+int evaluation_log_add(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
+{
+    int rc = open_for(l, p, e);
+
+    return rc == OK ? hand_over(l, p, e) : rc;
+}
+
+int evaluation_log_sync(struct evaluation_log *l, struct error *e)
+{
+    int rc = l->pending ? note(l, e) : OK;
+
+    return rc == OK && l->pending ? sync_events(l, e) : rc;
+}
+
+size_t evaluation_log_held(const struct evaluation_log *l)
+{
+    return l->writer ? l->held : 0;
+}
+
+void evaluation_log_restore(struct evaluation_log *l)
+{
+    if (l->writer)
+        eventlog_writer_flush(l->writer, NULL); /* which notices it; if that fails, the next sync tries again */
+}
+
 int evaluation_log_close(struct evaluation_log *l, struct error *e)
 {
-    struct eventlog_error why = { 0 };
-    int rc = OK;
+    int rc;
 
     if (!l)
         return OK;
-    if (eventlog_writer_close(l->writer, &why) != EVENTLOG_OK)
-        rc = from_eventlog(&why, e);
-    if (l->points_fd >= 0)
-        close(l->points_fd);
+    rc = close_writer(l, e);
     free(l->directory);
     free(l);
     return rc;

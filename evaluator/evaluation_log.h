@@ -55,10 +55,18 @@ struct evaluation_point {
 
 struct evaluation_log;
 
+/* Of the logs that share one, so many have their event files open: those that were opened last. The others close
+ * theirs, and go on in them with their next point. Zero but for the limit at first; outlives the logs. */
+struct evaluation_log_files {
+    size_t limit, count;
+    struct evaluation_log *newest, *oldest;
+};
+
 /* last_run and last_step: what the ledger says (-1: no point yet). tags is borrowed, directory copied; nothing is
- * written before the first point. On OK *out is yours until evaluation_log_close(). */
+ * written before the first point. files: NULL: the event file stays open. On OK *out is yours until
+ * evaluation_log_close(). */
 int evaluation_log_open(struct evaluation_log **out, const char *directory, const struct evaluation_tags *tags,
-                        int64_t last_run, int64_t last_step, struct error *e);
+                        struct evaluation_log_files *files, int64_t last_run, int64_t last_step, struct error *e);
 
 /* The settings of the training (session_settings.h), written as a session's start before the first point that follows
  * in each run; training is copied, model and data are borrowed. TensorBoard takes the first of a run, so saying them
@@ -72,6 +80,15 @@ int64_t evaluation_log_run(const struct evaluation_log *l, int64_t step);
 /* Down to the disk when it returns OK. ERR_IO: call it again with the same point until it is, or give up; nothing is
  * written twice by that. */
 int evaluation_log_point(struct evaluation_log *l, const struct evaluation_point *p, struct error *e);
+
+/* For many points, without .points and the disk: evaluation_log_sync() brings all of them there. */
+int evaluation_log_add(struct evaluation_log *l, const struct evaluation_point *p, struct error *e);
+int evaluation_log_sync(struct evaluation_log *l, struct error *e);
+
+/* The event file that is open holds so many points of this process, all of the newest run; 0: none is open. Its
+ * directory has gone: it is made again, with what the file holds. */
+size_t evaluation_log_held(const struct evaluation_log *l);
+void evaluation_log_restore(struct evaluation_log *l);
 
 /* The directory of a run: EVAL or EVAL_k, into out; slashes at the end of EVAL do not count. */
 int evaluation_log_directory(const char *eval_directory, int64_t run, char *out, size_t size, struct error *e);

@@ -170,7 +170,10 @@ static int sleep_on(struct evaluation_loop *l, int descriptor, double wait,
     fds[count++] = (struct pollfd){ .fd = descriptor, .events = POLLIN };
     fds[count++] = (struct pollfd){ .fd = hooks_descriptor(l->hooks), .events = POLLIN };
     for (size_t i = 0; i < l->watch_count; i++) {
-        fds[count++] = (struct pollfd){ .fd = evaluation_watch_descriptor(l->watches[i]), .events = POLLIN };
+        const int fd = evaluation_watch_descriptor(l->watches[i]); /* mostly one that all share */
+
+        if (fd >= 0 && fd != fds[count - 1].fd)
+            fds[count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
         wait = fmin(wait, due(l->watches[i]));
     }
     if (l->set && !l->signals)

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 16, FILE_LIMIT = 16 << 20, RETRY_SECONDS = 10 };
+enum { DEPTH_MAX = 16, FILE_LIMIT = 16 << 20, RETRY_SECONDS = 10, SPARE_DESCRIPTORS = 32 };
 enum member_source { FROM_PAIR, FROM_FILE, FROM_TREE };
 
 struct member {
@@ -101,21 +101,23 @@ static int open_member(struct evaluation_set *s, struct member *m, struct error 
     struct evaluation_watch_settings settings = s->options.settings;
     int rc;
 
+    m->retry_at = clock_monotonic() + RETRY_SECONDS;
+    if (!file_open_room(SPARE_DESCRIPTORS))
+        return error_set(e, ERR_IO, "%s waits: too few files may be open at once (ulimit -n) for so many directories",
+                         m->directory);
     settings.name = m->name;
     settings.checkpoint_directory = m->directory;
     settings.eval_directory = m->eval_directory;
+    settings.in_tree = m->source == FROM_TREE;
     settings.watcher.inotify = 0; /* the set's own, shared by all */
     m->finished = 0;
-    if ((rc = evaluation_watch_open(&m->watch, &settings, s->log, e)) == OK) {
+    if ((rc = evaluation_watch_open(&m->watch, &settings, s->log, e)) == OK)
         *m->said = '\0';
-        return OK;
-    }
-    m->retry_at = clock_monotonic() + RETRY_SECONDS;
     return rc;
 }
 
 /* Opens what is listed and not open. What cannot be is said once, and tried again later. */
-static int open_listed(struct evaluation_set *s, struct error *e)
+static void open_listed(struct evaluation_set *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         struct member *m = s->members[i];
@@ -124,13 +126,10 @@ static int open_listed(struct evaluation_set *s, struct error *e)
         if (m->watch || m->finished || !m->listed || m->retry_at > clock_monotonic() ||
             open_member(s, m, &why) == OK)
             continue;
-        if (why.code == ERR_NOMEM)
-            return error_set(e, ERR_NOMEM, "%s", why.message);
         if (strcmp(m->said, why.message))
             log_line(s->log, "%s: %s; trying again every %d s", m->name, why.message, RETRY_SECONDS);
         snprintf(m->said, sizeof m->said, "%s", why.message);
     }
-    return OK;
 }
 
 static void let_go(struct member *m, const char *why)
@@ -328,13 +327,26 @@ static void close_unlisted(struct evaluation_set *s)
     }
 }
 
+/* Also of no directories: so that it has its descriptor before there are many. */
+static void notify(struct evaluation_set *s, struct evaluation_watch **watches, const char *const *paths, size_t n)
+{
+    const double poll = s->options.settings.watcher.poll_seconds;
+    struct error why = { 0 };
+
+    for (size_t i = 0; i < n; i++)
+        watcher_share_inotify(watches[i]->watcher, NULL, 0);
+    watch_inotify_stop(s->notifier);
+    if (watch_inotify_start(&s->notifier, paths, n, poll, NULL, &why) != OK && n)
+        log_line(s->log, "%.300s; looking every %g s instead", why.message, poll);
+    for (size_t i = 0; s->notifier && i < n; i++)
+        watcher_share_inotify(watches[i]->watcher, s->notifier, i);
+}
+
 /* Watches and notifier as the members are now. */
 static int gather(struct evaluation_set *s, int changed_since, struct error *e)
 {
     const char **paths = calloc(s->count + 1, sizeof *paths);
     struct evaluation_watch **watches = calloc(s->count + 1, sizeof(void *));
-    const double poll = s->options.settings.watcher.poll_seconds;
-    struct error why = { 0 };
     size_t n = 0;
 
     if (!paths || !watches) {
@@ -347,16 +359,8 @@ static int gather(struct evaluation_set *s, int changed_since, struct error *e)
             paths[n] = s->members[i]->directory;
             watches[n++] = s->members[i]->watch;
         }
-    if (changed_since && s->options.inotify) {
-        for (size_t i = 0; i < n; i++)
-            watcher_share_inotify(watches[i]->watcher, NULL, 0);
-        watch_inotify_stop(s->notifier);
-        s->notifier = NULL;
-        if (n && watch_inotify_start(&s->notifier, paths, n, poll, NULL, &why) != OK)
-            log_line(s->log, "%.300s; looking every %g s instead", why.message, poll);
-        for (size_t i = 0; s->notifier && i < n; i++)
-            watcher_share_inotify(watches[i]->watcher, s->notifier, i);
-    }
+    if (changed_since && s->options.inotify)
+        notify(s, watches, paths, n);
     free(paths);
     free(s->watches);
     s->watches = watches;
@@ -381,8 +385,7 @@ int evaluation_set_refresh(struct evaluation_set *s, int reread, struct error *e
     close_unlisted(s);
     for (size_t i = 0; i < s->count; i++)
         kept += s->members[i]->watch != NULL;
-    if ((rc = open_listed(s, e)) != OK)
-        return rc;
+    open_listed(s);
     for (size_t i = 0; i < s->count; i++)
         n += s->members[i]->watch != NULL;
     return gather(s, kept != before || n != kept, e);
@@ -418,6 +421,8 @@ int evaluation_set_open(struct evaluation_set **out, const struct evaluation_set
         return error_set(e, ERR_NOMEM, "no memory for a set of directories");
     s->options = *options;
     s->log = log;
+    if (options->inotify)
+        notify(s, NULL, NULL, 0);
     if ((rc = open_pairs(s, e)) != OK || (options->file && (rc = read_file(s, e)) != OK) ||
         (rc = evaluation_set_refresh(s, 0, e)) != OK || (rc = gather(s, 1, e)) != OK) {
         evaluation_set_close(s);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/human.h"
+#include "evaluator/evaluation_home.h"
 #include "evaluator/evaluation_record.h"
 #include "evaluator/file_stamp.h"
 #include "evaluator/pin.h"
@@ -19,7 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DISTURBED_MAX = 3 }; /* so often in a row may a checkpoint change during its evaluation */
+enum { DISTURBED_MAX = 3, /* so often in a row may a checkpoint change during its evaluation */
+       LACK_SECONDS = 1 };
 
 /* ---- what the watcher tells -------------------------------------------------------------------------------------- */
 
@@ -77,6 +79,13 @@ static void on_failed(void *context, const struct watcher_failure *failure)
                  failure->reason);
 }
 
+static void on_known(void *context, const char *name)
+{
+    struct evaluation_watch *w = context;
+
+    outcomes_read(&w->outcomes, name);
+}
+
 static void on_gone(void *context, const char *name, int64_t step)
 {
     struct evaluation_watch *w = context;
@@ -113,50 +122,6 @@ static void on_trouble(void *context, const char *sentence)
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */
 
-static int recall(void *context, const struct ledger_record *r, struct error *e)
-{
-    struct evaluation_watch *w = context;
-    int rc = evaluation_record_note(w, r, e);
-
-    if (rc != OK)
-        return rc;
-    if (r->step > w->greatest_step)
-        w->greatest_step = r->step;
-    evaluation_best_recall(w->keeper, r);
-    if (!r->has_digest || r->status == LEDGER_GONE || (r->status == LEDGER_FAILED && w->settings.retry_failed))
-        return OK;
-    if (r->digest_after && queue_remember(&w->queue, r->checkpoint, r->digest_after, e) != OK)
-        return ERR_NOMEM;
-    return queue_remember(&w->queue, r->checkpoint, r->digest, e);
-}
-
-static int take_lock(struct evaluation_watch *w, const char *path, struct error *e)
-{
-    const struct evaluation_watch_settings *s = &w->settings;
-    const char *tags = s->tags == evaluation_tags_plain() ? "plain" : s->tags->preset ? s->tags->preset : "default";
-    const struct evaluation_lock_about about = { s->checkpoint_directory, s->source.pattern, s->source.step_from, tags,
-                                                 s->source.step_scale, s->source.step_offset };
-    enum evaluation_lock_state was;
-    struct evaluation_lock before;
-    int rc = evaluation_lock_take(path, &about, s->take_over, &w->lock, &before, &was, e);
-
-    if (rc == OK && (was == LOCK_DEAD || was == LOCK_ELSEWHERE))
-        watch_log_say(w, "taking over from process %" PRId64 " on host %s, which %s", before.process.pid,
-                      before.process.host, was == LOCK_DEAD ? "died" : "is taken for gone (--take-over)");
-    return rc;
-}
-
-static int open_keeper(struct evaluation_watch *w, struct error *e)
-{
-    const struct evaluation_watch_settings *s = &w->settings;
-    const struct evaluation_best_options options = { .checkpoint_directory = s->checkpoint_directory,
-                                                     .eval_directory = s->eval_directory, .keep = s->keep_best,
-                                                     .patience = s->patience, .rule = s->best,
-                                                     .volatile_names = w->outcomes.by_step };
-
-    return s->keep_best || s->patience ? evaluation_best_open(&w->keeper, &options, e) : OK;
-}
-
 /* A pin of an earlier process: recorded already, or still to be evaluated. */
 static int recall_pin(void *context, const struct pin *pin, const char *path, uint64_t bytes, struct error *e)
 {
@@ -185,36 +150,6 @@ static int recall_pin(void *context, const struct pin *pin, const char *path, ui
     if (rc != QUEUE_ADDED)
         queue_item_release(&item);
     return rc < 0 ? rc : OK;
-}
-
-static int open_records(struct evaluation_watch *w, struct error *e)
-{
-    const struct evaluation_watch_settings *s = &w->settings;
-    const struct ledger_summary *summary;
-    char path[PATH_MAX];
-    struct error trouble = { 0 };
-    int rc;
-
-    if ((rc = file_make_directories(s->eval_directory, e)) != OK ||
-        (rc = file_join(path, sizeof path, s->eval_directory, "evaluator.lock", e)) != OK ||
-        (rc = take_lock(w, path, e)) != OK || (rc = evaluation_work_check(s->eval_directory, e)) != OK)
-        return rc;
-    if ((rc = open_keeper(w, e)) != OK ||
-        (rc = file_join(path, sizeof path, s->eval_directory, "evaluations.jsonl", e)) != OK ||
-        (rc = ledger_open(&w->ledger, NULL, path, &s->best, recall, w, e)) != OK)
-        return rc;
-    summary = ledger_summary(w->ledger);
-    if (summary->cut_bytes)
-        watch_log_say(w, "%s: dropped a cut last line of %zu bytes", path, summary->cut_bytes);
-    if (summary->odd_lines)
-        watch_log_say(w, "%s: passed over %zu lines that are not of a ledger", path, summary->odd_lines);
-    if (summary->highest_step >= 0)
-        w->position = 1; /* the one before was evaluated by an earlier process */
-    if ((rc = evaluation_log_open(&w->points, s->eval_directory, s->tags, summary->last_run, summary->last_step,
-                                  e)) != OK)
-        return rc;
-    evaluation_record_best(w, evaluation_best_resume(w->keeper, summary, &trouble), &trouble);
-    return OK;
 }
 
 static int open_watcher(struct evaluation_watch *w, struct error *e)
@@ -255,9 +190,10 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
     w->lock = (struct evaluation_lock_held)EVALUATION_LOCK_NOT_HELD;
     w->last_step = w->greatest_step = w->newest_step = -1;
     w->outcomes.by_step = settings->watcher.source.steps.from != STEP_FROM_NAME;
-    w->events = (struct watcher_events){ w, on_found, on_failed, on_gone, on_directory, on_trouble };
+    w->events = (struct watcher_events){ w, on_found, on_failed, on_known, on_gone, on_directory, on_trouble };
     w->last_news = clock_monotonic();
-    if ((rc = queue_init(&w->queue, settings->queue_limit, e)) != OK || (rc = open_records(w, e)) != OK ||
+    queue_init(&w->queue, settings->queue_limit);
+    if ((rc = evaluation_home_open(w, e)) != OK ||
         (rc = pin_recover(settings->eval_directory, recall_pin, w, e)) != OK || (rc = open_watcher(w, e)) != OK ||
         (rc = watcher_look(w->watcher, e)) != OK) {
         evaluation_watch_close(w);
@@ -277,7 +213,8 @@ void evaluation_watch_drop(struct evaluation_watch *w, struct evaluation_flight 
     while (w->flights[i] != flight)
         i++;
     memmove(w->flights + i, w->flights + i + 1, (--w->flight_count - i) * sizeof *w->flights);
-    evaluation_best_forget(w->keeper, flight->item.name, flight->item.digest);
+    if (flight->item.name)
+        evaluation_best_forget(w->keeper, flight->item.name, flight->item.digest);
     evaluation_flight_free(flight);
     if (large)
         malloc_trim(0); /* what pictures and tables took: else the heap creeps up, by holes, for hundreds of them */
@@ -285,6 +222,8 @@ void evaluation_watch_drop(struct evaluation_watch *w, struct evaluation_flight 
 
 void evaluation_watch_close(struct evaluation_watch *w)
 {
+    char path[PATH_MAX];
+
     if (!w)
         return;
     while (w->flight_count)
@@ -298,7 +237,8 @@ void evaluation_watch_close(struct evaluation_watch *w)
     evaluation_series_release(&w->series);
     outcomes_release(&w->outcomes);
     queue_release(&w->queue);
-    evaluation_lock_release(&w->lock, w->ended ? w->ended : "stopped");
+    if (file_join(path, sizeof path, w->settings.eval_directory, EVALUATION_LOCK_FILE, NULL) == OK)
+        evaluation_lock_release(path, &w->lock, w->ended ? w->ended : "stopped");
     free(w);
 }
 
@@ -374,6 +314,13 @@ int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight *
     return 0;
 }
 
+static void say_lack(struct evaluation_watch *w, struct queue_item *item, const char *lack)
+{
+    if (!item->lack_said)
+        watch_log_warn(w, "warning", "%s waits: %s; trying again every second", item->name, lack);
+    item->lack_said = 1;
+}
+
 void evaluation_watch_progress(struct evaluation_watch *w, struct evaluation_flight *flight,
                                const struct runner_progress *progress)
 {
@@ -386,10 +333,8 @@ void evaluation_watch_progress(struct evaluation_watch *w, struct evaluation_fli
                       !strcmp(weights, "mixed") ? "moving averages of those variables that have one" :
                       !strcmp(weights, "variables") ? "variables themselves" : "moving averages of the variables");
     }
-    if (progress->lack && !flight->lack_said) {
-        flight->lack_said = 1;
-        watch_log_warn(w, "warning", "%s waits: %s; trying again every second", flight->item.name, progress->lack);
-    }
+    if (progress->lack)
+        say_lack(w, &flight->item, progress->lack);
     if (!w->log->terminal)
         return;
     if (progress->share < 0)
@@ -415,7 +360,7 @@ int evaluation_watch_start(struct evaluation_watch *w, struct evaluation_flight 
     uint64_t now;
 
     f->by_path = by_path;
-    if (!by_path || evaluation_flight_files(f, &now) != FLIGHT_FILES_CHANGED ||
+    if (!by_path || evaluation_flight_files(f, &now, &(struct error){ 0 }) != FLIGHT_FILES_CHANGED ||
         watcher_look_again(w->watcher, f->item.name, 0) < 0)
         return 1;
     w->skipped++;
@@ -455,6 +400,21 @@ static int again(struct evaluation_watch *w, struct evaluation_flight *f, uint64
     return 0;
 }
 
+/* What the machine lacks says nothing of the checkpoint, which waits with its files open, or pinned, as before. */
+static void take_back(struct evaluation_watch *w, struct evaluation_flight *f, const struct error *lack)
+{
+    struct queue_item item = f->item;
+
+    evaluation_best_forget(w->keeper, item.name, item.digest);
+    memset(&f->item, 0, sizeof f->item);
+    evaluation_watch_drop(w, f);
+    say_lack(w, &item, lack->message);
+    item.again = 1;
+    w->lack_until = clock_monotonic() + LACK_SECONDS;
+    if (queue_return(&w->queue, &item, &w->pending_error) != OK)
+        queue_item_release(&item);
+}
+
 void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *f, enum runner_state state,
                              struct evaluation *v, const struct error *why)
 {
@@ -466,8 +426,19 @@ void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_fligh
         evaluation_watch_drop(w, f);
         return;
     }
+    if (state == RUNNER_FAILED && f->item.pinned && !f->item.checkpoint && access(f->witness, F_OK) < 0) {
+        evaluation_watch_find_again(w, &f->item);
+        evaluation_watch_drop(w, f);
+        return;
+    }
     if (f->by_path || state == RUNNER_FAILED) /* one that held it open has read what was found, or failed on it */
-        files = evaluation_flight_files(f, &now);
+        files = evaluation_flight_files(f, &now, &changed);
+    if (files == FLIGHT_FILES_LACK || (state == RUNNER_FAILED && error_is_lack(why))) {
+        if (state == RUNNER_DONE)
+            evaluation_release(v);
+        take_back(w, f, files == FLIGHT_FILES_LACK ? &changed : why);
+        return;
+    }
     if (files == FLIGHT_FILES_CHANGED) {
         if (state == RUNNER_DONE)
             evaluation_release(v);
@@ -482,6 +453,13 @@ void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_fligh
     evaluation_flight_land(f, state, v, why);
     if (w->settings.checkpoint_time)
         f->record.point_time = f->item.modified;
+}
+
+void evaluation_watch_find_again(struct evaluation_watch *w, const struct queue_item *item)
+{
+    queue_forget(&w->queue, item->name, item->digest);
+    if (watcher_look_again(w->watcher, item->name, 0) < 0)
+        w->events.gone(w->events.context, item->name, item->step);
 }
 
 static const char *reason_to_end(struct evaluation_watch *w)
@@ -500,9 +478,10 @@ static const char *reason_to_end(struct evaluation_watch *w)
 /* Seconds until the next evaluation may start. */
 static double interval_left(const struct evaluation_watch *w)
 {
-    double left = w->last_start + w->settings.min_interval - clock_monotonic();
+    const double now = clock_monotonic(), left = w->last_start + w->settings.min_interval - now;
+    const double interval = w->settings.min_interval > 0 && w->last_start > 0 ? left : 0;
 
-    return w->settings.min_interval > 0 && w->last_start > 0 && left > 0 ? left : 0;
+    return fmax(fmax(interval, w->lack_until - now), 0);
 }
 
 static int enough(const struct evaluation_watch *w, size_t flights)
@@ -526,7 +505,7 @@ static int decide(struct evaluation_watch *w, struct error *e)
 
     if (reason && !w->draining) {
         /* The condition held before this listing, so whatever was there when it came true is in it. */
-        if ((rc = watcher_look(w->watcher, e)) != OK)
+        if ((rc = watcher_look_last(w->watcher, e)) != OK)
             return rc;
         watcher_set_closed(w->watcher, 1);
         w->draining = reason;
@@ -543,22 +522,30 @@ int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct erro
 {
     int rc;
 
-    if (w->ended)
+    if (w->ended) {
+        watcher_should_look(w->watcher); /* its news is heard no more, and would keep others awake */
         return OK;
+    }
     if ((rc = evaluation_watch_look(w, e)) != OK)
         return rc;
     if (w->retry_at > clock_monotonic() && !signalled)
         return OK;
-    if ((rc = evaluation_record_pending(w, signalled, e)) != OK ||
+    if ((rc = evaluation_home_check(w, signalled, e)) != OK ||
+        (rc = evaluation_record_pending(w, signalled, e)) != OK ||
         (rc = evaluation_record_flights(w, signalled, e)) != OK)
         return rc == EVALUATION_RECORD_LATER ? OK : rc;
     if (signalled || w->flight_count)
         return OK;
-    if (enough(w, 0)) {
+    if (enough(w, 0))
         w->ended = reason_to_end(w);
+    else if (!w->queue.count && (rc = decide(w, e)) != OK)
+        return rc;
+    if (!w->ended)
         return OK;
-    }
-    return w->queue.count ? OK : decide(w, e);
+    w->home_next = 0; /* what was done must be there at the end */
+    if ((rc = evaluation_home_check(w, signalled, e)) != OK)
+        w->ended = NULL;
+    return rc == EVALUATION_RECORD_LATER ? OK : rc;
 }
 
 int evaluation_watch_look(struct evaluation_watch *w, struct error *e)
@@ -585,6 +572,8 @@ double evaluation_watch_due(const struct evaluation_watch *w)
     if (w->ended)
         return INFINITY;
     due = fmin(due, watch_report_due(w));
+    if (w->retry_at <= 0)
+        due = fmin(due, w->home_next - clock_monotonic());
     if (w->retry_at > 0 && retry < due)
         due = retry;
     else if (w->retry_at <= 0 && w->pending_count)

@@ -31,6 +31,7 @@
 struct evaluation_watch_settings { /* all text is borrowed for as long as the watch is open */
     const char *name;          /* put before what is said; NULL: the only one */
     const char *checkpoint_directory, *eval_directory;
+    int in_tree;               /* found in a tree: let go when both directories are gone */
     struct checkpoint_source_options source; /* what watcher.source was made of, for the lock */
     struct watcher_options watcher; /* but for pin_directory, which follows from the next */
     int pin;                   /* what waits is kept in EVAL/pinned/ (pin.h) */
@@ -46,6 +47,7 @@ struct evaluation_watch_settings { /* all text is borrowed for as long as the wa
     int64_t patience;          /* evaluations without a better one, after which CKPT/stop.json is written; 0: never */
     struct hooks *hooks;       /* NULL: nothing is run when something happens */
     const struct evaluation_tags *tags;
+    struct evaluation_log_files *open_files; /* of all watches; NULL: its event file stays open */
     int session;               /* 1: the training's settings are written as hyperparameters, with these two where it
                                   does not name its own */
     const char *model, *data;  /* or NULL */
@@ -74,6 +76,7 @@ struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c
     int64_t position;              /* of those that could be evaluated, for `every` */
     double last_news;              /* monotonic */
     double last_start;             /* monotonic, of an evaluation; 0: none yet */
+    double lack_until;             /* monotonic: something was lacking, none is started before */
     struct evaluation_series series; /* what the curves ended in */
     struct outcomes outcomes;      /* by the newest line of each checkpoint */
     int64_t last_step;             /* of the newest line of the ledger; -1: none */
@@ -82,6 +85,8 @@ struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c
     int64_t newest_step;           /* of that checkpoint, or before there is one of the newest line; -1: none */
     struct evaluation_work work;   /* as EVAL/work.json has it */
     double work_next;              /* monotonic: it is not written again before */
+    double home_next;              /* monotonic: whether EVAL is still there is looked at then */
+    int home_lost;                 /* it is not, and cannot be made again */
     double first_look;             /* wall, the end of it */
     double retry_at;               /* monotonic: a disk failed, and is tried again then; 0: it did not */
     int described;                 /* the settings of the training were given to points */
@@ -133,6 +138,9 @@ void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_fligh
 
 /* Its work has ended, for that reason: runs the command of --on-end. Once. */
 void evaluation_watch_post_end(struct evaluation_watch *w, const char *reason);
+
+/* The pin of an item that is in the queue no more is lost: it is found again where the trainer has not deleted it. */
+void evaluation_watch_find_again(struct evaluation_watch *w, const struct queue_item *item);
 
 /* Forgets a flight unrecorded, and frees it. */
 void evaluation_watch_drop(struct evaluation_watch *w, struct evaluation_flight *flight);

@@ -36,7 +36,7 @@ static void take_in_hand(const json_t *list, struct evaluation_work *out)
 
         if (out->in_hand_count == WORK_IN_HAND_MAX || !name)
             return;
-        snprintf(one->checkpoint, sizeof one->checkpoint, "%s", name);
+        json_file_name_read(name, one->checkpoint, sizeof one->checkpoint);
         one->step = take_count(item, "step");
         one->since = json_number_value(json_object_get(item, "since"));
         out->in_hand_count++;
@@ -80,7 +80,7 @@ void evaluation_work_format(const struct evaluation_work *work, struct buffer *o
     buffer_append_text(out, ",\"in_hand\":[");
     for (size_t i = 0; i < work->in_hand_count; i++) {
         buffer_append_text(out, i ? ",{\"checkpoint\":" : "{\"checkpoint\":");
-        json_text(out, work->in_hand[i].checkpoint);
+        json_file_name(out, work->in_hand[i].checkpoint);
         step(out, "step", work->in_hand[i].step);
         buffer_append_text(out, ",\"since\":");
         json_double(out, work->in_hand[i].since);

@@ -16,7 +16,7 @@ enum { LEDGER_LIMIT = 1 << 30 }; /* bytes of a ledger we are ready to read */
 struct ledger {
     const struct io *io;
     char *path;
-    int fd;
+    int fd, borrowed;
     off_t length; /* of whole lines; what stands behind it is to be cut off */
     int cut;      /* 1: something does stand behind it */
     struct buffer line;
@@ -36,7 +36,7 @@ static void number(struct buffer *out, const char *name, double x)
 void ledger_format(const struct ledger_record *r, struct buffer *out)
 {
     buffer_format(out, "{\"step\":%lld,\"checkpoint\":", (long long)r->step);
-    json_text(out, r->checkpoint);
+    json_file_name(out, r->checkpoint);
     if (r->has_digest)
         buffer_format(out, ",\"digest\":\"%016llx\"", (unsigned long long)r->digest);
     if (r->has_digest && r->digest_after)
@@ -137,6 +137,7 @@ static int take_record(const json_t *object, struct ledger_record *r, struct err
 {
     const json_t *step = json_object_get(object, "step");
     json_t *metrics = json_object_get(object, "metrics");
+    const char *name = json_string_value(json_object_get(object, "checkpoint"));
     char status[16] = "";
     size_t k = 0, count = sizeof status_names / sizeof *status_names;
 
@@ -144,7 +145,7 @@ static int take_record(const json_t *object, struct ledger_record *r, struct err
         return error_set(e, ERR_CORRUPT, "not a JSON object");
     if (!json_is_integer(step))
         return error_set(e, ERR_CORRUPT, "no whole number as \"step\"");
-    if (!take_text(object, "checkpoint", r->checkpoint, sizeof r->checkpoint) || !*r->checkpoint)
+    if (!name || !json_file_name_read(name, r->checkpoint, sizeof r->checkpoint) || !*r->checkpoint)
         return error_set(e, ERR_CORRUPT, "no name (of up to %d bytes) as \"checkpoint\"", LEDGER_NAME_MAX - 1);
     take_text(object, "status", status, sizeof status);
     while (k < count && strcmp(status, status_names[k]))
@@ -285,7 +286,7 @@ static int cut_back(struct ledger *l, struct error *e)
     return OK;
 }
 
-int ledger_open(struct ledger **out, const struct io *io, const char *path, const struct ledger_best *best,
+int ledger_open(struct ledger **out, const struct io *io, const char *path, int fd, const struct ledger_best *best,
                 ledger_visit *visit, void *context, struct error *e)
 {
     static const struct ledger_best usual = { EVALUATION_PRECISION, 0, 0 };
@@ -293,7 +294,7 @@ int ledger_open(struct ledger **out, const struct io *io, const char *path, cons
     struct reading reading = { NULL, visit, context };
     struct buffer text = BUFFER_EMPTY;
     size_t whole;
-    int rc;
+    int rc = OK;
 
     *out = NULL;
     if (!l || !(l->path = strdup(path))) {
@@ -304,8 +305,9 @@ int ledger_open(struct ledger **out, const struct io *io, const char *path, cons
     l->summary.rule = best ? *best : usual;
     l->summary.last_step = l->summary.highest_step = -1;
     buffer_init(&l->line);
-    /* O_APPEND: a write always goes to the end of what is there, also after the file was cut back. */
-    if ((rc = file_open_plain(l->io, path, O_RDWR | O_APPEND | O_CREAT, &l->fd, e)) != OK)
+    l->fd = fd;
+    l->borrowed = fd >= 0;
+    if (fd < 0 && (rc = file_open_plain(l->io, path, LEDGER_FLAGS, &l->fd, e)) != OK)
         goto fail;
     reading.summary = &l->summary;
     if ((rc = file_read(path, LEDGER_LIMIT, &text, e)) != OK ||
@@ -339,7 +341,7 @@ int ledger_read(const char *path, ledger_visit *visit, void *context, size_t *od
 
     if (access(path, F_OK) < 0 && errno == ENOENT)
         return OK;
-    if ((rc = file_read(path, LEDGER_LIMIT, &text, e)) == OK)
+    if ((rc = file_read_plain(path, LEDGER_LIMIT, &text, e)) == OK)
         rc = each_record(&text, visit, context, odd_lines ? odd_lines : &odd, &whole, e);
     buffer_release(&text);
     return rc;
@@ -349,7 +351,7 @@ void ledger_close(struct ledger *l)
 {
     if (!l)
         return;
-    if (l->fd >= 0)
+    if (l->fd >= 0 && !l->borrowed)
         l->io->close(l->io->context, l->fd);
     buffer_release(&l->line);
     free(l->path);
@@ -379,6 +381,27 @@ int ledger_append(struct ledger *l, const struct ledger_record *record, struct e
     l->length += (off_t)l->line.length;
     add_up(&l->summary, record);
     return OK;
+}
+
+int ledger_move(struct ledger *l, int fd, struct error *e)
+{
+    char piece[1 << 14];
+
+    for (off_t done = 0; done < l->length;) {
+        const size_t left = (size_t)(l->length - done), n = left < sizeof piece ? left : sizeof piece;
+
+        if (file_read_at(l->fd, piece, n, (uint64_t)done) != (ssize_t)n)
+            return error_system(e, "%s: what it held cannot be read any more", l->path);
+        if (io_write_full(l->io, fd, piece, n) < 0)
+            return error_system(e, "%s: cannot write", l->path);
+        done += (off_t)n;
+    }
+    if (l->io->fsync(l->io->context, fd) < 0)
+        return error_system(e, "%s: cannot sync", l->path);
+    l->fd = fd;
+    l->borrowed = 1;
+    l->cut = 0;
+    return file_sync_parent(l->io, l->path, e);
 }
 
 const struct ledger_summary *ledger_summary(const struct ledger *l)

@@ -6,6 +6,7 @@
  *  "metrics":{"precision":0.657,"best_precision":0.661,"loss":1.012,"cross_entropy":0.98},"correct":6570,
  *  "examples":10000,"weights":"variables","seconds":1.5,"started":1.7e9,"lag":0.002,"wall_time":1.7e9,"run":0}
  *
+ *   checkpoint  its name; a byte that is not UTF-8 is written /xHH, in two hex digits (base/json.h)
  *   step        -1: it failed before its step was known (--step-from)
  *   metrics     what was measured, by name, in that order; best_NAME: the best of the metric NAME so far, this line
  *               included. Any names; those above are the built-in runner's
@@ -29,11 +30,15 @@
 #include "base/io.h"
 #include "evaluator/evaluation.h"
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum ledger_status { LEDGER_DONE, LEDGER_FAILED, LEDGER_GONE };
 enum { LEDGER_NAME_MAX = 256 };
+#define LEDGER_FILE "evaluations.jsonl"
+/* O_APPEND: a write always goes to the end of what is there, also after the file was cut back. */
+enum { LEDGER_FLAGS = O_RDWR | O_APPEND | O_CREAT };
 
 struct ledger_record { /* ledger_record_release() it where metrics were put in */
     int64_t step;
@@ -80,18 +85,23 @@ struct ledger;
 /* Called for each record that is there already, in order; the record is borrowed. Not OK ends the reading. */
 typedef int ledger_visit(void *context, const struct ledger_record *record, struct error *e);
 
-/* Opens or makes the file, reads it and cuts a cut last line off. io may be NULL for io_real; borrowed until close.
- * best may be NULL: highest precision. visit may be NULL. On OK *out is yours until ledger_close(). */
-int ledger_open(struct ledger **out, const struct io *io, const char *path, const struct ledger_best *best,
+/* Reads the file and cuts a cut last line off. fd: as evaluation_lock.h has opened it, borrowed until close; -1: it is
+ * opened or made here. io may be NULL for io_real; borrowed until close. best may be NULL: highest precision. visit may
+ * be NULL. On OK *out is yours until ledger_close(). */
+int ledger_open(struct ledger **out, const struct io *io, const char *path, int fd, const struct ledger_best *best,
                 ledger_visit *visit, void *context, struct error *e);
 void ledger_close(struct ledger *l); /* NULL is fine */
 
 /* Reads a ledger without touching it; odd lines and a cut last one are passed over, *odd_lines (may be NULL) counts the
- * former. OK also when the file is not there. */
+ * former. OK also when the file is not there; ERR_ARG: it is a link or no plain file. */
 int ledger_read(const char *path, ledger_visit *visit, void *context, size_t *odd_lines, struct error *e);
 
 /* Down to the disk when it returns OK. ERR_IO: the record is not in the ledger; the same call may be tried again. */
 int ledger_append(struct ledger *l, const struct ledger_record *record, struct error *e);
+
+/* Goes on in another file, open and empty, borrowed until close: it gets all lines from the one before, which the
+ * caller may close then, whether that still has a name or not. On error l is as before. */
+int ledger_move(struct ledger *l, int fd, struct error *e);
 
 const struct ledger_summary *ledger_summary(const struct ledger *l); /* borrowed */
 size_t ledger_lines(const struct ledger_summary *s); /* of checkpoints, whatever became of them */

@@ -93,11 +93,11 @@ static const struct option table_template[] = {
     { OPTION_TEXT, .name = "exec", .argument = "COMMAND", .help = "Run COMMAND for each checkpoint, with {checkpoint}, "
       "{step}, {index}, {eval_dir} and {name} replaced; its environment has them as EVALUATOR_CHECKPOINT and so on. "
       "COMMAND is split into words as in a shell, but no shell is run; for one, use sh -c '...'. Metrics are read from "
-      "its standard output, one line each: 'accuracy 0.91', 'accuracy=0.91', or a JSON object. All its output is kept "
-      "in EVAL/logs/." },
+      "its standard output, one line each: 'accuracy 0.91', 'accuracy=0.91', or a JSON object. Its output is kept in "
+      "EVAL/logs/. When COMMAND ends, all processes that it started are ended, too." },
     { OPTION_DOUBLE, .name = "exec-timeout", .argument = "SECONDS", .help = "End a command that runs longer than "
-      "SECONDS, with its process group: SIGTERM first, SIGKILL 5 seconds later. Default: no limit.", .minimum = 0,
-      .maximum = 1e9 },
+      "SECONDS, with all processes that it started: SIGTERM first, SIGKILL 5 seconds later. Default: no limit.",
+      .minimum = 0, .maximum = 1e9 },
     { OPTION_INT, .name = "retries", .argument = "N", .help = "Retry a failed command up to N times, after 1, 2, 4, "
       "... seconds. Default: 0.", .minimum = 0, .maximum = 1e6 },
     { OPTION_INT, .name = "jobs", .argument = "N", .help = "Run up to N commands at a time; results are recorded in "
@@ -296,7 +296,10 @@ static int check_command(const struct command *c, struct error *e)
     return OK;
 }
 
-enum { PINNED_MAX = 100000 }; /* how many may wait pinned, which takes no descriptors */
+enum {
+    PINNED_MAX = 100000,  /* how many may wait pinned, which takes no descriptors */
+    EVENT_FILES_OPEN = 16 /* of several directories */
+};
 
 /* How many checkpoints may wait with open files: a fourth of the descriptors we can get, since each has its index and
  * at least one data file. */
@@ -514,6 +517,7 @@ static int work(const struct command *c, struct log *log)
     const struct hooks_options hooks = { .commands = { [HOOK_BEST] = c->on_best, [HOOK_FAILURE] = c->on_failure,
                                                        [HOOK_END] = c->on_end }, .timeout = c->hook_timeout };
     struct evaluation_watch_settings each;
+    struct evaluation_log_files open_files = { .limit = EVENT_FILES_OPEN };
     struct evaluation_watch *watch = NULL;
     struct runner runner = { 0 };
     struct log_place place = { c, log };
@@ -526,6 +530,7 @@ static int work(const struct command *c, struct log *log)
         (rc = checkpoint_source_init(&source, &wanted, &e)) == OK &&
         (rc = hooks_new(&l.hooks, &hooks, log, &e)) == OK) {
         each = settings(c, &wanted, &source, l.hooks);
+        each.open_files = &open_files;
         rc = several(c) ? open_set(c, &each, log, &l.set, &e) : evaluation_watch_open(&watch, &each, log, &e);
     }
     if (rc == OK && (rc = load_and_look(&l, c, &runner, &e)) == OK) {
@@ -558,7 +563,7 @@ int main(int argc, char **argv)
         .summary = "Watch the checkpoints of a running training and evaluate each of them once, in the order of their "
                    "steps. Write scalars for TensorBoard, and one line of JSON for each checkpoint. When started "
                    "again, continue where the last run ended. Exit status: 0 all checkpoints were evaluated, 1 some "
-                   "failed and were not evaluated later, 2 wrong usage or input.",
+                   "failed, or were deleted first, and were not evaluated later, 2 wrong usage or input.",
         .examples = examples, .table = table, .count = OPTIONS,
         .commands = commands, .command_count = sizeof commands / sizeof *commands,
     };

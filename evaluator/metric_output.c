@@ -1,5 +1,6 @@
 #include "evaluator/metric_output.h"
 
+#include "base/human.h"
 #include "base/number.h"
 #include "evaluator/python_json.h"
 
@@ -218,6 +219,8 @@ void metric_output_add(struct metric_output *o, const char *bytes, size_t n, str
 
 int metric_output_finish(struct metric_output *o, struct evaluation_metrics *metrics, struct error *e)
 {
+    char lines[HUMAN_TEXT_MAX];
+
     if (o->line.length)
         take_line(o, metrics);
     if (o->error.code) {
@@ -226,7 +229,7 @@ int metric_output_finish(struct metric_output *o, struct evaluation_metrics *met
         return o->error.code;
     }
     if (!metrics->count)
-        return error_set(e, ERR_ARG, "no metric among the %zu lines it printed: a line such as 'accuracy 0.91', "
-                         "'accuracy=0.91' or '{\"accuracy\": 0.91}' is one", o->lines);
+        return error_set(e, ERR_ARG, "no metric in what it printed (%s): a line such as 'accuracy 0.91', "
+                         "'accuracy=0.91' or '{\"accuracy\": 0.91}' is one", human_count(o->lines, "line", lines));
     return OK;
 }

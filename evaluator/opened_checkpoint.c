@@ -219,7 +219,15 @@ int opened_checkpoint_read_floats(struct opened_checkpoint *c, const struct open
     return rc;
 }
 
-static int64_t step_of_bundle(struct tensor_bundle *bundle)
+static int64_t check_step(int64_t step, int64_t named, struct error *doubt)
+{
+    if (step >= 0 && named >= 0 && step != named)
+        error_set(doubt, ERR_ARG, "its name says step %lld, but global_step, which counts, is %lld", (long long)named,
+                  (long long)step);
+    return step;
+}
+
+static int64_t step_of_bundle(struct tensor_bundle *bundle, int64_t named, struct error *doubt)
 {
     static const char *const names[] = {
         "global_step",
@@ -231,15 +239,15 @@ static int64_t step_of_bundle(struct tensor_bundle *bundle)
         const struct tensor_entry *entry = tensor_bundle_find(bundle, names[i]);
         int64_t step;
 
-        if (entry && tensor_bundle_read_integer(bundle, entry, &step, NULL) == OK && step >= 0)
-            return step;
+        if (entry && tensor_bundle_read_integer(bundle, entry, &step, i ? NULL : doubt) == OK && step >= 0)
+            return i ? step : check_step(step, named, doubt);
     }
     return -1;
 }
 
-int64_t opened_checkpoint_step(struct opened_checkpoint *c)
+int64_t opened_checkpoint_step(struct opened_checkpoint *c, int64_t named, struct error *doubt)
 {
     if (c->bundle)
-        return step_of_bundle(c->bundle);
-    return c->safetensors ? safetensors_step(c->safetensors, NULL) : -1;
+        return step_of_bundle(c->bundle, named, doubt);
+    return c->safetensors ? check_step(safetensors_step(c->safetensors, doubt), named, doubt) : -1;
 }

@@ -52,7 +52,8 @@ int opened_checkpoint_read_floats(struct opened_checkpoint *c, const struct open
                                   int threads, struct error *e);
 
 /* The global step that is in it: the tensor global_step; of a checkpoint of Keras the iterations of its optimizer,
- * since its name counts saves; of safetensors also global_step or step of the metadata. -1: none. */
-int64_t opened_checkpoint_step(struct opened_checkpoint *c);
+ * since its name counts saves; of safetensors also global_step or step of the metadata. -1: none. doubt: a sentence if
+ * global_step cannot be read or is not `named`, the step of the name (-1: none), else left alone. */
+int64_t opened_checkpoint_step(struct opened_checkpoint *c, int64_t named, struct error *doubt);
 
 #endif

@@ -36,8 +36,14 @@ static int insert(struct outcomes *o, size_t at, const struct ledger_record *r, 
     if (!(name = strdup(r->checkpoint)))
         return error_set(e, ERR_NOMEM, "no memory for what became of %s", r->checkpoint);
     memmove(o->items + at + 1, o->items + at, (o->count++ - at) * sizeof *o->items);
-    o->items[at] = (struct outcome){ name, step, r->status };
+    o->items[at] = (struct outcome){ name, step, r->status, r->status == LEDGER_FAILED && !r->has_digest };
     return OK;
+}
+
+static void take_out(struct outcomes *o, size_t i)
+{
+    free(o->items[i].name);
+    memmove(o->items + i, o->items + i + 1, (--o->count - i) * sizeof *o->items);
 }
 
 int outcomes_note(struct outcomes *o, const struct ledger_record *r, struct error *e)
@@ -50,6 +56,7 @@ int outcomes_note(struct outcomes *o, const struct ledger_record *r, struct erro
         if (i == o->count || strcmp(o->items[i].name, r->checkpoint) || o->items[i].step != step)
             return insert(o, i, r, step, e);
         o->items[i].status = r->status;
+        o->items[i].unread = o->items[i].unread && !r->has_digest;
         return OK;
     }
     while (i < o->count && !strcmp(o->items[i].name, r->checkpoint)) {
@@ -57,10 +64,21 @@ int outcomes_note(struct outcomes *o, const struct ledger_record *r, struct erro
             i++;
             continue;
         }
-        free(o->items[i].name);
-        memmove(o->items + i, o->items + i + 1, (--o->count - i) * sizeof *o->items);
+        take_out(o, i);
     }
     return OK;
+}
+
+void outcomes_read(struct outcomes *o, const char *name)
+{
+    size_t i = place(o, name, INT64_MIN);
+
+    while (i < o->count && !strcmp(o->items[i].name, name)) {
+        if (o->items[i].unread)
+            take_out(o, i);
+        else
+            i++;
+    }
 }
 
 size_t outcomes_count(const struct outcomes *o, enum ledger_status status)

@@ -17,12 +17,15 @@ struct outcomes {
         char *name; /* owned */
         int64_t step;
         enum ledger_status status; /* not LEDGER_DONE */
+        int unread;                /* it failed since its index could not be read: a known one, for all one knows */
     } *items;       /* ascending by name, then step */
     size_t count, capacity;
 };
 
 /* Takes in the next line. ERR_NOMEM. */
 int outcomes_note(struct outcomes *o, const struct ledger_record *r, struct error *e);
+/* The checkpoint can be read, and is one that has its line: that it could not be read before is over. */
+void outcomes_read(struct outcomes *o, const char *name);
 /* How many checkpoints ended so. */
 size_t outcomes_count(const struct outcomes *o, enum ledger_status status);
 void outcomes_release(struct outcomes *o);

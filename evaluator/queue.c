@@ -4,13 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int queue_init(struct queue *q, size_t limit, struct error *e)
+void queue_init(struct queue *q, size_t limit)
 {
     memset(q, 0, sizeof *q);
     q->limit = limit;
-    if (!(q->items = calloc(limit, sizeof *q->items)))
-        return error_set(e, ERR_NOMEM, "no memory for a queue of %zu checkpoints", limit);
-    return OK;
 }
 
 void queue_item_release(struct queue_item *item)
@@ -102,31 +99,58 @@ int queue_full(const struct queue *q)
     return q->count >= q->limit;
 }
 
-int queue_offer(struct queue *q, const struct queue_item *item, struct error *e)
+/* Room for one more. */
+static int grow(struct queue *q, struct error *e)
+{
+    size_t capacity = q->capacity ? q->capacity * 2 : 8;
+    struct queue_item *grown;
+
+    if (q->count < q->capacity)
+        return OK;
+    if (!(grown = realloc(q->items, capacity * sizeof *grown)))
+        return error_set(e, ERR_NOMEM, "no memory for a queue of %zu checkpoints", capacity);
+    q->items = grown;
+    q->capacity = capacity;
+    return OK;
+}
+
+int queue_return(struct queue *q, const struct queue_item *item, struct error *e)
 {
     size_t i = q->count;
-    int rc;
 
-    assert(!queue_full(q));
-    if (queue_knows(q, item->name, item->digest))
-        return QUEUE_KNOWN;
-    if ((rc = queue_remember(q, item->name, item->digest, e)) < 0)
-        return rc;
+    if (grow(q, e) != OK)
+        return ERR_NOMEM;
     while (i > 0 && q->items[i - 1].step > item->step)
         i--;
     memmove(q->items + i + 1, q->items + i, (q->count - i) * sizeof *q->items);
     q->items[i] = *item;
     q->count++;
+    return OK;
+}
+
+int queue_offer(struct queue *q, const struct queue_item *item, struct error *e)
+{
+    int rc;
+
+    assert(!queue_full(q));
+    if (queue_knows(q, item->name, item->digest))
+        return QUEUE_KNOWN;
+    if ((rc = queue_remember(q, item->name, item->digest, e)) != OK || (rc = queue_return(q, item, e)) != OK)
+        return rc;
     return QUEUE_ADDED;
+}
+
+void queue_take_at(struct queue *q, size_t i, struct queue_item *out)
+{
+    *out = q->items[i];
+    memmove(q->items + i, q->items + i + 1, (--q->count - i) * sizeof *q->items);
 }
 
 int queue_take(struct queue *q, struct queue_item *out)
 {
     if (!q->count)
         return 0;
-    *out = q->items[0];
-    q->count--;
-    memmove(q->items, q->items + 1, q->count * sizeof *q->items);
+    queue_take_at(q, 0, out);
     return 1;
 }
 

@@ -24,7 +24,8 @@ struct queue_item {
     double found;                 /* wall seconds when it was found whole */
     double written;               /* wall seconds of its last change: of the index file, where there is one */
     double modified;              /* the same of the content, which a move does not change */
-    int again;                    /* 1: it was taken before, and changed while it was evaluated */
+    int again;                    /* 1: it was taken before, and changed while it was evaluated, or came back */
+    int lack_said;                /* that it waits for what the machine lacks */
 };
 
 struct queue_identity {
@@ -34,15 +35,16 @@ struct queue_identity {
 
 struct queue {
     struct queue_item *items; /* ascending by step; equal steps in order of arrival */
-    size_t count, limit;      /* limit: how many may wait with open files */
+    size_t count, capacity;
+    size_t limit;             /* how many may wait with open files */
     struct queue_identity *known; /* ascending by name, then digest */
     size_t known_count, known_capacity;
 };
 
 enum { QUEUE_KNOWN = 0, QUEUE_ADDED = 1 };
 
-/* limit > 0. ERR_NOMEM. */
-int queue_init(struct queue *q, size_t limit, struct error *e);
+/* limit > 0. */
+void queue_init(struct queue *q, size_t limit);
 void queue_release(struct queue *q); /* closes what still waits */
 
 /* Remembers that this checkpoint needs no evaluation (any more). Remembering twice is fine. */
@@ -61,6 +63,10 @@ int queue_offer(struct queue *q, const struct queue_item *item, struct error *e)
 
 /* 1 and the item with the lowest step, yours to queue_item_release(); 0: nothing waits. */
 int queue_take(struct queue *q, struct queue_item *out);
+/* The same of the one at that place, which is there. */
+void queue_take_at(struct queue *q, size_t i, struct queue_item *out);
+/* Back to its place after queue_take(); item is the queue's then. ERR_NOMEM: it stays the caller's. */
+int queue_return(struct queue *q, const struct queue_item *item, struct error *e);
 uint64_t queue_pinned_bytes(const struct queue *q); /* of all that wait */
 void queue_item_release(struct queue_item *item); /* a pin stays on the disk */
 

@@ -53,7 +53,7 @@ void watch_log_of(const struct evaluation_watch *w, const struct ledger_record *
 
     if (w->log->json) {
         buffer_format(&fields, "\"step\":%" PRId64 ",\"checkpoint\":", r->step);
-        json_text(&fields, r->checkpoint);
+        json_file_name(&fields, r->checkpoint);
         if (r->status == LEDGER_DONE && r->metrics.count) {
             buffer_append_text(&fields, ",\"metrics\":");
             evaluation_metrics_json(&r->metrics, &fields);

@@ -17,10 +17,9 @@ void watch_inotify_stop(struct watch_inotify *w)
     (void)w;
 }
 
-int watch_inotify_descriptor(const struct watch_inotify *w, size_t i)
+int watch_inotify_descriptor(const struct watch_inotify *w)
 {
     (void)w;
-    (void)i;
     return -1;
 }
 
@@ -36,4 +35,9 @@ void watch_inotify_names(struct watch_inotify *w, size_t i, struct buffer *out)
     (void)w;
     (void)i;
     (void)out;
+}
+
+void watch_inotify_settle(struct watch_inotify *w)
+{
+    (void)w;
 }

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TROUBLE_MAX = 480 };
+enum { TROUBLE_MAX = 480, SPARE_DESCRIPTORS = 8 };
 
 struct watcher {
     char *directory;
@@ -103,7 +103,7 @@ void watcher_close(struct watcher *w)
 
 int watcher_descriptor(const struct watcher *w)
 {
-    return w->inotify ? watch_inotify_descriptor(w->inotify, w->place) : -1;
+    return w->inotify ? watch_inotify_descriptor(w->inotify) : -1;
 }
 
 double watcher_due(const struct watcher *w)
@@ -193,7 +193,7 @@ static int not_whole(struct watcher *w, struct sighting *item, const char *path,
 {
     struct watcher_failure failure = { .name = item->name, .step = item->step, .reason = why->message };
 
-    if (why->system == EMFILE || why->system == ENFILE || why->code == ERR_NOMEM) {
+    if (error_is_lack(why)) {
         say_trouble(w, why->message);
         item->state = SIGHTING_WAITING; /* our own lack, which says nothing of the checkpoint */
         item->changed = now + w->options.poll_seconds;
@@ -217,7 +217,7 @@ static int not_whole(struct watcher *w, struct sighting *item, const char *path,
 }
 
 /* The step of the name where a pattern or a scale says what its number is; else the tensor's, where there is one, else
- * the name's after all. Or what --step-from says. */
+ * the name's after all; OK with a sentence in why where these two disagree. Or what --step-from says. */
 static int find_step(const struct watcher *w, int directory_fd, const struct sighting *item,
                      struct opened_checkpoint *checkpoint, const char *witness, int64_t *step, struct error *why)
 {
@@ -228,8 +228,9 @@ static int find_step(const struct watcher *w, int directory_fd, const struct sig
 
     switch (source->steps.from) {
     case STEP_FROM_NAME:
-        *step = source->has_pattern || source->steps.scaled ? -1 : opened_checkpoint_step(checkpoint);
-        *step = *step >= 0 ? *step : item->step;
+        if (!source->has_pattern && !source->steps.scaled)
+            number = opened_checkpoint_step(checkpoint, item->step, why);
+        *step = number >= 0 ? number : item->step;
         return OK;
     case STEP_FROM_FILE:
         rc = checkpoint_ready_number(source, w->directory, directory_fd, item->name, &number, why);
@@ -333,12 +334,17 @@ static int whole(struct watcher *w, int directory_fd, struct sighting *item, con
     sighting_opened(item);
     if (queue_knows(w->queue, item->name, new.digest)) {
         opened_checkpoint_close(checkpoint);
+        w->events->known(w->events->context, item->name);
         return OK;
     }
     if ((rc = checkpoint_witness(checkpoint->kind, path, witness, sizeof witness, &why)) != OK ||
         (rc = find_step(w, directory_fd, item, checkpoint, witness, &new.step, &why)) != OK) {
         opened_checkpoint_close(checkpoint);
         return not_whole(w, item, path, now, &why, e);
+    }
+    if (why.code != OK) {
+        error_prefix(&why, "%.200s", item->name);
+        say_trouble(w, why.message);
     }
     if ((rc = offer(w, directory_fd, item, witness, &new, e)) != QUEUE_ADDED)
         queue_item_release(&new);
@@ -353,6 +359,18 @@ static int still_written(struct watcher *w, struct sighting *item, const char *p
     item->in_place = 1;
     item->state = SIGHTING_WAITING;
     return 1;
+}
+
+/* Leaves descriptors for what is done with a checkpoint, or those that wait would keep all from being evaluated. */
+static int open_spare(struct opened_checkpoint **out, enum checkpoint_kind kind, const char *path, struct error *e)
+{
+    int rc = opened_checkpoint_open(out, kind, path, e);
+
+    if (rc != OK || kind == CHECKPOINT_OTHER || file_open_room(SPARE_DESCRIPTORS))
+        return rc;
+    opened_checkpoint_close(*out);
+    errno = EMFILE;
+    return error_system(e, "%.200s waits", file_base_name(path));
 }
 
 static int open_one(struct watcher *w, int directory_fd, struct sighting *item, double now, struct error *e)
@@ -379,7 +397,7 @@ static int open_one(struct watcher *w, int directory_fd, struct sighting *item, 
     if (rc == OK && still_written(w, item, path, now))
         return OK;
     if (rc == OK)
-        rc = opened_checkpoint_open(&checkpoint, (enum checkpoint_kind)item->kind, path, &why);
+        rc = open_spare(&checkpoint, (enum checkpoint_kind)item->kind, path, &why);
     return rc == OK ? whole(w, directory_fd, item, path, checkpoint, now, e) : not_whole(w, item, path, now, &why, e);
 }
 
@@ -537,6 +555,13 @@ int watcher_look(struct watcher *w, struct error *e)
     if (fd >= 0)
         close(fd);
     return rc;
+}
+
+int watcher_look_last(struct watcher *w, struct error *e)
+{
+    if (w->inotify)
+        watch_inotify_settle(w->inotify);
+    return watcher_look(w, e);
 }
 
 static struct sighting *find_name(const struct watcher *w, const char *name)

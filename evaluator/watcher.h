@@ -37,6 +37,7 @@ struct watcher_events {
     void *context;
     void (*found)(void *context, const struct queue_item *item);
     void (*failed)(void *context, const struct watcher_failure *failure);
+    void (*known)(void *context, const char *name);              /* whole, and what was found before */
     void (*gone)(void *context, const char *name, int64_t step); /* deleted before it was opened */
     void (*directory)(void *context, int there);                 /* when it comes or goes, and once at the start */
     void (*trouble)(void *context, const char *sentence);        /* worth a line; not said twice in a row */
@@ -65,6 +66,8 @@ int watcher_should_look(struct watcher *w);
 
 /* Lists the directory, opens what is new. ERR_NOMEM only; trouble with the directory is told, and tried again. */
 int watcher_look(struct watcher *w, struct error *e);
+/* The same, when all that happened before this call is known: also what came and went between two looks. */
+int watcher_look_last(struct watcher *w, struct error *e);
 
 /* What was found under that name is not what it was: it is opened again when it is quiet. evaluated: it changed during
  * its evaluation. How often in a row it did; -1: it is not there any more. */

@@ -159,7 +159,8 @@ void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, co
 }
 """
 
-# A machine that lacks memory for another process (fork), or descriptors (pipe2), while LACK_WHILE exists.
+# A machine that lacks memory for another process (fork), descriptors (pipe2), or processes of this user (execvpe), while
+# LACK_WHILE exists.
 LACKING = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -181,6 +182,71 @@ pid_t fork(void)
 int pipe2(int fds[2], int flags)
 {
     return lacks("pipe2", EMFILE) ? -1 : ((int (*)(int *, int))dlsym(RTLD_NEXT, "pipe2"))(fds, flags);
+}
+typedef int exec_function(const char *, char *const *, char *const *);
+int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+    return lacks("execvpe", EAGAIN) ? -1 : ((exec_function *)dlsym(RTLD_NEXT, "execvpe"))(file, argv, envp);
+}
+"""
+
+# Says at the end how many bytes the largest message of a step had; those of the start have tags from 20000 on.
+LARGEST_MESSAGE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+static int largest;
+int MPI_Isend(const void *bytes, int count, void *type, int to, int tag, void *comm, void *request)
+{
+    int (*next)(const void *, int, void *, int, int, void *, void *) =
+        (int (*)(const void *, int, void *, int, int, void *, void *))dlsym(RTLD_NEXT, "MPI_Isend");
+    if (tag < 20000 && count > largest)
+        largest = count;
+    return next(bytes, count, type, to, tag, comm, request);
+}
+int MPI_Finalize(void)
+{
+    fprintf(stderr, "largest message: %d\n", largest);
+    return ((int (*)(void))dlsym(RTLD_NEXT, "MPI_Finalize"))();
+}
+"""
+
+# A rank that hangs: STOP_RANK of a run stops when it calls STOP_CALL for the STOP_AT-th time.
+HANGING = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#define NEXT(result, name, ...) ((result (*)(__VA_ARGS__))dlsym(RTLD_NEXT, name))
+static void called(const char *call)
+{
+    static int calls;
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (rank && !strcmp(rank, getenv("STOP_RANK")) && !strcmp(call, getenv("STOP_CALL")) &&
+        ++calls == atoi(getenv("STOP_AT")))
+        raise(SIGSTOP);
+}
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    called("MPI_Init_thread");
+    return NEXT(int, "MPI_Init_thread", int *, char ***, int, int *)(argc, argv, required, provided);
+}
+int MPI_Isend(const void *bytes, int count, void *type, int to, int tag, void *comm, void *request)
+{
+    called("MPI_Isend");
+    return NEXT(int, "MPI_Isend", const void *, int, void *, int, int, void *, void *)(bytes, count, type, to, tag,
+                                                                                       comm, request);
+}
+int MPI_Finalize(void)
+{
+    called("MPI_Finalize");
+    return NEXT(int, "MPI_Finalize", void)();
+}
+int rename(const char *from, const char *to)
+{
+    called("rename");
+    return NEXT(int, "rename", const char *, const char *)(from, to);
 }
 """
 

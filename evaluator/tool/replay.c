@@ -10,6 +10,7 @@
 #include "base/subcommand.h"
 #include "evaluator/evaluation_lock.h"
 #include "evaluator/evaluation_log.h"
+#include "evaluator/evaluation_replay.h"
 #include "evaluator/evaluation_status.h"
 #include "evaluator/file_tree.h"
 #include "evaluator/tool/command.h"
@@ -26,41 +27,6 @@
 
 static const char event_file[] = "events.out.tfevents.", put_aside[] = "before-replay.";
 
-struct replay {
-    const char *directory;  /* of run 0 */
-    const struct evaluation_tags *tags;
-    struct evaluation_log *log;
-    int64_t run, points;
-};
-
-static int replay_record(void *context, const struct ledger_record *r, struct error *e)
-{
-    struct replay *p = context;
-    const struct evaluation_point point = { r->step, r->point_time > 0 ? r->point_time : r->wall_time, &r->metrics,
-                                             NULL };
-    int rc;
-
-    if (!r->has_metrics)
-        return OK;
-    if (!p->log || r->run > p->run) {
-        if (p->log && (rc = evaluation_log_close(p->log, e)) != OK) {
-            p->log = NULL;
-            return rc;
-        }
-        p->run = r->run;
-        if ((rc = evaluation_log_open(&p->log, p->directory, p->tags, r->run, -1, e)) != OK)
-            return rc;
-    }
-    if ((rc = evaluation_log_point(p->log, &point, e)) == OK)
-        p->points++;
-    return rc;
-}
-
-static int is_event_file(const char *name)
-{
-    return !strncmp(name, event_file, strlen(event_file));
-}
-
 /* Renames the event files of a directory: into another one, or, to NULL, out of TensorBoard's sight. */
 static int move_events(const char *from, const char *to, struct error *e)
 {
@@ -73,7 +39,7 @@ static int move_events(const char *from, const char *to, struct error *e)
     while (rc == OK && (entry = readdir(d))) {
         char source[PATH_MAX], target[PATH_MAX], name[NAME_MAX + sizeof put_aside];
 
-        if (!is_event_file(entry->d_name))
+        if (!evaluation_replay_is_event_file(entry->d_name))
             continue;
         snprintf(name, sizeof name, "%s%s", to ? event_file : put_aside, entry->d_name + strlen(event_file));
         if ((rc = file_join(source, sizeof source, from, entry->d_name, e)) == OK &&
@@ -84,31 +50,23 @@ static int move_events(const char *from, const char *to, struct error *e)
     return rc;
 }
 
-static int make_events(struct replay *p, const char *eval_directory, struct error *e)
+static int make_events(struct evaluation_replay *p, const char *eval_directory, struct error *e)
 {
     char ledger[PATH_MAX];
     int rc = file_make_directories(p->directory, e);
 
-    if (rc == OK && (rc = file_join(ledger, sizeof ledger, eval_directory, "evaluations.jsonl", e)) == OK)
-        rc = ledger_read(ledger, replay_record, p, NULL, e);
-    if (evaluation_log_close(p->log, rc == OK ? e : NULL) != OK && rc == OK)
-        rc = ERR_IO;
-    p->log = NULL;
+    if (rc == OK && (rc = file_join(ledger, sizeof ledger, eval_directory, LEDGER_FILE, e)) == OK)
+        rc = ledger_read(ledger, evaluation_replay_record, p, NULL, e);
+    if (rc == OK)
+        return evaluation_replay_end(p, e);
+    evaluation_replay_end(p, NULL);
     return rc;
 }
 
 /* Into a directory that has no event files yet. */
-static int replay_into(struct replay *p, const char *eval_directory, struct error *e)
+static int replay_into(struct evaluation_replay *p, const char *eval_directory, struct error *e)
 {
-    DIR *d = opendir(p->directory);
-    struct dirent *entry;
-    int there = 0;
-
-    while (d && (entry = readdir(d)))
-        there |= is_event_file(entry->d_name);
-    if (d)
-        closedir(d);
-    if (there)
+    if (evaluation_replay_present(p->directory))
         return error_set(e, ERR_ARG, "%s: it has event files already; name another directory", p->directory);
     return make_events(p, eval_directory, e);
 }
@@ -138,7 +96,7 @@ static int not_ours(const char *directory, const char *name, struct error *e)
 
 static int check_file(const char *directory, const char *name, struct error *e)
 {
-    return is_event_file(name) || !strcmp(name, ".points") ? OK : not_ours(directory, name, e);
+    return evaluation_replay_is_event_file(name) || !strcmp(name, ".points") ? OK : not_ours(directory, name, e);
 }
 
 static int check_run(const char *directory, const char *name, struct error *e)
@@ -169,7 +127,7 @@ static int remove_left(const char *work, struct error *e)
     return (rc = each_name(work, check_run, e)) == OK ? file_tree_remove(work, e) : rc;
 }
 
-static int replace_events(struct replay *p, const char *eval_directory, const char *work, struct error *e)
+static int replace_events(struct evaluation_replay *p, const char *eval_directory, const char *work, struct error *e)
 {
     char made[PATH_MAX], from[PATH_MAX], to[PATH_MAX];
     int rc;
@@ -189,7 +147,7 @@ static int replace_events(struct replay *p, const char *eval_directory, const ch
 }
 
 /* Under the lock: an evaluator that works there would go on writing to the old files. */
-static int replay_in_place(struct replay *p, const char *eval_directory, const struct evaluation_lock *said,
+static int replay_in_place(struct evaluation_replay *p, const char *eval_directory, const struct evaluation_lock *said,
                            struct error *e)
 {
     const struct evaluation_lock_about about = { *said->checkpoint_directory ? said->checkpoint_directory : NULL,
@@ -201,13 +159,13 @@ static int replay_in_place(struct replay *p, const char *eval_directory, const s
     struct evaluation_lock_held lock;
     int rc;
 
-    if ((rc = file_join(path, sizeof path, eval_directory, "evaluator.lock", e)) != OK ||
+    if ((rc = file_join(path, sizeof path, eval_directory, EVALUATION_LOCK_FILE, e)) != OK ||
         (rc = file_join(work, sizeof work, eval_directory, ".replay", e)) != OK ||
         (rc = evaluation_lock_take(path, &about, 0, &lock, &before, &was, e)) != OK)
         return rc;
     if ((rc = replace_events(p, eval_directory, work, e)) == OK)
         file_tree_remove(work, NULL);
-    evaluation_lock_release(&lock, *said->why ? said->why : "replayed");
+    evaluation_lock_release(path, &lock, *said->why ? said->why : "replayed");
     return rc;
 }
 
@@ -221,7 +179,7 @@ static const struct evaluation_tags *find_tags(const char *name)
 static int replay(const char *directory, const char *output, const char *tags, struct log *log, struct error *e)
 {
     struct evaluation_status *s = malloc(sizeof *s);
-    struct replay p = { .directory = output };
+    struct evaluation_replay p = { .directory = output, .run = -1 };
     int rc;
 
     if (!s)

@@ -84,7 +84,7 @@ static void in_hand_json(struct buffer *b, const struct evaluation_status *s, do
         const struct work_in_hand *one = &s->work.in_hand[i];
 
         buffer_append_text(b, i ? ",{\"checkpoint\":" : "{\"checkpoint\":");
-        json_text(b, one->checkpoint);
+        json_file_name(b, one->checkpoint);
         count(b, "step", one->step);
         number(b, "since", one->since, 1);
         number(b, "seconds", now - one->since, 1);
@@ -450,10 +450,11 @@ int command_status(int argc, char **argv)
         .program = "evaluator status", .usage = "[OPTION...] EVAL...",
         .summary = "Show, for each eval directory or those below a directory, whether an evaluator is working there, "
                    "what it is evaluating and since when, how far it is behind the training, how fast it is, when it "
-                   "will be done, how many checkpoints failed, and which is the best. Nothing is changed. State: "
-                   "running, ended, died (without ending properly), elsewhere (on another host), unknown. Behind: the "
-                   "steps from the last evaluated to the newest checkpoint. Exit status: 0 all is well, 1 checkpoints "
-                   "failed or an evaluator died, 2 wrong usage or no eval directory.",
+                   "will be done, how many checkpoints failed or are gone (deleted before they were evaluated), and "
+                   "which is the best. Nothing is changed. State: running, ended, died (without ending properly), "
+                   "elsewhere (on another host), unknown. Behind: the steps from the last evaluated to the newest "
+                   "checkpoint. Exit status: 0 all is well, 1 checkpoints failed or were deleted before they were "
+                   "evaluated, or an evaluator died, 2 wrong usage or no eval directory.",
         .examples = "  evaluator status runs/mpi/eval\n"
                     "  evaluator status runs\n"
                     "  evaluator status --json runs | jq -r '.runs[].eval_dir'\n",

@@ -3,6 +3,7 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "evaluator/ledger.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -16,7 +17,7 @@
 
 #include <cmocka.h>
 
-static char directory[PATH_MAX], path[PATH_MAX], aside[PATH_MAX];
+static char directory[PATH_MAX], path[PATH_MAX], aside[PATH_MAX], ledger[PATH_MAX];
 
 static int set_up(void **state)
 {
@@ -24,7 +25,8 @@ static int set_up(void **state)
     snprintf(directory, sizeof directory, "%s/lock.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     if (!mkdtemp(directory))
         return -1;
-    if (file_join(aside, sizeof aside, directory, "aside", NULL) != OK)
+    if (file_join(aside, sizeof aside, directory, "aside", NULL) != OK ||
+        file_join(ledger, sizeof ledger, directory, LEDGER_FILE, NULL) != OK)
         return -1;
     return file_join(path, sizeof path, directory, "evaluator.lock", NULL);
 }
@@ -33,6 +35,7 @@ static int tear_down(void **state)
 {
     (void)state;
     unlink(path);
+    unlink(ledger);
     return rmdir(directory);
 }
 
@@ -70,7 +73,8 @@ static void test_taken_and_ended(void **state)
     assert_int_equal(evaluation_lock_read(path, &l), LOCK_NONE);
     assert_int_equal(take(&t, 0), OK);
     assert_int_equal(t.was, LOCK_NONE);
-    evaluation_lock_release(&t.held, "training.json says finished");
+    assert_true(t.held.ledger >= 0 && t.held.file < 0); /* one descriptor a directory */
+    evaluation_lock_release(path, &t.held, "training.json says finished");
     assert_int_equal(evaluation_lock_read(path, &l), LOCK_ENDED);
     assert_string_equal(l.why, "training.json says finished");
     assert_string_equal(l.checkpoint_directory, "/somewhere/ckpt");
@@ -82,7 +86,7 @@ static void test_taken_and_ended(void **state)
     assert_int_equal(l.process.pid, getpid());
     assert_int_equal(take(&t, 0), OK);
     assert_int_equal(t.was, LOCK_ENDED);
-    evaluation_lock_release(&t.held, NULL);
+    evaluation_lock_release(path, &t.held, NULL);
 }
 
 static void test_a_living_process(void **state)
@@ -123,7 +127,7 @@ static void test_a_living_process(void **state)
     assert_int_equal(take(&t, 0), OK);
     assert_int_equal(t.was, LOCK_DEAD);
     assert_int_equal(t.before.process.pid, child);
-    evaluation_lock_release(&t.held, NULL);
+    evaluation_lock_release(path, &t.held, NULL);
     close(ready[0]);
     close(ready[1]);
 }
@@ -141,7 +145,7 @@ static void test_what_stands_there(void **state)
     put(LINE, host, getpid(), 1);
     assert_int_equal(take(&t, 0), OK);
     assert_int_equal(t.was, LOCK_DEAD);
-    evaluation_lock_release(&t.held, NULL);
+    evaluation_lock_release(path, &t.held, NULL);
     put("%s %" PRId64 "\n", host, getppid(), 0); /* as it was written before */
     assert_int_equal(take(&t, 0), ERR_PEER);
     put(LINE, "another.host", 17, 3);
@@ -151,7 +155,7 @@ static void test_what_stands_there(void **state)
     assert_int_equal(take(&t, 1), OK);
     assert_int_equal(t.was, LOCK_ELSEWHERE);
     put(LINE, "another.host", 18, 3); /* somebody takes it over from us: what stands there is theirs */
-    evaluation_lock_release(&t.held, "done");
+    evaluation_lock_release(path, &t.held, "done");
     assert_int_equal(evaluation_lock_read(path, &t.before), LOCK_ELSEWHERE);
 }
 
@@ -174,7 +178,7 @@ static void test_odd_texts(void **state)
         assert_int_equal(evaluation_lock_parse(text, strlen(text), &l), 0);
         assert_int_equal(file_replace(NULL, path, text, strlen(text), NULL), OK);
         assert_int_equal(take(&t, 0), texts[i].ours ? OK : ERR_ARG);
-        evaluation_lock_release(&t.held, NULL);
+        evaluation_lock_release(path, &t.held, NULL);
         if (texts[i].ours)
             continue;
         assert_true(strstr(t.error.message, path) && strstr(t.error.message, "is not the lock of an evaluator"));

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 static char top[PATH_MAX], eval[PATH_MAX];
+static struct evaluation_log_files *open_files;
 
 static int set_up(void **state)
 {
@@ -67,7 +68,8 @@ static struct evaluation_log *start(int64_t last_run, int64_t last_step)
 {
     struct evaluation_log *l;
 
-    assert_int_equal(evaluation_log_open(&l, eval, evaluation_tags_find(NULL), last_run, last_step, NULL), OK);
+    assert_int_equal(evaluation_log_open(&l, eval, evaluation_tags_find(NULL), open_files, last_run, last_step,
+                                         NULL), OK);
     return l;
 }
 
@@ -120,6 +122,38 @@ static void test_runs(void **state)
     assert_int_equal(evaluation_log_run(l, 899), 1);
     assert_int_equal(evaluation_log_run(l, 900), 0);
     evaluation_log_close(l, NULL);
+}
+
+/* Two that take turns with one open file: each goes on in its own. */
+static void test_open_files(void **state)
+{
+    struct evaluation_log_files one = { .limit = 1 };
+    struct evaluation_log *l, *other;
+    char directory[PATH_MAX];
+
+    (void)state;
+    file_join(directory, sizeof directory, top, "eval_4", NULL);
+    open_files = &one;
+    l = start(0, -1);
+    assert_int_equal(evaluation_log_open(&other, directory, evaluation_tags_find(NULL), &one, 0, -1, NULL), OK);
+    for (int64_t step = 1; step <= 3; step++) {
+        assert_int_equal(point(l, step), OK);
+        assert_true(one.count == 1 && one.newest == l && one.oldest == l);
+        assert_int_equal(point(other, step), OK);
+        assert_true(one.count == 1 && one.newest == other && one.oldest == other);
+    }
+    assert_int_equal(each_file(eval, 0), 1);
+    assert_int_equal(each_file(directory, 0), 1);
+    assert_int_equal(evaluation_log_close(other, NULL), OK);
+    assert_int_equal(one.count, 0);
+    assert_int_equal(evaluation_log_close(l, NULL), OK);
+    l = start(0, 3); /* what another process wrote stays as it is */
+    open_files = NULL;
+    assert_int_equal(point(l, 4), OK);
+    assert_int_equal(evaluation_log_close(l, NULL), OK);
+    assert_int_equal(each_file(eval, 1), 2);
+    each_file(directory, 1);
+    assert_int_equal(file_make_directories(eval, NULL), OK);
 }
 
 /* No room in the file system, by a limit on the size of files: the point is not lost and not doubled. */
@@ -204,6 +238,7 @@ static void test_tag_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open_files),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_failed_write),
         cmocka_unit_test(test_tags),

@@ -61,6 +61,7 @@ static struct evaluation_watch_settings settings(const char *pattern, const char
 
 struct fake { /* a runner; what it was given, in order: the last letter of the directory and the step */
     char order[128];
+    int lacks; /* so many times memory is lacking */
 };
 
 static int fake_start(void *context, size_t slot, const struct runner_job *job, struct error *e)
@@ -69,7 +70,8 @@ static int fake_start(void *context, size_t slot, const struct runner_job *job, 
     size_t n = strlen(f->order);
 
     (void)slot;
-    (void)e;
+    if (f->lacks && f->lacks--)
+        return error_set(e, ERR_NOMEM, "no memory for anything");
     snprintf(f->order + n, sizeof f->order - n, "%s%c%d", n ? " " : "", job->directory[strlen(job->directory) - 1],
              (int)job->step);
     return OK;
@@ -99,7 +101,7 @@ static void test_turns(void **state)
 
     (void)state;
     for (size_t slots = 1; slots <= 3; slots++) {
-        struct fake fake = { "" };
+        struct fake fake = { "", 0 };
         struct runner runner = { .name = "fake", .slots = slots, .start = fake_start, .look = fake_look,
                                  .stop = fake_stop, .context = &fake };
         struct evaluation_loop l = { .log = &quiet, .runner = &runner };
@@ -130,6 +132,34 @@ static void test_turns(void **state)
         close(signals[1]);
         close(runner.descriptor);
     }
+}
+
+/* A checkpoint whose evaluation cannot begin for want of memory waits; it has not failed. */
+static void test_lack(void **state)
+{
+    struct evaluation_watch_settings s = settings("m_{step}.pt", "rename");
+    struct fake fake = { "", 2 };
+    struct runner runner = { .name = "fake", .slots = 1, .start = fake_start, .look = fake_look, .stop = fake_stop,
+                             .context = &fake, .descriptor = eventfd(1, EFD_CLOEXEC) };
+    struct evaluation_watch *watch;
+    struct evaluation_loop l = { .log = &quiet, .runner = &runner, .watches = &watch, .watch_count = 1 };
+    int signals[2];
+
+    (void)state;
+    make_checkpoints("a", 2);
+    s.checkpoint_directory = "a";
+    s.eval_directory = "eval";
+    assert_int_equal(pipe2(signals, O_NONBLOCK | O_CLOEXEC), 0);
+    l.signal_fd = signals[0];
+    assert_int_equal(evaluation_watch_open(&watch, &s, &quiet, NULL), OK);
+    assert_int_equal(evaluation_loop_run(&l, NULL), EVALUATION_LOOP_DONE);
+    assert_string_equal(fake.order, "a1 a2");
+    assert_int_equal(ledger_summary(watch->ledger)->done, 2);
+    assert_int_equal(ledger_summary(watch->ledger)->failed, 0);
+    evaluation_watch_close(watch);
+    close(signals[0]);
+    close(signals[1]);
+    close(runner.descriptor);
 }
 
 static void test_pinned(void **state)
@@ -182,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_turns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lack, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_pinned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_tree, set_up, tear_down),
     };

@@ -1,5 +1,6 @@
 /* The ledger: lines there and back, every cut, every failing write, the best. */
 #include "base/file.h"
+#include "base/json.h"
 #include "evaluator/ledger.h"
 
 #include <errno.h>
@@ -150,7 +151,7 @@ static void test_best(void **state)
         struct ledger_record r = record((int64_t)i, cases[i].precision);
         const struct ledger_summary *s;
 
-        assert_int_equal(ledger_open(&l, NULL, path, NULL, NULL, NULL, NULL), OK); /* a restart each time */
+        assert_int_equal(ledger_open(&l, NULL, path, -1, NULL, NULL, NULL, NULL), OK); /* a restart each time */
         assert_int_equal(ledger_append(l, &r, NULL), OK);
         ledger_record_release(&r);
         s = ledger_summary(l);
@@ -161,7 +162,7 @@ static void test_best(void **state)
         ledger_close(l);
     }
     /* A failed one is not the best, whatever its precision; the run's highest step counts it all the same. */
-    assert_int_equal(ledger_open(&l, NULL, path, NULL, NULL, NULL, NULL), OK);
+    assert_int_equal(ledger_open(&l, NULL, path, -1, NULL, NULL, NULL, NULL), OK);
     struct ledger_record failed = record(50, 1);
 
     failed.status = LEDGER_FAILED;
@@ -191,13 +192,13 @@ static void test_best_rule(void **state)
             struct ledger_record r = { .step = k, .has_digest = 1, .digest = 7, .has_metrics = 1, .correct = -1,
                                        .examples = -1, .checkpoint = "model_1.pt" };
 
-            assert_int_equal(ledger_open(&l, NULL, path, &cases[i].rule, NULL, NULL, NULL), OK);
+            assert_int_equal(ledger_open(&l, NULL, path, -1, &cases[i].rule, NULL, NULL, NULL), OK);
             assert_int_equal(evaluation_metrics_add(&r.metrics, "wer", cases[i].values[k], NULL), OK);
             assert_int_equal(ledger_append(l, &r, NULL), OK);
             ledger_record_release(&r);
             ledger_close(l);
         }
-        assert_int_equal(ledger_open(&l, NULL, path, &cases[i].rule, NULL, NULL, NULL), OK);
+        assert_int_equal(ledger_open(&l, NULL, path, -1, &cases[i].rule, NULL, NULL, NULL), OK);
         assert_int_equal(ledger_summary(l)->has_best, cases[i].best >= 0);
         if (cases[i].best >= 0)
             assert_int_equal(ledger_summary(l)->best_step, cases[i].best);
@@ -234,7 +235,7 @@ static void test_runs(void **state)
 
     (void)state;
     unlink(path);
-    assert_int_equal(ledger_open(&l, NULL, path, NULL, NULL, NULL, NULL), OK);
+    assert_int_equal(ledger_open(&l, NULL, path, -1, NULL, NULL, NULL, NULL), OK);
     assert_int_equal(ledger_summary(l)->last_step, -1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ledger_record r = record(cases[i].step, 0.5);
@@ -259,7 +260,7 @@ static void test_every_cut(void **state)
 
     (void)state;
     unlink(path);
-    assert_int_equal(ledger_open(&l, NULL, path, NULL, NULL, NULL, NULL), OK);
+    assert_int_equal(ledger_open(&l, NULL, path, -1, NULL, NULL, NULL, NULL), OK);
     for (int i = 0; i < 3; i++) {
         struct ledger_record r = record(i + 1, 0.5);
 
@@ -276,7 +277,7 @@ static void test_every_cut(void **state)
         int64_t steps[2] = { 0, 0 };
 
         put(whole, cut);
-        assert_int_equal(ledger_open(&l, NULL, path, NULL, count, steps, NULL), OK);
+        assert_int_equal(ledger_open(&l, NULL, path, -1, NULL, count, steps, NULL), OK);
         assert_int_equal(steps[0], lines);
         assert_int_equal(ledger_summary(l)->cut_bytes, cut - kept);
         assert_int_equal(ledger_append(l, &r, NULL), OK);
@@ -285,7 +286,7 @@ static void test_every_cut(void **state)
         get(after, sizeof after);
         assert_memory_equal(whole, after, kept);
         memset(steps, 0, sizeof steps);
-        assert_int_equal(ledger_open(&l, NULL, path, NULL, count, steps, NULL), OK);
+        assert_int_equal(ledger_open(&l, NULL, path, -1, NULL, count, steps, NULL), OK);
         assert_int_equal(steps[0], lines + 1);
         assert_int_equal(ledger_summary(l)->odd_lines, 0);
         ledger_close(l);
@@ -296,7 +297,7 @@ static void test_every_cut(void **state)
     put(after, strlen(after));
     int64_t steps[2] = { 0, 0 };
 
-    assert_int_equal(ledger_open(&l, NULL, path, NULL, count, steps, NULL), OK);
+    assert_int_equal(ledger_open(&l, NULL, path, -1, NULL, count, steps, NULL), OK);
     assert_int_equal(steps[0], 2);
     assert_int_equal(ledger_summary(l)->odd_lines, 1);
     ledger_close(l);
@@ -316,8 +317,8 @@ static void test_every_failure(void **state)
             struct ledger *l;
 
             unlink(path);
-            if (ledger_open(&l, &io, path, NULL, NULL, NULL, NULL) != OK)
-                assert_int_equal(ledger_open(&l, &io, path, NULL, NULL, NULL, NULL), OK);
+            if (ledger_open(&l, &io, path, -1, NULL, NULL, NULL, NULL) != OK)
+                assert_int_equal(ledger_open(&l, &io, path, -1, NULL, NULL, NULL, NULL), OK);
             for (int i = 0; i < 3; i++) {
                 struct ledger_record r = record(i + 1, 0.5);
                 int tries = 0;
@@ -328,7 +329,7 @@ static void test_every_failure(void **state)
             }
             assert_int_equal(ledger_summary(l)->done, 3);
             ledger_close(l);
-            assert_int_equal(ledger_open(&l, NULL, path, NULL, count, steps, NULL), OK);
+            assert_int_equal(ledger_open(&l, NULL, path, -1, NULL, count, steps, NULL), OK);
             assert_int_equal(steps[0], 3);
             assert_int_equal(steps[1], 6);
             assert_int_equal(ledger_summary(l)->odd_lines, 0);
@@ -337,6 +338,39 @@ static void test_every_failure(void **state)
             if (f.calls < n)
                 break;
         }
+}
+
+/* Names are bytes: those that are no UTF-8 come back as they were, and the others look as they always did. */
+static void test_names(void **state)
+{
+    static const struct { const char *name, *text; } cases[] = {
+        { "model.ckpt-1", "\"model.ckpt-1\"" },
+        { "m\xff-1", "\"m/xff-1\"" },
+        { "\xc3\xa9\xe9\x80\"-1", "\"\xc3\xa9/xe9/x80\\\"-1\"" },
+        { "\xed\xa0\x80-1", "\"/xed/xa0/x80-1\"" },
+        { "xff-1", "\"xff-1\"" },
+        { "\xef\xbf\xbd-1", "\"\xef\xbf\xbd-1\"" }, /* as ledgers had it before: a name of its own */
+    };
+    char small[4];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ledger_record r = record(1, 0.5), back;
+        struct buffer line = BUFFER_EMPTY;
+
+        snprintf(r.checkpoint, sizeof r.checkpoint, "%s", cases[i].name);
+        ledger_format(&r, &line);
+        assert_non_null(strstr(buffer_text(&line), cases[i].text));
+        assert_int_equal(ledger_parse(buffer_text(&line), line.length - 1, &back, NULL), OK);
+        assert_string_equal(back.checkpoint, cases[i].name);
+        ledger_record_release(&back);
+        ledger_record_release(&r);
+        buffer_release(&line);
+    }
+    assert_int_equal(json_file_name_read("/xff/xf", small, sizeof small), 0);
+    assert_int_equal(json_file_name_read("/xff/x", small, sizeof small), 1);
+    assert_string_equal(small, "\xff/x");
+    assert_int_equal(json_file_name_read("/x00", small, 0), 0);
 }
 
 /* A disk that stays full after the n-th call: each append that said OK is there after a restart, and no other is
@@ -352,7 +386,7 @@ static void test_disk_stays_full(void **state)
             struct ledger *l;
 
             unlink(path);
-            if (ledger_open(&l, &io, path, NULL, NULL, NULL, NULL) != OK)
+            if (ledger_open(&l, &io, path, -1, NULL, NULL, NULL, NULL) != OK)
                 continue;
             for (int i = 0; i < 3; i++) {
                 struct ledger_record r = record(i + 1, 0.5);
@@ -361,7 +395,7 @@ static void test_disk_stays_full(void **state)
                 ledger_record_release(&r);
             }
             ledger_close(l);
-            assert_int_equal(ledger_open(&l, NULL, path, NULL, count, steps, NULL), OK);
+            assert_int_equal(ledger_open(&l, NULL, path, -1, NULL, count, steps, NULL), OK);
             /* A line whose fsync failed may be there whole after all, when it could not be cut off either. */
             assert_in_range(steps[0], good, good + 1);
             assert_int_equal(ledger_summary(l)->odd_lines, 0);
@@ -375,7 +409,7 @@ int main(void)
         cmocka_unit_test(test_line),          cmocka_unit_test(test_odd_lines),
         cmocka_unit_test(test_best),          cmocka_unit_test(test_runs),
         cmocka_unit_test(test_every_cut),     cmocka_unit_test(test_every_failure),
-        cmocka_unit_test(test_disk_stays_full),
+        cmocka_unit_test(test_disk_stays_full), cmocka_unit_test(test_names),
         cmocka_unit_test(test_best_rule),     cmocka_unit_test(test_foreign_metrics),
     };
 

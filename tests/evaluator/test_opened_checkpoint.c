@@ -130,7 +130,7 @@ static void test_steps(void **state)
         }
         assert_int_equal(tensor_bundle_writer_finish(w, NULL), OK);
         assert_int_equal(opened_checkpoint_open(&c, CHECKPOINT_BUNDLE, path, NULL), OK);
-        assert_int_equal(opened_checkpoint_step(c), cases[i].step);
+        assert_int_equal(opened_checkpoint_step(c, -1, NULL), cases[i].step);
         opened_checkpoint_close(c);
     }
 }

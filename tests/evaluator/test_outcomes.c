@@ -11,7 +11,7 @@
 static void test_newest_counts(void **state)
 {
     static const struct {
-        const char *lines; /* letter of the name, step, d(one) f(ailed) g(one) */
+        const char *lines; /* letter of the name, step, d(one) f(ailed) g(one) u(nreadable), or r(ead) again */
         size_t failed, gone, failed_by_step, gone_by_step;
     } cases[] = {
         { "", 0, 0, 0, 0 },
@@ -27,6 +27,14 @@ static void test_newest_counts(void **state)
         { "a1f a2f a3d", 0, 0, 2, 0 },
         { "a-f a3d", 0, 0, 0, 0 }, /* failed before its step was known */
         { "a-f b3d", 1, 0, 1, 0 },
+        { "a1d a1u", 1, 0, 1, 0 },
+        { "a1d a1u a1r", 0, 0, 0, 0 },
+        { "a1d a1u b1r", 1, 0, 1, 0 },
+        { "a1f a1r", 1, 0, 1, 0 },
+        { "a1f a1u a1r", 1, 0, 1, 0 }, /* it had failed before */
+        { "a1u a1f a1r", 1, 0, 1, 0 },
+        { "a1d a-u a2u b1u a1r", 1, 0, 1, 0 },
+        { "a1u a1g a1r", 0, 0, 0, 0 },
         { "c3f b2f a1f b2d a1d", 1, 0, 1, 0 },
     };
 
@@ -39,8 +47,12 @@ static void test_newest_counts(void **state)
                 struct ledger_record r = { .step = p[1] == '-' ? -1 : p[1] - '0' };
 
                 snprintf(r.checkpoint, sizeof r.checkpoint, "%c", *p);
-                r.status = p[2] == 'd' ? LEDGER_DONE : p[2] == 'f' ? LEDGER_FAILED : LEDGER_GONE;
-                assert_int_equal(outcomes_note(&o, &r, NULL), OK);
+                r.status = p[2] == 'd' ? LEDGER_DONE : p[2] == 'g' ? LEDGER_GONE : LEDGER_FAILED;
+                r.has_digest = p[2] == 'd' || p[2] == 'f';
+                if (p[2] == 'r')
+                    outcomes_read(&o, r.checkpoint);
+                else
+                    assert_int_equal(outcomes_note(&o, &r, NULL), OK);
             }
             if (outcomes_count(&o, LEDGER_FAILED) != (by_step ? cases[i].failed_by_step : cases[i].failed) ||
                 outcomes_count(&o, LEDGER_GONE) != (by_step ? cases[i].gone_by_step : cases[i].gone))

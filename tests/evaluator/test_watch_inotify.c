@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "evaluator/watch_inotify.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,7 +42,7 @@ static void expect(struct watch_inotify *w, unsigned wanted)
     unsigned heard = 0;
 
     while ((heard & wanted) != wanted) {
-        struct pollfd fd = { .fd = watch_inotify_descriptor(w, 0), .events = POLLIN };
+        struct pollfd fd = { .fd = watch_inotify_descriptor(w), .events = POLLIN };
 
         assert_true(clock_monotonic() < until);
         poll(&fd, 1, 1000);
@@ -98,6 +100,39 @@ static void test_changes(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
+/* After it no waiting is needed: the news is there, and the names. */
+static void test_settle(void **state)
+{
+    enum { ROUNDS = 200, LETTERS = 5 };
+    struct watch_inotify *w;
+    struct buffer names = BUFFER_EMPTY;
+    int standing;
+
+    (void)state;
+    assert_int_equal(watch_inotify_start(&w, (const char *[]){ directory }, 1, 0.02, &standing, NULL), OK);
+    assert_int_equal(standing, 0);
+    watch_inotify_settle(w); /* nothing is watched */
+    assert_int_equal(mkdir(directory, 0777), 0);
+    expect(w, WATCH_STANDS | WATCH_CHANGED);
+    for (int i = 0; i < ROUNDS; i++) {
+        char name[LETTERS + 1];
+
+        snprintf(name, sizeof name, "a.%03d", i);
+        touch(name, 1);
+        touch(name, 0);
+        watch_inotify_settle(w);
+        assert_int_equal(watch_inotify_take(w, 0), WATCH_CHANGED);
+        watch_inotify_names(w, 0, &names);
+        assert_int_equal(names.length, (i + 1) * (LETTERS + 1));
+        assert_string_equal(names.data + names.length - LETTERS - 1, name);
+    }
+    buffer_release(&names);
+    assert_int_equal(rmdir(directory), 0);
+    watch_inotify_settle(w);
+    assert_true(watch_inotify_take(w, 0) & WATCH_GONE);
+    watch_inotify_stop(w);
+}
+
 static void test_not_there_yet(void **state)
 {
     struct watch_inotify *w;
@@ -115,6 +150,63 @@ static void test_not_there_yet(void **state)
         watch_inotify_stop(w);
     }
     watch_inotify_stop(NULL);
+}
+
+/* The news of one directory is not lost when that of another is taken. */
+static void test_two(void **state)
+{
+    char other[PATH_MAX];
+    struct pollfd fd = { .events = POLLIN };
+    struct watch_inotify *w;
+
+    (void)state;
+    file_join(other, sizeof other, top, "other", NULL);
+    assert_int_equal(mkdir(directory, 0777) | mkdir(other, 0777), 0);
+    assert_int_equal(watch_inotify_start(&w, (const char *[]){ directory, other }, 2, 0.02, NULL, NULL), OK);
+    fd.fd = watch_inotify_descriptor(w);
+    assert_int_equal(rmdir(other), 0);
+    for (unsigned heard = 0; !(heard & WATCH_GONE); heard |= watch_inotify_take(w, 1))
+        poll(&fd, 1, 1000);
+    expect(w, WATCH_CHANGED); /* all were watched anew */
+    while (watch_inotify_take(w, 0) | watch_inotify_take(w, 1))
+        ;
+    assert_int_equal(poll(&fd, 1, 0), 0);
+    watch_inotify_stop(w);
+    assert_int_equal(rmdir(directory), 0);
+}
+
+/* More directories, and then more open files, than select() has descriptors: it has its own before; else it polls. */
+static void test_many(void **state)
+{
+    enum { MANY = FD_SETSIZE + 50 };
+    static const char *paths[MANY];
+    static int held[2 * MANY];
+    struct watch_inotify *w;
+    struct error e = { 0 };
+    int count = 0;
+
+    (void)state;
+    assert_true(file_open_limit(3 * MANY) == 3 * MANY);
+    assert_int_equal(mkdir(directory, 0777), 0);
+    paths[0] = directory;
+    for (int i = 1; i < MANY; i++)
+        paths[i] = "/nowhere";
+    assert_int_equal(watch_inotify_start(&w, NULL, 0, 0.02, NULL, NULL), OK);
+    for (; !count || held[count - 1] < FD_SETSIZE; count++)
+        assert_true((held[count] = open("/dev/null", O_RDONLY)) >= 0);
+    watch_inotify_stop(w);
+    assert_int_equal(watch_inotify_start(&w, paths, MANY, 0.02, NULL, NULL), OK);
+    touch("a.index", 1);
+    expect(w, WATCH_CHANGED);
+    touch("a.index", 0);
+    watch_inotify_stop(w);
+    for (int more = count + 8; count < more; count++)
+        assert_true((held[count] = open("/dev/null", O_RDONLY)) >= 0);
+    assert_int_equal(watch_inotify_start(&w, paths, 1, 0.02, NULL, &e), ERR_IO);
+    assert_non_null(strstr(e.message, "cannot watch by inotify: Too many open files"));
+    while (count--)
+        close(held[count]);
+    assert_int_equal(rmdir(directory), 0);
 }
 
 /* The parent is moved away and another directory stands at the path: of that inotify itself says nothing. */
@@ -162,7 +254,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_settle),
         cmocka_unit_test(test_not_there_yet),
+        cmocka_unit_test(test_two),
+        cmocka_unit_test(test_many),
         cmocka_unit_test(test_parent_moved),
         cmocka_unit_test(test_stops_at_once),
     };

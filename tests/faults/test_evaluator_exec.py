@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import time
@@ -36,7 +37,7 @@ def log_of(directory, step):
 def alive(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
@@ -147,6 +148,25 @@ def test_endless_output(tmp_path):
     assert (tmp_path / "eval" / "logs" / "100-model.ckpt-100.log").stat().st_size < 20 << 20
 
 
+@pytest.mark.parametrize("stream", ["", " >&2"])
+def test_much_output(tmp_path, stream):
+    """Of 40 MB on either stream the log keeps beginning and end, 16 MiB, and says how much is missing between; the last
+    line is the reason of the failure. What just fits is kept whole."""
+    write(tmp_path, "--last", 200)
+    command = script(tmp_path, f"(if [ $1 = 100 ]; then echo first; yes 0123456789abcdef | head -c 40000000; echo; "
+                               f"echo it broke; else yes 0123456789abcdef | head -c {16 << 20}; fi){stream}\nexit 3\n")
+    with Exec(tmp_path, command + " {step}", "--once") as evaluator:
+        evaluator.ends(1)
+    much, fits = log_of(tmp_path, 100), log_of(tmp_path, 200)
+    assert "exit status 3: it broke" in ledger(tmp_path)[0]["reason"]
+    kept = sum(len(line) for line in much.splitlines(keepends=True) if not line.startswith("# "))
+    missing, = re.findall(r"^# \S+ (\d+) bytes are left out here$", much, re.MULTILINE)
+    # The note begins a line of its own, after the first 16 MiB less 64 KiB, which do not end one.
+    assert kept == (16 << 20) + 1 and int(missing) == len("first\n\nit broke\n") + 40000000 - (16 << 20)
+    assert "\nfirst\n0123" in much and "left out" not in fits
+    assert sum(len(line) for line in fits.splitlines(keepends=True) if not line.startswith("# ")) == (16 << 20) + 1
+
+
 def test_jobs_in_order(tmp_path):
     """Four at a time, each the slower the earlier it started: points and lines stand in the order of the steps."""
     write(tmp_path, "--last", 1200)
@@ -225,11 +245,17 @@ def test_deleted_before_the_command(tmp_path):
     with Exec(tmp_path, command + " {checkpoint}", "--once", "--retries", 2) as evaluator:
         evaluator.ends(1)
         assert "model.ckpt-200: gone" in evaluator.said() and "1 gone" in evaluator.said()
+    status = subprocess.run([EVALUATOR, "status", tmp_path / "eval"], capture_output=True, text=True)
+    assert status.returncode == 1 and "2 done, 0 failed, 1 gone" in status.stdout
+    shown = subprocess.run([EVALUATOR, "status", "--help"], capture_output=True, text=True).stdout
+    assert "checkpoints failed or were deleted" in " ".join(shown.split())
     records = ledger(tmp_path)
     assert steps(records) == [100, 300] and steps(records, "gone") == [200]
 
 
-@pytest.mark.parametrize("call, said", [("fork", "Cannot allocate memory"), ("pipe2", "Too many open files")])
+@pytest.mark.parametrize("call, said", [
+    ("fork", "cannot start a process: Cannot allocate memory"), ("pipe2", "cannot start a process: Too many open files"),
+    ("execvpe", "cannot run 'echo': Resource temporarily unavailable")])
 def test_what_the_machine_lacks(tmp_path, call, said):
     """A shortage of memory or descriptors is not the checkpoint's failure: it waits, says so once, and goes on."""
     write(tmp_path, "--last", 200)
@@ -239,7 +265,7 @@ def test_what_the_machine_lacks(tmp_path, call, said):
         wait_for(lambda: steps(ledger(tmp_path)) == [100, 200], "both")
         lack.touch()
         write(tmp_path, "--first", 300, "--last", 300)
-        evaluator.says(f"model.ckpt-300 waits: cannot start a process: {said}; trying again every second")
+        evaluator.says(f"model.ckpt-300 waits: {said}; trying again every second")
         lack.unlink()
         evaluator.ends(0)
         assert evaluator.said().count("waits: ") == 1 and "failed:" not in evaluator.said()

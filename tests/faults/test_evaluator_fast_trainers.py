@@ -129,7 +129,7 @@ def test_gone_between_two_looks(tmp_path, exec_of_models):
                 os.rename(stash, name)
                 if step != 3:
                     name.unlink()
-        (tmp_path / "over").touch()
+        (tmp_path / "over").touch()  # so its first look on waking is its last
         os.kill(evaluator.process.pid, signal.SIGCONT)
         evaluator.process.wait(DEADLINE)
         records = ledger(tmp_path)

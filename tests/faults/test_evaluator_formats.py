@@ -28,6 +28,20 @@ def make(directory, name, size, inside=None):
     return path
 
 
+def test_names_that_are_not_utf8(tmp_path):
+    """They are kept as they are: known again after a restart, and passed on to the command byte by byte."""
+    names = [b"m\xff-1.pt", b"m\xe9\xc3\xa9-2.pt", b"m-3.pt"]
+    (tmp_path / "ckpt").mkdir()
+    for name in names:
+        (tmp_path / "ckpt" / os.fsdecode(name)).write_bytes(b"a checkpoint")
+    for _ in range(2):
+        with Exec(tmp_path, scorer(tmp_path), "--pattern", "m{*}-{step}.pt", "--ready", "rename", "--once",
+                  "--best-metric", "bytes") as evaluator:
+            evaluator.ends(0)
+    assert [record["checkpoint"] for record in ledger(tmp_path)] == ["m/xff-1.pt", "m/xe9\u00e9-2.pt", "m-3.pt"]
+    assert all(record["metrics"]["bytes"] == 12 for record in ledger(tmp_path))
+
+
 @pytest.mark.parametrize("pattern, names, inside", [
     ("model_{step}.pt", ["model_5.pt", "model_10.pt", "model_200.pt"], None),
     ("epoch={}-step={step}.ckpt", ["epoch=0-step=5.ckpt", "epoch=0-step=10.ckpt", "epoch=1-step=200.ckpt"], None),
@@ -263,6 +277,28 @@ def test_safetensors(tmp_path):
     assert [r["step"] for r in records] == [100, 200, 1300]
     assert [r["metrics"] for r in records] == [r["metrics"] for r in ledger(tmp_path)]
     assert len(points(tmp_path / "other")["loss"]) == 3
+
+
+def test_a_step_that_is_not_that_of_the_name(tmp_path):
+    """The tensor counts, and that is said, once; where it is damaged its name counts, and that is said."""
+    write(tmp_path, "--last", 200)
+    for kind in "index", "data-00000-of-00001":
+        (tmp_path / f"ckpt/model.ckpt-200.{kind}").rename(tmp_path / f"ckpt/model.ckpt-700.{kind}")
+    found = subprocess.run([EVALUATOR.parent / "checkpoint", "inspect", "--json", tmp_path / "ckpt/model.ckpt-100"],
+                           capture_output=True, check=True)
+    offset = next(t["offset"] for t in json.loads(found.stdout)["tensors"] if t["name"] == "global_step")
+    with open(tmp_path / "ckpt/model.ckpt-100.data-00000-of-00001", "r+b") as data:
+        data.seek(offset)
+        data.write(b"\xff")
+    with Evaluator(tmp_path, "--once", how=["--exec", "echo loss 1"]) as evaluator:
+        evaluator.ends(0)
+        said = evaluator.said()
+    assert said.count("model.ckpt-700: its name says step 700, but global_step, which counts, is 200") == 1
+    assert said.count("model.ckpt-100: ") > 1 and said.count("tensor global_step, 8 bytes at byte") == 1 and "CRC mismatch" in said
+    assert {r["checkpoint"]: r["step"] for r in ledger(tmp_path)} == {"model.ckpt-100": 100, "model.ckpt-700": 200}
+    with Evaluator(tmp_path, "--once", how=["--exec", "echo loss 1"]) as evaluator:
+        evaluator.ends(0)
+        assert "its name says" not in evaluator.said()
 
 
 def test_pattern_picks_known_formats(tmp_path):

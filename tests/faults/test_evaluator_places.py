@@ -325,6 +325,23 @@ def test_names_that_are_taken(tmp_path, name, kind):
     assert steps(ledger(tmp_path)) == [100]
 
 
+@pytest.mark.parametrize("command", ["replay", "status"])
+@pytest.mark.parametrize("kind", ["fifo", "link"])
+def test_a_ledger_that_is_none_is_not_read(tmp_path, command, kind):
+    """A FIFO read as an empty ledger, and replay put the event files aside for none."""
+    write(tmp_path)
+    with Evaluator(tmp_path, "--once", how=["--exec", "echo loss 1"]) as evaluator:
+        evaluator.ends(0)
+    place = tmp_path / "eval/evaluations.jsonl"
+    place.rename(tmp_path / "elsewhere")
+    os.mkfifo(place) if kind == "fifo" else place.symlink_to(tmp_path / "elsewhere")
+    files = sorted((tmp_path / "eval").iterdir())
+    done = subprocess.run([EVALUATOR, command, tmp_path / "eval"], capture_output=True, text=True)
+    said = "is not a plain file" if kind == "fifo" else "is a symbolic link, which is not followed"
+    assert done.returncode == 2 and f"{place}: {said}; move it elsewhere\n" in done.stderr
+    assert sorted((tmp_path / "eval").iterdir()) == files
+
+
 @pytest.mark.parametrize("place", [".replay/notes.txt", ".replay/eval/notes.txt", ".replay"])
 def test_replay_deletes_nothing_else(tmp_path, place):
     """The directory in which replay works is emptied only of what replay makes."""

@@ -1,6 +1,9 @@
 """One evaluator for several directories: named, listed in a file, or those of a tree, as trainings appear and go."""
 import json
 import os
+import pathlib
+import re
+import resource
 import signal
 import subprocess
 
@@ -10,12 +13,12 @@ from waiting import wait_for
 
 
 class Several:
-    def __init__(self, directory, *arguments, root="runs", **keywords):
+    def __init__(self, directory, *arguments, root="runs", how=None, **keywords):
+        how = how or ["--model", "lenet", "--data", "fashion-mnist", "--num-examples", "100"]
         self.root, self.log_path = directory / root, directory / "log"
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [EVALUATOR, "--eval-root", self.root, "--model", "lenet", "--data", "fashion-mnist", "--num-examples",
-                 "100", *map(str, arguments)], stdout=subprocess.PIPE, stderr=log, text=True, **keywords)
+                [EVALUATOR, "--eval-root", self.root, *how, *map(str, arguments)], stdout=subprocess.PIPE, stderr=log, text=True, **keywords)
 
     def said(self):
         return self.log_path.read_text()
@@ -101,6 +104,57 @@ def test_each_is_heard_of_at_once(tmp_path):
                 several.waits_for(name, list(range(100, step + 1, 100)))
         several.process.send_signal(signal.SIGTERM)
         several.ends(0)
+
+
+def make_many(directory, count):
+    """So many directories with a checkpoint each, and the lines of a --watch-file for them."""
+    for i in range(count):
+        (directory / f"many/{i}").mkdir(parents=True, exist_ok=True)
+        (directory / f"many/{i}/m-1.pt").write_text("a checkpoint")
+    return "".join(f"{i}={directory}/many/{i}\n" for i in range(count))
+
+
+def many_done(several):
+    return sum(path.stat().st_size > 0 for path in several.root.glob("*/eval/evaluations.jsonl"))
+
+
+COMMAND = ["--exec", "echo precision 1", "--pattern", "m-{step}.pt", "--ready", "rename", "--forever"]
+
+
+def test_what_a_directory_takes(tmp_path):
+    """One descriptor and at most 100 kB, however many there are; and no checkpoint fails for want of more."""
+    file = tmp_path / "list"
+    file.write_text(make_many(tmp_path, 40))
+    taken = {}
+    with Several(tmp_path, "--watch-file", file, how=COMMAND,
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))) as several:
+        for count in (40, 120):
+            if count > 40:
+                file.write_text(make_many(tmp_path, count))
+                several.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: many_done(several) == count or several.process.poll() is not None, f"all {count}")
+            status = pathlib.Path(f"/proc/{several.process.pid}/status").read_text()
+            taken[count] = (len(os.listdir(f"/proc/{several.process.pid}/fd")),
+                            int(re.search(r"VmSize:\s*(\d+) kB", status)[1]))
+        several.process.send_signal(signal.SIGTERM)
+        several.ends(0)
+    assert "failed:" not in several.said()
+    assert taken[120][0] - taken[40][0] <= 80 + 8, taken  # those of a command that was running are passing
+    assert taken[120][1] - taken[40][1] <= 80 * 100, taken
+
+
+def test_more_directories_than_descriptors(tmp_path):
+    """Those that cannot be opened wait, and the others are served; none fails."""
+    (tmp_path / "list").write_text(make_many(tmp_path, 60))
+    with Several(tmp_path, "--watch-file", tmp_path / "list", how=COMMAND,
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))) as several:
+        several.says("/many/59 waits: too few files may be open at once (ulimit -n) for so many directories")
+        served = several.said().count(": watching ")
+        assert served > 20
+        wait_for(lambda: many_done(several) == served or several.process.poll() is not None, "those that are served")
+        several.process.send_signal(signal.SIGTERM)
+        several.ends(0)
+    assert "failed:" not in several.said()
 
 
 def test_directories_that_come_and_move(tmp_path):

@@ -25,7 +25,7 @@ top = os.environ["TOP"]
 x, y = numpy.zeros((40, 3), "float32"), numpy.zeros((40, 2), "float32")
 model = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(2000), keras.layers.Dense(2)])
 model.compile("adam", "mse", metrics=["mae"])
-manager = tensorflow.train.CheckpointManager(tensorflow.train.Checkpoint(model=model, optimizer=model.optimizer), top + "/tf", 2)
+manager = tensorflow.train.CheckpointManager(tensorflow.train.Checkpoint(model=model, optimizer=model.optimizer), top + "/tf", 3)
 board = keras.callbacks.TensorBoard(top + "/logs")
 class Save(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
