@@ -62,8 +62,8 @@ PACKAGES_deps  = $(PACKAGES_build)
 PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
 PACKAGES_bench = $(PACKAGES_demo)
 PACKAGES_pages = chromium chromium-driver
-PACKAGES_test  = $(PACKAGES_demo) librsvg2-2 libcmocka-dev fish groff-base mandoc gfortran $(PACKAGES_pages)
-INSTALLS := $(filter deps test demo bench,$(MAKECMDGOALS))
+PACKAGES_test  = $(PACKAGES_demo) librsvg2-2 libcmocka-dev iproute2 fish groff-base mandoc gfortran $(PACKAGES_pages)
+INSTALLS := $(filter deps test demo bench soak,$(MAKECMDGOALS))
 PACKAGES := $(sort $(foreach goal,$(INSTALLS),$(PACKAGES_$(goal))))
 MISSING  := $(if $(INSTALLED),,$(if $(INSTALLS),$(shell sh tests/install_packages.sh --missing $(PACKAGES))))
 ifeq ($(MISSING)$(call exists,zlib libpng),0)

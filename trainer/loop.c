@@ -6,6 +6,7 @@
 #include "base/time_text.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/stop_file.h"
+#include "trainer/training_lock.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -18,13 +19,31 @@
 #define BATCH_LOOK_SECONDS 0.02
 #define TICK_SECONDS 0.1
 #define STATE_SECONDS 10
+enum { SAVES_MAX = 3 };
+
+/* The checkpoint directory is there: 1 if it had to be made again, so that what was saved is elsewhere. */
+static int keep_directory(struct loop *l, struct error *e)
+{
+    const char *directory = l->options->checkpoint_directory;
+    int rc = training_lock_keep(directory, l->lock, e);
+
+    if (rc == 1) {
+        log_line(l->log, "trainer: %s: deleted, moved or replaced; made again, without the checkpoints before",
+                 directory);
+        l->saved = -1;
+    }
+    return rc;
+}
 
 static int write_state(struct loop *l, const char *state, struct error *e)
 {
     struct training_state *s = &l->state;
+    int rc;
 
     if (!l->lead || !l->options->checkpoint_directory)
         return OK;
+    if ((rc = keep_directory(l, e)) < 0)
+        return rc;
     snprintf(s->state, sizeof s->state, "%s", state);
     s->global_step = l->position.global_step;
     s->updated = clock_wall();
@@ -32,6 +51,12 @@ static int write_state(struct loop *l, const char *state, struct error *e)
     s->images_per_second = s->steps_per_second * (double)l->progress.images_step;
     l->stated_at = clock_monotonic();
     return training_state_write(l->options->checkpoint_directory, s, e);
+}
+
+/* Whose error it is. */
+static void sign(const struct loop *l, struct error *e)
+{
+    world_sign(l->strategy->world, world_rank(l->strategy->world), e);
 }
 
 /* 1: this rank is to end, and need not end its step. */
@@ -65,6 +90,15 @@ void loop_fail_dead(const struct train_options *options)
         training_state_fail_dead(options->checkpoint_directory, "rank 0 died");
 }
 
+/* mpirun ends this rank while it waits for others within a step, which takes no time unless one of them is missing. */
+static void say_missing(void *context, struct error *sentence)
+{
+    struct loop *l = context;
+
+    sign(l, sentence);
+    log_line(l->log, "trainer: %s", sentence->message);
+}
+
 /* While this rank waits for others. mpirun ends all ranks when one of them has died; then the others are waiting for
  * that one, and will be killed before they can say so in order. */
 static void idle(void *context)
@@ -78,6 +112,8 @@ static void idle(void *context)
     if (l->left_at == 0)
         l->left_at = now;
     l->given_up = now - l->left_at >= GIVE_UP_SECONDS;
+    if (l->given_up && !l->stopped)
+        world_hurry(l->strategy->world, say_missing, l);
     if (l->given_up && l->lead)
         write_state(l, "failed", NULL);
     else if (l->given_up)
@@ -96,6 +132,20 @@ static void tell_of_grace(struct loop *l, double seconds)
              "time then, start it with --mca " WORLD_GRACE_PARAMETER " %.0f", seconds, grace, ceil(4 * seconds));
 }
 
+/* Into the directory that has the name when it is done. */
+static int save_here(struct loop *l, struct error *e)
+{
+    const char *directory = l->options->checkpoint_directory;
+    int rc = OK, again = 1;
+
+    for (int i = 0; i < SAVES_MAX && again == 1; i++) {
+        rc = training_checkpoint_save(NULL, directory, l->options->keep, l->strategy->optimizer, l->losses,
+                                      &l->position, e);
+        again = keep_directory(l, NULL);
+    }
+    return again == 1 ? error_set(e, ERR_IO, "%s: replaced again and again while it was saved", directory) : rc;
+}
+
 /* The optimizer of rank 0 holds the state of position.global_step. */
 static int save(struct loop *l, struct error *e)
 {
@@ -108,9 +158,9 @@ static int save(struct loop *l, struct error *e)
         return rc;
     if (!l->options->quiet)
         log_line(l->log, "Saving checkpoints for %" PRId64 " into %s.", l->position.global_step, path);
-    rc = training_checkpoint_save(NULL, l->options->checkpoint_directory, l->options->keep, l->strategy->optimizer,
-                                  l->losses, &l->position, &failure);
+    rc = save_here(l, &failure);
     if (rc == CHECKPOINT_OLD_REMAINS) {
+        sign(l, &failure);
         log_line(l->log, "trainer: saved, but %s", failure.message);
         rc = OK;
     } else if (rc < 0 && e) {
@@ -131,20 +181,25 @@ static int save_now(struct loop *l, int last, struct error *e)
 {
     struct error failure = { OK, 0, "" };
     int more_to_come = last && l->options->asynchronous; /* pushes of others, after ours */
-    int wanted = l->options->checkpoint_directory && l->saved != l->position.global_step;
-    int rc;
+    int checkpoints = l->options->checkpoint_directory != NULL, kept, rc;
 
-    if (!l->lead || !(wanted || more_to_come))
+    if (!l->lead)
+        return OK;
+    kept = checkpoints ? keep_directory(l, &failure) : OK;
+    if (!more_to_come && (!checkpoints || l->saved == l->position.global_step))
         return OK;
     if ((rc = l->strategy->operations->collect(l->strategy, last, &l->position.global_step, e)) < 0)
         return rc;
-    if (!l->options->checkpoint_directory || l->saved == l->position.global_step)
+    if (!checkpoints || l->saved == l->position.global_step)
         return OK;
     progress_flush(&l->progress, 1);
-    if (save(l, &failure) < 0 || (!last && write_state(l, "running", &failure) < 0)) {
+    if (kept < 0 || save(l, &failure) < 0 || (!last && write_state(l, "running", &failure) < 0)) {
         l->failed_saves++;
-        log_line(l->log, "trainer: no checkpoint of step %" PRId64 ": %s; training goes on, the checkpoints before it "
-                 "are untouched", l->position.global_step, failure.message);
+        sign(l, &failure);
+        l->tried = l->position.global_step;
+        l->tried_at = clock_monotonic();
+        log_line(l->log, "trainer: no checkpoint of step %" PRId64 ": %s; training goes on%s", l->position.global_step,
+                 failure.message, kept < 0 ? "" : ", the checkpoints before it are untouched");
     }
     return OK;
 }
@@ -174,7 +229,7 @@ static void tell_of_old_stop(struct loop *l)
 }
 
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
-              struct batch_source *source, struct loss_averages *losses, struct loop_signals *signals,
+              struct batch_source *source, struct loss_averages *losses, struct loop_signals *signals, int *lock,
               struct log *log, const struct training_position *position, int64_t saved, struct error *e)
 {
     int rc;
@@ -185,6 +240,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->source = source;
     l->losses = losses;
     l->signals = signals;
+    l->lock = lock;
     l->log = log;
     l->position = *position;
     l->saved = saved;
@@ -347,20 +403,21 @@ static const char *last_state(const struct loop *l, int failed)
     if (failed || l->bad)
         return "failed";
     if (step >= l->options->max_steps || l->asked_to_stop)
-        return l->failed_saves ? "failed" : "finished";
+        return l->failed_saves || !saved ? "failed" : "finished";
     return l->stopped && saved ? "stopped" : "failed";
 }
 
 int loop_close(struct loop *l, int failed)
 {
     char newest[4096 + 32] = "";
+    struct error e = { OK, 0, "" };
+    int lost = l->lead && l->options->checkpoint_directory && keep_directory(l, &e) < 0;
     struct summary s = { .state = last_state(l, failed), .run_option = run_option_name(l->options->run_option),
                          .reason = l->state.reason, .checkpoint = newest,
                          .global_step = l->position.global_step, .max_steps = l->options->max_steps,
                          .world_size = (int)l->position.world_size, .workers = l->strategy->workers,
                          .input_waited = batch_source_waited(l->source) };
     const int stopped = !strcmp(s.state, "stopped"), interrupted = (l->signal & TALLY_INT) != 0;
-    struct error e = { OK, 0, "" };
 
     world_set_idle(l->strategy->world, NULL, NULL);
     progress_flush(&l->progress, 1);
@@ -371,18 +428,21 @@ int loop_close(struct loop *l, int failed)
                  !l->signal ? "the launcher of the ranks (mpirun) is gone" : interrupted ? "interrupted by SIGINT"
                                                                                          : "terminated by SIGTERM");
     }
-    if (write_state(l, s.state, &e) < 0)
+    if (lost || (lost = write_state(l, s.state, &e) < 0)) {
+        sign(l, &e);
         log_line(l->log, "trainer: %s", e.message);
+    }
+    l->began = 0;
     if (l->lead && !failed) {
         if (l->saved >= 0 && l->options->checkpoint_directory)
             snprintf(newest, sizeof newest, "%s/model.ckpt-%" PRId64, l->options->checkpoint_directory, l->saved);
         l->strategy->operations->report(l->strategy, &s.report);
         progress_summary(&l->progress, &s, l->options->json);
     }
-    progress_close(&l->progress);
+    lost |= progress_close(&l->progress) < 0;
     if (!l->lead) /* an asynchronous worker does not hear of the last steps */
         return failed || l->bad ? LOOP_FAILED : LOOP_DONE;
     if (stopped)
         return LOOP_SIGNAL + (interrupted ? SIGINT : SIGTERM);
-    return strcmp(s.state, "finished") ? LOOP_FAILED : LOOP_DONE;
+    return lost || strcmp(s.state, "finished") ? LOOP_FAILED : LOOP_DONE;
 }

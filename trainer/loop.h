@@ -39,12 +39,13 @@ struct loop {
     struct batch_source *source;
     struct loss_averages *losses; /* without items on other ranks than rank 0 */
     struct loop_signals *signals;
+    int *lock; /* of the checkpoint directory, training_lock.h; rank 0 */
     struct log *log;
     struct training_position position;
     struct progress progress;
     struct training_state state;
     int lead;              /* 1: rank 0, which saves and talks */
-    int began;             /* 1: training.json says "running" of this run */
+    int began;             /* 1: training.json says "running" of this run, and this rank has not ended it */
     int64_t saved;         /* step of the newest checkpoint of this run, or the one resumed from; -1: none */
     int64_t tried;         /* step at which the last one was tried, from which the next is counted */
     double tried_at;
@@ -62,9 +63,10 @@ struct loop {
 };
 
 /* On every worker. All pointers are borrowed; position holds what the run starts from; saved as in the struct. On
- * rank 0 opens the event file, writes training.json and the first checkpoint: an error here is one to end with. */
+ * rank 0 opens the event file, writes training.json and the first checkpoint: an error here is one to end with. From
+ * then on it makes the checkpoint directory again if that is deleted, moved or replaced. */
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
-              struct batch_source *source, struct loss_averages *losses, struct loop_signals *signals,
+              struct batch_source *source, struct loss_averages *losses, struct loop_signals *signals, int *lock,
               struct log *log, const struct training_position *position, int64_t saved, struct error *e);
 
 /* Trains to the end, and lets the other ranks go in order. OK also when checkpoints failed or the loss was bad.
@@ -78,7 +80,8 @@ void loop_fail_dead(const struct train_options *options);
 enum { LOOP_DONE = 0, LOOP_FAILED = 1, LOOP_SIGNAL = 128 };
 
 /* training.json gets its last state, the summary is printed, everything is closed. failed: 1 after loop_run's error.
- * Returns the exit status: done, failed, or, on rank 0, LOOP_SIGNAL + the number of the signal that ended it. */
+ * Failed, too, is a run of which points are lost, or whose last state cannot be written. Returns the exit status: done,
+ * failed, or, on rank 0, LOOP_SIGNAL + the number of the signal that ended it. */
 int loop_close(struct loop *l, int failed);
 
 #endif

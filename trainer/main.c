@@ -8,10 +8,12 @@
 #include "trainer/tool/command.h"
 #include "trainer/training_lock.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* The one thing that must be global: handlers have no other way to say something. */
@@ -165,6 +167,7 @@ static void warn_of_changes(struct run *r, const char *prefix, const struct trai
 static int load(struct run *r, const char *name, struct error *e)
 {
     const struct train_options *o = &r->options;
+    const int64_t named = checkpoint_name_step(name);
     struct training_position was = { .seed = o->seed };
     char prefix[4096];
     int rc;
@@ -174,6 +177,9 @@ static int load(struct run *r, const char *name, struct error *e)
         return rc;
     warn_of_changes(r, prefix, &was, rc);
     r->resumed = r->position.global_step = was.global_step;
+    if (named >= 0 && named != was.global_step)
+        log_line(&r->log, "%s: its name says step %" PRId64 ", but global_step, which counts, is %" PRId64, prefix,
+                 named, was.global_step);
     r->position.seed = o->seed_given ? o->seed : was.seed;
     if (!o->quiet)
         log_line(&r->log, "going on from %s", prefix);
@@ -203,10 +209,14 @@ static int load_newest(struct run *r, const struct checkpoint_list *list, struct
         rc = load(r, list->items[i].name, &why);
         if (rc < 0 && rc != ERR_CORRUPT && rc != ERR_IO)
             return error_set(e, rc, "%s", why.message);
+        if (rc == 1 && i + 1 == list->count &&
+            checkpoint_directory_disagrees(r->options.checkpoint_directory, list->items[i].name, &why))
+            log_line(&r->log, "%s", why.message);
         if (rc == 1 && i + 1 < list->count)
             log_line(&r->log, "trainer: %s is the newest whole checkpoint; --resume STEP resumes from another one",
                      list->items[i].name);
         if (rc < 0) {
+            world_sign(r->world, world_rank(r->world), &why);
             log_line(&r->log, "trainer: %s", why.message);
             rc = 0;
         }
@@ -230,6 +240,8 @@ static int resume(struct run *r, struct error *e)
         (rc = training_lock_take(o->checkpoint_directory, o->take_over, &r->lock, e)) < 0 ||
         (rc = training_files_check(o->checkpoint_directory, e)) < 0)
         return error_prefix(e, "--checkpoint-dir");
+    if (r->lock >= 0)
+        training_files_tidy(o->checkpoint_directory);
     if (o->resume == RESUME_STEP)
         return load_step(r, e);
     if ((rc = checkpoint_directory_list_newest_last(o->checkpoint_directory, &list, e)) < 0)
@@ -299,7 +311,7 @@ static int compare_data(struct run *r, struct error *e)
     if (rc == OK && r->worker >= 0 && r->options.shard == SHARD_RECORDS && count != first)
         rc = error_set(e, ERR_ARG, "rank %d has %" PRIu64 " images of %s, and rank 0 has %" PRIu64, r->worker, count,
                        r->options.data, first);
-    return world_agree(r->world, rc, e);
+    return world_agree(r->world, "compare the size of its data", rc, e);
 }
 
 static int start(struct run *r, struct error *e)
@@ -321,7 +333,7 @@ static int start(struct run *r, struct error *e)
         return rc;
     if (r->worker >= 0)
         rc = batch_source_new(&r->source, r->dataset, &batches, e);
-    return world_agree(r->world, rc, e);
+    return world_agree(r->world, "read its data", rc, e);
 }
 
 static int set_up(struct run *r, struct error *e)
@@ -338,7 +350,7 @@ static int set_up(struct run *r, struct error *e)
         rc = build(r, e);
     if (rc == OK && world_rank(r->world) == 0)
         rc = restore(r, e);
-    if ((rc = world_agree(r->world, rc, e)) < 0)
+    if ((rc = world_agree(r->world, "open its data and checkpoint", rc, e)) < 0)
         return rc;
     if ((rc = compare_data(r, e)) < 0 || (rc = share_state(r, e)) < 0)
         return rc;
@@ -348,20 +360,21 @@ static int set_up(struct run *r, struct error *e)
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 /* A rank that failed alone: the others are in the middle of something and wait for it, so all are ended. */
-static _Noreturn void abandon(struct run *r, const struct error *e)
+static _Noreturn void abandon(struct run *r, struct error *e)
 {
     if (e->code == ERR_CORRUPT && world_rank(r->world) > 0) { /* replicas differ: all ranks know, rank 0 speaks */
         struct patience p;
 
-        patience_init(&p, r->world, WORLD_GRACE_SECONDS);
+        patience_init(&p, r->world, world_precedence(0, 1));
         while (patience_pause(&p))
             ;
     }
+    world_sign(r->world, world_rank(r->world), e);
     log_line(&r->log, "trainer: %s", e->message);
-    if (r->strategy->worker == 0)
-        loop_close(&r->loop, 1);
-    else
+    if (world_rank(r->world) > 0)
         loop_fail_dead(&r->options);
+    else if (r->loop.began)
+        loop_close(&r->loop, 1);
     world_abort(r->world, EXIT_NO);
 }
 
@@ -379,7 +392,7 @@ static void idle_server(void *context)
 /* Returns the exit status, which is rank 0's. */
 static int work(struct run *r, struct error *e)
 {
-    int status = EXIT_DONE;
+    int status = EXIT_DONE, rc;
 
     if (r->strategy->worker < 0) {
         world_set_idle(r->world, idle_server, r);
@@ -392,10 +405,12 @@ static int work(struct run *r, struct error *e)
     }
     /* Rank 0 may have been saving: wait here, asleep, rather than in MPI's own, busy end. And nobody goes before:
      * mpirun, when it ends the ranks, kills all others as soon as one has gone. */
-    if (world_agree(r->world, status == LOOP_FAILED ? ERR_IO : OK, NULL) < 0 ||
-        world_broadcast(r->world, &status, sizeof status, "the end", NULL) < 0)
-        return EXIT_NO;
-    return status;
+    rc = world_agree(r->world, "save and close its files", status == LOOP_FAILED ? ERR_IO : OK, e);
+    if (rc == OK)
+        rc = world_broadcast(r->world, &status, sizeof status, "its exit status", e);
+    if (world_lost(r->world))
+        abandon(r, e);
+    return rc < 0 ? EXIT_NO : status;
 }
 
 /* What begins now, in a line. */
@@ -442,10 +457,12 @@ static int train(struct run *r)
         if (r->worker == 0)
             say_what_begins(r);
         if (r->worker >= 0)
-            rc = loop_open(&r->loop, &r->options, r->strategy, r->source, &r->losses, &asked, &r->log, &r->position,
-                           r->resumed, &e);
-        rc = world_agree(r->world, rc, &e);
+            rc = loop_open(&r->loop, &r->options, r->strategy, r->source, &r->losses, &asked, &r->lock, &r->log,
+                           &r->position, r->resumed, &e);
+        rc = world_agree(r->world, "write its first checkpoint and training.json", rc, &e);
     }
+    if (world_lost(r->world))
+        abandon(r, &e);
     if (rc < 0) {
         if (world_rank(r->world) == 0) /* all ranks have the same sentence */
             log_line(&r->log, "trainer: %s", e.message);
@@ -471,12 +488,15 @@ static void release(struct run *r)
 
 /*
  * OpenBLAS starts a thread for every core when it is loaded, before anybody can tell it not to, and those threads burn
- * the cores for a while at the start of each rank. Only the environment is early enough: set it and start again.
+ * the cores for a while at the start of each rank. Only the environment is early enough: set it and start again. The
+ * kernel then names the process "exe"; ps, pgrep and killall look for "trainer".
  */
 static void restart_single_threaded(char **argv)
 {
-    if (getenv("OPENBLAS_NUM_THREADS"))
+    if (getenv("OPENBLAS_NUM_THREADS")) {
+        prctl(PR_SET_NAME, program_invocation_short_name);
         return;
+    }
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     execv("/proc/self/exe", argv); /* where that cannot be, all works without */
 }
@@ -488,32 +508,32 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 int main(int argc, char **argv)
 {
     struct run r;
-    struct error e = { OK, 0, "" };
-    int rc, status;
+    struct error e = { OK, 0, "" }, trouble = { OK, 0, "" };
+    int parsed, rc, status;
 
     memset(&r, 0, sizeof r);
     r.lock = -1;
     if (train_options_command(commands, COMMANDS, argc, argv, &status))
         return status;
-    status = EXIT_USAGE;
     restart_single_threaded(argv);
     log_init(&r.log, NULL, 2);
-    if (world_open(&r.world, &e) < 0) {
-        log_line(&r.log, "trainer: %s", e.message);
-        return EXIT_NO;
+    parsed = train_options_parse(&r.options, commands, COMMANDS, argc, argv, &e);
+    rc = world_open(&r.world, parsed == OPTIONS_RUN ? r.options.deadline : TRAIN_DEADLINE, &trouble);
+    if (rc < 0) {
+        log_line(&r.log, "trainer: %s", trouble.message);
+        world_abort(r.world, EXIT_NO);
     }
     handle_signals();
-    rc = train_options_parse(&r.options, commands, COMMANDS, argc, argv, &e);
-    if (rc == OPTIONS_RUN) {
-        world_set_deadline(r.world, r.options.deadline);
-        status = train(&r);
-    } else if (rc == OPTIONS_DONE) {
-        status = EXIT_DONE;
-    } else if (world_rank(r.world) == 0) {
+    rc = world_agree(r.world, "read its command line", parsed, &e);
+    if (world_lost(r.world))
+        abandon(&r, &e);
+    if (rc < 0 && world_rank(r.world) == 0)
         log_line(&r.log, "trainer: %s", e.message);
-    }
+    status = rc < 0 ? EXIT_USAGE : parsed == OPTIONS_DONE ? EXIT_DONE : train(&r);
     release(&r);
-    world_barrier(r.world, NULL);
+    world_agree(r.world, "end", OK, &e);
+    if (world_lost(r.world))
+        abandon(&r, &e);
     world_close(r.world);
     return status;
 }

@@ -43,15 +43,20 @@ int progress_due(const struct progress *p, int64_t step, int64_t max_steps)
     return p->logged == p->first_step || step / p->log_every != p->logged / p->log_every || step == max_steps;
 }
 
+/* Training goes on: a curve is not worth it. Said once; points that are lost are told at the end. */
+static void complain(struct progress *p, const struct eventlog_error *error)
+{
+    if (!p->complained)
+        log_line(p->log, "trainer: %s; training goes on", error->message);
+    p->complained = 1;
+}
+
 static void scalar(struct progress *p, const char *tag, int64_t step, double value)
 {
     struct eventlog_error error = { 0, 0, "" };
 
-    if (!p->events || eventlog_writer_scalar(p->events, tag, step, 0, (float)value, &error) == EVENTLOG_OK)
-        return;
-    if (!p->complained) /* training goes on: a curve is not worth it; said once */
-        log_line(p->log, "trainer: %s; training goes on without some points", error.message);
-    p->complained = 1;
+    if (p->events && eventlog_writer_scalar(p->events, tag, step, 0, (float)value, &error) != EVENTLOG_OK)
+        complain(p, &error);
 }
 
 static double per_second(int64_t steps, double seconds)
@@ -119,15 +124,28 @@ void progress_show(struct progress *p)
 
 void progress_flush(struct progress *p, int durable)
 {
+    struct eventlog_error error = { 0, 0, "" };
+
     p->flushed_at = clock_monotonic();
-    if (p->events)
-        (void)(durable ? eventlog_writer_sync(p->events, NULL) : eventlog_writer_flush(p->events, NULL));
+    if (p->events && (durable ? eventlog_writer_sync : eventlog_writer_flush)(p->events, &error) != EVENTLOG_OK)
+        complain(p, &error);
 }
 
-void progress_close(struct progress *p)
+int progress_close(struct progress *p)
 {
-    eventlog_writer_close(p->events, NULL);
+    struct eventlog_writer_statistics s = { 0 };
+    struct eventlog_error error = { 0, 0, "" };
+    int rc;
+
+    if (!p->events)
+        return OK;
+    eventlog_writer_statistics(p->events, &s, NULL);
+    if ((rc = eventlog_writer_close(p->events, &error)) != EVENTLOG_OK)
+        log_line(p->log, "trainer: %s", error.message);
+    if (s.dropped)
+        log_line(p->log, "trainer: %" PRIu64 " points of the curves are lost: %s", s.dropped, s.last_error.message);
     p->events = NULL;
+    return rc != EVENTLOG_OK || s.dropped ? ERR_IO : OK;
 }
 
 static void number(struct buffer *b, const char *name, double value)

@@ -27,7 +27,7 @@ struct progress {
     double shown_at;                 /* the last line of progress_show() that was not drawn */
     struct rate rate;
     double loss, precision;          /* of the last point */
-    int complained;                  /* about events that could not be written */
+    int complained;                  /* about the event file */
 };
 
 /* log_directory NULL: no event file. The first record of the file is on disk on return. step: where the training goes
@@ -47,7 +47,8 @@ void progress_step(struct progress *p, int64_t step);
 void progress_show(struct progress *p);
 /* Hands events to the readers, and to the disk where `durable`. */
 void progress_flush(struct progress *p, int durable);
-void progress_close(struct progress *p);
+/* ERR_IO: points are lost, which was said. */
+int progress_close(struct progress *p);
 
 struct summary { /* of a whole run, as rank 0 sees it */
     const char *state, *run_option;

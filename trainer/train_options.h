@@ -14,6 +14,8 @@
 
 enum resume_kind { RESUME_AUTO, RESUME_NEVER, RESUME_STEP };
 
+#define TRAIN_DEADLINE 60.0 /* seconds, the default */
+
 struct train_options {
     const struct model *model;
     const char *data, *data_directory;               /* borrowed from argv */

@@ -7,9 +7,11 @@
 #include "checkpoint/state_file.h"
 #include "trainer/training_status.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,7 +27,8 @@ int training_lock_take(const char *checkpoint_directory, int take_over, int *fd,
     if (training_status_read(checkpoint_directory, clock_wall(), &s, NULL) == 1 && s.state.process.pid > 0) {
         const int running = s.condition == CONDITION_RUNNING || s.condition == CONDITION_SILENT;
 
-        lives = running && s.process == PROCESS_LIVES;
+        /* A copy of the directory that this process works in names it as well. */
+        lives = running && s.process == PROCESS_LIVES && s.state.process.pid != getpid();
         elsewhere = s.condition == CONDITION_RUNNING && s.process == PROCESS_ELSEWHERE;
     }
     if (!locked && !lives && (!elsewhere || take_over))
@@ -39,6 +42,28 @@ int training_lock_take(const char *checkpoint_directory, int take_over, int *fd,
     return error_set(e, ERR_PEER, "%s: a trainer is already working here, process %" PRId64 " on host %s%s",
                      checkpoint_directory, s.state.process.pid, s.state.process.host,
                      locked || lives ? "" : "; if it is gone, --take-over takes its place");
+}
+
+int training_lock_keep(const char *checkpoint_directory, int *fd, struct error *e)
+{
+    struct stat held, there;
+    int rc, other;
+
+    if (stat(checkpoint_directory, &there) == 0 && S_ISDIR(there.st_mode) &&
+        (*fd < 0 || fstat(*fd, &held) < 0 || (held.st_ino == there.st_ino && held.st_dev == there.st_dev)))
+        return OK;
+    if ((rc = file_make_directories(checkpoint_directory, e)) != OK ||
+        (rc = training_lock_take(checkpoint_directory, 0, &other, e)) != OK)
+        return rc;
+    if ((rc = training_files_check(checkpoint_directory, e)) != OK) {
+        if (other >= 0)
+            close(other);
+        return rc;
+    }
+    if (*fd >= 0)
+        close(*fd);
+    *fd = other;
+    return 1;
 }
 
 static int is_training_state(const char *directory, const struct buffer *text)
@@ -88,6 +113,31 @@ static int check_file(const char *directory, const char *name,
         rc = error_set(e, ERR_ARG, "%s: was not written by a trainer, and would be replaced; move it elsewhere", path);
     buffer_release(&text);
     return rc;
+}
+
+/* What a trainer makes at first when it saves, or replaces one of its two other files. */
+static int is_half_written(const char *name)
+{
+    const size_t n = strlen("model.ckpt-");
+    const char *end = name + n;
+
+    if (file_replace_leaves(name, TRAINING_STATE_FILE) || file_replace_leaves(name, "checkpoint"))
+        return 1;
+    if (strncmp(name, "model.ckpt-", n))
+        return 0;
+    end += strspn(end, "0123456789");
+    return !strcmp(end, ".index.tempstate0") || !strcmp(end, ".data-00000-of-00001.tempstate0");
+}
+
+void training_files_tidy(const char *checkpoint_directory)
+{
+    DIR *d = opendir(checkpoint_directory);
+
+    for (struct dirent *entry; d && (entry = readdir(d));)
+        if (is_half_written(entry->d_name))
+            unlinkat(dirfd(d), entry->d_name, 0);
+    if (d)
+        closedir(d);
 }
 
 int training_files_check(const char *checkpoint_directory, struct error *e)

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 
@@ -61,6 +62,30 @@ def test_killed_trainer_resumes(tmp_path):
         step = int(re.search(r"going on from .*model\.ckpt-(\d+)", run.stderr).group(1))
         assert step > last
         last = step
+
+
+def test_what_a_resume_has_to_say_first(tmp_path):
+    """A name with another step than global_step; a state file that means a checkpoint elsewhere."""
+    command = [TRAINER, "--model", "lenet", "--data", "fashion-mnist", "--batch-size", "4", "--checkpoint-dir", tmp_path / "ckpt",
+               "--save-checkpoint-steps", "1"]
+
+    def train(steps):
+        run = subprocess.run([*command, "--max-steps", str(steps)], capture_output=True, text=True, timeout=DEADLINE)
+        assert run.returncode == 0, run.stderr
+        return run.stderr
+
+    state = tmp_path / "ckpt" / "checkpoint"
+    train(2)
+    for kind in "index", "data-00000-of-00001":
+        (tmp_path / f"ckpt/model.ckpt-2.{kind}").rename(tmp_path / f"ckpt/model.ckpt-7.{kind}")
+    state.write_text(state.read_text().replace("model.ckpt-2", "model.ckpt-7"))
+    assert f"{tmp_path}/ckpt/model.ckpt-7: its name says step 7, but global_step, which counts, is 2\n" in train(3)
+    shutil.copytree(tmp_path / "ckpt", tmp_path / "other")
+    state.write_text(state.read_text().replace("model.ckpt-3", "../other/model.ckpt-3"))
+    said = train(4)
+    assert f"{tmp_path}/ckpt/checkpoint: names ../other/model.ckpt-3, which is outside this directory; using model.ckpt-3\n" in said
+    said = train(5)
+    assert "its name says" not in said and "outside" not in said
 
 
 def test_curves_after_a_resume(tmp_path):

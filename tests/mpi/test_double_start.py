@@ -27,9 +27,10 @@ def test_second_start(count, tmp_path):
         first = ranks.start(count, *options, "--max-steps", 10**9, "--save-checkpoint-steps", 10, said=said)
     ranks.wait_for(first, lambda: ranks.training_json(tmp_path).get("global_step", 0) >= 10, "the first steps")
     host, pid = os.uname().nodename, ranks.training_json(tmp_path)["pid"]
+    who = f"rank 0 on host {host}: " if count else ""
     for also in ([], ["--take-over"]):
         assert refusal(count, *options, "--max-steps", 20, *also) == (
-            f"trainer: --checkpoint-dir: {tmp_path}: a trainer is already working here, process {pid} on host {host}")
+            f"trainer: {who}--checkpoint-dir: {tmp_path}: a trainer is already working here, process {pid} on host {host}")
     (tmp_path / "training.json").unlink()  # the first one may have renewed it before the second looks
     assert re.search("already working here|has locked the directory", refusal(count, *options, "--max-steps", 20))
     for process in ranks.rank_processes(first).values() if count else [first.pid]:

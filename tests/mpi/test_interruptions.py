@@ -25,12 +25,21 @@ def saved(directory, step):
     return name if int(name.rsplit("-", 1)[1]) >= step else None
 
 
-def processor_seconds(pid):
+def spent(pid):
+    """Seconds of processor time of all its threads, and how often they went to sleep; None: it is gone."""
     try:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        pauses = sum(int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read_text(), re.M)[1])
+                     for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"))
     except OSError:
         return None
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), pauses
+
+
+def seconds_a_pause(before, after):
+    """Of processor time; one that looks and sleeps takes some 30 us, also where it is rarely its turn, one that spins has
+    no pauses."""
+    return (after[0] - before[0]) / max(1, after[1] - before[1])
 
 
 def lines_of(said):
@@ -92,30 +101,29 @@ def test_signals(how, number, tmp_path):
     (["--run-option", "ps"], 1, 2), (["--run-option", "ps"], 2, 0)],
     ids=["shared", "messages", "ps-worker", "ps-server"])
 def test_deadline(options, stopped, waiting, tmp_path):
-    """A rank that stops answering: the others say so in one line, having slept meanwhile, and all end."""
+    """A rank that stops answering: the others say so in one line, having slept meanwhile, and all end. The deadline holds
+    while MPI starts, too, and is beyond what that takes on a busy machine."""
     process = ranks.start(3, *LENET, *options, "--batch-size", 8, "--max-steps", NEVER, "--checkpoint-dir", tmp_path,
-                          "--save-checkpoint-steps", 20, "--deadline", 6, "--quiet")
+                          "--save-checkpoint-steps", 20, "--deadline", 30, "--quiet")
     ranks.wait_for(process, lambda: saved(tmp_path, 20), "step 20")
     pids = ranks.rank_processes(process)
     os.kill(pids[stopped], signal.SIGSTOP)
-    begun, used = time.monotonic(), [processor_seconds(pids[waiting])]
+    begun, used = time.monotonic(), [spent(pids[waiting])]
     while process.poll() is None:
         assert time.monotonic() < begun + DEADLINE, "the ranks hang"
-        used.append(processor_seconds(pids[waiting]))
+        used.append(spent(pids[waiting]) or used[-1])
         time.sleep(0.01)
     _, said = process.communicate()
     assert process.returncode != 0
     lines = lines_of(said)
-    # On a busy machine another rank that waits may say so, too, before mpirun has ended it.
-    assert lines and all("waited 6 s at step" in line for line in lines), said
-    assert f"rank {waiting} " in lines[0] and "waited 6 s at step" in lines[0]
+    # Another rank that waits may say so, too, on a busy machine, or for whom it waited when mpirun ended it.
+    assert lines and all("waited 30 s at step" in line or "mpirun ends the ranks" in line for line in lines), said
+    assert f"rank {waiting} " in lines[0] and "waited 30 s at step" in lines[0]
     late = {int(r) for r in re.search(r" for ranks? (\d+(?:, \d+)*)", lines[0]).group(1).split(", ")}
     # With messages the stopped rank may have answered one of the others and not the third, which is then late as well.
     assert late == {stopped} or ("--transport" in options and late == {stopped, 3 - stopped - waiting})
     assert "/weights" in lines[0] or "/biases" in lines[0]
-    seconds = [x for x in used if x is not None]
-    share = (seconds[-1] - seconds[0]) / (time.monotonic() - begun)  # one that spins takes what the machine gives
-    assert share < 0.2, "a waiting rank burns its core"
+    assert seconds_a_pause(used[0], used[-1]) < 0.001, "a waiting rank burns its core"
     newest = saved(tmp_path, 20)
     assert ranks.variables(tmp_path / newest)["global_step"]
 
@@ -128,15 +136,14 @@ def test_idle_server_sleeps(tmp_path):
     begun = {}
 
     def worked():
-        now = {rank: processor_seconds(pid) for rank, pid in pids.items()}
-        if not begun and now[0] > 1:  # MPI's own start-up is over
+        now = {rank: spent(pid) for rank, pid in pids.items()}
+        if not begun and now[0][0] > 1:  # MPI's own start-up is over
             begun.update(now)
-        return begun and now[0] > begun[0] + 6 and now  # long beside what is left of the server's start-up
+        return begun and now[0][0] > begun[0][0] + 6 and now  # long beside what is left of the server's start-up
     now = ranks.wait_for(process, worked, "six seconds of work")
-    share = (now[1] - begun[1]) / (now[0] - begun[0])
     process.terminate()
     process.communicate(timeout=DEADLINE)
-    assert share < 0.1, f"the server took {share:.2f} of what its worker took"
+    assert seconds_a_pause(begun[1], now[1]) < 0.001
 
 
 @pytest.mark.parametrize("how", [["mpi"], ["ps", "--servers", "1"]])

@@ -1,4 +1,5 @@
 """Resumed otherwise than it was trained: what is different is said in a line, and so is what ends it at once."""
+import os
 import pathlib
 import re
 
@@ -80,6 +81,7 @@ def test_damaged_checkpoints(part, count, tmp_path):
         wound(tmp_path / f"model.ckpt-{step}.{part}")
     before = sorted((file.name, file.read_bytes()) for file in tmp_path.iterdir())
     _, said = ranks.train(count, *options, "--max-steps", 6, status=2)
-    assert said.endswith(f"trainer: --checkpoint-dir {tmp_path}: no checkpoint in it is whole; to start anew, use "
+    who = f"rank 0 on host {os.uname().nodename}: " if count else ""
+    assert said.endswith(f"trainer: {who}--checkpoint-dir {tmp_path}: no checkpoint in it is whole; to start anew, use "
                          "--resume never\n"), said
     assert before == sorted((file.name, file.read_bytes()) for file in tmp_path.iterdir())

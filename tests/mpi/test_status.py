@@ -1,6 +1,7 @@
 """trainer status: trainings that run, ended, died, are silent or on another host, one and many, as table and as JSON."""
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -124,3 +125,17 @@ def test_usage(tmp_path):
     for words in (["help"], ["help", "status"], ["-h"], ["status", "--help"], ["-V"], ["status", "-V"]):
         run = subprocess.run([ranks.TRAINER, *words], capture_output=True, text=True)
         assert run.returncode == 0 and run.stdout.startswith(("usage: trainer", "trainer ")) and not run.stderr
+
+
+def test_process_name(tmp_path):
+    """ps, pgrep and killall find it, although it has started itself anew."""
+    environment = {name: value for name, value in ranks.ENVIRONMENT.items() if name != "OPENBLAS_NUM_THREADS"}
+    process = subprocess.Popen(ranks.command(0, *LENET, "--max-steps", 10**9, "--checkpoint-dir", tmp_path, "--quiet"),
+                               env=environment)
+    ranks.started.append(process)
+    ranks.wait_for(process, lambda: ranks.training_json(tmp_path), "the training")
+    tasks = pathlib.Path(f"/proc/{process.pid}/task").iterdir()
+    names = {(task / "comm").read_text().strip() for task in tasks}
+    started_anew = b"OPENBLAS_NUM_THREADS=1" in pathlib.Path(f"/proc/{process.pid}/environ").read_bytes()
+    process.kill()
+    assert names == {"trainer"} and started_anew

@@ -1,11 +1,14 @@
 """Strategies against each other: equal losses for an equal global batch, equal bits for an equal order of sums."""
 import json
 import pathlib
+import re
 import subprocess
 
 import pytest
 
 import ranks
+from interposed import LARGEST_MESSAGE, interposed
+from waiting import DEADLINE
 
 GLOBAL_BATCH, STEPS = 24, 20
 # Sums of other association differ in their last bits, and where that flips a ReLU or the winner of a pooling window the
@@ -118,6 +121,16 @@ def test_bytes_are_counted(tmp_path):
         assert summary["bytes_per_step"] == pytest.approx(2 * (n - 1) / n * total + 40 * (n - 1), rel=1e-3)
     summary, _ = ranks.train(3, *LENET, "--run-option", "ps", "--batch-size", 8, "--max-steps", 3, "--json")
     assert summary["bytes_per_step"] == total + 40
+
+
+@pytest.mark.parametrize("options", [["mpi", "--transport", "mpi"], ["ps"]], ids=["messages", "ps"])
+def test_messages_are_short(options, cifar, tmp_path):
+    """Each is below the 64 KiB up to which Open MPI sends over TCP without asking the receiver, for a round trip, first."""
+    library = interposed(tmp_path, "largest_message", LARGEST_MESSAGE)["LD_PRELOAD"]
+    _, said = ranks.start(2, *models(cifar)["cifar10_cnn"], "--run-option", *options, "--batch-size", 2, "--max-steps", 2,
+                          LD_PRELOAD=library).communicate(timeout=DEADLINE)
+    largest = [int(n) for n in re.findall(r"largest message: (\d+)", said)]
+    assert len(largest) == 2 and all(16384 < n < 65536 - 1024 for n in largest), said
 
 
 def test_files_shard(cifar, tmp_path):

@@ -2,6 +2,8 @@
 import json
 import os
 import pathlib
+import re
+import socket
 import subprocess
 
 import pytest
@@ -52,6 +54,18 @@ def test_input_errors(count, tmp_path):
     assert "model.ckpt-77" in refused(count, *LENET, *mpi, "--checkpoint-dir", tmp_path, "--resume", "77")
 
 
+def test_error_of_one_rank(tmp_path):
+    """It names the rank and the host; what all ranks say alike is nobody's own."""
+    model = [*LENET, "--run-option", "mpi"]
+    for rank, options, also, what in [
+            (1, [], ["--data-dir", tmp_path / "nowhere"], "nowhere"), (1, [], ["--batch-size", "x"], "--batch-size"),
+            (1, [], ["--model", "lenett"], "lenett"), (0, ["--resume", "77", "--checkpoint-dir", tmp_path], [], "ckpt-77")]:
+        _, said = ranks.train(1, *model, *options, also=[*model, *options, *also], status=2)
+        assert len(lines_of(said)) == 1, said
+        assert re.match(f"trainer: rank {rank} on host {socket.gethostname()}: .*{what}", lines_of(said)[0])
+    assert refused(2, *model, "--data-dir", tmp_path / "nowhere").startswith(f"trainer: {tmp_path}/nowhere")
+
+
 @pytest.mark.parametrize("name", ["training.json", "checkpoint"])
 def test_files_of_others(name, tmp_path):
     """What has the name of a file that the trainer replaces, and is none of its own, is left alone."""
@@ -91,8 +105,8 @@ def test_ranks_and_roles(tmp_path):
 
 def test_ranks_that_differ(tmp_path):
     mpi = [*LENET, "--run-option", "mpi"]
-    for other, sentence in ((["--learning-rate", "0.5"], "the training options: rank 2 differs from rank 0"),
-                            (["--bucket-bytes", "1000"], "the strategy's options: rank 2 differs from rank 0")):
+    for other, sentence in ((["--learning-rate", "0.5"], "the training options: not the same on rank 2 on host "),
+                            (["--bucket-bytes", "1000"], "the strategy's options: not the same on rank 2 on host ")):
         _, said = ranks.train(2, *mpi, status=2, also=[*mpi, *other])
         assert len(lines_of(said)) == 1 and sentence in said
 
@@ -124,6 +138,8 @@ def test_disk_fills_up(count, small_disk):
     _, said = ranks.train(count, *LENET, *mpi, "--optimizer", "sgd", "--checkpoint-dir", directory,
                           "--save-checkpoint-steps", "2", status=1)
     assert "No space left on device" in said and "step: 3," in said
+    whose = f": rank 0 on host {socket.gethostname()}: {directory}/" if count else f": {directory}/"
+    assert f"trainer: no checkpoint of step 2{whose}" in said
     assert '"model.ckpt-0"' in ranks.state_file(directory)
     assert ranks.variables(directory / "model.ckpt-0")
     assert json.loads((directory / "training.json").read_text())["state"] != "finished"

@@ -95,7 +95,7 @@ static int collect(struct strategy *s, int last, int64_t *step, struct error *e)
 
 static int finish(struct strategy *s, struct error *e)
 {
-    int rc = world_same(s->world, replica_hash(s), "replicas differ after the last step", e);
+    int rc = world_same(s->world, "end its last step", replica_hash(s), "replicas differ after the last step", e);
 
     return rc == ERR_ARG && e ? (e->code = ERR_CORRUPT) : rc;
 }
@@ -165,7 +165,7 @@ int allreduce_new(struct strategy **out, const struct strategy *common, struct e
     }
     if (!a || !a->parts)
         rc = error_set(e, ERR_NOMEM, "no memory to start the all-reduce");
-    if ((rc = world_agree(common->world, rc, e)) == OK)
+    if ((rc = world_agree(common->world, "make room for the all-reduce", rc, e)) == OK)
         rc = open_transport(a, e);
     if (rc < 0) {
         if (a) {

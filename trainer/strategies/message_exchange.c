@@ -202,8 +202,8 @@ static int complete(struct transport *t, const struct step_part *mine, struct st
     struct message_exchange *m = (struct message_exchange *)t;
     double begun = clock_monotonic();
     struct patience p;
-    int grace = 0, rc;
     size_t first;
+    int rc;
 
     m->parts[t->plan.rank] = *mine;
     m->final = t->plan.buckets;
@@ -221,10 +221,8 @@ static int complete(struct transport *t, const struct step_part *mine, struct st
         if (patience_pause(&p))
             continue;
         all_done(m, first, m->buckets[first].stage == SPREADING, m->late);
-        if ((rc = transport_late(t, first, m->late, grace, e)) < 0)
+        if ((rc = transport_late(t, first, m->late, &p, e)) < 0)
             return rc;
-        grace = 1;
-        p.limit += WORLD_GRACE_SECONDS;
     }
     memcpy(all, m->parts, (size_t)t->plan.ranks * sizeof *all);
     t->waited += clock_monotonic() - begun;
@@ -313,7 +311,7 @@ int message_exchange_new(struct transport **out, const struct transport_plan *pl
         else
             rc = allocate(m, plan, e);
     }
-    rc = world_agree(plan->world, rc, e);
+    rc = world_agree(plan->world, "make room for the exchange", rc, e);
     if (rc < 0) {
         release(m ? &m->base : NULL);
         return rc;

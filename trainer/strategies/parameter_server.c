@@ -109,28 +109,31 @@ static int step_done(struct parameter_server *ps, int *late, size_t *packet, str
     return message_done(world, &w->verdict_in, e);
 }
 
-static int late_sentence(const struct parameter_server *ps, int late, size_t packet, struct error *e)
+static int late_sentence(const struct parameter_server *ps, const struct patience *patience, int late, size_t packet,
+                         struct error *e)
 {
     const struct strategy *s = &ps->base;
     const struct packing *p = &ps->packings[late];
     struct extent x = { 0, 1 };
-    char names[300];
+    char names[200], server[WORLD_NAME_MAX];
 
     if (p->packet_count > 0) {
         x.from = p->packets[packet].low;
         x.to = p->pieces[p->packets[packet].first_piece].to;
     }
     extent_names(s->network, x, names, sizeof names);
-    return error_set(e, ERR_PEER, "rank %d waited %g s at step %lld for rank %d (server %d), for tensors %s; "
-                     "ending all ranks", world_rank(s->world), world_deadline(s->world),
-                     (long long)ps->worker->step, rank_of(ps, late), late, names);
+    world_name(s->world, rank_of(ps, late), server, sizeof server);
+    return patience_over(patience, e, "at step %lld for %s (server %d), for tensors %s", (long long)ps->worker->step,
+                         server, late, names);
 }
 
 /* Longer than the servers have: a server can name the worker that is missing, and we only the server. Of the workers
  * the first speaks. */
 static double patience_of(const struct parameter_server *ps)
 {
-    return world_deadline(ps->base.world) + WORLD_GRACE_SECONDS * (1 + (ps->base.worker > 0));
+    const double deadline = world_deadline(ps->base.world);
+
+    return deadline + world_precedence(deadline, 1 + (ps->base.worker > 0));
 }
 
 static int wait_for_step(struct parameter_server *ps, struct error *e)
@@ -143,8 +146,8 @@ static int wait_for_step(struct parameter_server *ps, struct error *e)
 
     patience_init(&p, ps->base.world, patience_of(ps));
     while ((rc = step_done(ps, &late, &packet, e)) == 0)
-        if (!patience_pause(&p))
-            return late_sentence(ps, late, packet, e);
+        if (!patience_pause(&p) && (rc = late_sentence(ps, &p, late, packet, e)) < 0)
+            return rc;
     w->waited += clock_monotonic() - begun;
     return rc < 0 ? rc : OK;
 }
@@ -240,8 +243,8 @@ static int control(struct parameter_server *ps, enum control kind, const int64_t
 
         patience_init(&p, ps->base.world, patience_of(ps));
         while ((rc = message_done(s->world, &c->control, e)) == 0)
-            if (!patience_pause(&p))
-                return late_sentence(ps, j, 0, e);
+            if (!patience_pause(&p) && (rc = late_sentence(ps, &p, j, 0, e)) < 0)
+                return rc;
         c->words[0] = kind;
         if (count)
             memcpy(c->words + 1, words, count * sizeof *words);
@@ -261,8 +264,8 @@ static int receive_now(struct parameter_server *ps, int j, int tag, void *bytes,
 
     patience_init(&p, ps->base.world, patience_of(ps));
     while (rc >= 0 && (rc = message_done(ps->base.world, &m, e)) == 0)
-        if (!patience_pause(&p))
-            return late_sentence(ps, j, 0, e);
+        if (!patience_pause(&p) && (rc = late_sentence(ps, &p, j, 0, e)) < 0)
+            return rc;
     return rc < 0 ? rc : OK;
 }
 
@@ -329,8 +332,8 @@ static int finish(struct strategy *s, struct error *e)
 
         patience_init(&p, ps->base.world, patience_of(ps));
         while ((rc = message_done(s->world, &ps->worker->servers[j].control, e)) == 0)
-            if (!patience_pause(&p))
-                return late_sentence(ps, j, 0, e);
+            if (!patience_pause(&p) && (rc = late_sentence(ps, &p, j, 0, e)) < 0)
+                return rc;
         rc = rc < 0 ? rc : OK;
     }
     return rc;
@@ -453,7 +456,7 @@ int parameter_server_new(struct strategy **out, const struct strategy *common, s
         if (!common->options.synchronous && common->worker >= 0)
             ps->base.more = common->options.first_step + common->worker < common->options.max_steps;
     }
-    rc = world_agree(common->world, rc, e);
+    rc = world_agree(common->world, "place the variables", rc, e);
     if (rc < 0) {
         if (ps)
             release(&ps->base);

@@ -5,6 +5,8 @@
  */
 #include "trainer/strategies/parameter_protocol.h"
 
+#include "trainer/strategies/places.h"
+
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +41,8 @@ struct server_side {
     size_t *before_at;         /* (packets) */
     int freeze, cut, back, leave, done; /* freeze: 1 asked, 2 asked for when all workers are done; back: without
                                 the last push; done: workers */
-    char *done_by;
+    char *done_by, *late;      /* (workers) */
+    double *heard, frozen_at;  /* (workers) world_ran() when something of it was taken last, but for frozen time */
     int64_t granted, pushes, staleness_max;
     double staleness_sum;
     uint32_t sticky;           /* flags to tell everybody, and worker 0 (SAVE) */
@@ -76,17 +79,19 @@ static int post_control(struct parameter_server *ps, struct error *e)
 }
 
 /* A send of ours that the other side has already received ends as soon as MPI looks at it. */
-static int settle(struct parameter_server *ps, struct message *m, const char *what, struct error *e)
+static int settle(struct parameter_server *ps, struct message *m, int worker, const char *what, struct error *e)
 {
+    char name[WORLD_NAME_MAX];
     struct patience p;
     int rc;
 
     patience_init(&p, ps->base.world, world_deadline(ps->base.world));
     while ((rc = message_done(ps->base.world, m, e)) == 0)
-        if (!patience_pause(&p))
-            return error_set(e, ERR_PEER, "rank %d (server %d) waited %g s at step %lld for a worker to take %s",
-                             world_rank(ps->base.world), ps->server->server, p.limit,
-                             (long long)ps->base.global_step, what);
+        if (!patience_pause(&p)) {
+            world_name(ps->base.world, worker, name, sizeof name);
+            return patience_over(&p, e, "at step %lld, as server %d, for %s to take %s",
+                                 (long long)ps->base.global_step, ps->server->server, name, what);
+        }
     return rc < 0 ? rc : OK;
 }
 
@@ -129,8 +134,9 @@ static int use_push(struct parameter_server *ps, int worker, size_t k, struct er
     const struct packet *packet = &v->packing->packets[k];
     int rc = OK;
 
+    v->heard[worker] = world_ran(ps->base.world);
     if (!ps->base.options.synchronous) {
-        if ((rc = settle(ps, &v->out[at(v, worker, k)], "weights", e)) < 0)
+        if ((rc = settle(ps, &v->out[at(v, worker, k)], worker, "weights", e)) < 0)
             return rc;
         update(ps, k, v->rows[worker], batch, worker);
         v->count[at(v, worker, k)]++;
@@ -143,7 +149,7 @@ static int use_push(struct parameter_server *ps, int worker, size_t k, struct er
         if (!v->here[at(v, w, k)])
             return OK;
     for (int w = 0; w < ps->base.workers && rc == OK; w++)
-        rc = settle(ps, &v->out[at(v, w, k)], "weights", e);
+        rc = settle(ps, &v->out[at(v, w, k)], w, "weights", e);
     exchange_sum(v->added, v->rows, ps->base.workers, packet->at, packet->at + packet->length);
     update(ps, k, v->added, batch * ps->base.workers, 0);
     for (int w = 0; w < ps->base.workers && rc == OK; w++) {
@@ -158,7 +164,7 @@ static int use_push(struct parameter_server *ps, int worker, size_t k, struct er
 static int send_verdict(struct parameter_server *ps, int worker, const struct verdict *verdict, struct error *e)
 {
     struct tally_slot *t = &ps->server->tallies[worker];
-    int rc = settle(ps, &t->out, "a verdict", e);
+    int rc = settle(ps, &t->out, worker, "a verdict", e);
 
     t->verdict = *verdict;
     t->count++;
@@ -201,6 +207,7 @@ static int use_tally(struct parameter_server *ps, int worker, struct error *e)
     struct verdict out = { 0, 0, 0, 0, 0, 0, 0, 0, -1 };
     int rc = OK;
 
+    v->heard[worker] = world_ran(s->world);
     if (!s->options.synchronous)
         return use_tally_alone(ps, worker, e);
     v->tallies[worker].here = 1;
@@ -231,7 +238,10 @@ static int take_control(struct parameter_server *ps, struct error *e)
 {
     struct server_side *v = ps->server;
     size_t workers = (size_t)ps->base.workers;
+    const int source = v->control.source;
 
+    if (source >= 0 && source < ps->base.workers)
+        v->heard[source] = world_ran(ps->base.world);
     switch (v->words[0]) {
     case CONTROL_FREEZE:
         v->freeze = 1;
@@ -246,8 +256,8 @@ static int take_control(struct parameter_server *ps, struct error *e)
         v->back = v->words[0] == CONTROL_CUT_BACK;
         break;
     case CONTROL_DONE:
-        if (v->control.source >= 0 && v->control.source < ps->base.workers)
-            v->done_by[v->control.source] = 1;
+        if (source >= 0 && source < ps->base.workers)
+            v->done_by[source] = 1;
         v->sticky |= (uint32_t)v->words[1];
         v->done++;
         break;
@@ -269,17 +279,21 @@ static int64_t begun(const struct server_side *v, int worker)
     return most;
 }
 
+static int worker_at_cut(const struct server_side *v, int worker)
+{
+    if (v->server == 0 && v->tallies[worker].count != v->limit[worker])
+        return 0;
+    for (size_t k = 0; k < v->packets; k++)
+        if (v->count[at(v, worker, k)] != v->limit[worker])
+            return 0;
+    return 1;
+}
+
 static int at_cut(const struct parameter_server *ps)
 {
-    const struct server_side *v = ps->server;
-
-    for (int w = 0; w < ps->base.workers; w++) {
-        if (v->server == 0 && v->tallies[w].count != v->limit[w])
+    for (int w = 0; w < ps->base.workers; w++)
+        if (!worker_at_cut(ps->server, w))
             return 0;
-        for (size_t k = 0; k < v->packets; k++)
-            if (v->count[at(v, w, k)] != v->limit[w])
-                return 0;
-    }
     return 1;
 }
 
@@ -293,7 +307,8 @@ static int cut_step(struct parameter_server *ps, struct error *e)
 
     if (v->freeze == 1 || (v->freeze == 2 && v->done == ps->base.workers)) {
         v->freeze = 0;
-        if ((rc = settle(ps, &v->counts_out, "counts", e)) < 0)
+        v->frozen_at = world_ran(world);
+        if ((rc = settle(ps, &v->counts_out, 0, "counts", e)) < 0)
             return rc;
         for (size_t w = 0; w < workers; w++)
             v->counts[w] = v->limit[w] = begun(v, (int)w);
@@ -302,13 +317,15 @@ static int cut_step(struct parameter_server *ps, struct error *e)
     }
     if (v->cut && at_cut(ps)) {
         v->cut = 0;
-        if ((rc = settle(ps, &v->snapshot_out, "a snapshot", e)) < 0)
+        if ((rc = settle(ps, &v->snapshot_out, 0, "a snapshot", e)) < 0)
             return rc;
         n = snapshot_gather(ps->base.optimizer, v->packing, v->snapshot);
         rc = world_send(world, 0, TAG_SNAPSHOT, v->back ? v->before : v->snapshot, n * sizeof *v->snapshot,
                         &v->snapshot_out, e);
-        for (size_t w = 0; w < workers; w++)
+        for (size_t w = 0; w < workers; w++) {
             v->limit[w] = INT64_MAX;
+            v->heard[w] += world_ran(world) - v->frozen_at; /* it may have waited for us meanwhile */
+        }
         return rc < 0 ? rc : 1;
     }
     return 0;
@@ -341,14 +358,38 @@ static int look(struct parameter_server *ps, struct error *e)
     return rc < 0 ? rc : moved | rc;
 }
 
-/* 1: this worker is what the server waits for. packet: one that some have pushed and others have not, packets: none;
- * then some may have sent their tally and others not; if nobody has sent anything, all are late. */
-static int is_late(const struct parameter_server *ps, int worker, size_t packet)
+/* 1: the next thing that the server needs is this worker's. */
+static int is_expected(const struct parameter_server *ps, int worker)
 {
     const struct server_side *v = ps->server;
 
-    if (v->done > 0)
-        return !v->done_by[worker];
+    if (v->done == ps->base.workers)
+        return worker == 0; /* who lets the servers go */
+    if (v->done_by[worker])
+        return 0;
+    if (v->limit[worker] == INT64_MAX) /* not frozen */
+        return 1;
+    return v->cut ? !worker_at_cut(v, worker) : worker == 0;
+}
+
+/* The first packet that some workers have pushed and others have not; their number: none. */
+static size_t half_pushed(const struct parameter_server *ps)
+{
+    const struct server_side *v = ps->server;
+    size_t k = 0;
+
+    for (; k < v->packets; k++)
+        for (int w = 0; w < ps->base.workers; w++)
+            if (v->here[at(v, w, k)])
+                return k;
+    return k;
+}
+
+/* Synchronous: 1: others have sent what this worker has not, or nobody has sent anything. */
+static int is_behind(const struct parameter_server *ps, int worker, size_t packet)
+{
+    const struct server_side *v = ps->server;
+
     if (packet < v->packets)
         return !v->here[at(v, worker, packet)];
     for (int w = 0; w < ps->base.workers && v->server == 0; w++)
@@ -357,35 +398,60 @@ static int is_late(const struct parameter_server *ps, int worker, size_t packet)
     return 1;
 }
 
-static int late_sentence(struct parameter_server *ps, struct error *e)
+/*
+ * Marks the workers that have not answered for longer than the limit; 1: there are, and the server is to say so. Where
+ * all are silent and there are other servers, they may be waiting for one of these: they know which, so they get the
+ * time to say it.
+ */
+static int find_late(struct parameter_server *ps, const struct patience *p)
+{
+    const struct strategy *s = &ps->base;
+    struct server_side *v = ps->server;
+    const double now = world_ran(s->world);
+    const size_t packet = half_pushed(ps);
+    double longest = 0;
+    int answering = s->options.servers == 1;
+
+    for (int w = 0; w < s->workers; w++) {
+        const int sync = s->options.synchronous;
+        const double silence = !sync ? now - v->heard[w] : is_behind(ps, w, packet) ? now - p->begun : 0;
+
+        v->late[w] = is_expected(ps, w) && silence > p->limit;
+        if (!is_expected(ps, w))
+            continue;
+        longest = silence > longest ? silence : longest;
+        answering |= silence <= p->limit / 2;
+    }
+    return longest > p->limit + (answering ? 0 : world_precedence(world_deadline(s->world), 3));
+}
+
+static int late_sentence(struct parameter_server *ps, const struct patience *patience, struct error *e)
 {
     const struct server_side *v = ps->server;
-    char workers[80] = "", names[300] = "none";
-    size_t used = 0, packet = v->packets, named;
+    const size_t half = half_pushed(ps), named = half < v->packets ? half : 0;
+    struct buffer workers = BUFFER_EMPTY;
+    char names[200] = "none";
+    int rc;
 
-    for (size_t k = 0; k < v->packets && packet == v->packets; k++)
-        for (int w = 0; w < ps->base.workers; w++)
-            if (v->here[at(v, w, k)])
-                packet = k;
-    for (int w = 0; w < ps->base.workers; w++)
-        if (used + 12 < sizeof workers && is_late(ps, w, packet))
-            used += (size_t)snprintf(workers + used, sizeof workers - used, "%s%d", used ? ", " : "", w);
-    named = packet < v->packets ? packet : 0;
+    places_text(&workers, world_places(ps->base.world), v->late, ps->base.workers, 1);
     if (v->packets > 0) {
         const struct packet *p = &v->packing->packets[named];
         struct extent x = { p->low, v->packing->pieces[p->first_piece].to };
 
         extent_names(ps->base.network, x, names, sizeof names);
     }
-    return error_set(e, ERR_PEER, "rank %d (server %d) waited %g s at step %lld for rank %s, for tensors %s; "
-                     "ending all ranks", world_rank(ps->base.world), v->server, world_deadline(ps->base.world),
-                     (long long)(v->packets ? v->version[named] : ps->base.global_step), used ? workers : "0", names);
+    rc = patience_over(patience, e, "at step %lld, as server %d, for %s, for tensors %s",
+                       (long long)(v->packets ? v->version[named] : ps->base.global_step), v->server,
+                       buffer_text(&workers), names);
+    buffer_release(&workers);
+    return rc;
 }
 
 int server_side_serve(struct strategy *s, const volatile int *signal, struct error *e)
 {
     struct parameter_server *ps = (struct parameter_server *)s;
     struct server_side *v = ps->server;
+    const double deadline = world_deadline(s->world);
     struct patience p;
     int rc = post_control(ps, e);
 
@@ -397,27 +463,31 @@ int server_side_serve(struct strategy *s, const volatile int *signal, struct err
             rc = post_tally(ps, w, e);
     }
     /* Of several servers the first speaks: the others wait a little longer. */
-    patience_init(&p, ps->base.world, world_deadline(s->world) + WORLD_GRACE_SECONDS * (v->server > 0));
+    patience_init(&p, ps->base.world, deadline + world_precedence(deadline, v->server > 0));
+    for (int w = 0; w < s->workers; w++)
+        v->heard[w] = p.begun;
     while (rc >= 0 && !(v->leave && v->done == s->workers)) {
         if ((rc = look(ps, e)) > 0)
             patience_calm(&p);
-        else if (rc == 0 && !patience_pause(&p))
-            rc = late_sentence(ps, e);
+        else if (rc == 0)
+            patience_pause(&p);
+        if (rc >= 0 && find_late(ps, &p))
+            rc = late_sentence(ps, &p, e);
     }
     for (int w = 0; w < s->workers && rc >= 0; w++) {
         for (size_t k = 0; k < v->packets && rc >= 0; k++) {
             message_cancel(s->world, &v->in[at(v, w, k)]);
-            rc = settle(ps, &v->out[at(v, w, k)], "weights", e);
+            rc = settle(ps, &v->out[at(v, w, k)], w, "weights", e);
         }
         if (rc >= 0 && v->server == 0) {
             message_cancel(s->world, &v->tallies[w].in);
-            rc = settle(ps, &v->tallies[w].out, "a verdict", e);
+            rc = settle(ps, &v->tallies[w].out, w, "a verdict", e);
         }
     }
     if (rc >= 0)
         message_cancel(s->world, &v->control);
-    if (rc >= 0 && (rc = settle(ps, &v->counts_out, "counts", e)) == OK)
-        rc = settle(ps, &v->snapshot_out, "a snapshot", e);
+    if (rc >= 0 && (rc = settle(ps, &v->counts_out, 0, "counts", e)) == OK)
+        rc = settle(ps, &v->snapshot_out, 0, "a snapshot", e);
     return rc < 0 ? rc : OK;
 }
 
@@ -451,12 +521,14 @@ int server_side_new(struct parameter_server *ps, struct error *e)
     v->words = calloc(workers + 1, sizeof *v->words);
     v->counts = calloc(workers, sizeof *v->counts);
     v->done_by = calloc(workers, 1);
+    v->late = calloc(workers, 1);
+    v->heard = calloc(workers, sizeof *v->heard);
     v->snapshot = calloc(state + 1, sizeof(real));
     v->before = s->options.synchronous ? calloc(state + 1, sizeof(real)) : NULL;
     v->before_at = calloc(v->packets + 1, sizeof *v->before_at);
     if (!v->incoming || !v->outgoing || !v->added || !v->sum || !v->rows || !v->in || !v->out || !v->here ||
         !v->count || !v->version || !v->limit || !v->tallies || !v->words || !v->counts || !v->done_by ||
-        !v->snapshot || (s->options.synchronous && !v->before) || !v->before_at)
+        !v->late || !v->heard || !v->snapshot || (s->options.synchronous && !v->before) || !v->before_at)
         return error_set(e, ERR_NOMEM, "no memory for a server that holds %zu values", v->packing->length);
     for (size_t w = 0; w < workers; w++) {
         v->rows[w] = v->incoming + w * v->row;
@@ -495,6 +567,8 @@ void server_side_free(struct parameter_server *ps)
     free(v->words);
     free(v->counts);
     free(v->done_by);
+    free(v->late);
+    free(v->heard);
     free(v->snapshot);
     free(v->before);
     free(v->before_at);

@@ -103,7 +103,7 @@ static int wait_all(struct shared_window *s, int adding, size_t bucket, uint32_t
     struct transport *t = &s->base;
     struct patience p;
     double begun = 0;
-    int grace = 0, rc = OK;
+    int rc = OK;
 
     for (int r = 0; r < t->plan.ranks && rc == OK; r++) {
         struct counter *c = adding ? &s->words[r].added : &s->words[r].final;
@@ -119,9 +119,7 @@ static int wait_all(struct shared_window *s, int adding, size_t bucket, uint32_t
                 continue;
             for (int k = 0; k < t->plan.ranks; k++)
                 s->late[k] = !reached(adding ? &s->words[k].added : &s->words[k].final, target);
-            rc = transport_late(t, bucket, s->late, grace, e);
-            grace = 1;
-            p.limit += WORLD_GRACE_SECONDS;
+            rc = transport_late(t, bucket, s->late, &p, e);
         }
     }
     if (begun > 0)
@@ -223,9 +221,9 @@ static int map(struct shared_window *s, struct error *e)
             rc = error_system(e, "take %zu bytes of shared memory", s->mapped);
         }
     }
-    if ((rc = world_agree(p->world, rc, e)) < 0)
+    if ((rc = world_agree(p->world, "make shared memory", rc, e)) < 0)
         goto out;
-    if ((rc = world_broadcast(p->world, name, sizeof name, "name of the shared memory", e)) < 0)
+    if ((rc = world_broadcast(p->world, name, sizeof name, "the name of the shared memory", e)) < 0)
         goto out;
     if (p->rank > 0 && (fd = shm_open(name, O_RDWR | O_CLOEXEC, 0600)) < 0)
         rc = error_system(e, "open shared memory %s", name);
@@ -236,7 +234,7 @@ static int map(struct shared_window *s, struct error *e)
             rc = error_system(e, "map %zu bytes of shared memory", s->mapped);
         }
     }
-    rc = world_agree(p->world, rc, e);
+    rc = world_agree(p->world, "open shared memory", rc, e);
 out:
     if (fd >= 0)
         close(fd);
@@ -261,7 +259,7 @@ int shared_window_new(struct transport **out, const struct transport_plan *plan,
     }
     if (!s || !s->vectors || !s->late)
         rc = error_set(e, ERR_NOMEM, "no memory for the shared window");
-    if ((rc = world_agree(plan->world, rc, e)) == OK)
+    if ((rc = world_agree(plan->world, "make room for shared memory", rc, e)) == OK)
         rc = map(s, e);
     if (rc < 0) {
         if (s)

@@ -27,7 +27,7 @@ static int same(struct world *w, uint64_t value, const char *what, struct error 
 {
     struct error found = { OK, 0, "" };
 
-    if (world_same(w, value, what, &found) < 0)
+    if (world_same(w, "compare its options", value, what, &found) < 0)
         return error_set(e, found.code, "%s%s", found.message,
                          found.code == ERR_ARG ? "; start all ranks with the same program and options" : "");
     return OK;

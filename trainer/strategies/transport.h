@@ -52,10 +52,10 @@ int shared_window_new(struct transport **out, const struct transport_plan *plan,
 int message_exchange_new(struct transport **out, const struct transport_plan *plan, struct error *e);
 
 /*
- * The sentence for a deadline that passed: rank, step, the bucket's tensors, and the ranks waited for (late[r] != 0).
- * Returns 0 without a sentence where another rank that is not late has a lower number and `grace` is 0: that one
- * speaks for all. ERR_PEER otherwise.
+ * The sentence for a deadline that passed: step, the bucket's tensors, and the ranks waited for (late[r] != 0).
+ * ERR_PEER, or 0 without a sentence while it is for other ranks to speak (patience_speaks).
  */
-int transport_late(const struct transport *t, size_t bucket, const char *late, int grace, struct error *e);
+int transport_late(const struct transport *t, size_t bucket, const char *late, const struct patience *patience,
+                   struct error *e);
 
 #endif

@@ -2,9 +2,13 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "trainer/strategies/places.h"
+#include "trainer/strategies/watchdog.h"
 
 #include <limits.h>
+#include <math.h>
 #include <mpi.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,25 +17,41 @@
 #include <unistd.h>
 
 enum { PAUSE_SHORTEST = 20000, PAUSE_LONGEST = 500000 }; /* nanoseconds */
+enum { TAG_TOGETHER = 32000 };                            /* above the strategies'; MPI promises tags up to 32767 */
 
 struct world {
-    int launched, rank, size, one_host;
+    int launched, rank, size, one_host, lost;
     double deadline;
+    double ran, looked_at; /* the seconds of world_ran(), and the monotonic time of the last look */
     pid_t parent;
     void (*idle)(void *context);
     void *idle_context;
+    void (*say)(void *context, struct error *sentence); /* NULL: nothing is to be said */
+    void *say_context;
     MPI_Comm comm;
+    struct watchdog *watchdog;
+    struct process *places;    /* (size) */
+    struct message *in, *out;  /* (size) of what all ranks do together, one such thing at a time */
+    char *late;                /* (size) */
 };
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a message holds a request of this MPI");
+
+double world_ran(struct world *w)
+{
+    const double now = clock_monotonic(), passed = now - w->looked_at;
+
+    w->looked_at = now;
+    w->ran += passed < 0.1 ? passed : 0.1;
+    return w->ran;
+}
 
 void patience_init(struct patience *p, struct world *w, double limit)
 {
     p->world = w;
     p->limit = limit;
-    p->waited = 0;
+    p->begun = world_ran(w);
     p->nanoseconds = PAUSE_SHORTEST;
-    p->last = clock_monotonic();
 }
 
 void patience_calm(struct patience *p)
@@ -41,13 +61,43 @@ void patience_calm(struct patience *p)
 
 int patience_spend(struct patience *p)
 {
-    double now = clock_monotonic(), passed = now - p->last;
-
     if (p->world->idle)
         p->world->idle(p->world->idle_context);
-    p->last = now;
-    p->waited += passed < 0.1 ? passed : 0.1;
-    return p->waited <= p->limit;
+    return !p->world->say && world_ran(p->world) - p->begun <= p->limit;
+}
+
+int patience_speaks(const struct patience *p, const char *late)
+{
+    const struct world *w = p->world;
+    int before = 0, before_here = 0;
+
+    for (int r = 0; r < w->rank; r++) {
+        before |= !late[r];
+        before_here |= !late[r] && !strcmp(w->places[r].host, w->places[w->rank].host);
+    }
+    if (w->say)
+        return !before_here;
+    return world_ran(p->world) - p->begun >
+           p->limit + world_precedence(w->deadline, before + 4 * places_scattered(w->places, late, w->size));
+}
+
+int patience_over(const struct patience *p, struct error *e, const char *format, ...)
+{
+    struct world *w = p->world;
+    struct error sentence = { ERR_PEER, 0, "" };
+    const double waited = w->say ? world_ran(w) - p->begun : w->deadline;
+    char text[sizeof sentence.message];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!w->say)
+        return error_set(e, ERR_PEER, "waited %g s %s; ending all ranks", waited, text);
+    error_set(&sentence, ERR_PEER, "mpirun ends the ranks; this one waited %.1f s %s", waited, text);
+    w->say(w->say_context, &sentence);
+    w->say = NULL;
+    return 0;
 }
 
 int patience_pause(struct patience *p)
@@ -83,54 +133,104 @@ static int failed(int rc, struct error *e, const char *what)
     return error_set(e, ERR_PEER, "%s: MPI says %.*s", what, n, text);
 }
 
-static int start(struct world *w, struct error *e)
+/* Waits until the messages of `in` and `out` have ended. A rank that is late is to do `doing`. */
+static int wait_for_all(struct world *w, const char *doing, struct error *e)
 {
-    MPI_Comm host = MPI_COMM_NULL;
-    int provided, n = 1, rc;
+    struct buffer ranks = BUFFER_EMPTY;
+    struct patience p;
 
-    if ((rc = failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), e, "starting MPI")) < 0)
-        return rc;
-    if ((rc = failed(MPI_Comm_dup(MPI_COMM_WORLD, &w->comm), e, "starting MPI")) < 0)
-        return rc;
-    MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(w->comm, &w->rank);
-    MPI_Comm_size(w->comm, &w->size);
-    rc = failed(MPI_Comm_split_type(w->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host), e,
-                "finding the ranks of this host");
-    if (rc < 0)
-        return rc;
-    MPI_Comm_size(host, &n);
-    MPI_Comm_free(&host);
-    w->one_host = n == w->size;
+    patience_init(&p, w, w->deadline);
+    for (int more = 1; more;) {
+        more = 0;
+        for (int r = 0; r < w->size; r++) {
+            const int in = message_done(w, &w->in[r], e), out = in < 0 ? in : message_done(w, &w->out[r], e);
+
+            if (out < 0) {
+                w->lost = 1;
+                return out;
+            }
+            w->late[r] = !in || !out;
+            more |= w->late[r];
+        }
+        if (!more || patience_pause(&p) || !patience_speaks(&p, w->late))
+            continue;
+        buffer_clear(&ranks);
+        places_text(&ranks, w->places, w->late, w->size, 1);
+        if (patience_over(&p, e, "for %s to %s", buffer_text(&ranks), doing) < 0) {
+            buffer_release(&ranks);
+            w->lost = 1;
+            return ERR_PEER;
+        }
+    }
+    buffer_release(&ranks);
     return OK;
 }
 
-int world_open(struct world **out, struct error *e)
+/* Every rank's n bytes to every rank: all[r] of rank r. `mine` stays until the end of the wait. */
+static int gather(struct world *w, const void *mine, size_t n, void *all, const char *doing, struct error *e)
+{
+    int rc = OK;
+
+    if (w->lost) /* e has the sentence */
+        return ERR_PEER;
+    for (int r = 0; r < w->size && rc == OK; r++) {
+        char *its = (char *)all + (size_t)r * n;
+
+        if (r == w->rank)
+            memcpy(its, mine, n);
+        else if ((rc = world_receive(w, r, TAG_TOGETHER, its, n, &w->in[r], e)) == OK)
+            rc = world_send(w, r, TAG_TOGETHER, mine, n, &w->out[r], e);
+    }
+    if (rc < 0)
+        w->lost = 1;
+    return rc < 0 ? rc : wait_for_all(w, doing, e);
+}
+
+static int start(struct world *w, struct error *e)
+{
+    const double deadline = w->deadline;
+    struct process self;
+    int provided, rc;
+
+    w->watchdog = watchdog_start(deadline, EXIT_FAILURE);
+    rc = failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), e, "starting MPI");
+    if (rc < 0)
+        return rc;
+    w->comm = MPI_COMM_WORLD; /* nobody else in this program talks to MPI */
+    MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(w->comm, &w->rank);
+    MPI_Comm_size(w->comm, &w->size);
+    w->places = calloc((size_t)w->size, sizeof *w->places);
+    w->in = calloc((size_t)w->size, sizeof *w->in);
+    w->out = calloc((size_t)w->size, sizeof *w->out);
+    w->late = calloc((size_t)w->size, 1);
+    if (!w->places || !w->in || !w->out || !w->late)
+        return error_set(e, ERR_NOMEM, "no memory to start as one of %d ranks", w->size);
+    process_self(&self);
+    w->deadline = INFINITY; /* the watchdog's counts */
+    if ((rc = gather(w, &self, sizeof self, w->places, "", e)) < 0)
+        return rc;
+    w->deadline = deadline;
+    watchdog_know(w->watchdog, w->places);
+    watchdog_enter(w->watchdog, WATCHDOG_RUNNING);
+    w->one_host = places_one_host(w->places, w->size);
+    return OK;
+}
+
+int world_open(struct world **out, double deadline, struct error *e)
 {
     struct world *w = calloc(1, sizeof *w);
-    int alone, all;
 
     if (!w)
         return error_set(e, ERR_NOMEM, "no memory to start");
     w->size = w->one_host = 1;
-    w->deadline = 60;
+    w->deadline = deadline;
     w->launched = launched();
     w->parent = getppid();
+    w->looked_at = clock_monotonic();
     prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* else a pause of 20 us takes 70 */
-    if (w->launched) {
-        int rc = start(w, e);
-
-        if (rc < 0) {
-            free(w);
-            return rc;
-        }
-        /* Hosts may hold different numbers of ranks: shared memory is for when every rank sees all others. */
-        alone = w->one_host;
-        if (MPI_Allreduce(&alone, &all, 1, MPI_INT, MPI_MIN, w->comm) == MPI_SUCCESS)
-            w->one_host = all;
-    }
     *out = w;
-    return OK;
+    return w->launched ? start(w, e) : OK;
 }
 
 void world_close(struct world *w)
@@ -138,15 +238,22 @@ void world_close(struct world *w)
     if (!w)
         return;
     if (w->launched) {
-        MPI_Comm_free(&w->comm);
+        watchdog_enter(w->watchdog, WATCHDOG_ENDING);
         MPI_Finalize();
+        watchdog_stop(w->watchdog);
     }
+    free(w->places);
+    free(w->in);
+    free(w->out);
+    free(w->late);
     free(w);
 }
 
 void world_abort(struct world *w, int status)
 {
-    if (w && w->launched)
+    int started = 0;
+
+    if (w && w->launched && MPI_Initialized(&started) == MPI_SUCCESS && started)
         MPI_Abort(MPI_COMM_WORLD, status);
     _Exit(status);
 }
@@ -164,6 +271,31 @@ int world_size(const struct world *w)
 int world_one_host(const struct world *w)
 {
     return w->one_host;
+}
+
+int world_lost(const struct world *w)
+{
+    return w->lost;
+}
+
+const struct process *world_places(const struct world *w)
+{
+    return w->places;
+}
+
+void world_name(const struct world *w, int rank, char *text, size_t size)
+{
+    snprintf(text, size, "rank %d on host %s", rank, w->places[rank].host);
+}
+
+int world_sign(const struct world *w, int rank, struct error *e)
+{
+    char name[WORLD_NAME_MAX];
+
+    if (w->size == 1)
+        return e->code;
+    world_name(w, rank, name, sizeof name);
+    return error_prefix(e, "%s", name);
 }
 
 int world_orphaned(const struct world *w)
@@ -194,15 +326,16 @@ double world_grace(const struct world *w)
     return (double)seconds;
 }
 
+void world_hurry(struct world *w, void (*say)(void *context, struct error *sentence), void *context)
+{
+    w->say = say;
+    w->say_context = context;
+}
+
 void world_set_idle(struct world *w, void (*idle)(void *context), void *context)
 {
     w->idle = idle;
     w->idle_context = context;
-}
-
-void world_set_deadline(struct world *w, double seconds)
-{
-    w->deadline = seconds;
 }
 
 double world_deadline(const struct world *w)
@@ -210,98 +343,87 @@ double world_deadline(const struct world *w)
     return w->deadline;
 }
 
-/* Waits for a collective operation that was started. */
-static int complete(struct world *w, int rc, MPI_Request *request, const char *what, struct error *e)
+double world_precedence(double deadline, int before)
 {
-    struct patience p;
-    int done = 0;
-
-    if ((rc = failed(rc, e, what)) < 0)
-        return rc;
-    patience_init(&p, w, w->deadline);
-    for (;;) {
-        if ((rc = failed(MPI_Test(request, &done, MPI_STATUS_IGNORE), e, what)) < 0 || done)
-            return rc;
-        if (!patience_pause(&p))
-            return error_set(e, ERR_PEER, "rank %d waited %g s for the other ranks at the start or end (%s)", w->rank,
-                             w->deadline, what);
-    }
+    return before > 0 ? 3 * before + deadline / 10 : 0;
 }
 
-int world_agree(struct world *w, int status, struct error *e)
+int world_agree(struct world *w, const char *doing, int status, struct error *e)
 {
-    int mine = status < 0 ? w->rank : INT_MAX, lowest = INT_MAX, rc;
-    struct error worst = { status, 0, "" };
-    MPI_Request request;
+    struct error mine = { status, 0, "" }, *all;
+    int worst = -1, alike = 1, rc;
 
     if (w->size == 1)
         return status;
-    rc = complete(w, MPI_Iallreduce(&mine, &lowest, 1, MPI_INT, MPI_MIN, w->comm, &request), &request,
-                  "agreeing on errors", e);
-    if (rc < 0 || lowest == INT_MAX)
-        return rc;
-    if (lowest == w->rank && e)
-        worst = *e;
-    else
-        snprintf(worst.message, sizeof worst.message, "rank %d failed", lowest);
-    worst.code = status < 0 ? status : ERR_PEER;
-    rc = complete(w, MPI_Ibcast(&worst, sizeof worst, MPI_BYTE, lowest, w->comm, &request), &request,
-                  "agreeing on errors", e);
-    if (rc < 0)
-        return rc;
-    if (e)
-        *e = worst;
-    return worst.code;
+    if (status < 0 && e)
+        mine = *e;
+    mine.code = status;
+    if (!(all = calloc((size_t)w->size, sizeof *all))) {
+        w->lost = 1;
+        return error_set(e, ERR_NOMEM, "no memory to compare %d ranks", w->size);
+    }
+    rc = gather(w, &mine, sizeof mine, all, doing, e);
+    for (int r = 0; r < w->size && rc == OK; r++) {
+        alike = alike && all[r].code < 0 && !strcmp(all[r].message, all[0].message);
+        worst = worst < 0 && all[r].code < 0 ? r : worst;
+    }
+    if (worst >= 0) {
+        rc = all[worst].code;
+        if (e)
+            *e = all[worst];
+        if (e && !alike) /* what all say is nobody's own */
+            world_sign(w, worst, e);
+    }
+    free(all);
+    return rc;
 }
 
 int world_broadcast(struct world *w, void *bytes, size_t n, const char *what, struct error *e)
 {
     enum { PIECE = 1 << 28 }; /* MPI counts are int */
+    char doing[80];
+    int rc = OK;
 
     if (w->size == 1)
         return OK;
-    for (size_t at = 0; at < n; at += PIECE) {
-        int piece = n - at < PIECE ? (int)(n - at) : PIECE, rc;
-        MPI_Request request;
+    if (w->lost)
+        return ERR_PEER;
+    snprintf(doing, sizeof doing, "%s %s", w->rank == 0 ? "take" : "send", what);
+    for (size_t at = 0; at < n && rc == OK; at += PIECE) {
+        const size_t piece = n - at < PIECE ? n - at : PIECE;
 
-        rc = complete(w, MPI_Ibcast((char *)bytes + at, piece, MPI_BYTE, 0, w->comm, &request), &request, what, e);
+        if (w->rank > 0)
+            rc = world_receive(w, 0, TAG_TOGETHER, (char *)bytes + at, piece, &w->in[0], e);
+        for (int r = 1; w->rank == 0 && r < w->size && rc == OK; r++)
+            rc = world_send(w, r, TAG_TOGETHER, (char *)bytes + at, piece, &w->out[r], e);
         if (rc < 0)
-            return rc;
+            w->lost = 1;
+        else
+            rc = wait_for_all(w, doing, e);
     }
-    return OK;
+    return rc;
 }
 
-int world_same(struct world *w, uint64_t value, const char *what, struct error *e)
+int world_same(struct world *w, const char *doing, uint64_t value, const char *what, struct error *e)
 {
+    struct buffer ranks = BUFFER_EMPTY;
     uint64_t *all;
-    MPI_Request request;
-    char ranks[160] = "";
-    size_t used = 0;
     int rc;
 
     if (w->size == 1)
         return OK;
-    all = calloc((size_t)w->size, sizeof *all);
-    if (!all)
+    if (!(all = calloc((size_t)w->size, sizeof *all))) {
+        w->lost = 1;
         return error_set(e, ERR_NOMEM, "no memory to compare %d ranks", w->size);
-    rc = complete(w, MPI_Iallgather(&value, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, w->comm, &request), &request, what,
-                  e);
-    for (int r = 1; rc == OK && r < w->size; r++)
-        if (all[r] != all[0] && used + 12 < sizeof ranks)
-            used += (size_t)snprintf(ranks + used, sizeof ranks - used, "%s%d", used ? ", " : "", r);
-    if (rc == OK && used)
-        rc = error_set(e, ERR_ARG, "%s: rank %s differs from rank 0", what, ranks);
+    }
+    rc = gather(w, &value, sizeof value, all, doing, e);
+    for (int r = 0; rc == OK && r < w->size; r++)
+        w->late[r] = all[r] != all[0];
+    if (rc == OK && places_text(&ranks, w->places, w->late, w->size, 1) > 0)
+        rc = error_set(e, ERR_ARG, "%s: not the same on %s as on rank 0", what, buffer_text(&ranks));
+    buffer_release(&ranks);
     free(all);
     return rc;
-}
-
-int world_barrier(struct world *w, struct error *e)
-{
-    MPI_Request request;
-
-    if (w->size == 1)
-        return OK;
-    return complete(w, MPI_Ibarrier(w->comm, &request), &request, "waiting for all ranks", e);
 }
 
 static void keep(struct message *m, MPI_Request request)

@@ -1,0 +1,51 @@
+"""A rank that hangs, stopped by a signal, in any phase of a run: all end, and one of them names it, its host and what it
+was to do."""
+import os
+import re
+import signal
+import socket
+
+import ranks
+from interposed import HANGING, interposed
+from waiting import DEADLINE
+
+LENET = ["--model", "lenet", "--data", "fashion-mnist", "--batch-size", 8, "--quiet"]
+MPI, PS, ASYNC = ["--run-option", "mpi"], ["--run-option", "ps"], ["--run-option", "ps", "--async"]
+# Options, the rank that stops, the call in which it does and the how manieth; what the others wait for. Rank 0 renames
+# training.json, then the data, index and list of the first checkpoint, those of the last one, and training.json.
+PHASES = {
+    "start": (MPI, 1, "MPI_Init_thread", 1, "to start MPI"),
+    "first message": (MPI, 0, "MPI_Isend", 1, "to start MPI"),
+    "first training.json": (MPI, 0, "rename", 1, "to write its first checkpoint and training.json"),
+    "last training.json": (PS, 0, "rename", 8, "to save and close its files"),
+    "end": (ASYNC, 1, "MPI_Finalize", 1, "to end MPI"),
+}
+
+
+def test_start_and_end(tmp_path):
+    """All at once, as most of the time is waiting; the deadline is beyond what starting them takes."""
+    library = interposed(tmp_path, "hanging", HANGING)["LD_PRELOAD"]
+    processes = {
+        name: ranks.start(2, *LENET, *options, "--max-steps", 2, "--checkpoint-dir", tmp_path / name, "--deadline", 60,
+                          LD_PRELOAD=library, STOP_RANK=str(rank), STOP_CALL=call, STOP_AT=str(at))
+        for name, (options, rank, call, at, _) in PHASES.items()}
+    for name, (_, rank, _, _, doing) in PHASES.items():
+        _, said = processes[name].communicate(timeout=DEADLINE)
+        host = re.escape(socket.gethostname())
+        line = rf"^trainer: rank \d on host {host}: waited 60 s for rank {rank} on host {host} {doing}; ending all ranks$"
+        assert re.search(line, said, re.M), f"{name}: {said}"
+        assert processes[name].returncode != 0, name
+
+
+def test_asynchronous_worker(tmp_path):
+    """The others push on, and a server misses the one that does not."""
+    process = ranks.start(3, *LENET, *ASYNC, "--servers", 1, "--max-steps", 10**9, "--checkpoint-dir", tmp_path,
+                          "--save-checkpoint-steps", 20, "--deadline", 60)
+    ranks.wait_for(process, lambda: ranks.training_json(tmp_path).get("global_step", 0) >= 20, "step 20")
+    os.kill(ranks.rank_processes(process)[1], signal.SIGSTOP)
+    _, said = process.communicate(timeout=DEADLINE)
+    host = re.escape(socket.gethostname())
+    line = rf"^trainer: rank 2 on host {host}: waited 60 s at step \d+, as server 0, for rank 1 on host {host}, for tensors "
+    assert re.search(line, said, re.M), said
+    assert process.returncode != 0
+    assert ranks.training_json(tmp_path)["state"] != "finished"

@@ -1,0 +1,131 @@
+"""Ranks on two hosts (two_hosts.py) whose cable is cut, or one of which dies: a run goes on with the same bits, or ends
+with a sentence that names rank, step and host, and leaves no process behind."""
+import json
+import os
+import re
+import time
+
+import pytest
+
+import ranks
+import two_hosts
+from interposed import SLOW_PRODUCTS, interposed
+from waiting import DEADLINE, wait_for
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces for two hosts need root")
+LENET = ["--model", "lenet", "--data", "fashion-mnist", "--batch-size", 8]
+HOWS = {"mpi": ["--run-option", "mpi"], "ps": ["--run-option", "ps"], "async": ["--run-option", "ps", "--async"]}
+NEVER = 10**9
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    """Steps of about 50 ms, nearly all of it sleep, so that many runs at once get on."""
+    return {**interposed(tmp_path_factory.mktemp("slow"), "slow_products", SLOW_PRODUCTS), "SLOW_MICROSECONDS": "2000"}
+
+
+class Run:
+    def __init__(self, directory, slow, keepalive, *options):
+        directory.mkdir()
+        self.hosts, self.checkpoints = two_hosts.Hosts(directory), directory / "ckpt"
+        self.process = self.hosts.start(
+            *LENET, *options, "--max-steps", NEVER, "--checkpoint-dir", self.checkpoints, "--save-checkpoint-steps", 5,
+            "--quiet", keepalive=keepalive, **{name: slow[name] for name in ("LD_PRELOAD", "SLOW_MICROSECONDS")})
+
+    def step(self):
+        return ranks.training_json(self.checkpoints).get("global_step", 0)
+
+    def reach(self, step):
+        ranks.wait_for(self.process, lambda: self.step() >= step, f"step {step}")
+
+
+@pytest.fixture
+def run(tmp_path, slow):
+    runs = []
+
+    def started(name, keepalive, *options):
+        runs.append(Run(tmp_path / name, slow, keepalive, *options))
+        return runs[-1]
+    yield started
+    for one in runs:
+        one.hosts.close()
+
+
+def ends_with_the_same_bits(runs, tmp_path):
+    """Asked to end they save what a training has that nobody disturbed."""
+    for how, one in runs.items():
+        (one.checkpoints / "stop.json").write_text(json.dumps({"reason": "enough"}))
+        _, said = one.process.communicate(timeout=DEADLINE)
+        assert one.process.returncode == 0, f"{how}: {said}"
+        step = one.step()
+        if how == "async":  # whose pushes come in another order each time
+            continue
+        ranks.train(4 if how == "mpi" else 3, *LENET, *HOWS["mpi"], "--max-steps", step, "--quiet", "--checkpoint-dir",
+                    tmp_path / f"straight-{how}")
+        assert (ranks.variables(one.checkpoints / f"model.ckpt-{step}") ==
+                ranks.variables(tmp_path / f"straight-{how}" / f"model.ckpt-{step}")), how
+
+
+def test_short_cuts(run, tmp_path):
+    """A second in both directions, then five in one: TCP sends again what was lost. Without the keepalive, which on a busy
+    machine might find the longer cut too long."""
+    runs = {how: run(how, [], *options) for how, options in HOWS.items()}
+    for one in runs.values():
+        one.reach(10)
+    for seconds, senders in ((1, "ab"), (5, "b")):
+        before = {}
+        for how, one in runs.items():
+            one.hosts.cut(*senders)
+            before[how] = one.step()
+        time.sleep(seconds)  # how long the cable is cut is what is tested
+        for one in runs.values():
+            one.hosts.mend()
+        for how, one in runs.items():
+            one.reach(before[how] + 20)
+    ends_with_the_same_bits(runs, tmp_path)
+
+
+def test_two_minutes(run, tmp_path):
+    """A cut that is longer than one run's deadline and shorter than the other's. TCP tries again after 102 and 205 s."""
+    patient = run("mpi", [], *HOWS["mpi"], "--deadline", DEADLINE)
+    hasty = run("ps", [], *HOWS["ps"], "--deadline", 60)
+    for one in (patient, hasty):
+        one.reach(10)
+        one.hosts.cut("a", "b")
+    before = patient.step()
+    time.sleep(120)  # as above
+    for one in (patient, hasty):
+        one.hosts.mend()
+    patient.reach(before + 20)
+    ends_with_the_same_bits({"mpi": patient}, tmp_path)
+    for host in "ab":
+        wait_for(lambda: "trainer" not in hasty.hosts.processes(host), "the ranks to end")
+    hasty.hosts.close()  # else mpirun would take minutes to hear of it from the other host
+    _, said = hasty.process.communicate(timeout=DEADLINE)
+    assert re.search(r"^trainer: rank [01] on host a: .*waited 60 s at step \d+ for ranks? .*\d on host b\b", said, re.M), said
+
+
+FAULTS = {
+    "cut": ("mpi", lambda hosts: hosts.cut("a", "b")),
+    "cut from a": ("ps", lambda hosts: hosts.cut("a")),
+    "cut from b": ("async", lambda hosts: hosts.cut("b")),
+    "killed": ("mpi", lambda hosts: hosts.kill("b")),
+    "dead": ("ps", lambda hosts: (hosts.cut("a", "b"), hosts.kill("b"))),
+}
+
+
+def test_for_good(run):
+    """mpirun ends its ranks once it notices, and its daemon on the other host does; the deadline is far away."""
+    runs = {name: run(name.replace(" ", "-"), two_hosts.KEEPALIVE, *HOWS[how], "--deadline", DEADLINE)
+            for name, (how, _) in FAULTS.items()}
+    for name, one in runs.items():
+        one.reach(10)
+        FAULTS[name][1](one.hosts)
+    for name, one in runs.items():
+        _, said = one.process.communicate(timeout=DEADLINE)
+        assert one.process.returncode != 0, name
+        named = re.search(r"^trainer: rank [01] on host a: .*waited .* s at step \d+ for ranks? .*\d on host b\b", said, re.M)
+        # Connections that end tell mpirun at once, and then no rank may have begun to wait.
+        assert named or (name == "killed" and "on node b\n" in said), f"{name}: {said}"
+        for host in "ab" if one.hosts.alive("b") else "a":
+            wait_for(lambda: not one.hosts.processes(host), lambda: f"{name}: {one.hosts.processes(host)} to end")

@@ -1,0 +1,117 @@
+"""Two hosts on one machine, "a" and "b", joined by a cable that can be cut: each has a network, a name, processes and a
+/dev/shm of its own. mpirun runs on "a" and starts its daemon on "b" through a launch agent. Needs root, as CI has it."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import ranks
+
+ADDRESSES = {"a": "10.111.0.1", "b": "10.111.0.2"}
+# The first process of a host, which runs the commands that come through a FIFO.
+FIRST = """set -e
+hostname "$1"
+mount -t tmpfs tmpfs /dev/shm
+ip link set lo up
+echo up
+while :; do
+    read -r command <"$2" || continue
+    sh -c "$command" </dev/null >/dev/null &
+done"""
+# As ssh: HOST COMMAND...
+AGENT = """#!/bin/sh
+shift
+echo "$*" >{fifo}
+"""
+# By these Open MPI's daemons notice after 6 to 11 seconds that the link is lost; without them after eight minutes.
+KEEPALIVE = ["--mca", "oob_tcp_keepalive_time", "5", "--mca", "oob_tcp_keepalive_intvl", "2",
+             "--mca", "oob_tcp_keepalive_probes", "3"]
+
+
+# Where Open MPI has its sessions, which it tells apart by host name and process number: ours are everybody's.
+# And mpirun gives its ranks time to say something before it kills them.
+ENVIRONMENT = {**ranks.ENVIRONMENT, "TMPDIR": "/dev/shm", "OMPI_MCA_odls_base_sigkill_timeout": "3"}
+
+
+def checked(*words):
+    run = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    assert run.returncode == 0, f"{words}: {run.stderr}; two hosts need root, iproute2 and util-linux"
+    return run.stdout
+
+
+class Hosts:
+    def __init__(self, directory):
+        self.holders, self.pids = {}, {}
+        self.agent = pathlib.Path(directory) / "agent"
+        for name in ADDRESSES:
+            fifo = f"{directory}/commands-{name}"
+            os.mkfifo(fifo)
+            self.holders[name] = subprocess.Popen(
+                ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+                 FIRST, "sh", name, fifo], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                env=ENVIRONMENT)
+            up = self.holders[name].stdout.readline()
+            assert up == "up\n", f"no host can be made: {self.holders[name].stderr.read()}"
+            outer = self.holders[name].pid
+            self.pids[name] = int(pathlib.Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
+        checked("ip", "link", "add", "cable", "netns", self.pids["a"], "type", "veth", "peer", "name", "cable", "netns",
+                self.pids["b"])
+        for name, address in ADDRESSES.items():
+            checked(*self.inside(name), "ip", "address", "add", f"{address}/24", "dev", "cable")
+            checked(*self.inside(name), "ip", "link", "set", "cable", "up")
+        self.agent.write_text(AGENT.format(fifo=f"{directory}/commands-b"))
+        self.agent.chmod(0o755)
+
+    def inside(self, name):
+        return ["nsenter", "--target", str(self.pids[name]), "--net", "--uts", "--mount", "--pid"]
+
+    def start(self, *options, keepalive, **variables):
+        """Two ranks on each host. keepalive: mpirun's options, KEEPALIVE or none."""
+        ranks.started.append(subprocess.Popen(
+            [*self.inside("a"), "mpirun", "--mca", "plm_rsh_agent", str(self.agent), *keepalive, "--host", "a:2,b:2",
+             "--bind-to", "none", *(word for name in variables for word in ("-x", name)), "-n", "4",
+             str(ranks.TRAINER), *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**ENVIRONMENT, **variables}))
+        return ranks.started[-1]
+
+    def cut(self, *senders):
+        """What these hosts send is lost: they have a wrong address for the other end of the cable."""
+        for name in senders:
+            self.neighbour(name, "02:00:00:00:00:ff")
+
+    def mend(self):
+        for name, other in (("a", "b"), ("b", "a")):
+            link = checked(*self.inside(other), "ip", "-oneline", "link", "show", "cable")
+            self.neighbour(name, link.split("link/ether ")[1].split()[0])
+
+    def neighbour(self, name, address):
+        other = ADDRESSES["b" if name == "a" else "a"]
+        checked(*self.inside(name), "ip", "neighbour", "replace", other, "lladdr", address, "nud", "permanent", "dev",
+                "cable")
+
+    def kill(self, name):
+        """All processes of a host: the kernel ends them with the first one."""
+        os.kill(self.pids[name], signal.SIGKILL)
+
+    def alive(self, name):
+        return self.holders[name].poll() is None
+
+    def processes(self, name):
+        """The commands that run there, without the first process and what has ended."""
+        namespace = os.readlink(f"/proc/{self.pids[name]}/ns/pid")
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and int(entry.name) != self.pids[name] and \
+                        os.readlink(entry / "ns" / "pid") == namespace:
+                    command, state = re.match(r"\d+ \((.*)\) (\S)", (entry / "stat").read_text()).groups()
+                    found += [command] if state != "Z" else []
+            except OSError:
+                pass
+        return found
+
+    def close(self):
+        for holder in self.holders.values():
+            holder.kill()
+            holder.communicate()

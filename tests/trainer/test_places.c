@@ -1,0 +1,75 @@
+/* Ranks as sentences name them. */
+#include "trainer/strategies/places.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct process two_hosts[] = { { .host = "a", .boot = "1" }, { .host = "a", .boot = "1" },
+                                            { .host = "b", .boot = "2" }, { .host = "b", .boot = "2" } };
+
+static void assert_text(const struct process *places, const char *marks, const char *wanted)
+{
+    struct buffer text = BUFFER_EMPTY;
+    int marked = 0;
+
+    for (const char *m = marks; *m; m++)
+        marked += *m == 'x';
+    assert_int_equal(places_text(&text, places, marks, (int)strlen(marks), 'x'), marked);
+    assert_string_equal(buffer_text(&text), wanted);
+    buffer_release(&text);
+}
+
+static void test_text(void **state)
+{
+    (void)state;
+    assert_text(two_hosts, "....", "");
+    assert_text(two_hosts, "..x.", "rank 2 on host b");
+    assert_text(two_hosts, "xx..", "ranks 0, 1 on host a");
+    assert_text(two_hosts, ".xxx", "ranks 1 on host a, 2, 3 on host b");
+    assert_text(NULL, ".x", "rank 1");
+    assert_text(NULL, "x.x", "ranks 0, 2");
+}
+
+static int scattered(const char *marks)
+{
+    char numbers[4];
+
+    for (int r = 0; r < 4; r++)
+        numbers[r] = marks[r] == 'x';
+    return places_scattered(two_hosts, numbers, 4);
+}
+
+static void test_scattered(void **state)
+{
+    (void)state;
+    assert_int_equal(scattered("...."), 0);
+    assert_int_equal(scattered(".x.."), 0);
+    assert_int_equal(scattered("..xx"), 0);
+    assert_int_equal(scattered("xx.."), 0);
+    assert_int_equal(scattered(".xx."), 1);
+    assert_int_equal(scattered(".xxx"), 1);
+    assert_int_equal(places_scattered(two_hosts, (const char[]){ 1, 0, 1 }, 3), 1);
+}
+
+static void test_one_host(void **state)
+{
+    const struct process other_boot[] = { { .host = "a", .boot = "1" }, { .host = "a", .boot = "2" } };
+
+    (void)state;
+    assert_int_equal(places_one_host(two_hosts, 2), 1);
+    assert_int_equal(places_one_host(two_hosts, 3), 0);
+    assert_int_equal(places_one_host(other_boot, 2), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_text), cmocka_unit_test(test_scattered),
+                                        cmocka_unit_test(test_one_host) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+#include "trainer/strategies/places.h"
+
+#include <string.h>
+
+/* The first rank from r on that has the mark; count: there is none. */
+static int next(const char *marks, int r, int count, char mark)
+{
+    while (r < count && marks[r] != mark)
+        r++;
+    return r;
+}
+
+int places_text(struct buffer *out, const struct process *places, const char *marks, int count, char mark)
+{
+    int marked = 0, first = next(marks, 0, count, mark);
+
+    for (int r = first; r < count; r = next(marks, r + 1, count, mark))
+        marked++;
+    for (int r = first, after; r < count; r = after) {
+        after = next(marks, r + 1, count, mark);
+        buffer_format(out, "%s%d", r > first ? ", " : marked > 1 ? "ranks " : "rank ", r);
+        if (places && (after == count || strcmp(places[r].host, places[after].host) != 0))
+            buffer_format(out, " on host %s", places[r].host);
+    }
+    return marked;
+}
+
+int places_scattered(const struct process *places, const char *marks, int count)
+{
+    int first = 0, several = 0, apart = 0;
+
+    while (first < count && !marks[first])
+        first++;
+    for (int r = 0; r < count; r++) {
+        several |= r > first && marks[r];
+        apart |= !marks[r] != (strcmp(places[r].host, places[first < count ? first : 0].host) != 0);
+    }
+    return several && apart;
+}
+
+int places_one_host(const struct process *places, int count)
+{
+    for (int r = 1; r < count; r++)
+        if (strcmp(places[r].host, places[0].host) != 0 || strcmp(places[r].boot, places[0].boot) != 0)
+            return 0;
+    return 1;
+}

@@ -1,0 +1,261 @@
+#include "trainer/strategies/watchdog.h"
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "base/process.h"
+#include "trainer/strategies/places.h"
+#include "trainer/strategies/world.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { LOOK_MILLISECONDS = 50, ENVIRONMENT_MAX = 8 << 20, RANKS_MAX = 1 << 20 };
+
+/* As the thread is called: 15 letters at most. */
+static const char *const names[WATCHDOG_PHASES] = { "MPI starts", "MPI runs", "MPI ends" };
+
+struct watchdog {
+    pthread_t thread;
+    double deadline;
+    int status, changed; /* changed: an eventfd */
+    _Atomic int phase;
+    const struct process *_Atomic places;
+};
+
+/* The value of that variable in an environment block; NULL: it is not in it. */
+static const char *value_of(const struct buffer *environment, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (size_t at = 0; at < environment->length; at += strlen(environment->data + at) + 1) {
+        const char *word = environment->data + at;
+
+        if (!strncmp(word, name, length) && word[length] == '=')
+            return word + length + 1;
+    }
+    return NULL;
+}
+
+static int number_of(const char *text)
+{
+    int64_t n = -1;
+
+    return text && number_parse_int(text, &n) && n >= 0 && n < RANKS_MAX ? (int)n : -1;
+}
+
+int watchdog_rank(void)
+{
+    static const char *const variables[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK" };
+    int rank = -1;
+
+    for (size_t i = 0; i < sizeof variables / sizeof *variables && rank < 0; i++)
+        rank = number_of(getenv(variables[i]));
+    return rank;
+}
+
+static int same_program(const char *pid)
+{
+    char path[64], own[4096], its[4096];
+    ssize_t n = readlink("/proc/self/exe", own, sizeof own), m;
+
+    snprintf(path, sizeof path, "/proc/%.20s/exe", pid);
+    m = readlink(path, its, sizeof its);
+    return n > 0 && n == m && !memcmp(own, its, (size_t)n);
+}
+
+/* The rank of this run that the process is, -1: none. */
+static int rank_of(const char *pid)
+{
+    const char *run = getenv("PMIX_NAMESPACE"), *its;
+    struct buffer environment = BUFFER_EMPTY;
+    char path[64];
+    int rank = -1;
+
+    snprintf(path, sizeof path, "/proc/%.20s/environ", pid);
+    if (run && same_program(pid) && file_read(path, ENVIRONMENT_MAX, &environment, NULL) == OK &&
+        (its = value_of(&environment, "PMIX_NAMESPACE")) && !strcmp(its, run))
+        rank = number_of(value_of(&environment, "PMIX_RANK"));
+    buffer_release(&environment);
+    return rank;
+}
+
+/* How far that process is, by the name of its watchdog; -1: it has none yet. */
+static int phase_of(const char *pid)
+{
+    char path[96], name[32];
+    struct dirent *entry;
+    int phase = -1;
+    DIR *tasks;
+
+    snprintf(path, sizeof path, "/proc/%.20s/task", pid);
+    if (!(tasks = opendir(path)))
+        return -1;
+    while ((entry = readdir(tasks))) {
+        struct buffer text = BUFFER_EMPTY;
+
+        snprintf(path, sizeof path, "/proc/%.20s/task/%.20s/comm", pid, entry->d_name);
+        if (file_read(path, sizeof name, &text, NULL) == OK)
+            for (int p = 0; p < WATCHDOG_PHASES; p++) {
+                snprintf(name, sizeof name, "%s\n", names[p]);
+                if (!strcmp(buffer_text(&text), name))
+                    phase = p;
+            }
+        buffer_release(&text);
+    }
+    closedir(tasks);
+    return phase;
+}
+
+enum { NOT_HERE, HERE, LATE };
+
+/* What is known of each rank: NOT_HERE on this host, HERE and as far as we are, or LATE. */
+static void look_around(int phase, char *ranks, int count)
+{
+    struct dirent *entry;
+    DIR *processes = opendir("/proc");
+
+    while (processes && (entry = readdir(processes))) {
+        const char *pid = entry->d_name;
+        const int rank = pid[0] >= '1' && pid[0] <= '9' ? rank_of(pid) : -1;
+
+        if (rank >= 0 && rank < count)
+            ranks[rank] = phase_of(pid) < phase || process_stopped(number_of(pid)) ? LATE : HERE;
+    }
+    if (processes)
+        closedir(processes);
+}
+
+/* Speaks and ends this process; returns where another rank of this host will, unless `grace` has passed as well. */
+static void give_up(const struct watchdog *d, int phase, int grace)
+{
+    const struct process *places = atomic_load(&d->places);
+    const int size = number_of(getenv("OMPI_COMM_WORLD_SIZE")), count = size > 0 ? size : 0, rank = watchdog_rank();
+    struct buffer whom = BUFFER_EMPTY;
+    char *ranks = calloc((size_t)count + 1, 1);
+    struct process self;
+    struct log log;
+    int late;
+
+    process_self(&self);
+    if (ranks) {
+        look_around(phase, ranks, count);
+        for (int r = 0; !grace && r < rank && r < count; r++)
+            if (ranks[r] == HERE) {
+                free(ranks);
+                return;
+            }
+        late = places_text(&whom, places, ranks, count, LATE);
+        if (!late)
+            places_text(&whom, places, ranks, count, NOT_HERE);
+        if (!places && late)
+            buffer_format(&whom, " on host %s", self.host);
+        else if (!places && whom.length)
+            buffer_append_text(&whom, " on another host");
+    }
+    log_init(&log, "trainer", 2);
+    log_line(&log, "rank %d on host %s: waited %g s for %s to %s MPI; ending all ranks", rank, self.host, d->deadline,
+             whom.length && buffer_ok(&whom) ? buffer_text(&whom) : "the other ranks",
+             phase == WATCHDOG_STARTING ? "start" : "end");
+    _exit(d->status);
+}
+
+static void *watch(void *context)
+{
+    struct watchdog *d = context;
+    double waited = 0, last = clock_monotonic();
+    int watched = -1, grace = 0;
+
+    for (;;) {
+        const int phase = atomic_load(&d->phase);
+        struct pollfd changed = { d->changed, POLLIN, 0 };
+        uint64_t count;
+        double passed;
+
+        if (phase == WATCHDOG_PHASES)
+            return NULL;
+        if (watched != phase)
+            waited = 0, grace = 0;
+        watched = phase;
+        if (poll(&changed, 1, phase == WATCHDOG_RUNNING ? -1 : LOOK_MILLISECONDS) > 0 &&
+            read(d->changed, &count, sizeof count) < 0)
+            return NULL;
+        passed = clock_monotonic() - last;
+        last += passed;
+        waited += passed < 0.1 ? passed : 0.1; /* a run that is stopped and continued has not waited */
+        if (phase == WATCHDOG_RUNNING || waited <= d->deadline + world_precedence(d->deadline, grace) ||
+            atomic_load(&d->phase) != phase)
+            continue;
+        give_up(d, phase, grace);
+        grace = 1;
+    }
+}
+
+struct watchdog *watchdog_start(double deadline, int status)
+{
+    struct watchdog *d = calloc(1, sizeof *d);
+    sigset_t all, before;
+    int rc;
+
+    if (!d)
+        return NULL;
+    d->deadline = deadline;
+    d->status = status;
+    d->changed = eventfd(0, EFD_CLOEXEC);
+    sigfillset(&all); /* signals are for the main thread, whose pauses they end */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = d->changed < 0 ? -1 : pthread_create(&d->thread, NULL, watch, d);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc != 0) {
+        if (d->changed >= 0)
+            close(d->changed);
+        free(d);
+        return NULL;
+    }
+    pthread_setname_np(d->thread, names[WATCHDOG_STARTING]);
+    return d;
+}
+
+void watchdog_know(struct watchdog *d, const struct process *places)
+{
+    if (d)
+        atomic_store(&d->places, places);
+}
+
+static void enter(struct watchdog *d, int phase)
+{
+    const uint64_t one = 1;
+    ssize_t ignored;
+
+    atomic_store(&d->phase, phase);
+    ignored = write(d->changed, &one, sizeof one); /* eight bytes to an eventfd that is read */
+    (void)ignored;
+}
+
+void watchdog_enter(struct watchdog *d, enum watchdog_phase phase)
+{
+    if (!d)
+        return;
+    pthread_setname_np(d->thread, names[phase]);
+    enter(d, (int)phase);
+}
+
+void watchdog_stop(struct watchdog *d)
+{
+    if (!d)
+        return;
+    enter(d, WATCHDOG_PHASES);
+    pthread_join(d->thread, NULL);
+    close(d->changed);
+    free(d);
+}
