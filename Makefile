@@ -196,6 +196,15 @@ REPLAYS   := $(patsubst tests/fuzz/corpus/%.txt,$(B)/tests/fuzz/replay_%,$(sort 
 TESTS     += $(REPLAYS)
 HELPERS   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/peers/*.c tests/faults/*.c tests/mpi/*.c bench/*.c)))
 
+# What makes files from decisions (made_*.h), for fuzzers and for tests by seed.
+$(call lib,made): $(call objects,$(wildcard tests/fuzz/made_*.c))
+$(B)/tests/checkpoint/test_made_checkpoint: $(B)/tests/checkpoint/test_made_checkpoint.o $(call lib,made) $(NEEDS_checkpoint)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_checkpoint) -lcmocka
+$(B)/tests/eventlog/test_made_events: $(B)/tests/eventlog/test_made_events.o $(call lib,made) $(NEEDS_eventlog)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog) -lcmocka
+
 define test_rule
 $$(B)/tests/$1/%: $$(B)/tests/$1/%.o $$(if $$(filter model,$1),$$(call lib,model-double)) $$(NEEDS_$1)
 	$$(call say,LINK)
@@ -213,7 +222,7 @@ $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_model) -lcmocka
 # Helper programs of the peer, fault, MPI tests and benchmarks link everything.
-$(HELPERS): $(B)/%: $(B)/%.o $(call lib,evaluator) $(call lib,eventlog_mpi) $(NEEDS_trainer)
+$(HELPERS): $(B)/%: $(B)/%.o $(call lib,made) $(call lib,evaluator) $(call lib,eventlog_mpi) $(NEEDS_trainer)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_trainer) $(SYSTEM_eventlog) $(INOTIFY_LIBS)
 
@@ -288,8 +297,8 @@ lint:
 
 # Every parser under libFuzzer (clang), SECONDS each, with objects of its own. A crash leaves its input in build/.
 $(call lib,eventlog-tool): $(filter-out %/main.o,$(call objects,$(TOOL_C)))
-HARNESS_NEEDS  = $(call lib,evaluator) $(call lib,eventlog-tool) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,dataset) \
-                 $(call lib,proto) $(NEEDS_base)
+HARNESS_NEEDS  = $(call lib,made) $(call lib,evaluator) $(call lib,eventlog-tool) $(call lib,eventlog) $(call lib,checkpoint) \
+                 $(call lib,dataset) $(call lib,proto) $(NEEDS_base)
 HARNESS_SYSTEM = $(SYSTEM_eventlog/tool) $(SYSTEM_checkpoint)
 $(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(HARNESS_NEEDS)
 	$(call say,LINK)
@@ -302,6 +311,16 @@ fuzz:
 	@sh tests/install_packages.sh clang libclang-rt-14-dev
 	$(Q)$(MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined fuzzers
 	$(Q)python3 tests/fuzz/run.py --seconds $(or $(SECONDS),60) build-fuzzer-no-link-address-undefined/fuzz
+
+# COUNT files of each kind that is made from decisions (made_*.h), by structure: none that is damaged may pass as sound.
+# A fuzzer is guided by what it tries out, not by what makes its files.
+$(B)/tests/fuzz/made_%.o: OURS := $(if $(findstring fuzzer,$(SAN)),$(filter-out -fsanitize=%,$(OURS)),$(OURS))
+structured-fuzzers: $(filter $(B)/fuzz/made_%,$(FUZZ))
+fuzz-structured:
+	@sh tests/install_packages.sh clang libclang-rt-14-dev
+	$(Q)$(MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined structured-fuzzers
+	$(Q)python3 tests/fuzz/run.py --count $(or $(COUNT),1000000) build-fuzzer-no-link-address-undefined/fuzz
+
 
 # Directories are written relative to the file, so that the tree can be used where DESTDIR put it.
 $(B)/product/%.pc: packaging/%.pc.in FORCE
@@ -354,6 +373,6 @@ clean:
 
 help:
 	@sed -n 's/^# \(.*\)/\1/p' Makefile | head -3
-	@echo "targets: all test demo bench gallery lint fuzz documents install uninstall clean deps"
+	@echo "targets: all test demo bench soak gallery lint fuzz fuzz-structured faults documents install uninstall clean deps"
 
-.PHONY: all deps test demo bench gallery lint fuzz fuzzers install uninstall documents clean help FORCE programs-for-tests
+.PHONY: all deps test demo bench soak gallery lint fuzz fuzz-structured fuzzers structured-fuzzers faults install uninstall documents clean help FORCE programs-for-tests

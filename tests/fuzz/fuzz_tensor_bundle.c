@@ -14,6 +14,7 @@
 #include "checkpoint/tensor_batch.h"
 #include "checkpoint/tensor_bundle.h"
 #include "checkpoint/tensor_stream.h"
+#include "tests/fuzz/fuzz_directory.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,33 +26,12 @@ enum { RIGHT_CRC = 1, TWO_SHARDS = 2, DAMAGED = 4, THREADS = 8, LARGEST = 1 << 2
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char directory[64];
-
-static void remove_directory(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    if (system(command) != 0)
-        abort();
-}
-
-static void make_directory(void)
-{
-    if (*directory)
-        return;
-    snprintf(directory, sizeof directory, "%s/evalboard-fuzz-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
-    if (!mkdtemp(directory))
-        abort();
-    atexit(remove_directory);
-}
-
 static void put_file(const char *name, const void *bytes, size_t n)
 {
     char path[128];
     int fd;
 
-    snprintf(path, sizeof path, "%s/%s", directory, name);
+    snprintf(path, sizeof path, "%s/%s", fuzz_directory(), name);
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0 || (n && write(fd, bytes, n) != (ssize_t)n))
         abort();
@@ -205,9 +185,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!size)
         return 0;
-    make_directory();
     write_files(data, size);
-    snprintf(prefix, sizeof prefix, "%s/b", directory);
+    snprintf(prefix, sizeof prefix, "%s/b", fuzz_directory());
     rc = data[0] & DAMAGED ? tensor_bundle_open_damaged(&b, prefix, count_problem, &problems, &e)
                            : tensor_bundle_open(&b, prefix, &e);
     if (rc != OK && (!e.message[0] || b))
