@@ -205,6 +205,12 @@ $(B)/tests/eventlog/test_made_events: $(B)/tests/eventlog/test_made_events.o $(c
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog) -lcmocka
 
+# What the fault campaign loads into programs.
+INJECTOR  := $(B)/tests/campaign/inject.so
+$(INJECTOR): tests/campaign/inject.c Makefile
+	$(call say,LINK)
+	$(Q)$(CC) $(OURS) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $< -ldl
+
 define test_rule
 $$(B)/tests/$1/%: $$(B)/tests/$1/%.o $$(if $$(filter model,$1),$$(call lib,model-double)) $$(NEEDS_$1)
 	$$(call say,LINK)
@@ -275,7 +281,7 @@ ifneq ($(MISSING),)
 $(filter-out deps,$(INSTALLS)): deps
 	$(Q)$(MAKE) --no-print-directory $@ INSTALLED=yes
 else
-programs-for-tests: all $(TESTS) $(HELPERS)
+programs-for-tests: all $(TESTS) $(HELPERS) $(INJECTOR)
 test: programs-for-tests
 	$(Q)python3 tests/run.py --build $(B) $(if $(PEERS),--peers $(PEERS)) $(if $(SAN),--sanitizer $(SAN)) $(TEST_ARGS) $(TESTS)
 demo: all
@@ -321,6 +327,9 @@ fuzz-structured:
 	$(Q)$(MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined structured-fuzzers
 	$(Q)python3 tests/fuzz/run.py --count $(or $(COUNT),1000000) build-fuzzer-no-link-address-undefined/fuzz
 
+# Random faults in all programs for SECONDS, or COUNT of them, from seed SEED on; SEED alone repeats one.
+faults: all $(B)/tests/faults/write_events $(B)/tests/peers/write_checkpoint $(INJECTOR)
+	$(Q)python3 tests/campaign/campaign.py --build $(B) $(foreach o,SECONDS COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o)))
 
 # Directories are written relative to the file, so that the tree can be used where DESTDIR put it.
 $(B)/product/%.pc: packaging/%.pc.in FORCE
