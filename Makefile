@@ -61,6 +61,7 @@ PACKAGES_build = build-essential pkg-config zlib1g-dev libpng-dev libprotobuf-c-
 PACKAGES_deps  = $(PACKAGES_build)
 PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
 PACKAGES_bench = $(PACKAGES_demo)
+PACKAGES_soak  = $(PACKAGES_demo)
 PACKAGES_pages = chromium chromium-driver
 PACKAGES_test  = $(PACKAGES_demo) librsvg2-2 libcmocka-dev iproute2 fish groff-base mandoc gfortran $(PACKAGES_pages)
 INSTALLS := $(filter deps test demo bench soak,$(MAKECMDGOALS))
@@ -291,6 +292,9 @@ BENCH_PEERS = tests/requirements/tensorboard.txt tests/requirements/peers.txt be
 bench: all $(HELPERS)
 	$(Q)$(if $(filter all,$(PEERS)),python3 tests/environment.py build/venv $(BENCH_PEERS) >/dev/null)
 	$(Q)python3 bench/run.py --build $(B) $(BENCH_ARGS)
+# All programs beside each other, restarted again and again, for SECONDS: they lose nothing, and do not grow.
+soak: all
+	$(Q)python3 tests/soak/soak.py --build $(B) --seconds $(or $(SECONDS),1800) $(SOAK_ARGS)
 endif
 
 # Make the pictures of docs/gallery.md, and TensorBoard's of the same logs beside them in build/gallery.
