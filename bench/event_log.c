@@ -5,6 +5,7 @@
  *   event_log tensors N FILE      the same as TensorFlow 2 writes them: a tensor with metadata in every event
  *   event_log histograms N FILE   N histograms of 8 tags with about 60 buckets each, as TensorFlow 1 writes them
  *   event_log mixed N FILE        N events: seven scalars, every other tag in either form, then a histogram
+ *   event_log tags N FILE         N tags with 10 points each
  *   event_log runs N DIRECTORY    N runs of one file with 10 points each
  */
 #include "base/bytes.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TAGS = 37, HISTOGRAM_TAGS = 8, BUCKETS = 60, RUN_POINTS = 10 };
+enum { TAGS = 37, HISTOGRAM_TAGS = 8, BUCKETS = 60, FEW_POINTS = 10 };
 
 struct log_file {
     FILE *file;
@@ -88,12 +89,12 @@ static size_t begin_event(struct log_file *l, uint64_t i, int64_t step)
     return wire_begin(&l->wire, 5);
 }
 
-static void put_scalar(struct log_file *l, uint64_t i, int tensor)
+static void put_scalar(struct log_file *l, uint64_t i, unsigned tags, int tensor)
 {
-    size_t summary = begin_event(l, i, (int64_t)(i / TAGS)), value = wire_begin(&l->wire, 1), inner, deeper;
+    size_t summary = begin_event(l, i, (int64_t)(i / tags)), value = wire_begin(&l->wire, 1), inner, deeper;
     char tag[40];
 
-    snprintf(tag, sizeof tag, "layer_%02d/loss", (int)(i % TAGS));
+    snprintf(tag, sizeof tag, "layer_%02d/loss", (int)(i % tags));
     wire_text(&l->wire, 1, tag);
     if (!tensor) {
         fixed32(&l->wire, 2, (float)next_value(l));
@@ -158,8 +159,8 @@ static void write_runs(uint64_t count, const char *directory)
         mkdir(path, 0777);
         snprintf(path, sizeof path, "%s/run_%05u/events.out.tfevents.1700000000.host.1.0", directory, (unsigned)i);
         begin(&l, path, (unsigned)i);
-        for (uint64_t k = 0; k < RUN_POINTS; k++)
-            put_scalar(&l, k * TAGS, 0);
+        for (uint64_t k = 0; k < FEW_POINTS; k++)
+            put_scalar(&l, k * TAGS, TAGS, 0);
         end(&l);
     }
 }
@@ -170,7 +171,7 @@ int main(int argc, char **argv)
     struct log_file l;
 
     if (!count) {
-        fprintf(stderr, "event_log scalars|tensors|histograms|mixed N FILE, or runs N DIRECTORY\n");
+        fprintf(stderr, "event_log scalars|tensors|histograms|mixed|tags N FILE, or runs N DIRECTORY\n");
         return 2;
     }
     if (!strcmp(argv[1], "runs")) {
@@ -178,11 +179,13 @@ int main(int argc, char **argv)
         return 0;
     }
     begin(&l, argv[3], 1);
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; !strcmp(argv[1], "tags") && i < count * FEW_POINTS; i++)
+        put_scalar(&l, i, (unsigned)count, 0);
+    for (uint64_t i = 0; strcmp(argv[1], "tags") != 0 && i < count; i++)
         if (!strcmp(argv[1], "histograms") || (!strcmp(argv[1], "mixed") && i % 8 == 7))
             put_histogram(&l, i);
         else
-            put_scalar(&l, i, !strcmp(argv[1], "tensors") || (!strcmp(argv[1], "mixed") && i % TAGS % 2));
+            put_scalar(&l, i, TAGS, !strcmp(argv[1], "tensors") || (!strcmp(argv[1], "mixed") && i % TAGS % 2));
     end(&l);
     return 0;
 }

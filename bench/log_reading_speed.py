@@ -27,17 +27,18 @@ def one_core():
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def measure(command, rounds=3, good=(0,)):
-    """The fastest of some runs on one core; memory is the most of all."""
+def measure(command, rounds=3, good=(0,), given=None):
+    """The fastest of some runs on one core; memory is the most of all. given: a file on standard input."""
     runs = []
     for _ in range(rounds):
         started = time.monotonic()
-        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   env=programs.ENVIRONMENT, preexec_fn=one_core)
+        with open(given or os.devnull) as file:
+            process = subprocess.Popen(list(map(str, command)), stdin=file, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL, env=programs.ENVIRONMENT, preexec_fn=one_core)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode not in good:
-            raise RuntimeError(f"{command[0]} ended with {process.returncode}")
+            raise RuntimeError(f"{' '.join(map(str, command))} ended with {process.returncode}")
         runs.append(Run(time.monotonic() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024))
     return min(runs)._replace(mebibytes=max(run.mebibytes for run in runs))
 

@@ -11,6 +11,7 @@ import checkpoint_speed
 import evaluation_speed
 import evaluation_load
 import event_writing
+import growth
 import log_reading_speed
 import programs
 import resnet32_accuracy
@@ -47,6 +48,7 @@ BENCHMARKS = {
     "export_speed": (log_reading_speed.export_speed, "10^7 scalars to CSV, beside tbparse"),
     "verify_speed": (log_reading_speed.verify_speed,
                      "GB/s of verify for logs of several kinds, beside TensorBoard's own file loader"),
+    "growth": (growth.run, "how time and memory of each command of eventlog grow with points, tags and runs"),
     "inspect_speed": (log_reading_speed.inspect_speed, "5,000 runs, and 10^7 points of one file, beside EventAccumulator "
                       "and tensorboard --inspect"),
 }
@@ -85,6 +87,9 @@ def main():
     logs = parser.add_argument_group("export_speed, verify_speed, inspect_speed")
     logs.add_argument("--points", type=int, default=10_000_000, help="of the large file (10000000)")
     logs.add_argument("--log-bytes", type=int, default=10**9, help="of each log that is verified (1000000000)")
+    sizes = parser.add_argument_group("growth", "powers of ten, two at least; 4,5,6,7,7.7 points take half an hour")
+    for by, powers in (("points", "4,5,6"), ("tags", "2,3,4"), ("runs", "1,2,3")):
+        sizes.add_argument(f"--growth-{by}", type=growth.powers_of, default=powers, metavar="LIST", help=f"({powers})")
     parser.add_argument("--num-examples", type=int, default=10000, help="evaluation_speed: images (10000)")
     options = parser.parse_args()
     done = [measured(name, options) for name in BENCHMARKS if not options.only or name in options.only]
