@@ -17,6 +17,8 @@ except ImportError:
     pass
 os.environ.pop("COLUMNS", None)
 os.unsetenv("COLUMNS")
+# Else hwloc, in mpirun, looks for X servers on "localhost": twenty requests to a name server where /etc/hosts lacks it.
+os.environ.setdefault("HWLOC_COMPONENTS", "-gl")
 
 
 class Told:

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from tensorboard_server import localhost_or_skip
-from waiting import wait_for
+from waiting import DEADLINE, wait_for
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build"))
 
@@ -58,6 +58,9 @@ def chromium():
                      "--use-angle=swiftshader", "--enable-unsafe-swiftshader"):
         options.add_argument(argument)
     browser = webdriver.Chrome(options=options, service=service.Service(driver))
+    browser.command_executor.client_config.timeout = DEADLINE
+    browser.set_script_timeout(DEADLINE)
+    browser.set_page_load_timeout(DEADLINE)
     try:
         yield browser
     finally:
@@ -87,8 +90,20 @@ class Page:
         wait_for(lambda: set(wanted) <= set(self.words()),
                  lambda: f"{set(wanted) - set(self.words())} in {self.words()}")
 
+    def png(self):
+        """A screenshot. The browser gives one up that takes it 10 s, as it may on a busy machine: then the next is taken."""
+        exceptions = pytest.importorskip("selenium.common.exceptions")
+
+        def taken():
+            try:
+                return self.browser.get_screenshot_as_png()
+            except exceptions.TimeoutException:
+                return None
+
+        return wait_for(taken, "a screenshot")
+
     def picture(self, place=None):
-        image = pytest.importorskip("PIL.Image").open(io.BytesIO(self.browser.get_screenshot_as_png())).convert("RGB")
+        image = pytest.importorskip("PIL.Image").open(io.BytesIO(self.png())).convert("RGB")
         return image.crop([round(x) for x in place]) if place else image
 
     def colours(self, place):
@@ -117,4 +132,4 @@ class Page:
     def keep(self, name):
         screenshots = BUILD / "screenshots"
         screenshots.mkdir(parents=True, exist_ok=True)
-        self.browser.save_screenshot(str(screenshots / f"{name}.png"))
+        (screenshots / f"{name}.png").write_bytes(self.png())

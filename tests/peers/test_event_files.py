@@ -153,18 +153,26 @@ def test_restarts_as_the_fast_loader_holds_them(tmp_path):
             assert same(tensorboard.points(run, tag), series), tag
 
 
+# It takes runs and files in the file system's order, which on tmpfs is the newest first.
+INSPECT = """
+import sys
+from tensorboard.backend.event_processing import event_file_inspector as inspector
+files = inspector.tf.io.gfile
+files.listdir = lambda path, listdir=files.listdir: sorted(listdir(path))
+inspector.inspect(sys.argv[1], "", "")
+"""
+
+
 @pytest.mark.parametrize("kind", ["golden", "restart", "sample"])
 def test_inspect_in_tensorboards_layout(tmp_path, kind):
-    """The text of `tensorboard --inspect`, whose order of runs is the file system's: so by run."""
+    """The text of `tensorboard --inspect`, run by run."""
     inspector = pytest.importorskip("tensorboard.backend.event_processing.event_file_inspector")
     log = sample(kind, tmp_path / "log")
     runs = sorted({str(pathlib.Path(f).parent) for f in event_files(log)})
     for run in runs:
         ours = subprocess.run([TOOL, "inspect", "--format=tb", event_files(run)[0] if len(event_files(run)) == 1
                                else run], capture_output=True, text=True).stdout
-        theirs = subprocess.run([sys.executable, "-c", "import sys; from tensorboard.backend.event_processing import "
-                                 "event_file_inspector as i; i.inspect(sys.argv[1], '', '')", run],
-                                capture_output=True, text=True)
+        theirs = subprocess.run([sys.executable, "-c", INSPECT, run], capture_output=True, text=True)
         theirs_run = theirs.stdout[theirs.stdout.index("These tags"):]
         if theirs_run.count("These tags") > 1:
             continue  # a run above another: theirs prints both

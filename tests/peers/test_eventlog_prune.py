@@ -134,7 +134,7 @@ def test_a_running_writer(logs):
     try:
         writer.stdin.write(b'{"tag":"loss","step":50,"value":1}\n')
         writer.stdin.flush()
-        wait_for(lambda: points() == 41, "the first point", 60)
+        wait_for(lambda: points() == 41, "the first point")
         age(logs / "a/4", 60)
         document, runs = prune("--older-than", "5d", "--delete", logs, status=1)
         assert runs == ["a/5", "a/3", "a/2", "a/1"]

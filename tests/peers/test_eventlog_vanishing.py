@@ -25,6 +25,11 @@ def contents(path):
     return [(p.relative_to(path), p.read_bytes()) for p in files]
 
 
+def event_file(directory):
+    """Which the file system may list behind a directory."""
+    return next(path for path in directory.iterdir() if path.is_file())
+
+
 @pytest.fixture
 def log(tmp_path):
     for name in ["eval", "eval/pinned", "train"]:
@@ -41,7 +46,7 @@ def vanishing(request, log, tmp_path):
     if request.param == "directory":
         variables["VANISHING_DIRECTORY"] = log / "eval/pinned"
     else:
-        gone = variables["VANISHING_FILE"] = next((log / "eval/pinned").iterdir())
+        gone = variables["VANISHING_FILE"] = event_file(log / "eval/pinned")
         shutil.copy(gone, gone.with_name(gone.name + ".later"))
     shutil.copytree(log, rest)
     if gone:
@@ -97,7 +102,7 @@ def test_directory_tree(command, log, tmp_path):
 
 def test_named_file(log, tmp_path):
     """What was named itself is missed."""
-    path = next((log / "train").iterdir())
+    path = event_file(log / "train")
     environment = interposed(tmp_path, "vanishing", VANISHING, VANISHED_TO=tmp_path / "aside", VANISHING_FILE=path)
     for command in ["stats", "tail", "verify"]:
         shutil.copy(path, tmp_path / "kept")
@@ -108,7 +113,7 @@ def test_named_file(log, tmp_path):
 
 def test_compressed_meanwhile(log, tmp_path):
     """Under another name it is not gone: an answer without it would be wrong."""
-    path = next((log / "train").iterdir())
+    path = event_file(log / "train")
     environment = interposed(tmp_path, "vanishing", VANISHING, VANISHED_TO=f"{path}.gz", VANISHING_FILE=path)
     done = run(TOOL, "stats", log, env=environment)
     assert done.returncode == 2 and f"{path}: cannot be opened: No such file" in done.stderr
