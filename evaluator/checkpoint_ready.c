@@ -1,7 +1,6 @@
 #include "evaluator/checkpoint_ready.h"
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "evaluator/content_digest.h"
 #include "evaluator/file_stamp.h"
@@ -167,7 +166,8 @@ static int look_at(const struct companions *all, int fd, struct look *l, struct 
 }
 
 enum checkpoint_readiness checkpoint_ready_look(const struct checkpoint_source *s, const char *directory, int fd,
-                                                struct sighting *item, double now, struct error *why)
+                                                struct sighting *item, double now, double wall,
+                                                struct error *why)
 {
     const enum checkpoint_kind kind = (enum checkpoint_kind)item->kind;
     char itself[PATH_MAX];
@@ -184,7 +184,7 @@ enum checkpoint_readiness checkpoint_ready_look(const struct checkpoint_source *
         return CHECKPOINT_UNMARKED;
     if (!content_stamp(fd, itself, &content, &changed) || !content_modified(fd, itself, &modified))
         return error_set(why, ERR_IO, "%.200s is not there any more", item->name), CHECKPOINT_UNMARKED;
-    if (!sighting_settled(item, l.stamp, clock_wall() - l.newest, READY_MARKER_SECONDS, now))
+    if (!sighting_settled(item, l.stamp, wall - l.newest, READY_MARKER_SECONDS, now))
         return CHECKPOINT_SETTLING;
     if (all.marks && changed > l.marked && !sighting_quiet(item, READY_QUIET_SECONDS, now))
         return CHECKPOINT_SETTLING;

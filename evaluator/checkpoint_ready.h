@@ -24,9 +24,11 @@ enum checkpoint_readiness {
     CHECKPOINT_MARKED,
     CHECKPOINT_SETTLING, /* all is there, and something has just changed; the item's patience says how long to wait */
 };
-/* Looks at all that must be there before an item is opened, and notes in it what that looks like. */
+/* Looks at all that must be there before an item is opened, and notes in it what that looks like. now, wall: one moment
+ * on both clocks, the same for all items of a look, so that what was marked first never settles last. */
 enum checkpoint_readiness checkpoint_ready_look(const struct checkpoint_source *s, const char *directory, int fd,
-                                                struct sighting *item, double now, struct error *why);
+                                                struct sighting *item, double now, double wall,
+                                                struct error *why);
 
 /* The number that FILE of --step-from says for the checkpoint NAME. */
 int checkpoint_ready_number(const struct checkpoint_source *s, const char *directory, int fd, const char *name,

@@ -1,6 +1,5 @@
 #include "evaluator/checkpoint_source.h"
 
-#include "base/clock.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "evaluator/checkpoint_ready.h"
 #include "evaluator/file_stamp.h"
@@ -274,9 +273,10 @@ static int list_bundles(struct listing *l, const char *directory, struct error *
 }
 
 int checkpoint_source_list(const struct checkpoint_source *s, const char *directory, int fd,
-                           const struct sightings *known, size_t turn, struct checkpoint_rows *out, struct error *e)
+                           const struct sightings *known, size_t turn, double wall, struct checkpoint_rows *out,
+                           struct error *e)
 {
-    struct listing l = { s, fd, checkpoint_ready_latest(s, fd), known, turn, clock_wall(), out };
+    struct listing l = { s, fd, checkpoint_ready_latest(s, fd), known, turn, wall, out };
     size_t kept = 0;
     int rc = s->has_pattern ? OK : list_bundles(&l, directory, e);
 

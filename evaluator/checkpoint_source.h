@@ -47,10 +47,11 @@ struct checkpoint_rows { /* one listing; zero is empty */
 };
 
 /* Lists the directory, which fd is open on. Looking through many directories takes time: of those that `known` (NULL:
- * nothing is) has as opened, only every turn-th part is looked through again, and `turn` counts the listings. ERR_IO:
- * it cannot be listed (e->system is ENOENT when it went); ERR_NOMEM. */
+ * nothing is) has as opened, only every turn-th part is looked through again, and `turn` counts the listings. wall:
+ * now, from which ages are counted. ERR_IO: it cannot be listed (e->system is ENOENT when it went); ERR_NOMEM. */
 int checkpoint_source_list(const struct checkpoint_source *s, const char *directory, int fd,
-                           const struct sightings *known, size_t turn, struct checkpoint_rows *out, struct error *e);
+                           const struct sightings *known, size_t turn, double wall, struct checkpoint_rows *out,
+                           struct error *e);
 void checkpoint_rows_release(struct checkpoint_rows *rows);
 
 /* 1 if a file of that name, which need not be there any more, is what a checkpoint is known by: its name and step. V1

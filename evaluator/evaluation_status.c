@@ -1,5 +1,6 @@
 #include "evaluator/evaluation_status.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "evaluator/checkpoint_source.h"
 #include "evaluator/evaluation_estimate.h"
@@ -133,7 +134,7 @@ static void count_queued(struct gathered *g)
     if (!*directory || checkpoint_source_init(&source, &wanted, NULL) != OK || source.steps.from != STEP_FROM_NAME ||
         (fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return;
-    if (checkpoint_source_list(&source, directory, fd, NULL, 0, &rows, NULL) == OK) {
+    if (checkpoint_source_list(&source, directory, fd, NULL, 0, clock_wall(), &rows, NULL) == OK) {
         s->queued = 0;
         if (g->name_count)
             qsort(g->names, g->name_count, sizeof *g->names, compare_names);

@@ -33,6 +33,7 @@ struct watcher {
     struct sightings sightings;
     int there;                     /* -1: not looked yet */
     double next_poll;              /* monotonic */
+    double wall;                   /* when the look at hand began, as its `now` on the other clock */
     size_t looks;
     int64_t counted;               /* checkpoints found so far, of STEP_FROM_COUNT */
     char trouble[TROUBLE_MAX];     /* said last */
@@ -158,7 +159,6 @@ static int look_at_data(struct watcher *w, int directory_fd, double now, struct 
     size_t count = 0, incomplete = sightings_incomplete(&w->sightings);
     struct data_files *files;
     struct dirent *entry;
-    double wall = clock_wall();
     DIR *d = NULL;
     int fd;
 
@@ -181,7 +181,7 @@ static int look_at_data(struct watcher *w, int directory_fd, double now, struct 
     closedir(d);
     for (size_t i = 0; i < count; i++)
         sighting_data(files[i].item, files[i].sum ? files[i].sum : 1,
-                      files[i].newest > 0 ? wall - files[i].newest : wall, now);
+                      files[i].newest > 0 ? w->wall - files[i].newest : w->wall, now);
     free(files);
     return OK;
 }
@@ -388,7 +388,7 @@ static int open_one(struct watcher *w, int directory_fd, struct sighting *item, 
         return OK;
     }
     item->patience = 0;
-    readiness = checkpoint_ready_look(source, w->directory, directory_fd, item, now, &why);
+    readiness = checkpoint_ready_look(source, w->directory, directory_fd, item, now, w->wall, &why);
     if (readiness == CHECKPOINT_SETTLING)
         return OK;
     rc = readiness == CHECKPOINT_MARKED ? OK : why.code;
@@ -504,7 +504,8 @@ static int list(struct watcher *w, int fd, struct checkpoint_rows *rows, struct 
 
     for (int again = 0;; again++) {
         double started = clock_wall();
-        int rc = checkpoint_source_list(&w->options.source, w->directory, fd, &w->sightings, w->looks, rows, why);
+        int rc = checkpoint_source_list(&w->options.source, w->directory, fd, &w->sightings, w->looks, w->wall, rows,
+                                        why);
         struct stat st;
 
         if (rc != OK || again == 2 || fstat(fd, &st) < 0 || file_stamp_modified(&st) < started - timer) {
@@ -522,6 +523,7 @@ int watcher_look(struct watcher *w, struct error *e)
     double now = clock_monotonic();
     int rc, fd = open(w->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
+    w->wall = clock_wall();
     w->next_poll = now + w->options.poll_seconds;
     buffer_clear(&w->names);
     if (w->inotify && fd >= 0)

@@ -49,6 +49,19 @@ time_t time(time_t *out)
 }
 """
 
+# A busy machine on which some time goes by at each look at the wall clock. Monotonic clocks stay.
+SLOW_CLOCK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    if (id == CLOCK_REALTIME)
+        nanosleep(&(struct timespec){ .tv_nsec = 30000000 }, NULL);
+    return ((int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime"))(id, t);
+}
+"""
+
 # open() that asks refused() first.
 OPEN = r"""
 #define _GNU_SOURCE

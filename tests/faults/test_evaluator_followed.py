@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from interposed import SLOW_CLOCK, interposed
 from test_evaluator import DEADLINE, KILLS, ledger, points, steps
 from test_evaluator_exec import Exec, script
 from test_evaluator_in_place import runs
@@ -249,6 +250,19 @@ def test_latest_file(tmp_path, name, pattern, file, text):
         evaluator.process.send_signal(signal.SIGTERM)
         evaluator.ends(0)
     assert results(tmp_path) == [(100, 1), (200, 2), (300, 3), (200, 22)] and runs(tmp_path) == [100, 200, 300, 200]
+
+
+def test_marked_together(tmp_path):
+    """What one file marks is taken in the order of the steps, however long a look takes: the later of two directories had
+    settled a little earlier, since it was looked at later."""
+    for step in 100, 200, 300:
+        (tmp_path / f"ckpt/global_step{step}").mkdir(parents=True)
+        write_in_place(tmp_path / f"ckpt/global_step{step}/weights.pt", step // 100, pause=0)
+    environment = interposed(tmp_path, "slow_clock", SLOW_CLOCK)
+    (tmp_path / "ckpt/latest").write_text("global_step300")
+    with Followed(tmp_path, "--ready", "latest:latest", "--once", pattern="global_step{step}/", env=environment) as evaluator:
+        evaluator.ends(0)
+    assert results(tmp_path) == [(100, 1), (200, 2), (300, 3)]
 
 
 def test_never_named(tmp_path):
