@@ -70,7 +70,7 @@ static int gather(void *context, uint64_t offset, const uint8_t *data, size_t n,
         if (!series)
             return ERR_NOMEM;
         if (series->count == series->capacity) {
-            size_t more = series->capacity ? series->capacity * 2 : 64;
+            size_t more = series->capacity ? series->capacity * 2 : 8;
             double *x = realloc(series->x, more * sizeof *x), *y = NULL;
 
             if (x) {

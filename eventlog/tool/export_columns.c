@@ -42,7 +42,7 @@ void export_columns_release(struct export_columns *c)
     c->order = NULL;
 }
 
-size_t export_columns_place(const struct export_columns *c, const struct scalar_series *s)
+size_t export_columns_place(struct export_columns *c, const struct scalar_series *s)
 {
     return c->tags.entries[tag_index_find(&c->tags, s->tag, s->tag_length)].value;
 }

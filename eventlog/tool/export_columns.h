@@ -21,6 +21,6 @@ int export_columns_value(const struct export *x, const char *run, const struct s
                          size_t next, double *value, unsigned *from, struct error *e);
 
 /* The place of the column that a series with points belongs to. */
-size_t export_columns_place(const struct export_columns *c, const struct scalar_series *s);
+size_t export_columns_place(struct export_columns *c, const struct scalar_series *s);
 
 #endif

@@ -87,7 +87,7 @@ static int row(struct export *x, const char *run, int64_t step, struct cursor *c
     return OK;
 }
 
-static void find_cursors(const struct scalar_run *run, const struct export_columns *columns, struct cursor *cursors)
+static void find_cursors(const struct scalar_run *run, struct export_columns *columns, struct cursor *cursors)
 {
     for (size_t i = 0; i < columns->tags.count; i++)
         cursors[i] = (struct cursor){ NULL, 0 };

@@ -21,6 +21,14 @@ static void test_tag_index(void **state)
             assert_int_equal(tag_index_find(&t, tag, n), i);
             assert_int_equal(t.count, round ? 1000 : i + 1);
         }
+    for (size_t i = 0; i < 4000; i++) { /* in no order, and behind one that is known some that are not */
+        size_t number = i * i * 7919 % 1000, n = (size_t)snprintf(tag, sizeof tag, "tag %zu", number);
+
+        assert_int_equal(tag_index_find(&t, tag, n), number);
+        assert_true(tag_index_find(&t, tag, n - 1) == (number < 10 ? TAG_INDEX_NONE : number / 10));
+        tag[0] = 'T';
+        assert_true(tag_index_find(&t, tag, n) == TAG_INDEX_NONE);
+    }
     assert_int_equal(tag_index_add(&t, "tag\0 1", 6), 1000);
     assert_int_equal(tag_index_add(&t, "tag", 3), 1001);
     assert_int_equal(tag_index_add(&t, "", 0), 1002);
