@@ -27,8 +27,12 @@ struct write {
     const char *directory;
     int fresh, doubles, keep_going, json;
     struct tag_index runs;
-    struct eventlog_writer **writers; /* one a run */
+    struct run_writer {
+        struct eventlog_writer *writer;
+        int waiting; /* it is among those */
+    } *writers;      /* one a run */
     size_t capacity;
+    size_t *waiting, waiting_count; /* runs written to since the last flush */
     uint64_t points, texts, images, charts, bad_lines, passed_over;
     /* of the command line's values */
     int64_t step;
@@ -82,42 +86,68 @@ static int open_run(struct write *w, const char *run, struct eventlog_writer **o
     return OK;
 }
 
-static int writer_of(struct write *w, const char *run, struct eventlog_writer **out, struct error *e)
+static int make_room(struct write *w, struct error *e)
 {
-    size_t n = strlen(run), number = tag_index_find(&w->runs, run, n);
-    int rc;
+    const size_t room = w->capacity * 2 + 16;
+    struct run_writer *writers = realloc(w->writers, room * sizeof *writers);
+    size_t *waiting = NULL;
 
-    if (number != TAG_INDEX_NONE) {
-        *out = w->writers[number];
-        return OK;
+    if (writers) {
+        w->writers = writers;
+        waiting = realloc(w->waiting, room * sizeof *waiting);
     }
-    if (!run_allowed(run))
-        return error_set(e, ERR_ARG, "run '%.80s' is not below the log directory", run);
-    if (w->runs.count == w->capacity) {
-        struct eventlog_writer **bigger = realloc(w->writers, (w->capacity * 2 + 16) * sizeof *bigger);
-
-        if (!bigger)
-            return error_set(e, ERR_NOMEM, "out of memory for %zu runs", w->capacity + 1);
-        w->writers = bigger;
-        w->capacity = w->capacity * 2 + 16;
-    }
-    if ((rc = open_run(w, run, out, e)) != OK)
-        return rc;
-    if ((number = tag_index_add(&w->runs, run, n)) == TAG_INDEX_NONE) {
-        eventlog_writer_close(*out, NULL);
-        return error_set(e, ERR_NOMEM, "out of memory for %zu runs", w->runs.count + 1);
-    }
-    w->writers[number] = *out;
+    if (!waiting)
+        return error_set(e, ERR_NOMEM, "out of memory for %zu runs", w->capacity + 1);
+    w->waiting = waiting;
+    w->capacity = room;
     return OK;
 }
 
-static int flush_all(struct write *w, struct error *e)
+static int new_run(struct write *w, const char *run, size_t *number, struct error *e)
+{
+    struct run_writer new = { .writer = NULL };
+    int rc;
+
+    if (!run_allowed(run))
+        return error_set(e, ERR_ARG, "run '%.80s' is not below the log directory", run);
+    if ((w->runs.count == w->capacity && (rc = make_room(w, e)) != OK) ||
+        (rc = open_run(w, run, &new.writer, e)) != OK)
+        return rc;
+    if ((*number = tag_index_add(&w->runs, run, strlen(run))) == TAG_INDEX_NONE) {
+        eventlog_writer_close(new.writer, NULL);
+        return error_set(e, ERR_NOMEM, "out of memory for %zu runs", w->runs.count + 1);
+    }
+    w->writers[*number] = new;
+    return OK;
+}
+
+/* For something to be written now. */
+static int writer_of(struct write *w, const char *run, struct eventlog_writer **out, struct error *e)
+{
+    size_t number = tag_index_find(&w->runs, run, strlen(run));
+    int rc;
+
+    if (number == TAG_INDEX_NONE && (rc = new_run(w, run, &number, e)) != OK)
+        return rc;
+    if (!w->writers[number].waiting)
+        w->waiting[w->waiting_count++] = number;
+    w->writers[number].waiting = 1;
+    *out = w->writers[number].writer;
+    return OK;
+}
+
+/* Those that were written to: asking 10,000 others at each chunk of a stream takes longer than all else. */
+static int flush_written(struct write *w, struct error *e)
 {
     struct eventlog_error error;
 
-    for (size_t i = 0; i < w->runs.count; i++)
-        if (eventlog_writer_flush(w->writers[i], &error) != EVENTLOG_OK)
+    for (; w->waiting_count; w->waiting_count--) {
+        struct run_writer *run = &w->writers[w->waiting[w->waiting_count - 1]];
+
+        if (eventlog_writer_flush(run->writer, &error) != EVENTLOG_OK)
             return take(e, &error);
+        run->waiting = 0;
+    }
     return OK;
 }
 
@@ -127,9 +157,10 @@ static int close_all(struct write *w, struct error *e)
     int rc = OK;
 
     for (size_t i = 0; i < w->runs.count; i++)
-        if (eventlog_writer_close(w->writers[i], &error) != EVENTLOG_OK && rc == OK)
+        if (eventlog_writer_close(w->writers[i].writer, &error) != EVENTLOG_OK && rc == OK)
             rc = take(e, &error);
     free(w->writers);
+    free(w->waiting);
     return rc;
 }
 
@@ -241,7 +272,7 @@ static int read_stream(struct write *w, struct stream *s, int fd, struct error *
         else if (got)
             rc = chunk(w, s, bytes, (size_t)got, e);
         if (rc == OK)
-            rc = flush_all(w, e);
+            rc = flush_written(w, e);
         log_progress(&w->scan.log, "%s: %llu lines read, %llu points written", s->name, (unsigned long long)s->number,
                      (unsigned long long)w->points);
     }
