@@ -168,7 +168,8 @@ def test_memory_stays(tmp_path, more):
         before, descriptors = resident_kib(evaluator.process.pid)
         write(tmp_path, "--first", 1100, "--last", 100 * EVALUATIONS, "--keep", 20, "--interval", 0.01)
         evaluator.says(f"model.ckpt-{100 * EVALUATIONS}: loss", deadline=DEADLINE + EVALUATIONS / 10)
-        wait_for(lambda: resident_kib(evaluator.process.pid)[1] == descriptors, "closed descriptors")
+        # The first count may have met a file that is open, or closed and opened again, for a moment; a leak is of 190.
+        wait_for(lambda: abs(resident_kib(evaluator.process.pid)[1] - descriptors) < 4, "closed descriptors")
         after, _ = resident_kib(evaluator.process.pid)
         print(f"{before} KiB after 10, {after} KiB after {EVALUATIONS}, {descriptors} descriptors")
         assert after - before <= 1024

@@ -113,12 +113,15 @@ def test_standard_output_leaves_no_file(tmp_path, words):
     file, = (tmp_path / "log").iterdir()
     place = tmp_path / "tmp"
     place.mkdir()
-    with subprocess.Popen([TOOL, *words, tmp_path / "log" if words == ["archive"] else file, "-o", "-"], stdout=subprocess.PIPE,
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, 1031, 4096)  # F_SETPIPE_SZ, which Python 3.9 does not name
+    with subprocess.Popen([TOOL, *words, tmp_path / "log" if words == ["archive"] else file, "-o", "-"], stdout=writer,
                           stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(place)}) as process:
-        fcntl.fcntl(process.stdout, 1031, 4096)  # F_SETPIPE_SZ, which Python 3.9 does not name
-        assert os.read(process.stdout.fileno(), 1)  # it sends, and waits for a reader
+        os.close(writer)
+        assert os.read(reader, 1)  # it sends, and waits for a reader
         assert process.poll() is None and not list(place.iterdir())
         process.kill()
+    os.close(reader)
     assert not list(place.iterdir())
 
 
