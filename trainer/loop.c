@@ -53,6 +53,16 @@ static int write_state(struct loop *l, const char *state, struct error *e)
     return training_state_write(l->options->checkpoint_directory, s, e);
 }
 
+/* training.json is of this process: also where it could be written, and its directory not be synced. */
+static int is_stated(const struct loop *l)
+{
+    struct training_state there;
+
+    return l->lead && l->options->checkpoint_directory &&
+           training_state_read(l->options->checkpoint_directory, &there, NULL) == 1 &&
+           there.process.pid == l->state.process.pid && there.process.start == l->state.process.start;
+}
+
 /* Whose error it is. */
 static void sign(const struct loop *l, struct error *e)
 {
@@ -265,7 +275,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->progress.log_every = options->log_every;
     l->progress.images_step = (int64_t)options->batch_size * (options->asynchronous ? 1 : strategy->workers);
     rc = write_state(l, "running", e);
-    l->began = rc == OK;
+    l->began = rc == OK || is_stated(l);
     if (rc == OK && l->lead && options->checkpoint_directory && l->saved != position->global_step)
         rc = save(l, e);
     if (rc == OK)
