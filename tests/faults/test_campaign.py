@@ -70,6 +70,14 @@ def test_replaced_while_the_last_step_is_saved(campaign):
         assert not broken and happened == [fault.kind], broken or happened
 
 
+def test_descriptors_run_out_at_the_start(campaign):
+    """At each open() of the first second: also where training.json can be written, but its directory not be synced."""
+    for call in range(1, 12):
+        broken, happened = campaign.faults(campaign.job("trainer single"), [Fault("EMFILE", call, errno.EMFILE, match="open /")],
+                                           "start")
+        assert not broken and happened == ["EMFILE"], broken or happened
+
+
 def test_index_that_could_not_be_read_once(campaign, tmp_path):
     """Of a checkpoint that has been scored: a failure, until it can be read again."""
     job, place = campaign.job("evaluator"), Place(tmp_path / "place", campaign.injector)
