@@ -26,6 +26,9 @@ import campaign_jobs
 import injected
 
 
+TOLD_EVERY = 60  # seconds
+
+
 class Campaign:
     def __init__(self, build, directory, only=""):
         self.top = pathlib.Path(tempfile.mkdtemp(prefix="evalboard-faults-", dir=directory)).resolve()
@@ -66,7 +69,8 @@ class Campaign:
         about = f"{job.name}: {'; then '.join(map(str, drawn))}"
         try:
             reference = self.reference(job.name)
-            shutil.copytree(reference.path / "prepared", place.work, dirs_exist_ok=True)
+            with injected.STARTING:
+                shutil.copytree(reference.path / "prepared", place.work, dirs_exist_ok=True)
             for fault in drawn:
                 outcome = job.run(place, fault)
                 if outcome.fired:
@@ -100,11 +104,17 @@ class Campaign:
         """Faults first, first + 1, ... so many or so long."""
         end = time.monotonic() + seconds if seconds else float("inf")
         seeds, lock = iter(range(first, first + count) if count else itertools.count(first)), threading.Lock()
+        told = time.monotonic()
 
         def work():
+            nonlocal told
             while time.monotonic() < end:
                 with lock:
                     seed = next(seeds, None)
+                    if time.monotonic() - told >= TOLD_EVERY:
+                        told = time.monotonic()
+                        print(f"  seed {seed}{f' of {first} to {first + count - 1}' if count else ''}: {self.drawn} faults drawn, "
+                              f"{len(self.broken)} broke something", flush=True)
                 if seed is None:
                     return
                 self.one(seed)

@@ -6,9 +6,13 @@ import pathlib
 import re
 import signal
 import subprocess
+import threading
 import time
 
 DEADLINE = 120  # seconds for what ends by itself
+# While one thread starts a process, no other writes files that programs want for themselves: until it is another program,
+# the new process has them open as well.
+STARTING = threading.Lock()
 ALWAYS = 1 << 30
 
 SIGNALS = {"kill": signal.SIGKILL, "segfault": signal.SIGSEGV, "terminate": signal.SIGTERM, "interrupt": signal.SIGINT,
@@ -121,8 +125,9 @@ class Place:
         with open(f"{name}.said", "wb") as said, open(f"{name}.printed", "wb") as printed:
             said.write(f"$ {' '.join(map(str, words))}\n# {fault or 'no fault'}\n".encode())
             said.flush()
-            process = subprocess.Popen([str(word) for word in words], stdout=printed, stderr=said, cwd=cwd or self.work,
-                                       env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+            with STARTING:
+                process = subprocess.Popen([str(word) for word in words], stdout=printed, stderr=said, cwd=cwd or self.work,
+                                           env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
             self.wait(process, fault)
         fired = self.fired.read_text().strip() if self.fired.exists() else ""
         text = pathlib.Path(f"{name}.said").read_text(errors="replace").split("\n", 2)[2]
