@@ -30,8 +30,9 @@ struct column { /* of a tag */
 };
 
 struct cursor { /* in a series with points */
-    const struct scalar_series *series;
+    int64_t step; /* of its next point: a look at it there, in 100,000 series, is one into cold memory each */
     size_t column, run, next;
+    const struct scalar_series *series;
 };
 
 struct table {
@@ -94,7 +95,8 @@ static int find_columns(struct table *t, const struct export *x, struct error *e
 
             if (!s->count)
                 continue;
-            *cursor = (struct cursor){ .series = s, .column = export_columns_place(&all, s), .run = i };
+            *cursor = (struct cursor){ .series = s, .step = s->points[0].step, .run = i,
+                                       .column = export_columns_place(&all, s) };
             t->cursor_count++;
             t->columns[cursor->column].tag = s->tag;
             t->columns[cursor->column].length = s->tag_length;
@@ -198,15 +200,10 @@ static void compute(struct table *t, size_t n, struct result *r)
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
-static int64_t step_of(const struct cursor *c)
-{
-    return c->series->points[c->next].step;
-}
-
 static int before(const struct cursor *a, const struct cursor *b)
 {
-    if (step_of(a) != step_of(b))
-        return step_of(a) < step_of(b);
+    if (a->step != b->step)
+        return a->step < b->step;
     return a->column != b->column ? a->column < b->column : a->run < b->run;
 }
 
@@ -238,6 +235,8 @@ static void advance(struct table *t, size_t next)
     first->next = next;
     if (next == first->series->count)
         *first = t->cursors[--t->live];
+    else
+        first->step = first->series->points[next].step;
     if (t->live)
         sift_down(t, 0);
 }
@@ -246,12 +245,12 @@ static void advance(struct table *t, size_t next)
 static int reduce(struct export *x, struct table *t, struct error *e)
 {
     const size_t column = t->cursors[0].column;
-    const int64_t step = step_of(&t->cursors[0]);
+    const int64_t step = t->cursors[0].step;
     struct result *r = &t->row[t->row_count];
     size_t have = 0, n = 0;
 
     *r = (struct result){ .column = column, .wall_time = -INFINITY };
-    while (t->live && t->cursors[0].column == column && step_of(&t->cursors[0]) == step) {
+    while (t->live && t->cursors[0].column == column && t->cursors[0].step == step) {
         const struct scalar_series *s = t->cursors[0].series;
         size_t first = t->cursors[0].next, next = first;
         unsigned from;
@@ -276,8 +275,8 @@ static int next_row(struct export *x, struct table *t, int64_t *step, struct err
 {
     int rc = OK;
 
-    for (t->row_count = 0; rc == OK && t->live && (!t->row_count || step_of(&t->cursors[0]) == *step);) {
-        *step = t->row_count ? *step : step_of(&t->cursors[0]);
+    for (t->row_count = 0; rc == OK && t->live && (!t->row_count || t->cursors[0].step == *step);) {
+        *step = t->row_count ? *step : t->cursors[0].step;
         rc = reduce(x, t, e);
     }
     return rc == OK ? t->row_count > 0 : rc;
