@@ -384,8 +384,47 @@ clean:
 	rm -rf build-* $(addprefix build/,parts bin lib product man completion documents.stamp tests generated double fuzz base eventlog \
 	    eventlog_mpi checkpoint dataset model trainer evaluator bench gallery)
 
-help:
-	@sed -n 's/^# \(.*\)/\1/p' Makefile | head -3
-	@echo "targets: all test demo bench soak gallery lint fuzz fuzz-structured faults documents install uninstall clean deps"
+# For editors and language servers: how each file is compiled.
+compdb:
+	$(Q)$(MAKE) --no-print-directory -nB V=1 programs-for-tests INSTALLED=yes | python3 packaging/make_compile_commands.py >compile_commands.json
 
-.PHONY: all deps test demo bench soak gallery lint fuzz fuzz-structured fuzzers structured-fuzzers faults install uninstall documents clean help FORCE programs-for-tests
+define HELP
+make [TARGET...] [VARIABLE=VALUE...]
+
+Build
+  all              programs in build/bin, libraries in build/product (default)
+  documents        man pages and completions, in build/man, build/completion
+  install          all of them; PREFIX, LIBDIR and DESTDIR say where
+  uninstall        remove what install has put there
+  compdb           compile_commands.json, for editors and language servers
+  clean            remove what was built; build/venv stays
+  deps             install Debian's packages that building needs
+Try
+  demo             train three ways, evaluate, draw a picture of the curves
+                   DEMO_ARGS='--help': its options
+  gallery          the pictures of docs/gallery.md, in build/gallery
+Check
+  test             all tests. PEERS=all: also those with TensorFlow, PyTorch
+                   and safetensors; SAN=address,undefined or SAN=thread: the C
+                   tests with sanitizers; TEST_ARGS='--only WORD': some of them
+  lint             the house rules alone
+  fuzz             each parser under libFuzzer, SECONDS each (60)
+  fuzz-structured  COUNT (1000000) made checkpoints and event files each
+  faults           random faults in all programs for SECONDS (60), or COUNT of
+                   them from SEED on, JOBS at a time; SEED alone repeats one
+  soak             all programs beside each other for SECONDS (1800);
+                   SOAK_ARGS='--help': its options
+  bench            measure; PEERS=all: beside other programs;
+                   BENCH_ARGS='--only NAME': one; BENCH_ARGS=--help: all names
+Variables
+  V=1              show commands
+  CI=1, WERROR=1   warnings are errors
+  MPI=0, ...       build without a part: $(wordlist 1,5,$(PARTS))
+                   $(wordlist 6,99,$(PARTS))
+  CC, CFLAGS, LDFLAGS, PREFIX (/usr/local), LIBDIR, DESTDIR, B (build)
+endef
+help:
+	$(info $(HELP))@:
+
+.PHONY: all deps test demo bench soak gallery lint fuzz fuzz-structured fuzzers structured-fuzzers faults install uninstall \
+    documents compdb clean help FORCE programs-for-tests

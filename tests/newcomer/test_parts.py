@@ -1,6 +1,8 @@
 """make and make install where libraries are missing: what can be built is built, and what is left out is said."""
+import json
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -19,6 +21,32 @@ def make(*words, status=0, **environment):
 
 def value(name):
     return set(make(f"--eval=show:;@echo $({name})", "show").split())
+
+
+def test_help_names_all_targets_and_variables():
+    """Within 80 columns."""
+    shown, makefile = make("help"), (ROOT / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: ((?:.*\\\n)*.*)", makefile, re.M)[1].replace("\\\n", " ").split()
+    inner = {"FORCE", "help", "fuzzers", "structured-fuzzers", "programs-for-tests"}
+    assert set(re.findall(r"^  ([a-z][a-z-]*)  ", shown, re.M)) == set(phony) - inner
+    assert {"PEERS=all", "SAN=thread", "SECONDS", "COUNT", "SEED", "JOBS"} | set(re.findall(r"\b[A-Z]+_ARGS\b", makefile)) <= \
+        set(re.findall(r"\b[A-Z_]+(?:=[a-z]+)?", shown)) | set(re.findall(r"\b[A-Z_]+\b", shown))
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_compile_commands(tmp_path):
+    """Each of our source files is there with words that the compiler takes."""
+    database = ROOT / "compile_commands.json"
+    kept = database.read_bytes() if database.exists() else None
+    try:
+        make("compdb", f"B={tmp_path / 'build'}")
+        entries = {entry["file"]: entry for entry in json.loads(database.read_text())}
+    finally:
+        database.unlink(missing_ok=True) if kept is None else database.write_bytes(kept)
+    assert {"base/crc32c.c", "eventlog/tool/main.c", "tests/base/test_crc32c.c"} <= set(entries)
+    words = [word for word in entries["base/crc32c.c"]["arguments"] if word not in ("-MMD", "-MP")]
+    words[words.index("-o") + 1] = os.devnull
+    subprocess.run([*words, "-fsyntax-only"], cwd=entries["base/crc32c.c"]["directory"], check=True)
 
 
 def test_the_demo_installs_no_browser():
