@@ -190,7 +190,7 @@ def test_rank_0_dies(options, tmp_path):
     """training.json does not stay at "running": a rank that is still there says what happened."""
     process = ranks.start(2, *LENET, *options, "--batch-size", 8, "--max-steps", NEVER, "--checkpoint-dir", tmp_path,
                           "--save-checkpoint-steps", 20, "--quiet")
-    ranks.wait_for(process, lambda: saved(tmp_path, 20), "step 20")
+    ranks.wait_for(process, lambda: saved(tmp_path, 20) and ranks.training_json(tmp_path)["global_step"] >= 20, "step 20")
     os.kill(ranks.rank_processes(process)[0], signal.SIGKILL)
     process.communicate(timeout=DEADLINE)
     state = ranks.training_json(tmp_path)

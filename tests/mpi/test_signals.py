@@ -110,8 +110,8 @@ def test_nothing_is_lost(how, length, number, times, slow, tmp_path):
         assert process.returncode == 128 + number and state["signal"] == number.name
     elif times == 1:  # Open MPI passes on any signal as SIGTERM, and its own status is 1
         assert process.returncode == 1 and state["signal"] == "SIGTERM"
-    else:
-        assert process.returncode == 1 and "mpirun" in state["reason"]
+    else:  # or, on a busy machine, SIGTERM was passed on before the second signal came
+        assert process.returncode == 1 and ("mpirun" in state["reason"] or state.get("signal") == "SIGTERM")
     stopped = state["global_step"]
     assert f'"model.ckpt-{stopped}"' in ranks.state_file(directory).splitlines()[0]
     # Nothing that was trained is lost. Of a mpirun that is gone the last lines are, and of other workers nobody hears.
