@@ -1,7 +1,8 @@
 """How the work of each command of eventlog grows with points, tags and runs: processor time a decade, MB/s, memory a point.
 
 The exponent is that of time between the two largest sizes, where that takes a tenth of a second: 1 is linear, 2 is
-quadratic. Memory below Python's own, some 15 MiB, is not seen, as the kernel counts it in.
+quadratic. What seems not linear is measured again, up to twice, and the fastest counts. Memory below Python's own, some
+15 MiB, is not seen, as the kernel counts it in.
 """
 import math
 import shutil

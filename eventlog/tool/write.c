@@ -29,7 +29,7 @@ struct write {
     struct tag_index runs;
     struct run_writer {
         struct eventlog_writer *writer;
-        int waiting; /* it is among those */
+        int waiting; /* its number is in `waiting` below */
     } *writers;      /* one a run */
     size_t capacity;
     size_t *waiting, waiting_count; /* runs written to since the last flush */

@@ -71,7 +71,7 @@ def test_replaced_while_the_last_step_is_saved(campaign):
 
 
 def test_descriptors_run_out_at_the_start(campaign):
-    """At each open() of the first second: also where training.json can be written, but its directory not be synced."""
+    """At each of the first calls of open(): also where training.json can be written, but its directory not be synced."""
     for call in range(1, 12):
         broken, happened = campaign.faults(campaign.job("trainer single"), [Fault("EMFILE", call, errno.EMFILE, match="open /")],
                                            "start")

@@ -261,11 +261,14 @@ def test_deleted_while_waiting(tmp_path):
     with Evaluator(tmp_path, "--batch-size", 50, examples=10000) as evaluator:
         write(tmp_path, "--first", 1, "--last", 1)
         evaluator.says("step: 1,")
+        waited = 0
         for step in range(100, 1201, 100):
             write(tmp_path, "--first", step, "--last", step, *(["--finish"] if step == 1200 else []))
             wait_for(lambda: is_open(evaluator, f"/model.ckpt-{step}.") or step in steps(ledger(tmp_path)), f"step {step} to be open")
             for file in (tmp_path / "ckpt").glob(f"model.ckpt-{step}.*"):
                 file.unlink()
+            waited += step not in steps(ledger(tmp_path))
+        assert waited
         evaluator.ends(0)
     assert steps(ledger(tmp_path)) == [1, *range(100, 1201, 100)]
 
