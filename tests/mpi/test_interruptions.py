@@ -97,8 +97,8 @@ def test_signals(how, number, tmp_path):
 
 
 @pytest.mark.parametrize("options,stopped,waiting", [
-    (["--run-option", "mpi"], 2, 0), (["--run-option", "mpi", "--transport", "mpi"], 1, 0),
-    (["--run-option", "ps"], 1, 2), (["--run-option", "ps"], 2, 0)],
+    (["--run-option", "mpi"], 2, (0, 1)), (["--run-option", "mpi", "--transport", "mpi"], 1, (0, 2)),
+    (["--run-option", "ps"], 1, (2,)), (["--run-option", "ps"], 2, (0, 1))],
     ids=["shared", "messages", "ps-worker", "ps-server"])
 def test_deadline(options, stopped, waiting, tmp_path):
     """A rank that stops answering: the others say so in one line, having slept meanwhile, and all end. The deadline holds
@@ -108,20 +108,22 @@ def test_deadline(options, stopped, waiting, tmp_path):
     ranks.wait_for(process, lambda: saved(tmp_path, 20), "step 20")
     pids = ranks.rank_processes(process)
     os.kill(pids[stopped], signal.SIGSTOP)
-    begun, used = time.monotonic(), [spent(pids[waiting])]
+    begun, used = time.monotonic(), [spent(pids[waiting[0]])]
     while process.poll() is None:
         assert time.monotonic() < begun + DEADLINE, "the ranks hang"
-        used.append(spent(pids[waiting]) or used[-1])
+        used.append(spent(pids[waiting[0]]) or used[-1])
         time.sleep(0.01)
     _, said = process.communicate()
     assert process.returncode != 0
     lines = lines_of(said)
     # Another rank that waits may say so, too, on a busy machine, or for whom it waited when mpirun ended it.
     assert lines and all("waited 30 s at step" in line or "mpirun ends the ranks" in line for line in lines), said
-    assert f"rank {waiting} " in lines[0] and "waited 30 s at step" in lines[0]
+    assert "waited 30 s at step" in lines[0]
+    speaker = int(re.search(r": rank (\d+) on host ", lines[0]).group(1))
+    assert speaker in waiting  # the lowest of them, unless the machine did not run it for a while
     late = {int(r) for r in re.search(r" for ranks? (\d+(?:, \d+)*)", lines[0]).group(1).split(", ")}
     # With messages the stopped rank may have answered one of the others and not the third, which is then late as well.
-    assert late == {stopped} or ("--transport" in options and late == {stopped, 3 - stopped - waiting})
+    assert late == {stopped} or ("--transport" in options and late == {0, 1, 2} - {speaker})
     assert "/weights" in lines[0] or "/biases" in lines[0]
     assert seconds_a_pause(used[0], used[-1]) < 0.001, "a waiting rank burns its core"
     newest = saved(tmp_path, 20)
