@@ -538,17 +538,14 @@ static void count_lost(struct event_file *f)
         }
 }
 
-int event_file_keep(struct event_file *f, int always, struct error *e)
+int event_file_make_again(struct event_file *f, struct error *e)
 {
-    double now = clock_monotonic();
     const char *path = event_file_path(f);
     const uint64_t lost = f->lost;
     struct error own = { 0 };
     int rc;
 
-    if (!always && now - f->looked < LOOK_SECONDS)
-        return OK;
-    f->looked = now;
+    f->looked = clock_monotonic();
     if (!(f->gone = is_gone(f)))
         return OK;
     if ((rc = file_make_directories(f->directory, &own)) == OK && (rc = follow(f, 1, &own)) == ERR_CORRUPT &&
@@ -564,6 +561,8 @@ int event_file_keep(struct event_file *f, int always, struct error *e)
     }
     f->gone = 0;
     count_lost(f);
+    if (f->lost == lost && f->leave_lost)
+        return OK; /* said before */
     if (f->lost == lost)
         error_set(&f->notice, ERR_IO, "%s: deleted, moved or replaced; its events are in %s now", path,
                   file_base_name(event_file_path(f)));
@@ -573,6 +572,25 @@ int event_file_keep(struct event_file *f, int always, struct error *e)
     f->notice.system = ENOENT;
     failed(f, &f->notice);
     return OK;
+}
+
+int event_file_keep(struct event_file *f, int always, struct error *e)
+{
+    const double now = clock_monotonic();
+    struct error own = { 0 };
+
+    if (!always && now - f->looked < LOOK_SECONDS)
+        return OK;
+    if (!f->leave_lost)
+        return event_file_make_again(f, e);
+    f->looked = now;
+    if (!(f->gone = is_gone(f)))
+        return OK;
+    error_set(&own, ERR_IO, "%s: deleted, moved or replaced", event_file_path(f));
+    own.system = ENOENT;
+    if (e)
+        *e = own;
+    return failed(f, &own);
 }
 
 int event_file_notice(struct event_file *f, struct error *e)

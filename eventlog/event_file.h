@@ -30,6 +30,7 @@ struct event_file {
     uint64_t lost;           /* of those in all its files: in one that is gone */
     enum eventlog_sync sync;
     double sync_seconds;
+    int leave_lost; /* 1: event_file_keep() makes nothing again, and fails */
     uint64_t writes, bytes, syncs, files, errors; /* so far, over all files; errors: calls that failed */
     struct error last;                            /* the newest of them */
     /* private */
@@ -63,8 +64,10 @@ uint64_t event_file_records(const uint8_t *records, size_t n);
 
 /* Looks whether the file is still at its path; `always`, or if the last look is a second ago. If not, makes it again
  * under another name. ERR_IO: that failed; what is written goes on into the old one, counts as lost, and is tried again
- * by the next look. */
+ * by the next look; or leave_lost, and it was not tried. */
 int event_file_keep(struct event_file *f, int always, struct error *e);
+/* Looks, and makes it again, also with leave_lost. */
+int event_file_make_again(struct event_file *f, struct error *e);
 /* ERR_IO once after a file was made again: what became of its events. */
 int event_file_notice(struct event_file *f, struct error *e);
 /* Events of calls that were written, and are in no file of the run as far as is known. */

@@ -34,7 +34,7 @@ struct event_queue {
     double first;          /* when the oldest record of pending came */
     double retry_at;
     uint64_t asked, answered; /* flushes */
-    int asked_sync, stop, failing, waiting, rotation_failed;
+    int asked_how, stop, failing, waiting, rotation_failed;
     struct error failure;  /* the last write's, while failing */
     struct error answer;   /* to flushes up to answered */
     struct event_file counters;
@@ -114,14 +114,14 @@ void event_queue_put(struct event_queue *q, size_t n)
     added(q, n);
 }
 
-int event_queue_flush(struct event_queue *q, int sync, struct error *e)
+int event_queue_flush(struct event_queue *q, int how, struct error *e)
 {
     uint64_t mine;
     int rc;
 
     event_queue_lock(q);
     mine = ++q->asked;
-    q->asked_sync |= sync;
+    q->asked_how |= how;
     pthread_cond_signal(&q->work);
     while (q->answered < mine)
         pthread_cond_wait(&q->done, &q->mutex);
@@ -193,11 +193,12 @@ static void attempt(struct event_queue *q)
 {
     uint64_t answer_to = q->asked, target = q->put;
     struct error e = { 0 }, keep_error = { 0 }, sync_error = { 0 };
-    int sync = q->asked_sync, rc = OK, failed = 0, kept;
+    int how = q->asked_how, rc = OK, failed = 0, kept;
 
-    q->asked_sync = 0;
+    q->asked_how = 0;
     event_queue_unlock(q);
-    kept = event_file_keep(q->file, answer_to != q->answered, &keep_error);
+    kept = how & EVENT_QUEUE_MAKE_AGAIN ? event_file_make_again(q->file, &keep_error)
+                                        : event_file_keep(q->file, answer_to != q->answered, &keep_error);
     event_queue_lock(q);
     while (rc == OK && q->written < target) {
         if (!q->taken.used) {
@@ -223,7 +224,7 @@ static void attempt(struct event_queue *q)
     }
     q->retry_at = clock_monotonic() + RETRY_SECONDS;
     event_queue_unlock(q);
-    if (rc == OK && sync)
+    if (rc == OK && how & EVENT_QUEUE_SYNC)
         event_file_sync(q->file, &sync_error);
     event_file_sync_when_due(q->file, clock_monotonic(), &q->next_sync, NULL);
     if (rc == OK && kept == OK && sync_error.code == OK && answer_to != q->answered)

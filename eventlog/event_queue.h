@@ -37,8 +37,11 @@ uint8_t *event_queue_end(struct event_queue *q);
 /* Inside: the n bytes there are one record now. */
 void event_queue_put(struct event_queue *q, size_t n);
 
-/* Waits until all that was put before is in the file, and synced; or until an attempt at it failed. Not inside. */
-int event_queue_flush(struct event_queue *q, int sync, struct error *e);
+enum { EVENT_QUEUE_SYNC = 1, EVENT_QUEUE_MAKE_AGAIN = 2 }; /* also by fsync; as event_file_make_again() does */
+
+/* Waits until all that was put before is in the file; or until an attempt at it failed. how: 0, or of the above. Not
+ * inside. */
+int event_queue_flush(struct event_queue *q, int how, struct error *e);
 
 struct event_queue_state {
     uint64_t queued;         /* events put and not in the file yet */

@@ -556,7 +556,7 @@ static int flush(struct eventlog_writer *w, int sync, struct eventlog_error *err
         event_queue_lock(w->queue);
         w->flushes++;
         event_queue_unlock(w->queue);
-        rc = event_queue_flush(w->queue, sync, &e);
+        rc = event_queue_flush(w->queue, sync ? EVENT_QUEUE_SYNC : 0, &e);
     } else {
         w->flushes++;
         if ((rc = put_out(w, 1, &e)) == OK && sync)
@@ -576,6 +576,20 @@ int eventlog_writer_flush(struct eventlog_writer *w, struct eventlog_error *erro
 int eventlog_writer_sync(struct eventlog_writer *w, struct eventlog_error *error)
 {
     return flush(w, 1, error);
+}
+
+int eventlog_writer_make_again(struct eventlog_writer *w, struct eventlog_error *error)
+{
+    struct error e = { 0 };
+    int rc = check_process(w, &e);
+
+    if (rc != OK)
+        error_prefix(&e, "%s", path_of(w));
+    else if (w->queue)
+        rc = event_queue_flush(w->queue, EVENT_QUEUE_MAKE_AGAIN, &e);
+    else if ((rc = event_file_make_again(&w->file, &e)) == OK)
+        rc = event_file_notice(&w->file, &e);
+    return rc == OK ? EVENTLOG_OK : public_error(error, &e);
 }
 
 const char *eventlog_writer_path(const struct eventlog_writer *w)
@@ -726,6 +740,7 @@ static int start(struct eventlog_writer *w, const char *directory, const struct 
         return error_set(e, ERR_NOMEM, "%s: out of memory for a buffer of %zu bytes", directory, w->full);
     if ((rc = open_file(w, directory, o, io, e)) != OK)
         return rc;
+    w->file.leave_lost = o->leave_lost != 0;
     w->file.sync = o->sync;
     w->file.sync_seconds = o->sync_seconds;
     w->file_bytes = w->file.size;

@@ -27,6 +27,8 @@ int event_writer_check_options(const char *directory, const struct eventlog_writ
         return error_set(e, ERR_ARG, "resume %d is no policy", (int)o->resume);
     if (o->when_full < EVENTLOG_WHEN_FULL_WAIT || o->when_full > EVENTLOG_WHEN_FULL_DROP)
         return error_set(e, ERR_ARG, "when_full %d is no policy", (int)o->when_full);
+    if (o->leave_lost != 0 && o->leave_lost != 1)
+        return error_set(e, ERR_ARG, "leave_lost %lld is neither 0 nor 1", (long long)o->leave_lost);
     if (public_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, e) != OK)
         return ERR_ARG;
     if (o->suffix && (strchr(o->suffix, '/') || !utf8_valid(o->suffix, strlen(o->suffix), NULL)))

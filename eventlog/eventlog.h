@@ -45,7 +45,8 @@ struct eventlog_error {
  * a sentence; do not repeat its event. A file that was moved has the same events: readers of both see them twice. While
  * no new file can be made, flush and sync fail, events go to the old file and count as lost, and each flush and each
  * second it is tried again. Lost for good are the events of files that rotation had closed, those that are not copied
- * before close, and on NFS those in a file that another host deleted.
+ * before close, and on NFS those in a file that another host deleted. With options->leave_lost the writer makes nothing
+ * again by itself.
  */
 struct eventlog_writer;
 
@@ -108,7 +109,12 @@ struct eventlog_writer_options { /* all zero, or NULL: the defaults */
     size_t queue_bytes;
     enum eventlog_when_full when_full;
 
-    uint64_t reserved[16]; /* zero. Later options come out of this, so the struct keeps its size; what an older library
+    /* 1: a file that is deleted, moved or replaced is not made again before eventlog_writer_make_again(). Until then
+     * flush, sync and close fail with EVENTLOG_ERROR_IO, system ENOENT, and events go to the old file, as where no new
+     * one can be made. For programs to which the directory is more than the event file. 0: as eventlog_writer says. */
+    int64_t leave_lost;
+
+    uint64_t reserved[15]; /* zero. Later options come out of this, so the struct keeps its size; what an older library
                               does not know it refuses */
 };
 
@@ -383,6 +389,12 @@ int eventlog_writer_projector(struct eventlog_writer *writer, const struct event
 int eventlog_writer_flush(struct eventlog_writer *writer, struct eventlog_error *error);
 /* The same and fsync: they survive a power cut. After an fsync that failed they may not, whatever a later one says. */
 int eventlog_writer_sync(struct eventlog_writer *writer, struct eventlog_error *error);
+
+/* Makes the directory and the file again if they were deleted, moved or replaced, with all that the old file holds;
+ * what is still in memory follows with the next flush. For a writer with options->leave_lost; others do so by
+ * themselves. EVENTLOG_OK also where the file is still at its path. EVENTLOG_ERROR_IO: it could not be made, or some
+ * events are lost. */
+int eventlog_writer_make_again(struct eventlog_writer *writer, struct eventlog_error *error);
 
 /* Path of the file in use. Borrowed until close, also when another file has followed. */
 const char *eventlog_writer_path(const struct eventlog_writer *writer);

@@ -4,6 +4,7 @@
  */
 #include <eventlog/eventlog.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <poll.h>
@@ -212,6 +213,21 @@ static int checkpoint_saved(struct eventlog_writer *writer)
         return -1;
     }
     return 0;
+}
+
+/* eventlog_writer_make_again */
+static int sync_or_make_again(struct eventlog_writer *writer)
+{
+    struct eventlog_error error;
+
+    /* Opened with leave_lost. */
+    if (eventlog_writer_sync(writer, &error) == EVENTLOG_OK)
+        return 0;
+    fprintf(stderr, "%s\n", error.message);
+    if (error.system != ENOENT ||
+        eventlog_writer_make_again(writer, &error))
+        return -1;
+    return eventlog_writer_sync(writer, &error);
 }
 
 /* eventlog_writer_path */
@@ -451,7 +467,9 @@ static int write_all(const char *directory)
     log_graph(writer);
     log_embedding(writer);
     tell_losses(writer);
-    return checkpoint_saved(writer) < 0 ? 1 : close_log(writer);
+    if (checkpoint_saved(writer) < 0 || sync_or_make_again(writer))
+        return 1;
+    return close_log(writer);
 }
 
 static int read_all(const char *directory, const char *picture)

@@ -2,6 +2,8 @@
  * once, the directory and a file are made again with what the old one held, and what is lost is counted. */
 #include "eventlog/event_writer.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,10 +120,11 @@ static void life_with_fault(const struct eventlog_writer_options *options, void 
     clear();
 }
 
+static void (*const faults[])(const char *path) = { delete_file,      move_file,      replace_file,
+                                                    delete_directory, move_directory, replace_directory };
+
 static void test_every_moment(void **state)
 {
-    static void (*const faults[])(const char *path) = { delete_file,      move_file,      replace_file,
-                                                        delete_directory, move_directory, replace_directory };
     (void)state;
 
     for (size_t life = 0; life < sizeof lives / sizeof *lives; life++)
@@ -145,6 +148,70 @@ static void test_noticed_by_close(void **state)
         assert_int_equal(read_run().points, 7);
         clear();
     }
+}
+
+static int files_there(void)
+{
+    DIR *d = opendir(run);
+    int n = 0;
+
+    for (struct dirent *entry; d && (entry = readdir(d));)
+        n += entry->d_type == DT_REG && strstr(entry->d_name, "tfevents") != NULL;
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* leave_lost: nothing is made before it is asked for, also not by close. */
+static void life_left_lost(const struct eventlog_writer_options *like, void (*fault)(const char *path), int again)
+{
+    struct eventlog_writer_options options = *like;
+    struct eventlog_writer_statistics s;
+    struct eventlog_writer *w;
+    int there;
+
+    options.leave_lost = 1;
+    w = open_run(&options, NULL);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(write_one(w, i), 0);
+    assert_int_equal(eventlog_writer_make_again(w, &error), EVENTLOG_OK); /* it is where it was */
+    assert_int_equal(eventlog_writer_flush(w, &error), EVENTLOG_OK);
+    fault(eventlog_writer_path(w));
+    there = files_there();
+    for (int i = 20; i < 23; i++)
+        write_one(w, i);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal((i ? eventlog_writer_sync : eventlog_writer_flush)(w, &error), EVENTLOG_ERROR_IO);
+        assert_int_equal(error.system, ENOENT);
+        assert_non_null(strstr(error.message, ": deleted, moved or replaced"));
+        assert_int_equal(files_there(), there);
+    }
+    s = statistics(w);
+    assert_int_equal(s.events, 23);
+    assert_true(s.lost > 0);
+    if (again) {
+        int rc = eventlog_writer_make_again(w, &error);
+
+        s = statistics(w);
+        assert_int_equal(rc, s.lost ? EVENTLOG_ERROR_IO : EVENTLOG_OK);
+        assert_true(!s.lost || options.rotate_bytes);
+        assert_int_equal(eventlog_writer_sync(w, &error), EVENTLOG_OK);
+        assert_int_equal(read_run().points, 23 - s.lost);
+    }
+    assert_int_equal(eventlog_writer_close(w, &error), s.lost ? EVENTLOG_ERROR_IO : EVENTLOG_OK);
+    if (!again)
+        assert_int_equal(files_there(), there);
+    clear();
+}
+
+static void test_left_lost(void **state)
+{
+    (void)state;
+
+    for (size_t life = 0; life < sizeof lives / sizeof *lives; life++)
+        for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+            for (int again = 0; again < 2; again++)
+                life_left_lost(&lives[life], faults[i], again);
 }
 
 /* A plain file has the directory's name: events are kept and counted as lost, until it is gone. */
@@ -243,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_moment),
         cmocka_unit_test(test_noticed_by_close),
+        cmocka_unit_test(test_left_lost),
         cmocka_unit_test(test_cannot_be_made_again),
         cmocka_unit_test(test_old_file_cannot_be_read),
         cmocka_unit_test(test_another_working_directory),

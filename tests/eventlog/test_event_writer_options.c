@@ -426,6 +426,7 @@ static void test_refused_options(void **state)
         { .when_full = (enum eventlog_when_full)3 },
         { .rotate_seconds = -1 },
         { .queue_bytes = SIZE_MAX },
+        { .leave_lost = 2 },
         { .reserved = { 0, 1 } },
     };
     struct eventlog_writer *w;
