@@ -16,9 +16,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { TEXT_MAX = 4 * PATH_MAX };
+enum { TEXT_MAX = 4 * PATH_MAX, NAMELESS_SECONDS = 2 };
 
 /* ---- the text ---------------------------------------------------------------------------------------------------- */
 
@@ -272,9 +273,9 @@ static int take_ledger(const char *path, int *fd, int *locked, struct error *e)
     return LEDGER_IS_LOCKED;
 }
 
-int evaluation_lock_take(const char *path, const struct evaluation_lock_about *about, int take_over,
-                         struct evaluation_lock_held *held, struct evaluation_lock *before,
-                         enum evaluation_lock_state *was, struct error *e)
+static int take(const char *path, const struct evaluation_lock_about *about, int take_over,
+                struct evaluation_lock_held *held, struct evaluation_lock *before, enum evaluation_lock_state *was,
+                struct error *e)
 {
     int locked = 0, rc;
 
@@ -291,6 +292,21 @@ int evaluation_lock_take(const char *path, const struct evaluation_lock_about *a
         close(held->file);
         held->file = -1;
     }
+    return rc;
+}
+
+int evaluation_lock_take(const char *path, const struct evaluation_lock_about *about, int take_over,
+                         struct evaluation_lock_held *held, struct evaluation_lock *before,
+                         enum evaluation_lock_state *was, struct error *e)
+{
+    const double until = clock_monotonic() + NAMELESS_SECONDS;
+    const struct timespec pause = { 0, 10000000 };
+    int rc;
+
+    /* A child of an evaluator that was killed holds its lock until it is another program, or has noticed. */
+    while ((rc = take(path, about, take_over, held, before, was, e)) == ERR_PEER && *was == LOCK_NONE &&
+           clock_monotonic() < until)
+        nanosleep(&pause, NULL);
     return rc;
 }
 

@@ -61,7 +61,8 @@ struct evaluation_lock_held { /* descriptors; -1: none */
 #define EVALUATION_LOCK_NOT_HELD { -1, -1 }
 
 /* Takes the lock for this process, and makes the ledger if there is none. take_over: also from an evaluator of another
- * host. ERR_PEER: somebody holds it, and e names host and pid where they are known. ERR_ARG: path or the ledger is a
+ * host. ERR_PEER: somebody holds it, and e names host and pid where they are known; if they are not, this waits two
+ * seconds for a name, or for the children of an evaluator that was killed to let go. ERR_ARG: path or the ledger is a
  * link or no plain file, or path is no lock. On OK *held is yours until evaluation_lock_release(), and before is who
  * stood there (unless *was says LOCK_NONE). */
 int evaluation_lock_take(const char *path, const struct evaluation_lock_about *about, int take_over,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -132,6 +133,39 @@ static void test_a_living_process(void **state)
     close(ready[1]);
 }
 
+/* A child that an evaluator forked, and that is not another program yet, has its lock as well. */
+static void test_a_child_of_one_that_was_killed(void **state)
+{
+    const struct timespec moment = { 0, 100000000 };
+    struct taken t;
+    int ready[2];
+    pid_t holder, child;
+
+    (void)state;
+    assert_int_equal(pipe(ready), 0);
+    if ((holder = fork()) == 0) {
+        if (take(&t, 0) != OK || (child = fork()) < 0)
+            _exit(1);
+        if (!child) {
+            child = getpid();
+            (void)!write(ready[1], &child, sizeof child);
+            nanosleep(&moment, NULL);
+            _exit(0);
+        }
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &child, sizeof child), sizeof child);
+    kill(holder, SIGKILL);
+    assert_int_equal(waitpid(holder, NULL, 0), holder);
+    assert_int_equal(take(&t, 0), OK);
+    assert_int_equal(t.was, LOCK_DEAD);
+    assert_int_equal(t.before.process.pid, holder);
+    evaluation_lock_release(path, &t.held, NULL);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 static void test_what_stands_there(void **state)
 {
     char host[HOST_NAME_MAX + 1] = "";
@@ -194,6 +228,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_taken_and_ended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_living_process, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_child_of_one_that_was_killed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_stands_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_odd_texts, set_up, tear_down),
     };
