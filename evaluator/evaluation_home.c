@@ -179,10 +179,13 @@ static int make_points(struct evaluation_watch *w, const char *ledger, int64_t *
     struct again a = { .watch = w,
                        .replay = { .directory = s->eval_directory, .tags = s->tags, .missing = 1, .run = -1 },
                        .run = evaluation_log_run(w->points, INT64_MAX), .held = evaluation_log_held(w->points) };
+    const char *own = evaluation_log_path(w->points);
     int rc;
 
+    a.replay.own = own ? file_base_name(own) : NULL;
+    a.replay.own_run = a.run;
     /* The newest may be in the event file, and not in the ledger yet. */
-    if (a.held && w->flight_count && w->flights[0]->state >= FLIGHT_PREPARED && w->flights[0]->record.has_metrics)
+    if (a.held && w->flight_count && w->flights[0]->state == FLIGHT_WRITTEN && w->flights[0]->record.has_metrics)
         a.held--;
     if ((rc = ledger_read(ledger, count_points, &a, NULL, e)) == OK)
         rc = ledger_read(ledger, take_again, &a, NULL, e);
@@ -256,6 +259,11 @@ int evaluation_home_check(struct evaluation_watch *w, int signalled, struct erro
     if (home == HOME_GONE && w->settings.in_tree && !recording && !w->flight_count &&
         access(w->settings.checkpoint_directory, F_OK) < 0)
         return OK;
+    if (home == HOME_THERE && evaluation_log_restore(w->points)) {
+        watch_log_warn(w, "warning", "the event file was deleted, moved or replaced; made again as %s",
+                       evaluation_log_path(w->points));
+        home = look(w, ledger, &why); /* what was made again is not all of EVAL */
+    }
     if (home == HOME_GONE)
         rc = make_again(w, ledger, &why);
     if (home == HOME_THERE || (home == HOME_GONE && rc == OK)) {

@@ -21,13 +21,14 @@ struct evaluation_log {
     const struct evaluation_tags *tags;
     int64_t run, step; /* of the last point; step -1: none in this run */
     struct eventlog_writer *writer; /* NULL: not open */
-    size_t held;                    /* points of this process in its file */
+    size_t held;                    /* points of this process in its file, synced */
     int64_t writer_run;             /* its run, or that of the last one; -1: there was none */
+    char *closed;                   /* the last one's path */
     struct evaluation_log_files *files;
     struct evaluation_log *newer, *older; /* among those with an open file */
     struct session_settings settings; /* count 0: none */
     int64_t described; /* the newest run that has them from this process; -1: none */
-    int pending;       /* 1: the point's events are with the writer, the sync is still to come */
+    size_t pending;    /* points whose events are with the writer, while the sync is still to come */
 };
 
 #define BEST_PRECISION EVALUATION_BEST EVALUATION_PRECISION
@@ -118,6 +119,12 @@ int evaluation_log_open(struct evaluation_log **out, const char *directory, cons
     return OK;
 }
 
+void evaluation_log_rewind(struct evaluation_log *l, int64_t run)
+{
+    l->run = run;
+    l->step = -1;
+}
+
 int64_t evaluation_log_run(const struct evaluation_log *l, int64_t step)
 {
     return step < l->step ? l->run + 1 : l->run;
@@ -165,8 +172,13 @@ static int close_writer(struct evaluation_log *l, struct error *e)
 {
     struct evaluation_log_files *files = l->files;
     struct eventlog_error why = { 0 };
-    int rc = eventlog_writer_close(l->writer, &why) == EVENTLOG_OK ? OK : from_eventlog(&why, e);
+    int rc;
 
+    if (l->writer) {
+        free(l->closed);
+        l->closed = strdup(eventlog_writer_path(l->writer));
+    }
+    rc = eventlog_writer_close(l->writer, &why) == EVENTLOG_OK ? OK : from_eventlog(&why, e);
     if (l->writer && files) {
         *(l->newer ? &l->newer->older : &files->newest) = l->older;
         *(l->older ? &l->older->newer : &files->oldest) = l->newer;
@@ -198,7 +210,8 @@ static void add_open(struct evaluation_log *l)
 static int open_writer(struct evaluation_log *l, struct error *e)
 {
     /* Events leave at the sync and only there, so that what fails is the sync, and can be tried again. */
-    struct eventlog_writer_options options = { .flush_seconds = 1e9, .buffer_bytes = (size_t)64 << 20 };
+    struct eventlog_writer_options options = { .flush_seconds = 1e9, .buffer_bytes = (size_t)64 << 20,
+                                               .leave_lost = 1 };
     struct eventlog_error why = { 0 };
     char directory[PATH_MAX];
     int rc;
@@ -210,12 +223,12 @@ static int open_writer(struct evaluation_log *l, struct error *e)
         return rc;
     if (l->writer_run == l->run)
         options.resume = EVENTLOG_RESUME_APPEND; /* in the file that was closed for others */
-    else
-        l->held = 0;
     if (eventlog_writer_open(&l->writer, directory, &options, &why) != EVENTLOG_OK) {
         l->writer_run = -1; /* damaged, or another's by now: the next try makes a new one */
         return from_eventlog(&why, e);
     }
+    if (l->writer_run != l->run || !l->closed || strcmp(eventlog_writer_path(l->writer), l->closed) != 0)
+        l->held = 0;
     l->writer_run = l->run;
     add_open(l);
     return OK;
@@ -268,8 +281,7 @@ static int hand_over(struct evaluation_log *l, const struct evaluation_point *p,
     }
     if (p->detail && evaluation_detail_write(p->detail, l->writer, p->step, p->wall_time, &why) != EVENTLOG_OK)
         return from_eventlog(&why, e);
-    l->pending = 1;
-    l->held++;
+    l->pending++;
     return OK;
 }
 
@@ -286,6 +298,7 @@ static int sync_events(struct evaluation_log *l, struct error *e)
 
     if (eventlog_writer_sync(l->writer, &why) != EVENTLOG_OK)
         return from_eventlog(&why, e);
+    l->held += l->pending;
     l->pending = 0;
     return OK;
 }
@@ -318,10 +331,20 @@ size_t evaluation_log_held(const struct evaluation_log *l)
     return l->writer ? l->held : 0;
 }
 
-void evaluation_log_restore(struct evaluation_log *l)
+const char *evaluation_log_path(const struct evaluation_log *l)
 {
-    if (l->writer)
-        eventlog_writer_flush(l->writer, NULL); /* which notices it; if that fails, the next sync tries again */
+    return l->writer ? eventlog_writer_path(l->writer) : NULL;
+}
+
+int evaluation_log_restore(struct evaluation_log *l)
+{
+    const char *before = evaluation_log_path(l);
+
+    if (!l->writer || eventlog_writer_make_again(l->writer, NULL) != EVENTLOG_OK ||
+        eventlog_writer_path(l->writer) == before)
+        return 0;
+    eventlog_writer_sync(l->writer, NULL); /* if that fails, the next point's tries again */
+    return 1;
 }
 
 int evaluation_log_close(struct evaluation_log *l, struct error *e)
@@ -331,6 +354,7 @@ int evaluation_log_close(struct evaluation_log *l, struct error *e)
     if (!l)
         return OK;
     rc = close_writer(l, e);
+    free(l->closed);
     free(l->directory);
     free(l);
     return rc;

@@ -68,6 +68,9 @@ struct evaluation_log_files {
 int evaluation_log_open(struct evaluation_log **out, const char *directory, const struct evaluation_tags *tags,
                         struct evaluation_log_files *files, int64_t last_run, int64_t last_step, struct error *e);
 
+/* The points from the beginning of that run on are to come, whatever EVAL/.points says. */
+void evaluation_log_rewind(struct evaluation_log *l, int64_t run);
+
 /* The settings of the training (session_settings.h), written as a session's start before the first point that follows
  * in each run; training is copied, model and data are borrowed. TensorBoard takes the first of a run, so saying them
  * again after a restart does no harm. */
@@ -85,10 +88,13 @@ int evaluation_log_point(struct evaluation_log *l, const struct evaluation_point
 int evaluation_log_add(struct evaluation_log *l, const struct evaluation_point *p, struct error *e);
 int evaluation_log_sync(struct evaluation_log *l, struct error *e);
 
-/* The event file that is open holds so many points of this process, all of the newest run; 0: none is open. Its
- * directory has gone: it is made again, with what the file holds. */
+/* The event file that is open: it holds so many synced points of this process, all of the newest run; its path,
+ * borrowed until the log is closed. 0 and NULL: none is open. */
 size_t evaluation_log_held(const struct evaluation_log *l);
-void evaluation_log_restore(struct evaluation_log *l);
+const char *evaluation_log_path(const struct evaluation_log *l);
+/* If that file was deleted, moved or replaced, it is made again here and only here, with its directory and with what it
+ * holds: until then evaluation_log_point() fails with ENOENT. 1: it was; 0: it was not, or could not be. */
+int evaluation_log_restore(struct evaluation_log *l);
 
 /* The directory of a run: EVAL or EVAL_k, into out; slashes at the end of EVAL do not count. */
 int evaluation_log_directory(const char *eval_directory, int64_t run, char *out, size_t size, struct error *e);

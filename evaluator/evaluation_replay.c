@@ -1,8 +1,11 @@
 #include "evaluator/evaluation_replay.h"
 
+#include "base/file.h"
+
 #include <dirent.h>
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 int evaluation_replay_is_event_file(const char *name)
 {
@@ -11,17 +14,23 @@ int evaluation_replay_is_event_file(const char *name)
     return !strncmp(name, head, strlen(head));
 }
 
-int evaluation_replay_present(const char *directory)
+/* Of another name than `but`, which may be NULL. */
+static int others_present(const char *directory, const char *but)
 {
     DIR *d = opendir(directory);
     struct dirent *entry;
     int present = 0;
 
     while (d && !present && (entry = readdir(d)))
-        present = evaluation_replay_is_event_file(entry->d_name);
+        present = evaluation_replay_is_event_file(entry->d_name) && (!but || strcmp(entry->d_name, but) != 0);
     if (d)
         closedir(d);
     return present;
+}
+
+int evaluation_replay_present(const char *directory)
+{
+    return others_present(directory, NULL);
 }
 
 int evaluation_replay_end(struct evaluation_replay *p, struct error *e)
@@ -38,14 +47,23 @@ int evaluation_replay_end(struct evaluation_replay *p, struct error *e)
 
 static int begin_run(struct evaluation_replay *p, int64_t run, struct error *e)
 {
-    char directory[PATH_MAX];
+    const char *own = run == p->own_run ? p->own : NULL;
+    char directory[PATH_MAX], path[PATH_MAX];
     int rc = evaluation_replay_end(p, e);
 
     if (rc != OK || (rc = evaluation_log_directory(p->directory, run, directory, sizeof directory, e)) != OK)
         return rc;
     p->run = run;
-    p->passed = p->missing && evaluation_replay_present(directory);
-    return p->passed ? OK : evaluation_log_open(&p->log, p->directory, p->tags, NULL, run, -1, e);
+    p->passed = p->missing && others_present(directory, own);
+    if (p->missing && !p->passed && own) {
+        if ((rc = file_join(path, sizeof path, directory, own, e)) != OK)
+            return rc;
+        unlink(path);
+    }
+    if (p->passed || (rc = evaluation_log_open(&p->log, p->directory, p->tags, NULL, run, -1, e)) != OK)
+        return rc;
+    evaluation_log_rewind(p->log, run);
+    return OK;
 }
 
 int evaluation_replay_record(void *context, const struct ledger_record *r, struct error *e)

@@ -16,6 +16,8 @@ struct evaluation_replay { /* fill in the first block, the rest zero but run: -1
     const char *directory; /* of run 0 */
     const struct evaluation_tags *tags;
     int missing;           /* 1: only the runs that have no event files */
+    const char *own;       /* missing: NULL, or the name of a file in the directory of own_run that does not count; */
+    int64_t own_run;       /* ... it is deleted before another is made there, whose points are earlier */
 
     struct evaluation_log *log;
     int64_t run, points;   /* run: the newest so far */

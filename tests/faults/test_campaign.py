@@ -70,6 +70,21 @@ def test_replaced_while_the_last_step_is_saved(campaign):
         assert not broken and happened == [fault.kind], broken or happened
 
 
+@pytest.mark.parametrize("kind", ["moved", "replaced", "gone"])
+@pytest.mark.parametrize("before, match", [
+    ([], "eval/work.json"), ([Fault("kill", 150, 9)], "eval/.points"), ([Fault("kill", 150, 9)], "write /"),
+    ([Fault("kill", 150, 9)], "fsync /")], ids=["work", "points", "write", "fsync"])
+def test_eval_directory_goes_between_a_look_and_a_write(campaign, kind, before, match):
+    """Also after the last look, and also where an earlier process has points in it."""
+    times = 0
+    for call in range(1, 7):
+        faults = [*before, Fault(kind, call, directory="eval", match=match)]
+        broken, happened = campaign.faults(campaign.job("evaluator --exec"), faults, f"{kind} {call}")
+        assert not broken, broken
+        times += happened == [fault.kind for fault in faults]
+    assert times
+
+
 def test_descriptors_run_out_at_the_start(campaign):
     """At each of the first calls of open(): also where training.json can be written, but its directory not be synced."""
     for call in range(1, 12):
