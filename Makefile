@@ -83,7 +83,7 @@ LINK     = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(if $(SAN),-fsanitize=$(SAN))
 folder    = $(sort $(wildcard $(addsuffix /*.c,$1)))
 objects   = $(patsubst %.c,$(B)/%.o,$1)
 BASE_C    := $(call folder,base)
-EVENTLOG_C := $(call folder,eventlog)
+EVENTLOG_C := $(call folder,eventlog eventlog/format eventlog/write eventlog/read eventlog/check eventlog/rewrite)
 TOOL_C    := $(filter-out $(if $(filter 1,$(SQLITE)),,%_sqlite.c) %_screen_$(if $(call with,NCURSES),without_,)ncurses.c,\
              $(call folder,eventlog/tool))
 EVENTLOG_MPI_C := $(call folder,eventlog_mpi)

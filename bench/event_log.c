@@ -10,8 +10,8 @@
  */
 #include "base/bytes.h"
 #include "base/random.h"
-#include "eventlog/record.h"
-#include "eventlog/wire.h"
+#include "eventlog/format/record.h"
+#include "eventlog/format/wire.h"
 
 #include <float.h>
 #include <limits.h>

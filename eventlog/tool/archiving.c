@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/unfinished.h"
-#include "eventlog/log_archive.h"
-#include "eventlog/log_replace.h"
+#include "eventlog/read/log_archive.h"
+#include "eventlog/rewrite/log_replace.h"
 #include "eventlog/tool/output_stream.h"
 
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "base/selection.h"
 #include "base/terminal.h"
 #include "base/unfinished.h"
-#include "eventlog/log_archive.h"
+#include "eventlog/read/log_archive.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/directory_below.h"
 #include "eventlog/tool/report.h"

@@ -4,7 +4,7 @@
 #ifndef EVENTLOG_TOOL_CURVES_H
 #define EVENTLOG_TOOL_CURVES_H
 
-#include "eventlog/scalar_series.h"
+#include "eventlog/read/scalar_series.h"
 #include "eventlog/tool/picture.h"
 #include "eventlog/tool/point_range.h"
 #include "eventlog/tool/scan.h"

@@ -1,8 +1,8 @@
 /* eventlog downsample: fewer points of each series. */
-#include "eventlog/downsample.h"
+#include "eventlog/rewrite/downsample.h"
 
 #include "base/human.h"
-#include "eventlog/tag_index.h"
+#include "eventlog/format/tag_index.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/rewrite.h"
 

@@ -1,6 +1,6 @@
 /* eventlog drop-tag: a log without some of its series. */
 #include "base/human.h"
-#include "eventlog/tag_index.h"
+#include "eventlog/format/tag_index.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/rewrite.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/time_text.h"
-#include "eventlog/scalar_series.h"
+#include "eventlog/read/scalar_series.h"
 #include "eventlog/tool/export_options.h"
 #include "eventlog/tool/output.h"
 

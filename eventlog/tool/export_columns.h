@@ -2,7 +2,7 @@
 #ifndef EVENTLOG_TOOL_EXPORT_COLUMNS_H
 #define EVENTLOG_TOOL_EXPORT_COLUMNS_H
 
-#include "eventlog/tag_index.h"
+#include "eventlog/format/tag_index.h"
 #include "eventlog/tool/export.h"
 
 struct export_columns {

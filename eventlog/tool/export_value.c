@@ -1,8 +1,8 @@
 /* The strings of a text value as one text. */
 #include "eventlog/tool/export.h"
 
-#include "eventlog/event_decode.h"
-#include "eventlog/value_content.h"
+#include "eventlog/format/event_decode.h"
+#include "eventlog/format/value_content.h"
 
 int export_value_text(const struct event_value *v, struct buffer *out)
 {

@@ -5,7 +5,7 @@
 #ifndef EVENTLOG_TOOL_FOLLOW_H
 #define EVENTLOG_TOOL_FOLLOW_H
 
-#include "eventlog/log_follow.h"
+#include "eventlog/read/log_follow.h"
 #include "eventlog/tool/scan.h"
 
 struct follow_sink { /* what a command does with what is found; numbers of runs count from 0; not OK ends it */

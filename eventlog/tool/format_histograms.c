@@ -2,8 +2,8 @@
 #include "eventlog/tool/export.h"
 
 #include "base/number.h"
+#include "eventlog/format/value_content.h"
 #include "eventlog/tool/value_list.h"
-#include "eventlog/value_content.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  */
 #include "eventlog/tool/export.h"
 
+#include "eventlog/format/value_content.h"
 #include "eventlog/tool/media_directory.h"
-#include "eventlog/value_content.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #include "eventlog/tool/export.h"
 
 #include "base/version.h"
+#include "eventlog/format/value_content.h"
 #include "eventlog/tool/value_list.h"
-#include "eventlog/value_content.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

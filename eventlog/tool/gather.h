@@ -2,7 +2,7 @@
 #ifndef EVENTLOG_TOOL_GATHER_H
 #define EVENTLOG_TOOL_GATHER_H
 
-#include "eventlog/scalar_series.h"
+#include "eventlog/read/scalar_series.h"
 #include "eventlog/tool/output.h"
 #include "eventlog/tool/point_range.h"
 #include "eventlog/tool/scan.h"

@@ -1,6 +1,6 @@
 /* eventlog hparams: the hyperparameters of the runs that are sessions. */
 #include "base/bytes.h"
-#include "eventlog/summary_metadata.h"
+#include "eventlog/format/summary_metadata.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/report.h"
 

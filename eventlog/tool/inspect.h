@@ -2,9 +2,9 @@
 #ifndef EVENTLOG_TOOL_INSPECT_H
 #define EVENTLOG_TOOL_INSPECT_H
 
-#include "eventlog/event_reader.h"
-#include "eventlog/scalar_series.h"
-#include "eventlog/step_list.h"
+#include "eventlog/read/event_reader.h"
+#include "eventlog/read/scalar_series.h"
+#include "eventlog/read/step_list.h"
 #include "eventlog/tool/report.h"
 
 enum inspect_kind { /* in alphabetical order, as TensorBoard prints them */

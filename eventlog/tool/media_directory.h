@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "eventlog/tag_index.h"
+#include "eventlog/format/tag_index.h"
 
 #include <stdint.h>
 

@@ -2,12 +2,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/subcommand.h"
-#include "eventlog/event_encode.h"
-#include "eventlog/log_merge.h"
+#include "eventlog/format/event_encode.h"
+#include "eventlog/format/wire.h"
+#include "eventlog/rewrite/log_merge.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/record_source.h"
 #include "eventlog/tool/rewrite.h"
-#include "eventlog/wire.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/unfinished.h"
-#include "eventlog/log_replace.h"
+#include "eventlog/rewrite/log_replace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #define EVENTLOG_TOOL_OUTPUT_DIRECTORY_H
 
 #include "base/buffer.h"
-#include "eventlog/tag_index.h"
+#include "eventlog/format/tag_index.h"
 #include "eventlog/tool/output.h"
 
 struct output_directory {

@@ -7,7 +7,7 @@
 #define EVENTLOG_TOOL_RECORD_SOURCE_H
 
 #include "base/error.h"
-#include "eventlog/log_input.h"
+#include "eventlog/read/log_input.h"
 
 #include <stddef.h>
 #include <stdint.h>

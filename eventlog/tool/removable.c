@@ -1,7 +1,7 @@
 #include "eventlog/tool/removable.h"
 
 #include "base/file.h"
-#include "eventlog/log_input.h"
+#include "eventlog/read/log_input.h"
 
 #include <dirent.h>
 #include <errno.h>

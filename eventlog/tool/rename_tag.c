@@ -2,7 +2,7 @@
 #include "base/bytes.h"
 #include "base/human.h"
 #include "base/json.h"
-#include "eventlog/tag_index.h"
+#include "eventlog/format/tag_index.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/rewrite.h"
 

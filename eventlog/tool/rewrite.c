@@ -5,10 +5,10 @@
 #include "base/json.h"
 #include "base/terminal.h"
 #include "base/unfinished.h"
-#include "eventlog/log_check.h"
-#include "eventlog/log_name.h"
-#include "eventlog/log_replace.h"
-#include "eventlog/tag_index.h"
+#include "eventlog/check/log_check.h"
+#include "eventlog/format/log_name.h"
+#include "eventlog/format/tag_index.h"
+#include "eventlog/rewrite/log_replace.h"
 #include "eventlog/tool/output_stream.h"
 
 #include <dirent.h>

@@ -8,7 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/sync_group.h"
-#include "eventlog/log_rewrite.h"
+#include "eventlog/rewrite/log_rewrite.h"
 #include "eventlog/tool/scan.h"
 
 #include <stdint.h>

@@ -9,8 +9,8 @@
 #include "base/options.h"
 #include "base/selection.h"
 #include "base/subcommand.h"
-#include "eventlog/event_reader.h"
-#include "eventlog/log_directory.h"
+#include "eventlog/read/event_reader.h"
+#include "eventlog/read/log_directory.h"
 
 struct scan {
     struct log log;

@@ -1,6 +1,6 @@
 #include "eventlog/tool/split_session.h"
 
-#include "eventlog/tag_index.h"
+#include "eventlog/format/tag_index.h"
 
 #include <math.h>
 #include <stdlib.h>

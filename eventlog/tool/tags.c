@@ -1,6 +1,6 @@
 /* eventlog tags: the series of a log with their plugin and what their metadata says. */
 #include "base/json.h"
-#include "eventlog/summary_metadata.h"
+#include "eventlog/format/summary_metadata.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/report.h"
 

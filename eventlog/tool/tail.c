@@ -5,7 +5,7 @@
 #include "base/number.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "eventlog/scalar_series.h"
+#include "eventlog/read/scalar_series.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/follow.h"
 #include "eventlog/tool/point_range.h"

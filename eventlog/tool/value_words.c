@@ -2,8 +2,8 @@
 
 #include "base/human.h"
 #include "base/json.h"
-#include "eventlog/value_content.h"
-#include "eventlog/wire.h"
+#include "eventlog/format/value_content.h"
+#include "eventlog/format/wire.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #define EVENTLOG_TOOL_VALUE_WORDS_H
 
 #include "base/buffer.h"
-#include "eventlog/event_decode.h"
+#include "eventlog/format/event_decode.h"
 
 /* The word for the value in a series of that plugin: "image", "histogram", "audio", "text", "tensor", "pr_curve",
  * "mesh", "hparams", "layout", "graph", "scalar" (one that is no number), or "value". */

@@ -7,8 +7,8 @@
 #define EVENTLOG_TOOL_WATCH_MODEL_H
 
 #include "base/error.h"
-#include "eventlog/scalar_series.h"
-#include "eventlog/tag_index.h"
+#include "eventlog/format/tag_index.h"
+#include "eventlog/read/scalar_series.h"
 #include "eventlog/tool/picture.h"
 
 #include <stddef.h>

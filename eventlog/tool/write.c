@@ -4,12 +4,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/number.h"
-#include "eventlog/event_writer.h"
-#include "eventlog/point_input.h"
-#include "eventlog/tag_index.h"
+#include "eventlog/format/tag_index.h"
+#include "eventlog/read/point_input.h"
 #include "eventlog/tool/chart_option.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/scan.h"
+#include "eventlog/write/event_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

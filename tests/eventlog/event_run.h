@@ -6,11 +6,11 @@
 #define TESTS_EVENTLOG_EVENT_RUN_H
 
 #include "base/file.h"
-#include "eventlog/event_decode.h"
-#include "eventlog/event_writer.h"
-#include "eventlog/log_directory.h"
-#include "eventlog/record.h"
-#include "eventlog/summary_metadata.h"
+#include "eventlog/format/event_decode.h"
+#include "eventlog/format/record.h"
+#include "eventlog/format/summary_metadata.h"
+#include "eventlog/read/log_directory.h"
+#include "eventlog/write/event_writer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef TESTS_EVENTLOG_SAME_EVENT_H
 #define TESTS_EVENTLOG_SAME_EVENT_H
 
-#include "eventlog/event_decode.h"
+#include "eventlog/format/event_decode.h"
 
 #include <stdlib.h>
 #include <string.h>

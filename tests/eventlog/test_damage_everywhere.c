@@ -2,10 +2,10 @@
  * One byte flipped, the file cut, zeros in the middle or at the end, all over a file of 2,000 records of every size:
  * the check names the record that is hit, the repair keeps all others byte for byte, the reader hands all others out.
  */
+#include "eventlog/check/log_check.h"
 #include "eventlog/eventlog.h"
-#include "eventlog/log_check.h"
-#include "eventlog/log_repair.h"
-#include "eventlog/record_file.h"
+#include "eventlog/format/record_file.h"
+#include "eventlog/rewrite/log_repair.h"
 
 #include "base/random.h"
 

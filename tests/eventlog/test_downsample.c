@@ -1,5 +1,5 @@
 /* Which points stay: counts, first and last, peaks, and gaps. */
-#include "eventlog/downsample.h"
+#include "eventlog/rewrite/downsample.h"
 
 #include <math.h>
 #include <setjmp.h>

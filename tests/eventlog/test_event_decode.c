@@ -1,5 +1,5 @@
 /* The wire scan: a table of encodings, TensorFlow's own event, every cut of them. */
-#include "eventlog/event_decode.h"
+#include "eventlog/format/event_decode.h"
 
 #include "base/error.h"
 #include "tests/eventlog/hex.h"

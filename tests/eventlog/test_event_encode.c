@@ -1,9 +1,9 @@
 /* The hand-written path for scalars against protobuf-c, byte for byte, and against records of the specification. */
-#include "eventlog/event_encode.h"
+#include "eventlog/format/event_encode.h"
 
 #include "base/bytes.h"
 #include "base/random.h"
-#include "eventlog/record.h"
+#include "eventlog/format/record.h"
 #include "proto/event.pb-c.h"
 #include "tests/eventlog/hex.h"
 

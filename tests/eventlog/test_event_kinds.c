@@ -1,9 +1,9 @@
 /* Every kind of value: byte vectors made with protobuf's own Python library from TensorBoard's .proto files, what is
  * refused, metadata once a tag, and writes that fail. */
-#include "eventlog/event_writer.h"
+#include "eventlog/write/event_writer.h"
 
 #include "base/bytes.h"
-#include "eventlog/record.h"
+#include "eventlog/format/record.h"
 #include "tests/eventlog/hex.h"
 
 #include <dirent.h>

@@ -1,10 +1,10 @@
 /* Reading a file that grows, is cut, replaced, damaged, or comes and goes; and which runs a directory holds. */
-#include "eventlog/event_reader.h"
+#include "eventlog/read/event_reader.h"
 
 #include "base/bytes.h"
-#include "eventlog/event_encode.h"
-#include "eventlog/log_directory.h"
-#include "eventlog/record.h"
+#include "eventlog/format/event_encode.h"
+#include "eventlog/format/record.h"
+#include "eventlog/read/log_directory.h"
 #include "tests/eventlog/remove_tree.h"
 
 #include <fcntl.h>

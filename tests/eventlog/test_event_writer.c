@@ -1,9 +1,9 @@
 /* The writer: whole records whatever fails, nothing lost that was reported as written, names that cannot collide. */
-#include "eventlog/event_writer.h"
+#include "eventlog/write/event_writer.h"
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "eventlog/record.h"
+#include "eventlog/format/record.h"
 
 #include <dirent.h>
 #include <errno.h>

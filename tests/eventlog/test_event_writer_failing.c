@@ -1,6 +1,6 @@
 /* Every call to the system of a writer's life fails, alone and with those behind it, with each option that adds calls:
  * files stay whole, and what was accepted is in them. */
-#include "eventlog/event_writer.h"
+#include "eventlog/write/event_writer.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* The event file, or its directory, is deleted, moved or replaced while a writer has it, after any event: it is said
  * once, the directory and a file are made again with what the old one held, and what is lost is counted. */
-#include "eventlog/event_writer.h"
+#include "eventlog/write/event_writer.h"
 
 #include <dirent.h>
 #include <errno.h>

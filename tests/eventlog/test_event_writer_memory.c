@@ -2,12 +2,12 @@
  * The n-th allocation fails, n = 1, 2, ... until none does: no call crashes or leaks (AddressSanitizer looks), each
  * says ERROR_MEMORY or does its work, the files are whole and hold every event that was accepted.
  */
-#include "eventlog/event_writer.h"
+#include "eventlog/write/event_writer.h"
 
 #include "base/file.h"
-#include "eventlog/event_decode.h"
-#include "eventlog/log_directory.h"
-#include "eventlog/record.h"
+#include "eventlog/format/event_decode.h"
+#include "eventlog/format/record.h"
+#include "eventlog/read/log_directory.h"
 #include "tests/eventlog/failing_allocation.h"
 
 #include <malloc.h>

@@ -1,6 +1,6 @@
 /* What a long job sets: rotation, resume, fsync, the queue; each on a real directory, with failing calls where it
  * matters. */
-#include "eventlog/event_writer.h"
+#include "eventlog/write/event_writer.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

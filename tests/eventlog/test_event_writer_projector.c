@@ -1,5 +1,5 @@
 /* What the projector's page would misread is refused before any file is touched; what is written is exact. */
-#include "eventlog/event_writer.h"
+#include "eventlog/write/event_writer.h"
 
 #include "base/file.h"
 

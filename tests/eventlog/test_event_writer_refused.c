@@ -1,6 +1,6 @@
 /* Every kind of value refuses at the call what makes a loader give the file up: a tag that is not UTF-8, a wall time
  * that is NaN or infinite; texts in it that are not UTF-8. Nothing of it is written, and the writer goes on. */
-#include "eventlog/event_writer.h"
+#include "eventlog/write/event_writer.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Archives: what goes in comes out; every byte that is flipped and every cut is found. */
-#include "eventlog/log_archive.h"
+#include "eventlog/read/log_archive.h"
 
 #include "base/buffer.h"
 #include "base/bytes.h"

@@ -2,10 +2,10 @@
  * Every row of "what today's readers do with odd input" as a run made here, and the finding that it must give; sound
  * runs give none. Rows are built field by field, as writers other than ours would.
  */
-#include "eventlog/log_check.h"
+#include "eventlog/check/log_check.h"
 
 #include "base/bytes.h"
-#include "eventlog/wire.h"
+#include "eventlog/format/wire.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Many files that grow: all are read, the newest stay open and are read to their end wherever they go, the others rest. */
-#include "eventlog/log_follow.h"
+#include "eventlog/read/log_follow.h"
 
-#include "eventlog/event_encode.h"
+#include "eventlog/format/event_encode.h"
 #include "tests/eventlog/remove_tree.h"
 
 #include <dirent.h>

@@ -1,10 +1,10 @@
 /* One event file in every form in which it may be stored: the same records come out, and how it ends is told once. */
-#include "eventlog/log_input.h"
+#include "eventlog/read/log_input.h"
 
 #include "base/file.h"
-#include "eventlog/event_decode.h"
-#include "eventlog/event_encode.h"
-#include "eventlog/log_directory.h"
+#include "eventlog/format/event_decode.h"
+#include "eventlog/format/event_encode.h"
+#include "eventlog/read/log_directory.h"
 #include "tests/eventlog/remove_tree.h"
 
 #include <fcntl.h>

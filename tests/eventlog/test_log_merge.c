@@ -1,5 +1,5 @@
 /* Which points of several files stay, and in which order: each case is files of points and the points wanted. */
-#include "eventlog/log_merge.h"
+#include "eventlog/rewrite/log_merge.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include "eventlog/eventlog.h"
 
 #include "base/bytes.h"
-#include "eventlog/record.h"
+#include "eventlog/format/record.h"
 #include "tests/eventlog/hex.h"
 #include "tests/eventlog/remove_tree.h"
 

@@ -1,13 +1,13 @@
 /* Repair over every cut and every flipped bit of a small file, over torn records that were written over, and with
  * every call failing in turn; in place with a backup, and not while somebody writes. */
-#include "eventlog/log_repair.h"
-#include "eventlog/log_replace.h"
+#include "eventlog/rewrite/log_repair.h"
+#include "eventlog/rewrite/log_replace.h"
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "eventlog/event_encode.h"
-#include "eventlog/log_check.h"
-#include "eventlog/record_file.h"
+#include "eventlog/check/log_check.h"
+#include "eventlog/format/event_encode.h"
+#include "eventlog/format/record_file.h"
 #include "tests/eventlog/remove_tree.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* Records made into others: what stays is the same to the byte, metadata moves to the first value that is left. */
-#include "eventlog/log_rewrite.h"
+#include "eventlog/rewrite/log_rewrite.h"
 
 #include "base/bytes.h"
-#include "eventlog/record.h"
-#include "eventlog/wire.h"
+#include "eventlog/format/record.h"
+#include "eventlog/format/wire.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* gzip and zstd streams in pieces of every size, several behind one another, cut everywhere, damaged everywhere. */
-#include "eventlog/log_unpack.h"
+#include "eventlog/read/log_unpack.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Points out of CSV and JSON lines: each case is the text and the points that come out, or the sentence. */
-#include "eventlog/point_input.h"
+#include "eventlog/read/point_input.h"
 
 #include "base/buffer.h"
 #include "base/number.h"

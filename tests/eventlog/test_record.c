@@ -1,5 +1,5 @@
 /* Framing: TensorFlow's own bytes both ways, every split, every cut, every damaged byte. */
-#include "eventlog/record.h"
+#include "eventlog/format/record.h"
 
 #include "base/bytes.h"
 #include "base/crc32c.h"

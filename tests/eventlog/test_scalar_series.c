@@ -1,11 +1,11 @@
 /* Points gathered by series: what a point is, the three views, order, many tags, restarts; each view against a plain
  * model with random steps. */
-#include "eventlog/scalar_series.h"
+#include "eventlog/read/scalar_series.h"
 
 #include "base/bytes.h"
 #include "base/random.h"
-#include "eventlog/event_encode.h"
-#include "eventlog/record.h"
+#include "eventlog/format/event_encode.h"
+#include "eventlog/format/record.h"
 #include "tests/eventlog/hex.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Lists of steps against plain arrays: figures, cuts, pairs out of order; regular steps take one stretch. */
-#include "eventlog/step_list.h"
+#include "eventlog/read/step_list.h"
 
 #include "base/random.h"
 

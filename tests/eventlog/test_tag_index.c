@@ -1,5 +1,5 @@
 /* Numbers for tags: the same for the same bytes, NULs in them as well. */
-#include "eventlog/tag_index.h"
+#include "eventlog/format/tag_index.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

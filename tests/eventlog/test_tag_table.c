@@ -1,5 +1,5 @@
 /* Ten thousand tags: each found with its own plugin, none else. */
-#include "eventlog/tag_table.h"
+#include "eventlog/write/tag_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

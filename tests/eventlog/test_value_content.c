@@ -1,7 +1,7 @@
 /* Tensors, histograms, files and hyperparameters out of the bytes of a Summary.Value: tables of encodings, cuts of them. */
-#include "eventlog/value_content.h"
+#include "eventlog/format/value_content.h"
 
-#include "eventlog/event_decode.h"
+#include "eventlog/format/event_decode.h"
 #include "tests/eventlog/hex.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Fields and messages in protobuf's wire format, taken and written, and what is kept until the end: bad text. */
-#include "eventlog/wire.h"
+#include "eventlog/format/wire.h"
 
 #include "tests/eventlog/hex.h"
 

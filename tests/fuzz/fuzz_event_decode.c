@@ -1,6 +1,6 @@
 /* Any bytes as an Event: the scan stays inside them, the walk finds the values that the scan counted, and the quick way
  * through the usual events sees what the long one sees. */
-#include "eventlog/event_decode.h"
+#include "eventlog/format/event_decode.h"
 
 #include "tests/eventlog/same_event.h"
 

@@ -1,11 +1,11 @@
 /* Any bytes as the file of a process that died, with whole records among them: a byte says how many follow, and whether
  * they are sealed as a record. A file that can be gone on with is the old one up to its last whole record, and a prefix
  * of what it was; one that cannot is left as it was. */
-#include "eventlog/event_resume.h"
+#include "eventlog/write/event_resume.h"
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "eventlog/record.h"
+#include "eventlog/format/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>

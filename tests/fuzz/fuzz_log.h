@@ -6,7 +6,7 @@
 #ifndef TESTS_FUZZ_FUZZ_LOG_H
 #define TESTS_FUZZ_FUZZ_LOG_H
 
-#include "eventlog/record.h"
+#include "eventlog/format/record.h"
 
 #include <fcntl.h>
 #include <ftw.h>

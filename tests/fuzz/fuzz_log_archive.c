@@ -1,6 +1,6 @@
 /* Any bytes as an archive. So that a fuzzer gets behind the CRCs, they are made right where the first byte says so: the
  * rest is then members, whose lengths the second byte gives, and a directory. Contents must be what the entry says. */
-#include "eventlog/log_archive.h"
+#include "eventlog/read/log_archive.h"
 
 #include "base/bytes.h"
 #include "base/crc32c.h"

@@ -1,8 +1,8 @@
 /* Any bytes as the records of a run: a byte with the length, then so many bytes of an event; 255 begins another file.
  * What the check calls sound must be an event for the decoder, too. */
-#include "eventlog/log_check.h"
+#include "eventlog/check/log_check.h"
 
-#include "eventlog/event_decode.h"
+#include "eventlog/format/event_decode.h"
 
 #include <stdlib.h>
 #include <string.h>

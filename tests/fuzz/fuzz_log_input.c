@@ -1,6 +1,6 @@
 /* Any bytes as a file that a command is given: as they are, which may be a compressed file or an archive; and packed by
  * ourselves, from which the same records must come. */
-#include "eventlog/log_directory.h"
+#include "eventlog/read/log_directory.h"
 
 #include "base/crc32c.h"
 #include "base/file_kind.h"

@@ -1,6 +1,6 @@
 /* Any order of files, points, marks and times. What comes out must be in order of steps, hold nothing twice, and in the
  * modes that decide, one value of a series at a step. */
-#include "eventlog/log_merge.h"
+#include "eventlog/rewrite/log_merge.h"
 
 #include <stdlib.h>
 #include <string.h>

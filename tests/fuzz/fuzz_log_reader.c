@@ -6,7 +6,7 @@
  */
 #include "eventlog/eventlog.h"
 
-#include "eventlog/record.h"
+#include "eventlog/format/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* Any bytes as a damaged file, with whole records among them: a byte says how many follow, and whether they are sealed
  * as a record. The repaired file must be records end to end, and a second repair must change nothing. */
-#include "eventlog/log_repair.h"
+#include "eventlog/rewrite/log_repair.h"
 
 #include "base/buffer.h"
-#include "eventlog/record.h"
+#include "eventlog/format/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>

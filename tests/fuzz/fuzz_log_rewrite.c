@@ -1,9 +1,9 @@
 /* Any bytes as a record: the first byte says what becomes of its values. What comes out of a sound record must be sound,
  * hold the values that were kept, and come out the same when it goes in again. */
-#include "eventlog/log_rewrite.h"
+#include "eventlog/rewrite/log_rewrite.h"
 
-#include "eventlog/log_check.h"
-#include "eventlog/record.h"
+#include "eventlog/check/log_check.h"
+#include "eventlog/format/record.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Any bytes as a gzip or zstd stream: in pieces of any size the same is said of its end, and the same comes out; of one
  * that is damaged, where zstd sees it sooner or later, a beginning of the same. The bytes compressed must come back, and
  * a beginning of them where that is cut. */
-#include "eventlog/log_unpack.h"
+#include "eventlog/read/log_unpack.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Any bytes as CSV or JSON lines; the first byte says as what, and whether points come without a tag. What is visited
  * must be a point: a tag, and strings that end. */
-#include "eventlog/point_input.h"
+#include "eventlog/read/point_input.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Any bytes as an event file: read through windows of any size, the parser must come to the same records, never go back
  * before what it gave, and end. Records that come out are decoded and gathered too. */
-#include "eventlog/event_decode.h"
-#include "eventlog/record.h"
-#include "eventlog/scalar_series.h"
+#include "eventlog/format/event_decode.h"
+#include "eventlog/format/record.h"
+#include "eventlog/read/scalar_series.h"
 
 #include <stdlib.h>
 #include <string.h>

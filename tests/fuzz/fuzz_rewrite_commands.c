@@ -2,7 +2,7 @@
  * first byte chooses the command. What a command writes must be sound records end to end, at which no loader stops. */
 #include "tests/fuzz/fuzz_log.h"
 
-#include "eventlog/log_repair.h"
+#include "eventlog/rewrite/log_repair.h"
 #include "eventlog/tool/command.h"
 
 enum { WORDS = 6 };

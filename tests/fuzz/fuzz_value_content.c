@@ -1,7 +1,7 @@
 /* Any bytes as the values of an event: tensors, histograms, files and hyperparameters are read out of each. */
-#include "eventlog/value_content.h"
+#include "eventlog/format/value_content.h"
 
-#include "eventlog/event_decode.h"
+#include "eventlog/format/event_decode.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
-#include "eventlog/log_check.h"
-#include "eventlog/log_input.h"
+#include "eventlog/check/log_check.h"
+#include "eventlog/read/log_input.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
  * usage: eventlog_sample sample|golden|restart|many|reduce DIRECTORY
  */
 #include "eventlog/eventlog.h"
-#include "eventlog/record.h"
+#include "eventlog/format/record.h"
 #include "proto/event.pb-c.h"
 
 #include <float.h>

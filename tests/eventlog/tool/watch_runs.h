@@ -2,8 +2,8 @@
 #ifndef TESTS_EVENTLOG_TOOL_WATCH_RUNS_H
 #define TESTS_EVENTLOG_TOOL_WATCH_RUNS_H
 
+#include "eventlog/format/wire.h"
 #include "eventlog/tool/watch_model.h"
-#include "eventlog/wire.h"
 
 #include <string.h>
 

@@ -1,0 +1,86 @@
+#include "eventlog/format/tag_index.h"
+
+#include "base/crc32c.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_SLOTS = 64 };
+
+void tag_index_release(struct tag_index *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        free(t->entries[i].text);
+    free(t->entries);
+    free(t->slots);
+    memset(t, 0, sizeof *t);
+}
+
+/* Where the tag's number stands, or the free slot where it would; there is one, since half are free. */
+static size_t place(const struct tag_index *t, const char *tag, size_t n, uint32_t hash)
+{
+    size_t k = hash & (t->slot_count - 1);
+
+    for (; t->slots[k]; k = (k + 1) & (t->slot_count - 1)) {
+        const struct tag_index_entry *entry = &t->entries[t->slots[k] - 1];
+
+        if (entry->hash == hash && entry->length == n && !memcmp(entry->text, tag, n))
+            break;
+    }
+    return k;
+}
+
+/* A training logs the same tags in the same order at each step. To look at the one that came next the last time goes
+ * through memory from front to back; by hashes alone, 100,000 tags are as many places all over it. */
+size_t tag_index_find(struct tag_index *t, const char *tag, size_t n)
+{
+    size_t number = t->next;
+
+    if (number >= t->count || t->entries[number].length != n || memcmp(t->entries[number].text, tag, n) != 0)
+        number = t->slot_count ? t->slots[place(t, tag, n, crc32c(tag, n))] - 1 : TAG_INDEX_NONE;
+    if (number != TAG_INDEX_NONE)
+        t->next = number + 1 < t->count ? number + 1 : 0;
+    return number;
+}
+
+static int grow(struct tag_index *t)
+{
+    size_t count = t->slot_count ? t->slot_count * 2 : LEAST_SLOTS, *slots = calloc(count, sizeof *slots);
+    struct tag_index_entry *entries;
+
+    if (!slots)
+        return -1;
+    if (!(entries = realloc(t->entries, count / 2 * sizeof *entries))) {
+        free(slots);
+        return -1;
+    }
+    free(t->slots);
+    t->entries = entries;
+    t->capacity = count / 2;
+    t->slots = slots;
+    t->slot_count = count;
+    for (size_t i = 0; i < t->count; i++)
+        slots[place(t, entries[i].text, entries[i].length, entries[i].hash)] = i + 1;
+    return 0;
+}
+
+size_t tag_index_add(struct tag_index *t, const char *tag, size_t n)
+{
+    size_t known = tag_index_find(t, tag, n);
+    struct tag_index_entry *entry;
+
+    if (known != TAG_INDEX_NONE)
+        return known;
+    if (t->count == t->capacity && grow(t) < 0)
+        return TAG_INDEX_NONE;
+    entry = &t->entries[t->count];
+    if (!(entry->text = malloc(n + 1)))
+        return TAG_INDEX_NONE;
+    memcpy(entry->text, tag, n);
+    entry->text[n] = '\0';
+    entry->length = n;
+    entry->value = 0;
+    entry->hash = crc32c(tag, n);
+    t->slots[place(t, tag, n, entry->hash)] = t->count + 1;
+    return t->count++;
+}

@@ -1,0 +1,348 @@
+#include "eventlog/read/event_reader.h"
+
+#include "eventlog/read/log_input.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { RECORD_LIMIT = 256 * 1024 * 1024 };
+
+/*
+ * first and last are header and footer of the first and the last record read: if a file that replaces this one has the
+ * same bytes there, it is a longer copy of it and reading goes on; otherwise it is another file.
+ */
+struct mark {
+    uint64_t offset, length;
+    uint8_t bytes[RECORD_OVERHEAD];
+};
+
+struct event_reader {
+    char *path;
+    struct record_file file; /* closed: at rest */
+    struct event_reader_state state;
+    struct mark first, last;
+    struct stat seen; /* as of the last end, so that an unchanged file costs no read */
+    int at_end, records_only;
+    int known; /* that it is an event file */
+    const uint8_t *data; /* of the last record, length bytes, at `offset` of the file */
+    size_t length;
+    uint64_t offset;
+    int utf8_pending; /* the record with a bad string has been reported and is to be handed out now */
+};
+
+/* At the start of the file, of which st is known. */
+static void begin(struct event_reader *r, const struct stat *st)
+{
+    r->seen = *st;
+    record_parser_init(&r->file.parser, 0, RECORD_LIMIT);
+    memset(&r->state, 0, sizeof r->state);
+    r->at_end = 0;
+    r->known = 0;
+    r->utf8_pending = 0;
+}
+
+int event_reader_open(struct event_reader **out, struct log_input *in, const char *path, struct error *e)
+{
+    struct event_reader *r = calloc(1, sizeof *r);
+    struct stat st;
+    int rc;
+
+    *out = NULL;
+    if (!r || !(r->path = strdup(path))) {
+        free(r);
+        return error_set(e, ERR_NOMEM, "%s: out of memory for reading", path);
+    }
+    rc = log_input_open(in, r->path, &r->file, e);
+    if (rc == OK && fstat(r->file.fd, &st) < 0)
+        rc = error_system(e, "%s: cannot be looked at", path);
+    if (rc != OK) {
+        event_reader_close(r);
+        return rc;
+    }
+    begin(r, &st);
+    record_file_again(&r->file, r->file.fd, (uint64_t)st.st_size);
+    *out = r;
+    return OK;
+}
+
+void event_reader_close(struct event_reader *r)
+{
+    if (!r)
+        return;
+    record_file_close(&r->file);
+    free(r->path);
+    free(r);
+}
+
+const uint8_t *event_reader_record(const struct event_reader *r, size_t *length, uint64_t *offset)
+{
+    *length = r->length;
+    *offset = r->offset;
+    return r->data;
+}
+
+void event_reader_records_only(struct event_reader *r)
+{
+    r->records_only = 1;
+}
+
+void event_reader_rest(struct event_reader *r)
+{
+    if (r->at_end)
+        record_file_close(&r->file);
+}
+
+int event_reader_resting(const struct event_reader *r)
+{
+    return r->file.fd < 0;
+}
+
+struct timespec event_reader_changed(const struct event_reader *r)
+{
+    return r->seen.st_mtim;
+}
+
+struct event_reader_state event_reader_state(const struct event_reader *r)
+{
+    struct event_reader_state state = r->state;
+
+    state.size = r->file.size;
+    state.offset = r->file.parser.offset;
+    state.lost = r->file.parser.lost;
+    state.packed = r->file.packed;
+    return state;
+}
+
+/* ---- growth, cuts and replacement ------------------------------------------------------------------------------ */
+
+static void keep_mark(struct mark *m, const struct record *record)
+{
+    m->offset = record->offset;
+    m->length = record->length;
+    memcpy(m->bytes, record->data - RECORD_HEADER, RECORD_HEADER);
+    memcpy(m->bytes + RECORD_HEADER, record->data + record->length, RECORD_FOOTER);
+}
+
+/* 0 if other bytes stand there. What cannot be read is taken for what it was: the next read will tell. */
+static int mark_there(int fd, const struct mark *m)
+{
+    uint8_t bytes[RECORD_OVERHEAD];
+    ssize_t head = pread(fd, bytes, RECORD_HEADER, (off_t)m->offset), foot;
+
+    foot = pread(fd, bytes + RECORD_HEADER, RECORD_FOOTER, (off_t)(m->offset + RECORD_HEADER + m->length));
+    return head < 0 || foot < 0 ||
+           (head == RECORD_HEADER && foot == RECORD_FOOTER && !memcmp(bytes, m->bytes, sizeof bytes));
+}
+
+/* Whether the file behind fd, with that size, begins with what has been read: the same one, grown, or a copy of it.
+ * Not so, also under the same inode: a file cut and written anew, and longer again before anybody looked. */
+static int goes_on(const struct event_reader *r, int fd, uint64_t size)
+{
+    return size >= r->file.parser.offset &&
+           (!r->state.records || (mark_there(fd, &r->first) && mark_there(fd, &r->last)));
+}
+
+static int same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+static int unchanged(const struct event_reader *r, const struct stat *st)
+{
+    return st->st_size == r->seen.st_size && st->st_mtim.tv_sec == r->seen.st_mtim.tv_sec &&
+           st->st_mtim.tv_nsec == r->seen.st_mtim.tv_nsec;
+}
+
+/* Goes on in the file behind fd as it is now, st of it. */
+static int go_on(struct event_reader *r, int fd, const struct stat *st)
+{
+    r->seen = *st;
+    record_parser_again(&r->file.parser);
+    if (r->file.parser.position > (uint64_t)st->st_size)
+        r->file.parser.position = r->file.parser.offset;
+    record_file_again(&r->file, fd, (uint64_t)st->st_size); /* holes may have been filled since */
+    return EVENT_READER_EVENT;
+}
+
+static int start_again(struct event_reader *r, int fd, const struct stat *st)
+{
+    begin(r, st);
+    record_file_again(&r->file, fd, (uint64_t)st->st_size);
+    return EVENT_READER_RESTARTED;
+}
+
+/* Whether the path leads to another file now, or has to be opened after a rest. EVENT_READER_END: no (or it cannot be
+ * opened: the old file stays open and the name is asked again later); EVENT_READER_EVENT: yes, to the same one or to a
+ * copy of it, in which reading goes on; or RESTARTED. */
+static int follow_name(struct event_reader *r)
+{
+    struct stat st;
+    int fd;
+
+    if (stat(r->path, &st) < 0 || (same_file(&st, &r->seen) && (r->file.fd >= 0 || unchanged(r, &st))))
+        return EVENT_READER_END;
+    if ((fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+        return EVENT_READER_END;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return EVENT_READER_END;
+    }
+    return goes_on(r, fd, (uint64_t)st.st_size) ? go_on(r, fd, &st) : start_again(r, fd, &st);
+}
+
+/* Called after an end. EVENT_READER_EVENT: there may be more now. */
+static int look_again(struct event_reader *r, struct error *e)
+{
+    struct stat st;
+    int rc = r->file.packed ? EVENT_READER_END : follow_name(r);
+
+    if (rc != EVENT_READER_END || r->file.fd < 0)
+        return rc;
+    if (fstat(r->file.fd, &st) < 0)
+        return error_system(e, "%s: cannot be looked at", r->path);
+    if (unchanged(r, &st))
+        return EVENT_READER_END;
+    return goes_on(r, r->file.fd, (uint64_t)st.st_size) ? go_on(r, r->file.fd, &st) : start_again(r, r->file.fd, &st);
+}
+
+/* ---- records and events ---------------------------------------------------------------------------------------- */
+
+static int report(struct event_reader *r, struct event_damage *d, enum event_damage_kind kind, uint64_t offset,
+                  uint64_t found, uint64_t wanted)
+{
+    r->state.damaged++;
+    *d = (struct event_damage){ .kind = kind, .offset = offset, .found = found, .wanted = wanted };
+    return EVENT_READER_DAMAGE;
+}
+
+static int take_record(struct event_reader *r, const struct record *record, struct event *event,
+                       struct event_damage *d)
+{
+    size_t bad = 0;
+
+    r->data = record->data;
+    r->length = record->length;
+    r->offset = record->offset;
+    if (r->records_only) {
+        if (!r->state.records++)
+            keep_mark(&r->first, record);
+        keep_mark(&r->last, record);
+        return EVENT_READER_EVENT;
+    }
+    if (event_decode(record->data, record->length, event, &bad) != OK)
+        return report(r, d, EVENT_DAMAGE_PROTO, record->offset, bad, 0);
+    if (isnan(event->wall_time))
+        return report(r, d, EVENT_DAMAGE_WALL_TIME, record->offset, 0, 0);
+    if (!event->is_utf8 && !r->utf8_pending) {
+        /* Say so first, then come back to the same record and hand it out. */
+        r->utf8_pending = 1;
+        record_parser_init(&r->file.parser, record->offset, RECORD_LIMIT);
+        r->file.parser.lost = r->state.lost;
+        return report(r, d, EVENT_DAMAGE_UTF8, record->offset, 0, 0);
+    }
+    r->utf8_pending = 0;
+    if (!r->state.records++) {
+        keep_mark(&r->first, record);
+        r->state.first_wall_time = event->wall_time;
+    }
+    keep_mark(&r->last, record);
+    r->state.last_wall_time = event->wall_time;
+    return EVENT_READER_EVENT;
+}
+
+int event_reader_check(struct event_reader *r, struct error *e)
+{
+    struct error why = { 0 };
+
+    if (!r->known && record_file_check(&r->file, &why) != OK) {
+        r->at_end |= !why.system; /* it holds none until it changes; what cannot be read may be the next time */
+        if (e)
+            *e = why;
+        return why.code;
+    }
+    r->known = 1;
+    return OK;
+}
+
+int event_reader_next(struct event_reader *r, struct event *event, struct event_damage *damage, struct error *e)
+{
+    struct record record;
+    int rc;
+
+    if (r->at_end) {
+        if ((rc = look_again(r, e)) != EVENT_READER_EVENT)
+            return rc;
+        r->at_end = 0;
+    }
+    if ((rc = event_reader_check(r, e)) != OK)
+        return rc;
+    switch (rc = record_file_next(&r->file, &record, e)) {
+    case RECORD_DATA:
+        r->state.lost = r->file.parser.lost;
+        return take_record(r, &record, event, damage);
+    case RECORD_DAMAGE:
+        report(r, damage,
+               record.damage == RECORD_BAD_DATA_CRC     ? EVENT_DAMAGE_DATA_CRC
+               : record.damage == RECORD_BAD_LENGTH_CRC ? EVENT_DAMAGE_LENGTH_CRC
+               : record.damage == RECORD_TOO_LONG       ? EVENT_DAMAGE_TOO_LONG
+                                                        : EVENT_DAMAGE_STREAM,
+               record.offset, record.found, record.wanted);
+        damage->data = record.data;
+        damage->length = record.length;
+        return EVENT_READER_DAMAGE;
+    case RECORD_MORE:
+        r->at_end = 1;
+        if (r->file.packed) /* there will be no more of it */
+            record_file_close(&r->file);
+        else
+            record_file_trim(&r->file);
+        return EVENT_READER_END;
+    default:
+        return rc;
+    }
+}
+
+/* ---- words ----------------------------------------------------------------------------------------------------- */
+
+const char *event_damage_word(enum event_damage_kind kind)
+{
+    static const char *const words[] = { "length_crc", "data_crc", "too_long", "proto", "wall_time", "utf8",
+                                         "stream" };
+
+    return words[kind];
+}
+
+void event_damage_text(const struct event_damage *d, char *out, size_t size)
+{
+    unsigned long long found = d->found, wanted = d->wanted;
+
+    switch (d->kind) {
+    case EVENT_DAMAGE_LENGTH_CRC:
+        snprintf(out, size, "the CRC of the record's length is 0x%08llx, not 0x%08llx; reading goes on at the next "
+                 "header that is right", found, wanted);
+        break;
+    case EVENT_DAMAGE_DATA_CRC:
+        snprintf(out, size, "the CRC of the record's data is 0x%08llx, not 0x%08llx; record skipped", found, wanted);
+        break;
+    case EVENT_DAMAGE_TOO_LONG:
+        snprintf(out, size, "a record of %llu bytes is over the limit of %llu; skipped", found, wanted);
+        break;
+    case EVENT_DAMAGE_PROTO:
+        snprintf(out, size, "the record is no Event message, from byte %llu of its data on; skipped", found);
+        break;
+    case EVENT_DAMAGE_WALL_TIME:
+        snprintf(out, size, "the event's wall time is NaN; event skipped");
+        break;
+    case EVENT_DAMAGE_STREAM:
+        snprintf(out, size, "the compressed file is damaged or cut: nothing after this point can be read");
+        break;
+    case EVENT_DAMAGE_UTF8:
+        snprintf(out, size, "a tag or another string is not UTF-8; TensorBoard's default loader gives the file up");
+        break;
+    }
+}

@@ -1,0 +1,438 @@
+#include "eventlog/read/log_directory.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "eventlog/format/log_name.h"
+#include "eventlog/format/tag_index.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct ancestor { /* the directories from the root of the walk down to here, to cut loops */
+    dev_t device;
+    ino_t inode;
+    const struct ancestor *above;
+};
+
+struct walk {
+    struct log_directory *to;
+    struct log_input *in;
+    const char *label; /* of the walk's root, "" or a path */
+    struct error *e;
+};
+
+/* Appends item to a growing list of pointers or structs: room for one more at the end, or NULL. */
+static void *one_more(void *list, size_t count, size_t size)
+{
+    if (count && (count & (count - 1)))
+        return list; /* capacities are powers of two */
+    return realloc(list, (count ? count * 2 : 1) * size);
+}
+
+static int no_memory(struct error *e, const char *path)
+{
+    return error_set(e, ERR_NOMEM, "%s: out of memory while listing", path);
+}
+
+static int problem(struct walk *w, const char *path)
+{
+    struct log_directory *d = w->to;
+    struct error e;
+    char **list = one_more(d->problems, d->problem_count, sizeof *list);
+
+    if (!list)
+        return no_memory(w->e, path);
+    d->problems = list;
+    error_system(&e, "%s: cannot be read", path);
+    if (!(list[d->problem_count] = strdup(e.message)))
+        return no_memory(w->e, path);
+    d->problem_count++;
+    return OK;
+}
+
+static int add_directory(struct walk *w, const char *path)
+{
+    struct log_directory *d = w->to;
+    char **list = one_more(d->directories, d->directory_count, sizeof *list);
+
+    if (!list)
+        return no_memory(w->e, path);
+    d->directories = list;
+    if (!(list[d->directory_count] = strdup(path)))
+        return no_memory(w->e, path);
+    d->directory_count++;
+    return OK;
+}
+
+/* As the names were before files were compressed. */
+static int by_text(const void *a, const void *b)
+{
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    size_t n = log_name_length(x), m = log_name_length(y);
+    int order = memcmp(x, y, n < m ? n : m);
+
+    return order ? order : n != m ? (n > m) - (n < m) : strcmp(x, y);
+}
+
+static void run_release(struct log_run *run)
+{
+    for (size_t i = 0; i < run->file_count; i++)
+        free(run->files[i]);
+    free(run->files);
+    free(run->directory);
+    free(run->name);
+}
+
+static int add_file(struct log_run *run, const char *path, struct error *e)
+{
+    char **list = one_more(run->files, run->file_count, sizeof *list);
+
+    if (!list)
+        return no_memory(e, path);
+    run->files = list;
+    if (!(list[run->file_count] = strdup(path)))
+        return no_memory(e, path);
+    run->file_count++;
+    return OK;
+}
+
+void log_run_sort(struct log_run *run)
+{
+    size_t kept = 0;
+
+    if (run->file_count)
+        qsort(run->files, run->file_count, sizeof *run->files, by_text);
+    for (size_t i = 0; i < run->file_count; i++)
+        if (kept && log_name_same(run->files[kept - 1], run->files[i]))
+            free(run->files[i]);
+        else
+            run->files[kept++] = run->files[i];
+    run->file_count = kept;
+}
+
+/* Takes what run holds into the list. relative: below the root of the walk, "" for the root. */
+static int add_run(struct walk *w, struct log_run *run, const char *path, const char *relative)
+{
+    struct log_directory *d = w->to;
+    struct log_run *list = one_more(d->runs, d->count, sizeof *list);
+    struct buffer name = BUFFER_EMPTY;
+
+    if (!list)
+        return no_memory(w->e, path);
+    d->runs = list;
+    buffer_append_text(&name, w->label);
+    if (*w->label && *relative)
+        buffer_append_byte(&name, '/');
+    buffer_append_text(&name, relative);
+    if (!name.length)
+        buffer_append_text(&name, ".");
+    run->name = name.data;
+    run->directory = strdup(path);
+    if (!buffer_ok(&name) || !run->directory)
+        return no_memory(w->e, path);
+    log_run_sort(run);
+    list[d->count++] = *run;
+    memset(run, 0, sizeof *run);
+    return OK;
+}
+
+static int walk_directory(struct walk *w, const char *path, const char *relative, const struct ancestor *above)
+{
+    struct log_run run = { 0 };
+    struct ancestor here;
+    char **below = NULL;
+    size_t count = 0;
+    struct stat st;
+    int rc = OK;
+    DIR *d;
+
+    if (!(d = opendir(path)) || fstat(dirfd(d), &st) < 0) {
+        if (!d && above && errno == ENOENT)
+            return OK; /* removed since its parent was read */
+        rc = problem(w, path);
+        if (d)
+            closedir(d);
+        return rc;
+    }
+    here = (struct ancestor){ st.st_dev, st.st_ino, above };
+    for (const struct ancestor *a = above; a && rc == OK; a = a->above)
+        if (a->device == here.device && a->inode == here.inode)
+            goto out;
+    if (rc == OK)
+        rc = add_directory(w, path);
+    for (struct dirent *entry; rc == OK && (errno = 0, entry = readdir(d));) {
+        char child[PATH_MAX], **list;
+
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+            continue;
+        if (entry->d_type == DT_REG && !strstr(entry->d_name, "tfevents"))
+            continue;
+        if (file_join(child, sizeof child, path, entry->d_name, NULL) != OK || stat(child, &st) < 0)
+            continue; /* a link that leads nowhere, a loop of links, or gone since */
+        if (S_ISREG(st.st_mode) && strstr(entry->d_name, "tfevents"))
+            rc = add_file(&run, child, w->e);
+        if (!S_ISDIR(st.st_mode))
+            continue;
+        if (!(list = one_more(below, count, sizeof *list)) || !(list[count] = strdup(entry->d_name)))
+            rc = no_memory(w->e, path);
+        else
+            count++;
+        below = list ? list : below;
+    }
+    if (rc == OK && run.file_count)
+        rc = add_run(w, &run, path, relative);
+    closedir(d); /* before going down: depth must not cost descriptors */
+    d = NULL;
+    for (size_t i = 0; i < count && rc == OK; i++) {
+        char child[PATH_MAX], name[PATH_MAX];
+
+        if (file_join(child, sizeof child, path, below[i], w->e) != OK)
+            continue;
+        if (*relative)
+            file_join(name, sizeof name, relative, below[i], w->e);
+        else
+            strcpy(name, below[i]);
+        rc = walk_directory(w, child, name, &here);
+    }
+out:
+    if (d)
+        closedir(d);
+    for (size_t i = 0; i < count; i++)
+        free(below[i]);
+    free(below);
+    run_release(&run);
+    return rc;
+}
+
+/* "./a//b/" becomes "a/b", "." becomes "". */
+static void tidy(const char *path, char *out, size_t size)
+{
+    size_t n = 0;
+
+    if (*path == '/')
+        out[n++] = '/';
+    while (*path && n + 1 < size) {
+        size_t part = strcspn(path, "/");
+
+        if (part && !(part == 1 && *path == '.') && n + part + 2 < size) {
+            if (n && out[n - 1] != '/')
+                out[n++] = '/';
+            memcpy(out + n, path, part);
+            n += part;
+        }
+        path += part + (path[part] == '/');
+    }
+    out[n] = '\0';
+}
+
+/* realpath() of as much of the path as is there, and the rest as it is. */
+static void real_path(const char *path, char *out)
+{
+    size_t n = strlen(path), used;
+    char there[PATH_MAX];
+
+    for (;;) {
+        snprintf(there, sizeof there, "%.*s", (int)n, path);
+        if (realpath(n ? there : ".", out))
+            break;
+        *out = '\0';
+        if (!n)
+            break;
+        while (n && path[n - 1] == '/')
+            n--;
+        while (n && path[n - 1] != '/')
+            n--;
+    }
+    used = strlen(out);
+    snprintf(out + used, PATH_MAX - used, "/%s", path + n);
+}
+
+/* Tidies all paths and finds how many bytes of them name the directory that holds all. */
+static int common_parent(char *const *paths, size_t count, char (*clean)[PATH_MAX], size_t *parent)
+{
+    int mixed = 0;
+
+    for (size_t i = 0; i < count; i++)
+        mixed |= (*paths[i] == '/') != (*paths[0] == '/') || strstr(paths[i], "..") != NULL;
+    for (size_t i = 0; i < count; i++) {
+        char real[PATH_MAX];
+
+        if (mixed)
+            real_path(paths[i], real);
+        tidy(mixed ? real : paths[i], clean[i], PATH_MAX);
+    }
+    *parent = strlen(clean[0]);
+    for (size_t i = 1; i < count; i++) {
+        size_t n = 0, end = 0;
+
+        for (;; n++) {
+            int over_a = n == *parent || clean[0][n] == '/' || !clean[0][n];
+            int over_b = clean[i][n] == '/' || !clean[i][n];
+
+            if (over_a && over_b)
+                end = n;
+            if (n == *parent || !clean[i][n] || clean[0][n] != clean[i][n])
+                break;
+        }
+        *parent = end;
+    }
+    return OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct log_run *x = a, *y = b;
+
+    return strcmp(x->name, y->name);
+}
+
+/* The directory of a single file. */
+static int add_parent(struct walk *w, const char *path)
+{
+    size_t n = (size_t)(file_base_name(path) - path);
+    char *parent = n ? strndup(path, n) : strdup(".");
+    int rc = parent ? add_directory(w, parent) : no_memory(w->e, path);
+
+    free(parent);
+    return rc;
+}
+
+/* The runs of an archive: the directories that its event files were in. They need not be neighbours in the order of
+ * names, so they are found by an index. */
+static int list_archive(struct walk *w, const struct log_archive *archive, const char *path)
+{
+    struct tag_index names = TAG_INDEX_EMPTY;
+    struct log_run *runs = NULL, *more;
+    int rc = OK;
+
+    for (size_t i = 0; rc == OK && i < archive->count; i++) {
+        const char *name = archive->entries[i].name, *base = file_base_name(name);
+        size_t known = names.count, number, n = base > name ? (size_t)(base - name) - 1 : 0;
+        char member[PATH_MAX];
+
+        if (!strstr(base, "tfevents"))
+            continue;
+        if (!(more = one_more(runs, known, sizeof *runs)) ||
+            (runs = more, number = tag_index_add(&names, name, n)) == TAG_INDEX_NONE) {
+            rc = no_memory(w->e, path);
+            break;
+        }
+        if (number == known)
+            runs[number] = (struct log_run){ 0 };
+        if ((rc = file_join(member, sizeof member, path, name, w->e)) == OK)
+            rc = add_file(&runs[number], member, w->e);
+    }
+    for (size_t i = 0; i < names.count; i++) {
+        char directory[PATH_MAX];
+
+        if (rc == OK && (rc = file_join(directory, sizeof directory, path, names.entries[i].text, w->e)) == OK)
+            rc = add_run(w, &runs[i], directory, names.entries[i].text);
+        run_release(&runs[i]);
+    }
+    free(runs);
+    tag_index_release(&names);
+    return rc;
+}
+
+static int list_path(struct walk *w, const char *path, struct error *e)
+{
+    int standard_input = log_input_is_standard_input(w->in, path), rc = 0;
+    const struct log_archive *archive;
+    struct log_run run = { 0 };
+    struct stat st;
+
+    if (!standard_input && stat(path, &st) < 0)
+        return error_system(e, "%s: cannot be read", path);
+    if (!standard_input && S_ISDIR(st.st_mode)) {
+        DIR *d = opendir(path);
+
+        if (!d)
+            return error_system(e, "%s: cannot be read", path);
+        closedir(d);
+        return walk_directory(w, path, "", NULL);
+    }
+    if ((standard_input || S_ISREG(st.st_mode)) && (rc = log_input_archive(w->in, path, &archive, e)) < 0)
+        return rc;
+    if (rc == 1) {
+        rc = list_archive(w, archive, path);
+    } else {
+        rc = add_file(&run, path, e);
+        if (rc == OK)
+            rc = add_run(w, &run, path, "");
+        run_release(&run);
+    }
+    return rc == OK && !standard_input ? add_parent(w, path) : rc;
+}
+
+static int list_paths(struct log_directory *d, struct log_input *in, char *const *paths, size_t count, int waits,
+                      struct error *e)
+{
+    char (*clean)[PATH_MAX] = malloc((count ? count : 1) * sizeof *clean);
+    struct error own = { 0 };
+    struct walk w = { d, in, "", &own };
+    size_t parent = 0, kept = 0;
+    int rc = OK;
+
+    memset(d, 0, sizeof *d);
+    if (!clean)
+        return error_set(e, ERR_NOMEM, "out of memory for %zu paths", count);
+    if (count > 1)
+        common_parent(paths, count, clean, &parent);
+    for (size_t i = 0; i < count && rc == OK; i++) {
+        if (count > 1) {
+            w.label = clean[i] + parent;
+            w.label += strspn(w.label, "/");
+        }
+        rc = list_path(&w, paths[i], &own);
+        if (waits && rc == ERR_IO && own.system == ENOENT) {
+            d->missing = d->missing ? d->missing : paths[i];
+            rc = OK;
+        }
+    }
+    free(clean);
+    if (rc != OK) {
+        if (e)
+            *e = own;
+        return rc;
+    }
+    if (d->count)
+        qsort(d->runs, d->count, sizeof *d->runs, by_name);
+    for (size_t i = 0; i < d->count; i++) /* a path given twice, or within another, is still one run */
+        if (kept && !strcmp(d->runs[kept - 1].name, d->runs[i].name))
+            run_release(&d->runs[i]);
+        else
+            d->runs[kept++] = d->runs[i];
+    d->count = kept;
+    return OK;
+}
+
+int log_directory_list(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
+                       struct error *e)
+{
+    return list_paths(d, in, paths, count, 0, e);
+}
+
+int log_directory_list_there(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
+                             struct error *e)
+{
+    return list_paths(d, in, paths, count, 1, e);
+}
+
+void log_directory_release(struct log_directory *d)
+{
+    for (size_t i = 0; i < d->count; i++)
+        run_release(&d->runs[i]);
+    for (size_t i = 0; i < d->problem_count; i++)
+        free(d->problems[i]);
+    for (size_t i = 0; i < d->directory_count; i++)
+        free(d->directories[i]);
+    free(d->runs);
+    free(d->problems);
+    free(d->directories);
+    memset(d, 0, sizeof *d);
+}

@@ -1,0 +1,202 @@
+#include "eventlog/read/log_follow.h"
+
+#include "eventlog/format/log_name.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* ---- which stay open ------------------------------------------------------------------------------------------- */
+
+static int changed_before(const struct event_reader *a, const struct event_reader *b)
+{
+    struct timespec x = event_reader_changed(a), y = event_reader_changed(b);
+
+    return x.tv_sec != y.tv_sec ? x.tv_sec < y.tv_sec : x.tv_nsec < y.tv_nsec;
+}
+
+/* How many of them, of the descriptors that this process may have. */
+static size_t open_most(void)
+{
+    struct rlimit limit;
+    rlim_t part = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur / 16 : 1;
+
+    return part < 1 ? 1 : part < LOG_FOLLOW_OPEN_MOST ? (size_t)part : LOG_FOLLOW_OPEN_MOST;
+}
+
+/* The reader is at an end: it stays open, or the one does not that was changed longest ago. */
+static void keep_open(struct log_follow *f, struct event_reader *r)
+{
+    size_t oldest = 0;
+
+    if (event_reader_resting(r))
+        return;
+    for (size_t i = 0; i < f->open_count; i++) {
+        if (f->open[i] == r)
+            return;
+        oldest = changed_before(f->open[i], f->open[oldest]) ? i : oldest;
+    }
+    if (!f->open_most)
+        f->open_most = open_most();
+    if (f->open_count < f->open_most) {
+        f->open[f->open_count++] = r;
+    } else if (changed_before(r, f->open[oldest])) {
+        event_reader_rest(r);
+    } else {
+        event_reader_rest(f->open[oldest]);
+        f->open[oldest] = r;
+    }
+}
+
+static void close_reader(struct log_follow *f, struct event_reader *r)
+{
+    for (size_t i = 0; i < f->open_count; i++)
+        if (f->open[i] == r)
+            f->open[i--] = f->open[--f->open_count];
+    event_reader_close(r);
+}
+
+static void close_files(struct log_follow *f, struct log_follow_run *run)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        close_reader(f, run->files[i].reader);
+        run->files[i].reader = NULL;
+        run->files[i].infinite = 0;
+    }
+}
+
+static void forget_files(struct log_follow *f, struct log_follow_run *run)
+{
+    close_files(f, run);
+    for (size_t i = 0; i < run->count; i++)
+        free(run->files[i].path);
+    free(run->files);
+    run->files = NULL;
+    run->count = 0;
+    tag_index_release(&run->paths);
+}
+
+/* ---- listing --------------------------------------------------------------------------------------------------- */
+
+static struct log_follow_run *run_of(struct log_follow *f, const char *name, struct error *e)
+{
+    size_t number = tag_index_add(&f->names, name, strlen(name));
+    struct log_follow_run *runs;
+
+    if (number < f->count)
+        return &f->runs[number];
+    if (number == TAG_INDEX_NONE || !(runs = realloc(f->runs, (f->count + 1) * sizeof *runs))) {
+        error_set(e, ERR_NOMEM, "run %s: out of memory", name);
+        return NULL;
+    }
+    f->runs = runs;
+    runs += f->count++;
+    *runs = (struct log_follow_run){ .name = f->names.entries[number].text };
+    return runs;
+}
+
+/* A file that was compressed since, or unpacked, is the one that it was; only if that is to be opened yet, it is opened
+ * by its new name. */
+static int add_file(struct log_follow_run *run, const char *path, struct error *e)
+{
+    size_t n = log_name_length(path), number = tag_index_find(&run->paths, path, n);
+    struct log_follow_file *files, *known = number != TAG_INDEX_NONE ? &run->files[number] : NULL;
+    char *copy;
+
+    if (known && (known->reader || !strcmp(known->path, path)))
+        return OK;
+    if (!(copy = strdup(path)))
+        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+    if (known) {
+        free(known->path);
+        known->path = copy;
+        return OK;
+    }
+    if ((files = realloc(run->files, (run->count + 1) * sizeof *files)))
+        run->files = files;
+    if (!files || tag_index_add(&run->paths, path, n) == TAG_INDEX_NONE) {
+        free(copy);
+        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+    }
+    files[run->count++] = (struct log_follow_file){ .path = copy };
+    return OK;
+}
+
+int log_follow_list(struct log_follow *f, const struct log_directory *d, struct error *e)
+{
+    for (size_t i = 0; i < f->count; i++)
+        f->runs[i].there = 0;
+    for (size_t i = 0; i < d->count; i++) {
+        struct log_follow_run *run;
+
+        if (!f->wanted(f->context, d->runs[i].name))
+            continue;
+        if (!(run = run_of(f, d->runs[i].name, e)))
+            return ERR_NOMEM;
+        run->there = 1;
+        for (size_t k = 0; k < d->runs[i].file_count; k++)
+            if (add_file(run, d->runs[i].files[k], e) != OK)
+                return ERR_NOMEM;
+    }
+    /* Where a directory could not be read, nobody knows what is gone. */
+    for (size_t i = 0; f->forgets && i < f->count && !d->problem_count; i++)
+        f->runs[i].forget = !f->runs[i].there && f->runs[i].count;
+    return OK;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+static int read_file(struct log_follow *f, struct log_follow_file *file, struct event *event,
+                     struct event_damage *damage, struct error *e)
+{
+    int rc = OK;
+
+    if (!file->reader) {
+        rc = event_reader_open(&file->reader, f->input, file->path, e);
+        if (rc == OK && f->records_only)
+            event_reader_records_only(file->reader);
+    }
+    if (rc == OK && (rc = event_reader_next(file->reader, event, damage, e)) <= 0)
+        keep_open(f, file->reader);
+    return rc;
+}
+
+int log_follow_next(struct log_follow *f, struct event *event, struct event_damage *damage, struct error *e)
+{
+    for (f->at_file = f->next_file; f->at_run < f->count; f->at_run++, f->at_file = 0) {
+        struct log_follow_run *run = &f->runs[f->at_run];
+        int rc;
+
+        if (run->forget) {
+            forget_files(f, run);
+            run->forget = 0;
+            f->at_file = f->next_file = 0;
+            return EVENT_READER_RESTARTED;
+        }
+        if (f->at_file == run->count)
+            continue;
+        rc = read_file(f, &run->files[f->at_file], event, damage, e);
+        if (rc == EVENT_READER_RESTARTED && f->whole_runs) {
+            close_files(f, run);
+            f->next_file = 0;
+            return rc;
+        }
+        f->next_file = f->at_file + (rc <= 0);
+        return rc == EVENT_READER_END ? LOG_FOLLOW_FILE_END : rc;
+    }
+    f->at_run = f->at_file = f->next_file = 0;
+    return LOG_FOLLOW_END;
+}
+
+int log_follow_last_file(const struct log_follow *f)
+{
+    return f->at_file + 1 == f->runs[f->at_run].count;
+}
+
+void log_follow_release(struct log_follow *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        forget_files(f, &f->runs[i]);
+    free(f->runs);
+    tag_index_release(&f->names);
+}

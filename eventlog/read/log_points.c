@@ -1,0 +1,293 @@
+/* All points of a log at once, as eventlog.h says: a scalar_run a run, filtered while it is filled. */
+#include "eventlog/eventlog.h"
+
+#include "base/bytes.h"
+#include "eventlog/public.h"
+#include "eventlog/read/event_reader.h"
+#include "eventlog/read/log_directory.h"
+#include "eventlog/read/log_filter.h"
+#include "eventlog/read/log_series.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESTARTS = 3 };
+
+struct points_series {
+    struct log_series *series;
+    struct eventlog_point *points;
+    size_t count;
+};
+
+struct points_run {
+    char *name;
+    struct scalar_run scalars; /* its series' tags and plugins are those of the public ones; points are moved out */
+};
+
+struct eventlog_points {
+    struct points_run *runs;
+    struct points_series *series; /* of all runs */
+    size_t run_count, series_count, series_capacity;
+    uint64_t damaged;
+};
+
+/* What one run is read with. */
+struct reading {
+    struct log_input *in;
+    const struct log_filter *filter;
+    unsigned char *wanted; /* by series number: 0 not asked yet, 1 no, 2 yes */
+    size_t wanted_count;
+    int all_steps; /* the view has the last word on steps: they are sifted at the end */
+};
+
+void eventlog_points_free(struct eventlog_points *p)
+{
+    if (!p)
+        return;
+    for (size_t i = 0; i < p->series_count; i++) {
+        log_series_free(p->series[i].series);
+        free(p->series[i].points);
+    }
+    for (size_t i = 0; i < p->run_count; i++) {
+        scalar_run_release(&p->runs[i].scalars);
+        free(p->runs[i].name);
+    }
+    free(p->series);
+    free(p->runs);
+    free(p);
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+static int tag_wanted(struct reading *w, const struct scalar_series *s)
+{
+    if (s->number >= w->wanted_count) {
+        size_t count = s->number * 2 + 16;
+        unsigned char *wanted = realloc(w->wanted, count);
+
+        if (!wanted) /* then it is asked each time */
+            return log_filter_tag(w->filter, s->tag);
+        memset(wanted + w->wanted_count, 0, count - w->wanted_count);
+        w->wanted = wanted;
+        w->wanted_count = count;
+    }
+    if (!w->wanted[s->number])
+        w->wanted[s->number] = (unsigned char)(1 + log_filter_tag(w->filter, s->tag));
+    return w->wanted[s->number] == 2;
+}
+
+static int wanted(void *context, const struct scalar_series *s, const struct scalar_point *point)
+{
+    struct reading *w = context;
+
+    return tag_wanted(w, s) && (w->all_steps || log_filter_step(w->filter, point->step)) && !isinf(point->wall_time);
+}
+
+/* EVENT_READER_END, EVENT_READER_RESTARTED, or an error. */
+static int read_file(struct eventlog_points *p, struct scalar_run *scalars, struct log_input *in, const char *path,
+                     struct error *e)
+{
+    struct event_reader *reader;
+    struct event_damage damage;
+    struct event event;
+    int rc = event_reader_open(&reader, in, path, e);
+
+    if (rc != OK)
+        return rc;
+    scalar_run_begin_file(scalars);
+    while ((rc = event_reader_next(reader, &event, &damage, e)) > 0 && rc != EVENT_READER_RESTARTED) {
+        if (rc == EVENT_READER_DAMAGE) {
+            p->damaged++;
+            if (!scalar_run_damage(scalars, &damage, &event))
+                continue;
+        }
+        if ((rc = scalar_run_event(scalars, &event, e)) != OK)
+            break;
+    }
+    event_reader_close(reader);
+    return rc;
+}
+
+static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const struct log_run *run,
+                    struct reading *w, struct error *e)
+{
+    uint64_t damaged = p->damaged;
+    int restarts = 0;
+
+    scalars->wanted = wanted;
+    scalars->context = w;
+    for (size_t i = 0; i < run->file_count;) {
+        int rc = read_file(p, scalars, w->in, run->files[i], e);
+
+        if (rc == EVENT_READER_RESTARTED && restarts++ < RESTARTS) {
+            scalar_run_restart(scalars);
+            free(w->wanted); /* series get their numbers anew */
+            w->wanted = NULL;
+            w->wanted_count = 0;
+            p->damaged = damaged;
+            i = 0;
+        } else if (rc == EVENT_READER_RESTARTED) {
+            return error_set(e, ERR_IO, "%s: is cut or replaced again and again", run->files[i]);
+        } else if (rc != EVENT_READER_END && (!strcmp(run->directory, run->files[i]) ||
+                                              !log_input_gone(run->files[i], e))) {
+            return rc;
+        } else {
+            i++;
+        }
+    }
+    scalar_run_finish(scalars);
+    return OK;
+}
+
+/* ---- series ---------------------------------------------------------------------------------------------------- */
+
+/* scalar_point and eventlog_point are two structs for the same: copied point by point, so that one may change. */
+static int move_points(struct points_series *to, struct scalar_series *s, const struct log_filter *filter,
+                       struct error *e)
+{
+    if (s->count && !(to->points = malloc(s->count * sizeof *to->points)))
+        return error_set(e, ERR_NOMEM, "out of memory for %zu points", s->count);
+    for (size_t i = 0; i < s->count; i++)
+        if (log_filter_step(filter, s->points[i].step))
+            to->points[to->count++] = (struct eventlog_point){ s->points[i].step, s->points[i].wall_time,
+                                                               s->points[i].value };
+    free(s->points);
+    free(s->marks);
+    s->points = NULL;
+    s->marks = NULL;
+    s->count = s->capacity = 0;
+    return OK;
+}
+
+static int add_series(struct eventlog_points *p, struct points_run *run, struct reading *w, struct error *e)
+{
+    for (size_t i = 0; i < run->scalars.count; i++) {
+        struct scalar_series *s = &run->scalars.series[i];
+        struct points_series *to;
+
+        if (!tag_wanted(w, s) || (w->filter->numbers_only && !s->seen))
+            continue;
+        if (p->series_count == p->series_capacity) {
+            size_t capacity = p->series_capacity ? p->series_capacity * 2 : 64;
+
+            if (!(to = realloc(p->series, capacity * sizeof *to)))
+                return error_set(e, ERR_NOMEM, "out of memory for %zu series", capacity);
+            p->series = to;
+            p->series_capacity = capacity;
+        }
+        to = &p->series[p->series_count++];
+        memset(to, 0, sizeof *to);
+        if (!(to->series = log_series_new(run->name, s, 1)))
+            return error_set(e, ERR_NOMEM, "out of memory for a series");
+        if (move_points(to, s, w->filter, e) != OK)
+            return ERR_NOMEM;
+    }
+    return OK;
+}
+
+static int add_run(struct eventlog_points *p, struct log_input *in, const struct log_run *listed, enum scalar_view view,
+                   const struct log_filter *filter, struct error *e)
+{
+    struct reading w = { .in = in, .filter = filter, .all_steps = view != SCALAR_VIEW_ALL };
+    struct points_run *run = &p->runs[p->run_count];
+    int rc;
+
+    if (!(run->name = strdup(listed->name)))
+        return error_set(e, ERR_NOMEM, "run %s: out of memory", listed->name);
+    scalar_run_init(&run->scalars, view, 0, 1);
+    p->run_count++;
+    if ((rc = read_run(p, &run->scalars, listed, &w, e)) == OK) {
+        scalar_run_sort(&run->scalars);
+        rc = add_series(p, run, &w, e);
+    }
+    run->scalars.context = NULL;
+    free(w.wanted);
+    return rc;
+}
+
+int eventlog_points_read(struct eventlog_points **out, const char *path, enum eventlog_view view,
+                         const struct eventlog_reader_options *options, struct eventlog_error *error)
+{
+    enum scalar_view inner = view == EVENTLOG_VIEW_TENSORBOARD ? SCALAR_VIEW_TENSORBOARD
+                             : view == EVENTLOG_VIEW_SESSION   ? SCALAR_VIEW_SESSION
+                                                               : SCALAR_VIEW_ALL;
+    struct eventlog_points *p = calloc(1, sizeof *p);
+    char *const paths[] = { p ? strdup(path) : NULL };
+    struct log_directory d = { 0 };
+    struct log_input in = { 0 };
+    struct log_filter filter;
+    struct error e = { 0 };
+    int rc = log_filter_init(&filter, options, &e);
+
+    *out = NULL;
+    if (rc == OK && !paths[0])
+        rc = error_set(&e, ERR_NOMEM, "%s: out of memory for its points", path);
+    if (rc == OK && (rc = log_directory_list(&d, &in, paths, 1, &e)) == OK && d.problem_count)
+        rc = error_set(&e, ERR_IO, "%s", d.problems[0]);
+    if (rc == OK && !(p->runs = calloc(d.count + 1, sizeof *p->runs)))
+        rc = error_set(&e, ERR_NOMEM, "%s: out of memory for %zu runs", path, d.count);
+    for (size_t i = 0; rc == OK && i < d.count; i++)
+        if (log_filter_run(&filter, d.runs[i].name))
+            rc = add_run(p, &in, &d.runs[i], inner, &filter, &e);
+    log_directory_release(&d);
+    log_input_release(&in);
+    log_filter_release(&filter);
+    free(paths[0]);
+    if (rc != OK) {
+        eventlog_points_free(p);
+        return public_error(error, &e);
+    }
+    *out = p;
+    return EVENTLOG_OK;
+}
+
+/* ---- looking --------------------------------------------------------------------------------------------------- */
+
+const char *eventlog_points_run(const struct eventlog_points *p, size_t index)
+{
+    return index < p->run_count ? p->runs[index].name : NULL;
+}
+
+const struct eventlog_series *eventlog_points_series(const struct eventlog_points *p, size_t index)
+{
+    return index < p->series_count ? &p->series[index].series->shown : NULL;
+}
+
+const struct eventlog_point *eventlog_points_of(const struct eventlog_points *p, size_t index, size_t *count)
+{
+    *count = index < p->series_count ? p->series[index].count : 0;
+    return *count ? p->series[index].points : NULL;
+}
+
+struct wanted_series {
+    const char *run, *tag;
+    size_t length;
+};
+
+static int by_name(const void *wanted, const void *series)
+{
+    const struct wanted_series *w = wanted;
+    const struct eventlog_series *s = &((const struct points_series *)series)->series->shown;
+    int order = strcmp(w->run, s->run);
+
+    return order ? order : bytes_compare(w->tag, w->length, s->tag, s->tag_length);
+}
+
+/* Runs are listed by name, and the series of each are sorted by tag. */
+int eventlog_points_find(const struct eventlog_points *p, const char *run, const char *tag, size_t *index)
+{
+    const struct wanted_series wanted = { run, tag, strlen(tag) };
+    const struct points_series *found =
+        p->series_count ? bsearch(&wanted, p->series, p->series_count, sizeof *found, by_name) : NULL;
+
+    if (!found)
+        return 0;
+    *index = (size_t)(found - p->series);
+    return 1;
+}
+
+uint64_t eventlog_points_damaged(const struct eventlog_points *p)
+{
+    return p->damaged;
+}

@@ -1,0 +1,422 @@
+#include "eventlog/rewrite/log_merge.h"
+
+#include "eventlog/format/tag_index.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The series that are none: their places in the index of tags come first. */
+enum { SESSION, GRAPH, META_GRAPH, OTHER, FIXED };
+
+enum once { MANY, ONCE_FIRST, ONCE_LAST, MARKS };
+
+struct span { /* what a series has in one segment of the files */
+    uint32_t segment;
+    int64_t low, high; /* steps */
+    double first, last; /* wall times */
+    int64_t limit;     /* of LOG_MERGE_LAST: steps from here on are left out, if limited */
+    int64_t floor;     /* of LOG_MERGE_FIRST: steps up to here are left out, if floored */
+    int limited, floored;
+};
+
+struct series {
+    enum once once;
+    size_t run; /* that had it first */
+    struct span *spans;
+    uint32_t count, capacity;
+    size_t item; /* of the one that stays of a series that a run has once; of the last one at the step at hand */
+    int seen;    /* item holds */
+    int64_t at;  /* step of item */
+};
+
+struct segment { /* a file, or its part from a session start on */
+    size_t run;
+    int has_start;
+    int64_t start; /* step */
+};
+
+struct log_merge {
+    enum log_merge_overlap overlap;
+    struct tag_index tags;
+    struct series *series;
+    size_t series_capacity;
+    struct segment *segments;
+    size_t segment_count, segment_capacity;
+    const char **names; /* of runs, one a file */
+    size_t file_count, file_capacity, run;
+    struct log_merge_item *items;
+    size_t count, capacity;
+    struct log_merge_totals totals;
+};
+
+static int no_memory(const struct log_merge *m, struct error *e)
+{
+    return error_set(e, ERR_NOMEM, "out of memory for %zu values", m->count + 1);
+}
+
+/* Room for one more in a growing list. */
+static int room(void *list, size_t count, size_t *capacity, size_t size)
+{
+    void **at = list, *bigger;
+    size_t more = *capacity ? *capacity + *capacity / 2 : 16;
+
+    if (count < *capacity)
+        return 1;
+    if (more > SIZE_MAX / size || !(bigger = realloc(*at, more * size)))
+        return 0;
+    *at = bigger;
+    *capacity = more;
+    return 1;
+}
+
+static enum once once_of(const char *tag, size_t n)
+{
+    static const struct { const char *tag; enum once once; } known[] = {
+        { "_hparams_/experiment", ONCE_FIRST },       { "_hparams_/session_start_info", ONCE_FIRST },
+        { "_hparams_/session_end_info", ONCE_LAST },  { "custom_scalars__config__", ONCE_LAST },
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strlen(known[i].tag) == n && !memcmp(known[i].tag, tag, n))
+            return known[i].once;
+    return MANY;
+}
+
+/* The number of the series, or TAG_INDEX_NONE without memory. */
+static size_t series_of(struct log_merge *m, const char *tag, size_t n, enum once once)
+{
+    size_t number = tag_index_find(&m->tags, tag, n);
+
+    if (number != TAG_INDEX_NONE)
+        return number;
+    if (!room(&m->series, m->tags.count, &m->series_capacity, sizeof *m->series) ||
+        (number = tag_index_add(&m->tags, tag, n)) == TAG_INDEX_NONE)
+        return TAG_INDEX_NONE;
+    memset(&m->series[number], 0, sizeof *m->series);
+    m->series[number].once = once;
+    m->series[number].run = m->run;
+    return number;
+}
+
+int log_merge_new(struct log_merge **out, enum log_merge_overlap overlap, struct error *e)
+{
+    static const struct { const char *tag; enum once once; } fixed[FIXED] = {
+        /* No tag of a value begins with a NUL here: values' names get a mark of their own. */
+        { "\0session", MARKS }, { "\0graph", ONCE_LAST }, { "\0meta", ONCE_LAST }, { "\0other", MARKS },
+    };
+    struct log_merge *m = calloc(1, sizeof *m);
+
+    *out = m;
+    for (size_t i = 0; m && i < FIXED; i++)
+        if (series_of(m, fixed[i].tag, 1 + strlen(fixed[i].tag + 1), fixed[i].once) == TAG_INDEX_NONE) {
+            log_merge_free(m);
+            *out = m = NULL;
+        }
+    if (!m)
+        return error_set(e, ERR_NOMEM, "out of memory for a merge");
+    m->overlap = overlap;
+    return OK;
+}
+
+void log_merge_free(struct log_merge *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->tags.count; i++)
+        free(m->series[i].spans);
+    free(m->series);
+    tag_index_release(&m->tags);
+    free(m->segments);
+    free(m->names);
+    free(m->items);
+    free(m);
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+static int begin_segment(struct log_merge *m, int has_start, int64_t start, struct error *e)
+{
+    if (m->segment_count == UINT32_MAX ||
+        !room(&m->segments, m->segment_count, &m->segment_capacity, sizeof *m->segments))
+        return no_memory(m, e);
+    m->segments[m->segment_count++] = (struct segment){ m->run, has_start, start };
+    return OK;
+}
+
+int log_merge_file(struct log_merge *m, size_t run, const char *name, struct error *e)
+{
+    if (m->file_count == UINT32_MAX || !room(&m->names, m->file_count, &m->file_capacity, sizeof *m->names))
+        return no_memory(m, e);
+    m->names[m->file_count++] = name;
+    m->run = run;
+    return begin_segment(m, 0, 0, e);
+}
+
+static struct span *span_of(struct log_merge *m, struct series *s, int64_t step, double wall_time)
+{
+    uint32_t segment = (uint32_t)(m->segment_count - 1);
+    size_t capacity = s->capacity;
+    struct span *span;
+
+    if (!isfinite(wall_time))
+        wall_time = NAN; /* tells nothing: fmin and fmax pass over it, and it compares as no overlap */
+
+    if (s->count && s->spans[s->count - 1].segment == segment) {
+        span = &s->spans[s->count - 1];
+        span->low = step < span->low ? step : span->low;
+        span->high = step > span->high ? step : span->high;
+        span->first = fmin(span->first, wall_time);
+        span->last = fmax(span->last, wall_time);
+        return span;
+    }
+    if (!room(&s->spans, s->count, &capacity, sizeof *s->spans))
+        return NULL;
+    s->capacity = (uint32_t)capacity;
+    span = &s->spans[s->count++];
+    *span = (struct span){ .segment = segment, .low = step, .high = step, .first = wall_time, .last = wall_time };
+    return span;
+}
+
+static int add(struct log_merge *m, size_t number, uint64_t offset, uint32_t value, int64_t step, double wall_time,
+               struct error *e)
+{
+    struct series *s = &m->series[number];
+
+    if (!room(&m->items, m->count, &m->capacity, sizeof *m->items) || !span_of(m, s, step, wall_time))
+        return no_memory(m, e);
+    m->items[m->count++] = (struct log_merge_item){ step, offset, (uint32_t)(m->file_count - 1), value,
+                                                    (uint32_t)number, s->count - 1 };
+    m->totals.values++;
+    return OK;
+}
+
+static const char *run_name(const struct log_merge *m, size_t run)
+{
+    size_t segment = 0;
+
+    for (size_t i = 0; i < m->file_count; i++, segment++) {
+        while (segment < m->segment_count && m->segments[segment].has_start)
+            segment++;
+        if (segment < m->segment_count && m->segments[segment].run == run)
+            return m->names[i];
+    }
+    return "?";
+}
+
+static int add_named(struct log_merge *m, char mark, uint64_t offset, uint32_t value, const char *tag, size_t n,
+                     int64_t step, double wall_time, struct error *e)
+{
+    enum once once = mark == 'v' ? once_of(tag, n) : MANY;
+    char small[128], *name = n < sizeof small ? small : malloc(n + 1);
+    size_t number = TAG_INDEX_NONE;
+
+    if (name) {
+        name[0] = mark;
+        memcpy(name + 1, tag, n);
+        number = series_of(m, name, n + 1, once);
+    }
+    if (name != small)
+        free(name);
+    if (number == TAG_INDEX_NONE)
+        return no_memory(m, e);
+    if (once == MANY && m->series[number].run != m->run)
+        return error_set(e, ERR_ARG, "tag '%.80s' is in the runs '%.80s' and '%.80s'", m->tags.entries[number].text + 1,
+                         run_name(m, m->series[number].run), m->names[m->file_count - 1]);
+    return add(m, number, offset, value, step, wall_time, e);
+}
+
+int log_merge_value(struct log_merge *m, uint64_t offset, uint32_t number, const char *tag, size_t n, int64_t step,
+                    double wall_time, struct error *e)
+{
+    return add_named(m, 'v', offset, number, tag, n, step, wall_time, e);
+}
+
+int log_merge_run_metadata(struct log_merge *m, uint64_t offset, const char *tag, size_t n, int64_t step,
+                           double wall_time, struct error *e)
+{
+    return add_named(m, 'p', offset, LOG_MERGE_EVENT, tag, n, step, wall_time, e);
+}
+
+int log_merge_event(struct log_merge *m, uint64_t offset, enum log_merge_mark mark, int64_t step, struct error *e)
+{
+    static const size_t numbers[] = { SESSION, SESSION, GRAPH, META_GRAPH, OTHER };
+
+    if (mark == LOG_MERGE_SESSION_START && begin_segment(m, 1, step, e) != OK)
+        return ERR_NOMEM;
+    return add(m, numbers[mark], offset, LOG_MERGE_EVENT, step, 0, e);
+}
+
+/* ---- deciding -------------------------------------------------------------------------------------------------- */
+
+static void limit(struct span *s, int64_t step)
+{
+    s->limit = s->limited && s->limit < step ? s->limit : step;
+    s->limited = 1;
+}
+
+static void raise_floor(struct span *s, int64_t step)
+{
+    s->floor = s->floored && s->floor > step ? s->floor : step;
+    s->floored = 1;
+}
+
+/* What the later segment b means for a, of one series. */
+static void decide_pair(struct log_merge *m, struct span *a, struct span *b)
+{
+    if (b->first < a->last) {
+        m->totals.interleaved += b->low <= a->high;
+        return;
+    }
+    if (b->low > a->high)
+        return;
+    m->totals.restarts++;
+    limit(a, b->low);
+    raise_floor(b, a->high);
+}
+
+/* Where no step goes back, which is the rule, no pair has to be looked at. */
+static void decide_series(struct log_merge *m, struct series *s)
+{
+    int64_t highest = INT64_MIN;
+
+    for (uint32_t b = 0; b < s->count; b++) {
+        for (uint32_t a = 0; a < b && s->spans[b].low <= highest; a++)
+            decide_pair(m, &s->spans[a], &s->spans[b]);
+        highest = s->spans[b].high > highest ? s->spans[b].high : highest;
+    }
+}
+
+/* Session starts mean all series of their run: what came before them has an end there. */
+static void decide_starts(struct log_merge *m, struct series *s)
+{
+    for (size_t i = 0; i < m->segment_count; i++)
+        for (uint32_t k = 0; m->segments[i].has_start && k < s->count && s->spans[k].segment < i; k++)
+            if (m->segments[s->spans[k].segment].run == m->segments[i].run && s->spans[k].high >= m->segments[i].start)
+                limit(&s->spans[k], m->segments[i].start);
+}
+
+static void decide(struct log_merge *m)
+{
+    int starts = 0;
+
+    for (size_t i = 0; i < m->segment_count; i++)
+        starts |= m->segments[i].has_start;
+    for (size_t i = FIXED; i < m->tags.count; i++) {
+        struct series *s = &m->series[i];
+
+        if (s->once != MANY)
+            continue;
+        decide_series(m, s);
+        if (starts)
+            decide_starts(m, s);
+    }
+}
+
+static int twice(const struct log_merge *m, const struct log_merge_item *item, struct error *e)
+{
+    return error_set(e, ERR_ARG, "run '%.80s': tag '%.80s' comes to step %lld more than once, or goes back to it",
+                     m->names[item->file], m->tags.entries[item->series].text + 1, (long long)item->step);
+}
+
+/* Items that stay move to the front. */
+static int keep(struct log_merge *m, struct error *e)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < m->count; i++) {
+        struct log_merge_item *item = &m->items[i];
+        struct series *s = &m->series[item->series];
+        const struct span *span = &s->spans[item->span];
+        int out = m->overlap == LOG_MERGE_FIRST ? span->floored && item->step <= span->floor
+                                                : span->limited && item->step >= span->limit;
+
+        if (s->once == ONCE_FIRST || s->once == ONCE_LAST) {
+            m->totals.repeated += s->seen != 0;
+            if (s->seen && s->once == ONCE_LAST)
+                m->items[s->item] = *item; /* the place does not matter before sorting */
+            if (s->seen)
+                continue;
+            s->seen = 1;
+            s->item = kept;
+        } else if (s->once == MANY && out && m->overlap == LOG_MERGE_ERROR) {
+            return twice(m, item, e);
+        } else if (s->once == MANY && out && m->overlap != LOG_MERGE_KEEP) {
+            m->totals.restarted++;
+            continue;
+        }
+        m->items[kept++] = *item;
+    }
+    m->count = kept;
+    for (size_t i = 0; i < m->tags.count; i++)
+        m->series[i].seen = 0;
+    return OK;
+}
+
+/* Session marks first: a mark takes away what stands before it at its step and beyond, which is then nothing. */
+static int by_step(const void *x, const void *y)
+{
+    const struct log_merge_item *a = x, *b = y;
+
+    if (a->step != b->step)
+        return a->step < b->step ? -1 : 1;
+    if ((a->series == SESSION) != (b->series == SESSION))
+        return a->series == SESSION ? -1 : 1;
+    if (a->file != b->file)
+        return a->file < b->file ? -1 : 1;
+    if (a->offset != b->offset)
+        return a->offset < b->offset ? -1 : 1;
+    return a->value < b->value ? -1 : a->value > b->value;
+}
+
+/* Of several values of a series at a step one stays. */
+static int single(struct log_merge *m, struct error *e)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < m->count; i++) {
+        struct series *s = &m->series[m->items[i].series];
+
+        if (s->once == MANY && s->seen && s->at == m->items[i].step) {
+            if (m->overlap == LOG_MERGE_ERROR)
+                return twice(m, &m->items[i], e);
+            m->totals.doubled++;
+            m->items[m->overlap == LOG_MERGE_FIRST ? i : s->item].file = UINT32_MAX; /* taken out below */
+            if (m->overlap == LOG_MERGE_FIRST)
+                continue;
+        }
+        s->seen = 1;
+        s->at = m->items[i].step;
+        s->item = i;
+    }
+    for (size_t i = 0; i < m->count; i++)
+        if (m->items[i].file != UINT32_MAX)
+            m->items[kept++] = m->items[i];
+    m->count = kept;
+    return OK;
+}
+
+int log_merge_finish(struct log_merge *m, struct error *e)
+{
+    int rc, sorted = 1;
+
+    decide(m);
+    if ((rc = keep(m, e)) != OK)
+        return rc;
+    for (size_t i = 1; i < m->count && sorted; i++)
+        sorted = by_step(&m->items[i - 1], &m->items[i]) <= 0;
+    if (!sorted)
+        qsort(m->items, m->count, sizeof *m->items, by_step);
+    return m->overlap == LOG_MERGE_KEEP ? OK : single(m, e);
+}
+
+const struct log_merge_item *log_merge_items(const struct log_merge *m, size_t *count)
+{
+    *count = m->count;
+    return m->items;
+}
+
+struct log_merge_totals log_merge_totals(const struct log_merge *m)
+{
+    return m->totals;
+}

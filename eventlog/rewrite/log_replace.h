@@ -1,0 +1,28 @@
+/*
+ * log_replace.h - an event file in the place of another, by rename, with the old one kept beside it under a name that
+ * no TensorBoard reads. For commands that change a log in place: repair, rename-tag, drop-tag, downsample.
+ */
+#ifndef EVENTLOG_REWRITE_LOG_REPLACE_H
+#define EVENTLOG_REWRITE_LOG_REPLACE_H
+
+#include "base/error.h"
+#include "base/io.h"
+
+#include <stddef.h>
+#include <sys/stat.h>
+
+/* A name beside path that TensorBoard does not read, for a file while it is written. ERR_ARG: too long for out. */
+int log_replace_temporary_name(char *out, size_t size, const char *path, struct error *e);
+
+/* directory/NAME -> directory/NAME.bak with every `tfevents` in NAME as `tf-events`; ERR_ARG: too long for out. */
+int log_replace_backup_name(char *out, size_t size, const char *path, struct error *e);
+
+/* OK while the file at path is the one that is open as fd and was as `before` says, and nobody has it open for writing;
+ * else ERR_ARG, or ERR_IO when it is gone. */
+int log_replace_unchanged(int fd, const char *path, const struct stat *before, struct error *e);
+
+/* Puts the temporary file in the place of path, whose bytes get the backup's name first; the directory is still to be
+ * synced. ERR_ARG: a backup is there. On an error path is as it was, and the temporary file where it was. */
+int log_replace_exchange(const struct io *io, const char *path, const char *temporary, struct error *e);
+
+#endif

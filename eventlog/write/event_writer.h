@@ -1,0 +1,75 @@
+/*
+ * event_writer.h - what the library's own files need of the writer beyond eventlog.h: system calls that can be made
+ * to fail, and the way on which every kind of value but the scalar gets into the file. A file event_writer_<family>.c
+ * encodes its values with wire.h, without I/O, and hands the bytes to event_writer_finish().
+ */
+#ifndef EVENTLOG_WRITE_EVENT_WRITER_H
+#define EVENTLOG_WRITE_EVENT_WRITER_H
+
+#include "base/io.h"
+#include "eventlog/eventlog.h"
+#include "eventlog/format/wire.h"
+
+/* eventlog_writer_open() through the calls of io, which outlives the writer; NULL is io_real. */
+int event_writer_open_io(struct eventlog_writer **out, const char *directory,
+                         const struct eventlog_writer_options *options, const struct io *io,
+                         struct eventlog_error *error);
+
+/* ERR_ARG where the directory's name or an option makes no sense. */
+int event_writer_check_options(const char *directory, const struct eventlog_writer_options *o, struct error *e);
+
+/* Fields of the messages that several families write; the numbers stand in TensorBoard's .proto files. */
+enum {
+    EVENT_FIELD_GRAPH = 4,
+    EVENT_FIELD_SUMMARY = 5,
+    EVENT_FIELD_RUN_METADATA = 8,
+    VALUE_FIELD_TENSOR = 8,
+    TENSOR_FIELD_DTYPE = 1,
+    TENSOR_FIELD_SHAPE = 2,
+    TENSOR_FIELD_CONTENT = 4,
+    TENSOR_FIELD_STRING = 8,
+};
+
+/* One value of a series, beside its bytes. All texts are borrowed for the call. */
+struct event_writer_value {
+    const char *tag;
+    int64_t step;
+    double wall_time; /* 0: now */
+    const char *plugin;
+    const void *content; /* plugin_data.content */
+    size_t content_length;
+    int data_class; /* 0: readers take it from the plugin */
+    int blob;       /* TensorBoard serves it by a key made of the tag: some characters are out */
+    const struct eventlog_value_options *options;
+};
+
+/* The start of a Summary.Value's tensor, up to and with its shape (rank 0 writes an empty shape). The contents follow,
+ * then wire_end() with the mark that this returns. */
+size_t event_writer_tensor(struct wire *w, int dtype, const int64_t *shape, size_t rank);
+
+/* Last step of every function of a family. rc: what encoding came to, with its sentence in e; on OK member (fields of
+ * Summary.Value beside tag and metadata) becomes an event with metadata: all of it when the tag is new to the file,
+ * later without name and description. Releases member, copies e to error. */
+int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_writer_value *value, struct wire *member,
+                        struct error *e, struct eventlog_error *error);
+
+/* The same for an event that is no summary: body is its fields beside wall time and step. */
+int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, double wall_time, struct wire *body,
+                              struct error *e, struct eventlog_error *error);
+
+/* What the wall time of a call means: itself, or now for 0. */
+double event_writer_time(double wall_time);
+
+/* From now on a wall time of 0 is 1970: for those who copy points as they were. */
+void event_writer_exact_times(struct eventlog_writer *w);
+
+/* For what is no event but files beside them. OK, or ERR_ARG in a forked child. */
+int event_writer_check(const struct eventlog_writer *w, struct error *e);
+const char *event_writer_directory(const struct eventlog_writer *w);
+const struct io *event_writer_io(const struct eventlog_writer *w);
+
+/* Pixels (height, width, channels) of 8 bits as a PNG file of *n bytes, the caller's to free(). */
+int event_writer_png(const uint8_t *pixels, size_t height, size_t width, size_t channels, void **bytes, size_t *n,
+                     struct error *e);
+
+#endif

@@ -1,0 +1,188 @@
+#include "eventlog/write/event_writer.h"
+
+#include "eventlog/eventlog.h"
+#include "eventlog/write/image_header.h"
+
+#include <math.h>
+#include <png.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A value of the images plugin is a list of strings: width and height in ASCII, then the pictures. */
+enum { SIDE_MAX = 1 << 16, PIXELS_MAX = 1 << 28, IMAGES_MAX = 1 << 16 };
+
+static void put_size(struct wire *member, size_t size)
+{
+    char digits[24];
+
+    snprintf(digits, sizeof digits, "%zu", size);
+    wire_text_always(member, TENSOR_FIELD_STRING, digits);
+}
+
+static size_t begin(struct wire *member, size_t n, size_t height, size_t width)
+{
+    int64_t shape[] = { (int64_t)n + 2 };
+    size_t tensor = event_writer_tensor(member, EVENTLOG_DTYPE_STRING, shape, 1);
+
+    put_size(member, width);
+    put_size(member, height);
+    return tensor;
+}
+
+int event_writer_png(const uint8_t *pixels, size_t height, size_t width, size_t channels, void **bytes, size_t *n,
+                     struct error *e)
+{
+    static const png_uint_32 formats[] = { 0, PNG_FORMAT_GRAY, PNG_FORMAT_GA, PNG_FORMAT_RGB, PNG_FORMAT_RGBA };
+    png_image image;
+    png_alloc_size_t size;
+
+    memset(&image, 0, sizeof image);
+    image.version = PNG_IMAGE_VERSION;
+    image.width = (png_uint_32)width;
+    image.height = (png_uint_32)height;
+    image.format = formats[channels];
+    size = PNG_IMAGE_PNG_SIZE_MAX(image);
+    if (!(*bytes = malloc(size)))
+        return error_set(e, ERR_NOMEM, "out of memory for an image of %zu x %zu", width, height);
+    if (png_image_write_to_memory(&image, *bytes, &size, 0, pixels, 0, NULL)) {
+        *n = size;
+        return OK;
+    }
+    free(*bytes);
+    *bytes = NULL;
+    return error_set(e, ERR_NOMEM, "an image of %zu x %zu cannot be packed: %s", width, height, image.message);
+}
+
+/* One picture of 8-bit pixels as PNG, appended as a string. */
+static int put_png(struct wire *member, const uint8_t *pixels, size_t height, size_t width, size_t channels,
+                   struct error *e)
+{
+    void *bytes;
+    size_t n;
+    int rc = event_writer_png(pixels, height, width, channels, &bytes, &n, e);
+
+    if (rc == OK)
+        wire_bytes(member, TENSOR_FIELD_STRING, bytes, n);
+    free(rc == OK ? bytes : NULL);
+    return rc;
+}
+
+static int check_shape(size_t n, size_t height, size_t width, size_t channels, struct error *e)
+{
+    if (channels < 1 || channels > 4)
+        return error_set(e, ERR_ARG, "images have 1 to 4 channels (grey, grey and alpha, RGB, RGBA), not %zu",
+                         channels);
+    if (!height || !width || height > SIDE_MAX || width > SIDE_MAX || height * width > PIXELS_MAX)
+        return error_set(e, ERR_ARG, "an image of %zu x %zu; %d a side and %d pixels are the most", width, height,
+                         SIDE_MAX, PIXELS_MAX);
+    if (!n || n > IMAGES_MAX)
+        return error_set(e, ERR_ARG, "%zu images in a batch; 1 to %d can be written", n, IMAGES_MAX);
+    return OK;
+}
+
+static int encode_pixels(struct wire *member, const uint8_t *pixels, size_t n, size_t height, size_t width,
+                         size_t channels, struct error *e)
+{
+    size_t tensor;
+    int rc = check_shape(n, height, width, channels, e);
+
+    if (rc != OK)
+        return rc;
+    tensor = begin(member, n, height, width);
+    for (size_t i = 0; i < n && rc == OK; i++)
+        rc = put_png(member, pixels + i * height * width * channels, height, width, channels, e);
+    wire_end(member, tensor);
+    return rc;
+}
+
+/* As TensorFlow converts: 256 equal steps, the ends included, what is outside brought to the end. */
+static int encode_floats(struct wire *member, const float *values, size_t n, size_t height, size_t width,
+                         size_t channels, struct error *e)
+{
+    size_t count, tensor;
+    uint8_t *pixels;
+    int rc = check_shape(n, height, width, channels, e);
+
+    if (rc != OK)
+        return rc;
+    count = height * width * channels;
+    if (!(pixels = malloc(count)))
+        return error_set(e, ERR_NOMEM, "out of memory for an image of %zu x %zu", width, height);
+    tensor = begin(member, n, height, width);
+    for (size_t i = 0; i < n && rc == OK; i++) {
+        for (size_t j = 0; j < count && rc == OK; j++) {
+            float x = values[i * count + j] * 255.5f;
+
+            if (isnan(x))
+                rc = error_set(e, ERR_ARG, "value %zu of image %zu is not a number", j, i);
+            else
+                pixels[j] = x <= 0 ? 0 : x >= 255 ? 255 : (uint8_t)x;
+        }
+        if (rc == OK)
+            rc = put_png(member, pixels, height, width, channels, e);
+    }
+    wire_end(member, tensor);
+    free(pixels);
+    return rc;
+}
+
+static int encode_files(struct wire *member, const struct eventlog_bytes *images, size_t n, struct error *e)
+{
+    uint32_t width = 0, height = 0;
+    size_t tensor;
+
+    if (!n || n > IMAGES_MAX)
+        return error_set(e, ERR_ARG, "%zu images in a batch; 1 to %d can be written", n, IMAGES_MAX);
+    for (size_t i = n; i-- > 0;) /* backwards: the first one's size is the one kept */
+        if (image_header_read(images[i].data, images[i].length, &width, &height) == IMAGE_UNKNOWN)
+            return error_set(e, ERR_ARG, "image %zu is no PNG, JPEG, GIF or BMP file; TensorBoard shows no other", i);
+    tensor = begin(member, n, height, width);
+    for (size_t i = 0; i < n; i++)
+        wire_bytes(member, TENSOR_FIELD_STRING, images[i].data, images[i].length);
+    wire_end(member, tensor);
+    return OK;
+}
+
+static struct event_writer_value value_of(const char *tag, int64_t step, double wall_time,
+                                          const struct eventlog_value_options *options)
+{
+    return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "images", .blob = 1,
+                                        .options = options };
+}
+
+int eventlog_writer_image(struct eventlog_writer *w, const char *tag, int64_t step, double wall_time,
+                          const uint8_t *pixels, size_t n, size_t height, size_t width, size_t channels,
+                          const struct eventlog_value_options *options, struct eventlog_error *error)
+{
+    struct event_writer_value value = value_of(tag, step, wall_time, options);
+    struct wire member = WIRE_EMPTY;
+    struct error e = { 0 };
+    int rc = encode_pixels(&member, pixels, n, height, width, channels, &e);
+
+    return event_writer_finish(w, rc, &value, &member, &e, error);
+}
+
+int eventlog_writer_image_floats(struct eventlog_writer *w, const char *tag, int64_t step, double wall_time,
+                                 const float *values, size_t n, size_t height, size_t width, size_t channels,
+                                 const struct eventlog_value_options *options, struct eventlog_error *error)
+{
+    struct event_writer_value value = value_of(tag, step, wall_time, options);
+    struct wire member = WIRE_EMPTY;
+    struct error e = { 0 };
+    int rc = encode_floats(&member, values, n, height, width, channels, &e);
+
+    return event_writer_finish(w, rc, &value, &member, &e, error);
+}
+
+int eventlog_writer_image_encoded(struct eventlog_writer *w, const char *tag, int64_t step, double wall_time,
+                                  const struct eventlog_bytes *images, size_t n,
+                                  const struct eventlog_value_options *options, struct eventlog_error *error)
+{
+    struct event_writer_value value = value_of(tag, step, wall_time, options);
+    struct wire member = WIRE_EMPTY;
+    struct error e = { 0 };
+    int rc = encode_files(&member, images, n, &e);
+
+    return event_writer_finish(w, rc, &value, &member, &e, error);
+}
