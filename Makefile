@@ -85,7 +85,7 @@ objects   = $(patsubst %.c,$(B)/%.o,$1)
 BASE_C    := $(call folder,base)
 EVENTLOG_C := $(call folder,eventlog eventlog/format eventlog/write eventlog/read eventlog/check eventlog/rewrite)
 TOOL_C    := $(filter-out $(if $(filter 1,$(SQLITE)),,%_sqlite.c) %_screen_$(if $(call with,NCURSES),without_,)ncurses.c,\
-             $(call folder,eventlog/tool))
+             $(call folder,eventlog/tool $(addprefix eventlog/tool/,picture export report watch rewrite)))
 EVENTLOG_MPI_C := $(call folder,eventlog_mpi)
 CHECKPOINT_C := $(call folder,checkpoint)
 CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool)
@@ -245,7 +245,7 @@ MODEL_FLAGS ?= -ftree-vectorize -fvect-cost-model=dynamic -fno-math-errno
 $(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
 $(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE)
-$(B)/eventlog/tool/watch_screen_ncurses.o: EXTRA = $(shell $(CONFIG) --cflags ncursesw)
+$(B)/eventlog/tool/watch/watch_screen_ncurses.o: EXTRA = $(shell $(CONFIG) --cflags ncursesw)
 $(call objects,$(EVENTLOG_C)): EXTRA = -DZSTD=$(ZSTD)
 # What libeventlog.so is made of.
 PIC = -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections

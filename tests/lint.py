@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 
+LIBEVENTLOG = {"base", "eventlog", "eventlog/format", "eventlog/write", "eventlog/read", "eventlog/check", "eventlog/rewrite"}
 # Which of our folders each folder may include, itself always; docs/architecture.md shows the same table. A folder without
 # a row of its own belongs to the one above it.
 OURS = {
@@ -23,8 +24,12 @@ OURS = {
     "eventlog/read": {"base", "eventlog", "eventlog/format"},
     "eventlog/check": {"base", "eventlog/format"},
     "eventlog/rewrite": {"base", "eventlog/format", "eventlog/read", "eventlog/check"},
-    "eventlog/tool": {"base", "eventlog", "eventlog/format", "eventlog/write", "eventlog/read", "eventlog/check",
-                      "eventlog/rewrite"},
+    "eventlog/tool": LIBEVENTLOG,
+    "eventlog/tool/picture": LIBEVENTLOG | {"eventlog/tool"},
+    "eventlog/tool/export": LIBEVENTLOG | {"eventlog/tool"},
+    "eventlog/tool/report": LIBEVENTLOG | {"eventlog/tool", "eventlog/tool/picture", "eventlog/tool/export"},
+    "eventlog/tool/watch": LIBEVENTLOG | {"eventlog/tool", "eventlog/tool/picture"},
+    "eventlog/tool/rewrite": LIBEVENTLOG | {"eventlog/tool", "eventlog/tool/report"},
     "eventlog_mpi": set(),
     "checkpoint": {"base", "proto"},
     "dataset": {"base"},
@@ -47,7 +52,7 @@ LIBRARIES = {
     "protobuf-c": ["proto/"],
     "png.h": ["eventlog/"],
     "sqlite3.h": ["eventlog/tool/"],
-    "curses.h": ["eventlog/tool/watch_screen_ncurses.c"],
+    "curses.h": ["eventlog/tool/watch/watch_screen_ncurses.c"],
 }
 LINE, FUNCTION_LINES, FILE_LINES = 120, 80, 800
 

@@ -1,8 +1,8 @@
 /* Any bytes as a command line of `eventlog export`, words separated by NULs: what is accepted goes together. */
-#include "eventlog/tool/export_options.h"
+#include "eventlog/tool/export/export_options.h"
 
 #include "base/options.h"
-#include "eventlog/tool/export.h"
+#include "eventlog/tool/export/export.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Text into cells: wide and combining characters, colours, edges. */
-#include "eventlog/tool/cell_grid.h"
+#include "eventlog/tool/picture/cell_grid.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Groups of runs: which runs belong together, and their mean with its band. */
-#include "eventlog/tool/curve_group.h"
+#include "eventlog/tool/picture/curve_group.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* The pure parts of a picture: ticks and what stands at them, marks of what a line cannot show, clipping, labels that do
  * not overlap, last and best values. */
-#include "eventlog/tool/picture.h"
+#include "eventlog/tool/picture/picture.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* What the axis of values spans: all values, unless a few dwarf the rest. */
-#include "eventlog/tool/picture_range.h"
+#include "eventlog/tool/picture/picture_range.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Which runs can be deleted, what keeps them, and what is left when others interfere or it is killed at any moment. */
-#include "eventlog/tool/removable.h"
+#include "eventlog/tool/rewrite/removable.h"
 
 #include "base/bytes.h"
 #include "base/crc32c.h"

@@ -1,5 +1,5 @@
 /* What keys and the mouse do to the live page, which tags it shows, and what state a run is in. */
-#include "eventlog/tool/watch_model.h"
+#include "eventlog/tool/watch/watch_model.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* The live page as text: what stands where, at several widths, in UTF-8 and ASCII. */
-#include "eventlog/tool/watch_page.h"
+#include "eventlog/tool/watch/watch_page.h"
 
 #include "base/text.h"
 

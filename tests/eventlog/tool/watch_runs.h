@@ -3,7 +3,7 @@
 #define TESTS_EVENTLOG_TOOL_WATCH_RUNS_H
 
 #include "eventlog/format/wire.h"
-#include "eventlog/tool/watch_model.h"
+#include "eventlog/tool/watch/watch_model.h"
 
 #include <string.h>
 

@@ -1,0 +1,410 @@
+/* eventlog export: all points of a log in one of the formats. */
+#include "eventlog/tool/export/export.h"
+
+#include "eventlog/tool/command.h"
+#include "eventlog/tool/gather.h"
+#include "eventlog/tool/scan.h"
+#include "eventlog/tool/time_option.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct export_format *const formats[] = {
+    &format_csv, &format_wide, &format_json, &format_jsonl, &format_jsonl_series, &format_tb_csv, &format_tb_json,
+    &format_reduce, &format_prom,
+    &format_histograms, &format_media,
+#if SQLITE
+    &format_sqlite,
+#endif
+};
+
+const struct export_format *export_format_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (!strcmp(formats[i]->name, name))
+            return formats[i];
+    return NULL;
+}
+
+/* The export of one run: what its events go through. */
+struct work {
+    struct scan *scan;
+    struct export x;
+    const struct export_format *format;
+    struct export_run run;
+    struct made { /* per series: its prefix and whether it is wanted */
+        struct buffer prefix;
+        int known, wanted;
+    } *made;
+    size_t made_count;
+    int streaming;
+};
+
+/* ---- one series, one point ------------------------------------------------------------------------------------- */
+
+static struct made *made_of(struct work *w, const struct scalar_series *s, struct error *e)
+{
+    size_t i = (size_t)(s - w->run.scalars.series);
+    struct made *m;
+
+    if (i >= w->made_count) {
+        size_t count = i + 16;
+
+        if (!(m = realloc(w->made, count * sizeof *m))) {
+            error_set(e, ERR_NOMEM, "out of memory for %zu series", count);
+            return NULL;
+        }
+        memset(m + w->made_count, 0, (count - w->made_count) * sizeof *m);
+        w->made = m;
+        w->made_count = count;
+    }
+    m = &w->made[i];
+    if (!m->known) {
+        m->known = 1;
+        m->wanted = scan_tag_wanted(w->scan, s->tag);
+        if (m->wanted)
+            w->format->prefix(&w->x, w->run.name, s, &m->prefix);
+        if (!buffer_ok(&m->prefix)) {
+            error_set(e, ERR_NOMEM, "out of memory for the name of a series");
+            return NULL;
+        }
+    }
+    return m;
+}
+
+static void forget_made(struct work *w)
+{
+    for (size_t i = 0; i < w->made_count; i++)
+        buffer_release(&w->made[i].prefix);
+    free(w->made);
+    w->made = NULL;
+    w->made_count = 0;
+}
+
+static int emit(struct work *w, const struct scalar_series *s, const struct scalar_point *p, unsigned from,
+                struct error *e)
+{
+    struct made *m = made_of(w, s, e);
+
+    if (!m)
+        return ERR_NOMEM;
+    if (!m->wanted || export_dropped(&w->x, p))
+        return OK;
+    w->format->point(&w->x, &m->prefix, p, from);
+    w->x.points++;
+    return OK;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+static void run_again(void *context)
+{
+    struct work *w = context;
+
+    w->format->run_again(&w->x);
+}
+
+static int other(void *context, const struct scalar_series *s, const struct event *ev, const struct event_value *value,
+                 struct error *e)
+{
+    struct work *w = context;
+
+    /* Hyperparameters are the run's, not a series of their own: no choice of tags or steps leaves them out. */
+    if (strcmp(s->plugin, "hparams") != 0) {
+        if (!scan_tag_wanted(w->scan, s->tag) || !point_range_holds(&w->x.options->range, ev->step, ev->wall_time))
+            return OK;
+        w->x.skipped++;
+    }
+    return w->format->value ? w->format->value(&w->x, s, ev, value, e) : OK;
+}
+
+/* Makes w->run the empty run of that name. */
+static void begin_run(struct work *w, const char *name, int keep_order, int store)
+{
+    w->x.run = w->run.name = name;
+    scalar_run_init(&w->run.scalars, scalar_view_of(w->x.options->view), keep_order, store);
+    w->run.scalars.other = other;
+    w->run.scalars.context = w;
+}
+
+/* Straight through. */
+static int stream(void *context, const struct event *ev, struct error *e)
+{
+    struct work *w = context;
+    struct event_values values;
+    struct event_value value;
+
+    event_values_init(&values, ev);
+    while (event_values_next(&values, &value)) {
+        struct scalar_series *s;
+        struct scalar_point point;
+        unsigned from;
+        int rc = scalar_run_value(&w->run.scalars, ev, &value, &point, &s, &from, e);
+
+        if (rc == 1)
+            rc = emit(w, s, &point, from, e);
+        if (rc < 0)
+            return rc;
+    }
+    return OK;
+}
+
+/* Reads a run into w->run.scalars (or, streaming, straight through) and tells what the view leaves out. */
+static int read_run(struct work *w, const struct log_run *run, struct error *e)
+{
+    /* What has been written cannot be taken back, so a stream does not start again. */
+    const struct scan_sink sink = { .context = w, .event = stream };
+    void (*again)(void *) = w->format->run_again ? run_again : NULL;
+    uint64_t left_out = 0;
+    int rc = w->streaming ? scan_run(w->scan, run, &sink, e)
+                          : gather_run(w->scan, run, &w->run.scalars, again, w, e);
+
+    if (rc != OK)
+        return rc;
+    for (size_t i = 0; i < w->run.scalars.count && w->run.scalars.store; i++)
+        if (scan_tag_wanted(w->scan, w->run.scalars.series[i].tag))
+            left_out += w->run.scalars.series[i].seen - w->run.scalars.series[i].count;
+    if (left_out)
+        log_line(&w->scan->log, "run %s: %llu points left out by --view=%s", run->name, (unsigned long long)left_out,
+                 w->x.options->view);
+    if (w->run.scalars.rounded)
+        log_line(&w->scan->log, "run %s: %llu whole numbers beyond 2^53 were rounded to the nearest double", run->name,
+                 (unsigned long long)w->run.scalars.rounded);
+    return OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------- */
+
+static int write_sorted(struct work *w, struct error *e)
+{
+    scalar_run_sort(&w->run.scalars);
+    for (size_t i = 0; i < w->run.scalars.count; i++) {
+        struct scalar_series *s = &w->run.scalars.series[i];
+        int rc = scalar_series_sort(s, e);
+
+        for (size_t k = 0; k < s->count && rc == OK; k++)
+            rc = emit(w, s, &s->points[k], scalar_series_from(s, k), e);
+        if (rc != OK)
+            return rc;
+        scan_progress(w->scan, w->run.name, 0);
+    }
+    return OK;
+}
+
+struct place {
+    uint64_t mark;
+    size_t series, point;
+};
+
+static int by_mark(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    return (x->mark > y->mark) - (x->mark < y->mark);
+}
+
+/* The points that a view kept, in the order they were read. */
+static int write_in_order(struct work *w, struct error *e)
+{
+    struct scalar_run *r = &w->run.scalars;
+    struct place *places;
+    size_t n = 0;
+    int rc = OK;
+
+    for (size_t i = 0; i < r->count; i++)
+        n += r->series[i].count;
+    if (!(places = malloc((n ? n : 1) * sizeof *places)))
+        return error_set(e, ERR_NOMEM, "out of memory for %zu points", n);
+    n = 0;
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t k = 0; k < r->series[i].count; k++)
+            places[n++] = (struct place){ r->series[i].marks[k], i, k };
+    qsort(places, n, sizeof *places, by_mark);
+    for (size_t i = 0; i < n && rc == OK; i++) {
+        struct scalar_series *s = &r->series[places[i].series];
+
+        rc = emit(w, s, &s->points[places[i].point], (unsigned)(places[i].mark & 0xff), e);
+    }
+    free(places);
+    return rc;
+}
+
+/* Formats that write point by point: one run after the other, so memory holds one run at most. */
+static int export_points(struct work *w, struct error *e)
+{
+    struct scan *s = w->scan;
+    int in_order = !strcmp(w->x.options->order, "file"), rc = OK;
+
+    w->streaming = in_order && scalar_view_of(w->x.options->view) == SCALAR_VIEW_ALL;
+    w->format->begin(&w->x);
+    for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
+        if (!scan_run_wanted(s, s->directory.runs[i].name))
+            continue;
+        begin_run(w, s->directory.runs[i].name, in_order && !w->streaming, !w->streaming);
+        rc = read_run(w, &s->directory.runs[i], e);
+        if (rc == OK && !w->streaming)
+            rc = in_order ? write_in_order(w, e) : write_sorted(w, e);
+        forget_made(w);
+        scalar_run_release(&w->run.scalars);
+    }
+    if (rc == OK)
+        w->format->end(&w->x);
+    return rc;
+}
+
+/* Takes out what is not wanted, so that the format sees only its points. */
+static int sift(struct work *w, int sorted, struct error *e)
+{
+    struct scalar_run *r = &w->run.scalars;
+
+    for (size_t i = 0; i < r->count; i++) {
+        struct scalar_series *s = &r->series[i];
+
+        if (!scan_tag_wanted(w->scan, s->tag))
+            s->count = 0;
+        gather_sift(s, &w->x.options->range, w->x.nonfinite == EXPORT_DROP);
+        if (sorted && scalar_series_sort(s, e) != OK)
+            return ERR_NOMEM;
+    }
+    return OK;
+}
+
+/* Formats that write series by series, one run after the other. */
+static int export_series(struct work *w, struct error *e)
+{
+    int sorted = !w->format->reading_order && strcmp(w->x.options->order, "file") != 0;
+    struct scan *s = w->scan;
+    int rc = OK;
+
+    for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
+        struct scalar_run *r = &w->run.scalars;
+
+        if (!scan_run_wanted(s, s->directory.runs[i].name))
+            continue;
+        begin_run(w, s->directory.runs[i].name, 0, w->format->series != NULL);
+        rc = read_run(w, &s->directory.runs[i], e);
+        if (rc == OK)
+            rc = sift(w, sorted, e);
+        scalar_run_sort(r);
+        if (rc == OK && w->format->run_read)
+            rc = w->format->run_read(&w->x, w->run.name, r, e);
+        for (size_t k = 0; k < r->count && rc == OK; k++) {
+            if (!r->series[k].count || !w->format->series)
+                continue;
+            rc = w->format->series(&w->x, w->run.name, &r->series[k], e);
+            w->x.points += r->series[k].count;
+            scan_progress(s, w->run.name, 0);
+        }
+        scalar_run_release(r);
+    }
+    return rc;
+}
+
+/* Formats that need all runs before they can write anything. */
+static int export_runs(struct work *w, struct error *e)
+{
+    struct scan *s = w->scan;
+    struct export_run *runs = calloc(s->directory.count + 1, sizeof *runs);
+    int sorted = strcmp(w->x.options->order, "file") != 0;
+    size_t count = 0, with_points = 0;
+    int rc = runs ? OK : error_set(e, ERR_NOMEM, "out of memory for %zu runs", s->directory.count);
+
+    for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
+        int points = 0;
+
+        if (!scan_run_wanted(s, s->directory.runs[i].name))
+            continue;
+        begin_run(w, s->directory.runs[i].name, 0, 1);
+        rc = read_run(w, &s->directory.runs[i], e);
+        if (rc == OK)
+            rc = sift(w, sorted, e);
+        for (size_t k = 0; k < w->run.scalars.count; k++)
+            points |= w->run.scalars.series[k].count > 0;
+        with_points += (size_t)points;
+        runs[count++] = w->run;
+    }
+    if (rc == OK && w->x.options->no_run && with_points > 1)
+        rc = error_set(e, ERR_ARG, "--no-run: %zu runs are selected; select one with --run", with_points);
+    w->x.failed = s->failed && w->x.options->to.path;
+    if (rc == OK)
+        rc = w->format->runs(&w->x, runs, count, e);
+    for (size_t i = 0; i < count; i++)
+        scalar_run_release(&runs[i].scalars);
+    free(runs);
+    return rc;
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------------- */
+
+static void take_options(struct export *x, const struct export_options *a)
+{
+    x->options = a;
+    x->float32_short = !strcmp(a->float32, "short");
+    x->tsv = a->tsv;
+    x->crlf = a->crlf;
+    x->step_string = !strcmp(a->step, "string");
+    x->duplicate = !strcmp(a->duplicate, "first")   ? EXPORT_FIRST
+                   : !strcmp(a->duplicate, "mean")  ? EXPORT_MEAN
+                   : !strcmp(a->duplicate, "error") ? EXPORT_ERROR
+                                                    : EXPORT_LAST;
+    x->time = time_option_style(a->time);
+    x->nonfinite = !strcmp(a->nonfinite, "null")   ? EXPORT_NULL
+                   : !strcmp(a->nonfinite, "drop") ? EXPORT_DROP
+                                                   : EXPORT_STRING;
+}
+
+static int write_log(struct scan *s, const struct export_options *a, struct error *e)
+{
+    struct work w = { .scan = s, .format = export_format_find(a->to.format) };
+    int rc = OK, status;
+
+    if (!w.format)
+        return scan_fail(s, (error_set(e, ERR_ARG, "--format=%s: this program was built without SQLite",
+                                       a->to.format), e));
+    take_options(&w.x, a);
+    if (!w.format->opens_files && (rc = output_open(&w.x.out, a->to.path, a->to.force, e)) != OK)
+        return scan_fail(s, e);
+    if (w.format->start)
+        rc = w.format->start(&w.x, e);
+    if (rc == OK)
+        rc = w.format->runs    ? export_runs(&w, e)
+             : w.format->point ? export_points(&w, e)
+                               : export_series(&w, e);
+    log_progress_end(&s->log);
+    status = rc == OK ? scan_status(s, w.x.points > 0) : EXIT_USAGE;
+    if (w.format->finish) {
+        struct error late = { 0 };
+        int finished = w.format->finish(&w.x, rc == OK && (status != EXIT_USAGE || !a->to.path), &late);
+
+        if (rc == OK && (rc = finished) != OK)
+            *e = late;
+    }
+    if (w.x.out && rc == OK)
+        rc = output_close(w.x.out, status != EXIT_USAGE || !a->to.path, e);
+    else if (w.x.out)
+        output_close(w.x.out, 0, NULL);
+    if (rc != OK)
+        return scan_fail(s, e);
+    if (w.x.unread)
+        log_line(&s->log, "skipped %llu values that are not what their plugin says",
+                 (unsigned long long)w.x.unread);
+    return status;
+}
+
+int command_export(int argc, char **argv)
+{
+    struct scan s = { .failed = 0 };
+    struct export_options a;
+    struct error e = { 0 };
+    int count = 0, status, rc;
+
+    log_init(&s.log, "eventlog export", 2);
+    if ((rc = export_options_parse(&a, &s, argc, argv, &count, &e)) == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc != OK)
+        return scan_fail(&s, &e);
+    if ((status = scan_open(&s, "eventlog export", argv + 1, (size_t)count)) == EXIT_DONE)
+        status = write_log(&s, &a, &e);
+    scan_close(&s);
+    return status;
+}

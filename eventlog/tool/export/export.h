@@ -1,0 +1,99 @@
+/* export.h - what the formats of `eventlog export` get and give. One file a format or family: format_<name>.c. */
+#ifndef EVENTLOG_TOOL_EXPORT_EXPORT_H
+#define EVENTLOG_TOOL_EXPORT_EXPORT_H
+
+#include "base/buffer.h"
+#include "base/time_text.h"
+#include "eventlog/read/scalar_series.h"
+#include "eventlog/tool/export/export_options.h"
+#include "eventlog/tool/output.h"
+
+enum export_duplicate { EXPORT_LAST, EXPORT_FIRST, EXPORT_MEAN, EXPORT_ERROR };
+enum export_nonfinite { EXPORT_STRING, EXPORT_NULL, EXPORT_DROP };
+
+struct export_run {
+    const char *name;
+    struct scalar_run scalars; /* only the series that are wanted have points */
+};
+
+struct export {
+    const struct export_options *options;
+    struct output *out; /* NULL for a format that opens files itself */
+    const char *run;    /* the one that is being read */
+    uint64_t points;    /* written so far */
+    uint64_t skipped;   /* values read that are no points */
+    int failed;         /* something could not be read, so a file -o is not to be put in place */
+    uint64_t unread;    /* values that a format was to write and could not read */
+    int float32_short, tsv, crlf, step_string; /* taken from the options */
+    enum export_duplicate duplicate;
+    enum export_nonfinite nonfinite;
+    enum time_style time;
+    void *state;        /* the format's own, from its start to its finish */
+};
+
+/* How a format is called: begin, then prefix and point, then end; or start, then series, then finish; or runs alone.
+ * A format of other values than points has value and run_read, and counts in x->points what it writes. */
+struct export_format {
+    const char *name;
+    int opens_files;   /* what -o names is the format's business */
+    int reading_order; /* series: points as they were read, not by step */
+    void (*begin)(struct export *x);
+    /* What stands before the step in each line of a series; made once a series. */
+    void (*prefix)(struct export *x, const char *run, const struct scalar_series *s, struct buffer *out);
+    /* One point; from is SCALAR_FROM_*. */
+    void (*point)(struct export *x, const struct buffer *prefix, const struct scalar_point *p, unsigned from);
+    void (*end)(struct export *x);
+    /* All runs at once, by name, series by tag or by appearance, points by step. */
+    int (*runs)(struct export *x, struct export_run *runs, size_t count, struct error *e);
+    int (*start)(struct export *x, struct error *e);
+    /* A series with points, of a run whose series come one after the other, by tag. */
+    int (*series)(struct export *x, const char *run, const struct scalar_series *s, struct error *e);
+    /* Also after an error, then with commit 0: gives back what start took. */
+    int (*finish)(struct export *x, int commit, struct error *e);
+    /* A value that is no point, while the run is read; any may be NULL. run_read: the values of this run are complete,
+     * run_again: forget them, the run is read from its start. */
+    int (*value)(struct export *x, const struct scalar_series *s, const struct event *event,
+                 const struct event_value *value, struct error *e);
+    int (*run_read)(struct export *x, const char *run, const struct scalar_run *scalars, struct error *e);
+    void (*run_again)(struct export *x);
+};
+
+extern const struct export_format format_csv, format_json, format_jsonl, format_wide, format_jsonl_series,
+    format_tb_csv, format_tb_json, format_reduce, format_prom, format_sqlite,
+    format_histograms, format_media;
+
+/* The format of that name, NULL if this build has none. */
+const struct export_format *export_format_find(const char *name);
+
+/* Appends text with U+FFFD for each byte that is not UTF-8. */
+void export_utf8(struct buffer *out, const char *text, size_t n);
+
+/* A field of CSV, quoted, or of TSV, escaped; bytes that are not UTF-8 become U+FFFD each. */
+void export_field(struct buffer *out, const char *text, size_t n, int tsv);
+
+/* The value as text, NUMBER_TEXT_MAX bytes; returns its length. */
+int export_number(const struct export *x, double value, unsigned from, char *out);
+
+/* The value as JSON into out, which has room for 32 bytes; returns the place behind it. */
+char *export_json_number(const struct export *x, char *out, double value, unsigned from);
+
+/* A wall time as --time asks for it: as text into out, TIME_TEXT_MAX bytes, returns its length; as JSON into out, which
+ * has room for TIME_TEXT_MAX + 2, returns the place behind it. */
+int export_time(const struct export *x, double wall_time, char *out);
+char *export_json_time(const struct export *x, char *out, double wall_time);
+
+/* Appends the strings of a tensor: elements on lines of their own, the cells of a row with tabs between. 1, or 0
+ * where the value is no tensor of strings. */
+int export_value_text(const struct event_value *v, struct buffer *out);
+
+/* A whole number into out, which has room for 21 bytes; returns its length. */
+int export_integer(int64_t v, char *out);
+
+/* 1: a point that is not asked for. */
+static inline int export_dropped(const struct export *x, const struct scalar_point *p)
+{
+    return !point_range_holds(&x->options->range, p->step, p->wall_time) ||
+           (x->nonfinite == EXPORT_DROP && !(p->value - p->value == 0));
+}
+
+#endif

@@ -1,0 +1,132 @@
+/* csv: one row a point, `run,tag,step,value,wall_time`; also tab-separated. */
+#include "eventlog/tool/export/export.h"
+
+#include "base/bytes.h"
+#include "base/number.h"
+
+#include <string.h>
+
+void export_utf8(struct buffer *out, const char *text, size_t n)
+{
+    while (n) {
+        int length = utf8_character(text, n, NULL);
+
+        if (length)
+            buffer_append(out, text, (size_t)length);
+        else
+            buffer_append_text(out, "\xef\xbf\xbd");
+        text += length ? length : 1;
+        n -= length ? (size_t)length : 1;
+    }
+}
+
+static void tsv_field(struct buffer *out, const char *text, size_t n)
+{
+    for (size_t i = 0, from = 0; i <= n; i++) {
+        const char *escape = i == n          ? ""
+                             : text[i] == '\t' ? "\\t"
+                             : text[i] == '\n' ? "\\n"
+                             : text[i] == '\r' ? "\\r"
+                             : text[i] == '\\' ? "\\\\"
+                                               : NULL;
+
+        if (!escape)
+            continue;
+        export_utf8(out, text + from, i - from);
+        buffer_append_text(out, escape);
+        from = i + 1;
+    }
+}
+
+void export_field(struct buffer *out, const char *text, size_t n, int tsv)
+{
+    int quote = 0;
+
+    if (tsv) {
+        tsv_field(out, text, n);
+        return;
+    }
+    for (size_t i = 0; i < n && !quote; i++)
+        quote = text[i] == ',' || text[i] == '"' || text[i] == '\r' || text[i] == '\n';
+    if (quote)
+        buffer_append_byte(out, '"');
+    for (size_t i = 0, from = 0; i <= n; i++) {
+        if (i < n && text[i] != '"')
+            continue;
+        export_utf8(out, text + from, i - from);
+        if (i < n)
+            buffer_append_text(out, "\"\"");
+        from = i + 1;
+    }
+    if (quote)
+        buffer_append_byte(out, '"');
+}
+
+int export_number(const struct export *x, double value, unsigned from, char *out)
+{
+    return x->float32_short && from & SCALAR_FROM_FLOAT32 ? number_text_float((float)value, out)
+                                                          : number_text(value, out);
+}
+
+int export_time(const struct export *x, double wall_time, char *out)
+{
+    return (int)strlen(time_text(x->time, wall_time, out));
+}
+
+int export_integer(int64_t v, char *out)
+{
+    char digits[20];
+    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    int n = 0, length = 0;
+
+    do
+        digits[n++] = (char)('0' + u % 10);
+    while (u /= 10);
+    if (v < 0)
+        out[length++] = '-';
+    while (n)
+        out[length++] = digits[--n];
+    return length;
+}
+
+static void csv_begin(struct export *x)
+{
+    output_text(x->out, x->tsv ? "run\ttag\tstep\tvalue\twall_time" : "run,tag,step,value,wall_time");
+    output_text(x->out, x->crlf ? "\r\n" : "\n");
+}
+
+static void csv_prefix(struct export *x, const char *run, const struct scalar_series *s, struct buffer *out)
+{
+    char between = x->tsv ? '\t' : ',';
+
+    export_field(out, run, strlen(run), x->tsv);
+    buffer_append_byte(out, between);
+    export_field(out, s->tag, s->tag_length, x->tsv);
+    buffer_append_byte(out, between);
+}
+
+static void csv_point(struct export *x, const struct buffer *prefix, const struct scalar_point *p, unsigned from)
+{
+    char *room, *at, between = x->tsv ? '\t' : ',';
+
+    output_bytes(x->out, prefix->data, prefix->length);
+    at = room = output_room(x->out, 128);
+    at += export_integer(p->step, at);
+    *at++ = between;
+    at += export_number(x, p->value, from, at);
+    *at++ = between;
+    at += export_time(x, p->wall_time, at);
+    if (x->crlf)
+        *at++ = '\r';
+    *at++ = '\n';
+    output_filled(x->out, (size_t)(at - room));
+}
+
+static void csv_end(struct export *x)
+{
+    (void)x;
+}
+
+const struct export_format format_csv = {
+    .name = "csv", .begin = csv_begin, .prefix = csv_prefix, .point = csv_point, .end = csv_end,
+};

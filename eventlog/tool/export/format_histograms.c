@@ -1,0 +1,137 @@
+/* histograms: one row a bucket, `run,tag,step,left,right,count,wall_time`, of both generations of histograms. */
+#include "eventlog/tool/export/export.h"
+
+#include "base/number.h"
+#include "eventlog/format/value_content.h"
+#include "eventlog/tool/export/value_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int start(struct export *x, struct error *e)
+{
+    static const char *const names[] = { "run", "tag", "step", "left", "right", "count", "wall_time" };
+
+    if (!(x->state = calloc(1, sizeof(struct value_list))))
+        return error_set(e, ERR_NOMEM, "out of memory for histograms");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        output_text(x->out, i ? x->tsv ? "\t" : "," : "");
+        output_text(x->out, names[i]);
+    }
+    output_text(x->out, x->crlf ? "\r\n" : "\n");
+    return OK;
+}
+
+static int value(struct export *x, const struct scalar_series *s, const struct event *event,
+                 const struct event_value *v, struct error *e)
+{
+    struct buffer rows = BUFFER_EMPTY;
+    size_t count;
+    int rc = OK;
+
+    if (strcmp(s->plugin, "histograms") != 0)
+        return OK;
+    if (!histogram_content_rows(v->bytes, v->length, &rows, &count))
+        x->unread++;
+    else
+        rc = value_list_add(x->state, s->number, event->step, event->wall_time, rows.data, rows.length, e);
+    buffer_release(&rows);
+    return rc;
+}
+
+static void run_again(struct export *x)
+{
+    value_list_release(x->state);
+}
+
+static void write_rows(struct export *x, const struct buffer *prefix, const struct value_item *item)
+{
+    char between = x->tsv ? '\t' : ',';
+
+    for (size_t at = 0; at + sizeof(struct histogram_row) <= item->length; at += sizeof(struct histogram_row)) {
+        struct histogram_row row;
+        char *room, *p;
+
+        memcpy(&row, item->bytes + at, sizeof row);
+        output_bytes(x->out, prefix->data, prefix->length);
+        p = room = output_room(x->out, 256);
+        p += export_integer(item->step, p);
+        *p++ = between;
+        p += number_text(row.left, p);
+        *p++ = between;
+        p += number_text(row.right, p);
+        *p++ = between;
+        p += number_text(row.count, p);
+        *p++ = between;
+        p += export_time(x, item->wall_time, p);
+        if (x->crlf)
+            *p++ = '\r';
+        *p++ = '\n';
+        output_filled(x->out, (size_t)(p - room));
+    }
+    x->points++;
+}
+
+struct place {
+    size_t tag;  /* of the series among the sorted ones */
+    size_t item; /* in reading order */
+    int64_t step;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    if (x->tag != y->tag)
+        return x->tag < y->tag ? -1 : 1;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x->item > y->item) - (x->item < y->item);
+}
+
+static int run_read(struct export *x, const char *run, const struct scalar_run *scalars, struct error *e)
+{
+    struct value_list *list = x->state;
+    size_t *tags = malloc((scalars->count + 1) * sizeof *tags); /* number of a series -> its place by tag */
+    struct place *places = malloc((list->count + 1) * sizeof *places);
+    struct buffer prefix = BUFFER_EMPTY;
+    int good = tags && places;
+
+    for (size_t i = 0; good && i < scalars->count; i++)
+        tags[scalars->series[i].number] = i;
+    for (size_t i = 0; good && i < list->count; i++)
+        places[i] = (struct place){ tags[list->items[i].series], i, list->items[i].step };
+    if (good && list->count && strcmp(x->options->order, "file") != 0)
+        qsort(places, list->count, sizeof *places, by_place);
+    for (size_t i = 0; good && i < list->count; i++) {
+        const struct scalar_series *s = &scalars->series[places[i].tag];
+
+        buffer_clear(&prefix);
+        export_field(&prefix, run, strlen(run), x->tsv);
+        buffer_append_byte(&prefix, x->tsv ? '\t' : ',');
+        export_field(&prefix, s->tag, s->tag_length, x->tsv);
+        buffer_append_byte(&prefix, x->tsv ? '\t' : ',');
+        if ((good = buffer_ok(&prefix)))
+            write_rows(x, &prefix, &list->items[places[i].item]);
+    }
+    buffer_release(&prefix);
+    free(tags);
+    free(places);
+    value_list_release(list);
+    return good ? OK : error_set(e, ERR_NOMEM, "out of memory for the histograms of run %s", run);
+}
+
+static int finish(struct export *x, int commit, struct error *e)
+{
+    (void)commit;
+    (void)e;
+    if (x->state)
+        value_list_release(x->state);
+    free(x->state);
+    return OK;
+}
+
+const struct export_format format_histograms = {
+    .name = "histograms", .start = start, .finish = finish, .value = value, .run_read = run_read,
+    .run_again = run_again,
+};

@@ -1,0 +1,240 @@
+/*
+ * media: images, clips, texts and arrays as files, and a list of them: `run,tag,step,index,kind,file,wall_time`,
+ * file as a path below the directory.
+ */
+#include "eventlog/tool/export/export.h"
+
+#include "eventlog/format/value_content.h"
+#include "eventlog/tool/export/media_directory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { KIND_IMAGES, KIND_AUDIO, KIND_TEXT, KIND_TENSORS, KINDS };
+enum { ARRAY_BYTES = 1 << 30 };
+
+static const char *const kind_names[KINDS] = { "images", "audio", "text", "tensors" };
+
+struct media {
+    struct media_directory directory;
+    unsigned kinds;      /* 1 << kind */
+    struct buffer lines; /* of the run that is being read */
+    struct buffer name;  /* of the value's directory */
+    uint64_t files;      /* in lines */
+    int force;
+};
+
+static int parse_kinds(struct media *m, const char *list, struct error *e)
+{
+    for (const char *at = list;; at++) {
+        size_t n = strcspn(at, ",");
+        int kind = 0;
+
+        while (kind < KINDS && (strlen(kind_names[kind]) != n || memcmp(kind_names[kind], at, n) != 0))
+            kind++;
+        if (kind == KINDS)
+            return error_set(e, ERR_ARG, "--kinds: '%.*s' is not one of images, audio, text, tensors", (int)n, at);
+        m->kinds |= 1u << kind;
+        at += n;
+        if (!*at)
+            return OK;
+    }
+}
+
+static int start(struct export *x, struct error *e)
+{
+    struct media *m = x->state = calloc(1, sizeof *m);
+    int rc;
+
+    if (!m)
+        return error_set(e, ERR_NOMEM, "out of memory for files");
+    m->directory.fd = -1;
+    m->force = x->options->to.force;
+    if ((rc = parse_kinds(m, x->options->kinds, e)) != OK)
+        return rc;
+    output_text(x->out, "run,tag,step,index,kind,file,wall_time\n");
+    return media_directory_open(&m->directory, x->options->media, m->force, e);
+}
+
+/* One file of the value whose directory has been chosen, and its line. */
+static int add_file(struct export *x, const struct scalar_series *s, const struct event *event, enum kind kind,
+                    size_t index, const char *extension, const void *bytes, size_t n, struct error *e)
+{
+    struct media *m = x->state;
+    char file[64], text[TIME_TEXT_MAX];
+    int rc;
+
+    snprintf(file, sizeof file, "%zu%s", index, extension);
+    if ((rc = media_directory_write(&m->directory, buffer_text(&m->name), file, bytes, n, e)) != OK)
+        return rc;
+    export_field(&m->lines, x->run, strlen(x->run), 0);
+    buffer_append_byte(&m->lines, ',');
+    export_field(&m->lines, s->tag, s->tag_length, 0);
+    buffer_format(&m->lines, ",%lld,%zu,%s,%s/%s,", (long long)event->step, index, kind_names[kind],
+                  buffer_text(&m->name), file);
+    buffer_append(&m->lines, text, (size_t)export_time(x, event->wall_time, text));
+    buffer_append_byte(&m->lines, '\n');
+    m->files++;
+    return OK;
+}
+
+/* The header of a .npy file: the type, the order and the shape as Python writes them, padded to 64 bytes. */
+static int npy_header(const struct tensor_content *t, struct buffer *out)
+{
+    static const char *const types[] = {
+        [1] = "<f4", [2] = "<f8", [3] = "<i4", [4] = "|u1", [5] = "<i2", [6] = "|i1", [8] = "<c8", [9] = "<i8",
+        [10] = "|b1", [14] = "|V2", [17] = "<u2", [18] = "<c16", [19] = "<f2", [22] = "<u4", [23] = "<u8",
+    };
+    size_t length;
+
+    if (t->rank > TENSOR_RANK || t->dtype < 0 || (size_t)t->dtype >= sizeof types / sizeof *types || !types[t->dtype])
+        return 0;
+    buffer_append(out, "\x93NUMPY\x01\x00\x00\x00", 10);
+    buffer_format(out, "{'descr': '%s', 'fortran_order': False, 'shape': (", types[t->dtype]);
+    for (int i = 0; i < t->rank; i++)
+        buffer_format(out, "%s%lld", i ? ", " : "", (long long)t->shape[i]);
+    buffer_append_text(out, t->rank == 1 ? ",), }" : "), }");
+    while (buffer_ok(out) && (out->length + 1) % 64)
+        buffer_append_byte(out, ' ');
+    buffer_append_byte(out, '\n');
+    if (!buffer_ok(out))
+        return 0;
+    length = out->length - 10;
+    out->data[8] = (char)(length & 0xff);
+    out->data[9] = (char)(length >> 8);
+    return 1;
+}
+
+static int array(struct export *x, const struct scalar_series *s, const struct event *event,
+                 const struct tensor_content *t, struct error *e)
+{
+    struct buffer bytes = BUFFER_EMPTY;
+    int rc = OK;
+
+    if (!npy_header(t, &bytes) || !tensor_content_bytes(t, ARRAY_BYTES, &bytes))
+        x->unread++;
+    else
+        rc = add_file(x, s, event, KIND_TENSORS, 0, ".npy", bytes.data, bytes.length, e);
+    buffer_release(&bytes);
+    return rc;
+}
+
+/* One string, which the page shows as Markdown; or the cells of a table, or a list. */
+static int text(struct export *x, const struct scalar_series *s, const struct event *event,
+                const struct event_value *v, const struct tensor_content *t, struct error *e)
+{
+    struct buffer all = BUFFER_EMPTY;
+    int rc = OK;
+
+    if (!export_value_text(v, &all) || !buffer_ok(&all))
+        x->unread++;
+    else
+        rc = add_file(x, s, event, KIND_TEXT, 0, t->elements == 1 ? ".md" : ".txt", buffer_text(&all), all.length, e);
+    buffer_release(&all);
+    return rc;
+}
+
+/* The strings of a tensor as files: of images those behind width and height, of audio all, or one of each pair with its
+ * label. */
+static int strings(struct export *x, const struct scalar_series *s, const struct event *event, enum kind kind,
+                   const struct tensor_content *t, struct error *e)
+{
+    size_t first = kind == KIND_IMAGES ? 2 : 0, every = kind == KIND_AUDIO && t->rank == 2 && t->shape[1] == 2 ? 2 : 1;
+    struct span file;
+    size_t at = 0;
+    int rc = OK;
+
+    for (size_t i = 0; rc == OK && tensor_content_string(t, &at, &file); i++)
+        if (i >= first && (i - first) % every == 0)
+            rc = add_file(x, s, event, kind, (i - first) / every, media_extension(file.bytes, file.length), file.bytes,
+                          file.length, e);
+    return rc;
+}
+
+static enum kind kind_of(const struct scalar_series *s, const struct event_value *v)
+{
+    if (!strcmp(s->plugin, "images"))
+        return KIND_IMAGES;
+    if (!strcmp(s->plugin, "audio"))
+        return KIND_AUDIO;
+    if (!strcmp(s->plugin, "text"))
+        return KIND_TEXT;
+    if (v->kind == EVENT_VALUE_TENSOR && v->dtype != EVENT_STRING && strcmp(s->plugin, "scalars") != 0 &&
+        strcmp(s->plugin, "histograms") != 0 && strcmp(s->plugin, "hparams") != 0)
+        return KIND_TENSORS;
+    return KINDS;
+}
+
+static int value(struct export *x, const struct scalar_series *s, const struct event *event,
+                 const struct event_value *v, struct error *e)
+{
+    enum kind kind = kind_of(s, v);
+    struct media *m = x->state;
+    struct tensor_content t;
+    struct span file;
+    int rc;
+
+    if (kind == KINDS || !(m->kinds & 1u << kind))
+        return OK;
+    if ((rc = media_directory_value(&m->directory, x->run, s->tag, s->tag_length, event->step, &m->name, e)) != OK)
+        return rc;
+    if (v->kind == EVENT_VALUE_IMAGE && kind == KIND_IMAGES && image_content_read(v->bytes, v->length, &file))
+        return add_file(x, s, event, kind, 0, media_extension(file.bytes, file.length), file.bytes, file.length, e);
+    if (v->kind == EVENT_VALUE_AUDIO && kind == KIND_AUDIO && audio_content_read(v->bytes, v->length, &file))
+        return add_file(x, s, event, kind, 0, media_extension(file.bytes, file.length), file.bytes, file.length, e);
+    if (v->kind != EVENT_VALUE_TENSOR || !tensor_content_read(&t, v->bytes, v->length) ||
+        (kind != KIND_TENSORS && t.dtype != EVENT_STRING)) {
+        x->unread++;
+        return OK;
+    }
+    return kind == KIND_TENSORS ? array(x, s, event, &t, e)
+           : kind == KIND_TEXT  ? text(x, s, event, v, &t, e)
+                                : strings(x, s, event, kind, &t, e);
+}
+
+/* What this run wrote is written again, over the same names. */
+static void run_again(struct export *x)
+{
+    struct media *m = x->state;
+
+    buffer_clear(&m->lines);
+    m->files = 0;
+    media_directory_run(&m->directory);
+    m->directory.force = 1;
+}
+
+static int run_read(struct export *x, const char *run, const struct scalar_run *scalars, struct error *e)
+{
+    struct media *m = x->state;
+    int good = buffer_ok(&m->lines);
+
+    (void)run;
+    (void)scalars;
+    output_bytes(x->out, buffer_text(&m->lines), m->lines.length);
+    x->points += m->files;
+    m->files = 0;
+    m->directory.force = m->force;
+    buffer_clear(&m->lines);
+    media_directory_run(&m->directory);
+    return good ? OK : error_set(e, ERR_NOMEM, "out of memory for the list of files");
+}
+
+static int finish(struct export *x, int commit, struct error *e)
+{
+    struct media *m = x->state;
+
+    (void)commit;
+    (void)e;
+    if (!m)
+        return OK;
+    media_directory_release(&m->directory);
+    buffer_release(&m->lines);
+    buffer_release(&m->name);
+    free(m);
+    return OK;
+}
+
+const struct export_format format_media = {
+    .name = "media", .start = start, .finish = finish, .value = value, .run_read = run_read, .run_again = run_again,
+};

@@ -1,0 +1,141 @@
+/* wide: one row a run and step, one column a tag. The header needs all tags before the first row, so all points are in
+ * memory by then. */
+#include "eventlog/tool/export/export_columns.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cursor { /* of one column within a run; series NULL: the run has no such tag */
+    const struct scalar_series *series;
+    size_t next;
+};
+
+static void header(struct export *x, const struct export_columns *columns)
+{
+    static const char *const taken[] = { "run", "step", "wall_time" };
+    struct buffer line = BUFFER_EMPTY;
+    char between = x->tsv ? '\t' : ',';
+
+    if (!x->options->no_run) {
+        buffer_append_text(&line, "run");
+        buffer_append_byte(&line, between);
+    }
+    buffer_append_text(&line, "step");
+    if (x->options->wall_time) {
+        buffer_append_byte(&line, between);
+        buffer_append_text(&line, "wall_time");
+    }
+    for (size_t i = 0; i < columns->tags.count; i++) {
+        const struct tag_index_entry *tag = columns->order[i];
+        struct buffer name = BUFFER_EMPTY;
+
+        for (size_t k = 0; k < 3; k++)
+            if (tag->length == strlen(taken[k]) && !memcmp(tag->text, taken[k], tag->length))
+                buffer_append_text(&name, "tag:");
+        buffer_append(&name, tag->text, tag->length);
+        buffer_append_byte(&line, between);
+        export_field(&line, buffer_text(&name), name.length, x->tsv);
+        buffer_release(&name);
+    }
+    buffer_append_text(&line, x->crlf ? "\r\n" : "\n");
+    output_bytes(x->out, line.data, line.length);
+    buffer_release(&line);
+}
+
+static int row(struct export *x, const char *run, int64_t step, struct cursor *cursors, size_t columns,
+               struct buffer *line, struct error *e)
+{
+    char text[64], between = x->tsv ? '\t' : ',';
+    double wall_time = NAN;
+    size_t at_wall_time;
+
+    buffer_clear(line);
+    if (!x->options->no_run) {
+        export_field(line, run, strlen(run), x->tsv);
+        buffer_append_byte(line, between);
+    }
+    buffer_append(line, text, (size_t)export_integer(step, text));
+    at_wall_time = line->length;
+    for (size_t i = 0; i < columns; i++) {
+        const struct scalar_series *s = cursors[i].series;
+        size_t first = cursors[i].next, next = first;
+        double value;
+        unsigned from;
+
+        for (; s && next < s->count && s->points[next].step == step; next++)
+            if (!(wall_time >= s->points[next].wall_time))
+                wall_time = s->points[next].wall_time;
+        cursors[i].next = next;
+        buffer_append_byte(line, between);
+        if (next == first)
+            continue;
+        x->points += next - first;
+        if (export_columns_value(x, run, s, first, next, &value, &from, e) != OK)
+            return ERR_ARG;
+        buffer_append(line, text, (size_t)export_number(x, value, from, text));
+    }
+    buffer_append_text(line, x->crlf ? "\r\n" : "\n");
+    if (!buffer_ok(line))
+        return error_set(e, ERR_NOMEM, "out of memory for a row of %zu columns", columns);
+    output_bytes(x->out, line->data, at_wall_time);
+    if (x->options->wall_time) {
+        output_bytes(x->out, &between, 1);
+        output_bytes(x->out, text, (size_t)export_time(x, wall_time, text));
+    }
+    output_bytes(x->out, line->data + at_wall_time, line->length - at_wall_time);
+    return OK;
+}
+
+static void find_cursors(const struct scalar_run *run, struct export_columns *columns, struct cursor *cursors)
+{
+    for (size_t i = 0; i < columns->tags.count; i++)
+        cursors[i] = (struct cursor){ NULL, 0 };
+    for (size_t i = 0; i < run->count; i++)
+        if (run->series[i].count)
+            cursors[export_columns_place(columns, &run->series[i])].series = &run->series[i];
+}
+
+/* 1 and the smallest step that any column still has. */
+static int next_step(const struct cursor *cursors, size_t count, int64_t *step)
+{
+    int found = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct scalar_series *s = cursors[i].series;
+
+        if (!s || cursors[i].next == s->count)
+            continue;
+        if (!found || s->points[cursors[i].next].step < *step)
+            *step = s->points[cursors[i].next].step;
+        found = 1;
+    }
+    return found;
+}
+
+static int wide_runs(struct export *x, struct export_run *runs, size_t count, struct error *e)
+{
+    struct export_columns columns;
+    struct buffer line = BUFFER_EMPTY;
+    struct cursor *cursors = NULL;
+    int rc = export_columns_find(&columns, x, runs, count, e);
+    size_t n = columns.tags.count;
+
+    if (rc == OK && !(cursors = malloc((n + 1) * sizeof *cursors)))
+        rc = error_set(e, ERR_NOMEM, "out of memory for %zu columns", n);
+    if (rc == OK)
+        header(x, &columns);
+    for (size_t i = 0; i < count && rc == OK; i++) {
+        int64_t step = 0;
+
+        find_cursors(&runs[i].scalars, &columns, cursors);
+        while (rc == OK && next_step(cursors, n, &step))
+            rc = row(x, runs[i].name, step, cursors, n, &line, e);
+    }
+    buffer_release(&line);
+    export_columns_release(&columns);
+    free(cursors);
+    return rc;
+}
+
+const struct export_format format_wide = { .name = "wide", .runs = wide_runs };

@@ -1,0 +1,318 @@
+#include "eventlog/tool/picture/curves_picture.h"
+
+#include "base/time_text.h"
+#include "eventlog/tool/picture/picture_png.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PNG_SCALE = 2 }; /* sharp on screens of many pixels */
+
+/* ---- lines ----------------------------------------------------------------------------------------------------- */
+
+/* The group that the run is in after --group, or after --band alone: all runs are one. Appends its name. */
+static size_t group_of(const struct curves *w, const char *run, struct buffer *name)
+{
+    size_t option = curve_group_name(&w->groups, run, name);
+
+    if (w->groups.count || !w->band)
+        return option;
+    buffer_append_text(name, "mean");
+    return 1;
+}
+
+/* Puts the run into the line of its group, or begins one. */
+static int place_run(struct curves_picture *p, const struct curves *w, size_t run, struct error *e)
+{
+    struct curves_line *line = &p->lines[p->line_count];
+    size_t at = 0;
+
+    line->option = group_of(w, w->names[run], &line->group);
+    if (!buffer_ok(&line->group))
+        return error_set(e, ERR_NOMEM, "out of memory for the groups of runs");
+    for (; at < p->line_count; at++)
+        if (line->option && p->lines[at].option && !strcmp(buffer_text(&line->group), buffer_text(&p->lines[at].group)))
+            break;
+    if (at < p->line_count)
+        buffer_release(&line->group);
+    else
+        p->line_count++;
+    p->lines[at].runs++;
+    p->line_of[run] = at;
+    p->lines[at].name = p->lines[at].option ? buffer_text(&p->lines[at].group) : w->names[run];
+    if (p->lines[at].runs == 1)
+        buffer_append_text(&p->lines[at].label, p->lines[at].option ? p->lines[at].name : w->labels[run]);
+    return OK;
+}
+
+static int find_lines(struct curves_picture *p, const struct curves *w, struct error *e)
+{
+    uint64_t matched = 0;
+    int rc = OK;
+
+    for (size_t i = 0; i < w->count && rc == OK; i++)
+        rc = place_run(p, w, i, e);
+    for (size_t i = 0; i < p->line_count && rc == OK; i++) {
+        struct curves_line *line = &p->lines[i];
+
+        matched |= line->option ? (uint64_t)1 << (line->option - 1) : 0;
+        if (line->option)
+            buffer_format(&line->label, " (%zu run%s)", line->runs, line->runs == 1 ? "" : "s");
+        if (!buffer_ok(&line->label))
+            rc = error_set(e, ERR_NOMEM, "out of memory for the names of %zu runs", w->count);
+        p->labels[i] = buffer_text(&line->label);
+    }
+    for (size_t i = 0; i < w->groups.count && rc == OK; i++)
+        if (!(matched >> i & 1))
+            rc = error_set(e, ERR_ARG, "--group '%s': no run matches; 'eventlog inspect' lists the runs",
+                           w->groups.items[i]);
+    return rc;
+}
+
+/* ---- settings -------------------------------------------------------------------------------------------------- */
+
+static void setting(struct buffer *b, const char *text)
+{
+    buffer_append_text(b, b->length ? ", " : "");
+    buffer_append_text(b, text);
+}
+
+static void range_setting(struct buffer *b, const char *what, const char *low, const char *high)
+{
+    buffer_format(b, "%s%s", b->length ? ", " : "", what);
+    if (low)
+        buffer_format(b, " from %s", low);
+    if (high)
+        buffer_format(b, " to %s", high);
+}
+
+/* What was chosen, in words, so that the picture explains itself. */
+static void describe(struct curves_picture *p, const struct curves *w)
+{
+    char low[TIME_TEXT_MAX], high[TIME_TEXT_MAX];
+    const struct point_range *r = &w->range;
+    struct buffer *b = &p->settings;
+
+    if (!strcmp(w->view, "tensorboard"))
+        setting(b, "points as TensorBoard shows them");
+    if (!strcmp(w->view, "session"))
+        setting(b, "without what restarts made void");
+    snprintf(low, sizeof low, "%lld", (long long)r->from_step);
+    snprintf(high, sizeof high, "%lld", (long long)r->to_step);
+    if (r->from_step != INT64_MIN || r->to_step != INT64_MAX)
+        range_setting(b, "steps", r->from_step == INT64_MIN ? NULL : low, r->to_step == INT64_MAX ? NULL : high);
+    if (r->since_text)
+        range_setting(b, "points", time_text(TIME_SHORT, r->since, low), NULL);
+    if (w->smoothing > 0)
+        buffer_format(b, "%ssmoothing %.4g", b->length ? ", " : "", w->smoothing);
+    if (w->groups.count || w->band)
+        setting(b, p->band == CURVE_BAND_RANGE ? "mean, minimum and maximum of the runs of a group"
+                                               : "mean and standard deviation of the runs of a group");
+    if (w->log_y)
+        setting(b, "logarithmic scale");
+    snprintf(low, sizeof low, "%.6g", w->low);
+    snprintf(high, sizeof high, "%.6g", w->high);
+    if (!isnan(w->low) || !isnan(w->high))
+        range_setting(b, "values", isnan(w->low) ? NULL : low, isnan(w->high) ? NULL : high);
+    if (p->picture.clip == PICTURE_CLIP_ON)
+        setting(b, "the axis without outliers");
+    p->picture.settings = b->length ? buffer_text(b) : NULL;
+}
+
+/* ---- curves ---------------------------------------------------------------------------------------------------- */
+
+static double origin_of(const struct curves_start *start, enum picture_axis axis)
+{
+    return axis == PICTURE_RELATIVE_STEP ? start->step : axis == PICTURE_RELATIVE ? start->wall_time : 0;
+}
+
+size_t curves_picture_points(const struct scalar_series *s, enum picture_axis axis, double origin,
+                             struct picture_point *out)
+{
+    int steps = picture_axis_counts(axis);
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct scalar_point *p = &s->points[i];
+
+        if (steps && i + 1 < s->count && s->points[i + 1].step == p->step)
+            continue;
+        out[n].x = (steps ? (double)p->step : p->wall_time) - origin;
+        out[n++].y = p->value;
+    }
+    return n;
+}
+
+/* Smoothes the points of a curve as it would be drawn by itself, and puts them into order; returns how many have a
+ * place. */
+static size_t prepare_member(const struct curves_picture *p, struct picture_point *points, size_t count)
+{
+    struct picture_average average = { p->picture.smoothing, 0, 0 };
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        points[i].y = picture_smooth(&average, points[i].y);
+        if (isfinite(points[i].x))
+            points[n++] = points[i];
+    }
+    curve_group_sort(points, n);
+    return n;
+}
+
+/* The runs of a line that have the tag as one curve. */
+static int fill_line(struct curves_picture *p, const struct curves *w, struct picture_panel *panel,
+                     const struct curves_tag *tag, size_t line, struct error *e)
+{
+    struct picture_curve *out = &p->curves[p->curve_count];
+    struct curve_means means = { p->means + p->mean_count, p->lows + p->mean_count, p->highs + p->mean_count, 0 };
+    size_t n = 0;
+    int rc;
+
+    for (size_t k = 0; k < w->count; k++) {
+        const struct scalar_series *s = p->line_of[k] == line ? curves_series(w, k, tag) : NULL;
+        struct picture_point *at = p->points + p->point_count;
+
+        if (!s)
+            continue;
+        p->members[n] = (struct picture_curve){ .run = line, .points = at };
+        p->members[n].count = curves_picture_points(s, panel->axis, origin_of(&w->starts[k], panel->axis), at);
+        p->point_count += p->members[n].count;
+        if (p->lines[line].option)
+            p->members[n].count = prepare_member(p, at, p->members[n].count);
+        n++;
+    }
+    if (!n)
+        return OK;
+    *out = p->members[0];
+    p->curve_count++;
+    panel->count++;
+    if (!p->lines[line].option)
+        return OK;
+    rc = curve_group_means(p->members, n, p->band, &means, e);
+    *out = (struct picture_curve){ line, means.mean, means.count, means.low, means.high };
+    p->mean_count += means.count;
+    return rc;
+}
+
+/* The panel of a tag: a curve for each line that has it. */
+static int fill_panel(struct curves_picture *p, const struct curves *w, struct picture_panel *panel,
+                      const struct curves_tag *tag, struct error *e)
+{
+    int rc = OK;
+
+    panel->curves = p->curves + p->curve_count;
+    panel->better = tag->better;
+    for (size_t i = 0; i < p->line_count && rc == OK; i++)
+        rc = fill_line(p, w, panel, tag, i, e);
+    return rc;
+}
+
+static int allocate(struct curves_picture *p, const struct curves *w, size_t panels, size_t columns, struct error *e)
+{
+    size_t points = 1;
+
+    for (size_t i = 0; i < w->count; i++)
+        for (size_t k = 0; k < w->runs[i].count; k++)
+            points += columns * w->runs[i].series[k].count;
+    p->lines = calloc(w->count + 1, sizeof *p->lines);
+    p->labels = calloc(w->count + 1, sizeof *p->labels);
+    p->line_of = calloc(w->count + 1, sizeof *p->line_of);
+    p->panels = calloc(panels + 1, sizeof *p->panels);
+    p->curves = calloc(panels * w->count + 1, sizeof *p->curves);
+    p->members = calloc(w->count + 1, sizeof *p->members);
+    p->points = calloc(points, sizeof *p->points);
+    if (w->groups.count || w->band) {
+        p->means = calloc(points, sizeof *p->means);
+        p->lows = calloc(points, sizeof *p->lows);
+        p->highs = calloc(points, sizeof *p->highs);
+        points = p->means && p->lows && p->highs ? points : 0;
+    }
+    if (!p->lines || !p->labels || !p->line_of || !p->panels || !p->curves || !p->members || !p->points || !points)
+        return error_set(e, ERR_NOMEM, "out of memory for a picture");
+    return OK;
+}
+
+int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, struct error *e)
+{
+    enum picture_axis axes[PICTURE_AXES], axis;
+    const char *words = w->x;
+    unsigned named = 0;
+    size_t tags = w->tag_count < most ? w->tag_count : most, columns = 0, panels;
+    int rc;
+
+    for (; picture_axis_next(&words, &axis); named |= 1u << axis)
+        if (!(named >> axis & 1))
+            axes[columns++] = axis;
+    panels = tags * columns;
+    *p = (struct curves_picture){ .band = w->band && !strcmp(w->band, "min-max") ? CURVE_BAND_RANGE : 0 };
+    if ((rc = allocate(p, w, panels, columns, e)) != OK || (rc = find_lines(p, w, e)) != OK)
+        return rc;
+    p->picture = (struct picture){ .runs = p->labels, .run_count = p->line_count, .panels = p->panels,
+                                   .panel_count = panels, .columns = columns > 1 ? columns : 0, .title = w->title,
+                                   .smoothing = w->smoothing, .log_y = w->log_y, .low = w->low, .high = w->high };
+    p->picture.clip = !strcmp(w->clip, "on") ? PICTURE_CLIP_ON : !strcmp(w->clip, "off") ? PICTURE_CLIP_OFF : 0;
+    describe(p, w);
+    for (size_t i = 0; i < panels; i++)
+        p->panels[i] = (struct picture_panel){ .title = w->tags[i / columns].text,
+                                               .title_length = w->tags[i / columns].length,
+                                               .axis = axes[i % columns] };
+    /* Over time the points stand as they were written; then, if some panel is to run over steps, by step. */
+    for (int steps = 0; steps < 2 && rc == OK; steps++) {
+        for (size_t i = 0; i < panels && rc == OK; i++)
+            if (picture_axis_counts(p->panels[i].axis) == steps)
+                rc = fill_panel(p, w, &p->panels[i], &w->tags[i / columns], e);
+        if (!steps && rc == OK && (named >> PICTURE_STEP & 1 || named >> PICTURE_RELATIVE_STEP & 1))
+            rc = curves_sort_by_step(w, e);
+    }
+    if (tags < w->tag_count)
+        log_line(&w->scan->log, "%zu tags match; drew the first %zu; choose with --tag", w->tag_count, tags);
+    return rc;
+}
+
+void curves_picture_release(struct curves_picture *p)
+{
+    for (size_t i = 0; p->lines && i <= p->line_count; i++) { /* one more had begun where an error ended it */
+        buffer_release(&p->lines[i].label);
+        buffer_release(&p->lines[i].group);
+    }
+    free(p->lines);
+    free(p->labels);
+    free(p->line_of);
+    free(p->panels);
+    free(p->curves);
+    free(p->members);
+    free(p->points);
+    free(p->means);
+    free(p->lows);
+    free(p->highs);
+    buffer_release(&p->settings);
+}
+
+int curves_picture_is(const char *format)
+{
+    return !strcmp(format, "svg") || !strcmp(format, "png");
+}
+
+int curves_picture_print(struct curves *w, const char *format, struct output *out, struct error *e)
+{
+    struct curves_picture p;
+    struct buffer svg = BUFFER_EMPTY, png = BUFFER_EMPTY;
+    const struct buffer *drawn = !strcmp(format, "png") ? &png : &svg;
+    int rc = curves_picture_new(&p, w, CURVES_PANELS_MOST, e);
+
+    if (rc == OK) {
+        struct picture_size size = picture_svg_draw(&svg, &p.picture);
+
+        if (!buffer_ok(&svg))
+            rc = error_set(e, ERR_NOMEM, "out of memory for a picture");
+        else if (drawn == &png)
+            rc = picture_png_draw(&png, &svg, size, PNG_SCALE, e);
+        output_bytes(out, buffer_text(drawn), drawn->length);
+    }
+    buffer_release(&svg);
+    buffer_release(&png);
+    curves_picture_release(&p);
+    return rc;
+}

@@ -1,0 +1,155 @@
+/*
+ * picture.h - what is drawn: panels of curves over an axis, and how their values are scaled, smoothed, marked and
+ * written. Pure. picture_range.h says what the axes span; picture_svg.h makes a document of it, chart.h lines of text.
+ */
+#ifndef EVENTLOG_TOOL_PICTURE_PICTURE_H
+#define EVENTLOG_TOOL_PICTURE_PICTURE_H
+
+#include <stddef.h>
+
+enum picture_axis { PICTURE_STEP, PICTURE_RELATIVE_STEP, PICTURE_WALL, PICTURE_RELATIVE, PICTURE_AXES };
+
+struct picture_point {
+    double x, y; /* x: step, or seconds; y may be NaN or infinite: a gap with a mark */
+};
+
+struct picture_curve {
+    size_t run;                         /* index into the runs: colour, dash and letter */
+    const struct picture_point *points; /* in drawing order */
+    size_t count;
+    /* Of a band around the curve, which is not smoothed then: as many points, at the same x; NULL: there is none. */
+    const struct picture_point *low, *high;
+};
+
+struct picture_panel {
+    const char *title; /* title_length bytes */
+    size_t title_length;
+    const struct picture_curve *curves;
+    size_t count;
+    enum picture_axis axis; /* what the curves run over */
+    int better;             /* -1: less is better, 1: more, 0: neither, so there is no best value */
+};
+
+enum picture_clip { PICTURE_CLIP_AUTO, PICTURE_CLIP_ON, PICTURE_CLIP_OFF }; /* picture_range.h says what they mean */
+
+struct picture {
+    const char *title;       /* of the whole; NULL: none */
+    const char *settings;    /* what was chosen of the below and of the points, in words; NULL: nothing */
+    const char *const *runs; /* what they are called, by number */
+    size_t run_count;
+    const struct picture_panel *panels;
+    size_t panel_count;
+    size_t columns;   /* of panels, from the left, line by line; 0: as many as look well */
+    double smoothing; /* weight of the past in the moving average, 0 (none) to below 1; the raw curve stays, faint */
+    int log_y;        /* logarithms on the axis of values; what is not above 0 is a gap */
+    double low, high; /* ends of the axis of values; NaN: those that suit the curves */
+    enum picture_clip clip;
+};
+
+/* ---- axes ------------------------------------------------------------------------------------------------------ */
+
+/* The words of --x, as choices, and the one that means an axis. */
+#define PICTURE_AXIS_WORDS "step|relative-step|wall|relative"
+const char *picture_axis_word(enum picture_axis axis);
+/* Takes the first of such words, commas between, off *words: 1 and the axis it means, or 0 at the end. */
+int picture_axis_next(const char **words, enum picture_axis *axis);
+int picture_axis_counts(enum picture_axis axis); /* 1 for steps, 0 for time */
+
+/* v on an axis that spans x0 to x1, as text. */
+void picture_axis_text(enum picture_axis axis, double v, double x0, double x1, char *out, size_t size);
+/* The same of a point: a step with all its digits, a time with its day where the axis spans several. */
+void picture_point_text(enum picture_axis axis, double v, double x0, double x1, char *out, size_t size);
+/* What the axis is called: "step", "time (UTC), 1 Feb 2026", "time since the run's first point". */
+void picture_axis_name(enum picture_axis axis, double x0, double x1, char *out, size_t size);
+
+/* Where the marks of an axis are and what stands at them, from its low to its high end: 1, 2 or 5 times a power of ten;
+ * whole minutes, hours and days for time; powers of ten on a logarithmic scale that spans two or more. `most`: about
+ * how many of them. */
+enum { PICTURE_TICKS_MOST = 40, PICTURE_TICK_TEXT = 24 };
+struct picture_ticks {
+    size_t count;
+    double at[PICTURE_TICKS_MOST];
+    char text[PICTURE_TICKS_MOST][PICTURE_TICK_TEXT];
+};
+void picture_axis_ticks(enum picture_axis axis, double x0, double x1, int most, struct picture_ticks *out);
+void picture_value_ticks(const struct picture *p, double y0, double y1, int most, struct picture_ticks *out);
+
+/* ---- curves ---------------------------------------------------------------------------------------------------- */
+
+/* A letter or digit for each run: A to Z, a to z, 0 to 9, and again. */
+char picture_letter(size_t run);
+
+/* How many bytes of the text fit on a line of that many columns, up to a blank where there is more than fits; not 0
+ * unless the text is empty. The text is ASCII. */
+size_t picture_line_length(const char *text, size_t columns);
+
+/* Moves places, which ascend, apart so that each is at least `least` from the one before and all are within low to
+ * high, as near to where they were as the ones before allow. (count - 1) * least is at most high - low. */
+void picture_spread(double *places, size_t count, double least, double low, double high);
+
+/* A moving average as TensorBoard's page draws it: exponential, corrected for its start; what is not finite passes. */
+struct picture_average {
+    double smoothing, sum, weight; /* smoothing as in struct picture; the others begin as 0 */
+};
+double picture_smooth(struct picture_average *a, double y);
+
+/* What there is to draw at a point. */
+enum picture_mark {
+    PICTURE_LINE,  /* a point of the line */
+    PICTURE_NAN,   /* not a number: a mark at the height of the finite value before it, or else of the first */
+    PICTURE_PLUS,  /* infinite: a mark at the upper edge, and the lower one */
+    PICTURE_MINUS,
+    PICTURE_ABOVE, /* points of the line too, outside of the range of values: a mark at that edge */
+    PICTURE_BELOW,
+    PICTURE_GAP,   /* cannot be placed: not above 0 on a logarithmic scale, or without a time */
+    PICTURE_MARKS
+};
+static inline int picture_draws_line(enum picture_mark mark)
+{
+    return mark == PICTURE_LINE || mark == PICTURE_ABOVE || mark == PICTURE_BELOW;
+}
+
+/* The weight of the past with which the curve is drawn. */
+double picture_smoothing_of(const struct picture *p, const struct picture_curve *c);
+
+/* Beyond this even differences overflow: values are held within it, and no range is wider. */
+#define PICTURE_FAR 1e300
+
+/* A walk over a curve as it is drawn, smoothed and on its scale, through a range of values y0 to y1. */
+struct picture_walk {
+    const struct picture *picture;
+    const struct picture_curve *curve;
+    double y0, y1, height; /* height: of the last finite value */
+    struct picture_average average;
+    size_t next;
+    int plain;             /* neither smoothed nor on another scale */
+};
+struct picture_walk picture_walk_begin(const struct picture *p, const struct picture_curve *c, double smoothing,
+                                       double y0, double y1);
+/* 1 and the next point: where its line goes, or where its mark is; 0 at the end. The usual point, drawn as it is, is
+ * handled here: pictures of 10^6 of them walk several times. */
+int picture_walk_on(struct picture_walk *w, struct picture_point *point, enum picture_mark *mark); /* any other */
+static inline int picture_walk_next(struct picture_walk *w, struct picture_point *point, enum picture_mark *mark)
+{
+    if (w->next == w->curve->count)
+        return 0;
+    *point = w->curve->points[w->next];
+    if (!w->plain || !(point->y >= w->y0 && point->y <= w->y1 && point->x < PICTURE_FAR && point->x > -PICTURE_FAR))
+        return picture_walk_on(w, point, mark);
+    w->next++;
+    w->height = point->y;
+    *mark = PICTURE_LINE;
+    return 1;
+}
+
+/* The part of the line from a to b that lies between y0 and y1: 1, a and b moved onto the edges where they were
+ * outside; 0: no part does. */
+int picture_clip(double y0, double y1, struct picture_point *a, struct picture_point *b);
+
+/* Last point, whatever its value, and the best of the finite ones; NULL: none. */
+struct picture_summary {
+    const struct picture_point *last, *best;
+};
+struct picture_summary picture_summary_of(const struct picture_curve *c, int better);
+
+#endif

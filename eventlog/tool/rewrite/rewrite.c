@@ -1,0 +1,583 @@
+#include "eventlog/tool/rewrite/rewrite.h"
+
+#include "base/file.h"
+#include "base/human.h"
+#include "base/json.h"
+#include "base/terminal.h"
+#include "base/unfinished.h"
+#include "eventlog/check/log_check.h"
+#include "eventlog/format/log_name.h"
+#include "eventlog/format/tag_index.h"
+#include "eventlog/rewrite/log_replace.h"
+#include "eventlog/tool/output_stream.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FLUSH = 256 * 1024, DAMAGE_LINES = 20 };
+
+/* ERR_ARG: one of the files is not there as it is, so that another cannot take its place. */
+static int refuse_packed(struct rewrite *w, struct error *e)
+{
+    const struct log_directory *d = &w->scan.directory;
+
+    for (size_t i = 0; i < d->count; i++) {
+        int wanted = scan_run_wanted(&w->scan, d->runs[i].name);
+
+        for (size_t k = 0; wanted && k < d->runs[i].file_count; k++) {
+            const char *packed = log_input_packed(&w->scan.input, d->runs[i].files[k]);
+
+            if (packed)
+                return error_set(e, ERR_ARG, "%s: is %s, which cannot be changed in place; -o DIR writes a new log",
+                                 d->runs[i].files[k], packed);
+        }
+    }
+    return OK;
+}
+
+int rewrite_open(struct rewrite *w, const char *program, char *const *paths, size_t count)
+{
+    struct error e = { 0 };
+    int status;
+
+    log_init(&w->scan.log, program, 2);
+    if (output_stream_is(w->output) && w->json) {
+        error_set(&e, ERR_ARG, "--json contradicts '-o -', which writes the new log to standard output");
+        return scan_fail(&w->scan, &e);
+    }
+    if (!w->output == !w->in_place) {
+        error_set(&e, ERR_ARG, w->output ? "-o DIR contradicts --in-place; give one of them"
+                                          : "no output given; add -o DIR");
+        return scan_fail(&w->scan, &e);
+    }
+    if ((status = scan_open(&w->scan, program, paths, count)) != EXIT_DONE || !w->in_place)
+        return status;
+    if (refuse_packed(w, &e) == OK)
+        return EXIT_DONE;
+    scan_close(&w->scan);
+    return scan_fail(&w->scan, &e);
+}
+
+static int same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return !strcmp(a, b) || (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+/* Whether the run of that number has the file already: 1, 0 and now it has, or -1 without memory. */
+static int is_known(struct tag_index *files, size_t run, const char *path)
+{
+    struct { uint64_t run, device, inode; } key = { run, 0, 0 };
+    struct stat st;
+    size_t before = files->count;
+
+    if (stat(path, &st) < 0) /* gone: it is told when it is read */
+        return 0;
+    key.device = st.st_dev;
+    key.inode = st.st_ino;
+    if (tag_index_add(files, (const char *)&key, sizeof key) == TAG_INDEX_NONE)
+        return -1;
+    return files->count == before;
+}
+
+/* Moves the files of b to a, the run of that number; none that a has already, unless a is new. */
+static int join_runs(struct log_run *a, struct log_run *b, struct tag_index *known, size_t number, struct error *e)
+{
+    const int is_new = !a->files;
+    char **files = realloc(a->files, (a->file_count + b->file_count + 1) * sizeof *files);
+
+    if (!files)
+        return error_set(e, ERR_NOMEM, "out of memory for %zu files", a->file_count + b->file_count);
+    a->files = files;
+    for (size_t i = 0; i < b->file_count; i++) {
+        int is = is_known(known, number, b->files[i]);
+
+        if (is > 0 && !is_new)
+            free(b->files[i]);
+        else
+            files[a->file_count++] = b->files[i];
+        b->files[i] = NULL;
+        if (is < 0)
+            return error_set(e, ERR_NOMEM, "out of memory for %zu files", a->file_count);
+    }
+    return OK;
+}
+
+static void release_run(struct log_run *run)
+{
+    for (size_t i = 0; i < run->file_count; i++)
+        free(run->files[i]);
+    free(run->files);
+    free(run->directory);
+    free(run->name);
+    memset(run, 0, sizeof *run);
+}
+
+int rewrite_group_files(struct rewrite *w, struct error *e)
+{
+    struct log_directory *d = &w->scan.directory;
+    struct tag_index names = TAG_INDEX_EMPTY, known = TAG_INDEX_EMPTY;
+    size_t kept = 0;
+    int rc = OK;
+
+    for (size_t i = 0; i < d->count; i++) {
+        struct log_run run = d->runs[i];
+        char *slash = strrchr(run.name, '/');
+        size_t same;
+
+        memset(&d->runs[i], 0, sizeof run);
+        if (run.file_count && !strcmp(run.directory, run.files[0]))
+            strcpy(slash ? slash : run.name, slash ? "" : ".");
+        same = rc == OK ? tag_index_add(&names, run.name, strlen(run.name)) : TAG_INDEX_NONE;
+        if (same == kept) {
+            d->runs[kept] = (struct log_run){ .name = run.name, .directory = run.directory };
+            run.name = run.directory = NULL;
+            kept++;
+        }
+        if (rc == OK)
+            rc = same == TAG_INDEX_NONE ? error_set(e, ERR_NOMEM, "out of memory for %zu runs", d->count)
+                                        : join_runs(&d->runs[same], &run, &known, same, e);
+        release_run(&run);
+    }
+    d->count = kept;
+    for (size_t i = 0; i < kept; i++)
+        log_run_sort(&d->runs[i]);
+    tag_index_release(&names);
+    tag_index_release(&known);
+    return rc;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+int rewrite_sound(const uint8_t *data, size_t n, struct event *event)
+{
+    size_t place;
+
+    return log_check_data(data, n, &place) == LOG_KINDS && event_decode(data, n, event, &place) == OK;
+}
+
+static void tell_damage(struct rewrite *w, const char *path, const struct record *r, uint64_t number)
+{
+    static const char *const what[] = { "wrong length CRC; left out everything up to the next record",
+                                        "wrong data CRC; left out the record",
+                                        "impossible record length; left out the record",
+                                        "the compressed file is damaged or cut; left out the rest" };
+
+    if (w->looking_ahead)
+        return;
+    w->scan.damaged++;
+    if (number < DAMAGE_LINES)
+        log_line(&w->scan.log, "%s:%llu: %s", path, (unsigned long long)r->offset, what[r->damage]);
+    else if (number == DAMAGE_LINES)
+        log_line(&w->scan.log, "%s: more damage in this file is only counted", path);
+}
+
+static int visit_all(struct rewrite *w, const char *run, struct record_file *f, const char *path, rewrite_visit *visit,
+                     void *context, struct error *e)
+{
+    uint64_t damaged = 0, refused = 0;
+    char size[HUMAN_TEXT_MAX];
+    struct record r;
+    int rc;
+
+    while ((rc = record_file_next(f, &r, e)) == RECORD_DATA || rc == RECORD_DAMAGE) {
+        struct event event;
+
+        if (rc == RECORD_DAMAGE)
+            tell_damage(w, path, &r, damaged++);
+        else if (!rewrite_sound(r.data, r.length, &event))
+            refused++;
+        else if ((rc = visit(context, r.offset, r.data, r.length, &event, e)) != OK)
+            return rc;
+        if (scan_progress_due(&w->scan))
+            scan_progress(&w->scan, run, r.offset);
+    }
+    scan_progress_end(&w->scan);
+    if (w->looking_ahead)
+        return rc == RECORD_MORE ? OK : rc;
+    if (refused)
+        log_line(&w->scan.log, "%s: left out %llu records with correct CRCs that a loader of TensorBoard refuses; run "
+                 "'eventlog verify' to see why", path, (unsigned long long)refused);
+    w->scan.damaged += refused;
+    if (rc == RECORD_MORE && f->parser.offset < f->size) {
+        log_line(&w->scan.log, "%s: left out an incomplete last record of %s", path,
+                 human_bytes(f->size - f->parser.offset, size));
+        w->torn += f->size - f->parser.offset;
+    }
+    w->bytes_in += f->size;
+    return rc == RECORD_MORE ? OK : rc;
+}
+
+int rewrite_read(struct rewrite *w, const char *run, const char *path, rewrite_visit *visit, void *context,
+                 struct error *e)
+{
+    struct record_file f;
+    int before = e->code, rc = log_input_open(&w->scan.input, path, &f, e);
+
+    if (rc == OK)
+        rc = record_file_check(&f, e);
+    if (rc == OK)
+        scan_progress_file(&w->scan, path, f.size);
+    if (rc == OK)
+        rc = visit_all(w, run, &f, path, visit, context, e);
+    else if (rc == ERR_IO && !w->in_place && scan_gone(&w->scan, path, e)) {
+        e->code = before;
+        rc = OK;
+    } else if (rc == ERR_IO) {
+        w->scan.failed = 1;
+        if (!w->looking_ahead)
+            log_line(&w->scan.log, "%s", e->message);
+        e->code = before;
+        rc = OK;
+    }
+    record_file_close(&f);
+    return rc;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------- */
+
+static int holds_event_files(const char *path)
+{
+    DIR *d = opendir(path);
+    int found = 0;
+
+    for (struct dirent *entry; d && !found && (entry = readdir(d));)
+        found = strstr(entry->d_name, "tfevents") != NULL;
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* 1 if the path leads to one of the files that are read. */
+static int is_input(const struct rewrite *w, const char *path)
+{
+    for (size_t i = 0; i < w->scan.directory.count; i++)
+        for (size_t k = 0; k < w->scan.directory.runs[i].file_count; k++)
+            if (same_file(path, w->scan.directory.runs[i].files[k]))
+                return 1;
+    return 0;
+}
+
+/* The struct with its names. */
+static int add_file(struct rewrite *w, const char *run, const char *path, struct rewrite_file **out, struct error *e)
+{
+    struct rewrite_file **bigger = realloc(w->files, (w->count + 1) * sizeof *bigger), *f = calloc(1, sizeof *f);
+
+    if (bigger)
+        w->files = bigger;
+    if (!bigger || !f || !(f->path = strdup(path)) || !(f->run = strdup(run))) {
+        free(f ? f->path : NULL);
+        free(f);
+        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+    }
+    f->fd = -1;
+    w->files[w->count++] = f;
+    *out = f;
+    return OK;
+}
+
+/* And the temporary file beside path. */
+static int begin(struct rewrite *w, const char *run, const char *path, struct rewrite_file **out, struct error *e)
+{
+    const char *base = file_base_name(path);
+    char temporary[PATH_MAX];
+    struct rewrite_file *f;
+    int rc = add_file(w, run, path, &f, e);
+
+    if (rc != OK)
+        return rc;
+    if (snprintf(temporary, sizeof temporary, "%.*s.eventlog.%ld.%zu.tmp", (int)(base - path), path, (long)getpid(),
+                 w->count) >= (int)sizeof temporary)
+        return error_set(e, ERR_ARG, "%s: path too long", path);
+    f->unfinished = unfinished_begin(AT_FDCWD, temporary);
+    unlink(temporary); /* of a killed process with our number */
+    if ((f->fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
+        return error_system(e, "%s: cannot create", temporary);
+    if (!(f->temporary = strdup(temporary))) {
+        unlink(temporary);
+        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+    }
+    *out = f;
+    return OK;
+}
+
+int rewrite_create(struct rewrite *w, const char *run, const char *name, struct rewrite_file **out, struct error *e)
+{
+    char directory[PATH_MAX], path[PATH_MAX];
+    struct stat st;
+    int rc, made;
+
+    *out = NULL;
+    if (output_stream_is(w->output)) {
+        if (w->count)
+            return error_set(e, ERR_ARG, "'-o -' cannot take more than one new file; give a directory");
+        return (rc = add_file(w, run, "standard output", out, e)) == OK ? output_stream_open(&(*out)->fd, e) : rc;
+    }
+    if ((rc = file_join(directory, sizeof directory, w->output, strcmp(run, ".") != 0 ? run : "", e)) != OK ||
+        (rc = file_join(path, sizeof path, directory, name, e)) != OK)
+        return rc;
+    if (!w->force && holds_event_files(directory))
+        return error_set(e, ERR_ARG, "%s: already holds event files; choose another DIR, or use -f to write beside "
+                         "them", directory);
+    if (lstat(path, &st) == 0 && is_input(w, path))
+        return error_set(e, ERR_ARG, "%s: is one of the input files; choose another DIR", path);
+    made = stat(directory, &st) < 0;
+    if ((rc = file_make_directories(directory, e)) == OK && (rc = begin(w, run, path, out, e)) == OK)
+        (*out)->made = made;
+    return rc;
+}
+
+/* The old file is as it was, and nobody writes it. */
+static int unchanged(const struct rewrite_file *f, struct error *e)
+{
+    int fd = open(f->path, O_RDONLY | O_CLOEXEC), rc;
+
+    if (fd < 0)
+        return error_system(e, "%s: cannot be opened", f->path);
+    rc = log_replace_unchanged(fd, f->path, &f->before, e);
+    close(fd);
+    return rc;
+}
+
+int rewrite_create_in_place(struct rewrite *w, const char *run, const char *given, struct rewrite_file **out,
+                            struct error *e)
+{
+    char path[PATH_MAX];
+    int rc;
+
+    *out = NULL;
+    if (!realpath(given, path)) /* a link stays a link: the file it leads to is replaced */
+        return error_system(e, "%s: cannot be opened", given);
+    if ((rc = begin(w, run, path, out, e)) != OK)
+        return rc;
+    (*out)->in_place = 1;
+    if (stat(path, &(*out)->before) < 0)
+        return error_system(e, "%s: cannot be opened", path);
+    fchmod((*out)->fd, (*out)->before.st_mode & 07777);
+    return unchanged(*out, e);
+}
+
+int rewrite_flush(struct rewrite *w, struct rewrite_file *f, int end, struct error *e)
+{
+    int fd;
+
+    if (!buffer_ok(&f->pending))
+        return error_set(e, ERR_NOMEM, "%s: out of memory", f->path);
+    if (f->pending.length < FLUSH && !end)
+        return OK;
+    if (f->pending.length && io_write_full(&io_real, f->fd, f->pending.data, f->pending.length) < 0)
+        return error_system(e, "%s: cannot write", f->temporary ? f->temporary : f->path);
+    f->bytes += f->pending.length;
+    w->bytes_out += f->pending.length;
+    buffer_clear(&f->pending);
+    if (!end)
+        return OK;
+    buffer_release(&f->pending);
+    if (output_stream_is(w->output)) /* sent by rewrite_commit() */
+        return OK;
+    fd = f->fd;
+    f->fd = -1;
+    if (!f->keep_old)
+        return sync_group_file(&w->sync, fd, f->temporary, e);
+    close(fd);
+    return OK;
+}
+
+int rewrite_commit(struct rewrite *w, struct error *e)
+{
+    int rc = w->scan.failed ? error_set(e, ERR_IO, "nothing was written, as not everything could be read")
+                            : sync_group_run(&w->sync, e);
+
+    for (size_t i = 0; rc == OK && i < w->count; i++) {
+        struct rewrite_file *f = w->files[i];
+
+        if (f->keep_old)
+            continue;
+        if (f->in_place) {
+            if ((rc = unchanged(f, e)) == OK)
+                rc = log_replace_exchange(&io_real, f->path, f->temporary, e);
+        } else if (output_stream_is(w->output)) {
+            rc = output_stream_send(f->fd, e);
+            f->fd = -1;
+        } else if (rename(f->temporary, f->path) < 0) {
+            rc = error_system(e, "%s: cannot be put in its place", f->path);
+        }
+        if (rc == OK) {
+            free(f->temporary);
+            f->temporary = NULL;
+        }
+        if (rc == OK && !output_stream_is(w->output))
+            rc = sync_group_parent(&w->sync, f->path, e);
+    }
+    return rc == OK ? sync_group_run(&w->sync, e) : rc;
+}
+
+/* The directories that were made for a file which is not there now, as far as nothing else is in them. */
+static void remove_empty(char *path)
+{
+    for (char *slash; (slash = strrchr(path, '/')) && slash != path;) {
+        *slash = '\0';
+        if (rmdir(path) < 0)
+            break;
+    }
+}
+
+int rewrite_close(struct rewrite *w, int rc, int matched, const struct error *e)
+{
+    int status;
+
+    w->scan.unmatched += !matched; /* the line on what was done tells it */
+    status = rc == OK ? scan_status(&w->scan, matched) : scan_fail(&w->scan, e);
+
+    if (rc == OK && fflush(stdout) != 0) {
+        log_line(&w->scan.log, "standard output: cannot write: %s", strerror(errno));
+        status = EXIT_USAGE;
+    }
+    sync_group_release(&w->sync);
+    for (size_t i = 0; i < w->count; i++) {
+        struct rewrite_file *f = w->files[i];
+
+        if (f->fd >= 0)
+            close(f->fd);
+        if (f->temporary && unlink(f->temporary) == 0 && f->made)
+            remove_empty(f->path);
+        unfinished_end(f->unfinished);
+        buffer_release(&f->pending);
+        free(f->temporary);
+        free(f->path);
+        free(f->run);
+        free(f);
+    }
+    free(w->files);
+    scan_close(&w->scan);
+    return status;
+}
+
+/* ---- file by file ---------------------------------------------------------------------------------------------- */
+
+struct filter_file {
+    struct rewrite *rewrite;
+    struct log_rewrite *records;
+    struct rewrite_file *out;
+    const struct rewrite_filter *filter;
+    uint64_t read;
+};
+
+static int filter_record(void *context, uint64_t offset, const uint8_t *data, size_t n, const struct event *event,
+                         struct error *e)
+{
+    struct filter_file *f = context;
+    int rc = log_rewrite_record(f->records, data, n, event, f->filter->choose, f->filter->context, &f->out->pending, e);
+
+    (void)offset;
+    f->read++;
+    return rc == OK ? rewrite_flush(f->rewrite, f->out, 0, e) : rc;
+}
+
+static int filter_one(struct rewrite *w, const struct rewrite_filter *filter, const struct log_run *run,
+                      const char *path, struct error *e)
+{
+    struct filter_file f = { .rewrite = w, .filter = filter };
+    uint64_t damaged = w->scan.damaged, torn = w->torn;
+    struct log_rewrite_totals totals;
+    char name[LOG_NAME_MAX];
+    int rc = log_rewrite_new(&f.records, e);
+
+    if (rc == OK)
+        rc = w->in_place ? rewrite_create_in_place(w, run->name, path, &f.out, e)
+                         : rewrite_create(w, run->name, log_name_plain(name, path), &f.out, e);
+    if (rc == OK)
+        rc = rewrite_read(w, run->name, path, filter_record, &f, e);
+    if (rc == OK) {
+        totals = log_rewrite_totals(f.records);
+        w->records += totals.records;
+        w->values += totals.values;
+        w->dropped += totals.dropped;
+        w->renamed += totals.renamed;
+        f.out->keep_old = w->in_place && damaged == w->scan.damaged && torn == w->torn && !totals.dropped &&
+                          !totals.renamed;
+        if (!w->in_place && !totals.records) {
+            log_line(&w->scan.log, "%s: nothing of it is left, so no new file is written", path);
+            f.out->keep_old = 1;
+        }
+        rc = rewrite_flush(w, f.out, 1, e);
+    }
+    log_rewrite_free(f.records);
+    return rc;
+}
+
+int rewrite_filter(struct rewrite *w, const struct rewrite_filter *filter, struct error *e)
+{
+    const struct log_directory *d = &w->scan.directory;
+    int rc = OK;
+
+    for (size_t i = 0; rc == OK && i < d->count; i++) {
+        const struct log_run *run = &d->runs[i];
+
+        if (!scan_run_wanted(&w->scan, run->name))
+            continue;
+        if (filter->begin_run)
+            rc = filter->begin_run(filter->context, run, e);
+        for (size_t k = 0; rc == OK && k < run->file_count; k++)
+            rc = filter_one(w, filter, run, run->files[k], e);
+    }
+    log_progress_end(&w->scan.log);
+    return rc == OK ? rewrite_commit(w, e) : rc;
+}
+
+/* ---- what was done --------------------------------------------------------------------------------------------- */
+
+/* The names of the runs that files were written of, as an array. */
+static void append_runs(struct buffer *b, const struct rewrite *w)
+{
+    struct tag_index seen = TAG_INDEX_EMPTY;
+
+    buffer_append_byte(b, '[');
+    for (size_t i = 0; i < w->count; i++) {
+        const char *run = w->files[i]->run;
+
+        if (w->files[i]->keep_old || tag_index_find(&seen, run, strlen(run)) != TAG_INDEX_NONE)
+            continue;
+        buffer_append_text(b, seen.count ? "," : "");
+        json_text(b, run);
+        b->failed |= tag_index_add(&seen, run, strlen(run)) == TAG_INDEX_NONE;
+    }
+    buffer_append_byte(b, ']');
+    tag_index_release(&seen);
+}
+
+void rewrite_print(const struct rewrite *w, const char *word, const char *more)
+{
+    FILE *out = output_stream_is(w->output) ? stderr : stdout;
+    struct buffer b = BUFFER_EMPTY;
+    char size[HUMAN_TEXT_MAX], counted[3][HUMAN_TEXT_MAX];
+    size_t files = 0;
+
+    for (size_t i = 0; i < w->count; i++)
+        files += !w->files[i]->keep_old;
+    if (w->json) {
+        buffer_format(&b, "{\"type\":\"%s\",\"version\":1,\"output\":", word);
+        w->output ? json_text(&b, w->output) : buffer_append_text(&b, "null");
+        buffer_append_text(&b, ",\"runs\":");
+        append_runs(&b, w);
+        buffer_format(&b, ",\"total\":{\"files\":%zu,\"records\":%llu,\"values\":%llu,\"bytes\":%llu,"
+                      "\"dropped\":%llu,\"damage\":%llu,\"lost\":%llu%s}}", files, (unsigned long long)w->records,
+                      (unsigned long long)w->values, (unsigned long long)w->bytes_out, (unsigned long long)w->dropped,
+                      (unsigned long long)w->scan.damaged, (unsigned long long)w->torn, more);
+        fprintf(out, "%s\n", buffer_text(&b));
+    } else {
+        buffer_format(&b, "%s: %s, %s with %s, %s%s",
+                      output_stream_is(w->output) ? "standard output" : w->output ? w->output : "in place",
+                      human_count(files, "file", counted[0]), human_count(w->records, "record", counted[1]),
+                      human_count(w->values, "value", counted[2]), human_bytes(w->bytes_out, size), more);
+        terminal_put_line(out, buffer_text(&b));
+    }
+    buffer_release(&b);
+}

@@ -1,0 +1,22 @@
+/*
+ * watch_page.h - the live page of `eventlog watch`: a model (watch_model.h) as a grid of cells. Pure but for the time
+ * zone (TZ).
+ */
+#ifndef EVENTLOG_TOOL_WATCH_WATCH_PAGE_H
+#define EVENTLOG_TOOL_WATCH_WATCH_PAGE_H
+
+#include "eventlog/tool/picture/cell_grid.h"
+#include "eventlog/tool/watch/watch_model.h"
+
+struct watch_page { /* all zero at first but for ascii and colour */
+    int ascii, colour;        /* as in struct chart (chart.h) */
+    struct cell_grid grid;    /* the page */
+    struct cell_grid charts;  /* of the model's version `drawn`: they are drawn again only when there is news */
+    uint64_t drawn;
+};
+
+/* Lays the model out and draws it. now: seconds since 1970. OK or ERR_NOMEM. */
+int watch_page_draw(struct watch_page *p, struct watch_model *m, double now, struct error *e);
+void watch_page_release(struct watch_page *p);
+
+#endif
