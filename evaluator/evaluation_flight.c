@@ -1,7 +1,7 @@
 #include "evaluator/evaluation_flight.h"
 
 #include "base/clock.h"
-#include "evaluator/checkpoint_source.h"
+#include "evaluator/watch/checkpoint_source.h"
 
 #include <limits.h>
 #include <stdio.h>

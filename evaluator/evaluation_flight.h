@@ -6,9 +6,9 @@
 #define EVALUATOR_EVALUATION_FLIGHT_H
 
 #include "base/error.h"
-#include "evaluator/ledger.h"
-#include "evaluator/queue.h"
-#include "evaluator/runner.h"
+#include "evaluator/record/ledger.h"
+#include "evaluator/score/runner.h"
+#include "evaluator/watch/queue.h"
 
 enum evaluation_flight_state {
     FLIGHT_RUNNING,

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "evaluator/evaluation_record.h"
-#include "evaluator/evaluation_replay.h"
+#include "evaluator/record/evaluation_replay.h"
 #include "evaluator/watch_log.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include "evaluator/evaluation_set.h"
 #include "evaluator/evaluation_watch.h"
 #include "evaluator/hooks.h"
-#include "evaluator/runner.h"
+#include "evaluator/score/runner.h"
 
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "evaluator/pin.h"
+#include "evaluator/keep/pin.h"
 #include "evaluator/watch_log.h"
 
 #include <inttypes.h>

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "checkpoint/training_state.h"
-#include "evaluator/evaluation_lock.h"
-#include "evaluator/watch_inotify.h"
+#include "evaluator/record/evaluation_lock.h"
+#include "evaluator/watch/watch_inotify.h"
 #include "evaluator/watch_log.h"
 #include "evaluator/watch_pair.h"
 

@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "evaluator/checkpoint_source.h"
-#include "evaluator/evaluation_estimate.h"
-#include "evaluator/outcomes.h"
+#include "evaluator/record/evaluation_estimate.h"
+#include "evaluator/record/outcomes.h"
+#include "evaluator/watch/checkpoint_source.h"
 
 #include <fcntl.h>
 #include <limits.h>

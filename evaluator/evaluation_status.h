@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "checkpoint/training_state.h"
-#include "evaluator/evaluation.h"
-#include "evaluator/evaluation_lock.h"
-#include "evaluator/evaluation_work.h"
-#include "evaluator/ledger.h"
+#include "evaluator/record/evaluation_lock.h"
+#include "evaluator/record/evaluation_work.h"
+#include "evaluator/record/ledger.h"
+#include "evaluator/score/evaluation.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
 #include "base/human.h"
 #include "evaluator/evaluation_home.h"
 #include "evaluator/evaluation_record.h"
-#include "evaluator/file_stamp.h"
-#include "evaluator/pin.h"
+#include "evaluator/files/file_stamp.h"
+#include "evaluator/keep/pin.h"
 #include "evaluator/watch_log.h"
 #include "evaluator/watch_report.h"
 

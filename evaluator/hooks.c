@@ -2,8 +2,8 @@
 
 #include "base/file.h"
 #include "base/number.h"
-#include "evaluator/command_process.h"
-#include "evaluator/command_words.h"
+#include "evaluator/score/command_process.h"
+#include "evaluator/score/command_words.h"
 
 #include <inttypes.h>
 #include <limits.h>

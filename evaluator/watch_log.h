@@ -5,7 +5,7 @@
 #define EVALUATOR_WATCH_LOG_H
 
 #include "evaluator/evaluation_watch.h"
-#include "evaluator/ledger.h"
+#include "evaluator/record/ledger.h"
 
 enum { WATCH_LOG_MAX = 1600 }; /* bytes of a line; longer ones are cut */
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 LIBEVENTLOG = {"base", "eventlog", "eventlog/format", "eventlog/write", "eventlog/read", "eventlog/check", "eventlog/rewrite"}
+PARTS = {"base", "dataset", "model", "checkpoint"}
 # Which of our folders each folder may include, itself always; docs/architecture.md shows the same table. A folder without
 # a row of its own belongs to the one above it.
 OURS = {
@@ -34,8 +35,13 @@ OURS = {
     "checkpoint": {"base", "proto"},
     "dataset": {"base"},
     "model": {"base"},
-    "trainer": {"base", "dataset", "model", "checkpoint"},
-    "evaluator": {"base", "dataset", "model", "checkpoint"},
+    "trainer": PARTS,
+    "evaluator": PARTS | {"evaluator/files", "evaluator/score", "evaluator/record", "evaluator/keep", "evaluator/watch"},
+    "evaluator/files": PARTS,
+    "evaluator/score": PARTS | {"evaluator/files"},
+    "evaluator/record": PARTS | {"evaluator/score"},
+    "evaluator/keep": PARTS | {"evaluator/files", "evaluator/record"},
+    "evaluator/watch": PARTS | {"evaluator/files", "evaluator/keep"},
 }
 # The event log is used from outside through its public header only.
 PUBLIC = {"eventlog/eventlog.h": {"trainer", "evaluator", "eventlog_mpi"}}
@@ -44,7 +50,7 @@ LIBRARIES = {
     "mpi.h": ["trainer/strategies/", "trainer/main.c", "eventlog_mpi/"],
     "cblas.h": ["model/kernels/"],
     "dnnl": ["model/kernels/"],
-    "inotifytools/": ["evaluator/watch_inotify.c"],
+    "inotifytools/": ["evaluator/watch/watch_inotify.c"],
     "zlib.h": ["dataset/", "eventlog/"],
     "zstd": ["eventlog/"],
     "snappy-c.h": ["checkpoint/"],

@@ -8,11 +8,11 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/subcommand.h"
-#include "evaluator/evaluation_lock.h"
-#include "evaluator/evaluation_log.h"
-#include "evaluator/evaluation_replay.h"
 #include "evaluator/evaluation_status.h"
-#include "evaluator/file_tree.h"
+#include "evaluator/files/file_tree.h"
+#include "evaluator/record/evaluation_lock.h"
+#include "evaluator/record/evaluation_log.h"
+#include "evaluator/record/evaluation_replay.h"
 #include "evaluator/tool/command.h"
 
 #include <dirent.h>

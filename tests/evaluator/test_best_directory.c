@@ -1,14 +1,14 @@
 /* EVAL/best/: what is in it after the best changes, when originals go, change or are elsewhere, and whatever moment a
  * process is killed at: the killed one is stopped before each of its system calls in turn. */
-#include "evaluator/best_directory.h"
+#include "evaluator/keep/best_directory.h"
 
 #include "base/buffer.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/state_file.h"
 #include "checkpoint/tensor_bundle.h"
-#include "evaluator/content_digest.h"
-#include "evaluator/file_tree.h"
+#include "evaluator/files/content_digest.h"
+#include "evaluator/files/file_tree.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* The N best of sequences, in order, against what a plain sort of all of them says. */
-#include "evaluator/best_list.h"
+#include "evaluator/keep/best_list.h"
 
 #include "base/random.h"
 

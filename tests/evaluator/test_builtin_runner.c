@@ -5,9 +5,9 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "dataset/transform.h"
-#include "evaluator/builtin_runner.h"
-#include "evaluator/evaluation_detail.h"
-#include "evaluator/metric_choice.h"
+#include "evaluator/score/builtin_runner.h"
+#include "evaluator/score/evaluation_detail.h"
+#include "evaluator/score/metric_choice.h"
 #include "model/network.h"
 
 #include <limits.h>

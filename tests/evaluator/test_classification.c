@@ -1,5 +1,5 @@
 /* Counts of scored examples against plain loops, ties and numbers that are not finite, and parts that add up. */
-#include "evaluator/classification.h"
+#include "evaluator/score/classification.h"
 
 #include "base/random.h"
 

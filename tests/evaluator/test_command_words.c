@@ -1,5 +1,5 @@
 /* Words of a command as a shell splits them, and the placeholders in them. */
-#include "evaluator/command_words.h"
+#include "evaluator/score/command_words.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

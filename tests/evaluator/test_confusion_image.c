@@ -1,5 +1,5 @@
 /* Pictures of confusion matrices: sizes, the shade of cells, text that stays inside. */
-#include "evaluator/confusion_image.h"
+#include "evaluator/score/confusion_image.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

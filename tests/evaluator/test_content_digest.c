@@ -1,6 +1,6 @@
 /* Which changes of files and directories make another digest, and which do not. */
 #include "base/file.h"
-#include "evaluator/content_digest.h"
+#include "evaluator/files/content_digest.h"
 
 #include <fcntl.h>
 #include <limits.h>

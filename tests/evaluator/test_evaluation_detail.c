@@ -1,7 +1,7 @@
 /* What --metrics takes, which evaluations get pictures and curves, and that these are in the event file. */
-#include "evaluator/evaluation_detail.h"
+#include "evaluator/score/evaluation_detail.h"
 
-#include "evaluator/metric_choice.h"
+#include "evaluator/score/metric_choice.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* When an evaluator will be done: a table of what is known. */
-#include "evaluator/evaluation_estimate.h"
+#include "evaluator/record/evaluation_estimate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* The lock of an eval directory: living and dead holders, another host, a process number given again, odd texts. */
-#include "evaluator/evaluation_lock.h"
+#include "evaluator/record/evaluation_lock.h"
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "evaluator/ledger.h"
+#include "evaluator/record/ledger.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Which run directory a step goes to, what is remembered of it, and that a failed write can be repeated. The events
  * themselves are read back by the process tests. */
 #include "base/file.h"
-#include "evaluator/evaluation_log.h"
+#include "evaluator/record/evaluation_log.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -3,7 +3,7 @@
 #include "evaluator/evaluation_loop.h"
 
 #include "base/file.h"
-#include "evaluator/file_tree.h"
+#include "evaluator/files/file_tree.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* EVAL/work.json: there and back, what is none, and whole or absent whenever it is read. */
-#include "evaluator/evaluation_work.h"
+#include "evaluator/record/evaluation_work.h"
 
 #include "base/file.h"
-#include "evaluator/file_tree.h"
+#include "evaluator/files/file_tree.h"
 
 #include <limits.h>
 #include <stdio.h>

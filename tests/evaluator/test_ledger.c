@@ -1,7 +1,7 @@
 /* The ledger: lines there and back, every cut, every failing write, the best. */
 #include "base/file.h"
 #include "base/json.h"
-#include "evaluator/ledger.h"
+#include "evaluator/record/ledger.h"
 
 #include <errno.h>
 #include <limits.h>

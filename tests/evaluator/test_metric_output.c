@@ -1,5 +1,5 @@
 /* What of a command's output is a metric: a table, fed whole and byte by byte. */
-#include "evaluator/metric_output.h"
+#include "evaluator/score/metric_output.h"
 
 #include <math.h>
 #include <setjmp.h>

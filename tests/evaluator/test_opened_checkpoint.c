@@ -1,10 +1,10 @@
 /* Checkpoints of formats without a digest of their own, replaced while they are opened: contents and digest belong
  * together, or it fails. */
-#include "evaluator/opened_checkpoint.h"
+#include "evaluator/files/opened_checkpoint.h"
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "evaluator/file_tree.h"
+#include "evaluator/files/file_tree.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* What counts as failed and gone after a sequence of lines of the ledger. */
-#include "evaluator/outcomes.h"
+#include "evaluator/record/outcomes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* Pins of files, directories and bundles: what they hold and weigh when the original is gone, after a restart too. */
-#include "evaluator/pin.h"
+#include "evaluator/keep/pin.h"
 
 #include "base/file.h"
 #include "checkpoint/tensor_bundle.h"
-#include "evaluator/file_tree.h"
+#include "evaluator/files/file_tree.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Order, identity and the limit of the queue. Items without open files: closing NULL is fine. */
-#include "evaluator/queue.h"
+#include "evaluator/watch/queue.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Rules of readiness: how they combine, where a marker is looked for, and when its bytes are whole. */
-#include "evaluator/ready_rule.h"
+#include "evaluator/watch/ready_rule.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Scoring by several threads: the same bits for any number of them, as one network gives; giving up; running again. */
-#include "evaluator/scoring.h"
+#include "evaluator/score/scoring.h"
 
 #include "base/random.h"
 

@@ -1,5 +1,5 @@
 /* The deciding half of the watcher: listings and times in, what to open, what has failed and what is gone out. */
-#include "evaluator/sightings.h"
+#include "evaluator/watch/sightings.h"
 
 #include <math.h>
 #include <setjmp.h>

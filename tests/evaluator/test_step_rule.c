@@ -1,5 +1,5 @@
 /* Steps from elsewhere than the name: what FROM may be, the number in a JSON file, scale and offset. */
-#include "evaluator/step_rule.h"
+#include "evaluator/watch/step_rule.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* A scorer in a thread of its own: what it says arrives, stopping and freeing end it, nothing leaks. */
 #include "base/clock.h"
-#include "evaluator/thread_runner.h"
+#include "evaluator/score/thread_runner.h"
 
 #include <poll.h>
 #include <setjmp.h>

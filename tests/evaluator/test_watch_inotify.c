@@ -1,7 +1,7 @@
 /* The watching thread on a real directory: it says that something changed, and gets over the directory's absence. */
 #include "base/clock.h"
 #include "base/file.h"
-#include "evaluator/watch_inotify.h"
+#include "evaluator/watch/watch_inotify.h"
 
 #include <fcntl.h>
 #include <limits.h>

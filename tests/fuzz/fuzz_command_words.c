@@ -1,5 +1,5 @@
 /* The text of a command: what splits can be filled, and words without a placeholder come out as they went in. */
-#include "evaluator/command_words.h"
+#include "evaluator/score/command_words.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The text of a lock file: whatever it is, what is taken from it is whole strings and a process number. */
-#include "evaluator/evaluation_lock.h"
+#include "evaluator/record/evaluation_lock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The text of work.json: what is taken is written again as text that gives the same. */
-#include "evaluator/evaluation_work.h"
+#include "evaluator/record/evaluation_work.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* One line of a ledger: what parses must be written and read back as the same record. */
-#include "evaluator/ledger.h"
+#include "evaluator/record/ledger.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* What a command prints: in one piece and in small ones it must give the same metrics or the same complaint. */
-#include "evaluator/metric_output.h"
+#include "evaluator/score/metric_output.h"
 
 #include <stdlib.h>
 #include <string.h>

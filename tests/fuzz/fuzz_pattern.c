@@ -1,5 +1,5 @@
 /* A pattern, and after the first newline a name: what fits must have the step's digits in it. */
-#include "evaluator/pattern.h"
+#include "evaluator/watch/pattern.h"
 
 #include <stdint.h>
 #include <stdlib.h>

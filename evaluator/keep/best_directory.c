@@ -1,0 +1,587 @@
+#include "evaluator/keep/best_directory.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "checkpoint/state_file.h"
+#include "checkpoint/tensor_bundle.h"
+#include "evaluator/files/content_digest.h"
+#include "evaluator/files/file_tree.h"
+#include "evaluator/keep/best_manifest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TEMPORARY ".tmp-"
+#define PART TEMPORARY "0000000000000000-" /* of no file of a checkpoint: their names are not empty */
+#define STATE "checkpoint"
+enum { STATE_MAX = 1 << 16, MANIFEST_MAX = 1 << 25, PREFIX_MAX = 32 };
+
+struct best_directory {
+    char *path;
+    struct best_names own; /* what is in the manifest: all that may be deleted here but temporary names */
+};
+
+/* What a checkpoint, or a file of it, is called here. */
+static const char *kept_name(const struct best_checkpoint *c)
+{
+    return c->kept ? c->kept : c->name;
+}
+
+static int kept_file(const struct best_checkpoint *c, const char *file, char out[NAME_MAX + 1], struct error *e)
+{
+    const int n = snprintf(out, NAME_MAX + 1, "%s%s", kept_name(c), file + strlen(c->name));
+
+    if (n <= 0 || n > NAME_MAX)
+        return error_set(e, ERR_ARG, "%s: the name is too long", kept_name(c));
+    return best_manifest_can_hold(out) ? OK : error_set(e, ERR_ARG, "a name with a line break cannot be kept");
+}
+
+/* ---- which files ------------------------------------------------------------------------------------------------- */
+
+static int there(const char *directory, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    return file_join(path, sizeof path, directory, name, NULL) == OK && lstat(path, &st) == 0;
+}
+
+/* 1: file is BEGIN + NAME + ".data-..." */
+static int is_data(const char *file, const char *begin, const char *name)
+{
+    const size_t skip = strlen(begin), n = strlen(name);
+
+    return !strncmp(file, begin, skip) && !strncmp(file + skip, name, n) && !strncmp(file + skip + n, ".data-", 6);
+}
+
+/* The data files of a bundle. A look at the usual name first: a directory may hold 10,000 others. */
+static int add_data(struct best_names *n, const char *directory, const char *begin, const char *name, struct error *e)
+{
+    char usual[NAME_MAX + 1];
+    struct dirent *entry;
+    DIR *d;
+    int rc = OK;
+
+    if (snprintf(usual, sizeof usual, "%s%s.data-00000-of-00001", begin, name) < (int)sizeof usual &&
+        there(directory, usual))
+        return best_names_add(n, usual + strlen(begin), e);
+    if (!(d = opendir(directory)))
+        return error_system(e, "%s: cannot list", directory);
+    while (rc == OK && (entry = readdir(d)))
+        if (is_data(entry->d_name, begin, name))
+            rc = best_names_add(n, entry->d_name + strlen(begin), e);
+    closedir(d);
+    return rc;
+}
+
+/* The files of a checkpoint that stand in `directory` with `begin` before their names; *out are the names without. */
+static int find_files(const char *directory, const char *begin, const char *name, struct best_names *out,
+                      struct error *e)
+{
+    char whole[NAME_MAX + 1];
+    int rc = OK;
+
+    *out = (struct best_names){ NULL, 0 };
+    if (snprintf(whole, sizeof whole, "%s%s.index", begin, name) >= (int)sizeof whole)
+        return error_set(e, ERR_ARG, "%s: the name is too long", name);
+    if (there(directory, whole)) {
+        if ((rc = add_data(out, directory, begin, name, e)) == OK)
+            rc = best_names_add(out, whole + strlen(begin), e);
+    } else {
+        whole[strlen(begin) + strlen(name)] = '\0';
+        if (there(directory, whole))
+            rc = best_names_add(out, whole + strlen(begin), e);
+    }
+    if (rc == OK && !out->count) {
+        rc = error_set(e, ERR_IO, "%s/%s%s: is gone", directory, begin, name);
+        if (e)
+            e->system = ENOENT;
+    }
+    if (rc != OK)
+        best_names_release(out);
+    return rc;
+}
+
+static void temporary_prefix(char out[PREFIX_MAX], uint64_t digest)
+{
+    snprintf(out, PREFIX_MAX, TEMPORARY "%016" PRIx64 "-", digest);
+}
+
+static int join_prefixed(char *out, size_t size, const char *directory, const char *begin, const char *name,
+                         struct error *e)
+{
+    const int n = snprintf(out, size, "%s/%s%s", directory, begin, name);
+
+    return n >= 0 && (size_t)n < size ? OK : error_set(e, ERR_ARG, "%s/%s: path too long", directory, name);
+}
+
+/* ---- the state file ---------------------------------------------------------------------------------------------- */
+
+/* The checkpoints that it names, the best one last; none where it is missing or odd. */
+static int read_state(const struct best_directory *b, struct best_names *out, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    struct state_file state;
+    char path[PATH_MAX];
+    int rc = OK;
+
+    *out = (struct best_names){ NULL, 0 };
+    if (file_join(path, sizeof path, b->path, STATE, NULL) == OK && file_read(path, STATE_MAX, &text, NULL) == OK &&
+        state_file_parse(buffer_text(&text), text.length, &state, NULL) == OK) {
+        const char *newest = state.newest ? file_base_name(state.newest) : NULL;
+
+        for (size_t i = 0; newest && rc == OK && i < state.count; i++)
+            if (strcmp(file_base_name(state.paths[i]), newest) != 0)
+                rc = best_names_add(out, file_base_name(state.paths[i]), e);
+        if (newest && rc == OK)
+            rc = best_names_add(out, newest, e);
+        state_file_release(&state);
+    }
+    buffer_release(&text);
+    return rc;
+}
+
+/* It names these from now on; without any it goes. */
+static int write_state(const struct best_directory *b, const struct best_names *n, struct error *e)
+{
+    struct state_file state = { .paths = n->items, .count = n->count };
+    struct buffer text = BUFFER_EMPTY;
+    char path[PATH_MAX];
+    int rc = file_join(path, sizeof path, b->path, STATE, e);
+
+    if (rc != OK)
+        return rc;
+    if (!n->count) {
+        if (unlink(path) < 0 && errno != ENOENT)
+            return error_system(e, "%s: cannot be removed", path);
+        return file_sync_parent(NULL, path, e);
+    }
+    state.newest = n->items[n->count - 1];
+    state_file_encode(&state, &text);
+    rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
+                          : error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+    buffer_release(&text);
+    return rc;
+}
+
+/* ---- whose it is ------------------------------------------------------------------------------------------------- */
+
+/* A name under which this module, or file_replace() for it, makes a file at first. */
+static int is_temporary(const char *name)
+{
+    const size_t n = strlen(TEMPORARY);
+
+    return file_replace_leaves(name, STATE) || file_replace_leaves(name, BEST_MANIFEST_FILE) ||
+           (!strncmp(name, TEMPORARY, n) && strspn(name + n, "0123456789abcdef") == 16 && name[n + 16] == '-');
+}
+
+static int is_marked(const struct best_directory *b, const char *name)
+{
+    return best_names_find(&b->own, name) < b->own.count;
+}
+
+static int not_ours(const struct best_directory *b, const char *name, struct error *e)
+{
+    return error_set(e, ERR_ARG, "%s/%s: was not made by --keep-best; move it elsewhere", b->path, name);
+}
+
+static int write_manifest(const struct best_directory *b, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    char path[PATH_MAX];
+    int rc = file_join(path, sizeof path, b->path, BEST_MANIFEST_FILE, e);
+
+    best_manifest_format(&b->own, &text);
+    if (rc == OK)
+        rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
+                              : error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+    buffer_release(&text);
+    return rc;
+}
+
+static int read_manifest(struct best_directory *b, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    struct error why = { 0 };
+    char path[PATH_MAX];
+    int rc = file_join(path, sizeof path, b->path, BEST_MANIFEST_FILE, e);
+
+    if (rc != OK || !there(b->path, BEST_MANIFEST_FILE))
+        return rc;
+    if ((rc = file_read_plain(path, MANIFEST_MAX, &text, e)) == OK &&
+        (rc = best_manifest_parse(buffer_text(&text), text.length, &b->own, &why)) != OK)
+        error_set(e, rc, "%s: %s; move it elsewhere", path, why.message);
+    buffer_release(&text);
+    return rc;
+}
+
+/* ERR_ARG: something is in the directory that is not the evaluator's; e names the first in alphabetical order. */
+static int refuse_others(const struct best_directory *b, struct error *e)
+{
+    char first[NAME_MAX + 1] = "";
+    struct dirent *entry;
+    DIR *d = opendir(b->path);
+
+    if (!d)
+        return error_system(e, "%s: cannot list", b->path);
+    while ((entry = readdir(d))) {
+        const char *name = entry->d_name;
+
+        /* NFS calls a file that was deleted while somebody had it open .nfs...: it goes by itself. */
+        if (strcmp(name, ".") && strcmp(name, "..") && strcmp(name, BEST_MANIFEST_FILE) && !is_temporary(name) &&
+            strncmp(name, ".nfs", 4) && !is_marked(b, name) && (!*first || strcmp(name, first) < 0))
+            snprintf(first, sizeof first, "%s", name);
+    }
+    closedir(d);
+    return *first ? not_ours(b, first, e) : OK;
+}
+
+/* 1: it was added; ERR_ARG: somebody else has such a file here. */
+static int mark_one(struct best_directory *b, const char *name, struct error *e)
+{
+    int rc;
+
+    if (is_marked(b, name))
+        return 0;
+    if (there(b->path, name))
+        return not_ours(b, name, e);
+    return (rc = best_names_add(&b->own, name, e)) == OK ? 1 : rc;
+}
+
+/* Writes down that the files of a checkpoint are the evaluator's own, before they are made. */
+static int mark(struct best_directory *b, const struct best_checkpoint *c, const struct best_names *files,
+                struct error *e)
+{
+    const size_t before = b->own.count;
+    char name[NAME_MAX + 1];
+    int rc = mark_one(b, STATE, e);
+
+    for (size_t i = 0; rc >= 0 && i < files->count; i++)
+        if ((rc = kept_file(c, files->items[i], name, e)) == OK)
+            rc = mark_one(b, name, e);
+    rc = rc < 0 ? rc : b->own.count > before ? write_manifest(b, e) : OK;
+    while (rc != OK && b->own.count > before)
+        best_names_remove(&b->own, b->own.count - 1);
+    return rc;
+}
+
+/* What is not there any more is not the evaluator's when it comes back. Without room for it the longer list stays. */
+static void unmark(struct best_directory *b)
+{
+    const size_t before = b->own.count;
+
+    for (size_t i = b->own.count; i-- > 0;)
+        if (!there(b->path, b->own.items[i]))
+            best_names_remove(&b->own, i);
+    if (b->own.count < before)
+        write_manifest(b, NULL);
+}
+
+/* ---- links ------------------------------------------------------------------------------------------------------- */
+
+static void remove_files(const struct best_directory *b, const char *begin, const struct best_names *files)
+{
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < files->count; i++)
+        if (join_prefixed(path, sizeof path, b->path, begin, files->items[i], NULL) == OK)
+            file_tree_remove(path, NULL);
+}
+
+/* One file or directory under its temporary name, whole at once: what has such a name can be relied on. */
+static int take_file(const struct best_directory *b, const char *from, const char *to, enum file_tree_means means,
+                     struct error *e)
+{
+    char part[PATH_MAX];
+    int rc;
+
+    if ((rc = file_join(part, sizeof part, b->path, PART, e)) != OK ||
+        (rc = file_tree_remove(part, e)) != OK || (rc = file_tree_remove(to, e)) != OK ||
+        (rc = file_tree_make(from, part, means, e)) != OK)
+        return rc;
+    return rename(part, to) < 0 ? error_system(e, "%s: cannot be renamed to %s", part, to) : OK;
+}
+
+/* What was found must be what is here: between two looks the trainer may have written another one. begin: before its
+ * name here. Of what is no bundle, only a copy is checked: it was made after the evaluation. */
+static int check(const struct best_directory *b, const char *begin, const char *name, const struct best_checkpoint *c,
+                 int copied, struct error *e)
+{
+    char path[PATH_MAX], index[NAME_MAX + 1];
+    struct tensor_bundle *bundle;
+    struct content content;
+    uint64_t digest;
+    int rc;
+
+    if (snprintf(index, sizeof index, "%s%s.index", begin, name) >= (int)sizeof index)
+        return error_set(e, ERR_ARG, "%s: the name is too long", name);
+    if ((rc = join_prefixed(path, sizeof path, b->path, begin, name, e)) != OK)
+        return rc;
+    if (there(b->path, index)) {
+        if ((rc = tensor_bundle_open(&bundle, path, e)) != OK)
+            return rc;
+        digest = tensor_bundle_digest(bundle);
+        tensor_bundle_close(bundle);
+    } else if (copied) {
+        if ((rc = content_read(path, &content, e)) != OK)
+            return rc;
+        digest = content_digest(&content);
+        content_release(&content);
+    } else {
+        return OK;
+    }
+    return digest == c->digest || (c->digest_after && digest == c->digest_after)
+               ? OK : error_set(e, ERR_CORRUPT, "%s/%s: was replaced while it was evaluated", c->directory, c->name);
+}
+
+/* All files of it under temporary names, the index last, or none. */
+static int take(const struct best_directory *b, const struct best_checkpoint *c, enum file_tree_means means,
+                struct error *e)
+{
+    char begin[PREFIX_MAX], from[PATH_MAX], to[PATH_MAX];
+    struct best_names files;
+    int rc = find_files(c->directory, "", c->name, &files, e);
+
+    if (rc != OK)
+        return rc;
+    temporary_prefix(begin, c->digest);
+    for (size_t i = 0; rc == OK && i < files.count; i++)
+        if ((rc = file_join(from, sizeof from, c->directory, files.items[i], e)) == OK &&
+            (rc = join_prefixed(to, sizeof to, b->path, begin, files.items[i], e)) == OK)
+            rc = take_file(b, from, to, means, e);
+    if (rc == OK && means != FILE_TREE_LINK)
+        rc = check(b, begin, c->name, c, 1, e);
+    if (rc != OK)
+        remove_files(b, begin, &files);
+    best_names_release(&files);
+    return rc;
+}
+
+/* Of the evaluator's own files: removes temporary names where `temporary`, and all others but the state file and `keep`
+ * where that is not NULL. */
+static void clear(const struct best_directory *b, const struct best_names *keep, int temporary)
+{
+    struct dirent *entry;
+    char path[PATH_MAX];
+    DIR *d = opendir(b->path);
+
+    while (d && (entry = readdir(d))) {
+        const char *name = entry->d_name;
+        const int old = keep && strcmp(name, STATE) && is_marked(b, name) &&
+                        best_names_find(keep, name) == keep->count;
+
+        if ((old || (temporary && is_temporary(name))) && file_join(path, sizeof path, b->path, name, NULL) == OK)
+            file_tree_remove(path, NULL);
+    }
+    if (d)
+        closedir(d);
+}
+
+/* Gives them their own names. The temporary ones stay until `checkpoint` is written, so that after a crash in between
+ * it can be done again; but on file systems that know no links they are renamed. */
+static int move_in(const struct best_directory *b, const char *begin, const struct best_checkpoint *c,
+                   const struct best_names *files, struct error *e)
+{
+    char from[PATH_MAX], to[PATH_MAX], name[NAME_MAX + 1];
+    int rc = OK;
+
+    for (size_t i = 0; rc == OK && i < files->count; i++) {
+        if ((rc = kept_file(c, files->items[i], name, e)) != OK ||
+            (rc = join_prefixed(from, sizeof from, b->path, begin, files->items[i], e)) != OK ||
+            (rc = file_join(to, sizeof to, b->path, name, e)) != OK || (rc = file_tree_remove(to, e)) != OK)
+            return rc;
+        if (file_tree_make(from, to, FILE_TREE_LINK, NULL) != OK && rename(from, to) < 0)
+            rc = error_system(e, "%s: cannot be renamed to %s", from, to);
+    }
+    return rc == OK ? file_sync_parent(NULL, to, e) : rc;
+}
+
+/* From the temporary names, which are whole, to its own. named: what `checkpoint` names. */
+static int install(struct best_directory *b, const struct best_checkpoint *c, struct best_names *named,
+                   struct error *e)
+{
+    const size_t same = best_names_find(named, kept_name(c));
+    char begin[PREFIX_MAX];
+    struct best_names files;
+    int rc;
+
+    temporary_prefix(begin, c->digest);
+    if ((rc = check(b, begin, c->name, c, 0, e)) != OK || (rc = find_files(b->path, begin, c->name, &files, e)) != OK)
+        return rc;
+    rc = mark(b, c, &files, e);
+    /* Files of the same name are about to be replaced one by one: nobody may go by `checkpoint` meanwhile. */
+    if (rc == OK && same < named->count) {
+        best_names_remove(named, same);
+        rc = write_state(b, named, e);
+    }
+    if (rc == OK)
+        rc = move_in(b, begin, c, &files, e);
+    best_names_release(&files);
+    return rc;
+}
+
+static int reserved(const struct best_directory *b, const struct best_checkpoint *c)
+{
+    char begin[PREFIX_MAX];
+    struct best_names files;
+
+    temporary_prefix(begin, c->digest);
+    if (find_files(b->path, begin, c->name, &files, NULL) != OK)
+        return 0;
+    best_names_release(&files);
+    return 1;
+}
+
+/* By its reservation, or from where it was found. */
+static int take_in(struct best_directory *b, const struct best_checkpoint *c, struct best_names *named,
+                   struct error *e)
+{
+    int rc = reserved(b, c) ? OK : take(b, c, c->volatile_name ? FILE_TREE_COPY : FILE_TREE_LINK_OR_COPY, e);
+
+    return rc == OK ? install(b, c, named, e) : rc;
+}
+
+/* 1: it is named, its files are here, and those of a bundle are of its digest. */
+static int holds(const struct best_directory *b, const struct best_checkpoint *c, const struct best_names *named)
+{
+    struct best_names files;
+
+    if (best_names_find(named, kept_name(c)) == named->count ||
+        find_files(b->path, "", kept_name(c), &files, NULL) != OK)
+        return 0;
+    best_names_release(&files);
+    return check(b, "", kept_name(c), c, 0, NULL) == OK;
+}
+
+/* `checkpoint` names those that are here, and all else goes; here[i]: wanted[i] is. */
+static int settle(struct best_directory *b, const struct best_checkpoint *wanted, size_t count, const char *here,
+                  struct best_names *named, struct error *e)
+{
+    struct best_names now = { NULL, 0 }, files = { NULL, 0 }, one;
+    int rc = OK, same;
+
+    for (size_t i = count; rc == OK && i-- > 0;)
+        if (here[i] && (rc = best_names_add(&now, kept_name(&wanted[i]), e)) == OK &&
+            (rc = find_files(b->path, "", kept_name(&wanted[i]), &one, e)) == OK) {
+            for (size_t k = 0; rc == OK && k < one.count; k++)
+                rc = best_names_add(&files, one.items[k], e);
+            best_names_release(&one);
+        }
+    same = now.count == named->count;
+    for (size_t i = 0; same && i < now.count; i++)
+        same = !strcmp(now.items[i], named->items[i]);
+    if (rc == OK && !same)
+        rc = write_state(b, &now, e);
+    for (size_t i = 0; rc == OK && i < count; i++)
+        if (here[i])
+            best_directory_drop(b, &wanted[i]);
+    if (rc == OK) {
+        clear(b, &files, 0);
+        unmark(b);
+    }
+    best_names_release(&now);
+    best_names_release(&files);
+    return rc;
+}
+
+/* ---- the calls --------------------------------------------------------------------------------------------------- */
+
+int best_directory_open(struct best_directory **out, const char *directory, struct error *e)
+{
+    struct best_directory *b = calloc(1, sizeof *b);
+    int rc;
+
+    *out = NULL;
+    if (!b || !(b->path = strdup(directory))) {
+        free(b);
+        return error_set(e, ERR_NOMEM, "%s: no memory for it", directory);
+    }
+    if ((rc = file_make_directories(directory, e)) != OK || (rc = read_manifest(b, e)) != OK ||
+        (rc = refuse_others(b, e)) != OK) {
+        best_directory_close(b);
+        return rc;
+    }
+    *out = b;
+    return OK;
+}
+
+void best_directory_close(struct best_directory *b)
+{
+    if (!b)
+        return;
+    best_names_release(&b->own);
+    free(b->path);
+    free(b);
+}
+
+void best_directory_reserve(struct best_directory *b, const struct best_checkpoint *c)
+{
+    take(b, c, FILE_TREE_LINK, NULL);
+}
+
+void best_directory_drop(struct best_directory *b, const struct best_checkpoint *c)
+{
+    char begin[PREFIX_MAX];
+    struct best_names files;
+
+    temporary_prefix(begin, c->digest);
+    if (find_files(b->path, begin, c->name, &files, NULL) != OK)
+        return;
+    remove_files(b, begin, &files);
+    best_names_release(&files);
+}
+
+int best_directory_promote(struct best_directory *b, const struct best_checkpoint *wanted, size_t count, size_t new,
+                           struct error *e)
+{
+    struct best_names named;
+    char *here = calloc(count, 1);
+    int rc = here ? read_state(b, &named, e) : error_set(e, ERR_NOMEM, "%s: no memory for %zu checkpoints", b->path,
+                                                        count);
+
+    if (!here)
+        return rc;
+    for (size_t i = 0; rc == OK && i < count; i++)
+        here[i] = i != new && holds(b, &wanted[i], &named);
+    if (rc == OK && (rc = take_in(b, &wanted[new], &named, e)) == OK) {
+        here[new] = 1;
+        rc = settle(b, wanted, count, here, &named, e);
+    }
+    if (rc != OK)
+        best_directory_drop(b, &wanted[new]);
+    best_names_release(&named);
+    free(here);
+    return rc;
+}
+
+int best_directory_recover(struct best_directory *b, const struct best_checkpoint *wanted, size_t count,
+                           struct error *e)
+{
+    struct best_names named;
+    char *here = calloc(count + 1, 1);
+    int rc = here ? read_state(b, &named, e) : error_set(e, ERR_NOMEM, "%s: no memory for %zu checkpoints", b->path,
+                                                        count);
+
+    if (!here)
+        return rc;
+    for (size_t i = 0; rc == OK && i < count; i++) {
+        const int held = holds(b, &wanted[i], &named);
+        const int one = held ? OK : take_in(b, &wanted[i], &named, i ? NULL : e);
+
+        here[i] = one == OK;
+        rc = i ? OK : one; /* the best one counts; of the others, what cannot be had any more is not kept */
+    }
+    if (count && rc == OK)
+        rc = settle(b, wanted, count, here, &named, e);
+    clear(b, NULL, 1); /* what was never finished; without a best, what `checkpoint` names stays */
+    best_names_release(&named);
+    free(here);
+    return rc;
+}

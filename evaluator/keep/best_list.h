@@ -1,0 +1,36 @@
+/*
+ * best_list.h - the N best of a sequence of evaluations: of equal ones the earlier is better, and of one checkpoint
+ * that was evaluated several times, as after a restart of the training, the better time counts. Pure. One thread.
+ */
+#ifndef EVALUATOR_KEEP_BEST_LIST_H
+#define EVALUATOR_KEEP_BEST_LIST_H
+
+#include "base/error.h"
+#include "evaluator/record/ledger.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct best_list {
+    size_t limit; /* N */
+    int minimum;  /* 1: smaller is better */
+    int by_step;  /* 1: the same name with another step is another checkpoint */
+    struct best_entry {
+        char name[LEDGER_NAME_MAX];
+        int64_t step;
+        uint64_t digest, digest_after;
+        double value;
+    } *items;     /* the best one first */
+    size_t count;
+};
+
+/* ERR_NOMEM. best_list_release() it. */
+int best_list_init(struct best_list *l, size_t limit, int minimum, int by_step, struct error *e);
+void best_list_release(struct best_list *l);
+
+/* The next one; one whose value is NaN is never among the best. */
+void best_list_add(struct best_list *l, const struct best_entry *entry);
+/* 1: both are the same checkpoint. */
+int best_list_same(const struct best_list *l, const struct best_entry *a, const struct best_entry *b);
+
+#endif

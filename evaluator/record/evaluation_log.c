@@ -1,0 +1,361 @@
+#include "evaluator/record/evaluation_log.h"
+
+#include "base/file.h"
+#include "evaluator/record/session_settings.h"
+#include "evaluator/score/evaluation_detail.h"
+#include "eventlog/eventlog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { POINTS_MAX = 1 << 16 };
+
+struct evaluation_log {
+    char *directory;
+    const struct evaluation_tags *tags;
+    int64_t run, step; /* of the last point; step -1: none in this run */
+    struct eventlog_writer *writer; /* NULL: not open */
+    size_t held;                    /* points of this process in its file, synced */
+    int64_t writer_run;             /* its run, or that of the last one; -1: there was none */
+    char *closed;                   /* the last one's path */
+    struct evaluation_log_files *files;
+    struct evaluation_log *newer, *older; /* among those with an open file */
+    struct session_settings settings; /* count 0: none */
+    int64_t described; /* the newest run that has them from this process; -1: none */
+    size_t pending;    /* points whose events are with the writer, while the sync is still to come */
+};
+
+#define BEST_PRECISION EVALUATION_BEST EVALUATION_PRECISION
+
+static const struct evaluation_tags presets[] = {
+    { .tags = { { "precision", EVALUATION_PRECISION, 0 },
+                { "best_precision", BEST_PRECISION, 0 },
+                { "loss", EVALUATION_LOSS, 0 } } },
+    { .preset = "homework", .tags = { { "precision", EVALUATION_PRECISION, 0 },
+                                      { "best_precision", BEST_PRECISION, 0 } } },
+    { .preset = "tutorial", .tags = { { "Precision @ 1", EVALUATION_PRECISION, 0 } } },
+    { .preset = "resnet", .tags = { { "Precision", EVALUATION_PRECISION, 0 },
+                                    { "Best Precision", BEST_PRECISION, 0 } } },
+    { .preset = "im2txt", .tags = { { "Perplexity", EVALUATION_CROSS_ENTROPY, 1 } } },
+    /* As its callback TensorBoard and its SidecarEvaluator write all metrics. */
+    { .preset = "keras", .before = "evaluation_", .behind = "_vs_iterations",
+      .tags = { { "evaluation_loss_vs_iterations", EVALUATION_LOSS, 0 },
+                { "evaluation_accuracy_vs_iterations", EVALUATION_PRECISION, 0 } } },
+    { .preset = "estimator", .tags = { { "accuracy", EVALUATION_PRECISION, 0 }, { "loss", EVALUATION_LOSS, 0 } } },
+};
+
+static const char *const basic[] = { EVALUATION_PRECISION, BEST_PRECISION, EVALUATION_LOSS, EVALUATION_CROSS_ENTROPY };
+
+static const struct evaluation_tags plain = { .preset = "" };
+
+const struct evaluation_tags *evaluation_tags_plain(void)
+{
+    return &plain;
+}
+
+const struct evaluation_tags *evaluation_tags_find(const char *preset)
+{
+    if (!preset)
+        return &presets[0];
+    for (size_t i = 1; i < sizeof presets / sizeof *presets; i++)
+        if (!strcmp(presets[i].preset, preset))
+            return &presets[i];
+    return NULL;
+}
+
+/* "run step", each 20 columns wide, so that a write always replaces all of it; older ones have more behind. */
+static int read_points(struct evaluation_log *l, const char *path, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    struct error why = { 0 };
+    long long run, step;
+    int rc = file_read_plain(path, POINTS_MAX, &text, &why);
+    const size_t known = rc == OK ? strspn(buffer_text(&text), "-0123456789 \n") : 0;
+
+    if (rc == OK && !file_begins(buffer_text(&text) + known, text.length - known, " ")) /* not even zeros */
+        rc = error_set(e, ERR_ARG, "%s: is not the evaluator's; move it elsewhere", path);
+    else if (rc == ERR_IO && why.system == ENOENT)
+        rc = OK;
+    else if (rc != OK)
+        error_set(e, rc, "%s", why.message);
+    else if (sscanf(buffer_text(&text), "%20lld %20lld", &run, &step) == 2 && run >= 0 && step >= -1 &&
+             (run > l->run || (run == l->run && step > l->step))) {
+        l->run = run;
+        l->step = step;
+    }
+    buffer_release(&text);
+    return rc;
+}
+
+int evaluation_log_open(struct evaluation_log **out, const char *directory, const struct evaluation_tags *tags,
+                        struct evaluation_log_files *files, int64_t last_run, int64_t last_step, struct error *e)
+{
+    struct evaluation_log *l = calloc(1, sizeof *l);
+    char path[PATH_MAX];
+    int rc;
+
+    *out = NULL;
+    if (!l || !(l->directory = strdup(directory))) {
+        free(l);
+        return error_set(e, ERR_NOMEM, "%s: no memory for the event log", directory);
+    }
+    l->tags = tags;
+    l->run = last_run > 0 ? last_run : 0;
+    l->step = last_step;
+    l->files = files;
+    l->writer_run = -1;
+    l->described = -1;
+    if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK || (rc = read_points(l, path, e)) != OK) {
+        evaluation_log_close(l, NULL);
+        return rc;
+    }
+    *out = l;
+    return OK;
+}
+
+void evaluation_log_rewind(struct evaluation_log *l, int64_t run)
+{
+    l->run = run;
+    l->step = -1;
+}
+
+int64_t evaluation_log_run(const struct evaluation_log *l, int64_t step)
+{
+    return step < l->step ? l->run + 1 : l->run;
+}
+
+int evaluation_log_directory(const char *eval_directory, int64_t run, char *out, size_t size, struct error *e)
+{
+    size_t length = strlen(eval_directory);
+    int n;
+
+    while (length > 1 && eval_directory[length - 1] == '/') /* EVAL_1 is beside EVAL, also when it was given as EVAL/ */
+        length--;
+    n = run ? snprintf(out, size, "%.*s_%lld", (int)length, eval_directory, (long long)run)
+            : snprintf(out, size, "%.*s", (int)length, eval_directory);
+    return n >= 0 && (size_t)n < size ? OK : error_set(e, ERR_ARG, "%s: path too long", eval_directory);
+}
+
+static int note(struct evaluation_log *l, struct error *e)
+{
+    char path[PATH_MAX], text[96];
+    int fd, rc, n = snprintf(text, sizeof text, "%20lld %20lld\n", (long long)l->run, (long long)l->step);
+
+    if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK ||
+        (rc = file_open_plain(NULL, path, O_WRONLY | O_CREAT, &fd, e)) != OK)
+        return rc;
+    if (file_write_at(fd, text, (size_t)n, 0) < 0)
+        rc = error_system(e, "%s: cannot write", path);
+    else if (fdatasync(fd) < 0)
+        rc = error_system(e, "%s: cannot sync", path);
+    close(fd);
+    return rc;
+}
+
+static int from_eventlog(const struct eventlog_error *why, struct error *e)
+{
+    int code = why->code == EVENTLOG_ERROR_IO ? ERR_IO : why->code == EVENTLOG_ERROR_MEMORY ? ERR_NOMEM : ERR_ARG;
+
+    error_set(e, code, "%s", why->message);
+    if (e)
+        e->system = why->system;
+    return code;
+}
+
+static int close_writer(struct evaluation_log *l, struct error *e)
+{
+    struct evaluation_log_files *files = l->files;
+    struct eventlog_error why = { 0 };
+    int rc;
+
+    if (l->writer) {
+        free(l->closed);
+        l->closed = strdup(eventlog_writer_path(l->writer));
+    }
+    rc = eventlog_writer_close(l->writer, &why) == EVENTLOG_OK ? OK : from_eventlog(&why, e);
+    if (l->writer && files) {
+        *(l->newer ? &l->newer->older : &files->newest) = l->older;
+        *(l->older ? &l->older->newer : &files->oldest) = l->newer;
+        files->count--;
+    }
+    l->newer = l->older = NULL;
+    l->writer = NULL;
+    return rc;
+}
+
+/* One more is open; others may have to close theirs, but not one that is still to be synced. */
+static void add_open(struct evaluation_log *l)
+{
+    struct evaluation_log_files *files = l->files;
+
+    if (!files)
+        return;
+    for (struct evaluation_log *o = files->oldest, *newer; o && files->count >= files->limit; o = newer) {
+        newer = o->newer;
+        if (!o->pending)
+            close_writer(o, NULL);
+    }
+    l->older = files->newest;
+    *(l->older ? &l->older->newer : &files->oldest) = l;
+    files->newest = l;
+    files->count++;
+}
+
+static int open_writer(struct evaluation_log *l, struct error *e)
+{
+    /* Events leave at the sync and only there, so that what fails is the sync, and can be tried again. */
+    struct eventlog_writer_options options = { .flush_seconds = 1e9, .buffer_bytes = (size_t)64 << 20,
+                                               .leave_lost = 1 };
+    struct eventlog_error why = { 0 };
+    char directory[PATH_MAX];
+    int rc;
+
+    if (l->writer && l->writer_run == l->run)
+        return OK;
+    close_writer(l, NULL);
+    if ((rc = evaluation_log_directory(l->directory, l->run, directory, sizeof directory, e)) != OK)
+        return rc;
+    if (l->writer_run == l->run)
+        options.resume = EVENTLOG_RESUME_APPEND; /* in the file that was closed for others */
+    if (eventlog_writer_open(&l->writer, directory, &options, &why) != EVENTLOG_OK) {
+        l->writer_run = -1; /* damaged, or another's by now: the next try makes a new one */
+        return from_eventlog(&why, e);
+    }
+    if (l->writer_run != l->run || !l->closed || strcmp(eventlog_writer_path(l->writer), l->closed) != 0)
+        l->held = 0;
+    l->writer_run = l->run;
+    add_open(l);
+    return OK;
+}
+
+int evaluation_tags_name(const struct evaluation_tags *tags, const struct evaluation_metric *metric, char *out,
+                         float *value)
+{
+    const struct evaluation_tag *t = tags->tags;
+    const int framed = tags->before && !strchr(metric->name, '/') &&
+                       strncmp(metric->name, EVALUATION_BEST, strlen(EVALUATION_BEST)) != 0;
+
+    *value = (float)metric->value;
+    for (; t->tag; t++)
+        if (!strcmp(t->metric, metric->name)) {
+            *value = (float)(t->exponential ? exp(metric->value) : metric->value);
+            snprintf(out, EVALUATION_TAG_MAX, "%s", t->tag);
+            return 1;
+        }
+    for (size_t i = 0; tags != &plain && i < sizeof basic / sizeof *basic; i++)
+        if (!strcmp(basic[i], metric->name))
+            return 0;
+    snprintf(out, EVALUATION_TAG_MAX, "%s%s%s", framed ? tags->before : "", metric->name, framed ? tags->behind : "");
+    return 1;
+}
+
+void evaluation_log_describe(struct evaluation_log *l, const struct training_state *training, const char *model,
+                             const char *data)
+{
+    session_settings_fill(&l->settings, training, model, data);
+}
+
+static int hand_over(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
+{
+    struct eventlog_error why = { 0 };
+
+    if (l->settings.count && l->described != l->run) {
+        if (eventlog_writer_session_start(l->writer, p->wall_time, l->settings.items, l->settings.count, NULL,
+                                          &why) != EVENTLOG_OK)
+            return from_eventlog(&why, e);
+        l->described = l->run;
+    }
+    for (size_t i = 0; i < p->metrics->count; i++) {
+        char tag[EVALUATION_TAG_MAX];
+        float value;
+
+        if (evaluation_tags_name(l->tags, &p->metrics->items[i], tag, &value) &&
+            eventlog_writer_scalar(l->writer, tag, p->step, p->wall_time, value, &why) != EVENTLOG_OK)
+            return from_eventlog(&why, e);
+    }
+    if (p->detail && evaluation_detail_write(p->detail, l->writer, p->step, p->wall_time, &why) != EVENTLOG_OK)
+        return from_eventlog(&why, e);
+    l->pending++;
+    return OK;
+}
+
+static int open_for(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
+{
+    l->run = evaluation_log_run(l, p->step);
+    l->step = p->step;
+    return open_writer(l, e);
+}
+
+static int sync_events(struct evaluation_log *l, struct error *e)
+{
+    struct eventlog_error why = { 0 };
+
+    if (eventlog_writer_sync(l->writer, &why) != EVENTLOG_OK)
+        return from_eventlog(&why, e);
+    l->held += l->pending;
+    l->pending = 0;
+    return OK;
+}
+
+int evaluation_log_point(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
+{
+    int rc;
+
+    if (!l->pending && ((rc = open_for(l, p, e)) != OK || (rc = note(l, e)) != OK || (rc = hand_over(l, p, e)) != OK))
+        return rc;
+    return sync_events(l, e);
+}
+
+int evaluation_log_add(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
+{
+    int rc = open_for(l, p, e);
+
+    return rc == OK ? hand_over(l, p, e) : rc;
+}
+
+int evaluation_log_sync(struct evaluation_log *l, struct error *e)
+{
+    int rc = l->pending ? note(l, e) : OK;
+
+    return rc == OK && l->pending ? sync_events(l, e) : rc;
+}
+
+size_t evaluation_log_held(const struct evaluation_log *l)
+{
+    return l->writer ? l->held : 0;
+}
+
+const char *evaluation_log_path(const struct evaluation_log *l)
+{
+    return l->writer ? eventlog_writer_path(l->writer) : NULL;
+}
+
+int evaluation_log_restore(struct evaluation_log *l)
+{
+    const char *before = evaluation_log_path(l);
+
+    if (!l->writer || eventlog_writer_make_again(l->writer, NULL) != EVENTLOG_OK ||
+        eventlog_writer_path(l->writer) == before)
+        return 0;
+    eventlog_writer_sync(l->writer, NULL); /* if that fails, the next point's tries again */
+    return 1;
+}
+
+int evaluation_log_close(struct evaluation_log *l, struct error *e)
+{
+    int rc;
+
+    if (!l)
+        return OK;
+    rc = close_writer(l, e);
+    free(l->closed);
+    free(l->directory);
+    free(l);
+    return rc;
+}

@@ -1,0 +1,99 @@
+#include "evaluator/record/outcomes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The place of the first one that does not come before (name, step). */
+static size_t place(const struct outcomes *o, const char *name, int64_t step)
+{
+    size_t low = 0, high = o->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(o->items[middle].name, name);
+
+        if (order < 0 || (order == 0 && o->items[middle].step < step))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int insert(struct outcomes *o, size_t at, const struct ledger_record *r, int64_t step, struct error *e)
+{
+    char *name;
+
+    if (o->count == o->capacity) {
+        size_t capacity = o->capacity ? 2 * o->capacity : 16;
+        struct outcome *grown = realloc(o->items, capacity * sizeof *grown);
+
+        if (!grown)
+            return error_set(e, ERR_NOMEM, "no memory for what became of %zu checkpoints", capacity);
+        o->items = grown;
+        o->capacity = capacity;
+    }
+    if (!(name = strdup(r->checkpoint)))
+        return error_set(e, ERR_NOMEM, "no memory for what became of %s", r->checkpoint);
+    memmove(o->items + at + 1, o->items + at, (o->count++ - at) * sizeof *o->items);
+    o->items[at] = (struct outcome){ name, step, r->status, r->status == LEDGER_FAILED && !r->has_digest };
+    return OK;
+}
+
+static void take_out(struct outcomes *o, size_t i)
+{
+    free(o->items[i].name);
+    memmove(o->items + i, o->items + i + 1, (--o->count - i) * sizeof *o->items);
+}
+
+int outcomes_note(struct outcomes *o, const struct ledger_record *r, struct error *e)
+{
+    const int64_t step = o->by_step ? r->step : 0; /* -1: it failed before its step was known */
+    size_t i = place(o, r->checkpoint, o->by_step ? -1 : 0);
+
+    if (r->status != LEDGER_DONE) {
+        i = place(o, r->checkpoint, step);
+        if (i == o->count || strcmp(o->items[i].name, r->checkpoint) || o->items[i].step != step)
+            return insert(o, i, r, step, e);
+        o->items[i].status = r->status;
+        o->items[i].unread = o->items[i].unread && !r->has_digest;
+        return OK;
+    }
+    while (i < o->count && !strcmp(o->items[i].name, r->checkpoint)) {
+        if (o->items[i].step >= 0 && o->items[i].step != step) {
+            i++;
+            continue;
+        }
+        take_out(o, i);
+    }
+    return OK;
+}
+
+void outcomes_read(struct outcomes *o, const char *name)
+{
+    size_t i = place(o, name, INT64_MIN);
+
+    while (i < o->count && !strcmp(o->items[i].name, name)) {
+        if (o->items[i].unread)
+            take_out(o, i);
+        else
+            i++;
+    }
+}
+
+size_t outcomes_count(const struct outcomes *o, enum ledger_status status)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < o->count; i++)
+        n += o->items[i].status == status;
+    return n;
+}
+
+void outcomes_release(struct outcomes *o)
+{
+    for (size_t i = 0; i < o->count; i++)
+        free(o->items[i].name);
+    free(o->items);
+    *o = (struct outcomes){ .by_step = o->by_step };
+}

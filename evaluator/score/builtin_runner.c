@@ -1,0 +1,447 @@
+#include "evaluator/score/builtin_runner.h"
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "checkpoint/training_state.h"
+#include "dataset/dataset.h"
+#include "dataset/transform.h"
+#include "evaluator/score/evaluation_detail.h"
+#include "evaluator/score/metric_choice.h"
+#include "evaluator/score/runner_log.h"
+#include "evaluator/score/scoring.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLASS_NAME_MAX = 64, CLASSES_NAMED_MAX = 1000, COMPLAINTS_SHOWN = 340 };
+
+struct builtin_runner {
+    const struct model *model;
+    struct scoring *scoring;
+    struct network *network;              /* of scoring */
+    struct dataset *data;
+    const struct transform *transform;
+    int moving_averages, batch_size, threads;
+    size_t images_taken;                  /* images of the data set */
+    size_t examples;                      /* more than that where some are taken twice */
+    size_t width;                         /* floats of one image */
+    float *images;                        /* (examples, width); NULL: made for each batch */
+    int32_t *labels;                      /* (examples) */
+    struct opened_checkpoint_floats *wanted; /* (variables); their entries: valid while a checkpoint is loaded */
+    unsigned metrics;
+    int64_t detail_every;
+    char (*class_text)[CLASS_NAME_MAX];   /* (classes) */
+    const char **class_names;             /* (classes), into class_text */
+    struct runner_job job;                /* the one that is loaded */
+    double begin;                         /* monotonic */
+};
+
+/* ---- set up ------------------------------------------------------------------------------------------------------ */
+
+static void transform_images(const struct builtin_runner *r, size_t first, size_t count, float *out)
+{
+    size_t bytes = (size_t)r->data->height * (size_t)r->data->width * (size_t)r->data->channels;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t image = (first + i) % r->images_taken;
+
+        r->transform->apply(r->data, r->data->images + image * bytes, 0, 0, (int64_t)image, out + i * r->width);
+    }
+}
+
+static const float *images_of(const void *context, size_t first, size_t count, float *room)
+{
+    const struct builtin_runner *r = context;
+
+    if (r->images)
+        return r->images + first * r->width;
+    transform_images(r, first, count, room);
+    return room;
+}
+
+static int unknown(const char *what, const char *name, const char *const *names, struct error *e)
+{
+    struct buffer list = BUFFER_EMPTY;
+    int rc;
+
+    for (size_t i = 0; names[i]; i++)
+        buffer_format(&list, "%s%s", i ? ", " : "", names[i]);
+    rc = error_set(e, ERR_ARG, "unknown %s '%s'; known: %s", what, name, buffer_text(&list));
+    buffer_release(&list);
+    return rc;
+}
+
+static int open_data(struct builtin_runner *r, const struct builtin_runner_options *o, struct error *e)
+{
+    const struct model *m = r->model;
+    struct dataset *d;
+    int rc;
+
+    if ((rc = dataset_open(&r->data, o->data, o->data_directory, DATASET_TEST, NULL, e)) != OK)
+        return rc;
+    d = r->data;
+    if (!(r->transform = transform_find(m->evaluation_transform)))
+        return error_set(e, ERR_ARG, "model %s: its transform '%s' is unknown", m->name, m->evaluation_transform);
+    if ((rc = transform_check(r->transform, d, e)) != OK)
+        return error_prefix(e, "model %s with data %s", m->name, d->name);
+    if (d->classes > m->classes)
+        return error_set(e, ERR_ARG, "data set %s has %d classes, but model %s has only %d", d->name, d->classes,
+                         m->name, m->classes);
+    if ((r->transform->height ? r->transform->height : d->height) != m->height ||
+        (r->transform->width ? r->transform->width : d->width) != m->width ||
+        (r->transform->channels ? r->transform->channels : d->channels) != m->channels)
+        return error_set(e, ERR_ARG, "model %s takes images of %dx%dx%d, but data set %s has %dx%dx%d", m->name,
+                         m->height, m->width, m->channels, d->name, d->height, d->width, d->channels);
+    if (o->num_examples < 0 || (uint64_t)o->num_examples > d->count)
+        return error_set(e, ERR_ARG, "--num-examples %lld: data set %s has only %zu test images",
+                         (long long)o->num_examples, d->name, d->count);
+    r->examples = r->images_taken = o->num_examples ? (size_t)o->num_examples : d->count;
+    if (!r->examples)
+        return error_set(e, ERR_ARG, "data set %s has no test images", d->name);
+    if (o->tutorial_denominator)
+        r->examples += (BUILTIN_RUNNER_TUTORIAL_BATCH - r->examples % BUILTIN_RUNNER_TUTORIAL_BATCH) %
+                       BUILTIN_RUNNER_TUTORIAL_BATCH;
+    r->width = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
+    return OK;
+}
+
+/* As parts of tags: printable, without quotes and backslashes, no two alike. */
+static int name_classes(struct builtin_runner *r, struct error *e)
+{
+    const size_t classes = (size_t)r->model->classes;
+
+    if (r->metrics & (METRIC_CLASSES | METRIC_CONFUSION | METRIC_CURVES) && classes > CLASSES_NAMED_MAX)
+        return error_set(e, ERR_ARG, "--metrics curves: %zu classes are too many; curves are written for up to %d",
+                         classes, CLASSES_NAMED_MAX);
+    r->class_text = calloc(classes, sizeof *r->class_text);
+    r->class_names = calloc(classes, sizeof *r->class_names);
+    if (!r->class_text || !r->class_names)
+        return error_set(e, ERR_NOMEM, "no memory for the names of %zu classes", classes);
+    for (size_t k = 0; k < classes; k++) {
+        char *text = r->class_text[k];
+
+        if (k < (size_t)r->data->classes && r->data->class_names && *r->data->class_names[k])
+            snprintf(text, CLASS_NAME_MAX - 24, "%s", r->data->class_names[k]);
+        else
+            snprintf(text, CLASS_NAME_MAX, "%zu", k);
+        for (char *c = text; *c; c++)
+            if (*c < ' ' || *c > '~' || strchr("\"'\\`", *c))
+                *c = '_';
+        for (size_t before = 0; before < k; before++)
+            if (!strcmp(r->class_text[before], text)) {
+                snprintf(text + strlen(text), 24, "_%zu", k);
+                break;
+            }
+        r->class_names[k] = text;
+    }
+    return OK;
+}
+
+static int prepare_images(struct builtin_runner *r, size_t limit, struct error *e)
+{
+    if (!(r->labels = malloc(r->examples * sizeof *r->labels)))
+        return error_set(e, ERR_NOMEM, "no memory for %zu labels", r->examples);
+    for (size_t i = 0; i < r->examples; i++)
+        r->labels[i] = r->data->labels[i % r->images_taken];
+    if (r->examples > limit / sizeof(float) / r->width)
+        return OK;
+    if (!(r->images = aligned_alloc(64, (r->examples * r->width * sizeof(float) + 63) / 64 * 64)))
+        return error_set(e, ERR_NOMEM, "no memory for %zu images of %zu floats", r->examples, r->width);
+    transform_images(r, 0, r->examples, r->images);
+    dataset_free(r->data); /* the bytes have done their work */
+    r->data = NULL;
+    return OK;
+}
+
+static void runner_free(void *context)
+{
+    struct builtin_runner *r = context;
+
+    if (!r)
+        return;
+    scoring_free(r->scoring);
+    dataset_free(r->data);
+    free(r->images);
+    free(r->labels);
+    free(r->wanted);
+    free(r->class_text);
+    free(r->class_names);
+    free(r);
+}
+
+/* ---- one checkpoint ---------------------------------------------------------------------------------------------- */
+
+static int is_float(int type)
+{
+    return type == TENSOR_FLOAT || type == TENSOR_DOUBLE || type == TENSOR_HALF || type == TENSOR_BFLOAT16;
+}
+
+static void append_shape(struct buffer *b, int rank, const int64_t *shape)
+{
+    buffer_append_text(b, "[");
+    for (int i = 0; i < rank && i < 8; i++)
+        buffer_format(b, "%s%lld", i ? "," : "", (long long)shape[i]);
+    buffer_append_text(b, rank > 8 ? ",...]" : "]");
+}
+
+/* 1 if the entry can be the variable's value; else 0, and what is wrong is added to `complaints`. */
+static int fits(const struct variable *v, const struct tensor_entry *entry, struct buffer *complaints)
+{
+    const char *separator = complaints->length ? "; " : "";
+    int same = entry && entry->rank == v->rank;
+
+    for (int i = 0; same && i < v->rank; i++)
+        same = entry->shape[i] == v->shape[i];
+    if (same && is_float(entry->type))
+        return 1;
+    if (!entry) {
+        buffer_format(complaints, "%s%s is missing", separator, v->name);
+    } else if (same) {
+        buffer_format(complaints, "%s%s has type %s", separator, v->name, tensor_type_name(entry->type));
+    } else {
+        buffer_format(complaints, "%s%s has shape ", separator, v->name);
+        append_shape(complaints, entry->rank, entry->shape);
+        buffer_append_text(complaints, ", wanted ");
+        append_shape(complaints, v->rank, v->shape);
+    }
+    return 0;
+}
+
+static const struct tensor_entry *find_average(const struct builtin_runner *r, const struct opened_checkpoint *b,
+                                               const struct variable *v)
+{
+    char name[sizeof v->name + sizeof BUILTIN_RUNNER_AVERAGE];
+
+    if (!r->moving_averages || r->model->moving_average <= 0 || v->kind != VARIABLE_WEIGHT)
+        return NULL;
+    strcpy(name, v->name);
+    strcat(name, BUILTIN_RUNNER_AVERAGE);
+    return opened_checkpoint_find(b, name);
+}
+
+/* The job's log gets a line for each complaint. 0: there is nowhere to write, or it failed. */
+static int write_complaints(const struct runner_job *c, const struct buffer *complaints, char *path, size_t size)
+{
+    struct buffer lines = BUFFER_EMPTY;
+    const char *from = buffer_text(complaints), *end;
+    int done;
+
+    if (!runner_log_path(c, path, size))
+        return 0;
+    for (; (end = strstr(from, "; ")); from = end + 2) {
+        buffer_append(&lines, from, (size_t)(end - from));
+        buffer_append_byte(&lines, '\n');
+    }
+    buffer_format(&lines, "%s\n", from);
+    done = buffer_ok(&lines) && file_replace(NULL, path, lines.data, lines.length, NULL) == OK;
+    buffer_release(&lines);
+    return done;
+}
+
+static int refuse_at_length(const struct builtin_runner *r, const struct runner_job *c, size_t wrong, size_t count,
+                            const struct buffer *complaints, struct error *e)
+{
+    char path[PATH_MAX];
+    const int written = write_complaints(c, complaints, path, sizeof path);
+    /* A long path takes room from the complaints, but not all of it. */
+    const size_t taken = written ? strlen(path) + 9 : 0;
+    const size_t shown = taken < COMPLAINTS_SHOWN - 60 ? COMPLAINTS_SHOWN - 3 - taken : 60;
+
+    return error_set(e, ERR_ARG, "%s is not a checkpoint of model %s: %zu of %zu variables do not fit: %.*s...%s%s",
+                     c->name, r->model->name, wrong, count, (int)shown, buffer_text(complaints),
+                     written ? "; all in " : "", written ? path : "");
+}
+
+static int match(struct builtin_runner *r, const struct runner_job *c, const char **weights, struct error *e)
+{
+    struct buffer complaints = BUFFER_EMPTY;
+    size_t count, wrong = 0, averages = 0, trainable = 0;
+    const struct variable *v = network_variables(r->network, &count);
+    int rc = OK;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct tensor_entry *average = find_average(r, c->checkpoint, &v[i]);
+
+        r->wanted[i].entry = average ? average : opened_checkpoint_find(c->checkpoint, v[i].name);
+        averages += average != NULL;
+        trainable += v[i].kind == VARIABLE_WEIGHT;
+        wrong += !fits(&v[i], r->wanted[i].entry, &complaints);
+    }
+    /* All of them in one sentence where that has room: for about a dozen. Else all of them in a file. */
+    if (wrong && complaints.length > COMPLAINTS_SHOWN)
+        rc = refuse_at_length(r, c, wrong, count, &complaints, e);
+    else if (wrong)
+        rc = error_set(e, ERR_ARG, "%s is not a checkpoint of model %s: %zu of %zu variables do not fit: %s", c->name,
+                       r->model->name, wrong, count, buffer_text(&complaints));
+    buffer_release(&complaints);
+    *weights = !averages ? "variables" : averages == trainable ? "moving averages" : "mixed";
+    return rc;
+}
+
+static int runner_load(void *context, const struct runner_job *c, const char **weights, struct error *e)
+{
+    struct builtin_runner *r = context;
+    size_t count;
+    int rc;
+
+    if (!c->checkpoint->bundle && !c->checkpoint->safetensors)
+        return error_set(e, ERR_ARG, "%s is not in a format that the built-in models read (TensorFlow V2, safetensors)"
+                         "; evaluate it with --exec", c->name);
+    if ((rc = match(r, c, weights, e)) != OK)
+        return rc;
+    r->job = *c;
+    r->begin = clock_monotonic();
+    network_variables(r->network, &count);
+    return opened_checkpoint_read_floats(c->checkpoint, r->wanted, count, r->threads, e);
+}
+
+static int add_classes(const struct builtin_runner *r, const struct classification *counts,
+                       struct evaluation_metrics *out, struct error *e)
+{
+    static const char *const prefixes[] = { "class_precision/", "class_recall/" };
+    int rc;
+
+    if ((rc = evaluation_metrics_add(out, "precision_mean", classification_mean_precision(counts), e)) != OK ||
+        (rc = evaluation_metrics_add(out, "recall_mean", classification_mean_recall(counts), e)) != OK)
+        return rc;
+    for (int recall = 0; recall < 2; recall++)
+        for (int k = 0; k < counts->classes; k++) {
+            const double value = recall ? classification_recall(counts, k) : classification_precision(counts, k);
+            char name[CLASS_NAME_MAX + 32];
+
+            snprintf(name, sizeof name, "%s%s", prefixes[recall], r->class_names[k]);
+            if (!isnan(value) && (rc = evaluation_metrics_add(out, name, value, e)) != OK)
+                return rc;
+        }
+    return OK;
+}
+
+static int add_speed(const struct builtin_runner *r, double scored, struct evaluation_metrics *out, struct error *e)
+{
+    const double now = clock_monotonic();
+    struct training_state training;
+    int rc;
+
+    if ((rc = evaluation_metrics_add(out, "examples_per_second", (double)r->examples / fmax(now - scored, 1e-9),
+                                     e)) != OK ||
+        (rc = evaluation_metrics_add(out, "seconds_per_evaluation", now - r->begin, e)) != OK)
+        return rc;
+    if (r->job.written > 0 &&
+        (rc = evaluation_metrics_add(out, "lag_seconds", fmax(clock_wall() - r->job.written, 0), e)) != OK)
+        return rc;
+    if (training_state_read(r->job.directory, &training, NULL) == 1 && training.global_step >= r->job.step)
+        rc = evaluation_metrics_add(out, "lag_steps", (double)(training.global_step - r->job.step), e);
+    return rc;
+}
+
+/* cross_entropy: the sum over the examples. The loss is its mean and weight decay's part, as trainers log it. scored:
+ * monotonic seconds when the scoring began. */
+static int fill(const struct builtin_runner *r, const struct classification *counts, double cross_entropy,
+                double scored, struct evaluation *out, struct error *e)
+{
+    const unsigned drawn = r->metrics & (METRIC_CONFUSION | METRIC_CURVES);
+    const double mean = cross_entropy / (double)counts->examples, loss = mean + network_decay_loss(r->network);
+    int rc;
+
+    out->examples = counts->examples;
+    out->correct = counts->correct;
+    if ((rc = evaluation_metrics_add(&out->metrics, EVALUATION_PRECISION, classification_top1(counts), e)) != OK ||
+        (rc = evaluation_metrics_add(&out->metrics, EVALUATION_LOSS, loss, e)) != OK ||
+        (rc = evaluation_metrics_add(&out->metrics, EVALUATION_CROSS_ENTROPY, mean, e)) != OK)
+        return rc;
+    if ((r->metrics & METRIC_TOP &&
+         (rc = evaluation_metrics_add(&out->metrics, "precision_top_5", classification_top(counts), e)) != OK) ||
+        (r->metrics & METRIC_CLASSES && (rc = add_classes(r, counts, &out->metrics, e)) != OK) ||
+        (r->metrics & METRIC_SPEED && (rc = add_speed(r, scored, &out->metrics, e)) != OK))
+        return rc;
+    if (!drawn || !evaluation_detail_wanted(r->job.index, r->detail_every))
+        return OK;
+    out->detail_free = evaluation_detail_free;
+    return evaluation_detail_new(&out->detail, drawn, counts, r->class_names, e);
+}
+
+static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context, struct evaluation *out,
+                           struct error *e)
+{
+    struct builtin_runner *r = context;
+    const struct classification *counts;
+    const double scored = clock_monotonic();
+    double cross_entropy;
+
+    scoring_begin(r->scoring);
+    do
+        if (tick && tick(tick_context, scoring_share(r->scoring))) {
+            scoring_end(r->scoring, NULL, NULL);
+            return SCORER_STOPPED;
+        }
+    while (scoring_step(r->scoring));
+    scoring_end(r->scoring, &counts, &cross_entropy);
+    return fill(r, counts, cross_entropy, scored, out, e);
+}
+
+static int open_scoring(struct builtin_runner *r, struct error *e)
+{
+    const struct scoring_options options = { .model = r->model, .threads = r->threads,
+                                             .batch_size = r->batch_size,
+                                             .thresholds = r->metrics & METRIC_CURVES ? CLASSIFICATION_THRESHOLDS
+                                                                                      : 0 };
+    const struct scoring_source source = { images_of, r, r->labels, r->examples };
+    int rc;
+
+    if (options.threads < 1 || options.threads > BUILTIN_RUNNER_THREADS_MAX)
+        return error_set(e, ERR_ARG, "--threads %d: not within 1 and %d", options.threads, BUILTIN_RUNNER_THREADS_MAX);
+    if ((rc = scoring_new(&r->scoring, &options, &source, e)) == OK)
+        r->network = scoring_network(r->scoring);
+    return rc;
+}
+
+/* Where the values of the variables belong. */
+static int list_variables(struct builtin_runner *r, struct error *e)
+{
+    size_t count;
+    const struct variable *v = network_variables(r->network, &count);
+
+    if (!(r->wanted = calloc(count + 1, sizeof *r->wanted)))
+        return error_set(e, ERR_NOMEM, "no memory for %zu variables", count);
+    for (size_t i = 0; i < count; i++) {
+        r->wanted[i].out = v[i].offset + (v[i].kind == VARIABLE_WEIGHT ? network_parameters(r->network)
+                                                                     : network_statistics(r->network));
+        r->wanted[i].count = v[i].count;
+    }
+    return OK;
+}
+
+int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *o, struct error *e)
+{
+    struct builtin_runner *r = calloc(1, sizeof *r);
+    int rc;
+
+    if (!r)
+        return error_set(e, ERR_NOMEM, "no memory for the runner");
+    if (!(r->model = model_find(o->model))) {
+        rc = unknown("model", o->model, model_names(), e);
+        goto fail;
+    }
+    r->moving_averages = o->moving_averages;
+    r->metrics = o->metrics;
+    r->detail_every = o->detail_every;
+    r->batch_size = o->batch_size ? o->batch_size : r->model->batch_size;
+    r->threads = o->threads ? o->threads : 1;
+    if ((rc = open_data(r, o, e)) != OK)
+        goto fail;
+    if ((size_t)r->batch_size > r->examples)
+        r->batch_size = (int)r->examples;
+    if ((rc = name_classes(r, e)) != OK ||
+        (rc = prepare_images(r, o->image_bytes ? o->image_bytes : (size_t)512 << 20, e)) != OK ||
+        (rc = open_scoring(r, e)) != OK || (rc = list_variables(r, e)) != OK)
+        goto fail;
+    *out = (struct scorer){ "built-in", runner_load, runner_evaluate, runner_free, r };
+    return OK;
+fail:
+    runner_free(r);
+    return rc;
+}

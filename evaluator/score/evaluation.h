@@ -1,0 +1,60 @@
+/*
+ * evaluation.h - what one evaluation gives: named numbers in the order in which they were measured, and how many
+ * examples stand behind them. An all-zero struct is empty. One thread at a time.
+ */
+#ifndef EVALUATOR_SCORE_EVALUATION_H
+#define EVALUATOR_SCORE_EVALUATION_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { EVALUATION_NAME_MAX = 256, EVALUATION_METRICS_MAX = 4096 }; /* bytes of a name with its NUL; names */
+
+/* What the built-in runner measures; presets of --tags know these four, the best precision so far among them. */
+#define EVALUATION_PRECISION "precision"
+#define EVALUATION_LOSS "loss"
+#define EVALUATION_CROSS_ENTROPY "cross_entropy"
+#define EVALUATION_BEST "best_" /* before a metric's name: the best value of it so far */
+
+struct evaluation_metric {
+    char *name; /* owned by the list */
+    double value;
+};
+
+struct evaluation_metrics {
+    struct evaluation_metric *items; /* in the order of their adding; no name twice */
+    size_t count, capacity;
+};
+
+/* Adds at the end; insert: before items[at], at <= count. name is copied. ERR_ARG: the name is empty, too long or there
+ * already, or there are too many; ERR_NOMEM. On an error nothing has changed. */
+int evaluation_metrics_add(struct evaluation_metrics *m, const char *name, double value, struct error *e);
+int evaluation_metrics_insert(struct evaluation_metrics *m, size_t at, const char *name, double value,
+                              struct error *e);
+/* Borrowed until the next change; NULL: there is none of that name. */
+const struct evaluation_metric *evaluation_metrics_find(const struct evaluation_metrics *m, const char *name);
+/* NaN where there is none. */
+double evaluation_metrics_value(const struct evaluation_metrics *m, const char *name);
+/* "loss: 1.012, precision: 0.657, best precision: 0.661", which is what people parse, then other metrics in their
+ * order; cut where size ends. */
+void evaluation_metrics_text(const struct evaluation_metrics *m, char *text, size_t size);
+/* Appends an object, {"precision":0.657,"loss":1.012}, in their order. */
+void evaluation_metrics_json(const struct evaluation_metrics *m, struct buffer *out);
+void evaluation_metrics_release(struct evaluation_metrics *m); /* m is empty again */
+
+struct evaluation_detail; /* what only the runner and what writes it know of: counts per class, curves */
+
+struct evaluation {
+    struct evaluation_metrics metrics;
+    int64_t examples, correct; /* -1: not counted */
+    const char *weights;       /* static: "variables", "moving averages", "mixed": what was evaluated; or NULL */
+    struct evaluation_detail *detail; /* or NULL */
+    void (*detail_free)(struct evaluation_detail *detail);
+};
+
+void evaluation_release(struct evaluation *v); /* frees what it holds; v is empty again */
+
+#endif

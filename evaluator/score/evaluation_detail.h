@@ -1,0 +1,38 @@
+/*
+ * evaluation_detail.h - what an evaluation gives beside numbers with names: the confusion matrix and the curves of each
+ * class, and how they are written into an event file. One thread at a time.
+ *
+ *   confusion_matrix        image; rows are labels, columns predictions
+ *   confusion_matrix/table  text: the same as a table in Markdown, with precision and recall of each class
+ *   pr_curve/NAME           PR curve of the class NAME against all others
+ */
+#ifndef EVALUATOR_SCORE_EVALUATION_DETAIL_H
+#define EVALUATOR_SCORE_EVALUATION_DETAIL_H
+
+#include "base/error.h"
+#include "evaluator/score/classification.h"
+#include "eventlog/eventlog.h"
+
+#include <stdint.h>
+
+struct evaluation_detail {
+    unsigned metrics;                  /* of METRIC_CONFUSION and METRIC_CURVES */
+    struct classification counts;      /* owned */
+    const char *const *names;          /* (classes) of the classes; borrowed, and alive while the runner is */
+};
+
+/* Copies the counts. ERR_NOMEM. On OK *out is yours: evaluation_detail_free() it. */
+int evaluation_detail_new(struct evaluation_detail **out, unsigned metrics, const struct classification *counts,
+                          const char *const *names, struct error *e);
+void evaluation_detail_free(struct evaluation_detail *d); /* NULL is fine */
+
+/* EVENTLOG_OK, or what the writer said in *error. */
+int evaluation_detail_write(const struct evaluation_detail *d, struct eventlog_writer *writer, int64_t step,
+                            double wall_time, struct eventlog_error *error);
+
+/* Whether the evaluation with this number (0, 1, 2, ...) is one whose pictures, tables and curves are written. every k:
+ * each k-th. 0: the first twenty, then ten from one doubling of the number to the next (20, 22, ... 38, 40, 44, ...),
+ * so that a long training's event file grows with the logarithm of its length. */
+int evaluation_detail_wanted(int64_t number, int64_t every);
+
+#endif

@@ -1,0 +1,229 @@
+#include "evaluator/score/scoring.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct worker {
+    struct scoring *scoring;
+    struct network *network;
+    struct classification counts;
+    float *images, *logits; /* (batch, width), (batch, classes) */
+    pthread_t thread;
+    int started;
+};
+
+struct scoring {
+    struct scoring_options options;
+    struct scoring_source source;
+    struct worker *workers; /* (threads); the first one is the caller's */
+    double *losses;         /* (examples) cross entropy of each */
+    size_t batches;
+    atomic_size_t next;     /* batch to be taken */
+    pthread_mutex_t lock;
+    pthread_cond_t begin, done;
+    int has_lock, ending;   /* under the lock, as what follows */
+    unsigned round;         /* how many evaluations were begun */
+    int busy;               /* helpers that have not finished this round */
+};
+
+static void score(struct worker *w, size_t batch)
+{
+    const struct scoring *s = w->scoring;
+    const size_t size = (size_t)s->options.batch_size, first = batch * size;
+    const size_t left = s->source.examples - first, count = left < size ? left : size;
+    const size_t classes = (size_t)s->options.model->classes;
+    const float *images = s->source.images(s->source.context, first, count, w->images);
+
+    network_infer(w->network, images, (int)count, w->logits);
+    for (size_t i = 0; i < count; i++)
+        s->losses[first + i] = classification_add(&w->counts, w->logits + i * classes, s->source.labels[first + i]);
+}
+
+/* 1 if there was a batch to do. */
+static int take(struct worker *w)
+{
+    size_t batch = atomic_fetch_add(&w->scoring->next, 1);
+
+    if (batch >= w->scoring->batches)
+        return 0;
+    score(w, batch);
+    return 1;
+}
+
+static void copy_weights(struct network *to, struct network *from)
+{
+    memcpy(network_parameters(to), network_parameters(from), network_parameter_count(from) * sizeof(real));
+    memcpy(network_statistics(to), network_statistics(from), network_statistic_count(from) * sizeof(real));
+}
+
+static void *help(void *argument)
+{
+    struct worker *w = argument;
+    struct scoring *s = w->scoring;
+    unsigned round = 0;
+
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        while (!s->ending && s->round == round)
+            pthread_cond_wait(&s->begin, &s->lock);
+        if (s->ending)
+            break;
+        round = s->round;
+        pthread_mutex_unlock(&s->lock);
+        while (take(w))
+            ;
+        pthread_mutex_lock(&s->lock);
+        if (!--s->busy)
+            pthread_cond_signal(&s->done);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static void wait_for_helpers(struct scoring *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->busy)
+        pthread_cond_wait(&s->done, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static int make_worker(struct scoring *s, struct worker *w, struct error *e)
+{
+    const struct model *m = s->options.model;
+    const size_t batch = (size_t)s->options.batch_size;
+    const size_t width = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
+    int rc;
+
+    w->scoring = s;
+    if ((rc = network_new(&w->network, m, s->options.batch_size, e)) != OK ||
+        (rc = classification_init(&w->counts, m->classes, m->ties_are_correct, s->options.thresholds, e)) != OK)
+        return rc;
+    if (width > SIZE_MAX / sizeof(float) / batch - 64)
+        return error_set(e, ERR_ARG, "model %s: batches of %zu images are too large", m->name, batch);
+    w->images = aligned_alloc(64, (batch * width * sizeof *w->images + 63) / 64 * 64);
+    w->logits = malloc(batch * (size_t)m->classes * sizeof *w->logits);
+    return w->images && w->logits ? OK : error_set(e, ERR_NOMEM, "no memory for batches of %zu images", batch);
+}
+
+int scoring_new(struct scoring **out, const struct scoring_options *options, const struct scoring_source *source,
+               struct error *e)
+{
+    struct scoring *s = calloc(1, sizeof *s);
+    int rc = OK;
+
+    if (!s)
+        return error_set(e, ERR_NOMEM, "no memory for the evaluation");
+    s->options = *options;
+    s->source = *source;
+    s->batches = (source->examples + (size_t)options->batch_size - 1) / (size_t)options->batch_size;
+    s->workers = calloc((size_t)options->threads, sizeof *s->workers);
+    s->losses = calloc(source->examples, sizeof *s->losses);
+    if (!s->workers || !s->losses) {
+        rc = error_set(e, ERR_NOMEM, "no memory for the losses of %zu examples", source->examples);
+        goto fail;
+    }
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->begin, NULL);
+    pthread_cond_init(&s->done, NULL);
+    s->has_lock = 1;
+    for (int i = 0; i < options->threads; i++)
+        if ((rc = make_worker(s, &s->workers[i], e)) != OK)
+            goto fail;
+    for (int i = 1; i < options->threads; i++) {
+        if (pthread_create(&s->workers[i].thread, NULL, help, &s->workers[i])) {
+            rc = error_set(e, ERR_IO, "only %d of %d threads could be started", i, options->threads);
+            goto fail;
+        }
+        s->workers[i].started = 1;
+    }
+    *out = s;
+    return OK;
+fail:
+    scoring_free(s);
+    return rc;
+}
+
+void scoring_free(struct scoring *s)
+{
+    if (!s)
+        return;
+    if (s->has_lock) {
+        atomic_store(&s->next, s->batches);
+        pthread_mutex_lock(&s->lock);
+        s->ending = 1;
+        pthread_cond_broadcast(&s->begin);
+        pthread_mutex_unlock(&s->lock);
+    }
+    for (int i = 0; s->workers && i < s->options.threads; i++) {
+        struct worker *w = &s->workers[i];
+
+        if (w->started)
+            pthread_join(w->thread, NULL);
+        network_free(w->network);
+        classification_release(&w->counts);
+        free(w->images);
+        free(w->logits);
+    }
+    if (s->has_lock) {
+        pthread_mutex_destroy(&s->lock);
+        pthread_cond_destroy(&s->begin);
+        pthread_cond_destroy(&s->done);
+    }
+    free(s->workers);
+    free(s->losses);
+    free(s);
+}
+
+struct network *scoring_network(struct scoring *s)
+{
+    return s->workers[0].network;
+}
+
+void scoring_begin(struct scoring *s)
+{
+    for (int i = 0; i < s->options.threads; i++) {
+        classification_clear(&s->workers[i].counts);
+        if (i)
+            copy_weights(s->workers[i].network, s->workers[0].network);
+    }
+    atomic_store(&s->next, 0);
+    pthread_mutex_lock(&s->lock);
+    s->round++;
+    s->busy = s->options.threads - 1;
+    pthread_cond_broadcast(&s->begin);
+    pthread_mutex_unlock(&s->lock);
+}
+
+int scoring_step(struct scoring *s)
+{
+    if (take(&s->workers[0]))
+        return 1;
+    wait_for_helpers(s);
+    return 0;
+}
+
+double scoring_share(const struct scoring *s)
+{
+    const size_t next = atomic_load(&s->next);
+
+    return next < s->batches ? (double)next / (double)s->batches : 1;
+}
+
+void scoring_end(struct scoring *s, const struct classification **counts, double *cross_entropy)
+{
+    double sum = 0;
+
+    atomic_store(&s->next, s->batches); /* given up: nobody takes one more */
+    wait_for_helpers(s);
+    for (int i = 1; i < s->options.threads; i++)
+        classification_merge(&s->workers[0].counts, &s->workers[i].counts);
+    for (size_t i = 0; i < s->source.examples; i++)
+        sum += s->losses[i];
+    if (counts)
+        *counts = &s->workers[0].counts;
+    if (cross_entropy)
+        *cross_entropy = sum;
+}

@@ -1,0 +1,58 @@
+/*
+ * scoring.h - runs a model over labelled examples with several threads and counts what comes out. Each thread has a
+ * network of its own, with the weights of the first; the examples are cut into the same batches whatever the number of
+ * threads, counts are integers, and the loss is summed in the order of the examples: the result is the same to the bit
+ * for any number of threads and any timing.
+ *
+ * One caller's thread, which does its share of the work inside scoring_step(); threads - 1 helpers sleep between
+ * evaluations. Memory is taken at the start only.
+ */
+#ifndef EVALUATOR_SCORE_SCORING_H
+#define EVALUATOR_SCORE_SCORING_H
+
+#include "base/error.h"
+#include "evaluator/score/classification.h"
+#include "model/network.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where the examples come from: called by all threads at once, so it only reads. */
+struct scoring_source {
+    /* (count, height, width, channels) floats of examples [first, first + count): into `room`, returning it, or a
+     * pointer to where they lie already. */
+    const float *(*images)(const void *context, size_t first, size_t count, float *room);
+    const void *context;
+    const int32_t *labels; /* (examples); borrowed */
+    size_t examples;       /* > 0 */
+};
+
+struct scoring_options {
+    const struct model *model;
+    int threads;    /* >= 1 */
+    int batch_size; /* >= 1: examples that a thread takes at a time */
+    int thresholds; /* of the precision-recall curves; 0: none */
+};
+
+struct scoring;
+
+/* ERR_NOMEM, ERR_ARG, ERR_IO (no thread to be had). source's arrays are borrowed. On OK *out is yours. */
+int scoring_new(struct scoring **out, const struct scoring_options *options, const struct scoring_source *source,
+               struct error *e);
+void scoring_free(struct scoring *s); /* NULL is fine; ends an evaluation that runs */
+
+/* The network whose weights count: write to its parameters and statistics while no evaluation runs. */
+struct network *scoring_network(struct scoring *s);
+
+/* Starts an evaluation with the weights as they are now. */
+void scoring_begin(struct scoring *s);
+/* Does one batch. 1: there are more to do. 0: all are done, by whichever thread. Between two calls the caller may do
+ * other things; helpers go on meanwhile. */
+int scoring_step(struct scoring *s);
+/* Share of the examples that were taken, 0 to 1. */
+double scoring_share(const struct scoring *s);
+/* After scoring_step() gave 0: counts (borrowed until the next begin) and the sum of the cross entropies. Before: the
+ * evaluation is given up, and both are of no use. Either may be NULL. */
+void scoring_end(struct scoring *s, const struct classification **counts, double *cross_entropy);
+
+#endif

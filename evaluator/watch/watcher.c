@@ -1,0 +1,610 @@
+#include "evaluator/watch/watcher.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "evaluator/files/content_digest.h"
+#include "evaluator/files/file_stamp.h"
+#include "evaluator/keep/pin.h"
+#include "evaluator/watch/checkpoint_ready.h"
+#include "evaluator/watch/sightings.h"
+#include "evaluator/watch/watch_inotify.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TROUBLE_MAX = 480, SPARE_DESCRIPTORS = 8 };
+
+struct watcher {
+    char *directory;
+    struct watcher_options options;
+    struct queue *queue;
+    const struct watcher_events *events;
+    struct watch_inotify *inotify; /* NULL: poll only */
+    struct watch_inotify *own;     /* the same, where it is not shared */
+    size_t place;                  /* of the directory in it */
+    struct buffer names;           /* what inotify says came before this look, each with its NUL */
+    struct sightings sightings;
+    int there;                     /* -1: not looked yet */
+    double next_poll;              /* monotonic */
+    double wall;                   /* when the look at hand began, as its `now` on the other clock */
+    size_t looks;
+    int64_t counted;               /* checkpoints found so far, of STEP_FROM_COUNT */
+    char trouble[TROUBLE_MAX];     /* said last */
+};
+
+static void say_trouble(struct watcher *w, const char *sentence)
+{
+    if (!strcmp(w->trouble, sentence))
+        return;
+    snprintf(w->trouble, sizeof w->trouble, "%s", sentence);
+    if (*sentence)
+        w->events->trouble(w->events->context, sentence);
+}
+
+int watcher_open(struct watcher **out, const char *directory, const struct watcher_options *options,
+                 struct queue *queue, const struct watcher_events *events, struct error *e)
+{
+    struct watcher *w = calloc(1, sizeof *w);
+    struct error why = { 0 };
+
+    *out = NULL;
+    if (!w || !(w->directory = strdup(directory))) {
+        free(w);
+        return error_set(e, ERR_NOMEM, "%s: no memory to watch it", directory);
+    }
+    w->options = *options;
+    w->queue = queue;
+    w->events = events;
+    w->there = -1;
+    w->counted = options->counted;
+    sightings_init(&w->sightings, options->quiet_seconds);
+    if (options->inotify &&
+        watch_inotify_start(&w->own, (const char *const[]){ directory }, 1, options->poll_seconds, NULL, &why) != OK) {
+        char sentence[TROUBLE_MAX];
+
+        snprintf(sentence, sizeof sentence, "%.300s; looking every %g s instead", why.message, options->poll_seconds);
+        say_trouble(w, sentence);
+    }
+    w->inotify = w->own;
+    *out = w;
+    return OK;
+}
+
+void watcher_share_inotify(struct watcher *w, struct watch_inotify *shared, size_t place)
+{
+    watch_inotify_stop(w->own);
+    w->own = NULL;
+    w->inotify = shared;
+    w->place = place;
+    w->next_poll = 0;
+}
+
+void watcher_look_soon(struct watcher *w)
+{
+    w->next_poll = 0;
+}
+
+void watcher_close(struct watcher *w)
+{
+    if (!w)
+        return;
+    watch_inotify_stop(w->own);
+    sightings_release(&w->sightings);
+    buffer_release(&w->names);
+    free(w->directory);
+    free(w);
+}
+
+int watcher_descriptor(const struct watcher *w)
+{
+    return w->inotify ? watch_inotify_descriptor(w->inotify) : -1;
+}
+
+double watcher_due(const struct watcher *w)
+{
+    double deadline = sightings_deadline(&w->sightings);
+    double left = (deadline < w->next_poll ? deadline : w->next_poll) - clock_monotonic();
+
+    return left > 0 ? left : 0;
+}
+
+int watcher_should_look(struct watcher *w)
+{
+    if (w->inotify && watch_inotify_take(w->inotify, w->place))
+        return 1;
+    return watcher_due(w) <= 0;
+}
+
+/* ---- what the file system says ----------------------------------------------------------------------------------- */
+
+struct data_files { /* of one checkpoint that is not whole */
+    struct sighting *item;
+    uint64_t sum;
+    double newest;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct data_files *)a)->item->name, ((const struct data_files *)b)->item->name);
+}
+
+static void add_data_file(int directory_fd, const char *file, struct data_files *files, size_t count)
+{
+    const char *mark = strstr(file, ".data-"), *next;
+    char name[NAME_MAX + 1];
+    struct sighting key_item = { .name = name };
+    struct data_files key = { .item = &key_item }, *found;
+    struct stat st;
+
+    while (mark && (next = strstr(mark + 1, ".data-"))) /* the last: the name itself may hold such letters */
+        mark = next;
+    if (!mark || snprintf(name, sizeof name, "%.*s", (int)(mark - file), file) >= (int)sizeof name ||
+        !(found = bsearch(&key, files, count, sizeof *files, by_name)) || fstatat(directory_fd, file, &st, 0) < 0)
+        return;
+    found->sum += file_stamp(&st);
+    if (file_stamp_changed(&st) > found->newest)
+        found->newest = file_stamp_changed(&st);
+}
+
+/* What the data files of those that are not whole look like now: they decide whether the quiet time goes on. */
+static int look_at_data(struct watcher *w, int directory_fd, double now, struct error *e)
+{
+    size_t count = 0, incomplete = sightings_incomplete(&w->sightings);
+    struct data_files *files;
+    struct dirent *entry;
+    DIR *d = NULL;
+    int fd;
+
+    if (!incomplete)
+        return OK;
+    if (!(files = calloc(incomplete, sizeof *files)))
+        return error_set(e, ERR_NOMEM, "no memory for %zu checkpoints that are not whole", incomplete);
+    if ((fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || !(d = fdopendir(fd))) {
+        if (fd >= 0)
+            close(fd);
+        free(files);
+        return OK; /* gone since: the next look will tell */
+    }
+    for (size_t i = 0; i < w->sightings.count; i++)
+        if (w->sightings.items[i].kind == CHECKPOINT_BUNDLE && sighting_incomplete(&w->sightings.items[i]))
+            files[count++] = (struct data_files){ &w->sightings.items[i], 1, 0 }; /* 0 would mean: not looked yet */
+    qsort(files, count, sizeof *files, by_name);
+    while ((entry = readdir(d)))
+        add_data_file(directory_fd, entry->d_name, files, count);
+    closedir(d);
+    for (size_t i = 0; i < count; i++)
+        sighting_data(files[i].item, files[i].sum ? files[i].sum : 1,
+                      files[i].newest > 0 ? w->wall - files[i].newest : w->wall, now);
+    free(files);
+    return OK;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+static int not_whole(struct watcher *w, struct sighting *item, const char *path, double now,
+                     const struct error *why, struct error *e)
+{
+    struct watcher_failure failure = { .name = item->name, .step = item->step, .reason = why->message };
+
+    if (error_is_lack(why)) {
+        say_trouble(w, why->message);
+        item->state = SIGHTING_WAITING; /* our own lack, which says nothing of the checkpoint */
+        item->changed = now + w->options.poll_seconds;
+        return OK;
+    }
+    if (why->code == ERR_ARG) /* what never will be whole is not waited for */
+        item->state = SIGHTING_FAILED;
+    else if (!sighting_not_whole(&w->sightings, item, now))
+        return OK;
+    failure.has_digest = opened_checkpoint_raw_digest((enum checkpoint_kind)item->kind, path, &failure.digest);
+    if (failure.has_digest) {
+        int rc;
+
+        if (queue_knows(w->queue, item->name, failure.digest))
+            return OK;
+        if ((rc = queue_remember(w->queue, item->name, failure.digest, e)) != OK)
+            return rc;
+    }
+    w->events->failed(w->events->context, &failure);
+    return OK;
+}
+
+/* The step of the name where a pattern or a scale says what its number is; else the tensor's, where there is one, else
+ * the name's after all; OK with a sentence in why where these two disagree. Or what --step-from says. */
+static int find_step(const struct watcher *w, int directory_fd, const struct sighting *item,
+                     struct opened_checkpoint *checkpoint, const char *witness, int64_t *step, struct error *why)
+{
+    const struct checkpoint_source *source = &w->options.source;
+    double modified;
+    int64_t number = -1;
+    int rc = OK;
+
+    switch (source->steps.from) {
+    case STEP_FROM_NAME:
+        if (!source->has_pattern && !source->steps.scaled)
+            number = opened_checkpoint_step(checkpoint, item->step, why);
+        *step = number >= 0 ? number : item->step;
+        return OK;
+    case STEP_FROM_FILE:
+        rc = checkpoint_ready_number(source, w->directory, directory_fd, item->name, &number, why);
+        break;
+    case STEP_FROM_COUNT:
+        number = w->counted + 1;
+        break;
+    case STEP_FROM_MTIME:
+        if (!content_modified(AT_FDCWD, witness, &modified))
+            rc = error_set(why, ERR_IO, "%.200s is not there any more", item->name);
+        number = (int64_t)modified;
+        break;
+    }
+    *step = rc == OK ? step_rule_step(&source->steps, number) : -1;
+    return rc;
+}
+
+/* What has no step in its name is overwritten, sooner or later and often in place: a link would change with it. */
+static int named_by_step(const struct watcher *w)
+{
+    return w->options.source.steps.from == STEP_FROM_NAME;
+}
+
+/* From now on the trainer may delete it. Descriptors are not needed then, so any number may wait. */
+static void pin(struct watcher *w, struct queue_item *offer)
+{
+    const enum file_tree_means means = named_by_step(w) ? FILE_TREE_LINK_OR_COPY : FILE_TREE_COPY;
+    struct pin pin = { offer->kind, offer->step, offer->digest, offer->name };
+    double already = (double)queue_pinned_bytes(w->queue);
+    char sentence[TROUBLE_MAX];
+    struct error why = { 0 };
+
+    if (!w->options.pin_directory || offer->step < 0)
+        return;
+    if (w->options.pin_limit > 0 && already >= w->options.pin_limit) {
+        snprintf(sentence, sizeof sentence, "%.0f MB are pinned, which is as much as --pin-limit allows; what comes "
+                 "now is lost if it is deleted before its evaluation", already / 1e6);
+        say_trouble(w, sentence);
+        return;
+    }
+    if (pin_make(w->options.pin_directory, w->directory, &pin, means, &offer->pinned, &offer->pinned_bytes,
+                 &why) != OK) {
+        snprintf(sentence, sizeof sentence, "%.100s: not pinned: %.300s", offer->name, why.message);
+        say_trouble(w, sentence);
+        return;
+    }
+    if (offer->kind != CHECKPOINT_OTHER) {
+        opened_checkpoint_close(offer->checkpoint);
+        offer->checkpoint = NULL;
+    }
+}
+
+/* 1: it is what it was when it was listed, step and all. */
+static int unchanged(const struct watcher *w, int directory_fd, const struct sighting *item)
+{
+    double changed;
+
+    return named_by_step(w) || item->stamp == checkpoint_ready_stamp(&w->options.source, directory_fd,
+                                                               (enum checkpoint_kind)item->kind, item->name, item->step,
+                                                               -1, &changed);
+}
+
+static int offer(struct watcher *w, int directory_fd, struct sighting *item, const char *witness,
+                 struct queue_item *new, struct error *e)
+{
+    struct stat st;
+    int rc;
+
+    new->again = item->disturbed > 0;
+    new->written = new->modified = new->found;
+    if (stat(witness, &st) == 0) {
+        new->written = file_stamp_changed(&st);
+        new->modified = file_stamp_modified(&st);
+    }
+    if (!(new->name = strdup(item->name)))
+        return error_set(e, ERR_NOMEM, "no memory for the name %s", item->name);
+    pin(w, new);
+    if (!unchanged(w, directory_fd, item)) {
+        if (new->pinned)
+            pin_remove(new->pinned);
+        sighting_changed(item, clock_monotonic());
+        return OK;
+    }
+    if ((rc = queue_offer(w->queue, new, e)) != QUEUE_ADDED)
+        return rc;
+    if (w->options.source.steps.from == STEP_FROM_COUNT)
+        w->counted++;
+    w->events->found(w->events->context, new);
+    return QUEUE_ADDED;
+}
+
+static int whole(struct watcher *w, int directory_fd, struct sighting *item, const char *path,
+                 struct opened_checkpoint *checkpoint, double now, struct error *e)
+{
+    struct queue_item new = { .kind = checkpoint->kind, .checkpoint = checkpoint, .digest = checkpoint->digest,
+                              .found = clock_wall() };
+    struct error why = { 0 };
+    char witness[PATH_MAX];
+    int rc;
+
+    sighting_opened(item);
+    if (queue_knows(w->queue, item->name, new.digest)) {
+        opened_checkpoint_close(checkpoint);
+        w->events->known(w->events->context, item->name);
+        return OK;
+    }
+    if ((rc = checkpoint_witness(checkpoint->kind, path, witness, sizeof witness, &why)) != OK ||
+        (rc = find_step(w, directory_fd, item, checkpoint, witness, &new.step, &why)) != OK) {
+        opened_checkpoint_close(checkpoint);
+        return not_whole(w, item, path, now, &why, e);
+    }
+    if (why.code != OK) {
+        error_prefix(&why, "%.200s", item->name);
+        say_trouble(w, why.message);
+    }
+    if ((rc = offer(w, directory_fd, item, witness, &new, e)) != QUEUE_ADDED)
+        queue_item_release(&new);
+    return rc < 0 ? rc : OK;
+}
+
+/* 1: it waits, since somebody has it open for writing; but not for ever, as that may be for another reason. */
+static int still_written(struct watcher *w, struct sighting *item, const char *path, double now)
+{
+    if (item->kind != CHECKPOINT_OTHER || now - item->changed >= w->options.quiet_seconds || !content_is_written(path))
+        return 0;
+    item->in_place = 1;
+    item->state = SIGHTING_WAITING;
+    return 1;
+}
+
+/* Leaves descriptors for what is done with a checkpoint, or those that wait would keep all from being evaluated. */
+static int open_spare(struct opened_checkpoint **out, enum checkpoint_kind kind, const char *path, struct error *e)
+{
+    int rc = opened_checkpoint_open(out, kind, path, e);
+
+    if (rc != OK || kind == CHECKPOINT_OTHER || file_open_room(SPARE_DESCRIPTORS))
+        return rc;
+    opened_checkpoint_close(*out);
+    errno = EMFILE;
+    return error_system(e, "%.200s waits", file_base_name(path));
+}
+
+static int open_one(struct watcher *w, int directory_fd, struct sighting *item, double now, struct error *e)
+{
+    const struct checkpoint_source *source = &w->options.source;
+    enum checkpoint_readiness readiness;
+    struct opened_checkpoint *checkpoint;
+    struct error why = { 0 };
+    char path[PATH_MAX];
+    int rc;
+
+    item->patience = checkpoint_source_quiet(source, item);
+    if (now - item->changed < item->patience) {
+        item->state = SIGHTING_WAITING;
+        return OK;
+    }
+    item->patience = 0;
+    readiness = checkpoint_ready_look(source, w->directory, directory_fd, item, now, w->wall, &why);
+    if (readiness == CHECKPOINT_SETTLING)
+        return OK;
+    rc = readiness == CHECKPOINT_MARKED ? OK : why.code;
+    if (file_join(path, sizeof path, w->directory, item->name, rc == OK ? &why : NULL) != OK)
+        rc = ERR_ARG;
+    if (rc == OK && still_written(w, item, path, now))
+        return OK;
+    if (rc == OK)
+        rc = open_spare(&checkpoint, (enum checkpoint_kind)item->kind, path, &why);
+    return rc == OK ? whole(w, directory_fd, item, path, checkpoint, now, e) : not_whole(w, item, path, now, &why, e);
+}
+
+struct due {
+    size_t place; /* of the sighting */
+    double changed;
+};
+
+static int by_change(const void *a, const void *b)
+{
+    const struct due *x = a, *y = b;
+
+    if (x->changed != y->changed)
+        return x->changed < y->changed ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* In the order of the steps; where they are counted, in the order in which they came. */
+static int open_due(struct watcher *w, int directory_fd, double now, struct error *e)
+{
+    struct due *due = calloc(w->sightings.count + 1, sizeof *due);
+    size_t count = 0;
+    int rc = due ? OK : error_set(e, ERR_NOMEM, "no memory for %zu checkpoints", w->sightings.count);
+
+    for (size_t i = 0; rc == OK && i < w->sightings.count; i++)
+        if (sighting_due(&w->sightings.items[i]))
+            due[count++] = (struct due){ i, w->sightings.items[i].changed };
+    if (count && w->options.source.steps.from == STEP_FROM_COUNT)
+        qsort(due, count, sizeof *due, by_change);
+    for (size_t i = 0; rc == OK && i < count && !queue_full(w->queue); i++)
+        rc = open_one(w, directory_fd, &w->sightings.items[due[i].place], now, e);
+    free(due);
+    return rc;
+}
+
+/* ---- a look ------------------------------------------------------------------------------------------------------ */
+
+static void tell_directory(struct watcher *w, int there)
+{
+    if (w->there == there)
+        return;
+    w->there = there;
+    w->events->directory(w->events->context, there);
+}
+
+static int is_listed(const struct sighting *items, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(items[i].name, name))
+            return 1;
+    return 0;
+}
+
+/* What came and went between two looks was never listed; inotify has its name. The names are older than the listing, so
+ * what is still there is in it. */
+static void tell_unseen(struct watcher *w, const struct sighting_list *gone)
+{
+    const char *end = w->names.data + w->names.length, *file = w->names.data;
+
+    for (; buffer_ok(&w->names) && file < end; file += strlen(file) + 1) {
+        char name[NAME_MAX + 1];
+        int64_t step;
+
+        if (checkpoint_source_name(&w->options.source, file, name, sizeof name, &step) &&
+            !sightings_find(&w->sightings, name, step) && !is_listed(gone->items, gone->count, name) &&
+            !queue_knows_name(w->queue, name))
+            w->events->gone(w->events->context, name, step);
+    }
+}
+
+static int take_in(struct watcher *w, const struct checkpoint_rows *rows, double now, struct error *e)
+{
+    struct sighting_list gone;
+    int rc = sightings_update(&w->sightings, rows->items, rows->count, now, &gone, e);
+
+    if (rc != OK)
+        return rc;
+    for (size_t i = 0; i < gone.count; i++)
+        if (!queue_knows_name(w->queue, gone.items[i].name))
+            w->events->gone(w->events->context, gone.items[i].name, gone.items[i].step);
+    if (w->there == 1 && !w->sightings.closed)
+        tell_unseen(w, &gone);
+    sighting_list_release(&gone);
+    return OK;
+}
+
+/* Beside inotify the poll is for what it does not hear: where a listing takes long (a million names: half a second) it
+ * is put off, so that idle listing takes no more than a tenth of the time. */
+static void spare_poll(struct watcher *w, double listing)
+{
+    enum { SPARE = 9 };
+    double next = clock_monotonic() + SPARE * listing;
+
+    if (w->inotify && next > w->next_poll)
+        w->next_poll = next;
+}
+
+/* A listing is no snapshot: of two names that come while it is read, it may have the later one alone, which would then
+ * be evaluated first. So it is read again when the directory changed meanwhile, or so shortly before that its time,
+ * which the kernel takes from its timer, does not tell. Where changes never cease, the third one is taken as it is. */
+static int list(struct watcher *w, int fd, struct checkpoint_rows *rows, struct error *why)
+{
+    const double timer = 0.01;
+
+    for (int again = 0;; again++) {
+        double started = clock_wall();
+        int rc = checkpoint_source_list(&w->options.source, w->directory, fd, &w->sightings, w->looks, w->wall, rows,
+                                        why);
+        struct stat st;
+
+        if (rc != OK || again == 2 || fstat(fd, &st) < 0 || file_stamp_modified(&st) < started - timer) {
+            w->looks++;
+            return rc;
+        }
+        checkpoint_rows_release(rows);
+    }
+}
+
+int watcher_look(struct watcher *w, struct error *e)
+{
+    struct checkpoint_rows rows = { NULL, 0, 0 };
+    struct error why = { 0 };
+    double now = clock_monotonic();
+    int rc, fd = open(w->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    w->wall = clock_wall();
+    w->next_poll = now + w->options.poll_seconds;
+    buffer_clear(&w->names);
+    if (w->inotify && fd >= 0)
+        watch_inotify_names(w->inotify, w->place, &w->names);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        tell_directory(w, 0);
+    } else if (fd < 0) {
+        error_system(&why, "%s: cannot be listed", w->directory);
+        say_trouble(w, why.message);
+        return OK; /* what is known stays known */
+    } else if (list(w, fd, &rows, &why) != OK) {
+        close(fd);
+        if (why.system == ENOENT) {
+            fd = -1;
+            tell_directory(w, 0);
+        } else {
+            say_trouble(w, why.message);
+            return OK;
+        }
+    } else {
+        tell_directory(w, 1);
+        say_trouble(w, "");
+    }
+    rc = take_in(w, &rows, now, e);
+    checkpoint_rows_release(&rows);
+    spare_poll(w, clock_monotonic() - now);
+    if (rc == OK && fd >= 0) {
+        if ((rc = look_at_data(w, fd, now, e)) == OK)
+            rc = open_due(w, fd, now, e);
+    }
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+int watcher_look_last(struct watcher *w, struct error *e)
+{
+    if (w->inotify)
+        watch_inotify_settle(w->inotify);
+    return watcher_look(w, e);
+}
+
+static struct sighting *find_name(const struct watcher *w, const char *name)
+{
+    for (size_t i = 0; i < w->sightings.count; i++)
+        if (!strcmp(w->sightings.items[i].name, name))
+            return &w->sightings.items[i];
+    return NULL;
+}
+
+int watcher_look_again(struct watcher *w, const char *name, int evaluated)
+{
+    struct sighting *item = find_name(w, name);
+
+    if (!item)
+        return -1;
+    sighting_changed(item, clock_monotonic());
+    return item->disturbed += evaluated;
+}
+
+void watcher_uncount(struct watcher *w, int64_t step)
+{
+    if (w->options.source.steps.from == STEP_FROM_COUNT && w->counted > 0 &&
+        step == step_rule_step(&w->options.source.steps, w->counted))
+        w->counted--;
+}
+
+void watcher_undisturbed(struct watcher *w, const char *name)
+{
+    struct sighting *item = find_name(w, name);
+
+    if (item)
+        item->disturbed = 0;
+}
+
+void watcher_set_closed(struct watcher *w, int closed)
+{
+    w->sightings.closed = closed;
+}
+
+size_t watcher_undecided(const struct watcher *w)
+{
+    return sightings_undecided(&w->sightings);
+}
