@@ -82,7 +82,7 @@ LINK     = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(if $(SAN),-fsanitize=$(SAN))
 # ---- sources: a folder is a library; main.c and tool/ are programs -------------------------------------------------
 folder    = $(sort $(wildcard $(addsuffix /*.c,$1)))
 objects   = $(patsubst %.c,$(B)/%.o,$1)
-BASE_C    := $(call folder,base)
+BASE_C    := $(call folder,base base/program)
 EVENTLOG_C := $(call folder,eventlog eventlog/format eventlog/write eventlog/read eventlog/check eventlog/rewrite)
 TOOL_C    := $(filter-out $(if $(filter 1,$(SQLITE)),,%_sqlite.c) %_screen_$(if $(call with,NCURSES),without_,)ncurses.c,\
              $(call folder,eventlog/tool $(addprefix eventlog/tool/,picture export report watch rewrite)))

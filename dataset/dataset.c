@@ -1,7 +1,7 @@
 #include "dataset/dataset.h"
 
 #include "base/file.h"
-#include "base/options.h"
+#include "base/program/options.h"
 #include "dataset/cifar10.h"
 #include "dataset/mnist.h"
 

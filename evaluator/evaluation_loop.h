@@ -7,7 +7,7 @@
 #define EVALUATOR_EVALUATION_LOOP_H
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/program/log.h"
 #include "evaluator/evaluation_set.h"
 #include "evaluator/evaluation_watch.h"
 #include "evaluator/hooks.h"

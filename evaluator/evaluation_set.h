@@ -8,7 +8,7 @@
 #define EVALUATOR_EVALUATION_SET_H
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/program/log.h"
 #include "evaluator/evaluation_watch.h"
 
 #include <stddef.h>

@@ -11,7 +11,7 @@
 #define EVALUATOR_EVALUATION_WATCH_H
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/program/log.h"
 #include "evaluator/ending.h"
 #include "evaluator/evaluation_flight.h"
 #include "evaluator/hooks.h"

@@ -25,7 +25,7 @@
 #define EVALUATOR_HOOKS_H
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/program/log.h"
 
 #include <stddef.h>
 #include <stdint.h>

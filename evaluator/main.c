@@ -2,8 +2,8 @@
  * evaluator - scores every checkpoint of a running training, once each, and leaves a curve for TensorBoard.
  */
 #include "base/file.h"
-#include "base/options.h"
-#include "base/subcommand.h"
+#include "base/program/options.h"
+#include "base/program/subcommand.h"
 #include "dataset/dataset.h"
 #include "evaluator/evaluation_loop.h"
 #include "evaluator/score/builtin_runner.h"

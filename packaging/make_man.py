@@ -4,7 +4,7 @@
 
 usage: make_man.py --bin DIR --text DIR --version V --out DIR PROGRAM... HEADER.h...
 
-Each PROGRAM in DIR is asked with --describe (base/options_describe.h). Each header gives one page a group of functions:
+Each PROGRAM in DIR is asked with --describe (base/program/options_describe.h). Each header gives one page a group of functions:
 the functions between two blank lines, with their comments and the types that they take. What a table cannot say stands
 in TEXT/<page>.txt: "# SECTION" begins a section (DESCRIPTION is added to the generated one), lines that begin with four
 blanks are shown as they are, "* " begins an item, `words` are bold and *words* italic, @NAME stands for NAME.inc,

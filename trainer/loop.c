@@ -3,7 +3,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/time_text.h"
+#include "base/program/time_text.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/stop_file.h"
 #include "trainer/training_lock.h"

@@ -16,7 +16,7 @@
 #define TRAINER_LOOP_H
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/program/log.h"
 #include "checkpoint/training_state.h"
 #include "dataset/batch_source.h"
 #include "trainer/progress.h"

@@ -2,7 +2,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/human.h"
-#include "base/subcommand.h"
+#include "base/program/subcommand.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "trainer/loop.h"
 #include "trainer/tool/command.h"

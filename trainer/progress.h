@@ -7,7 +7,7 @@
 #define TRAINER_PROGRESS_H
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/program/log.h"
 #include "trainer/rate.h"
 #include "trainer/strategies/strategy.h"
 

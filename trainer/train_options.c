@@ -1,7 +1,7 @@
 #include "trainer/train_options.h"
 
 #include "base/number.h"
-#include "base/options.h"
+#include "base/program/options.h"
 #include "trainer/strategies/exchange.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #define TRAINER_TRAIN_OPTIONS_H
 
 #include "base/error.h"
-#include "base/subcommand.h"
+#include "base/program/subcommand.h"
 #include "dataset/dataset.h"
 #include "model/model.h"
 #include "trainer/optimizer.h"

@@ -1,6 +1,6 @@
 #include "checkpoint/tool/command.h"
 
-#include "base/terminal.h"
+#include "base/program/terminal.h"
 
 int command_open(struct source *s, const char *path, int index_only, struct output *o, struct error *e)
 {

@@ -6,10 +6,10 @@
 #define CHECKPOINT_TOOL_COMMAND_H
 
 #include "base/buffer.h"
-#include "base/options.h"
-#include "base/selection.h"
-#include "base/subcommand.h"
-#include "base/table.h"
+#include "base/program/options.h"
+#include "base/program/selection.h"
+#include "base/program/subcommand.h"
+#include "base/program/table.h"
 #include "checkpoint/tool/output.h"
 #include "checkpoint/tool/source.h"
 

@@ -3,8 +3,8 @@
 #define CHECKPOINT_TOOL_COMPARE_H
 
 #include "base/buffer.h"
-#include "base/selection.h"
-#include "base/table.h"
+#include "base/program/selection.h"
+#include "base/program/table.h"
 #include "checkpoint/tensor_role.h"
 #include "checkpoint/tensor_value.h"
 #include "checkpoint/tool/output.h"

@@ -3,7 +3,7 @@
 #ifndef CHECKPOINT_TOOL_CONVERT_H
 #define CHECKPOINT_TOOL_CONVERT_H
 
-#include "base/selection.h"
+#include "base/program/selection.h"
 #include "checkpoint/tool/output.h"
 #include "checkpoint/tool/source.h"
 

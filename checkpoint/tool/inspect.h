@@ -2,8 +2,8 @@
 #ifndef CHECKPOINT_TOOL_INSPECT_H
 #define CHECKPOINT_TOOL_INSPECT_H
 
-#include "base/selection.h"
-#include "base/table.h"
+#include "base/program/selection.h"
+#include "base/program/table.h"
 #include "checkpoint/tensor_value.h"
 #include "checkpoint/tool/output.h"
 #include "checkpoint/tool/source.h"

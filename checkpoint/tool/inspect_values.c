@@ -3,7 +3,7 @@
 
 #include "base/human.h"
 #include "base/json.h"
-#include "base/terminal.h"
+#include "base/program/terminal.h"
 #include "base/text.h"
 #include "checkpoint/tensor_print.h"
 #include "checkpoint/tool/command.h"

@@ -1,9 +1,9 @@
 #include "checkpoint/tool/output.h"
 
 #include "base/file.h"
-#include "base/log.h"
-#include "base/subcommand.h"
-#include "base/terminal.h"
+#include "base/program/log.h"
+#include "base/program/subcommand.h"
+#include "base/program/terminal.h"
 #include "base/text.h"
 #include "base/unfinished.h"
 

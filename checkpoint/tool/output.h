@@ -8,7 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/options.h"
+#include "base/program/options.h"
 
 #include <limits.h>
 #include <stdio.h>

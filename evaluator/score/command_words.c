@@ -1,7 +1,7 @@
 #include "evaluator/score/command_words.h"
 
 #include "base/buffer.h"
-#include "base/options.h"
+#include "base/program/options.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
  */
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
-#include "base/options.h"
-#include "base/subcommand.h"
+#include "base/program/log.h"
+#include "base/program/options.h"
+#include "base/program/subcommand.h"
 #include "evaluator/evaluation_status.h"
 #include "evaluator/files/file_tree.h"
 #include "evaluator/record/evaluation_lock.h"

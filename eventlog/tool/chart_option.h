@@ -2,7 +2,7 @@
 #ifndef EVENTLOG_TOOL_CHART_OPTION_H
 #define EVENTLOG_TOOL_CHART_OPTION_H
 
-#include "base/options.h"
+#include "base/program/options.h"
 #include "eventlog/eventlog.h"
 
 enum { CHART_OPTIONS_MOST = OPTION_LIST_MOST };

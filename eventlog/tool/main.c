@@ -1,5 +1,5 @@
 /* The program: finds the subcommand. */
-#include "base/subcommand.h"
+#include "base/program/subcommand.h"
 #include "base/unfinished.h"
 #include "eventlog/tool/command.h"
 

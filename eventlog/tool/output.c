@@ -3,7 +3,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/io.h"
-#include "base/terminal.h"
+#include "base/program/terminal.h"
 #include "base/text.h"
 #include "base/unfinished.h"
 #include "eventlog/rewrite/log_replace.h"

@@ -6,7 +6,7 @@
 #define EVENTLOG_TOOL_OUTPUT_FORMAT_H
 
 #include "base/error.h"
-#include "base/options.h"
+#include "base/program/options.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 #include "eventlog/tool/point_range.h"
 
 #include "base/clock.h"
-#include "base/time_text.h"
+#include "base/program/time_text.h"
 
 int point_range_settle(struct point_range *r, struct error *e)
 {

@@ -3,7 +3,7 @@
 #define EVENTLOG_TOOL_POINT_RANGE_H
 
 #include "base/error.h"
-#include "base/options.h"
+#include "base/program/options.h"
 
 #include <stdint.h>
 

@@ -5,10 +5,10 @@
 #ifndef EVENTLOG_TOOL_SCAN_H
 #define EVENTLOG_TOOL_SCAN_H
 
-#include "base/log.h"
-#include "base/options.h"
-#include "base/selection.h"
-#include "base/subcommand.h"
+#include "base/program/log.h"
+#include "base/program/options.h"
+#include "base/program/selection.h"
+#include "base/program/subcommand.h"
 #include "eventlog/read/event_reader.h"
 #include "eventlog/read/log_directory.h"
 

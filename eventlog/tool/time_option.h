@@ -3,7 +3,7 @@
 #define EVENTLOG_TOOL_TIME_OPTION_H
 
 #include "base/buffer.h"
-#include "base/time_text.h"
+#include "base/program/time_text.h"
 
 /* Row of a table, for lines of single points; more: text of the command's own, or "". */
 #define TIME_OPTION(time, more) \

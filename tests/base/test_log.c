@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/log.h"
+#include "base/program/log.h"
 
 #include <string.h>
 #include <unistd.h>

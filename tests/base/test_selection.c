@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/selection.h"
+#include "base/program/selection.h"
 #include "base/text.h"
 
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/options_describe.h"
-#include "base/subcommand.h"
+#include "base/program/options_describe.h"
+#include "base/program/subcommand.h"
 
 #include <stdio.h>
 #include <stdlib.h>

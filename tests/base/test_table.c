@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/human.h"
-#include "base/log.h"
-#include "base/table.h"
-#include "base/terminal.h"
+#include "base/program/log.h"
+#include "base/program/table.h"
+#include "base/program/terminal.h"
 #include "base/text.h"
 
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/json.h"
-#include "base/options.h"
+#include "base/program/options.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/time_text.h"
+#include "base/program/time_text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Any bytes as a command line of `eventlog export`, words separated by NULs: what is accepted goes together. */
 #include "eventlog/tool/export/export_options.h"
 
-#include "base/options.h"
+#include "base/program/options.h"
 #include "eventlog/tool/export/export.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Any text as a time: what is taken is finite, and written down it reads back as the same. */
-#include "base/time_text.h"
+#include "base/program/time_text.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/options.h"
+#include "base/program/options.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/tensor_bundle.h"
 #include "checkpoint/training_state.h"

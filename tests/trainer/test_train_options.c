@@ -1,7 +1,7 @@
 /* The command line: defaults from the model, and one clear sentence for what cannot be. */
 #include "trainer/train_options.h"
 
-#include "base/options.h"
+#include "base/program/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

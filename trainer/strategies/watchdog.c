@@ -3,9 +3,9 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/number.h"
 #include "base/process.h"
+#include "base/program/log.h"
 #include "trainer/strategies/places.h"
 #include "trainer/strategies/world.h"
 

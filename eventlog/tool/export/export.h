@@ -3,7 +3,7 @@
 #define EVENTLOG_TOOL_EXPORT_EXPORT_H
 
 #include "base/buffer.h"
-#include "base/time_text.h"
+#include "base/program/time_text.h"
 #include "eventlog/read/scalar_series.h"
 #include "eventlog/tool/export/export_options.h"
 #include "eventlog/tool/output.h"

@@ -1,6 +1,6 @@
 #include "eventlog/tool/export/export_options.h"
 
-#include "base/options.h"
+#include "base/program/options.h"
 #include "eventlog/tool/time_option.h"
 
 #include <ctype.h>

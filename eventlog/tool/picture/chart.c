@@ -1,7 +1,7 @@
 #include "eventlog/tool/picture/chart.h"
 
 #include "base/bytes.h"
-#include "base/table.h"
+#include "base/program/table.h"
 #include "base/text.h"
 #include "eventlog/tool/picture/picture_range.h"
 

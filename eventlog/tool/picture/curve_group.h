@@ -7,7 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/options.h"
+#include "base/program/options.h"
 #include "eventlog/tool/picture/picture.h"
 
 /* OK, or ERR_ARG: one of the options has nothing before or behind its '='. */

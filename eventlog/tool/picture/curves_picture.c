@@ -1,6 +1,6 @@
 #include "eventlog/tool/picture/curves_picture.h"
 
-#include "base/time_text.h"
+#include "base/program/time_text.h"
 #include "eventlog/tool/picture/picture_png.h"
 
 #include <math.h>

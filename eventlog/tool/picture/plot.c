@@ -1,6 +1,6 @@
 /* eventlog plot: curves in the terminal, or as an SVG picture. */
 #include "base/json.h"
-#include "base/terminal.h"
+#include "base/program/terminal.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/output_format.h"
 #include "eventlog/tool/picture/chart.h"

@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/json.h"
-#include "base/table.h"
-#include "base/terminal.h"
+#include "base/program/table.h"
+#include "base/program/terminal.h"
 #include "base/text.h"
 
 #include <math.h>

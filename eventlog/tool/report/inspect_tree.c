@@ -1,7 +1,7 @@
 #include "eventlog/tool/report/inspect_tree.h"
 
 #include "base/human.h"
-#include "base/terminal.h"
+#include "base/program/terminal.h"
 #include "base/text.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "eventlog/tool/report/report.h"
 
-#include "base/terminal.h"
+#include "base/program/terminal.h"
 #include "base/text.h"
 #include "eventlog/tool/report/report_write.h"
 #include "eventlog/tool/time_option.h"

@@ -9,7 +9,7 @@
 #ifndef EVENTLOG_TOOL_REPORT_REPORT_H
 #define EVENTLOG_TOOL_REPORT_REPORT_H
 
-#include "base/time_text.h"
+#include "base/program/time_text.h"
 #include "eventlog/tool/gather.h"
 #include "eventlog/tool/output_format.h"
 
@@ -27,7 +27,7 @@ struct report_column {
     const char *key;   /* in CSV, in JSON and for --sort */
     const char *title; /* for people; NULL: the key */
     enum report_kind kind;
-    int cut, leave_out; /* as in base/table.h */
+    int cut, leave_out; /* as in base/program/table.h */
     int if_any;         /* people see it only where a cell is neither 0 nor missing */
     int value;          /* of the series: sorted with the better one first */
 };

@@ -3,7 +3,7 @@
 #include "base/human.h"
 #include "base/json.h"
 #include "base/number.h"
-#include "base/table.h"
+#include "base/program/table.h"
 #include "base/text.h"
 #include "eventlog/tool/export/export.h"
 #include "eventlog/tool/time_option.h"

@@ -1,7 +1,7 @@
 /* eventlog archive: finished logs in one compressed file. */
 #include "base/human.h"
 #include "base/json.h"
-#include "base/terminal.h"
+#include "base/program/terminal.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/output_stream.h"
 #include "eventlog/tool/rewrite/archiving.h"

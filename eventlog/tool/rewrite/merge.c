@@ -1,7 +1,7 @@
 /* eventlog merge: several event files as one, in order of steps. */
 #include "base/file.h"
 #include "base/json.h"
-#include "base/subcommand.h"
+#include "base/program/subcommand.h"
 #include "eventlog/format/event_encode.h"
 #include "eventlog/format/wire.h"
 #include "eventlog/rewrite/log_merge.h"

@@ -7,7 +7,7 @@
 #define EVENTLOG_TOOL_REWRITE_REMOVABLE_H
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/program/log.h"
 
 #include <stddef.h>
 #include <stdint.h>

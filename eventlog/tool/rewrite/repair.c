@@ -1,7 +1,7 @@
 /* eventlog repair: a damaged event file as a sound one. */
 #include "base/human.h"
 #include "base/json.h"
-#include "base/terminal.h"
+#include "base/program/terminal.h"
 #include "eventlog/rewrite/log_repair.h"
 #include "eventlog/rewrite/log_replace.h"
 #include "eventlog/tool/command.h"

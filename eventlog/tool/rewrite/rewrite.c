@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/json.h"
-#include "base/terminal.h"
+#include "base/program/terminal.h"
 #include "base/unfinished.h"
 #include "eventlog/check/log_check.h"
 #include "eventlog/format/log_name.h"

@@ -3,7 +3,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/number.h"
-#include "base/terminal.h"
+#include "base/program/terminal.h"
 #include "base/text.h"
 #include "eventlog/read/scalar_series.h"
 #include "eventlog/tool/command.h"

@@ -1,6 +1,6 @@
 /* eventlog watch: a live page of runs and curves in the terminal. */
 #include "base/clock.h"
-#include "base/terminal.h"
+#include "base/program/terminal.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/watch/follow.h"
 #include "eventlog/tool/watch/watch_page.h"

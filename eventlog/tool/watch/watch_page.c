@@ -1,9 +1,9 @@
 #include "eventlog/tool/watch/watch_page.h"
 
 #include "base/human.h"
-#include "base/table.h"
+#include "base/program/table.h"
+#include "base/program/time_text.h"
 #include "base/text.h"
-#include "base/time_text.h"
 #include "eventlog/tool/picture/chart.h"
 #include "eventlog/tool/picture/curves_picture.h"
 

@@ -2,10 +2,10 @@
  * subcommand.h - programs of several commands, `program COMMAND [OPTION...] ...`, from one table: finding the command,
  * --help with all of them, --version, and the nearest name for one that is not known.
  */
-#ifndef BASE_SUBCOMMAND_H
-#define BASE_SUBCOMMAND_H
+#ifndef BASE_PROGRAM_SUBCOMMAND_H
+#define BASE_PROGRAM_SUBCOMMAND_H
 
-#include "base/options.h"
+#include "base/program/options.h"
 
 enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2 }; /* 1: the answer is no, or there is damage; 2: usage, or input */
 

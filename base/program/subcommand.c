@@ -1,6 +1,6 @@
-#include "base/subcommand.h"
+#include "base/program/subcommand.h"
 
-#include "base/log.h"
+#include "base/program/log.h"
 
 #include <signal.h>
 #include <stdio.h>

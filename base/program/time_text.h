@@ -1,8 +1,8 @@
 /*
  * time_text.h - times and lengths of time as people write and read them. Pure but for the time zone (TZ).
  */
-#ifndef BASE_TIME_TEXT_H
-#define BASE_TIME_TEXT_H
+#ifndef BASE_PROGRAM_TIME_TEXT_H
+#define BASE_PROGRAM_TIME_TEXT_H
 
 enum { TIME_TEXT_MAX = 40 };
 

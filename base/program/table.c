@@ -1,4 +1,4 @@
-#include "base/table.h"
+#include "base/program/table.h"
 
 #include "base/text.h"
 

@@ -1,4 +1,4 @@
-#include "base/terminal.h"
+#include "base/program/terminal.h"
 
 #include "base/text.h"
 

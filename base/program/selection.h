@@ -4,11 +4,11 @@
  * Names are asked for one after the other, as often as one likes; of those that a pattern did not match the nearest
  * few are kept. One thread at a time.
  */
-#ifndef BASE_SELECTION_H
-#define BASE_SELECTION_H
+#ifndef BASE_PROGRAM_SELECTION_H
+#define BASE_PROGRAM_SELECTION_H
 
-#include "base/log.h"
-#include "base/options.h"
+#include "base/program/log.h"
+#include "base/program/options.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * Control characters in a message, which may hold names from anywhere, are written as \xHH. One struct is for one
  * thread at a time.
  */
-#ifndef BASE_LOG_H
-#define BASE_LOG_H
+#ifndef BASE_PROGRAM_LOG_H
+#define BASE_PROGRAM_LOG_H
 
 struct log {
     const char *program; /* borrowed; put before each line as "program: ", NULL for none */

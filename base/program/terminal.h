@@ -1,8 +1,8 @@
 /*
  * terminal.h - what can be shown where output goes: its width, colours, characters beyond ASCII.
  */
-#ifndef BASE_TERMINAL_H
-#define BASE_TERMINAL_H
+#ifndef BASE_PROGRAM_TERMINAL_H
+#define BASE_PROGRAM_TERMINAL_H
 
 #include <stdio.h>
 

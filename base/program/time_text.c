@@ -1,4 +1,4 @@
-#include "base/time_text.h"
+#include "base/program/time_text.h"
 
 #include "base/number.h"
 

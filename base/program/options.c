@@ -1,10 +1,10 @@
-#include "base/options.h"
+#include "base/program/options.h"
 
 #include "base/buffer.h"
 #include "base/number.h"
-#include "base/options_describe.h"
-#include "base/subcommand.h"
-#include "base/terminal.h"
+#include "base/program/options_describe.h"
+#include "base/program/subcommand.h"
+#include "base/program/terminal.h"
 #include "base/text.h"
 #include "base/version.h"
 

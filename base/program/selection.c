@@ -1,4 +1,4 @@
-#include "base/selection.h"
+#include "base/program/selection.h"
 
 #include "base/buffer.h"
 #include "base/text.h"

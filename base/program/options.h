@@ -3,8 +3,8 @@
  * Long options as --name value and --name=value; flags take no value, and --no-name turns a flag off; one-letter
  * forms where a row has one; "--" ends options; the rest are positional arguments, in order.
  */
-#ifndef BASE_OPTIONS_H
-#define BASE_OPTIONS_H
+#ifndef BASE_PROGRAM_OPTIONS_H
+#define BASE_PROGRAM_OPTIONS_H
 
 #include "base/error.h"
 

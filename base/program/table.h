@@ -3,8 +3,8 @@
  * Where the width does not suffice, columns that may be left out go, those with the highest `leave_out` first, until
  * the others fit with cells cut in the middle where their column allows it. One thread at a time.
  */
-#ifndef BASE_TABLE_H
-#define BASE_TABLE_H
+#ifndef BASE_PROGRAM_TABLE_H
+#define BASE_PROGRAM_TABLE_H
 
 #include "base/buffer.h"
 #include "base/human.h"

@@ -8,10 +8,10 @@
  *
  * letter and argument are null, choices and commands empty where there are none.
  */
-#ifndef BASE_OPTIONS_DESCRIBE_H
-#define BASE_OPTIONS_DESCRIBE_H
+#ifndef BASE_PROGRAM_OPTIONS_DESCRIBE_H
+#define BASE_PROGRAM_OPTIONS_DESCRIBE_H
 
-#include "base/options.h"
+#include "base/program/options.h"
 
 /* One line. Commands describe themselves on standard output, so out is that where there are any. */
 void options_describe(const struct options *o, FILE *out);

@@ -1,7 +1,7 @@
-#include "base/options_describe.h"
+#include "base/program/options_describe.h"
 
 #include "base/json.h"
-#include "base/subcommand.h"
+#include "base/program/subcommand.h"
 #include "base/version.h"
 
 #include <string.h>

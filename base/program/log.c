@@ -1,10 +1,10 @@
-#include "base/log.h"
+#include "base/program/log.h"
 
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/human.h"
 #include "base/json.h"
-#include "base/terminal.h"
+#include "base/program/terminal.h"
 #include "base/text.h"
 
 #include <stdarg.h>
