@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-void json_escaped(struct buffer *b, const char *text, size_t n, int ascii)
+/* What stands between the quotes: no control bytes in it. */
+static void append_escaped(struct buffer *b, const char *text, size_t n, int ascii)
 {
     static const char escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* byte, letter after the backslash */
     const unsigned char *p = (const unsigned char *)text;
@@ -40,7 +41,7 @@ void json_escaped(struct buffer *b, const char *text, size_t n, int ascii)
 void json_span(struct buffer *b, const char *text, size_t n, int ascii)
 {
     buffer_append_byte(b, '"');
-    json_escaped(b, text, n, ascii);
+    append_escaped(b, text, n, ascii);
     buffer_append_byte(b, '"');
 }
 
@@ -55,12 +56,12 @@ void json_file_name(struct buffer *b, const char *name)
 
     buffer_append_byte(b, '"');
     while (left && !utf8_valid(name, left, &bad)) {
-        json_escaped(b, name, bad, 0);
+        append_escaped(b, name, bad, 0);
         buffer_format(b, "/x%02x", (unsigned char)name[bad]);
         name += bad + 1;
         left -= bad + 1;
     }
-    json_escaped(b, name, left, 0);
+    append_escaped(b, name, left, 0);
     buffer_append_byte(b, '"');
 }
 

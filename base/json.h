@@ -10,7 +10,6 @@
 /* A string with its quotes. Bytes that are not UTF-8 become U+FFFD each. ascii: everything above 0x7e as \uxxxx.
  * (Not json_string: jansson has a function of that name, and would call ours instead of its own.) */
 void json_span(struct buffer *b, const char *text, size_t n, int ascii);
-void json_escaped(struct buffer *b, const char *text, size_t n, int ascii); /* without quotes: no control bytes in it */
 void json_text(struct buffer *b, const char *text); /* a string for a NUL-terminated string, not ascii */
 
 /* The name of a file in a directory, reversibly: a byte that is not UTF-8 becomes /xHH, two hex digits; no such name

@@ -155,7 +155,7 @@ static void work(struct buffer *b, int which, const struct evaluation_prom_row *
     }
 }
 
-void evaluation_prom_format(struct buffer *out, const struct evaluation_prom_row *rows, size_t count)
+static void append_rows(struct buffer *out, const struct evaluation_prom_row *rows, size_t count)
 {
     for (int which = SCALAR; which <= SCALAR_POINTS; which++)
         scalars(out, which, rows, count);
@@ -168,7 +168,7 @@ int evaluation_prom_write(const char *path, const struct evaluation_prom_row *ro
     struct buffer b = BUFFER_EMPTY;
     int rc;
 
-    evaluation_prom_format(&b, rows, count);
+    append_rows(&b, rows, count);
     rc = buffer_ok(&b) ? file_replace(NULL, path, b.data, b.length, e)
                        : error_set(e, ERR_NOMEM, "%s: no memory for its text", path);
     buffer_release(&b);

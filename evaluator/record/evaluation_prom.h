@@ -37,9 +37,7 @@ struct evaluation_prom_row { /* one eval directory; all borrowed */
     int64_t last_step;       /* of the newest line in the ledger; -1: none, and no sample of it */
 };
 
-/* Appends the whole text; it ends in a newline. Pure. */
-void evaluation_prom_format(struct buffer *out, const struct evaluation_prom_row *rows, size_t count);
-/* The same into a file, by rename: the collector reads whenever it likes. */
+/* The whole text into a file, by rename: the collector reads whenever it likes. */
 int evaluation_prom_write(const char *path, const struct evaluation_prom_row *rows, size_t count, struct error *e);
 
 #endif

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "tests/failing_io.h"
 
 #include <errno.h>
 #include <fcntl.h>

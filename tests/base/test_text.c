@@ -1,11 +1,10 @@
-/* Buffer, arena, bytes, JSON strings, and the command line's table. */
+/* Buffer, bytes, JSON strings, and the command line's table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/arena.h"
 #include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/json.h"
@@ -32,26 +31,6 @@ static void test_buffer(void **state)
     buffer_append(&b, "a\0b", 3);
     assert_true(buffer_ok(&b) && b.length == 3 && memcmp(b.data, "a\0b", 4) == 0);
     buffer_release(&b);
-}
-
-static void test_arena(void **state)
-{
-    void *memory;
-    struct arena a, copy;
-    char *first, *second;
-
-    (void)state;
-    assert_int_equal(arena_new(&a, &memory, arena_need(100) + arena_need(1)), 1);
-    copy = a;
-    first = arena_take(&copy, 100);
-    second = arena_take(&copy, 1);
-    assert_true(first && second && second >= first + 100);
-    assert_int_equal((uintptr_t)first % ARENA_ALIGNMENT, 0);
-    assert_int_equal((uintptr_t)second % ARENA_ALIGNMENT, 0);
-    assert_null(arena_take(&copy, 1000));
-    assert_null(arena_take(&copy, (size_t)-1));
-    assert_ptr_equal(arena_take(&a, 100), first); /* the copy took nothing from it */
-    free(memory);
 }
 
 static void test_varints(void **state)
@@ -227,7 +206,7 @@ static void test_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_buffer),  cmocka_unit_test(test_arena),   cmocka_unit_test(test_varints),
+        cmocka_unit_test(test_buffer),  cmocka_unit_test(test_varints),
         cmocka_unit_test(test_order_of_bytes), cmocka_unit_test(test_utf8_and_json),
         cmocka_unit_test(test_options), cmocka_unit_test(test_choices), cmocka_unit_test(test_counts),
     };

@@ -3,6 +3,7 @@
 
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/training_state.h"
+#include "tests/failing_io.h"
 
 #include <errno.h>
 

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/io.h"
 #include "checkpoint/safetensors.h"
+#include "tests/failing_io.h"
 
 #include <errno.h>
 

@@ -8,6 +8,7 @@
 #include "checkpoint/table.h"
 #include "checkpoint/tensor_bundle.h"
 #include "tests/checkpoint/sha256.h"
+#include "tests/failing_io.h"
 
 #include <errno.h>
 #include <math.h>

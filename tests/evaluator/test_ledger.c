@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "evaluator/record/ledger.h"
+#include "tests/failing_io.h"
 
 #include <errno.h>
 #include <limits.h>

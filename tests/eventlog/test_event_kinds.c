@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "eventlog/format/record.h"
 #include "tests/eventlog/hex.h"
+#include "tests/failing_io.h"
 
 #include <dirent.h>
 #include <errno.h>

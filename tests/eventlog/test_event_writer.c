@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "eventlog/format/record.h"
+#include "tests/failing_io.h"
 
 #include <dirent.h>
 #include <errno.h>

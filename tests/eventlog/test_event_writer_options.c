@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "tests/eventlog/event_run.h"
+#include "tests/failing_io.h"
 
 static void put(struct eventlog_writer *w, const char *tag, int64_t from, int64_t to)
 {

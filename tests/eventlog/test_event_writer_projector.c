@@ -2,6 +2,7 @@
 #include "eventlog/write/event_writer.h"
 
 #include "base/file.h"
+#include "tests/failing_io.h"
 
 #include <errno.h>
 #include <limits.h>

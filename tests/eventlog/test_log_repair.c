@@ -9,6 +9,7 @@
 #include "eventlog/format/event_encode.h"
 #include "eventlog/format/record_file.h"
 #include "tests/eventlog/remove_tree.h"
+#include "tests/failing_io.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,6 +6,7 @@
  * prints the step.
  */
 #include "checkpoint/checkpoint_directory.h"
+#include "tests/failing_io.h"
 #include "trainer/training_checkpoint.h"
 
 #include <inttypes.h>

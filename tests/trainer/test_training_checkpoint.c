@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/tensor_bundle.h"
+#include "tests/failing_io.h"
 
 #include <errno.h>
 #include <math.h>

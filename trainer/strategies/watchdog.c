@@ -54,7 +54,8 @@ static int number_of(const char *text)
     return text && number_parse_int(text, &n) && n >= 0 && n < RANKS_MAX ? (int)n : -1;
 }
 
-int watchdog_rank(void)
+/* The rank that the launcher's environment of this process names, -1: there is none. */
+static int own_rank(void)
 {
     static const char *const variables[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK" };
     int rank = -1;
@@ -140,7 +141,7 @@ static void look_around(int phase, char *ranks, int count)
 static void give_up(const struct watchdog *d, int phase, int grace)
 {
     const struct process *places = atomic_load(&d->places);
-    const int size = number_of(getenv("OMPI_COMM_WORLD_SIZE")), count = size > 0 ? size : 0, rank = watchdog_rank();
+    const int size = number_of(getenv("OMPI_COMM_WORLD_SIZE")), count = size > 0 ? size : 0, rank = own_rank();
     struct buffer whom = BUFFER_EMPTY;
     char *ranks = calloc((size_t)count + 1, 1);
     struct process self;

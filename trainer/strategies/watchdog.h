@@ -25,7 +25,4 @@ void watchdog_stop(struct watchdog *d); /* NULL is fine */
 /* What hosts the ranks are on, as soon as that is known; borrowed until the end. NULL d is fine. */
 void watchdog_know(struct watchdog *d, const struct process *places);
 
-/* The rank that the launcher's environment of this process names, -1: there is none. */
-int watchdog_rank(void);
-
 #endif

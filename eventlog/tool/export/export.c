@@ -18,7 +18,8 @@ static const struct export_format *const formats[] = {
 #endif
 };
 
-const struct export_format *export_format_find(const char *name)
+/* The format of that name, NULL if this build has none. */
+static const struct export_format *find_format(const char *name)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (!strcmp(formats[i]->name, name))
@@ -355,7 +356,7 @@ static void take_options(struct export *x, const struct export_options *a)
 
 static int write_log(struct scan *s, const struct export_options *a, struct error *e)
 {
-    struct work w = { .scan = s, .format = export_format_find(a->to.format) };
+    struct work w = { .scan = s, .format = find_format(a->to.format) };
     int rc = OK, status;
 
     if (!w.format)

@@ -62,9 +62,6 @@ extern const struct export_format format_csv, format_json, format_jsonl, format_
     format_tb_csv, format_tb_json, format_reduce, format_prom, format_sqlite,
     format_histograms, format_media;
 
-/* The format of that name, NULL if this build has none. */
-const struct export_format *export_format_find(const char *name);
-
 /* Appends text with U+FFFD for each byte that is not UTF-8. */
 void export_utf8(struct buffer *out, const char *text, size_t n);
 
@@ -77,10 +74,8 @@ int export_number(const struct export *x, double value, unsigned from, char *out
 /* The value as JSON into out, which has room for 32 bytes; returns the place behind it. */
 char *export_json_number(const struct export *x, char *out, double value, unsigned from);
 
-/* A wall time as --time asks for it: as text into out, TIME_TEXT_MAX bytes, returns its length; as JSON into out, which
- * has room for TIME_TEXT_MAX + 2, returns the place behind it. */
+/* A wall time as --time asks for it, as text into out, TIME_TEXT_MAX bytes. Returns its length. */
 int export_time(const struct export *x, double wall_time, char *out);
-char *export_json_time(const struct export *x, char *out, double wall_time);
 
 /* Appends the strings of a tensor: elements on lines of their own, the cells of a row with tabs between. 1, or 0
  * where the value is no tensor of strings. */

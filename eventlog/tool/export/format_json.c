@@ -25,7 +25,8 @@ char *export_json_number(const struct export *x, char *at, double v, unsigned fr
     return stpcpy(at, isnan(v) ? "\"NaN\"" : v > 0 ? "\"Infinity\"" : "\"-Infinity\"");
 }
 
-char *export_json_time(const struct export *x, char *at, double wall_time)
+/* The same as JSON. Room for TIME_TEXT_MAX + 2 is there; returns the place behind it. */
+static char *put_time(const struct export *x, char *at, double wall_time)
 {
     if (x->time == TIME_UNIX || !isfinite(wall_time))
         return export_json_number(x, at, wall_time, 0);
@@ -43,7 +44,7 @@ static void object(struct export *x, const struct buffer *start, const struct sc
     at = room = output_room(x->out, 256);
     at += export_integer(p->step, at);
     at = stpcpy(at, x->step_string ? "\",\"wall_time\":" : ",\"wall_time\":");
-    at = export_json_time(x, at, p->wall_time);
+    at = put_time(x, at, p->wall_time);
     at = stpcpy(at, ",\"value\":");
     at = export_json_number(x, at, p->value, from);
     *at++ = '}';

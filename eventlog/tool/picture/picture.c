@@ -64,7 +64,8 @@ static int calendar(double v, struct tm *out)
     return gmtime_r(&t, out) != NULL;
 }
 
-void picture_axis_text(enum picture_axis axis, double v, double x0, double x1, char *out, size_t size)
+/* v on an axis that spans x0 to x1, as text. */
+static void axis_text(enum picture_axis axis, double v, double x0, double x1, char *out, size_t size)
 {
     double span = x1 - x0;
     struct tm tm;
@@ -90,7 +91,7 @@ void picture_point_text(enum picture_axis axis, double v, double x0, double x1, 
     else if (axis == PICTURE_WALL && x1 - x0 > 2 * 86400 && calendar(v, &tm))
         strftime(out, size, "%d %b %H:%M", &tm);
     else
-        picture_axis_text(axis, v, x0, x1, out, size);
+        axis_text(axis, v, x0, x1, out, size);
 }
 
 void picture_axis_name(enum picture_axis axis, double x0, double x1, char *out, size_t size)
@@ -131,7 +132,7 @@ void picture_axis_ticks(enum picture_axis axis, double x0, double x1, int most, 
     out->count = 0;
     for (double at = ceil(x0 / step) * step; at <= x1 && out->count < PICTURE_TICKS_MOST; out->count++) {
         out->at[out->count] = at;
-        picture_axis_text(axis, at, x0, x1, out->text[out->count], sizeof *out->text);
+        axis_text(axis, at, x0, x1, out->text[out->count], sizeof *out->text);
         at = (ceil(x0 / step) + (double)(out->count + 1)) * step;
     }
 }

@@ -55,9 +55,8 @@ const char *picture_axis_word(enum picture_axis axis);
 int picture_axis_next(const char **words, enum picture_axis *axis);
 int picture_axis_counts(enum picture_axis axis); /* 1 for steps, 0 for time */
 
-/* v on an axis that spans x0 to x1, as text. */
-void picture_axis_text(enum picture_axis axis, double v, double x0, double x1, char *out, size_t size);
-/* The same of a point: a step with all its digits, a time with its day where the axis spans several. */
+/* A point on an axis that spans x0 to x1, as text: a step with all its digits, a time with its day where the axis spans
+ * several. */
 void picture_point_text(enum picture_axis axis, double v, double x0, double x1, char *out, size_t size);
 /* What the axis is called: "step", "time (UTC), 1 Feb 2026", "time since the run's first point". */
 void picture_axis_name(enum picture_axis axis, double x0, double x1, char *out, size_t size);

@@ -45,9 +45,6 @@ struct inspect_run {
     size_t tag_kind_count;
 };
 
-/* "simple_value", "tensor DT_FLOAT", "image", ... of the first value; out holds 40 bytes. */
-void inspect_stored(const struct scalar_series *s, char *out, size_t size);
-
 struct inspect_totals { /* of all runs */
     uint64_t files, records, bytes, series, points, damage;
 };

@@ -25,7 +25,8 @@ static const char *dtype_name(int dtype)
     return dtype >= 0 && (size_t)dtype < sizeof names / sizeof *names ? names[dtype] : NULL;
 }
 
-void inspect_stored(const struct scalar_series *s, char *out, size_t size)
+/* "simple_value", "tensor DT_FLOAT", "image", ... of the first value; out holds 40 bytes. */
+static void stored_as(const struct scalar_series *s, char *out, size_t size)
 {
     static const char *const kinds[] = {
         [EVENT_VALUE_NONE] = "nothing", [EVENT_VALUE_SIMPLE] = "simple_value",
@@ -136,7 +137,7 @@ static int json_series(struct buffer *b, const struct inspect_run *run, const st
 
     if (rc != OK)
         return rc;
-    inspect_stored(s, stored, sizeof stored);
+    stored_as(s, stored, sizeof stored);
     buffer_append_text(b, "{\"tag\":");
     json_span(b, s->tag, s->tag_length, 0);
     buffer_append_text(b, ",\"plugin\":");
@@ -377,7 +378,7 @@ static int add_series(struct report *r, const struct inspect_run *run, const str
 
     if (rc != OK)
         return rc;
-    inspect_stored(s, stored, sizeof stored);
+    stored_as(s, stored, sizeof stored);
     report_text(r, run->name, strlen(run->name));
     report_text(r, s->tag, s->tag_length);
     report_text(r, s->plugin, strlen(s->plugin));

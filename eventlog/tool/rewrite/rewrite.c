@@ -346,8 +346,9 @@ static int unchanged(const struct rewrite_file *f, struct error *e)
     return rc;
 }
 
-int rewrite_create_in_place(struct rewrite *w, const char *run, const char *given, struct rewrite_file **out,
-                            struct error *e)
+/* The new file that takes the place of the given one. It is the rewrite's. */
+static int create_in_place(struct rewrite *w, const char *run, const char *given, struct rewrite_file **out,
+                           struct error *e)
 {
     char path[PATH_MAX];
     int rc;
@@ -491,7 +492,7 @@ static int filter_one(struct rewrite *w, const struct rewrite_filter *filter, co
     int rc = log_rewrite_new(&f.records, e);
 
     if (rc == OK)
-        rc = w->in_place ? rewrite_create_in_place(w, run->name, path, &f.out, e)
+        rc = w->in_place ? create_in_place(w, run->name, path, &f.out, e)
                          : rewrite_create(w, run->name, log_name_plain(name, path), &f.out, e);
     if (rc == OK)
         rc = rewrite_read(w, run->name, path, filter_record, &f, e);

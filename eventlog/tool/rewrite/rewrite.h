@@ -68,10 +68,8 @@ int rewrite_read(struct rewrite *w, const char *run, const char *path, rewrite_v
 /* Whether a record can go into a log that loaders read to the end: 1 and *event. */
 int rewrite_sound(const uint8_t *data, size_t n, struct event *event);
 
-/* A new file DIR/run/name, or the one that takes the place of `path` when that is in_place. It is the rewrite's. */
+/* A new file DIR/run/name. It is the rewrite's. */
 int rewrite_create(struct rewrite *w, const char *run, const char *name, struct rewrite_file **out, struct error *e);
-int rewrite_create_in_place(struct rewrite *w, const char *run, const char *path, struct rewrite_file **out,
-                            struct error *e);
 /* Writes what is pending if that is worth while, or in any case at the `end`, which also closes the file. It is synced
  * then, or with others before any of them is put in its place. */
 int rewrite_flush(struct rewrite *w, struct rewrite_file *f, int end, struct error *e);
