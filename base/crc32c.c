@@ -146,7 +146,7 @@ static int has_instruction(void)
 }
 #endif
 
-static void prepare(void)
+static void crc32c_prepare(void)
 {
     for (uint32_t b = 0; b < 256; b++) {
         uint32_t crc = b;
@@ -165,7 +165,7 @@ static void prepare(void)
 
 static uint32_t prepare_and_extend(uint32_t crc, const uint8_t *p, size_t n)
 {
-    pthread_once(&once, prepare);
+    pthread_once(&once, crc32c_prepare);
     return atomic_load_explicit(&extend, memory_order_acquire)(crc, p, n);
 }
 
@@ -176,7 +176,7 @@ uint32_t crc32c_extend(uint32_t crc, const void *bytes, size_t n)
 
 uint32_t crc32c_extend_portable(uint32_t crc, const void *bytes, size_t n)
 {
-    pthread_once(&once, prepare);
+    pthread_once(&once, crc32c_prepare);
     return ~portable(~crc, bytes, n);
 }
 

@@ -126,7 +126,7 @@ static uint64_t shortest_digits(uint64_t c, int q, int uneven, int *exponent)
     return below + (middle > 4 * below + 2 || (middle == 4 * below + 2 && below & 1));
 }
 
-static void prepare(void)
+static void number_prepare(void)
 {
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     prepare_powers();
@@ -255,7 +255,7 @@ int number_text(double x, char *out)
         out[n] = '\0';
         return n;
     }
-    pthread_once(&once, prepare);
+    pthread_once(&once, number_prepare);
     digits = biased ? shortest_digits(fraction | (uint64_t)1 << 52, biased - 1075, !fraction && biased > 1, &exponent)
                     : shortest_digits(fraction, -1074, 0, &exponent);
     n += lay_out(digits, exponent, out + n);
@@ -273,7 +273,7 @@ int number_text_float(float x, char *out)
         return special(fraction, biased != 255, negative, out);
     if (negative)
         out[n++] = '-';
-    pthread_once(&once, prepare);
+    pthread_once(&once, number_prepare);
     digits = biased ? shortest_digits(fraction | 1u << 23, biased - 150, !fraction && biased > 1, &exponent)
                     : shortest_digits(fraction, -149, 0, &exponent);
     n += lay_out(digits, exponent, out + n);
@@ -301,7 +301,7 @@ int number_parse_double(const char *text, double *out)
     char *end;
     double v;
 
-    pthread_once(&once, prepare);
+    pthread_once(&once, number_prepare);
     if (!*text || strchr(" \t\n\r\f\v", *text))
         return 0;
     errno = 0;

@@ -14,7 +14,7 @@
 enum { BLOCK = 128 * 1024 };
 
 /* The environment may not choose for a program that has more rights than its user. */
-static const char *place(void)
+static const char *spool_place(void)
 {
     const char *directory = secure_getenv("TMPDIR");
 
@@ -27,17 +27,17 @@ static int open_named(struct error *e)
     char path[PATH_MAX];
     int fd;
 
-    if (snprintf(path, sizeof path, "%s/eventlog.XXXXXX", place()) >= (int)sizeof path)
-        return error_set(e, ERR_ARG, "%s: path too long", place());
+    if (snprintf(path, sizeof path, "%s/eventlog.XXXXXX", spool_place()) >= (int)sizeof path)
+        return error_set(e, ERR_ARG, "%s: path too long", spool_place());
     if ((fd = mkostemp(path, O_CLOEXEC)) < 0)
-        return error_system(e, "cannot make a temporary file in %s; set TMPDIR to another directory", place());
+        return error_system(e, "cannot make a temporary file in %s; set TMPDIR to another directory", spool_place());
     unlink(path);
     return fd;
 }
 
 int spool_open(struct spool *s, struct error *e)
 {
-    int fd = open(place(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = open(spool_place(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     struct statvfs room;
 
     *s = (struct spool)SPOOL_CLOSED;
@@ -61,9 +61,9 @@ int spool_append(struct spool *s, const void *bytes, size_t n, struct error *e)
 
     if (n > s->most - s->size)
         return error_set(e, ERR_IO, "takes more than %s of temporary space, half of what is free in %s; set TMPDIR to "
-                         "a directory with more room", human_bytes(s->most, room), place());
+                         "a directory with more room", human_bytes(s->most, room), spool_place());
     if (io_write_full(&io_real, s->fd, bytes, n) < 0)
-        return error_system(e, "cannot write a temporary file in %s", place());
+        return error_system(e, "cannot write a temporary file in %s", spool_place());
     s->size += n;
     return OK;
 }

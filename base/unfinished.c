@@ -19,7 +19,7 @@ static struct unfinished *_Atomic all; /* signals concern the process, so this d
 static size_t spare;                   /* of them, not begun */
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 
-static struct unfinished *place(void)
+static struct unfinished *unfinished_place(void)
 {
     struct unfinished *u = all;
 
@@ -40,7 +40,7 @@ struct unfinished *unfinished_begin(int directory, const char *path)
     struct unfinished *u;
 
     pthread_mutex_lock(&changing);
-    if (copy && (u = place())) {
+    if (copy && (u = unfinished_place())) {
         free(u->path);
         u->path = copy;
         u->directory = directory;

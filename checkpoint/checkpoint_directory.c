@@ -94,7 +94,7 @@ int64_t checkpoint_file_v1(int directory_fd, const char *file)
     return checkpoint_name_step(name);
 }
 
-static int compare_names(const void *a, const void *b)
+static int directory_compare_names(const void *a, const void *b)
 {
     const struct checkpoint_name *x = a, *y = b;
 
@@ -228,7 +228,7 @@ int checkpoint_directory_list(const char *directory, struct checkpoint_list *out
         return rc;
     }
     if (out->count)
-        qsort(out->items, out->count, sizeof *out->items, compare_names);
+        qsort(out->items, out->count, sizeof *out->items, directory_compare_names);
     return OK;
 }
 
@@ -269,7 +269,7 @@ int checkpoint_directory_list_all(const char *directory, struct checkpoint_list 
         return rc;
     }
     if (out->count)
-        qsort(out->items, out->count, sizeof *out->items, compare_names);
+        qsort(out->items, out->count, sizeof *out->items, directory_compare_names);
     for (size_t i = 0; i < out->count; i++) {
         if (kept && out->items[kept - 1].step == out->items[i].step &&
             strcmp(out->items[kept - 1].name, out->items[i].name) == 0)
@@ -483,7 +483,7 @@ static int compare_listed(const void *a, const void *b)
     return compared ? compared : (x->place > y->place) - (x->place < y->place);
 }
 
-static int compare_places(const void *a, const void *b)
+static int directory_compare_places(const void *a, const void *b)
 {
     const struct listed *x = a, *y = b;
 
@@ -510,7 +510,7 @@ static int merge_names(const char *directory, const struct state_file *state, co
     for (size_t i = 0; i < count; i++)
         if (i + 1 == count || strcmp(all[i].name, all[i + 1].name) != 0)
             all[once++] = all[i];
-    qsort(all, once, sizeof *all, compare_places);
+    qsort(all, once, sizeof *all, directory_compare_places);
     for (size_t i = 0; i < once; i++)
         names[i] = (char *)(uintptr_t)all[i].name;
     free(all);

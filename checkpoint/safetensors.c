@@ -120,7 +120,7 @@ static int skip_string(struct text *t)
 }
 
 /* Behind a value, up to the ',' or '}' that ends it; what is in it is jansson's to judge. 0: there is no such end. */
-static int skip_value(struct text *t)
+static int safetensors_skip_value(struct text *t)
 {
     size_t depth = 0;
 
@@ -184,7 +184,7 @@ static int read_object(struct text *t, member *take, void *context, struct error
         t->at++;
         skip_blanks(t);
         value = t->at;
-        if (!skip_value(t))
+        if (!safetensors_skip_value(t))
             return bad_json(t, value, "this value has no end", e);
         if (!(key = load(t, t->json + name, name_end - name, e)))
             return ERR_CORRUPT;
@@ -206,7 +206,7 @@ struct reading {
     int metadata; /* 1: __metadata__ was seen */
 };
 
-static int no_memory(const struct reading *r, struct error *e)
+static int safetensors_no_memory(const struct reading *r, struct error *e)
 {
     return error_set(e, ERR_NOMEM, "%s: no memory for its header", r->text.file);
 }
@@ -244,7 +244,7 @@ static int take_pair(void *context, const char *name, size_t name_length, const 
     int rc = OK;
 
     if (!pairs)
-        return no_memory(r, e);
+        return safetensors_no_memory(r, e);
     h->pairs = pairs;
     if (*value != '"') /* before jansson builds whatever it is */
         return bad_json(&r->text, (size_t)(value - r->text.json), "__metadata__ holds strings only", e);
@@ -258,7 +258,7 @@ static int take_pair(void *context, const char *name, size_t name_length, const 
     } else {
         free(pair.key);
         free(pair.value);
-        rc = no_memory(r, e);
+        rc = safetensors_no_memory(r, e);
     }
     json_decref(text);
     return rc;
@@ -338,7 +338,7 @@ static int take_tensor(void *context, const char *name, size_t name_length, cons
     if (n > MEMBER_MAX)
         return bad_tensor(r, name, "more JSON than a tensor can need", e);
     if (!(tensors = grown(h->tensors, h->count, &r->room, sizeof *tensors)))
-        return no_memory(r, e);
+        return safetensors_no_memory(r, e);
     h->tensors = tensors;
     if (!(json = load(&r->text, value, n, e)))
         return ERR_CORRUPT;
@@ -346,7 +346,7 @@ static int take_tensor(void *context, const char *name, size_t name_length, cons
     if (rank > TENSOR_RANK_MAX) {
         rc = bad_tensor(r, name, "more than 254 dimensions", e);
     } else if (!(tensor.memory = malloc(rank * sizeof(int64_t) + name_length + 1))) {
-        rc = no_memory(r, e);
+        rc = safetensors_no_memory(r, e);
     } else {
         char *copy = (char *)tensor.memory + rank * sizeof(int64_t);
 
@@ -371,14 +371,14 @@ static int compare_pairs(const void *a, const void *b)
     return bytes_compare(x->key, x->key_length, y->key, y->key_length);
 }
 
-static int compare_names(const void *a, const void *b)
+static int safetensors_compare_names(const void *a, const void *b)
 {
     const struct safetensors_tensor *x = a, *y = b;
 
     return bytes_compare(x->name, x->name_length, y->name, y->name_length);
 }
 
-static int compare_places(const void *a, const void *b)
+static int safetensors_compare_places(const void *a, const void *b)
 {
     const struct safetensors_tensor *x = a, *y = b;
 
@@ -386,7 +386,7 @@ static int compare_places(const void *a, const void *b)
         return x->begin < y->begin ? -1 : 1;
     if (x->end != y->end)
         return x->end < y->end ? -1 : 1;
-    return compare_names(a, b);
+    return safetensors_compare_names(a, b);
 }
 
 /* What can be told only when all is there: keys that come twice, and whether the tensors cover the data. */
@@ -402,12 +402,12 @@ static int check_header(const struct reading *r, uint64_t data_size, struct erro
             return error_set(e, ERR_CORRUPT, "%s: key %s of __metadata__ is there twice", r->text.file,
                              h->pairs[i].key);
     if (h->count)
-        qsort(h->tensors, h->count, sizeof *h->tensors, compare_names);
+        qsort(h->tensors, h->count, sizeof *h->tensors, safetensors_compare_names);
     for (size_t i = 1; i < h->count; i++)
-        if (compare_names(&h->tensors[i - 1], &h->tensors[i]) == 0)
+        if (safetensors_compare_names(&h->tensors[i - 1], &h->tensors[i]) == 0)
             return bad_tensor(r, h->tensors[i].name, "its name is there twice", e);
     if (h->count)
-        qsort(h->tensors, h->count, sizeof *h->tensors, compare_places);
+        qsort(h->tensors, h->count, sizeof *h->tensors, safetensors_compare_places);
     for (size_t i = 0; i < h->count; i++) {
         if (h->tensors[i].begin != at)
             return error_set(e, ERR_CORRUPT,
@@ -454,7 +454,7 @@ int safetensors_header_parse(const char *file, const char *json, size_t n, uint6
     if (!utf8_valid(json, n, &bad))
         return bad_json(&r.text, bad, "not UTF-8", e);
     if (!(r.header = calloc(1, sizeof *r.header)))
-        return no_memory(&r, e);
+        return safetensors_no_memory(&r, e);
     rc = read_object(&r.text, take_tensor, &r, e);
     while (rc == OK && r.text.at < n)
         if (json[r.text.at++] != ' ')
@@ -621,7 +621,7 @@ static int compare_layout(const void *a, const void *b)
     const struct safetensors_tensor *x = a, *y = b;
     int one = find_dtype(x->dtype, strlen(x->dtype)), two = find_dtype(y->dtype, strlen(y->dtype));
 
-    return one != two ? two - one : compare_names(a, b);
+    return one != two ? two - one : safetensors_compare_names(a, b);
 }
 
 int safetensors_layout(struct safetensors_tensor *tensors, size_t count, struct error *e)
@@ -641,9 +641,9 @@ int safetensors_layout(struct safetensors_tensor *tensors, size_t count, struct 
             return error_set(e, ERR_ARG, "tensor %s: its shape gives too many bytes, or a fraction of a byte", t->name);
     }
     if (count)
-        qsort(tensors, count, sizeof *tensors, compare_names);
+        qsort(tensors, count, sizeof *tensors, safetensors_compare_names);
     for (size_t i = 1; i < count; i++)
-        if (compare_names(&tensors[i - 1], &tensors[i]) == 0)
+        if (safetensors_compare_names(&tensors[i - 1], &tensors[i]) == 0)
             return error_set(e, ERR_ARG, "tensor %s is there twice", tensors[i].name);
     if (count)
         qsort(tensors, count, sizeof *tensors, compare_layout);

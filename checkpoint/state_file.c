@@ -48,7 +48,7 @@ static int wrong(struct parser *p, const char *what)
     return error_set(p->e, ERR_CORRUPT, "line %zu, column %zu: %s", line, column, what);
 }
 
-static int no_memory(struct parser *p)
+static int state_file_no_memory(struct parser *p)
 {
     return error_set(p->e, ERR_NOMEM, "no memory for a state file of %zu bytes", p->n);
 }
@@ -188,7 +188,7 @@ static int read_strings(struct parser *p)
                 return rc;
         }
     }
-    return buffer_ok(&p->string) ? OK : no_memory(p);
+    return buffer_ok(&p->string) ? OK : state_file_no_memory(p);
 }
 
 /* A number or a word; a minus may stand apart from its number. */
@@ -262,7 +262,7 @@ static int take_path(struct parser *p, enum field field)
     if (memchr(buffer_text(&p->string), 0, p->string.length))
         return wrong(p, "a path with a zero byte");
     if (!(copy = strdup(buffer_text(&p->string))))
-        return no_memory(p);
+        return state_file_no_memory(p);
     if (field == FIELD_NEWEST) {
         free(s->newest);
         s->newest = *copy ? copy : NULL;
@@ -272,7 +272,7 @@ static int take_path(struct parser *p, enum field field)
     }
     if (grow(&paths, s->count, &p->path_room, sizeof *s->paths) != OK) {
         free(copy);
-        return no_memory(p);
+        return state_file_no_memory(p);
     }
     s->paths = paths;
     s->paths[s->count++] = copy;
@@ -309,7 +309,7 @@ static int take_time(struct parser *p, enum field field)
         return OK;
     }
     if (grow(&timestamps, s->timestamp_count, &p->timestamp_room, sizeof *s->timestamps) != OK)
-        return no_memory(p);
+        return state_file_no_memory(p);
     s->timestamps = timestamps;
     s->timestamps[s->timestamp_count++] = v;
     return OK;
@@ -317,7 +317,7 @@ static int take_time(struct parser *p, enum field field)
 
 /* A value of a field we do not know: everything up to where the next field could begin. Brackets are counted in a
  * stack of what closes them, not by recursion. */
-static int skip_value(struct parser *p)
+static int state_file_skip_value(struct parser *p)
 {
     char closers[DEPTH_MAX];
     const char *text;
@@ -358,7 +358,7 @@ static int take_value(struct parser *p, enum field field)
 {
     return field == FIELD_NEWEST || field == FIELD_PATHS ? take_path(p, field)
            : field != FIELD_OTHER                        ? take_time(p, field)
-                                                         : skip_value(p);
+                                                         : state_file_skip_value(p);
 }
 
 /* The values between "[" and "]" of a repeated field. */

@@ -169,7 +169,7 @@ static int is_version_1(const char *prefix)
     return tensor_bundle_ends_as_index(AT_FDCWD, path);
 }
 
-static int read_index(struct tensor_bundle *b, struct error *e)
+static int reader_read_index(struct tensor_bundle *b, struct error *e)
 {
     struct buffer bytes = BUFFER_EMPTY;
     uint8_t footer[TABLE_FOOTER];
@@ -405,7 +405,7 @@ static int open_bundle(struct tensor_bundle **out, const char *prefix, int index
     b->problem_context = context;
     memcpy(b->index_path, prefix, n);
     memcpy(b->index_path + n, ".index", sizeof ".index");
-    if ((rc = read_index(b, e)) != OK || (!index_only && (rc = open_shards(b, e)) != OK) ||
+    if ((rc = reader_read_index(b, e)) != OK || (!index_only && (rc = open_shards(b, e)) != OK) ||
         (rc = check_entries(b, e)) != OK) {
         tensor_bundle_close(b);
         return rc;

@@ -93,7 +93,7 @@ static struct evaluation_watch *next_watch(const struct evaluation_loop *l)
     return next;
 }
 
-static void start(struct evaluation_loop *l, size_t slot, struct evaluation_watch *w, struct evaluation_flight *f)
+static void loop_start(struct evaluation_loop *l, size_t slot, struct evaluation_watch *w, struct evaluation_flight *f)
 {
     struct error why = { 0 };
     int rc = OK;
@@ -127,7 +127,7 @@ static int start_some(struct evaluation_loop *l, struct error *e)
                 return rc;
             some = 1;
             if (rc)
-                start(l, i, w, f);
+                loop_start(l, i, w, f);
         }
     }
     return some;

@@ -201,7 +201,7 @@ static void estimate(struct gathered *g, double now)
     s->seconds_left = s->holder == LOCK_ALIVE ? evaluation_estimate(&f) : -1;
 }
 
-static void finish(struct gathered *g, double now)
+static void status_finish(struct gathered *g, double now)
 {
     struct evaluation_status *s = g->status;
     struct recent first, last = { .step = -1 };
@@ -252,7 +252,7 @@ int evaluation_status_read(const char *eval_directory, double now, struct evalua
     out->has_training = *out->lock.checkpoint_directory &&
                         training_state_read(out->lock.checkpoint_directory, &out->training, NULL) == 1;
     if ((rc = ledger_read(ledger, take_line, &g, &out->odd_lines, e)) == OK)
-        finish(&g, now);
+        status_finish(&g, now);
     for (size_t i = 0; i < g.name_count; i++)
         free(g.names[i]);
     free(g.names);

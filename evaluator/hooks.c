@@ -106,7 +106,7 @@ static void open_log(struct command_log *l, const char *path)
     command_log_open(l, path);
 }
 
-static int start(struct hooks *h, struct error *e)
+static int hooks_start(struct hooks *h, struct error *e)
 {
     const struct run *r = h->first;
     struct command_value values[VALUES];
@@ -153,7 +153,7 @@ void hooks_look(struct hooks *h)
     while (h && h->first) {
         struct error why = { 0 };
 
-        if (!h->running && start(h, &why) != OK) {
+        if (!h->running && hooks_start(h, &why) != OK) {
             end_first(h, &why);
             continue;
         }

@@ -368,7 +368,7 @@ static struct evaluation_watch_settings settings(const struct command *c,
     };
 }
 
-static int finish(const struct evaluation_watch *w, int rc)
+static int main_finish(const struct evaluation_watch *w, int rc)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
     size_t failed = outcomes_count(&w->outcomes, LEDGER_FAILED), gone = outcomes_count(&w->outcomes, LEDGER_GONE);
@@ -448,7 +448,7 @@ static int finish_all(const struct evaluation_loop *l, int rc, struct log *log, 
     if (rc < 0)
         return EXIT_USAGE;
     for (size_t i = 0; i < l->watch_count; i++) {
-        int one = finish(l->watches[i], rc);
+        int one = main_finish(l->watches[i], rc);
 
         status = one > status ? one : status;
     }

@@ -119,17 +119,18 @@ static void dropout_backward(struct layer *l, const struct run *r, const struct 
 }
 
 const struct layer_kind layer_bias = {
-    "bias", LAYER_IN_PLACE | LAYER_KEEPS_OUT, make_sums, release_sums, NULL, bias_forward, NULL, bias_backward_begin,
-    bias_backward, bias_backward_end,
+    .name = "bias", .flags = LAYER_IN_PLACE | LAYER_KEEPS_OUT, .make = make_sums, .release = release_sums,
+    .forward = bias_forward, .backward_begin = bias_backward_begin, .backward = bias_backward,
+    .backward_end = bias_backward_end,
 };
 const struct layer_kind layer_leaky = {
-    "leaky ReLU", LAYER_IN_PLACE | LAYER_KEEPS_OUT | LAYER_KEEPS_SIGN, NULL, NULL, NULL, leaky_forward, NULL, NULL,
-    leaky_backward, NULL,
+    .name = "leaky ReLU", .flags = LAYER_IN_PLACE | LAYER_KEEPS_OUT | LAYER_KEEPS_SIGN, .forward = leaky_forward,
+    .backward = leaky_backward,
 };
 const struct layer_kind layer_add = {
-    "add", LAYER_IN_PLACE, NULL, NULL, NULL, add_forward, NULL, NULL, add_backward, NULL,
+    .name = "add", .flags = LAYER_IN_PLACE, .forward = add_forward, .backward = add_backward,
 };
 const struct layer_kind layer_dropout = {
-    "dropout", LAYER_IN_PLACE | LAYER_TRAINING_ONLY | LAYER_KEEPS_SIGN, NULL, NULL, NULL, dropout_forward, NULL, NULL,
-    dropout_backward, NULL,
+    .name = "dropout", .flags = LAYER_IN_PLACE | LAYER_TRAINING_ONLY | LAYER_KEEPS_SIGN, .forward = dropout_forward,
+    .backward = dropout_backward,
 };

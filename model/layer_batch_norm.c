@@ -21,7 +21,7 @@ struct batch_norm {
     int have_shift;
 };
 
-static int make(struct layer *l, int slice, int batch, struct error *e)
+static int layer_batch_norm_make(struct layer *l, int slice, int batch, struct error *e)
 {
     struct batch_norm *n = l->norm;
     const size_t c = n->channels;
@@ -42,7 +42,7 @@ static int make(struct layer *l, int slice, int batch, struct error *e)
     return OK;
 }
 
-static void release(struct layer *l)
+static void layer_batch_norm_release(struct layer *l)
 {
     if (l->norm) {
         free(l->norm->sum);
@@ -211,10 +211,12 @@ static void statistics_backward(struct layer *l, const struct run *r, const stru
 }
 
 const struct layer_kind layer_statistics = {
-    "statistics", LAYER_KEEPS_IN | LAYER_TRAINING_ONLY | LAYER_OTHER_GRADIENT | LAYER_ADDS, make, release,
-    statistics_begin, statistics_forward, statistics_end, NULL, statistics_backward, NULL,
+    .name = "statistics", .flags = LAYER_KEEPS_IN | LAYER_TRAINING_ONLY | LAYER_OTHER_GRADIENT | LAYER_ADDS,
+    .make = layer_batch_norm_make, .release = layer_batch_norm_release, .forward_begin = statistics_begin,
+    .forward = statistics_forward, .forward_end = statistics_end, .backward = statistics_backward,
 };
 const struct layer_kind layer_normalize = {
-    "normalize", LAYER_KEEPS_IN | LAYER_AGAIN | LAYER_BARRIER | LAYER_NO_GRADIENT_IN, NULL, NULL, normalize_begin,
-    normalize_forward, NULL, normalize_backward_begin, normalize_backward, normalize_backward_end,
+    .name = "normalize", .flags = LAYER_KEEPS_IN | LAYER_AGAIN | LAYER_BARRIER | LAYER_NO_GRADIENT_IN,
+    .forward_begin = normalize_begin, .forward = normalize_forward, .backward_begin = normalize_backward_begin,
+    .backward = normalize_backward, .backward_end = normalize_backward_end,
 };

@@ -1,6 +1,6 @@
 #include "model/layer.h"
 
-static int make(struct layer *l, int slice, int batch, struct error *e)
+static int layer_convolution_make(struct layer *l, int slice, int batch, struct error *e)
 {
     (void)batch;
     l->convolution_shape.images = slice;
@@ -8,7 +8,7 @@ static int make(struct layer *l, int slice, int batch, struct error *e)
     return l->backend->make(&l->convolution, &l->convolution_shape, e);
 }
 
-static void release(struct layer *l)
+static void layer_convolution_release(struct layer *l)
 {
     if (l->convolution)
         l->backend->release(l->convolution);
@@ -19,13 +19,13 @@ static void forward_begin(struct layer *l, const struct run *r)
     l->backend->prepare(l->convolution, r->parameters + l->parameter[0], r->training);
 }
 
-static void forward(struct layer *l, const struct run *r, const struct slice *s)
+static void layer_convolution_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
     (void)r;
     l->backend->forward(l->convolution, s->count, s->in, s->out);
 }
 
-static void backward(struct layer *l, const struct run *r, const struct slice *s)
+static void layer_convolution_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
     (void)r;
     l->backend->backward_weights(l->convolution, s->count, s->in, s->gradient_out);
@@ -39,5 +39,7 @@ static void backward_end(struct layer *l, const struct run *r)
 }
 
 const struct layer_kind layer_convolution = {
-    "convolution", LAYER_KEEPS_IN, make, release, forward_begin, forward, NULL, NULL, backward, backward_end,
+    .name = "convolution", .flags = LAYER_KEEPS_IN, .make = layer_convolution_make,
+    .release = layer_convolution_release, .forward_begin = forward_begin, .forward = layer_convolution_forward,
+    .backward = layer_convolution_backward, .backward_end = backward_end,
 };

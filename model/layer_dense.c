@@ -12,7 +12,7 @@ static int needs_flat(const struct layer *l)
     return shape_planes(&l->in_shape) > 1 && shape_pixels(&l->in_shape) > 1;
 }
 
-static int make(struct layer *l, int slice, int batch, struct error *e)
+static int layer_dense_make(struct layer *l, int slice, int batch, struct error *e)
 {
     (void)slice;
     if (!needs_flat(l))
@@ -21,7 +21,7 @@ static int make(struct layer *l, int slice, int batch, struct error *e)
     return l->flat ? OK : error_set(e, ERR_NOMEM, "no memory for the input of a dense layer");
 }
 
-static void release(struct layer *l)
+static void layer_dense_release(struct layer *l)
 {
     free(l->flat);
 }
@@ -38,13 +38,13 @@ static const real *flatten(const struct layer *l, const struct slice *s)
     return l->flat;
 }
 
-static void forward(struct layer *l, const struct run *r, const struct slice *s)
+static void layer_dense_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
     dense_forward(s->count, (int)shape_size(&l->in_shape), l->out_shape.channels, flatten(l, s),
                   r->parameters + l->parameter[0], s->out);
 }
 
-static void backward(struct layer *l, const struct run *r, const struct slice *s)
+static void layer_dense_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const struct shape *x = &l->in_shape;
     const int inputs = (int)shape_size(x), outputs = l->out_shape.channels;
@@ -89,9 +89,10 @@ static void cross_entropy_backward(struct layer *l, const struct run *r, const s
 }
 
 const struct layer_kind layer_dense = {
-    "dense", LAYER_KEEPS_IN, make, release, NULL, forward, NULL, NULL, backward, NULL,
+    .name = "dense", .flags = LAYER_KEEPS_IN, .make = layer_dense_make, .release = layer_dense_release,
+    .forward = layer_dense_forward, .backward = layer_dense_backward,
 };
 const struct layer_kind layer_cross_entropy = {
-    "cross entropy", LAYER_KEEPS_IN | LAYER_SCORES, NULL, NULL, NULL, cross_entropy_forward, NULL, NULL,
-    cross_entropy_backward, NULL,
+    .name = "cross entropy", .flags = LAYER_KEEPS_IN | LAYER_SCORES, .forward = cross_entropy_forward,
+    .backward = cross_entropy_backward,
 };

@@ -154,17 +154,19 @@ static void lrn_layer_backward(struct layer *l, const struct run *r, const struc
 }
 
 const struct layer_kind layer_max_pool = {
-    "max pool", 0, make_winners, release_winners, NULL, max_forward, NULL, NULL, max_backward, NULL,
+    .name = "max pool", .make = make_winners, .release = release_winners, .forward = max_forward,
+    .backward = max_backward,
 };
 const struct layer_kind layer_average_pool = {
-    "average pool", 0, NULL, NULL, NULL, average_forward, NULL, NULL, average_backward, NULL,
+    .name = "average pool", .forward = average_forward, .backward = average_backward,
 };
 const struct layer_kind layer_widen = {
-    "widen", 0, NULL, NULL, NULL, widen_forward, NULL, NULL, widen_backward, NULL,
+    .name = "widen", .forward = widen_forward, .backward = widen_backward,
 };
 const struct layer_kind layer_reblock = {
-    "reblock", 0, NULL, NULL, NULL, reblock_forward, NULL, NULL, reblock_backward, NULL,
+    .name = "reblock", .forward = reblock_forward, .backward = reblock_backward,
 };
 const struct layer_kind layer_lrn = {
-    "local response norm", LAYER_KEEPS_IN, NULL, NULL, NULL, lrn_layer_forward, NULL, NULL, lrn_layer_backward, NULL,
+    .name = "local response norm", .flags = LAYER_KEEPS_IN, .forward = lrn_layer_forward,
+    .backward = lrn_layer_backward,
 };

@@ -424,7 +424,7 @@ static void run_segment(struct network_plan *p, const struct segment *g, const s
 
 /* Without batch statistics nothing waits for the whole batch before the dense layers: a slice goes through all segments
  * before the next one starts, and finds in the cache what the one before left there. */
-static void infer(struct network_plan *p, const struct run *r, const real *images)
+static void plan_infer(struct network_plan *p, const struct run *r, const real *images)
 {
     const struct segment *end = p->segments + p->segment_count;
 
@@ -447,7 +447,7 @@ static int leaves(const struct run *r)
 int network_plan_forward(struct network_plan *p, const struct run *r, const real *images)
 {
     if (!r->training) {
-        infer(p, r, images);
+        plan_infer(p, r, images);
         return 1;
     }
     for (const struct segment *g = p->segments; g < p->segments + p->segment_count; g++) {

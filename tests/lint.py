@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the sources to the house rules: who may include whom, headers that compile alone, lines, functions and
-files in bounds.
+"""Holds the sources to the house rules: who may include whom, headers that compile alone, names that are
+unique in their folder, lines, functions, files and folders in bounds.
 
 usage: lint.py [--cc CC]      run from the root of the checkout; prints one line a finding, exit 1 if there is one
 """
@@ -119,6 +119,18 @@ def check_text(path, findings):
             findings.append(f"{path}:{number}: tab or blank at the end")
 
 
+def check_names(sources, findings):
+    """Whoever greps a name in a folder finds one function: not one in each of its files."""
+    found = collections.defaultdict(set)
+    for path in sources:
+        if path.suffix == ".c":
+            for name in re.findall(r"^static [\w ]*?\**(\w+)\(", path.read_text(), re.M):
+                found[path.parent, name].add(path.name)
+    for (folder, name), files in sorted(found.items()):
+        if len(files) > 1:
+            findings.append(f"{folder}/: {name}() is a static function of {', '.join(sorted(files))}; name it after its file")
+
+
 def header_alone(cc, path):
     if path.parts[0] == "eventlog_mpi":
         cc = cc + subprocess.run(["pkg-config", "--cflags", "ompi-c"], capture_output=True, text=True).stdout.split()
@@ -136,6 +148,7 @@ def main():
     for path in sources:
         check_includes(path, findings)
         check_text(path, findings)
+    check_names(sources, findings)
     for folder, count in collections.Counter(p.parent for p in sources if p.suffix == ".c").items():
         if count > FOLDER_FILES:
             findings.append(f"{folder}/: {count} source files; which of them are a room of their own?")

@@ -126,7 +126,7 @@ static int index_of(const char *word, const char *const *names, size_t count)
     return 0;
 }
 
-static int check(const struct command *c, struct error *e)
+static int train_options_check(const struct command *c, struct error *e)
 {
     if (!c->model || !c->data)
         return error_set(e, ERR_ARG, "--%s is missing; use one of %s", c->model ? "data" : "model",
@@ -239,7 +239,7 @@ int train_options_parse(struct train_options *out, const struct subcommand *comm
         return rc;
     if (positional > 0)
         return subcommand_unknown(&o, argv[1], e);
-    if ((rc = check(&c, e)) < 0 || (rc = translate(&c, &o, out, e)) < 0)
+    if ((rc = train_options_check(&c, e)) < 0 || (rc = translate(&c, &o, out, e)) < 0)
         return rc;
     return OPTIONS_RUN;
 }

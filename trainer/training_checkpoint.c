@@ -171,7 +171,7 @@ static void append_shape(struct buffer *b, int rank, const int64_t *shape)
 }
 
 /* All weights and statistics there, with their shapes? Else one sentence with all that are not, as far as it holds. */
-static int check(struct tensor_bundle *b, const char *prefix, struct optimizer *o, struct error *e)
+static int training_checkpoint_check(struct tensor_bundle *b, const char *prefix, struct optimizer *o, struct error *e)
 {
     const struct network *n = optimizer_network(o);
     size_t count, missing = 0, other = 0;
@@ -370,7 +370,7 @@ int training_checkpoint_load(const char *prefix, struct optimizer *o, struct los
 
     if (rc < 0)
         return rc;
-    rc = check(b, prefix, o, e);
+    rc = training_checkpoint_check(b, prefix, o, e);
     if (rc == OK && (rc = load_position(b, &p, e)) < 0)
         error_prefix(e, "%s", prefix);
     if (rc == OK)

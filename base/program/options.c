@@ -33,7 +33,7 @@ const char *options_nearest(const char *word, const char *const *names, size_t c
     return best;
 }
 
-static struct option *find(const struct options *o, const char *name, size_t n)
+static struct option *options_find(const struct options *o, const char *name, size_t n)
 {
     for (size_t i = 0; i < o->count; i++)
         if (o->table[i].name && strlen(o->table[i].name) == n && !memcmp(o->table[i].name, name, n))
@@ -59,7 +59,7 @@ int option_list_matches(const struct option_list *list, const char *name)
 
 int options_given(const struct options *o, const char *name)
 {
-    const struct option *row = find(o, name, strlen(name));
+    const struct option *row = options_find(o, name, strlen(name));
 
     return row && row->given;
 }
@@ -190,12 +190,12 @@ static int parse_long(const struct options *o, const char *name, int argc, char 
 {
     size_t n = strcspn(name, "=");
     const char *value = name[n] == '=' ? name + n + 1 : NULL;
-    struct option *row = find(o, name, n);
+    struct option *row = options_find(o, name, n);
     int64_t count;
     int on = 1;
 
     if (!row && n > 3 && !strncmp(name, "no-", 3)) {
-        row = find(o, name + 3, n - 3);
+        row = options_find(o, name + 3, n - 3);
         if (row && row->kind != OPTION_FLAG && row->kind != OPTION_COUNT)
             row = NULL;
         on = 0;

@@ -20,7 +20,7 @@
 
 enum { STRINGS_MAX = 1 << 30 }; /* bytes an array of strings of one width may take */
 
-struct writing {
+struct convert_npy_writing {
     int fd, widen; /* widen: elements become float32, or int8 */
     const char *path;
     const struct source_tensor *tensor;
@@ -54,14 +54,14 @@ static void file_name(struct buffer *out, const struct source_tensor *tensor)
     buffer_append_text(out, ".npy");
 }
 
-static int put(struct writing *x, const void *bytes, size_t n, struct error *e)
+static int put(struct convert_npy_writing *x, const void *bytes, size_t n, struct error *e)
 {
     if (n && io_write_full(&io_real, x->fd, bytes, n) < 0)
         return error_system(e, "%s: cannot write", x->path);
     return OK;
 }
 
-static int write_header(struct writing *x, const char *descr, struct error *e)
+static int write_header(struct convert_npy_writing *x, const char *descr, struct error *e)
 {
     static const char magic[8] = "\x93NUMPY\x01";
     struct buffer head = BUFFER_EMPTY;
@@ -87,9 +87,9 @@ static int write_header(struct writing *x, const char *descr, struct error *e)
     return rc;
 }
 
-static int take_piece(void *context, const void *bytes, size_t n, struct error *e)
+static int convert_npy_take_piece(void *context, const void *bytes, size_t n, struct error *e)
 {
-    struct writing *x = context;
+    struct convert_npy_writing *x = context;
     size_t size = tensor_type_size(x->tensor->type);
     double values[256];
     uint8_t out[sizeof values / sizeof *values * 4];
@@ -130,7 +130,7 @@ static void tell_shortened(struct convert *c, const struct source_tensor *tensor
 }
 
 /* Strings, all as wide as the longest, with zeros behind. */
-static int write_strings(struct convert *c, struct writing *x, struct error *e)
+static int write_strings(struct convert *c, struct convert_npy_writing *x, struct error *e)
 {
     size_t count = (size_t)x->tensor->elements, width = 1;
     struct tensor_string *strings;
@@ -165,7 +165,7 @@ static int write_strings(struct convert *c, struct writing *x, struct error *e)
 static int write_tensor(struct convert *c, const struct source_tensor *tensor, const char *name, const char *descr,
                         int widen, struct error *e)
 {
-    struct writing x = { .widen = widen, .tensor = tensor };
+    struct convert_npy_writing x = { .widen = widen, .tensor = tensor };
     char path[PATH_MAX], temporary[PATH_MAX];
     struct unfinished *unfinished;
     int rc;
@@ -182,7 +182,7 @@ static int write_tensor(struct convert *c, const struct source_tensor *tensor, c
     else if (tensor->type == TENSOR_STRING)
         rc = write_strings(c, &x, e);
     else if ((rc = write_header(&x, descr, e)) == OK)
-        rc = source_pieces(&c->source, tensor, take_piece, &x, e);
+        rc = source_pieces(&c->source, tensor, convert_npy_take_piece, &x, e);
     if (x.fd >= 0 && close(x.fd) < 0 && rc == OK)
         rc = error_system(e, "%s: cannot close", path);
     if (rc == OK && rename(temporary, path) < 0)

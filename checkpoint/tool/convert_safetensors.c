@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct writing {
+struct convert_safetensors_writing {
     struct convert *convert;
     struct safetensors_writer *writer;
     struct safetensors_tensor *tensors; /* memory: a shape that is not the source's */
@@ -18,7 +18,7 @@ struct writing {
     size_t pair_count;
 };
 
-static void release(struct writing *x)
+static void release(struct convert_safetensors_writing *x)
 {
     for (size_t i = 0; i < x->pair_count; i++) {
         free(x->pairs[i].key);
@@ -31,8 +31,8 @@ static void release(struct writing *x)
 }
 
 /* A pair of two texts, the key made of two parts. */
-static int add_pair(struct writing *x, const char *before, const char *key, size_t key_length, const char *value,
-                    size_t value_length)
+static int add_pair(struct convert_safetensors_writing *x, const char *before, const char *key, size_t key_length,
+                    const char *value, size_t value_length)
 {
     struct safetensors_pair *pair = &x->pairs[x->pair_count];
     size_t n = strlen(before);
@@ -54,7 +54,8 @@ static int add_pair(struct writing *x, const char *before, const char *key, size
 }
 
 /* Fills in dtype and shape. 1 done, 0: safetensors has nothing for it; < 0 no memory. */
-static int describe(struct writing *x, const struct source_tensor *tensor, struct safetensors_tensor *out)
+static int describe(struct convert_safetensors_writing *x, const struct source_tensor *tensor,
+                    struct safetensors_tensor *out)
 {
     struct buffer hint = BUFFER_EMPTY;
     int rc = 1, as = source_kept_as(tensor->type);
@@ -97,7 +98,7 @@ static int describe(struct writing *x, const struct source_tensor *tensor, struc
 }
 
 /* Metadata of a safetensors source goes along, but for hints, which are made anew. */
-static int copy_pairs(struct writing *x, const struct safetensors_header *h)
+static int copy_pairs(struct convert_safetensors_writing *x, const struct safetensors_header *h)
 {
     for (size_t i = 0; i < h->pair_count; i++)
         if (!source_is_hint(&h->pairs[i]) &&
@@ -106,7 +107,7 @@ static int copy_pairs(struct writing *x, const struct safetensors_header *h)
     return OK;
 }
 
-static int list_tensors(struct writing *x, struct error *e)
+static int list_tensors(struct convert_safetensors_writing *x, struct error *e)
 {
     const struct source *s = &x->convert->source;
     const struct safetensors_header *h = s->safetensors ? safetensors_contents(s->safetensors) : NULL;
@@ -128,12 +129,12 @@ static int list_tensors(struct writing *x, struct error *e)
     return rc < 0 ? error_set(e, ERR_NOMEM, "%s: no memory to list its tensors", s->path) : OK;
 }
 
-static int take_piece(void *context, const void *bytes, size_t n, struct error *e)
+static int convert_safetensors_take_piece(void *context, const void *bytes, size_t n, struct error *e)
 {
     return safetensors_writer_append(context, bytes, n, e);
 }
 
-static int write_tensors(struct writing *x, struct error *e)
+static int write_tensors(struct convert_safetensors_writing *x, struct error *e)
 {
     struct convert *c = x->convert;
     int rc = safetensors_writer_open(&x->writer, NULL, c->to, x->tensors, x->count, x->pairs, x->pair_count, e);
@@ -143,7 +144,7 @@ static int write_tensors(struct writing *x, struct error *e)
     for (size_t i = 0; i < x->count && rc == OK; i++) {
         const struct source_tensor *tensor = source_find(&c->source, x->tensors[i].name, x->tensors[i].name_length);
 
-        rc = source_pieces(&c->source, tensor, take_piece, x->writer, e);
+        rc = source_pieces(&c->source, tensor, convert_safetensors_take_piece, x->writer, e);
         c->written++;
         c->bytes += tensor->bytes;
     }
@@ -155,7 +156,7 @@ static int write_tensors(struct writing *x, struct error *e)
 
 int convert_to_safetensors(struct convert *c, struct error *e)
 {
-    struct writing x = { .convert = c };
+    struct convert_safetensors_writing x = { .convert = c };
     int rc = convert_check_free(c, c->to, e);
 
     if (rc == OK && (rc = list_tensors(&x, e)) == OK && (rc = safetensors_layout(x.tensors, x.count, e)) == OK)

@@ -114,7 +114,7 @@ static void strings_cells(struct table *t, const struct inspected *i)
     table_cell(t, "-");
 }
 
-static void put_row(struct inspect *x, const struct inspected *i)
+static void inspect_put_row(struct inspect *x, const struct inspected *i)
 {
     const struct source_tensor *tensor = i->tensor;
     struct buffer shape = BUFFER_EMPTY;
@@ -223,7 +223,7 @@ static void show_tensor(struct inspect *x, const struct source *s, const struct 
     if (rc == OK && x->out.json)
         rc = inspect_json_tensor(x, s, &t, &e);
     else if (rc == OK && !x->values)
-        put_row(x, &t);
+        inspect_put_row(x, &t);
     buffer_release(&t.value);
     if (rc != OK) {
         x->damaged = 1;
@@ -238,7 +238,7 @@ static void show_tensor(struct inspect *x, const struct source *s, const struct 
 }
 
 /* Text that stands in the file beside the tensors. */
-static void put_metadata(struct inspect *x, const struct source *s)
+static void inspect_put_metadata(struct inspect *x, const struct source *s)
 {
     const struct safetensors_header *h = s->safetensors ? safetensors_contents(s->safetensors) : NULL;
 
@@ -261,7 +261,7 @@ static void show_tensors(struct inspect *x, const struct source *s, const struct
     table_init(&x->table, columns, choose_columns(x, columns));
     table_init(&x->bookkeeping, bookkeeping, 2);
     if (!x->out.json && !x->values && !x->tensors.patterns.count)
-        put_metadata(x, s);
+        inspect_put_metadata(x, s);
     for (size_t i = 0; i < count; i++)
         show_tensor(x, s, wanted[i]);
     print_tables(x, columns);

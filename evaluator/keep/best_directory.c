@@ -311,8 +311,8 @@ static int take_file(const struct best_directory *b, const char *from, const cha
 
 /* What was found must be what is here: between two looks the trainer may have written another one. begin: before its
  * name here. Of what is no bundle, only a copy is checked: it was made after the evaluation. */
-static int check(const struct best_directory *b, const char *begin, const char *name, const struct best_checkpoint *c,
-                 int copied, struct error *e)
+static int best_directory_check(const struct best_directory *b, const char *begin, const char *name,
+                                const struct best_checkpoint *c, int copied, struct error *e)
 {
     char path[PATH_MAX], index[NAME_MAX + 1];
     struct tensor_bundle *bundle;
@@ -357,7 +357,7 @@ static int take(const struct best_directory *b, const struct best_checkpoint *c,
             (rc = join_prefixed(to, sizeof to, b->path, begin, files.items[i], e)) == OK)
             rc = take_file(b, from, to, means, e);
     if (rc == OK && means != FILE_TREE_LINK)
-        rc = check(b, begin, c->name, c, 1, e);
+        rc = best_directory_check(b, begin, c->name, c, 1, e);
     if (rc != OK)
         remove_files(b, begin, &files);
     best_names_release(&files);
@@ -413,7 +413,8 @@ static int install(struct best_directory *b, const struct best_checkpoint *c, st
     int rc;
 
     temporary_prefix(begin, c->digest);
-    if ((rc = check(b, begin, c->name, c, 0, e)) != OK || (rc = find_files(b->path, begin, c->name, &files, e)) != OK)
+    if ((rc = best_directory_check(b, begin, c->name, c, 0, e)) != OK ||
+        (rc = find_files(b->path, begin, c->name, &files, e)) != OK)
         return rc;
     rc = mark(b, c, &files, e);
     /* Files of the same name are about to be replaced one by one: nobody may go by `checkpoint` meanwhile. */
@@ -457,7 +458,7 @@ static int holds(const struct best_directory *b, const struct best_checkpoint *c
         find_files(b->path, "", kept_name(c), &files, NULL) != OK)
         return 0;
     best_names_release(&files);
-    return check(b, "", kept_name(c), c, 0, NULL) == OK;
+    return best_directory_check(b, "", kept_name(c), c, 0, NULL) == OK;
 }
 
 /* `checkpoint` names those that are here, and all else goes; here[i]: wanted[i] is. */

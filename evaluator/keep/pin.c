@@ -65,7 +65,7 @@ static int keep_bundle(const char *directory, const char *name, const char *into
 }
 
 /* Deletion may have come in between: what was pinned must still be the checkpoint that was found. */
-static int check(const struct pin *pin, const char *path, struct error *e)
+static int pin_check(const struct pin *pin, const char *path, struct error *e)
 {
     struct opened_checkpoint *c;
     int rc = opened_checkpoint_open(&c, pin->kind, path, e), same;
@@ -96,7 +96,7 @@ int pin_make(const char *eval_directory, const char *directory, const struct pin
     rc = pin->kind == CHECKPOINT_BUNDLE ? keep_bundle(directory, pin->name, begun, means, e)
                                         : keep_file(directory, pin->name, begun, means, e);
     if (rc == OK && (rc = file_join(where, sizeof where, begun, pin->name, e)) == OK &&
-        (rc = check(pin, where, e)) == OK && rename(begun, done) < 0)
+        (rc = pin_check(pin, where, e)) == OK && rename(begun, done) < 0)
         rc = error_system(e, "%s: cannot be renamed", begun);
     if (rc == OK && (rc = file_join(where, sizeof where, done, pin->name, e)) == OK && !(*path = strdup(where)))
         rc = error_set(e, ERR_NOMEM, "no memory to pin %s", pin->name);

@@ -23,7 +23,7 @@ enum { TEXT_MAX = 4 * PATH_MAX, NAMELESS_SECONDS = 2 };
 
 /* ---- the text ---------------------------------------------------------------------------------------------------- */
 
-static void take_text(const json_t *object, const char *name, char *out, size_t size)
+static void lock_take_text(const json_t *object, const char *name, char *out, size_t size)
 {
     const char *text = json_string_value(json_object_get(object, name));
 
@@ -61,17 +61,17 @@ int evaluation_lock_parse(const char *text, size_t n, struct evaluation_lock *ou
     n = newline ? (size_t)(newline - text) : n;
     if (!(object = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL)))
         return parse_old(text, n, out);
-    take_text(object, "state", out->state, sizeof out->state);
-    take_text(object, "host", out->process.host, sizeof out->process.host);
-    take_text(object, "boot", out->process.boot, sizeof out->process.boot);
-    take_text(object, "tags", out->tags, sizeof out->tags);
-    take_text(object, "pattern", out->pattern, sizeof out->pattern);
-    take_text(object, "step_from", out->step_from, sizeof out->step_from);
+    lock_take_text(object, "state", out->state, sizeof out->state);
+    lock_take_text(object, "host", out->process.host, sizeof out->process.host);
+    lock_take_text(object, "boot", out->process.boot, sizeof out->process.boot);
+    lock_take_text(object, "tags", out->tags, sizeof out->tags);
+    lock_take_text(object, "pattern", out->pattern, sizeof out->pattern);
+    lock_take_text(object, "step_from", out->step_from, sizeof out->step_from);
     out->step_scale = json_integer_value(json_object_get(object, "step_scale"));
     out->step_offset = json_integer_value(json_object_get(object, "step_offset"));
-    take_text(object, "why", out->why, sizeof out->why);
-    take_text(object, "checkpoint_dir", out->checkpoint_directory, sizeof out->checkpoint_directory);
-    take_text(object, "eval_dir", out->eval_directory, sizeof out->eval_directory);
+    lock_take_text(object, "why", out->why, sizeof out->why);
+    lock_take_text(object, "checkpoint_dir", out->checkpoint_directory, sizeof out->checkpoint_directory);
+    lock_take_text(object, "eval_dir", out->eval_directory, sizeof out->eval_directory);
     out->process.pid = json_integer_value(json_object_get(object, "pid"));
     if (json_is_integer(json_object_get(object, "process_start")))
         out->process.start = json_integer_value(json_object_get(object, "process_start"));

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* The place of a tag: usually the one it had in the line before. */
-static struct evaluation_newest *place(struct evaluation_series *s, size_t hint, const char *tag, struct error *e)
+static struct evaluation_newest *prom_place(struct evaluation_series *s, size_t hint, const char *tag, struct error *e)
 {
     if (hint < s->count && !strcmp(s->items[hint].tag, tag))
         return &s->items[hint];
@@ -46,7 +46,7 @@ int evaluation_series_add(struct evaluation_series *s, const struct evaluation_t
 
         if (!evaluation_tags_name(tags, &r->metrics.items[i], tag, &value))
             continue;
-        if (!(n = place(s, hint++, tag, e)))
+        if (!(n = prom_place(s, hint++, tag, e)))
             return ERR_NOMEM;
         n->value = value;
         n->step = r->step;

@@ -18,7 +18,7 @@ enum { WORK_LIMIT = 1 << 16 };
 static const char file_name[] = "work.json", part_name[] = ".work.json";
 
 /* A whole number that is not negative; -1: none. */
-static int64_t take_count(const json_t *object, const char *name)
+static int64_t work_take_count(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
 
@@ -37,7 +37,7 @@ static void take_in_hand(const json_t *list, struct evaluation_work *out)
         if (out->in_hand_count == WORK_IN_HAND_MAX || !name)
             return;
         json_file_name_read(name, one->checkpoint, sizeof one->checkpoint);
-        one->step = take_count(item, "step");
+        one->step = work_take_count(item, "step");
         one->since = json_number_value(json_object_get(item, "since"));
         out->in_hand_count++;
     }
@@ -49,11 +49,11 @@ int evaluation_work_parse(const char *text, size_t n, struct evaluation_work *ou
     int ok;
 
     memset(out, 0, sizeof *out);
-    out->pid = take_count(object, "pid");
-    out->queued = take_count(object, "queued");
-    out->not_whole = take_count(object, "not_whole");
-    out->newest_step = take_count(object, "newest_step");
-    out->until_step = take_count(object, "until_step");
+    out->pid = work_take_count(object, "pid");
+    out->queued = work_take_count(object, "queued");
+    out->not_whole = work_take_count(object, "not_whole");
+    out->newest_step = work_take_count(object, "newest_step");
+    out->until_step = work_take_count(object, "until_step");
     out->updated = json_number_value(json_object_get(object, "updated"));
     take_in_hand(json_object_get(object, "in_hand"), out);
     ok = json_is_object(object) && out->pid > 0 && out->queued >= 0 && out->not_whole >= 0;

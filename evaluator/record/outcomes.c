@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* The place of the first one that does not come before (name, step). */
-static size_t place(const struct outcomes *o, const char *name, int64_t step)
+static size_t outcomes_place(const struct outcomes *o, const char *name, int64_t step)
 {
     size_t low = 0, high = o->count;
 
@@ -49,10 +49,10 @@ static void take_out(struct outcomes *o, size_t i)
 int outcomes_note(struct outcomes *o, const struct ledger_record *r, struct error *e)
 {
     const int64_t step = o->by_step ? r->step : 0; /* -1: it failed before its step was known */
-    size_t i = place(o, r->checkpoint, o->by_step ? -1 : 0);
+    size_t i = outcomes_place(o, r->checkpoint, o->by_step ? -1 : 0);
 
     if (r->status != LEDGER_DONE) {
-        i = place(o, r->checkpoint, step);
+        i = outcomes_place(o, r->checkpoint, step);
         if (i == o->count || strcmp(o->items[i].name, r->checkpoint) || o->items[i].step != step)
             return insert(o, i, r, step, e);
         o->items[i].status = r->status;
@@ -71,7 +71,7 @@ int outcomes_note(struct outcomes *o, const struct ledger_record *r, struct erro
 
 void outcomes_read(struct outcomes *o, const char *name)
 {
-    size_t i = place(o, name, INT64_MIN);
+    size_t i = outcomes_place(o, name, INT64_MIN);
 
     while (i < o->count && !strcmp(o->items[i].name, name)) {
         if (o->items[i].unread)

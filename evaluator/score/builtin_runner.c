@@ -157,7 +157,7 @@ static int prepare_images(struct builtin_runner *r, size_t limit, struct error *
     return OK;
 }
 
-static void runner_free(void *context)
+static void builtin_runner_runner_free(void *context)
 {
     struct builtin_runner *r = context;
 
@@ -340,8 +340,8 @@ static int add_speed(const struct builtin_runner *r, double scored, struct evalu
 
 /* cross_entropy: the sum over the examples. The loss is its mean and weight decay's part, as trainers log it. scored:
  * monotonic seconds when the scoring began. */
-static int fill(const struct builtin_runner *r, const struct classification *counts, double cross_entropy,
-                double scored, struct evaluation *out, struct error *e)
+static int builtin_runner_fill(const struct builtin_runner *r, const struct classification *counts,
+                               double cross_entropy, double scored, struct evaluation *out, struct error *e)
 {
     const unsigned drawn = r->metrics & (METRIC_CONFUSION | METRIC_CURVES);
     const double mean = cross_entropy / (double)counts->examples, loss = mean + network_decay_loss(r->network);
@@ -380,7 +380,7 @@ static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context,
         }
     while (scoring_step(r->scoring));
     scoring_end(r->scoring, &counts, &cross_entropy);
-    return fill(r, counts, cross_entropy, scored, out, e);
+    return builtin_runner_fill(r, counts, cross_entropy, scored, out, e);
 }
 
 static int open_scoring(struct builtin_runner *r, struct error *e)
@@ -439,9 +439,9 @@ int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *
         (rc = prepare_images(r, o->image_bytes ? o->image_bytes : (size_t)512 << 20, e)) != OK ||
         (rc = open_scoring(r, e)) != OK || (rc = list_variables(r, e)) != OK)
         goto fail;
-    *out = (struct scorer){ "built-in", runner_load, runner_evaluate, runner_free, r };
+    *out = (struct scorer){ "built-in", runner_load, runner_evaluate, builtin_runner_runner_free, r };
     return OK;
 fail:
-    runner_free(r);
+    builtin_runner_runner_free(r);
     return rc;
 }

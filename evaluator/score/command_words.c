@@ -74,7 +74,7 @@ static const struct command_value *find(const struct command_value *values, size
     return NULL;
 }
 
-static char *fill(const char *word, const struct command_value *values, size_t count)
+static char *words_fill(const char *word, const struct command_value *values, size_t count)
 {
     struct buffer out = BUFFER_EMPTY;
     char *copy;
@@ -107,7 +107,7 @@ int command_words_fill(char *const *words, const struct command_value *values, s
     if (!(filled = calloc(n + 1, sizeof *filled)))
         return error_set(e, ERR_NOMEM, "no memory for the command");
     for (size_t i = 0; i < n; i++)
-        if (!(filled[i] = fill(words[i], values, count))) {
+        if (!(filled[i] = words_fill(words[i], values, count))) {
             command_words_free(filled);
             return error_set(e, ERR_NOMEM, "no memory for the command");
         }

@@ -65,7 +65,8 @@ static void complain(struct metric_output *o, int code, const char *sentence, co
         error_set(&o->error, code, sentence, name, o->lines);
 }
 
-static void take(struct metric_output *o, const char *name, double value, struct evaluation_metrics *metrics)
+static void metric_output_take(struct metric_output *o, const char *name, double value,
+                               struct evaluation_metrics *metrics)
 {
     const struct evaluation_metric *before = evaluation_metrics_find(metrics, name);
     struct error why = { 0 };
@@ -138,7 +139,7 @@ static int take_pairs(struct metric_output *o, const char *line, size_t n, struc
             memcpy(name, pair.name, pair.length);
             name[pair.length] = '\0';
             if (counting)
-                take(o, name, pair.value, metrics);
+                metric_output_take(o, name, pair.value, metrics);
             p = blanks(p, end);
             if (p < end && (*p == ',' || *p == ';'))
                 p = blanks(p + 1, end);
@@ -161,10 +162,10 @@ static void take_members(struct metric_output *o, json_t *object, struct evaluat
 
         text = json_string_value(value);
         if (json_is_number(value))
-            take(o, name, json_number_value(value), metrics);
+            metric_output_take(o, name, json_number_value(value), metrics);
         else if (text && (!strcmp(text, "NaN") || !strcmp(text, "Infinity") || !strcmp(text, "-Infinity")) &&
                  parse_number(text, strlen(text), &x))
-            take(o, name, x, metrics);
+            metric_output_take(o, name, x, metrics);
     }
 }
 

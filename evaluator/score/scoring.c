@@ -42,7 +42,7 @@ static void score(struct worker *w, size_t batch)
 }
 
 /* 1 if there was a batch to do. */
-static int take(struct worker *w)
+static int scoring_take(struct worker *w)
 {
     size_t batch = atomic_fetch_add(&w->scoring->next, 1);
 
@@ -72,7 +72,7 @@ static void *help(void *argument)
             break;
         round = s->round;
         pthread_mutex_unlock(&s->lock);
-        while (take(w))
+        while (scoring_take(w))
             ;
         pthread_mutex_lock(&s->lock);
         if (!--s->busy)
@@ -199,7 +199,7 @@ void scoring_begin(struct scoring *s)
 
 int scoring_step(struct scoring *s)
 {
-    if (take(&s->workers[0]))
+    if (scoring_take(&s->workers[0]))
         return 1;
     wait_for_helpers(s);
     return 0;

@@ -83,7 +83,7 @@ static void *work(void *argument)
     }
 }
 
-static int runner_start(void *context, size_t slot, const struct runner_job *job, struct error *e)
+static int thread_runner_start(void *context, size_t slot, const struct runner_job *job, struct error *e)
 {
     struct thread_runner *r = context;
 
@@ -100,8 +100,8 @@ static int runner_start(void *context, size_t slot, const struct runner_job *job
     return OK;
 }
 
-static enum runner_state runner_look(void *context, size_t slot, struct runner_progress *progress,
-                                     struct evaluation *out, struct error *why)
+static enum runner_state thread_runner_look(void *context, size_t slot, struct runner_progress *progress,
+                                            struct evaluation *out, struct error *why)
 {
     struct thread_runner *r = context;
     enum runner_state state;
@@ -126,7 +126,7 @@ static enum runner_state runner_look(void *context, size_t slot, struct runner_p
     return state;
 }
 
-static void runner_stop(void *context, size_t slot)
+static void thread_runner_stop(void *context, size_t slot)
 {
     struct thread_runner *r = context;
 
@@ -136,7 +136,7 @@ static void runner_stop(void *context, size_t slot)
     pthread_mutex_unlock(&r->mutex);
 }
 
-static void runner_free(void *context)
+static void thread_runner_free(void *context)
 {
     struct thread_runner *r = context;
 
@@ -174,8 +174,9 @@ int thread_runner_new(struct runner *out, const struct scorer *scorer, struct er
         rc = error_system(e, "cannot start a thread for the runner");
         close(r->descriptor);
     } else {
-        *out = (struct runner){ .name = scorer->name, .slots = 1, .descriptor = r->descriptor, .start = runner_start,
-                                .look = runner_look, .stop = runner_stop, .free = runner_free, .context = r };
+        *out = (struct runner){ .name = scorer->name, .slots = 1, .descriptor = r->descriptor,
+                                .start = thread_runner_start, .look = thread_runner_look,
+                                .stop = thread_runner_stop, .free = thread_runner_free, .context = r };
         return OK;
     }
     pthread_cond_destroy(&r->start);

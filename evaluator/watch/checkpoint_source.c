@@ -175,7 +175,7 @@ static int add_plain(struct listing *l, const char *name)
 }
 
 /* What the pattern makes of a name: 1 and its step. */
-static int match(const struct checkpoint_source *s, const char *name, int64_t *step)
+static int source_match(const struct checkpoint_source *s, const char *name, int64_t *step)
 {
     int64_t number;
 
@@ -193,10 +193,10 @@ int checkpoint_source_name(const struct checkpoint_source *s, const char *file, 
     if (!n || *file == '.' || checkpoint_name_temporary(file) ||
         snprintf(name, size, "%.*s", (int)(index ? stem : n), file) >= (int)size)
         return 0;
-    if (s->has_pattern && index && !s->pattern.directory && match(s, name, step))
+    if (s->has_pattern && index && !s->pattern.directory && source_match(s, name, step))
         return 1;
     if (s->has_pattern)
-        return !strstr(file, ".data-") && match(s, file, step);
+        return !strstr(file, ".data-") && source_match(s, file, step);
     if (index)
         return (*step = named_step(s, checkpoint_name_step(name))) >= 0;
     return (*step = named_step(s, checkpoint_name_safetensors(file))) >= 0;
@@ -213,10 +213,10 @@ static int add_matching(struct listing *l, const char *name)
         return OK;
     if (!p->directory && ends_with(name, n, ".index", &stem)) {
         snprintf(prefix, sizeof prefix, "%.*s", (int)stem, name);
-        if (match(l->source, prefix, &step) || match(l->source, name, &step))
+        if (source_match(l->source, prefix, &step) || source_match(l->source, name, &step))
             return add_file(l, name, stem, step, CHECKPOINT_BUNDLE);
     }
-    if (!match(l->source, name, &step) || strstr(name, ".data-"))
+    if (!source_match(l->source, name, &step) || strstr(name, ".data-"))
         return OK;
     if (!p->directory && ends_with(name, n, ".safetensors", &stem))
         return add_file(l, name, n, step, CHECKPOINT_SAFETENSORS);

@@ -47,7 +47,7 @@ struct log_archive_writer {
     uint8_t in[BLOCK], out[BLOCK];
 };
 
-static int put(struct log_archive_writer *w, const void *bytes, size_t n, struct error *e)
+static int archive_put(struct log_archive_writer *w, const void *bytes, size_t n, struct error *e)
 {
     if (n && io_write_full(&io_real, w->fd, bytes, n) < 0)
         return error_system(e, "%s: cannot write", w->path);
@@ -68,7 +68,7 @@ int log_archive_writer_new(struct log_archive_writer **out, int fd, const char *
     w->path = path;
     memcpy(head, magic, sizeof magic);
     put_le32(head + 8, VERSION);
-    return put(w, head, sizeof head, e);
+    return archive_put(w, head, sizeof head, e);
 }
 
 void log_archive_writer_free(struct log_archive_writer *w)
@@ -106,7 +106,7 @@ static int pack(struct log_archive_writer *w, int from, const char *from_path, u
             z.next_out = w->out;
             z.avail_out = sizeof w->out;
             deflate(&z, got ? Z_NO_FLUSH : Z_FINISH);
-            rc = put(w, w->out, sizeof w->out - z.avail_out, e);
+            rc = archive_put(w, w->out, sizeof w->out - z.avail_out, e);
         } while (rc == OK && !z.avail_out);
     }
     deflateEnd(&z);
@@ -161,8 +161,8 @@ int log_archive_writer_finish(struct log_archive_writer *w, struct error *e)
     put_le32(footer + 24, crc32c(buffer_text(&w->directory), w->directory.length));
     put_le32(footer + 28, crc32c(footer, 28));
     memcpy(footer + 32, end_magic, sizeof end_magic);
-    rc = put(w, w->directory.data, w->directory.length, e);
-    return rc == OK ? put(w, footer, sizeof footer, e) : rc;
+    rc = archive_put(w, w->directory.data, w->directory.length, e);
+    return rc == OK ? archive_put(w, footer, sizeof footer, e) : rc;
 }
 
 /* ---- reading: the pure half ------------------------------------------------------------------------------------ */

@@ -34,7 +34,7 @@ static void *one_more(void *list, size_t count, size_t size)
     return realloc(list, (count ? count * 2 : 1) * size);
 }
 
-static int no_memory(struct error *e, const char *path)
+static int directory_no_memory(struct error *e, const char *path)
 {
     return error_set(e, ERR_NOMEM, "%s: out of memory while listing", path);
 }
@@ -46,11 +46,11 @@ static int problem(struct walk *w, const char *path)
     char **list = one_more(d->problems, d->problem_count, sizeof *list);
 
     if (!list)
-        return no_memory(w->e, path);
+        return directory_no_memory(w->e, path);
     d->problems = list;
     error_system(&e, "%s: cannot be read", path);
     if (!(list[d->problem_count] = strdup(e.message)))
-        return no_memory(w->e, path);
+        return directory_no_memory(w->e, path);
     d->problem_count++;
     return OK;
 }
@@ -61,10 +61,10 @@ static int add_directory(struct walk *w, const char *path)
     char **list = one_more(d->directories, d->directory_count, sizeof *list);
 
     if (!list)
-        return no_memory(w->e, path);
+        return directory_no_memory(w->e, path);
     d->directories = list;
     if (!(list[d->directory_count] = strdup(path)))
-        return no_memory(w->e, path);
+        return directory_no_memory(w->e, path);
     d->directory_count++;
     return OK;
 }
@@ -88,15 +88,15 @@ static void run_release(struct log_run *run)
     free(run->name);
 }
 
-static int add_file(struct log_run *run, const char *path, struct error *e)
+static int directory_add_file(struct log_run *run, const char *path, struct error *e)
 {
     char **list = one_more(run->files, run->file_count, sizeof *list);
 
     if (!list)
-        return no_memory(e, path);
+        return directory_no_memory(e, path);
     run->files = list;
     if (!(list[run->file_count] = strdup(path)))
-        return no_memory(e, path);
+        return directory_no_memory(e, path);
     run->file_count++;
     return OK;
 }
@@ -116,14 +116,14 @@ void log_run_sort(struct log_run *run)
 }
 
 /* Takes what run holds into the list. relative: below the root of the walk, "" for the root. */
-static int add_run(struct walk *w, struct log_run *run, const char *path, const char *relative)
+static int directory_add_run(struct walk *w, struct log_run *run, const char *path, const char *relative)
 {
     struct log_directory *d = w->to;
     struct log_run *list = one_more(d->runs, d->count, sizeof *list);
     struct buffer name = BUFFER_EMPTY;
 
     if (!list)
-        return no_memory(w->e, path);
+        return directory_no_memory(w->e, path);
     d->runs = list;
     buffer_append_text(&name, w->label);
     if (*w->label && *relative)
@@ -134,7 +134,7 @@ static int add_run(struct walk *w, struct log_run *run, const char *path, const 
     run->name = name.data;
     run->directory = strdup(path);
     if (!buffer_ok(&name) || !run->directory)
-        return no_memory(w->e, path);
+        return directory_no_memory(w->e, path);
     log_run_sort(run);
     list[d->count++] = *run;
     memset(run, 0, sizeof *run);
@@ -175,17 +175,17 @@ static int walk_directory(struct walk *w, const char *path, const char *relative
         if (file_join(child, sizeof child, path, entry->d_name, NULL) != OK || stat(child, &st) < 0)
             continue; /* a link that leads nowhere, a loop of links, or gone since */
         if (S_ISREG(st.st_mode) && strstr(entry->d_name, "tfevents"))
-            rc = add_file(&run, child, w->e);
+            rc = directory_add_file(&run, child, w->e);
         if (!S_ISDIR(st.st_mode))
             continue;
         if (!(list = one_more(below, count, sizeof *list)) || !(list[count] = strdup(entry->d_name)))
-            rc = no_memory(w->e, path);
+            rc = directory_no_memory(w->e, path);
         else
             count++;
         below = list ? list : below;
     }
     if (rc == OK && run.file_count)
-        rc = add_run(w, &run, path, relative);
+        rc = directory_add_run(w, &run, path, relative);
     closedir(d); /* before going down: depth must not cost descriptors */
     d = NULL;
     for (size_t i = 0; i < count && rc == OK; i++) {
@@ -284,7 +284,7 @@ static int common_parent(char *const *paths, size_t count, char (*clean)[PATH_MA
     return OK;
 }
 
-static int by_name(const void *a, const void *b)
+static int directory_by_name(const void *a, const void *b)
 {
     const struct log_run *x = a, *y = b;
 
@@ -296,7 +296,7 @@ static int add_parent(struct walk *w, const char *path)
 {
     size_t n = (size_t)(file_base_name(path) - path);
     char *parent = n ? strndup(path, n) : strdup(".");
-    int rc = parent ? add_directory(w, parent) : no_memory(w->e, path);
+    int rc = parent ? add_directory(w, parent) : directory_no_memory(w->e, path);
 
     free(parent);
     return rc;
@@ -319,19 +319,19 @@ static int list_archive(struct walk *w, const struct log_archive *archive, const
             continue;
         if (!(more = one_more(runs, known, sizeof *runs)) ||
             (runs = more, number = tag_index_add(&names, name, n)) == TAG_INDEX_NONE) {
-            rc = no_memory(w->e, path);
+            rc = directory_no_memory(w->e, path);
             break;
         }
         if (number == known)
             runs[number] = (struct log_run){ 0 };
         if ((rc = file_join(member, sizeof member, path, name, w->e)) == OK)
-            rc = add_file(&runs[number], member, w->e);
+            rc = directory_add_file(&runs[number], member, w->e);
     }
     for (size_t i = 0; i < names.count; i++) {
         char directory[PATH_MAX];
 
         if (rc == OK && (rc = file_join(directory, sizeof directory, path, names.entries[i].text, w->e)) == OK)
-            rc = add_run(w, &runs[i], directory, names.entries[i].text);
+            rc = directory_add_run(w, &runs[i], directory, names.entries[i].text);
         run_release(&runs[i]);
     }
     free(runs);
@@ -361,9 +361,9 @@ static int list_path(struct walk *w, const char *path, struct error *e)
     if (rc == 1) {
         rc = list_archive(w, archive, path);
     } else {
-        rc = add_file(&run, path, e);
+        rc = directory_add_file(&run, path, e);
         if (rc == OK)
-            rc = add_run(w, &run, path, "");
+            rc = directory_add_run(w, &run, path, "");
         run_release(&run);
     }
     return rc == OK && !standard_input ? add_parent(w, path) : rc;
@@ -401,7 +401,7 @@ static int list_paths(struct log_directory *d, struct log_input *in, char *const
         return rc;
     }
     if (d->count)
-        qsort(d->runs, d->count, sizeof *d->runs, by_name);
+        qsort(d->runs, d->count, sizeof *d->runs, directory_by_name);
     for (size_t i = 0; i < d->count; i++) /* a path given twice, or within another, is still one run */
         if (kept && !strcmp(d->runs[kept - 1].name, d->runs[i].name))
             run_release(&d->runs[i]);

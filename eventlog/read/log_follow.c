@@ -97,7 +97,7 @@ static struct log_follow_run *run_of(struct log_follow *f, const char *name, str
 
 /* A file that was compressed since, or unpacked, is the one that it was; only if that is to be opened yet, it is opened
  * by its new name. */
-static int add_file(struct log_follow_run *run, const char *path, struct error *e)
+static int follow_add_file(struct log_follow_run *run, const char *path, struct error *e)
 {
     size_t n = log_name_length(path), number = tag_index_find(&run->paths, path, n);
     struct log_follow_file *files, *known = number != TAG_INDEX_NONE ? &run->files[number] : NULL;
@@ -135,7 +135,7 @@ int log_follow_list(struct log_follow *f, const struct log_directory *d, struct 
             return ERR_NOMEM;
         run->there = 1;
         for (size_t k = 0; k < d->runs[i].file_count; k++)
-            if (add_file(run, d->runs[i].files[k], e) != OK)
+            if (follow_add_file(run, d->runs[i].files[k], e) != OK)
                 return ERR_NOMEM;
     }
     /* Where a directory could not be read, nobody knows what is gone. */
@@ -146,8 +146,8 @@ int log_follow_list(struct log_follow *f, const struct log_directory *d, struct 
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-static int read_file(struct log_follow *f, struct log_follow_file *file, struct event *event,
-                     struct event_damage *damage, struct error *e)
+static int follow_read_file(struct log_follow *f, struct log_follow_file *file, struct event *event,
+                            struct event_damage *damage, struct error *e)
 {
     int rc = OK;
 
@@ -175,7 +175,7 @@ int log_follow_next(struct log_follow *f, struct event *event, struct event_dama
         }
         if (f->at_file == run->count)
             continue;
-        rc = read_file(f, &run->files[f->at_file], event, damage, e);
+        rc = follow_read_file(f, &run->files[f->at_file], event, damage, e);
         if (rc == EVENT_READER_RESTARTED && f->whole_runs) {
             close_files(f, run);
             f->next_file = 0;

@@ -98,7 +98,7 @@ int log_input_archive(struct log_input *in, const char *path, const struct log_a
     return 1;
 }
 
-static int by_name(const void *name, const void *entry)
+static int input_by_name(const void *name, const void *entry)
 {
     return strcmp(name, ((const struct log_archive_entry *)entry)->name);
 }
@@ -112,7 +112,7 @@ static const struct log_archive_entry *member_of(const struct log_input *in, con
         size_t n = strlen(a->path);
 
         if (!strncmp(path, a->path, n) && path[n] == '/')
-            return bsearch(path + n + 1, a->entries, a->count, sizeof *a->entries, by_name);
+            return bsearch(path + n + 1, a->entries, a->count, sizeof *a->entries, input_by_name);
     }
     return NULL;
 }

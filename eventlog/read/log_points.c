@@ -85,8 +85,8 @@ static int wanted(void *context, const struct scalar_series *s, const struct sca
 }
 
 /* EVENT_READER_END, EVENT_READER_RESTARTED, or an error. */
-static int read_file(struct eventlog_points *p, struct scalar_run *scalars, struct log_input *in, const char *path,
-                     struct error *e)
+static int points_read_file(struct eventlog_points *p, struct scalar_run *scalars, struct log_input *in,
+                            const char *path, struct error *e)
 {
     struct event_reader *reader;
     struct event_damage damage;
@@ -118,7 +118,7 @@ static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const
     scalars->wanted = wanted;
     scalars->context = w;
     for (size_t i = 0; i < run->file_count;) {
-        int rc = read_file(p, scalars, w->in, run->files[i], e);
+        int rc = points_read_file(p, scalars, w->in, run->files[i], e);
 
         if (rc == EVENT_READER_RESTARTED && restarts++ < RESTARTS) {
             scalar_run_restart(scalars);
@@ -160,7 +160,7 @@ static int move_points(struct points_series *to, struct scalar_series *s, const 
     return OK;
 }
 
-static int add_series(struct eventlog_points *p, struct points_run *run, struct reading *w, struct error *e)
+static int points_add_series(struct eventlog_points *p, struct points_run *run, struct reading *w, struct error *e)
 {
     for (size_t i = 0; i < run->scalars.count; i++) {
         struct scalar_series *s = &run->scalars.series[i];
@@ -186,8 +186,8 @@ static int add_series(struct eventlog_points *p, struct points_run *run, struct 
     return OK;
 }
 
-static int add_run(struct eventlog_points *p, struct log_input *in, const struct log_run *listed, enum scalar_view view,
-                   const struct log_filter *filter, struct error *e)
+static int points_add_run(struct eventlog_points *p, struct log_input *in, const struct log_run *listed,
+                          enum scalar_view view, const struct log_filter *filter, struct error *e)
 {
     struct reading w = { .in = in, .filter = filter, .all_steps = view != SCALAR_VIEW_ALL };
     struct points_run *run = &p->runs[p->run_count];
@@ -199,7 +199,7 @@ static int add_run(struct eventlog_points *p, struct log_input *in, const struct
     p->run_count++;
     if ((rc = read_run(p, &run->scalars, listed, &w, e)) == OK) {
         scalar_run_sort(&run->scalars);
-        rc = add_series(p, run, &w, e);
+        rc = points_add_series(p, run, &w, e);
     }
     run->scalars.context = NULL;
     free(w.wanted);
@@ -229,7 +229,7 @@ int eventlog_points_read(struct eventlog_points **out, const char *path, enum ev
         rc = error_set(&e, ERR_NOMEM, "%s: out of memory for %zu runs", path, d.count);
     for (size_t i = 0; rc == OK && i < d.count; i++)
         if (log_filter_run(&filter, d.runs[i].name))
-            rc = add_run(p, &in, &d.runs[i], inner, &filter, &e);
+            rc = points_add_run(p, &in, &d.runs[i], inner, &filter, &e);
     log_directory_release(&d);
     log_input_release(&in);
     log_filter_release(&filter);
@@ -265,7 +265,7 @@ struct wanted_series {
     size_t length;
 };
 
-static int by_name(const void *wanted, const void *series)
+static int points_by_name(const void *wanted, const void *series)
 {
     const struct wanted_series *w = wanted;
     const struct eventlog_series *s = &((const struct points_series *)series)->series->shown;
@@ -279,7 +279,7 @@ int eventlog_points_find(const struct eventlog_points *p, const char *run, const
 {
     const struct wanted_series wanted = { run, tag, strlen(tag) };
     const struct points_series *found =
-        p->series_count ? bsearch(&wanted, p->series, p->series_count, sizeof *found, by_name) : NULL;
+        p->series_count ? bsearch(&wanted, p->series, p->series_count, sizeof *found, points_by_name) : NULL;
 
     if (!found)
         return 0;

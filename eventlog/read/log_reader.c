@@ -285,7 +285,7 @@ static int tell_infinite(struct eventlog_reader *r, struct log_follow_file *file
 }
 
 /* What log_follow_next() gave, as an enum eventlog_read; EVENTLOG_READ_END if it is not wanted. */
-static int take(struct eventlog_reader *r, int found, const struct event_damage *damage, struct error *e)
+static int reader_take(struct eventlog_reader *r, int found, const struct event_damage *damage, struct error *e)
 {
     const struct log_follow_run *run = run_at_hand(r);
     struct log_follow_file *file = r->follow.at_file < run->count ? &run->files[r->follow.at_file] : NULL;
@@ -337,7 +337,7 @@ int eventlog_reader_next(struct eventlog_reader *r, struct eventlog_error *error
             return public_error(error, &e);
     }
     while ((rc = log_follow_next(&r->follow, &r->decoded, &damage, &e)) != LOG_FOLLOW_END) {
-        rc = take(r, rc, &damage, &e);
+        rc = reader_take(r, rc, &damage, &e);
         if (r->failed)
             return out_of_memory(r, error);
         if (rc != EVENTLOG_READ_END)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Puts a span and a NUL at *at, moves *at behind them, and says where they are. */
-static const char *put(char **at, const struct span *s)
+static const char *series_put(char **at, const struct span *s)
 {
     char *text = *at;
 
@@ -32,9 +32,9 @@ struct log_series *log_series_new(const char *run, const struct scalar_series *s
     l->shown.tag = s->tag;
     l->shown.tag_length = s->tag_length;
     l->shown.plugin = s->plugin;
-    l->shown.display_name = put(&at, &m.display_name);
-    l->shown.description = put(&at, &m.description);
-    l->shown.plugin_content = put(&at, &m.content);
+    l->shown.display_name = series_put(&at, &m.display_name);
+    l->shown.description = series_put(&at, &m.description);
+    l->shown.plugin_content = series_put(&at, &m.content);
     l->shown.plugin_content_length = m.content.length;
     return l;
 }

@@ -25,7 +25,7 @@ struct log_unpack {
     uint8_t out[OUT];
 };
 
-static int no_memory(struct error *e)
+static int unpack_no_memory(struct error *e)
 {
     return error_set(e, ERR_NOMEM, "out of memory for unpacking");
 }
@@ -34,7 +34,7 @@ static int no_memory(struct error *e)
 
 static int gzip_new(struct log_unpack *u, struct error *e)
 {
-    return inflateInit2(&u->z, MAX_WBITS + GZIP_ONLY) == Z_OK ? OK : no_memory(e);
+    return inflateInit2(&u->z, MAX_WBITS + GZIP_ONLY) == Z_OK ? OK : unpack_no_memory(e);
 }
 
 static int gzip_feed(struct log_unpack *u, const uint8_t *bytes, size_t n, struct error *e)
@@ -59,7 +59,7 @@ static int gzip_feed(struct log_unpack *u, const uint8_t *bytes, size_t n, struc
         z->avail_out = OUT;
         status = inflate(z, Z_NO_FLUSH);
         if (status == Z_MEM_ERROR)
-            return no_memory(e);
+            return unpack_no_memory(e);
         u->at_end = status == Z_STREAM_END;
         u->damaged = !u->at_end && status != Z_OK && status != Z_BUF_ERROR;
         rc = u->sink(u->context, u->out, OUT - z->avail_out, e);
@@ -73,7 +73,7 @@ static int gzip_feed(struct log_unpack *u, const uint8_t *bytes, size_t n, struc
 static int zstd_new(struct log_unpack *u, struct error *e)
 {
     if (!(u->zstd = ZSTD_createDStream()))
-        return no_memory(e);
+        return unpack_no_memory(e);
     u->want = u->want_first = ZSTD_initDStream(u->zstd);
     return OK;
 }
@@ -99,7 +99,7 @@ static int zstd_feed(struct log_unpack *u, const uint8_t *bytes, size_t n, struc
         left = ZSTD_decompressStream(u->zstd, &out, &in);
         code = ZSTD_getErrorCode(left);
         if (code == ZSTD_error_memory_allocation)
-            return no_memory(e);
+            return unpack_no_memory(e);
         if (code == ZSTD_error_frameParameter_windowTooLarge)
             return error_set(e, ERR_IO, "needs a window of more than 128 MiB; 'zstd -d --long=31' unpacks it");
         u->damaged = code != ZSTD_error_no_error;
@@ -140,7 +140,7 @@ int log_unpack_new(struct log_unpack **out, enum file_kind kind, log_unpack_sink
 
     *out = NULL;
     if (!u)
-        return no_memory(e);
+        return unpack_no_memory(e);
     u->kind = kind;
     u->sink = sink;
     u->context = context;

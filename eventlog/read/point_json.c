@@ -13,7 +13,7 @@ static void blank(struct point_json *j)
 }
 
 /* Takes that character, blanks around it: 1 if it is there. */
-static int take(struct point_json *j, char c)
+static int point_json_take(struct point_json *j, char c)
 {
     blank(j);
     if (j->next == j->end || *j->next != c)
@@ -26,7 +26,7 @@ static int take(struct point_json *j, char c)
 int point_json_begin(struct point_json *j, const char *line, size_t n)
 {
     *j = (struct point_json){ line, line + n, 0 };
-    return take(j, '{');
+    return point_json_take(j, '{');
 }
 
 static int hex4(struct point_json *j, uint32_t *out)
@@ -188,13 +188,13 @@ int point_json_next(struct point_json *j, struct point_json_member *m)
 {
     buffer_clear(&m->key);
     buffer_clear(&m->text);
-    if (take(j, '}'))
+    if (point_json_take(j, '}'))
         return j->next == j->end ? 0 : -1;
-    if (j->begun && !take(j, ','))
+    if (j->begun && !point_json_take(j, ','))
         return -1;
     j->begun = 1;
     blank(j);
-    if (!string(j, &m->key) || !take(j, ':') || !value(j, m) || !buffer_ok(&m->key) || !buffer_ok(&m->text))
+    if (!string(j, &m->key) || !point_json_take(j, ':') || !value(j, m) || !buffer_ok(&m->key) || !buffer_ok(&m->text))
         return -1;
     return 1;
 }

@@ -103,7 +103,7 @@ static int describe(struct scalar_series *s, const struct event_value *v)
     return s->plugin && (!v->metadata || s->metadata);
 }
 
-static struct scalar_series *add_series(struct scalar_run *r, const struct event_value *v, int damaged)
+static struct scalar_series *scalar_series_add_series(struct scalar_run *r, const struct event_value *v, int damaged)
 {
     struct scalar_series *s;
 
@@ -141,7 +141,7 @@ static struct scalar_series *find_series(struct scalar_run *r, const struct even
 
         r->guess = number == TAG_INDEX_NONE ? r->count : number;
         if (number == TAG_INDEX_NONE)
-            return add_series(r, v, damaged);
+            return scalar_series_add_series(r, v, damaged);
     }
     s = &r->series[r->guess];
     if (s->from_damage && !damaged) {

@@ -20,7 +20,7 @@ struct span { /* what a series has in one segment of the files */
     int limited, floored;
 };
 
-struct series {
+struct merge_series {
     enum once once;
     size_t run; /* that had it first */
     struct span *spans;
@@ -39,7 +39,7 @@ struct segment { /* a file, or its part from a session start on */
 struct log_merge {
     enum log_merge_overlap overlap;
     struct tag_index tags;
-    struct series *series;
+    struct merge_series *series;
     size_t series_capacity;
     struct segment *segments;
     size_t segment_count, segment_capacity;
@@ -84,7 +84,7 @@ static enum once once_of(const char *tag, size_t n)
 }
 
 /* The number of the series, or TAG_INDEX_NONE without memory. */
-static size_t series_of(struct log_merge *m, const char *tag, size_t n, enum once once)
+static size_t merge_series_of(struct log_merge *m, const char *tag, size_t n, enum once once)
 {
     size_t number = tag_index_find(&m->tags, tag, n);
 
@@ -109,7 +109,7 @@ int log_merge_new(struct log_merge **out, enum log_merge_overlap overlap, struct
 
     *out = m;
     for (size_t i = 0; m && i < FIXED; i++)
-        if (series_of(m, fixed[i].tag, 1 + strlen(fixed[i].tag + 1), fixed[i].once) == TAG_INDEX_NONE) {
+        if (merge_series_of(m, fixed[i].tag, 1 + strlen(fixed[i].tag + 1), fixed[i].once) == TAG_INDEX_NONE) {
             log_merge_free(m);
             *out = m = NULL;
         }
@@ -153,7 +153,7 @@ int log_merge_file(struct log_merge *m, size_t run, const char *name, struct err
     return begin_segment(m, 0, 0, e);
 }
 
-static struct span *span_of(struct log_merge *m, struct series *s, int64_t step, double wall_time)
+static struct span *span_of(struct log_merge *m, struct merge_series *s, int64_t step, double wall_time)
 {
     uint32_t segment = (uint32_t)(m->segment_count - 1);
     size_t capacity = s->capacity;
@@ -181,7 +181,7 @@ static struct span *span_of(struct log_merge *m, struct series *s, int64_t step,
 static int add(struct log_merge *m, size_t number, uint64_t offset, uint32_t value, int64_t step, double wall_time,
                struct error *e)
 {
-    struct series *s = &m->series[number];
+    struct merge_series *s = &m->series[number];
 
     if (!room(&m->items, m->count, &m->capacity, sizeof *m->items) || !span_of(m, s, step, wall_time))
         return no_memory(m, e);
@@ -214,7 +214,7 @@ static int add_named(struct log_merge *m, char mark, uint64_t offset, uint32_t v
     if (name) {
         name[0] = mark;
         memcpy(name + 1, tag, n);
-        number = series_of(m, name, n + 1, once);
+        number = merge_series_of(m, name, n + 1, once);
     }
     if (name != small)
         free(name);
@@ -276,7 +276,7 @@ static void decide_pair(struct log_merge *m, struct span *a, struct span *b)
 }
 
 /* Where no step goes back, which is the rule, no pair has to be looked at. */
-static void decide_series(struct log_merge *m, struct series *s)
+static void decide_series(struct log_merge *m, struct merge_series *s)
 {
     int64_t highest = INT64_MIN;
 
@@ -288,7 +288,7 @@ static void decide_series(struct log_merge *m, struct series *s)
 }
 
 /* Session starts mean all series of their run: what came before them has an end there. */
-static void decide_starts(struct log_merge *m, struct series *s)
+static void decide_starts(struct log_merge *m, struct merge_series *s)
 {
     for (size_t i = 0; i < m->segment_count; i++)
         for (uint32_t k = 0; m->segments[i].has_start && k < s->count && s->spans[k].segment < i; k++)
@@ -303,7 +303,7 @@ static void decide(struct log_merge *m)
     for (size_t i = 0; i < m->segment_count; i++)
         starts |= m->segments[i].has_start;
     for (size_t i = FIXED; i < m->tags.count; i++) {
-        struct series *s = &m->series[i];
+        struct merge_series *s = &m->series[i];
 
         if (s->once != MANY)
             continue;
@@ -320,13 +320,13 @@ static int twice(const struct log_merge *m, const struct log_merge_item *item, s
 }
 
 /* Items that stay move to the front. */
-static int keep(struct log_merge *m, struct error *e)
+static int merge_keep(struct log_merge *m, struct error *e)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < m->count; i++) {
         struct log_merge_item *item = &m->items[i];
-        struct series *s = &m->series[item->series];
+        struct merge_series *s = &m->series[item->series];
         const struct span *span = &s->spans[item->span];
         int out = m->overlap == LOG_MERGE_FIRST ? span->floored && item->step <= span->floor
                                                 : span->limited && item->step >= span->limit;
@@ -375,7 +375,7 @@ static int single(struct log_merge *m, struct error *e)
     size_t kept = 0;
 
     for (size_t i = 0; i < m->count; i++) {
-        struct series *s = &m->series[m->items[i].series];
+        struct merge_series *s = &m->series[m->items[i].series];
 
         if (s->once == MANY && s->seen && s->at == m->items[i].step) {
             if (m->overlap == LOG_MERGE_ERROR)
@@ -401,7 +401,7 @@ int log_merge_finish(struct log_merge *m, struct error *e)
     int rc, sorted = 1;
 
     decide(m);
-    if ((rc = keep(m, e)) != OK)
+    if ((rc = merge_keep(m, e)) != OK)
         return rc;
     for (size_t i = 1; i < m->count && sorted; i++)
         sorted = by_step(&m->items[i - 1], &m->items[i]) <= 0;

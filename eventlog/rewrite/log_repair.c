@@ -35,7 +35,7 @@ static int flush(struct copy *c, struct error *e)
     return OK;
 }
 
-static int keep(struct copy *c, const struct record *record, struct log_repair *r, struct error *e)
+static int repair_keep(struct copy *c, const struct record *record, struct log_repair *r, struct error *e)
 {
     size_t place;
 
@@ -96,7 +96,7 @@ static int copy_records(struct record_file *f, struct copy *c, struct log_repair
         if ((rc = record_file_next(f, &record, e)) < 0)
             break;
         if (rc == RECORD_DATA) {
-            if ((rc = keep(c, &record, r, e)) != OK)
+            if ((rc = repair_keep(c, &record, r, e)) != OK)
                 break;
             continue;
         }

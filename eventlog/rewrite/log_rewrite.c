@@ -9,7 +9,7 @@
 
 enum { FIELD_SUMMARY = 5, FIELD_VALUE = 1, FIELD_TAG = 1, FIELD_METADATA = 9, WHAT_FIRST = 3, WHAT_LAST = 9 };
 
-struct series {
+struct rewrite_series {
     uint8_t *metadata; /* NULL: none seen yet */
     size_t length;
     enum event_kind kind; /* of the value that had it: another kind has a meaning of its own */
@@ -18,7 +18,7 @@ struct series {
 
 struct log_rewrite {
     struct tag_index tags;
-    struct series *series; /* one a tag */
+    struct rewrite_series *series; /* one a tag */
     size_t capacity;
     uint64_t file; /* from 1 */
     struct wire summary;
@@ -56,7 +56,7 @@ struct log_rewrite_totals log_rewrite_totals(const struct log_rewrite *r)
     return r->totals;
 }
 
-static struct series *series_of(struct log_rewrite *r, const char *tag, size_t n, struct error *e)
+static struct rewrite_series *rewrite_series_of(struct log_rewrite *r, const char *tag, size_t n, struct error *e)
 {
     size_t number = tag_index_find(&r->tags, tag, n);
 
@@ -64,7 +64,7 @@ static struct series *series_of(struct log_rewrite *r, const char *tag, size_t n
         return &r->series[number];
     if (r->tags.count == r->capacity) {
         size_t more = r->capacity ? r->capacity * 2 : 32;
-        struct series *bigger = realloc(r->series, more * sizeof *bigger);
+        struct rewrite_series *bigger = realloc(r->series, more * sizeof *bigger);
 
         if (!bigger)
             goto memory;
@@ -80,7 +80,7 @@ memory:
     return NULL;
 }
 
-static int remember(struct series *s, const struct event_value *v, struct error *e)
+static int remember(struct rewrite_series *s, const struct event_value *v, struct error *e)
 {
     if (!v->has_metadata || s->metadata)
         return OK;
@@ -95,14 +95,14 @@ static int remember(struct series *s, const struct event_value *v, struct error 
 int log_rewrite_remember(struct log_rewrite *r, const char *tag, size_t n, const struct event_value *value,
                          struct error *e)
 {
-    struct series *s = series_of(r, tag, n, e);
+    struct rewrite_series *s = rewrite_series_of(r, tag, n, e);
 
     return s ? remember(s, value, e) : ERR_NOMEM;
 }
 
 /* Puts one value into the summary: its fields as they stand, but for the tag where it is another. */
 static void put_value(struct wire *w, const struct event_value *v, const struct log_rewrite_choice *choice,
-                      const struct series *metadata)
+                      const struct rewrite_series *metadata)
 {
     const uint8_t *p = v->bytes, *end = p + v->length;
     size_t mark = wire_begin(w, FIELD_VALUE);
@@ -125,7 +125,8 @@ static int take_value(struct log_rewrite *r, const struct event_value *v, const 
                       int *changed, struct error *e)
 {
     const char *tag = choice->tag ? choice->tag : v->tag;
-    struct series *s = series_of(r, tag, choice->tag ? choice->tag_length : v->tag_length, e), *lacking = NULL;
+    struct rewrite_series *s = rewrite_series_of(r, tag, choice->tag ? choice->tag_length : v->tag_length, e),
+                          *lacking = NULL;
 
     if (!s || remember(s, v, e) != OK)
         return ERR_NOMEM;

@@ -354,7 +354,7 @@ static int copy(struct event_file *f, const struct event_file *from, struct erro
 }
 
 /* A new file in place of none, with what the other one holds, or with its first record. */
-static int begin(struct event_file *f, const struct event_file *from, struct error *e)
+static int file_begin(struct event_file *f, const struct event_file *from, struct error *e)
 {
     int rc;
 
@@ -379,7 +379,7 @@ static int follow(struct event_file *f, int with_its_records, struct error *e)
 {
     struct event_file old = *f;
     struct error own = { 0 };
-    int rc = begin(f, with_its_records ? &old : NULL, e);
+    int rc = file_begin(f, with_its_records ? &old : NULL, e);
 
     if (rc != OK) {
         f->fd = old.fd;
@@ -399,7 +399,7 @@ static int follow(struct event_file *f, int with_its_records, struct error *e)
     return OK;
 }
 
-static void release(struct event_file *f)
+static void file_release(struct event_file *f)
 {
     while (f->names)
         forget(f);
@@ -447,11 +447,11 @@ int event_file_create(struct event_file *f, const struct io *io, const char *dir
     int rc = set_up(f, io, directory, suffix, source, e);
 
     if (rc == OK)
-        rc = begin(f, NULL, e);
+        rc = file_begin(f, NULL, e);
     if (rc == OK)
         fix_directory(f);
     else
-        release(f);
+        file_release(f);
     return rc;
 }
 
@@ -478,11 +478,11 @@ int event_file_append(struct event_file *f, const struct io *io, const char *dir
         }
     }
     if (rc == OK && f->fd < 0) /* there is none yet, or its tail was torn */
-        rc = begin(f, NULL, e);
+        rc = file_begin(f, NULL, e);
     if (rc == OK)
         fix_directory(f);
     else
-        release(f);
+        file_release(f);
     return rc;
 }
 
@@ -612,7 +612,7 @@ void event_file_remove(struct event_file *f)
 {
     f->io->close(f->io->context, f->fd);
     f->io->unlink(f->io->context, event_file_path(f));
-    release(f);
+    file_release(f);
 }
 
 int event_file_close(struct event_file *f, struct error *e)
@@ -621,6 +621,6 @@ int event_file_close(struct event_file *f, struct error *e)
 
     if (f->fd >= 0 && f->io->close(f->io->context, f->fd) < 0)
         rc = error_system(e, "%s: cannot close", event_file_path(f));
-    release(f);
+    file_release(f);
     return rc;
 }

@@ -280,7 +280,7 @@ static void *run(void *argument)
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
-static void release(struct event_queue *q)
+static void queue_release(struct event_queue *q)
 {
     pthread_cond_destroy(&q->done);
     pthread_cond_destroy(&q->room);
@@ -320,7 +320,7 @@ int event_queue_start(struct event_queue **out, struct event_file *file, const s
     rc = pthread_create(&q->thread, NULL, run, q);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc != 0) {
-        release(q);
+        queue_release(q);
         errno = rc;
         return error_system(e, "%s: cannot start the thread of its queue", event_file_path(file));
     }
@@ -341,6 +341,6 @@ int event_queue_stop(struct event_queue *q, uint64_t *lost, struct error *e)
     rc = q->answer.code;
     if (rc != OK && e)
         *e = q->answer;
-    release(q);
+    queue_release(q);
     return rc;
 }

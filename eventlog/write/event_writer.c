@@ -464,9 +464,9 @@ static int encode_value(const struct event_writer_value *v, const struct wire *m
 
 /* Begun: the value's event with the metadata of a tag's first value in the file, or of a later one. *refused: it is not
  * taken. */
-static int put_value(struct eventlog_writer *w, const struct event_writer_value *v, const struct wire *head,
-                     const struct wire *member, const struct wire *first, const struct wire *later, int *refused,
-                     struct error *e)
+static int writer_put_value(struct eventlog_writer *w, const struct event_writer_value *v, const struct wire *head,
+                            const struct wire *member, const struct wire *first, const struct wire *later, int *refused,
+                            struct error *e)
 {
     struct tag_entry *known = tag_table_entry(&w->tags, v->tag, strlen(v->tag));
     int fresh = !known || known->file != w->number, rc = OK;
@@ -520,7 +520,7 @@ int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_wr
     }
     refused = rc != OK;
     if (rc == OK && (rc = begin_event(w, n, e)) == OK)
-        rc = put_value(w, value, &head, member, &first, described ? &later : &first, &refused, e);
+        rc = writer_put_value(w, value, &head, member, &first, described ? &later : &first, &refused, e);
     wire_release(&first);
     wire_release(&later);
     wire_release(&head);
@@ -631,7 +631,7 @@ int eventlog_writer_statistics(struct eventlog_writer *w, struct eventlog_writer
     return EVENTLOG_OK;
 }
 
-static void release(struct eventlog_writer *w)
+static void writer_release(struct eventlog_writer *w)
 {
     if (w->mark)
         munmap(w->mark, (size_t)sysconf(_SC_PAGESIZE));
@@ -652,7 +652,7 @@ static int close_forked(struct eventlog_writer *w, struct eventlog_error *error)
     else
         event_file_close(&w->file, NULL);
     if (!w->queue)
-        release(w);
+        writer_release(w);
     return public_error(error, &e);
 }
 
@@ -691,7 +691,7 @@ int eventlog_writer_close(struct eventlog_writer *w, struct eventlog_error *erro
     rc = tell_lost(w, waiting, rc, &e);
     if (event_file_close(&w->file, rc == OK ? &e : NULL) != OK && rc == OK)
         rc = e.code;
-    release(w);
+    writer_release(w);
     return rc == OK ? EVENTLOG_OK : public_error(error, &e);
 }
 
@@ -781,7 +781,7 @@ int event_writer_open_io(struct eventlog_writer **out, const char *directory,
     w->pid = getpid();
     w->mark = fork_mark();
     if (start(w, directory, &o, io ? io : &io_real, &e) != OK) {
-        release(w);
+        writer_release(w);
         return public_error(error, &e);
     }
     *out = w;

@@ -58,7 +58,7 @@ static int put_wav(struct wire *member, const float *samples, size_t frames, uns
     return OK;
 }
 
-static size_t begin(struct wire *member, size_t clips)
+static size_t audio_begin(struct wire *member, size_t clips)
 {
     int64_t shape[] = { (int64_t)clips, 2 };
 
@@ -76,7 +76,7 @@ static int encode_samples(struct wire *member, const float *samples, size_t clip
                          channels, CLIPS_MAX, CHANNELS_MAX);
     if (!rate || rate > UINT32_MAX / (channels * 2) || frames > ((size_t)1 << 29) / channels)
         return error_set(e, ERR_ARG, "an audio clip of %zu frames, %u Hz", frames, (unsigned)rate);
-    tensor = begin(member, clips);
+    tensor = audio_begin(member, clips);
     for (size_t i = 0; i < clips && rc == OK; i++) {
         rc = put_wav(member, samples + i * frames * channels, frames, channels, rate, e);
         wire_text_always(member, TENSOR_FIELD_STRING, "");
@@ -85,13 +85,13 @@ static int encode_samples(struct wire *member, const float *samples, size_t clip
     return rc;
 }
 
-static int encode_files(struct wire *member, const struct eventlog_bytes *clips, size_t n, struct error *e)
+static int audio_encode_files(struct wire *member, const struct eventlog_bytes *clips, size_t n, struct error *e)
 {
     size_t tensor;
 
     if (!n || n > CLIPS_MAX)
         return error_set(e, ERR_ARG, "%zu audio clips; 1 to %d can be written", n, CLIPS_MAX);
-    tensor = begin(member, n);
+    tensor = audio_begin(member, n);
     for (size_t i = 0; i < n; i++) {
         const uint8_t *p = clips[i].data;
 
@@ -104,8 +104,8 @@ static int encode_files(struct wire *member, const struct eventlog_bytes *clips,
     return OK;
 }
 
-static struct event_writer_value value_of(const char *tag, int64_t step, double wall_time,
-                                          const struct eventlog_value_options *options)
+static struct event_writer_value audio_value_of(const char *tag, int64_t step, double wall_time,
+                                                const struct eventlog_value_options *options)
 {
     return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "audio", .blob = 1,
                                         .content = plugin_content, .content_length = sizeof plugin_content,
@@ -116,7 +116,7 @@ int eventlog_writer_audio(struct eventlog_writer *w, const char *tag, int64_t st
                           const float *samples, size_t clips, size_t frames, unsigned channels, uint32_t sample_rate,
                           const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_writer_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = audio_value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = encode_samples(&member, samples, clips, frames, channels, sample_rate, &e);
@@ -128,10 +128,10 @@ int eventlog_writer_audio_encoded(struct eventlog_writer *w, const char *tag, in
                                   const struct eventlog_bytes *clips, size_t n,
                                   const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_writer_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = audio_value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
-    int rc = encode_files(&member, clips, n, &e);
+    int rc = audio_encode_files(&member, clips, n, &e);
 
     return event_writer_finish(w, rc, &value, &member, &e, error);
 }

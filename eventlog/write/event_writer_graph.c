@@ -28,7 +28,7 @@ static void put_shape(struct wire *w, const int64_t *shape, size_t rank)
     wire_end(w, entry);
 }
 
-static int encode(struct wire *w, const struct eventlog_node *nodes, size_t n, struct error *e)
+static int graph_encode(struct wire *w, const struct eventlog_node *nodes, size_t n, struct error *e)
 {
     size_t graph = wire_begin(w, EVENT_FIELD_GRAPH), versions;
 
@@ -58,7 +58,7 @@ int eventlog_writer_graph(struct eventlog_writer *w, double wall_time, const str
 {
     struct wire body = WIRE_EMPTY;
     struct error e = { 0 };
-    int rc = encode(&body, nodes, n, &e);
+    int rc = graph_encode(&body, nodes, n, &e);
 
     return event_writer_finish_event(w, rc, 0, wall_time, &body, &e, error);
 }

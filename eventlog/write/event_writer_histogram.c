@@ -46,7 +46,7 @@ static uint8_t *add_rows(struct wire *member, size_t k)
     return k && buffer_ok(&member->bytes) ? (uint8_t *)member->bytes.data + member->bytes.length - k * ROW : NULL;
 }
 
-static void put_row(uint8_t *rows, size_t i, double left, double right, double count)
+static void histogram_put_row(uint8_t *rows, size_t i, double left, double right, double count)
 {
     put_le64(rows + i * ROW, double_bits(left));
     put_le64(rows + i * ROW + 8, double_bits(right));
@@ -125,9 +125,10 @@ static void encode_default(struct wire *member, const struct numbers *v, double 
         return;
     for (size_t i = first; i <= last; i++) {
         if (counts[i] || counts[i - 1])
-            put_row(rows, row++, i == first ? min : limits[i - 1], i == last ? max : limits[i], (double)counts[i]);
+            histogram_put_row(rows, row++, i == first ? min : limits[i - 1], i == last ? max : limits[i],
+                              (double)counts[i]);
         else
-            put_row(rows, row - 1, left_edge(rows, row - 1), limits[i], 0); /* the run of empty ones grows */
+            histogram_put_row(rows, row - 1, left_edge(rows, row - 1), limits[i], 0); /* the run of empty ones grows */
     }
 }
 
@@ -149,8 +150,8 @@ static int encode_equal(struct wire *member, const struct numbers *v, double min
     if (!(rows = add_rows(member, k)))
         return OK;
     for (size_t i = 0; v->n && i < k; i++)
-        put_row(rows, i, range > 0 ? min + (double)i * width : min,
-                range > 0 && i + 1 < k ? min + (double)(i + 1) * width : max, counts[i]);
+        histogram_put_row(rows, i, range > 0 ? min + (double)i * width : min,
+                          range > 0 && i + 1 < k ? min + (double)(i + 1) * width : max, counts[i]);
     return OK;
 }
 
@@ -188,12 +189,12 @@ static int encode_buckets(struct wire *member, const double *edges, const double
     }
     rows = add_rows(member, n);
     for (size_t i = 0; rows && i < n; i++)
-        put_row(rows, i, edges[i], edges[i + 1], counts[i]);
+        histogram_put_row(rows, i, edges[i], edges[i + 1], counts[i]);
     return OK;
 }
 
-static struct event_writer_value value_of(const char *tag, int64_t step, double wall_time,
-                                          const struct eventlog_value_options *options)
+static struct event_writer_value histogram_value_of(const char *tag, int64_t step, double wall_time,
+                                                    const struct eventlog_value_options *options)
 {
     return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "histograms",
                                         .options = options };
@@ -213,7 +214,7 @@ int eventlog_writer_histogram_floats(struct eventlog_writer *w, const char *tag,
                                      const float *values, size_t n, const struct eventlog_value_options *options,
                                      struct eventlog_error *error)
 {
-    struct event_writer_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = histogram_value_of(tag, step, wall_time, options);
 
     return histogram(w, &value, &(struct numbers){ values, NULL, n }, error);
 }
@@ -222,7 +223,7 @@ int eventlog_writer_histogram_doubles(struct eventlog_writer *w, const char *tag
                                       const double *values, size_t n, const struct eventlog_value_options *options,
                                       struct eventlog_error *error)
 {
-    struct event_writer_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = histogram_value_of(tag, step, wall_time, options);
 
     return histogram(w, &value, &(struct numbers){ NULL, values, n }, error);
 }
@@ -231,7 +232,7 @@ int eventlog_writer_histogram_buckets(struct eventlog_writer *w, const char *tag
                                       const double *edges, const double *counts, size_t n,
                                       const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_writer_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = histogram_value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = encode_buckets(&member, edges, counts, n, &e);

@@ -11,7 +11,7 @@
 enum { DATA_EXPERIMENT = 2, DATA_SESSION_START = 3, DATA_SESSION_END = 4 };
 
 /* google.protobuf.Value of the one; the member of a oneof is written even when it is 0. */
-static int put_value(struct wire *w, int field, const struct eventlog_hparam *h, struct error *e)
+static int hparams_put_value(struct wire *w, int field, const struct eventlog_hparam *h, struct error *e)
 {
     size_t value = wire_begin(w, field);
 
@@ -46,7 +46,7 @@ static int encode_start(struct wire *w, const struct eventlog_hparam *hparams, s
         if (!hparams[i].name || !*hparams[i].name)
             return error_set(e, ERR_ARG, "hyperparameter %zu has no name", i);
         wire_text_always(w, 1, hparams[i].name);
-        if ((rc = put_value(w, 2, hparams + i, e)) != OK)
+        if ((rc = hparams_put_value(w, 2, hparams + i, e)) != OK)
             return rc;
         wire_end(w, entry);
     }
@@ -81,7 +81,7 @@ static int put_hparam_info(struct wire *w, const struct eventlog_hparam_info *h,
             value.name = h->name;
             if (value.type != h->type)
                 return error_set(e, ERR_ARG, "value %zu of hyperparameter '%.80s' is of another type", i, h->name);
-            if ((rc = put_value(w, 1, &value, e)) != OK)
+            if ((rc = hparams_put_value(w, 1, &value, e)) != OK)
                 return rc;
         }
         wire_end(w, domain);

@@ -20,7 +20,7 @@ static void put_size(struct wire *member, size_t size)
     wire_text_always(member, TENSOR_FIELD_STRING, digits);
 }
 
-static size_t begin(struct wire *member, size_t n, size_t height, size_t width)
+static size_t image_begin(struct wire *member, size_t n, size_t height, size_t width)
 {
     int64_t shape[] = { (int64_t)n + 2 };
     size_t tensor = event_writer_tensor(member, EVENTLOG_DTYPE_STRING, shape, 1);
@@ -89,7 +89,7 @@ static int encode_pixels(struct wire *member, const uint8_t *pixels, size_t n, s
 
     if (rc != OK)
         return rc;
-    tensor = begin(member, n, height, width);
+    tensor = image_begin(member, n, height, width);
     for (size_t i = 0; i < n && rc == OK; i++)
         rc = put_png(member, pixels + i * height * width * channels, height, width, channels, e);
     wire_end(member, tensor);
@@ -109,7 +109,7 @@ static int encode_floats(struct wire *member, const float *values, size_t n, siz
     count = height * width * channels;
     if (!(pixels = malloc(count)))
         return error_set(e, ERR_NOMEM, "out of memory for an image of %zu x %zu", width, height);
-    tensor = begin(member, n, height, width);
+    tensor = image_begin(member, n, height, width);
     for (size_t i = 0; i < n && rc == OK; i++) {
         for (size_t j = 0; j < count && rc == OK; j++) {
             float x = values[i * count + j] * 255.5f;
@@ -127,7 +127,7 @@ static int encode_floats(struct wire *member, const float *values, size_t n, siz
     return rc;
 }
 
-static int encode_files(struct wire *member, const struct eventlog_bytes *images, size_t n, struct error *e)
+static int image_encode_files(struct wire *member, const struct eventlog_bytes *images, size_t n, struct error *e)
 {
     uint32_t width = 0, height = 0;
     size_t tensor;
@@ -137,15 +137,15 @@ static int encode_files(struct wire *member, const struct eventlog_bytes *images
     for (size_t i = n; i-- > 0;) /* backwards: the first one's size is the one kept */
         if (image_header_read(images[i].data, images[i].length, &width, &height) == IMAGE_UNKNOWN)
             return error_set(e, ERR_ARG, "image %zu is no PNG, JPEG, GIF or BMP file; TensorBoard shows no other", i);
-    tensor = begin(member, n, height, width);
+    tensor = image_begin(member, n, height, width);
     for (size_t i = 0; i < n; i++)
         wire_bytes(member, TENSOR_FIELD_STRING, images[i].data, images[i].length);
     wire_end(member, tensor);
     return OK;
 }
 
-static struct event_writer_value value_of(const char *tag, int64_t step, double wall_time,
-                                          const struct eventlog_value_options *options)
+static struct event_writer_value image_value_of(const char *tag, int64_t step, double wall_time,
+                                                const struct eventlog_value_options *options)
 {
     return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "images", .blob = 1,
                                         .options = options };
@@ -155,7 +155,7 @@ int eventlog_writer_image(struct eventlog_writer *w, const char *tag, int64_t st
                           const uint8_t *pixels, size_t n, size_t height, size_t width, size_t channels,
                           const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_writer_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = image_value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = encode_pixels(&member, pixels, n, height, width, channels, &e);
@@ -167,7 +167,7 @@ int eventlog_writer_image_floats(struct eventlog_writer *w, const char *tag, int
                                  const float *values, size_t n, size_t height, size_t width, size_t channels,
                                  const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_writer_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = image_value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = encode_floats(&member, values, n, height, width, channels, &e);
@@ -179,10 +179,10 @@ int eventlog_writer_image_encoded(struct eventlog_writer *w, const char *tag, in
                                   const struct eventlog_bytes *images, size_t n,
                                   const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_writer_value value = value_of(tag, step, wall_time, options);
+    struct event_writer_value value = image_value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
-    int rc = encode_files(&member, images, n, &e);
+    int rc = image_encode_files(&member, images, n, &e);
 
     return event_writer_finish(w, rc, &value, &member, &e, error);
 }

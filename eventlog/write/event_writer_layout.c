@@ -27,7 +27,7 @@ static int put_chart(struct wire *w, const struct eventlog_chart *c, struct erro
     return OK;
 }
 
-static int encode(struct wire *w, const struct eventlog_category *categories, size_t n, struct error *e)
+static int layout_encode(struct wire *w, const struct eventlog_category *categories, size_t n, struct error *e)
 {
     int rc = OK;
 
@@ -50,7 +50,7 @@ int eventlog_writer_layout(struct eventlog_writer *w, double wall_time, const st
                                         .plugin = "custom_scalars" };
     struct wire layout = WIRE_EMPTY, member = WIRE_EMPTY;
     struct error e = { 0 };
-    int rc = encode(&layout, categories, n, &e);
+    int rc = layout_encode(&layout, categories, n, &e);
     size_t tensor = event_writer_tensor(&member, EVENTLOG_DTYPE_STRING, NULL, 0);
 
     wire_bytes(&member, TENSOR_FIELD_STRING, layout.bytes.data, layout.bytes.length);

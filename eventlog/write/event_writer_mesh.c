@@ -14,7 +14,7 @@ enum part { PART_VERTEX = 1, PART_FACE = 2, PART_COLOR = 3 };
 
 static const size_t NUMBERS_MAX = (size_t)1 << 28;
 
-static int check(const struct eventlog_mesh *m, struct error *e)
+static int mesh_check(const struct eventlog_mesh *m, struct error *e)
 {
     if (!m->vertices || !m->batch || !m->vertex_count || m->vertex_count > NUMBERS_MAX / 3 / m->batch)
         return error_set(e, ERR_ARG, "a batch of %zu meshes of %zu vertices", m->batch, m->vertex_count);
@@ -103,7 +103,7 @@ int eventlog_writer_mesh(struct eventlog_writer *w, const char *tag, int64_t ste
     struct event_writer_value value = { .tag = tag, .step = step, .wall_time = event_writer_time(wall_time),
                                         .plugin = "mesh", .options = options };
     struct error e = { 0 };
-    int rc = tag && *tag ? check(mesh, &e) : error_set(&e, ERR_ARG, "a value needs a tag");
+    int rc = tag && *tag ? mesh_check(mesh, &e) : error_set(&e, ERR_ARG, "a value needs a tag");
 
     rc = put_part(w, rc, &value, mesh, PART_VERTEX, &e, error);
     if (rc == EVENTLOG_OK && mesh->faces)

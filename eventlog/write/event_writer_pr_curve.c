@@ -101,8 +101,9 @@ static int encode_counts(struct wire *member, const struct eventlog_pr_counts *c
 }
 
 /* content becomes PrCurvePluginData {2: num_thresholds}. */
-static struct event_writer_value value_of(const char *tag, int64_t step, double wall_time, uint8_t content[CONTENT_MAX],
-                                          size_t thresholds, const struct eventlog_value_options *options)
+static struct event_writer_value pr_curve_value_of(const char *tag, int64_t step, double wall_time,
+                                                   uint8_t content[CONTENT_MAX], size_t thresholds,
+                                                   const struct eventlog_value_options *options)
 {
     content[0] = 2 << 3;
     return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "pr_curves",
@@ -124,7 +125,7 @@ int eventlog_writer_pr_curve(struct eventlog_writer *w, const char *tag, int64_t
 {
     size_t thresholds = options && options->thresholds ? options->thresholds : DEFAULT_THRESHOLDS;
     uint8_t content[CONTENT_MAX];
-    struct event_writer_value value = value_of(tag, step, wall_time, content, thresholds, options);
+    struct event_writer_value value = pr_curve_value_of(tag, step, wall_time, content, thresholds, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = check_thresholds(thresholds, &e);
@@ -139,7 +140,7 @@ int eventlog_writer_pr_curve_counts(struct eventlog_writer *w, const char *tag, 
                                     const struct eventlog_value_options *options, struct eventlog_error *error)
 {
     uint8_t content[CONTENT_MAX];
-    struct event_writer_value value = value_of(tag, step, wall_time, content, thresholds, options);
+    struct event_writer_value value = pr_curve_value_of(tag, step, wall_time, content, thresholds, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = check_thresholds(thresholds, &e);

@@ -99,7 +99,7 @@ static int check_sprites(const struct eventlog_embedding *x, size_t *across, str
     return OK;
 }
 
-static int check(const struct eventlog_embedding *all, size_t k, size_t *across, struct error *e)
+static int projector_check(const struct eventlog_embedding *all, size_t k, size_t *across, struct error *e)
 {
     const struct eventlog_embedding *x = &all[k];
 
@@ -141,7 +141,7 @@ static int write_values(struct eventlog_writer *w, size_t k, const struct eventl
     return rc;
 }
 
-static void put_row(struct buffer *b, const char *const *cells, size_t n)
+static void projector_put_row(struct buffer *b, const char *const *cells, size_t n)
 {
     for (size_t c = 0; c < n; c++) {
         buffer_append_text(b, cells[c]);
@@ -155,9 +155,9 @@ static int write_labels(struct eventlog_writer *w, size_t k, const struct eventl
     int rc;
 
     if (x->columns > 1)
-        put_row(&b, x->column_names, x->columns);
+        projector_put_row(&b, x->column_names, x->columns);
     for (size_t i = 0; i < x->points; i++)
-        put_row(&b, x->labels + i * x->columns, x->columns);
+        projector_put_row(&b, x->labels + i * x->columns, x->columns);
     rc = write_text(w, k, "_labels.tsv", &b, e);
     buffer_release(&b);
     return rc;
@@ -241,7 +241,7 @@ int eventlog_writer_projector(struct eventlog_writer *w, const struct eventlog_e
     if (rc == OK && !n)
         rc = error_set(&e, ERR_ARG, "no embeddings");
     for (size_t k = 0; rc == OK && k < n; k++)
-        if ((rc = check(embeddings, k, &across, &e)) != OK)
+        if ((rc = projector_check(embeddings, k, &across, &e)) != OK)
             error_prefix(&e, "embedding %zu", k);
     if (rc != OK)
         error_prefix(&e, "%s", event_writer_directory(w));

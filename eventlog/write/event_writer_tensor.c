@@ -8,7 +8,8 @@
 
 enum { DATA_CLASS_TENSOR = 2, RANK_MAX = 254 }; /* TensorFlow's limit of dimensions */
 
-static int check(int dtype, const int64_t *shape, size_t rank, const uint8_t *data, size_t bytes, struct error *e)
+static int tensor_check(int dtype, const int64_t *shape, size_t rank, const uint8_t *data, size_t bytes,
+                        struct error *e)
 {
     size_t want = tensor_content_item(dtype);
     int empty = 0;
@@ -68,7 +69,7 @@ int eventlog_writer_tensor(struct eventlog_writer *w, const char *tag, int64_t s
         value.content_length = options->plugin_content_length;
     }
     rc = check_plugin(value.plugin, &e);
-    if (rc == OK && (rc = check(dtype, shape, rank, data, bytes, &e)) == OK) {
+    if (rc == OK && (rc = tensor_check(dtype, shape, rank, data, bytes, &e)) == OK) {
         size_t tensor = event_writer_tensor(&member, dtype, shape, rank);
 
         if (bytes)

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-static int encode(struct wire *member, const char *const *cells, const int64_t *shape, size_t rank, size_t n,
-                  struct error *e)
+static int text_encode(struct wire *member, const char *const *cells, const int64_t *shape, size_t rank, size_t n,
+                       struct error *e)
 {
     size_t tensor = event_writer_tensor(member, EVENTLOG_DTYPE_STRING, shape, rank);
 
@@ -25,7 +25,7 @@ int eventlog_writer_text(struct eventlog_writer *w, const char *tag, int64_t ste
                                         .options = options };
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
-    int rc = encode(&member, &text, NULL, 0, 1, &e);
+    int rc = text_encode(&member, &text, NULL, 0, 1, &e);
 
     return event_writer_finish(w, rc, &value, &member, &e, error);
 }
@@ -45,6 +45,6 @@ int eventlog_writer_text_table(struct eventlog_writer *w, const char *tag, int64
     if (!rows || rows > (size_t)INT32_MAX / across)
         rc = error_set(&e, ERR_ARG, "a table of %zu x %zu texts", rows, columns);
     else
-        rc = encode(&member, cells, shape, columns ? 2 : 1, rows * across, &e);
+        rc = text_encode(&member, cells, shape, columns ? 2 : 1, rows * across, &e);
     return event_writer_finish(w, rc, &value, &member, &e, error);
 }

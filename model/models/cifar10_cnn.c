@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-static struct kernel_options kernel(double deviation, double decay)
+static struct kernel_options cifar10_cnn_kernel(double deviation, double decay)
 {
     return (struct kernel_options){ INITIAL_TRUNCATED_NORMAL, deviation, decay };
 }
@@ -19,10 +19,10 @@ static int normalize(struct network_builder *b, int x)
     return network_builder_lrn(b, x, 4, 1.0, 0.001 / 9, 0.75);
 }
 
-static int build(struct network_builder *b, struct error *e)
+static int cifar10_cnn_build(struct network_builder *b, struct error *e)
 {
-    const struct kernel_options convolution = kernel(0.05, 0), local = kernel(0.04, 0.004);
-    const struct kernel_options last = kernel(1 / 192.0, 0);
+    const struct kernel_options convolution = cifar10_cnn_kernel(0.05, 0), local = cifar10_cnn_kernel(0.04, 0.004);
+    const struct kernel_options last = cifar10_cnn_kernel(1 / 192.0, 0);
     int x = network_builder_images(b);
 
     (void)e;
@@ -45,7 +45,7 @@ static int build(struct network_builder *b, struct error *e)
 }
 
 /* A tenth every int(50000 / 128 * 350) steps. */
-static double schedule(double base, int64_t step)
+static double cifar10_cnn_schedule(double base, int64_t step)
 {
     return base * pow(0.1, (double)(step / 136718));
 }
@@ -56,10 +56,10 @@ const struct model model_cifar10_cnn = {
     .height = 24, .width = 24, .channels = 3, .classes = 10,
     .train_transform = "cifar-tutorial-train", .evaluation_transform = "cifar-tutorial-eval",
     .optimizer = "sgd", .learning_rate = 0.1, .momentum = 0.9,
-    .schedule = schedule,
+    .schedule = cifar10_cnn_schedule,
     .batch_size = 128,
     .moving_average = 0.9999,
     .loss_average = 0.9,
     .ties_are_correct = 1,
-    .build = build,
+    .build = cifar10_cnn_build,
 };

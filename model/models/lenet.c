@@ -9,15 +9,15 @@
 #include <math.h>
 
 /* Glorot: uniform within sqrt(6 / (fan in + fan out)). */
-static struct kernel_options kernel(int fan_in, int fan_out)
+static struct kernel_options lenet_kernel(int fan_in, int fan_out)
 {
     return (struct kernel_options){ INITIAL_UNIFORM, sqrt(6.0 / (fan_in + fan_out)), 1e-4 };
 }
 
-static int build(struct network_builder *b, struct error *e)
+static int lenet_build(struct network_builder *b, struct error *e)
 {
-    const struct kernel_options conv1 = kernel(25 * 1, 25 * 10), conv2 = kernel(25 * 10, 25 * 20);
-    const struct kernel_options fc3 = kernel(320, 50), fc4 = kernel(50, 10);
+    const struct kernel_options conv1 = lenet_kernel(25 * 1, 25 * 10), conv2 = lenet_kernel(25 * 10, 25 * 20);
+    const struct kernel_options fc3 = lenet_kernel(320, 50), fc4 = lenet_kernel(50, 10);
     int x = network_builder_images(b);
 
     (void)e;
@@ -36,7 +36,7 @@ static int build(struct network_builder *b, struct error *e)
     return OK;
 }
 
-static double schedule(double base, int64_t step)
+static double lenet_schedule(double base, int64_t step)
 {
     (void)step;
     return base;
@@ -48,7 +48,7 @@ const struct model model_lenet = {
     .height = 28, .width = 28, .channels = 1, .classes = 10,
     .train_transform = "unit", .evaluation_transform = "unit",
     .optimizer = "momentum", .learning_rate = 0.05, .momentum = 0.9,
-    .schedule = schedule,
+    .schedule = lenet_schedule,
     .batch_size = 128,
-    .build = build,
+    .build = lenet_build,
 };

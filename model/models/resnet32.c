@@ -49,7 +49,7 @@ static int unit(struct network_builder *b, int x, int stage, int number, int cha
     return network_builder_add(b, y, shortcut);
 }
 
-static int build(struct network_builder *b, struct error *e)
+static int resnet32_build(struct network_builder *b, struct error *e)
 {
     /* uniform_unit_scaling, factor 1: within sqrt(3 / inputs). */
     const struct kernel_options logit = { INITIAL_UNIFORM, sqrt(3.0 / 64), decay };
@@ -69,7 +69,7 @@ static int build(struct network_builder *b, struct error *e)
 }
 
 /* The hook of the original: a tenth below 40k, 60k and 80k updates, and after. */
-static double schedule(double base, int64_t step)
+static double resnet32_schedule(double base, int64_t step)
 {
     return step < 40000 ? base : step < 60000 ? base * 0.1 : step < 80000 ? base * 0.01 : base * 0.001;
 }
@@ -80,8 +80,8 @@ const struct model model_resnet32 = {
     .height = 32, .width = 32, .channels = 3, .classes = 10,
     .train_transform = "cifar-resnet-train", .evaluation_transform = "cifar-resnet-eval",
     .optimizer = "momentum", .learning_rate = 0.1, .momentum = 0.9,
-    .schedule = schedule,
+    .schedule = resnet32_schedule,
     .batch_size = 128,
     .statistics_decay = 0.9,
-    .build = build,
+    .build = resnet32_build,
 };

@@ -18,7 +18,7 @@ struct allreduce {
     size_t total, bucket;
 };
 
-static uint64_t replica_hash(const struct strategy *s)
+static uint64_t allreduce_replica_hash(const struct strategy *s)
 {
     uint64_t h = exchange_hash(network_parameters(s->network), network_parameter_count(s->network) * sizeof(real),
                                EXCHANGE_HASH_SEED);
@@ -26,7 +26,7 @@ static uint64_t replica_hash(const struct strategy *s)
     return exchange_hash(network_statistics(s->network), network_statistic_count(s->network) * sizeof(real), h);
 }
 
-static int step_begin(struct strategy *s, int64_t step, struct error *e)
+static int allreduce_step_begin(struct strategy *s, int64_t step, struct error *e)
 {
     struct allreduce *a = (struct allreduce *)s;
 
@@ -35,7 +35,7 @@ static int step_begin(struct strategy *s, int64_t step, struct error *e)
     return OK;
 }
 
-static void ready(struct strategy *s, size_t low)
+static void allreduce_ready(struct strategy *s, size_t low)
 {
     struct allreduce *a = (struct allreduce *)s;
 
@@ -56,7 +56,7 @@ static int compare_replicas(const struct allreduce *a, struct error *e)
                      (long long)a->base.global_step, ranks);
 }
 
-static int step_end(struct strategy *s, struct tally *tally, struct error *e)
+static int allreduce_step_end(struct strategy *s, struct tally *tally, struct error *e)
 {
     struct allreduce *a = (struct allreduce *)s;
     struct step_part mine = { tally->cross_entropy, tally->correct, tally->samples, 0, tally->flags, 0 };
@@ -64,7 +64,7 @@ static int step_end(struct strategy *s, struct tally *tally, struct error *e)
 
     mine.hashed = s->options.check_every > 0 && s->global_step % s->options.check_every == 0;
     if (mine.hashed)
-        mine.hash = replica_hash(s);
+        mine.hash = allreduce_replica_hash(s);
     if ((rc = a->transport->operations->complete(a->transport, &mine, a->parts, e)) < 0)
         return rc;
     if (mine.hashed && (rc = compare_replicas(a, e)) < 0)
@@ -85,7 +85,7 @@ static int step_end(struct strategy *s, struct tally *tally, struct error *e)
     return OK;
 }
 
-static int collect(struct strategy *s, int last, int64_t *step, struct error *e)
+static int allreduce_collect(struct strategy *s, int last, int64_t *step, struct error *e)
 {
     (void)last;
     (void)e;
@@ -93,14 +93,15 @@ static int collect(struct strategy *s, int last, int64_t *step, struct error *e)
     return OK;
 }
 
-static int finish(struct strategy *s, struct error *e)
+static int allreduce_finish(struct strategy *s, struct error *e)
 {
-    int rc = world_same(s->world, "end its last step", replica_hash(s), "replicas differ after the last step", e);
+    int rc = world_same(s->world, "end its last step", allreduce_replica_hash(s), "replicas differ after the last step",
+                        e);
 
     return rc == ERR_ARG && e ? (e->code = ERR_CORRUPT) : rc;
 }
 
-static void report(const struct strategy *s, struct strategy_report *r)
+static void allreduce_report(const struct strategy *s, struct strategy_report *r)
 {
     const struct allreduce *a = (const struct allreduce *)s;
     double own = 0;
@@ -116,7 +117,7 @@ static void report(const struct strategy *s, struct strategy_report *r)
                     sizeof(struct step_part) * (double)(s->workers - 1);
 }
 
-static void release(struct strategy *s)
+static void allreduce_release(struct strategy *s)
 {
     struct allreduce *a = (struct allreduce *)s;
 
@@ -125,8 +126,10 @@ static void release(struct strategy *s)
     free(a);
 }
 
-static const struct strategy_operations operations = { "mpi", step_begin, ready, step_end, collect, NULL, finish,
-                                                       report, release };
+static const struct strategy_operations operations = {
+    .name = "mpi", .step_begin = allreduce_step_begin, .ready = allreduce_ready, .step_end = allreduce_step_end,
+    .collect = allreduce_collect, .finish = allreduce_finish, .report = allreduce_report, .free = allreduce_release,
+};
 
 static int open_transport(struct allreduce *a, struct error *e)
 {

@@ -58,12 +58,12 @@ static size_t bytes_of(struct extent x)
     return (x.to - x.from) * sizeof(real);
 }
 
-static int failed(const struct message_exchange *m)
+static int message_exchange_failed(const struct message_exchange *m)
 {
     return m->error.code < 0;
 }
 
-static void begin(struct transport *t, int64_t step)
+static void message_exchange_begin(struct transport *t, int64_t step)
 {
     struct message_exchange *m = (struct message_exchange *)t;
     struct transport_plan *p = &t->plan;
@@ -76,7 +76,7 @@ static void begin(struct transport *t, int64_t step)
         int last = q == p->buckets - 1;
 
         m->buckets[q].stage = WAITING;
-        for (int r = 0; r < p->ranks && !failed(m); r++) {
+        for (int r = 0; r < p->ranks && !message_exchange_failed(m); r++) {
             struct exchange *x = &m->buckets[q].with[r];
             struct extent theirs = slice_of(m, q, r);
 
@@ -88,7 +88,7 @@ static void begin(struct transport *t, int64_t step)
             else
                 world_receive(p->world, r, (int)(2 * q), m->incoming[r] + mine.from, bytes_of(mine), &x->slice_in,
                               &m->error);
-            if (!failed(m))
+            if (!message_exchange_failed(m))
                 world_receive(p->world, r, (int)(2 * q) + 1, m->result + theirs.from, bytes_of(theirs), &x->sum_in,
                               &m->error);
         }
@@ -100,7 +100,7 @@ static void send_slices(struct message_exchange *m, size_t q)
     struct transport_plan *p = &m->base.plan;
     int last = q == p->buckets - 1;
 
-    for (int r = 0; r < p->ranks && !failed(m); r++) {
+    for (int r = 0; r < p->ranks && !message_exchange_failed(m); r++) {
         struct extent theirs = slice_of(m, q, r);
         const void *bytes = m->base.vector + theirs.from;
         size_t n = bytes_of(theirs);
@@ -135,7 +135,7 @@ static void spread_sum(struct message_exchange *m, size_t q)
             memcpy(&m->parts[r], tail + bytes_of(mine), sizeof *m->parts);
         }
     exchange_sum(m->result, m->all, p->ranks, mine.from, mine.to);
-    for (int r = 0; r < p->ranks && !failed(m); r++)
+    for (int r = 0; r < p->ranks && !message_exchange_failed(m); r++)
         if (r != p->rank)
             world_send(p->world, r, (int)(2 * q) + 1, m->result + mine.from, bytes_of(mine),
                        &m->buckets[q].with[r].sum_out, &m->error);
@@ -164,7 +164,7 @@ static int progress(struct message_exchange *m)
 {
     int moved = 0;
 
-    for (size_t q = 0; q < m->base.plan.buckets && !failed(m); q++) {
+    for (size_t q = 0; q < m->base.plan.buckets && !message_exchange_failed(m); q++) {
         enum stage before = m->buckets[q].stage;
 
         if (before == WAITING && q < m->final)
@@ -178,7 +178,7 @@ static int progress(struct message_exchange *m)
     return moved;
 }
 
-static void advance(struct transport *t, size_t ready)
+static void message_exchange_advance(struct transport *t, size_t ready)
 {
     struct message_exchange *m = (struct message_exchange *)t;
 
@@ -197,7 +197,8 @@ static int finished(const struct message_exchange *m, size_t *first)
     return 1;
 }
 
-static int complete(struct transport *t, const struct step_part *mine, struct step_part *all, struct error *e)
+static int message_exchange_complete(struct transport *t, const struct step_part *mine, struct step_part *all,
+                                     struct error *e)
 {
     struct message_exchange *m = (struct message_exchange *)t;
     double begun = clock_monotonic();
@@ -211,7 +212,7 @@ static int complete(struct transport *t, const struct step_part *mine, struct st
     for (;;) {
         if (progress(m))
             patience_calm(&p);
-        if (failed(m)) {
+        if (message_exchange_failed(m)) {
             if (e)
                 *e = m->error;
             return m->error.code;
@@ -229,7 +230,7 @@ static int complete(struct transport *t, const struct step_part *mine, struct st
     return OK;
 }
 
-static void release(struct transport *t)
+static void message_exchange_release(struct transport *t)
 {
     struct message_exchange *m = (struct message_exchange *)t;
 
@@ -250,7 +251,10 @@ static void release(struct transport *t)
     free(m);
 }
 
-static const struct transport_operations operations = { "messages", begin, advance, complete, release };
+static const struct transport_operations operations = {
+    .name = "messages", .begin = message_exchange_begin, .advance = message_exchange_advance,
+    .complete = message_exchange_complete, .free = message_exchange_release,
+};
 
 static real *vector_of(size_t n)
 {
@@ -313,7 +317,7 @@ int message_exchange_new(struct transport **out, const struct transport_plan *pl
     }
     rc = world_agree(plan->world, "make room for the exchange", rc, e);
     if (rc < 0) {
-        release(m ? &m->base : NULL);
+        message_exchange_release(m ? &m->base : NULL);
         return rc;
     }
     *out = &m->base;

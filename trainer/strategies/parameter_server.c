@@ -32,7 +32,7 @@ struct worker_side {
     double waited;
 };
 
-static int rank_of(const struct parameter_server *ps, int server)
+static int parameter_server_rank_of(const struct parameter_server *ps, int server)
 {
     return ps->base.workers + server;
 }
@@ -42,7 +42,7 @@ static size_t packet_bytes(const struct packing *p, size_t k, int reply)
     return (p->packets[k].length + (reply && k + 1 == p->packet_count)) * sizeof(real);
 }
 
-static int step_begin(struct strategy *s, int64_t step, struct error *e)
+static int parameter_server_step_begin(struct strategy *s, int64_t step, struct error *e)
 {
     struct parameter_server *ps = (struct parameter_server *)s;
     struct worker_side *w = ps->worker;
@@ -55,15 +55,16 @@ static int step_begin(struct strategy *s, int64_t step, struct error *e)
 
         c->sent = 0;
         for (size_t k = 0; k < c->packing->packet_count && rc == OK; k++)
-            rc = world_receive(s->world, rank_of(ps, j), TAG_REPLY + (int)k, c->pull + c->packing->packets[k].at,
-                               packet_bytes(c->packing, k, 1), &c->in[k], e);
+            rc = world_receive(s->world, parameter_server_rank_of(ps, j), TAG_REPLY + (int)k,
+                               c->pull + c->packing->packets[k].at, packet_bytes(c->packing, k, 1), &c->in[k], e);
     }
     if (rc == OK)
-        rc = world_receive(s->world, rank_of(ps, 0), TAG_VERDICT, &w->verdict, sizeof w->verdict, &w->verdict_in, e);
+        rc = world_receive(s->world, parameter_server_rank_of(ps, 0), TAG_VERDICT, &w->verdict, sizeof w->verdict,
+                           &w->verdict_in, e);
     return rc;
 }
 
-static void ready(struct strategy *s, size_t low)
+static void parameter_server_ready(struct strategy *s, size_t low)
 {
     struct parameter_server *ps = (struct parameter_server *)s;
     struct worker_side *w = ps->worker;
@@ -79,7 +80,8 @@ static void ready(struct strategy *s, size_t low)
             size_t n = packet_bytes(p, c->sent, 0);
 
             packing_gather(p, c->sent, vector, packed);
-            world_send(s->world, rank_of(ps, j), TAG_PUSH + (int)c->sent, packed, n, &c->out[c->sent], &w->error);
+            world_send(s->world, parameter_server_rank_of(ps, j), TAG_PUSH + (int)c->sent, packed, n, &c->out[c->sent],
+                       &w->error);
             w->bytes += (int64_t)n;
         }
     }
@@ -109,8 +111,8 @@ static int step_done(struct parameter_server *ps, int *late, size_t *packet, str
     return message_done(world, &w->verdict_in, e);
 }
 
-static int late_sentence(const struct parameter_server *ps, const struct patience *patience, int late, size_t packet,
-                         struct error *e)
+static int parameter_server_late_sentence(const struct parameter_server *ps, const struct patience *patience, int late,
+                                          size_t packet, struct error *e)
 {
     const struct strategy *s = &ps->base;
     const struct packing *p = &ps->packings[late];
@@ -122,7 +124,7 @@ static int late_sentence(const struct parameter_server *ps, const struct patienc
         x.to = p->pieces[p->packets[packet].first_piece].to;
     }
     extent_names(s->network, x, names, sizeof names);
-    world_name(s->world, rank_of(ps, late), server, sizeof server);
+    world_name(s->world, parameter_server_rank_of(ps, late), server, sizeof server);
     return patience_over(patience, e, "at step %lld for %s (server %d), for tensors %s", (long long)ps->worker->step,
                          server, late, names);
 }
@@ -146,13 +148,13 @@ static int wait_for_step(struct parameter_server *ps, struct error *e)
 
     patience_init(&p, ps->base.world, patience_of(ps));
     while ((rc = step_done(ps, &late, &packet, e)) == 0)
-        if (!patience_pause(&p) && (rc = late_sentence(ps, &p, late, packet, e)) < 0)
+        if (!patience_pause(&p) && (rc = parameter_server_late_sentence(ps, &p, late, packet, e)) < 0)
             return rc;
     w->waited += clock_monotonic() - begun;
     return rc < 0 ? rc : OK;
 }
 
-static uint64_t replica_hash(const struct strategy *s)
+static uint64_t parameter_server_replica_hash(const struct strategy *s)
 {
     uint64_t h = exchange_hash(network_parameters(s->network), network_parameter_count(s->network) * sizeof(real),
                                EXCHANGE_HASH_SEED);
@@ -190,7 +192,7 @@ static void take_back(struct parameter_server *ps, struct tally *tally)
     tally->more = 0;
 }
 
-static int step_end(struct strategy *s, struct tally *tally, struct error *e)
+static int parameter_server_step_end(struct strategy *s, struct tally *tally, struct error *e)
 {
     struct parameter_server *ps = (struct parameter_server *)s;
     struct worker_side *w = ps->worker;
@@ -205,15 +207,15 @@ static int step_end(struct strategy *s, struct tally *tally, struct error *e)
                                   0 };
     if (s->options.synchronous && s->options.check_every > 0 && s->global_step % s->options.check_every == 0) {
         w->part.hashed = 1;
-        w->part.hash = replica_hash(s);
+        w->part.hash = parameter_server_replica_hash(s);
     }
-    ready(s, 0);
+    parameter_server_ready(s, 0);
     if (w->error.code < 0) {
         if (e)
             *e = w->error;
         return w->error.code;
     }
-    rc = world_send(s->world, rank_of(ps, 0), TAG_TALLY, &w->part, sizeof w->part, &w->tally_out, e);
+    rc = world_send(s->world, parameter_server_rank_of(ps, 0), TAG_TALLY, &w->part, sizeof w->part, &w->tally_out, e);
     if (rc < 0 || (rc = wait_for_step(ps, e)) < 0)
         return rc;
     w->bytes += (int64_t)sizeof w->part;
@@ -243,12 +245,12 @@ static int control(struct parameter_server *ps, enum control kind, const int64_t
 
         patience_init(&p, ps->base.world, patience_of(ps));
         while ((rc = message_done(s->world, &c->control, e)) == 0)
-            if (!patience_pause(&p) && (rc = late_sentence(ps, &p, j, 0, e)) < 0)
+            if (!patience_pause(&p) && (rc = parameter_server_late_sentence(ps, &p, j, 0, e)) < 0)
                 return rc;
         c->words[0] = kind;
         if (count)
             memcpy(c->words + 1, words, count * sizeof *words);
-        if (rc < 0 || (rc = world_send(s->world, rank_of(ps, j), TAG_CONTROL, c->words,
+        if (rc < 0 || (rc = world_send(s->world, parameter_server_rank_of(ps, j), TAG_CONTROL, c->words,
                                        (1 + count) * sizeof *c->words, &c->control, e)) < 0)
             return rc;
     }
@@ -260,11 +262,11 @@ static int receive_now(struct parameter_server *ps, int j, int tag, void *bytes,
 {
     struct message m = { 0, 0, 0 };
     struct patience p;
-    int rc = world_receive(ps->base.world, rank_of(ps, j), tag, bytes, n, &m, e);
+    int rc = world_receive(ps->base.world, parameter_server_rank_of(ps, j), tag, bytes, n, &m, e);
 
     patience_init(&p, ps->base.world, patience_of(ps));
     while (rc >= 0 && (rc = message_done(ps->base.world, &m, e)) == 0)
-        if (!patience_pause(&p) && (rc = late_sentence(ps, &p, j, 0, e)) < 0)
+        if (!patience_pause(&p) && (rc = parameter_server_late_sentence(ps, &p, j, 0, e)) < 0)
             return rc;
     return rc < 0 ? rc : OK;
 }
@@ -277,7 +279,7 @@ static int say_done(struct parameter_server *ps, struct error *e)
     return control(ps, CONTROL_DONE, &(int64_t){ ps->worker->flags }, 1, e);
 }
 
-static int collect(struct strategy *s, int last, int64_t *step, struct error *e)
+static int parameter_server_collect(struct strategy *s, int last, int64_t *step, struct error *e)
 {
     struct parameter_server *ps = (struct parameter_server *)s;
     size_t workers = (size_t)s->workers, largest = 0;
@@ -320,7 +322,7 @@ static int collect(struct strategy *s, int last, int64_t *step, struct error *e)
     return rc;
 }
 
-static int finish(struct strategy *s, struct error *e)
+static int parameter_server_finish(struct strategy *s, struct error *e)
 {
     struct parameter_server *ps = (struct parameter_server *)s;
     int rc = say_done(ps, e);
@@ -332,14 +334,14 @@ static int finish(struct strategy *s, struct error *e)
 
         patience_init(&p, ps->base.world, patience_of(ps));
         while ((rc = message_done(s->world, &ps->worker->servers[j].control, e)) == 0)
-            if (!patience_pause(&p) && (rc = late_sentence(ps, &p, j, 0, e)) < 0)
+            if (!patience_pause(&p) && (rc = parameter_server_late_sentence(ps, &p, j, 0, e)) < 0)
                 return rc;
         rc = rc < 0 ? rc : OK;
     }
     return rc;
 }
 
-static void report(const struct strategy *s, struct strategy_report *r)
+static void parameter_server_report(const struct strategy *s, struct strategy_report *r)
 {
     const struct worker_side *w = ((const struct parameter_server *)s)->worker;
 
@@ -370,7 +372,7 @@ static void worker_side_free(struct parameter_server *ps)
     ps->worker = NULL;
 }
 
-static void release(struct strategy *s)
+static void parameter_server_release(struct strategy *s)
 {
     struct parameter_server *ps = (struct parameter_server *)s;
 
@@ -383,8 +385,11 @@ static void release(struct strategy *s)
     free(ps);
 }
 
-static const struct strategy_operations operations = { "ps", step_begin, ready, step_end, collect, server_side_serve,
-                                                       finish, report, release };
+static const struct strategy_operations operations = {
+    .name = "ps", .step_begin = parameter_server_step_begin, .ready = parameter_server_ready,
+    .step_end = parameter_server_step_end, .collect = parameter_server_collect, .serve = server_side_serve,
+    .finish = parameter_server_finish, .report = parameter_server_report, .free = parameter_server_release,
+};
 
 static int worker_side_new(struct parameter_server *ps, struct error *e)
 {
@@ -459,7 +464,7 @@ int parameter_server_new(struct strategy **out, const struct strategy *common, s
     rc = world_agree(common->world, "place the variables", rc, e);
     if (rc < 0) {
         if (ps)
-            release(&ps->base);
+            parameter_server_release(&ps->base);
         return rc;
     }
     *out = &ps->base;

@@ -425,7 +425,8 @@ static int find_late(struct parameter_server *ps, const struct patience *p)
     return longest > p->limit + (answering ? 0 : world_precedence(world_deadline(s->world), 3));
 }
 
-static int late_sentence(struct parameter_server *ps, const struct patience *patience, struct error *e)
+static int parameter_service_late_sentence(struct parameter_server *ps, const struct patience *patience,
+                                           struct error *e)
 {
     const struct server_side *v = ps->server;
     const size_t half = half_pushed(ps), named = half < v->packets ? half : 0;
@@ -472,7 +473,7 @@ int server_side_serve(struct strategy *s, const volatile int *signal, struct err
         else if (rc == 0)
             patience_pause(&p);
         if (rc >= 0 && find_late(ps, &p))
-            rc = late_sentence(ps, &p, e);
+            rc = parameter_service_late_sentence(ps, &p, e);
     }
     for (int w = 0; w < s->workers && rc >= 0; w++) {
         for (size_t k = 0; k < v->packets && rc >= 0; k++) {

@@ -127,7 +127,7 @@ static int wait_all(struct shared_window *s, int adding, size_t bucket, uint32_t
     return rc;
 }
 
-static void begin(struct transport *t, int64_t step)
+static void shared_window_begin(struct transport *t, int64_t step)
 {
     struct shared_window *s = (struct shared_window *)t;
 
@@ -154,7 +154,7 @@ static void add_slice(struct shared_window *s, size_t q)
     post(&s->words[p->rank].added, s->first + (uint32_t)s->added);
 }
 
-static void advance(struct transport *t, size_t ready)
+static void shared_window_advance(struct transport *t, size_t ready)
 {
     struct shared_window *s = (struct shared_window *)t;
 
@@ -168,7 +168,8 @@ static void advance(struct transport *t, size_t ready)
         add_slice(s, s->added);
 }
 
-static int complete(struct transport *t, const struct step_part *mine, struct step_part *all, struct error *e)
+static int shared_window_complete(struct transport *t, const struct step_part *mine, struct step_part *all,
+                                  struct error *e)
 {
     struct shared_window *s = (struct shared_window *)t;
     const struct transport_plan *p = &t->plan;
@@ -190,7 +191,7 @@ static int complete(struct transport *t, const struct step_part *mine, struct st
     return OK;
 }
 
-static void release(struct transport *t)
+static void shared_window_release(struct transport *t)
 {
     struct shared_window *s = (struct shared_window *)t;
 
@@ -201,7 +202,10 @@ static void release(struct transport *t)
     free(s);
 }
 
-static const struct transport_operations operations = { "shared memory", begin, advance, complete, release };
+static const struct transport_operations operations = {
+    .name = "shared memory", .begin = shared_window_begin, .advance = shared_window_advance,
+    .complete = shared_window_complete, .free = shared_window_release,
+};
 
 /* Rank 0 makes the memory under a name of its own, the others open it, and the name goes at once. */
 static int map(struct shared_window *s, struct error *e)
@@ -263,7 +267,7 @@ int shared_window_new(struct transport **out, const struct transport_plan *plan,
         rc = map(s, e);
     if (rc < 0) {
         if (s)
-            release(&s->base);
+            shared_window_release(&s->base);
         return rc;
     }
     s->words = s->mapping;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static int step_begin(struct strategy *s, int64_t step, struct error *e)
+static int single_step_begin(struct strategy *s, int64_t step, struct error *e)
 {
     (void)s;
     (void)step;
@@ -11,13 +11,13 @@ static int step_begin(struct strategy *s, int64_t step, struct error *e)
     return OK;
 }
 
-static void ready(struct strategy *s, size_t low)
+static void single_ready(struct strategy *s, size_t low)
 {
     (void)s;
     (void)low;
 }
 
-static int step_end(struct strategy *s, struct tally *tally, struct error *e)
+static int single_step_end(struct strategy *s, struct tally *tally, struct error *e)
 {
     size_t total = network_parameter_count(s->network) + network_statistic_count(s->network);
 
@@ -32,7 +32,7 @@ static int step_end(struct strategy *s, struct tally *tally, struct error *e)
     return OK;
 }
 
-static int collect(struct strategy *s, int last, int64_t *step, struct error *e)
+static int single_collect(struct strategy *s, int last, int64_t *step, struct error *e)
 {
     (void)last;
     (void)e;
@@ -40,26 +40,28 @@ static int collect(struct strategy *s, int last, int64_t *step, struct error *e)
     return OK;
 }
 
-static int finish(struct strategy *s, struct error *e)
+static int single_finish(struct strategy *s, struct error *e)
 {
     (void)s;
     (void)e;
     return OK;
 }
 
-static void report(const struct strategy *s, struct strategy_report *r)
+static void single_report(const struct strategy *s, struct strategy_report *r)
 {
     (void)s;
     *r = (struct strategy_report){ .transport = "none" };
 }
 
-static void release(struct strategy *s)
+static void single_release(struct strategy *s)
 {
     free(s);
 }
 
-static const struct strategy_operations operations = { "single", step_begin, ready, step_end, collect, NULL, finish,
-                                                       report, release };
+static const struct strategy_operations operations = {
+    .name = "single", .step_begin = single_step_begin, .ready = single_ready, .step_end = single_step_end,
+    .collect = single_collect, .finish = single_finish, .report = single_report, .free = single_release,
+};
 
 int single_new(struct strategy **out, const struct strategy *common, struct error *e)
 {

@@ -121,7 +121,7 @@ static int launched(void)
     return 0;
 }
 
-static int failed(int rc, struct error *e, const char *what)
+static int world_failed(int rc, struct error *e, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING];
     int n = 0;
@@ -193,7 +193,7 @@ static int start(struct world *w, struct error *e)
     int provided, rc;
 
     w->watchdog = watchdog_start(deadline, EXIT_FAILURE);
-    rc = failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), e, "starting MPI");
+    rc = world_failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), e, "starting MPI");
     if (rc < 0)
         return rc;
     w->comm = MPI_COMM_WORLD; /* nobody else in this program talks to MPI */
@@ -436,7 +436,7 @@ static void keep(struct message *m, MPI_Request request)
 int world_send(struct world *w, int to, int tag, const void *bytes, size_t n, struct message *m, struct error *e)
 {
     MPI_Request request;
-    int rc = failed(MPI_Isend(bytes, (int)n, MPI_BYTE, to, tag, w->comm, &request), e, "sending");
+    int rc = world_failed(MPI_Isend(bytes, (int)n, MPI_BYTE, to, tag, w->comm, &request), e, "sending");
 
     if (rc == OK)
         keep(m, request);
@@ -447,7 +447,7 @@ int world_receive(struct world *w, int from, int tag, void *bytes, size_t n, str
 {
     MPI_Request request;
     int source = from == WORLD_ANY_RANK ? MPI_ANY_SOURCE : from;
-    int rc = failed(MPI_Irecv(bytes, (int)n, MPI_BYTE, source, tag, w->comm, &request), e, "receiving");
+    int rc = world_failed(MPI_Irecv(bytes, (int)n, MPI_BYTE, source, tag, w->comm, &request), e, "receiving");
 
     if (rc == OK)
         keep(m, request);
@@ -465,7 +465,7 @@ int message_done(struct world *w, struct message *m, struct error *e)
         return 1;
     memcpy(&request, &m->handle, sizeof request);
     status.MPI_SOURCE = -1;
-    if ((rc = failed(MPI_Test(&request, &done, &status), e, "a message")) < 0)
+    if ((rc = world_failed(MPI_Test(&request, &done, &status), e, "a message")) < 0)
         return rc;
     if (done) {
         m->active = 0;

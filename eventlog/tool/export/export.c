@@ -98,7 +98,7 @@ static int emit(struct work *w, const struct scalar_series *s, const struct scal
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-static void run_again(void *context)
+static void export_run_again(void *context)
 {
     struct work *w = context;
 
@@ -155,7 +155,7 @@ static int read_run(struct work *w, const struct log_run *run, struct error *e)
 {
     /* What has been written cannot be taken back, so a stream does not start again. */
     const struct scan_sink sink = { .context = w, .event = stream };
-    void (*again)(void *) = w->format->run_again ? run_again : NULL;
+    void (*again)(void *) = w->format->run_again ? export_run_again : NULL;
     uint64_t left_out = 0;
     int rc = w->streaming ? scan_run(w->scan, run, &sink, e)
                           : gather_run(w->scan, run, &w->run.scalars, again, w, e);
@@ -192,14 +192,14 @@ static int write_sorted(struct work *w, struct error *e)
     return OK;
 }
 
-struct place {
+struct export_place {
     uint64_t mark;
     size_t series, point;
 };
 
 static int by_mark(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct export_place *x = a, *y = b;
 
     return (x->mark > y->mark) - (x->mark < y->mark);
 }
@@ -208,7 +208,7 @@ static int by_mark(const void *a, const void *b)
 static int write_in_order(struct work *w, struct error *e)
 {
     struct scalar_run *r = &w->run.scalars;
-    struct place *places;
+    struct export_place *places;
     size_t n = 0;
     int rc = OK;
 
@@ -219,7 +219,7 @@ static int write_in_order(struct work *w, struct error *e)
     n = 0;
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->series[i].count; k++)
-            places[n++] = (struct place){ r->series[i].marks[k], i, k };
+            places[n++] = (struct export_place){ r->series[i].marks[k], i, k };
     qsort(places, n, sizeof *places, by_mark);
     for (size_t i = 0; i < n && rc == OK; i++) {
         struct scalar_series *s = &r->series[places[i].series];

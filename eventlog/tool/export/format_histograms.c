@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int start(struct export *x, struct error *e)
+static int histograms_start(struct export *x, struct error *e)
 {
     static const char *const names[] = { "run", "tag", "step", "left", "right", "count", "wall_time" };
 
@@ -22,8 +22,8 @@ static int start(struct export *x, struct error *e)
     return OK;
 }
 
-static int value(struct export *x, const struct scalar_series *s, const struct event *event,
-                 const struct event_value *v, struct error *e)
+static int histograms_value(struct export *x, const struct scalar_series *s, const struct event *event,
+                            const struct event_value *v, struct error *e)
 {
     struct buffer rows = BUFFER_EMPTY;
     size_t count;
@@ -39,7 +39,7 @@ static int value(struct export *x, const struct scalar_series *s, const struct e
     return rc;
 }
 
-static void run_again(struct export *x)
+static void histograms_run_again(struct export *x)
 {
     value_list_release(x->state);
 }
@@ -72,7 +72,7 @@ static void write_rows(struct export *x, const struct buffer *prefix, const stru
     x->points++;
 }
 
-struct place {
+struct histograms_place {
     size_t tag;  /* of the series among the sorted ones */
     size_t item; /* in reading order */
     int64_t step;
@@ -80,7 +80,7 @@ struct place {
 
 static int by_place(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct histograms_place *x = a, *y = b;
 
     if (x->tag != y->tag)
         return x->tag < y->tag ? -1 : 1;
@@ -89,18 +89,18 @@ static int by_place(const void *a, const void *b)
     return (x->item > y->item) - (x->item < y->item);
 }
 
-static int run_read(struct export *x, const char *run, const struct scalar_run *scalars, struct error *e)
+static int histograms_run_read(struct export *x, const char *run, const struct scalar_run *scalars, struct error *e)
 {
     struct value_list *list = x->state;
     size_t *tags = malloc((scalars->count + 1) * sizeof *tags); /* number of a series -> its place by tag */
-    struct place *places = malloc((list->count + 1) * sizeof *places);
+    struct histograms_place *places = malloc((list->count + 1) * sizeof *places);
     struct buffer prefix = BUFFER_EMPTY;
     int good = tags && places;
 
     for (size_t i = 0; good && i < scalars->count; i++)
         tags[scalars->series[i].number] = i;
     for (size_t i = 0; good && i < list->count; i++)
-        places[i] = (struct place){ tags[list->items[i].series], i, list->items[i].step };
+        places[i] = (struct histograms_place){ tags[list->items[i].series], i, list->items[i].step };
     if (good && list->count && strcmp(x->options->order, "file") != 0)
         qsort(places, list->count, sizeof *places, by_place);
     for (size_t i = 0; good && i < list->count; i++) {
@@ -121,7 +121,7 @@ static int run_read(struct export *x, const char *run, const struct scalar_run *
     return good ? OK : error_set(e, ERR_NOMEM, "out of memory for the histograms of run %s", run);
 }
 
-static int finish(struct export *x, int commit, struct error *e)
+static int histograms_finish(struct export *x, int commit, struct error *e)
 {
     (void)commit;
     (void)e;
@@ -132,6 +132,10 @@ static int finish(struct export *x, int commit, struct error *e)
 }
 
 const struct export_format format_histograms = {
-    .name = "histograms", .start = start, .finish = finish, .value = value, .run_read = run_read,
-    .run_again = run_again,
+    .name = "histograms",
+    .start = histograms_start,
+    .finish = histograms_finish,
+    .value = histograms_value,
+    .run_read = histograms_run_read,
+    .run_again = histograms_run_again,
 };

@@ -42,7 +42,7 @@ static int parse_kinds(struct media *m, const char *list, struct error *e)
     }
 }
 
-static int start(struct export *x, struct error *e)
+static int media_start(struct export *x, struct error *e)
 {
     struct media *m = x->state = calloc(1, sizeof *m);
     int rc;
@@ -166,8 +166,8 @@ static enum kind kind_of(const struct scalar_series *s, const struct event_value
     return KINDS;
 }
 
-static int value(struct export *x, const struct scalar_series *s, const struct event *event,
-                 const struct event_value *v, struct error *e)
+static int media_value(struct export *x, const struct scalar_series *s, const struct event *event,
+                       const struct event_value *v, struct error *e)
 {
     enum kind kind = kind_of(s, v);
     struct media *m = x->state;
@@ -194,7 +194,7 @@ static int value(struct export *x, const struct scalar_series *s, const struct e
 }
 
 /* What this run wrote is written again, over the same names. */
-static void run_again(struct export *x)
+static void media_run_again(struct export *x)
 {
     struct media *m = x->state;
 
@@ -204,7 +204,7 @@ static void run_again(struct export *x)
     m->directory.force = 1;
 }
 
-static int run_read(struct export *x, const char *run, const struct scalar_run *scalars, struct error *e)
+static int media_run_read(struct export *x, const char *run, const struct scalar_run *scalars, struct error *e)
 {
     struct media *m = x->state;
     int good = buffer_ok(&m->lines);
@@ -220,7 +220,7 @@ static int run_read(struct export *x, const char *run, const struct scalar_run *
     return good ? OK : error_set(e, ERR_NOMEM, "out of memory for the list of files");
 }
 
-static int finish(struct export *x, int commit, struct error *e)
+static int media_finish(struct export *x, int commit, struct error *e)
 {
     struct media *m = x->state;
 
@@ -236,5 +236,10 @@ static int finish(struct export *x, int commit, struct error *e)
 }
 
 const struct export_format format_media = {
-    .name = "media", .start = start, .finish = finish, .value = value, .run_read = run_read, .run_again = run_again,
+    .name = "media",
+    .start = media_start,
+    .finish = media_finish,
+    .value = media_value,
+    .run_read = media_run_read,
+    .run_again = media_run_again,
 };

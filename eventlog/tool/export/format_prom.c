@@ -23,7 +23,7 @@ struct samples {
     size_t count, capacity;
 };
 
-static int start(struct export *x, struct error *e)
+static int prom_start(struct export *x, struct error *e)
 {
     return (x->state = calloc(1, sizeof(struct samples))) ? OK : error_set(e, ERR_NOMEM, "out of memory for samples");
 }
@@ -44,7 +44,7 @@ static void label(struct buffer *out, const char *text, size_t n)
     buffer_release(&sound);
 }
 
-static int series(struct export *x, const char *run, const struct scalar_series *s, struct error *e)
+static int prom_series(struct export *x, const char *run, const struct scalar_series *s, struct error *e)
 {
     struct samples *all = x->state;
     struct sample *sample;
@@ -108,7 +108,7 @@ static int metric(struct export *x, const struct samples *all, int which)
     return good;
 }
 
-static int finish(struct export *x, int commit, struct error *e)
+static int prom_finish(struct export *x, int commit, struct error *e)
 {
     struct samples *all = x->state;
     int good = 1;
@@ -124,5 +124,5 @@ static int finish(struct export *x, int commit, struct error *e)
 }
 
 const struct export_format format_prom = {
-    .name = "prom", .reading_order = 1, .start = start, .series = series, .finish = finish,
+    .name = "prom", .reading_order = 1, .start = prom_start, .series = prom_series, .finish = prom_finish,
 };

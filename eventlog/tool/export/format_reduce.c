@@ -29,7 +29,7 @@ struct column { /* of a tag */
     size_t length, runs; /* runs: that have it */
 };
 
-struct cursor { /* in a series with points */
+struct reduce_cursor { /* in a series with points */
     int64_t step; /* of its next point: a look at it there, in 100,000 series, is one into cold memory each */
     size_t column, run, next;
     const struct scalar_series *series;
@@ -42,7 +42,7 @@ struct table {
     size_t run_count;
     struct column *columns;
     size_t count;
-    struct cursor *cursors; /* a heap of `live` by step, column and run */
+    struct reduce_cursor *cursors; /* a heap of `live` by step, column and run */
     size_t cursor_count, live;
     struct result *row; /* row_count of them, by column */
     size_t row_count;
@@ -91,12 +91,12 @@ static int find_columns(struct table *t, const struct export *x, struct error *e
     for (size_t i = 0; rc == OK && i < t->run_count; i++)
         for (size_t k = 0; k < t->runs[i].scalars.count; k++) {
             const struct scalar_series *s = &t->runs[i].scalars.series[k];
-            struct cursor *cursor = &t->cursors[t->cursor_count];
+            struct reduce_cursor *cursor = &t->cursors[t->cursor_count];
 
             if (!s->count)
                 continue;
-            *cursor = (struct cursor){ .series = s, .step = s->points[0].step, .run = i,
-                                       .column = export_columns_place(&all, s) };
+            *cursor = (struct reduce_cursor){ .series = s, .step = s->points[0].step, .run = i,
+                                              .column = export_columns_place(&all, s) };
             t->cursor_count++;
             t->columns[cursor->column].tag = s->tag;
             t->columns[cursor->column].length = s->tag_length;
@@ -200,7 +200,7 @@ static void compute(struct table *t, size_t n, struct result *r)
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
-static int before(const struct cursor *a, const struct cursor *b)
+static int before(const struct reduce_cursor *a, const struct reduce_cursor *b)
 {
     if (a->step != b->step)
         return a->step < b->step;
@@ -209,7 +209,7 @@ static int before(const struct cursor *a, const struct cursor *b)
 
 static void sift_down(struct table *t, size_t at)
 {
-    const struct cursor moved = t->cursors[at];
+    const struct reduce_cursor moved = t->cursors[at];
 
     for (size_t child; (child = 2 * at + 1) < t->live; at = child) {
         child += child + 1 < t->live && before(&t->cursors[child + 1], &t->cursors[child]);
@@ -230,7 +230,7 @@ static void order_all(struct table *t)
 /* The first cursor goes on to another step. */
 static void advance(struct table *t, size_t next)
 {
-    struct cursor *first = &t->cursors[0];
+    struct reduce_cursor *first = &t->cursors[0];
 
     first->next = next;
     if (next == first->series->count)
@@ -400,7 +400,7 @@ static int write_all(struct export *x, struct table *t, struct error *e)
     return rc;
 }
 
-static int runs(struct export *x, struct export_run *list, size_t count, struct error *e)
+static int reduce_runs(struct export *x, struct export_run *list, size_t count, struct error *e)
 {
     struct table t = { .runs = list, .run_count = count };
     int rc = parse_operations(&t, x->options->ops, e);
@@ -425,4 +425,4 @@ static int runs(struct export *x, struct export_run *list, size_t count, struct 
     return rc;
 }
 
-const struct export_format format_reduce = { .name = "reduce", .opens_files = 1, .runs = runs };
+const struct export_format format_reduce = { .name = "reduce", .opens_files = 1, .runs = reduce_runs };

@@ -24,7 +24,7 @@ static void base64(struct buffer *out, const char *bytes, size_t n)
     }
 }
 
-static int series(struct export *x, const char *run, const struct scalar_series *s, struct error *e)
+static int series_series(struct export *x, const char *run, const struct scalar_series *s, struct error *e)
 {
     struct buffer end = BUFFER_EMPTY;
     char *room, *end_of;
@@ -65,4 +65,4 @@ static int series(struct export *x, const char *run, const struct scalar_series 
     return OK;
 }
 
-const struct export_format format_jsonl_series = { .name = "jsonl-series", .series = series };
+const struct export_format format_jsonl_series = { .name = "jsonl-series", .series = series_series };

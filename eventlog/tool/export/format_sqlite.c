@@ -81,7 +81,7 @@ static int failed(const struct export *x, const struct database *d, struct error
     return error_set(e, ERR_IO, "%s: SQLite: %s", x->options->to.path, sqlite3_errmsg(d->handle));
 }
 
-static int start(struct export *x, struct error *e)
+static int sqlite_start(struct export *x, struct error *e)
 {
     /* The file is our own until it is renamed: what a crash leaves is thrown away, so no journal and no syncs. */
     static const char begin[] = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
@@ -128,7 +128,7 @@ static int step_row(const struct export *x, struct database *d, enum statement w
 
 /* ---- what is no point ------------------------------------------------------------------------------------------ */
 
-static void run_again(struct export *x)
+static void sqlite_run_again(struct export *x)
 {
     struct database *d = x->state;
 
@@ -136,8 +136,8 @@ static void run_again(struct export *x)
     value_list_release(&d->sessions);
 }
 
-static int value(struct export *x, const struct scalar_series *s, const struct event *event,
-                 const struct event_value *v, struct error *e)
+static int sqlite_value(struct export *x, const struct scalar_series *s, const struct event *event,
+                        const struct event_value *v, struct error *e)
 {
     static const char session[] = "_hparams_/session_start_info";
     struct database *d = x->state;
@@ -200,7 +200,7 @@ static void bind_point(sqlite3_stmt *row, int before, sqlite3_int64 id, size_t n
     sqlite3_bind_double(row, before + 5, p->value);
 }
 
-static int series(struct export *x, const char *run, const struct scalar_series *s, struct error *e)
+static int sqlite_series(struct export *x, const char *run, const struct scalar_series *s, struct error *e)
 {
     struct database *d = x->state;
     sqlite3_int64 id;
@@ -267,7 +267,7 @@ static int write_hparam(void *context, const struct hparam *h)
     return step_row(c->x, d, HPARAM, c->error);
 }
 
-static int run_read(struct export *x, const char *run, const struct scalar_run *scalars, struct error *e)
+static int sqlite_run_read(struct export *x, const char *run, const struct scalar_run *scalars, struct error *e)
 {
     struct database *d = x->state;
     struct run_hparam context = { x, run, e };
@@ -282,7 +282,7 @@ static int run_read(struct export *x, const char *run, const struct scalar_run *
         summary_metadata_read(&m, (const uint8_t *)d->sessions.items[i].bytes, d->sessions.items[i].length);
         rc = summary_metadata_hparams(&m, write_hparam, &context);
     }
-    run_again(x);
+    sqlite_run_again(x);
     return rc;
 }
 
@@ -316,7 +316,7 @@ static int write_all_meta(struct export *x, struct error *e)
     return write_meta(x, "skipped", skipped, e);
 }
 
-static int finish(struct export *x, int commit, struct error *e)
+static int sqlite_finish(struct export *x, int commit, struct error *e)
 {
     struct database *d = x->state;
     int rc = OK;
@@ -334,12 +334,19 @@ static int finish(struct export *x, int commit, struct error *e)
 
         rc = rc == OK ? closed : rc;
     }
-    run_again(x);
+    sqlite_run_again(x);
     free(d);
     return rc;
 }
 
 const struct export_format format_sqlite = {
-    .name = "sqlite", .opens_files = 1, .reading_order = 1, .start = start, .series = series, .finish = finish,
-    .value = value, .run_read = run_read, .run_again = run_again,
+    .name = "sqlite",
+    .opens_files = 1,
+    .reading_order = 1,
+    .start = sqlite_start,
+    .series = sqlite_series,
+    .finish = sqlite_finish,
+    .value = sqlite_value,
+    .run_read = sqlite_run_read,
+    .run_again = sqlite_run_again,
 };

@@ -135,7 +135,7 @@ static int single(struct export *x, struct output *out, struct export_run *runs,
     return OK;
 }
 
-static int runs(struct export *x, struct export_run *list, size_t count, struct error *e)
+static int tensorboard_runs(struct export *x, struct export_run *list, size_t count, struct error *e)
 {
     struct output *out;
     int rc;
@@ -153,5 +153,5 @@ static int runs(struct export *x, struct export_run *list, size_t count, struct 
     return rc;
 }
 
-const struct export_format format_tb_csv = { .name = "tb-csv", .opens_files = 1, .runs = runs };
-const struct export_format format_tb_json = { .name = "tb-json", .opens_files = 1, .runs = runs };
+const struct export_format format_tb_csv = { .name = "tb-csv", .opens_files = 1, .runs = tensorboard_runs };
+const struct export_format format_tb_json = { .name = "tb-json", .opens_files = 1, .runs = tensorboard_runs };

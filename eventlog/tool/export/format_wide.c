@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cursor { /* of one column within a run; series NULL: the run has no such tag */
+struct wide_cursor { /* of one column within a run; series NULL: the run has no such tag */
     const struct scalar_series *series;
     size_t next;
 };
@@ -43,7 +43,7 @@ static void header(struct export *x, const struct export_columns *columns)
     buffer_release(&line);
 }
 
-static int row(struct export *x, const char *run, int64_t step, struct cursor *cursors, size_t columns,
+static int row(struct export *x, const char *run, int64_t step, struct wide_cursor *cursors, size_t columns,
                struct buffer *line, struct error *e)
 {
     char text[64], between = x->tsv ? '\t' : ',';
@@ -87,17 +87,17 @@ static int row(struct export *x, const char *run, int64_t step, struct cursor *c
     return OK;
 }
 
-static void find_cursors(const struct scalar_run *run, struct export_columns *columns, struct cursor *cursors)
+static void find_cursors(const struct scalar_run *run, struct export_columns *columns, struct wide_cursor *cursors)
 {
     for (size_t i = 0; i < columns->tags.count; i++)
-        cursors[i] = (struct cursor){ NULL, 0 };
+        cursors[i] = (struct wide_cursor){ NULL, 0 };
     for (size_t i = 0; i < run->count; i++)
         if (run->series[i].count)
             cursors[export_columns_place(columns, &run->series[i])].series = &run->series[i];
 }
 
 /* 1 and the smallest step that any column still has. */
-static int next_step(const struct cursor *cursors, size_t count, int64_t *step)
+static int next_step(const struct wide_cursor *cursors, size_t count, int64_t *step)
 {
     int found = 0;
 
@@ -117,7 +117,7 @@ static int wide_runs(struct export *x, struct export_run *runs, size_t count, st
 {
     struct export_columns columns;
     struct buffer line = BUFFER_EMPTY;
-    struct cursor *cursors = NULL;
+    struct wide_cursor *cursors = NULL;
     int rc = export_columns_find(&columns, x, runs, count, e);
     size_t n = columns.tags.count;
 

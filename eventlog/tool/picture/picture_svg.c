@@ -102,12 +102,12 @@ static void draw_figure(struct buffer *b, double x, double y, const char *class,
 
 /* ---- axes ------------------------------------------------------------------------------------------------------ */
 
-static double place_x(const struct frame *f, double x)
+static double svg_place_x(const struct frame *f, double x)
 {
     return f->left + (x - f->range.x0) * f->per_x;
 }
 
-static double place_y(const struct frame *f, double y)
+static double svg_place_y(const struct frame *f, double y)
 {
     return f->top + (f->range.y1 - y) * f->per_y;
 }
@@ -122,14 +122,14 @@ static void draw_axes(struct buffer *b, const struct picture *p, enum picture_ax
 
     picture_value_ticks(p, r->y0, r->y1, TICKS, &ticks);
     for (size_t i = 0; i < ticks.count; i++) {
-        double y = place_y(f, ticks.at[i]);
+        double y = svg_place_y(f, ticks.at[i]);
 
         buffer_format(b, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text class=\"tick e\" x=\"%.1f\" y=\"%.1f\">%s"
                       "</text>\n", f->left, y, f->left + f->width, f->left - 8, y + 4, ticks.text[i]);
     }
     picture_axis_ticks(axis, r->x0, r->x1, TICKS, &ticks);
     for (size_t i = 0; i < ticks.count; i++) {
-        double x = place_x(f, ticks.at[i]);
+        double x = svg_place_x(f, ticks.at[i]);
 
         buffer_format(b, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/><text class=\"tick m\" x=\"%.1f\" y=\"%.1f\">%s"
                       "</text>\n", x, bottom, x, bottom + 18, ticks.text[i]);
@@ -163,7 +163,7 @@ static int inside(const struct frame *f, double y)
 
 static void pen_move(struct pen *pen, char how, struct picture_point to)
 {
-    buffer_format(pen->out, "%c%.1f %.1f", how, place_x(pen->frame, to.x), place_y(pen->frame, to.y));
+    buffer_format(pen->out, "%c%.1f %.1f", how, svg_place_x(pen->frame, to.x), svg_place_y(pen->frame, to.y));
 }
 
 static void pen_point(struct pen *pen, double x, double y)
@@ -210,7 +210,7 @@ static void pen_up(struct pen *pen)
 
 static void pen_to(struct pen *pen, double x, double y)
 {
-    long column = (long)(place_x(pen->frame, x) * 2);
+    long column = (long)(svg_place_x(pen->frame, x) * 2);
 
     if (column != pen->column) {
         pen_flush(pen);
@@ -234,7 +234,7 @@ static int dash_of(size_t run) /* runs of one colour differ in it */
 }
 
 /* More runs than colours: letters tell them apart. */
-static int lettered(const struct picture *p)
+static int svg_lettered(const struct picture *p)
 {
     return p->run_count > COLOURS;
 }
@@ -277,7 +277,8 @@ static void draw_band_piece(struct buffer *b, const struct picture_curve *c, con
 
 /* The area between the edges of a band, with gaps where they are no numbers; of points in one column of the screen the
  * outermost. */
-static void draw_band(struct buffer *b, const struct picture *p, const struct frame *f, const struct picture_curve *c)
+static void svg_draw_band(struct buffer *b, const struct picture *p, const struct frame *f,
+                          const struct picture_curve *c)
 {
     struct picture_curve low = { .points = c->low, .count = c->count }, high = { .points = c->high, .count = c->count };
     struct picture_walk below = picture_walk_begin(p, &low, 0, f->range.y0, f->range.y1);
@@ -288,15 +289,15 @@ static void draw_band(struct buffer *b, const struct picture *p, const struct fr
     size_t n = 0;
 
     while (picture_walk_next(&below, &l, &l_mark) && picture_walk_next(&above, &h, &h_mark)) {
-        double x = place_x(f, h.x), bottom = f->top + f->height;
+        double x = svg_place_x(f, h.x), bottom = f->top + f->height;
         if (!picture_draws_line(h_mark) || !(picture_draws_line(l_mark) || l_mark == PICTURE_GAP)) {
             draw_band_piece(b, c, columns, n);
             n = 0;
             continue;
         }
         /* On a logarithmic scale the lower edge may be below 0. */
-        l.y = l_mark == PICTURE_GAP ? bottom : fmin(bottom, fmax(f->top, place_y(f, l.y)));
-        h.y = fmin(bottom, fmax(f->top, place_y(f, h.y)));
+        l.y = l_mark == PICTURE_GAP ? bottom : fmin(bottom, fmax(f->top, svg_place_y(f, l.y)));
+        h.y = fmin(bottom, fmax(f->top, svg_place_y(f, h.y)));
         if (n && (x - columns[n - 1].x < 0.5 || n == sizeof columns / sizeof *columns)) {
             columns[n - 1].low = fmax(columns[n - 1].low, l.y);
             columns[n - 1].high = fmin(columns[n - 1].high, h.y);
@@ -310,7 +311,7 @@ static void draw_band(struct buffer *b, const struct picture *p, const struct fr
 /* Where that mark of a point is: those of values outside are at the edge. */
 static double mark_y(const struct frame *f, enum picture_mark mark, double y)
 {
-    return mark == PICTURE_NAN ? place_y(f, y) : mark == PICTURE_PLUS || mark == PICTURE_ABOVE ? f->top
+    return mark == PICTURE_NAN ? svg_place_y(f, y) : mark == PICTURE_PLUS || mark == PICTURE_ABOVE ? f->top
                                                                                               : f->top + f->height;
 }
 
@@ -328,9 +329,9 @@ static void draw_marks(struct buffer *b, const struct picture *p, const struct p
     while (picture_walk_next(&walk, &q, &mark)) {
         char at[64];
 
-        if (!(wanted >> mark & 1) || fabs(place_x(f, q.x) - last[mark]) < 8)
+        if (!(wanted >> mark & 1) || fabs(svg_place_x(f, q.x) - last[mark]) < 8)
             continue;
-        last[mark] = place_x(f, q.x);
+        last[mark] = svg_place_x(f, q.x);
         picture_point_text(panel->axis, q.x, f->range.x0, f->range.x1, at, sizeof at);
         buffer_format(b, "<path class=\"%s c%zu\" d=\"M%.1f %.1f%s\"><title>", marks[mark].class, c->run % COLOURS,
                       last[mark], mark_y(f, mark, q.y), marks[mark].path);
@@ -345,7 +346,8 @@ static void draw_figures(struct buffer *b, const struct picture *p, const struct
 {
     const struct picture_curve *c = &panel->curves[number];
     const struct picture_point *points[2] = { f->summaries[number].best, f->summaries[number].last };
-    const char *last = lettered(p) ? "1.8" : "3.2", *best = lettered(p) ? "3.5" : "5.5"; /* of many less is more */
+    const char *last = svg_lettered(p) ? "1.8" : "3.2",
+               *best = svg_lettered(p) ? "3.5" : "5.5"; /* of many less is more */
 
     for (int i = 0; i < 2; i++) {
         struct picture_curve one = { .run = c->run, .points = points[i], .count = points[i] != NULL };
@@ -358,7 +360,7 @@ static void draw_figures(struct buffer *b, const struct picture *p, const struct
             continue;
         picture_point_text(panel->axis, q.x, f->range.x0, f->range.x1, at, sizeof at);
         buffer_format(b, "<circle class=\"%s c%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>", i ? "f last" : "best",
-                      c->run % COLOURS, place_x(f, q.x), place_y(f, q.y), i ? last : best);
+                      c->run % COLOURS, svg_place_x(f, q.x), svg_place_y(f, q.y), i ? last : best);
         escape(b, p->runs[c->run], strlen(p->runs[c->run]));
         buffer_format(b, ": %s %.6g at %s</title></circle>\n", i ? "final" : "best", points[i]->y, at);
     }
@@ -366,7 +368,7 @@ static void draw_figures(struct buffer *b, const struct picture *p, const struct
 
 /* ---- letters at the ends of curves ----------------------------------------------------------------------------- */
 
-struct line_end {
+struct svg_line_end {
     size_t run;
     double x, y;
 };
@@ -374,18 +376,19 @@ struct line_end {
 /* How many letters are put side by side, so that all runs have room. */
 static int letter_columns(const struct picture *p)
 {
-    return lettered(p) ? (int)((p->run_count * LETTER + PLOT_HEIGHT - 1) / PLOT_HEIGHT) : 0;
+    return svg_lettered(p) ? (int)((p->run_count * LETTER + PLOT_HEIGHT - 1) / PLOT_HEIGHT) : 0;
 }
 
-static int from_above(const void *a, const void *b)
+static int svg_from_above(const void *a, const void *b)
 {
-    const struct line_end *x = a, *y = b;
+    const struct svg_line_end *x = a, *y = b;
 
     return x->y != y->y ? (x->y > y->y) - (x->y < y->y) : (x->run > y->run) - (x->run < y->run);
 }
 
 /* Where the curve ends, as it is drawn: 0 if nothing of it is. */
-static int find_end(const struct picture *p, const struct frame *f, const struct picture_curve *c, struct line_end *out)
+static int find_end(const struct picture *p, const struct frame *f, const struct picture_curve *c,
+                    struct svg_line_end *out)
 {
     struct picture_walk walk = picture_walk_begin(p, c, picture_smoothing_of(p, c), f->range.y0, f->range.y1);
     struct picture_point q;
@@ -394,7 +397,8 @@ static int find_end(const struct picture *p, const struct frame *f, const struct
 
     while (picture_walk_next(&walk, &q, &mark))
         if (mark != PICTURE_GAP) {
-            *out = (struct line_end){ c->run, place_x(f, q.x), place_y(f, fmax(f->range.y0, fmin(f->range.y1, q.y))) };
+            *out = (struct svg_line_end){ c->run, svg_place_x(f, q.x),
+                                          svg_place_y(f, fmax(f->range.y0, fmin(f->range.y1, q.y))) };
             any = 1;
         }
     return any;
@@ -404,7 +408,7 @@ static int find_end(const struct picture *p, const struct frame *f, const struct
 static void draw_letters(struct buffer *b, const struct picture *p, const struct picture_panel *panel,
                          const struct frame *f)
 {
-    struct line_end *ends = malloc((panel->count + 1) * sizeof *ends);
+    struct svg_line_end *ends = malloc((panel->count + 1) * sizeof *ends);
     double *places = malloc((panel->count + 1) * sizeof *places);
     size_t n = 0, columns = (size_t)letter_columns(p);
 
@@ -414,7 +418,7 @@ static void draw_letters(struct buffer *b, const struct picture *p, const struct
     }
     for (size_t i = 0; i < panel->count; i++)
         n += (size_t)find_end(p, f, &panel->curves[i], &ends[n]);
-    qsort(ends, n, sizeof *ends, from_above);
+    qsort(ends, n, sizeof *ends, svg_from_above);
     for (size_t i = 0; i < n; i++)
         places[i] = ends[i].y;
     picture_spread(places, n, (double)LETTER / (double)columns, f->top, f->top + f->height);
@@ -436,11 +440,11 @@ out:
 /* The line of a run as it looks, its letter and its name, all within that width. */
 static void draw_name(struct buffer *b, const struct picture *p, size_t run, double x, double y, double width)
 {
-    double name = SAMPLE_WIDTH + 8 + (lettered(p) ? LETTER + 5 : 0);
+    double name = SAMPLE_WIDTH + 8 + (svg_lettered(p) ? LETTER + 5 : 0);
 
     buffer_format(b, "<path class=\"line c%zu d%d\" d=\"M%.1f %.1fh%d\"/>", run % COLOURS, dash_of(run), x, y - 4,
                   SAMPLE_WIDTH);
-    if (lettered(p))
+    if (svg_lettered(p))
         buffer_format(b, "<text class=\"f letter m c%zu\" x=\"%.1f\" y=\"%.1f\">%c</text>", run % COLOURS,
                       x + SAMPLE_WIDTH + 11, y, picture_letter(run));
     draw_text(b, "row", x + name, y, width - name, p->runs[run], strlen(p->runs[run]));
@@ -497,7 +501,7 @@ static int draw_legend(struct buffer *b, const struct picture *p, double top, do
     if (p->panel_count < 2)
         return 0;
     for (size_t i = 0; i < p->run_count; i++) {
-        double wide = SAMPLE_WIDTH + 36 + (lettered(p) ? LETTER : 0) + text_width(p->runs[i], strlen(p->runs[i]));
+        double wide = SAMPLE_WIDTH + 36 + (svg_lettered(p) ? LETTER : 0) + text_width(p->runs[i], strlen(p->runs[i]));
 
         wide = fmin(wide, most);
         if (x > MARGIN && x + wide > width - MARGIN) {
@@ -554,8 +558,8 @@ static void draw_meanings(struct buffer *b, unsigned found, int best, double y)
 /* ---- the whole ------------------------------------------------------------------------------------------------- */
 
 /* Returns 1 << mark of what it shows. */
-static unsigned draw_panel(struct buffer *b, const struct picture *p, const struct picture_panel *panel, double left,
-                           double top)
+static unsigned svg_draw_panel(struct buffer *b, const struct picture *p, const struct picture_panel *panel,
+                               double left, double top)
 {
     const unsigned outside = 1u << PICTURE_ABOVE | 1u << PICTURE_BELOW;
     const unsigned broken = 1u << PICTURE_NAN | 1u << PICTURE_PLUS | 1u << PICTURE_MINUS;
@@ -577,7 +581,7 @@ static unsigned draw_panel(struct buffer *b, const struct picture *p, const stru
     draw_axes(b, p, panel->axis, &f);
     for (size_t i = 0; i < panel->count; i++)
         if (panel->curves[i].low)
-            draw_band(b, p, &f, &panel->curves[i]);
+            svg_draw_band(b, p, &f, &panel->curves[i]);
     for (size_t i = 0; i < panel->count; i++) {
         double smoothing = picture_smoothing_of(p, &panel->curves[i]);
 
@@ -592,7 +596,7 @@ static unsigned draw_panel(struct buffer *b, const struct picture *p, const stru
             draw_marks(b, p, panel, &f, &panel->curves[i], picture_smoothing_of(p, &panel->curves[i]), broken);
         draw_figures(b, p, panel, &f, i);
     }
-    if (lettered(p))
+    if (svg_lettered(p))
         draw_letters(b, p, panel, &f);
     draw_rows(b, p, panel, &f);
     free(f.summaries);
@@ -667,8 +671,8 @@ struct picture_size picture_svg_draw(struct buffer *b, const struct picture *p)
     draw_settings(b, p, MARGIN + (p->title ? HEADING : 0), width);
     draw_legend(b, p, legend, width);
     for (size_t i = 0; i < p->panel_count; i++)
-        found |= draw_panel(b, p, &p->panels[i], MARGIN + (double)(i % columns) * (PANEL_WIDTH + GAP),
-                            top + (double)(i / columns) * (panel_height + GAP));
+        found |= svg_draw_panel(b, p, &p->panels[i], MARGIN + (double)(i % columns) * (PANEL_WIDTH + GAP),
+                                top + (double)(i / columns) * (panel_height + GAP));
     draw_meanings(b, found, best, height - 16);
     buffer_append_text(b, "</svg>\n");
     return (struct picture_size){ width, height };

@@ -47,7 +47,7 @@ struct comparison {
     double reach; /* NaN: not asked for */
 };
 
-struct figures {
+struct compare_figures {
     const struct scalar_point *first, *last;
     const struct scalar_point *best, *reached; /* of the finite ones; the first at least as good; NULL: none */
     double span, speed; /* seconds; steps a second, NaN if unknown */
@@ -62,9 +62,9 @@ static int is_as_good(double value, double wanted, int better)
     return isfinite(value) && (better < 0 ? value <= wanted : better > 0 && value >= wanted);
 }
 
-static struct figures figures_of(const struct scalar_series *s, int better, double reach)
+static struct compare_figures figures_of(const struct scalar_series *s, int better, double reach)
 {
-    struct figures f = { &s->points[0], &s->points[s->count - 1], NULL, NULL, 0, NAN, 0, 0 };
+    struct compare_figures f = { &s->points[0], &s->points[s->count - 1], NULL, NULL, 0, NAN, 0, 0 };
     double from = NAN, to = NAN;
 
     for (size_t i = 0; i < s->count; i++) {
@@ -101,7 +101,7 @@ static int add_row(const struct comparison *c, size_t run, const struct curves_t
                    struct report *r)
 {
     const struct curves *w = &c->curves;
-    struct figures f = figures_of(s, tag->better, c->reach);
+    struct compare_figures f = figures_of(s, tag->better, c->reach);
 
     report_text(r, w->names[run], strlen(w->names[run]));
     report_text(r, tag->text, tag->length);
@@ -226,7 +226,7 @@ static int compare(struct comparison *c, struct error *e)
     return picture ? draw(w, &c->options.to, e) : print_tables(c, e);
 }
 
-static int check(const struct comparison *c, struct error *e)
+static int compare_check(const struct comparison *c, struct error *e)
 {
     const struct report_options *o = &c->options;
     const struct curves *w = &c->curves;
@@ -282,7 +282,7 @@ int command_compare(int argc, char **argv)
     if (rc == OK)
         rc = curves_settle(&c.curves, &e);
     if (rc == OK)
-        rc = check(&c, &e);
+        rc = compare_check(&c, &e);
     if (rc != OK)
         return scan_fail(&s, &e);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)

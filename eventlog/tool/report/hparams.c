@@ -37,7 +37,7 @@ struct outer { /* a run without hyperparameters, for sessions that are runs belo
     uint64_t told;   /* a bit a metric that is left out */
 };
 
-struct work {
+struct hparams_work {
     struct session *sessions;
     size_t count;
     struct outer *outer; /* by name, if there are metrics */
@@ -84,7 +84,7 @@ static void release_session(struct session *s)
 /* A name that comes again takes the place of the one before. */
 static int add_entry(void *context, const struct hparam *h)
 {
-    struct session *s = &((struct work *)context)->current;
+    struct session *s = &((struct hparams_work *)context)->current;
     struct entry new = { copy(&h->name), copy(&h->text), h->name.length, h->text.length, h->type, h->number };
     struct entry *e;
 
@@ -115,7 +115,7 @@ static int add_entry(void *context, const struct hparam *h)
 static int other(void *context, const struct scalar_series *s, const struct event *event,
                  const struct event_value *value, struct error *e)
 {
-    struct work *w = context;
+    struct hparams_work *w = context;
     struct summary_metadata m;
 
     (void)event;
@@ -129,7 +129,7 @@ static int other(void *context, const struct scalar_series *s, const struct even
 
 static void again(void *context)
 {
-    release_session(&((struct work *)context)->current);
+    release_session(&((struct hparams_work *)context)->current);
 }
 
 static int take_metric(const struct metric *m, const struct scalar_run *scalars, double *value)
@@ -157,7 +157,7 @@ static int take_metric(const struct metric *m, const struct scalar_run *scalars,
     return 1;
 }
 
-static int take_metrics(const struct work *w, const struct scalar_run *scalars, double **metrics, int **present)
+static int take_metrics(const struct hparams_work *w, const struct scalar_run *scalars, double **metrics, int **present)
 {
     *metrics = calloc(w->metric_count + 1, sizeof **metrics);
     *present = calloc(w->metric_count + 1, sizeof **present);
@@ -171,9 +171,9 @@ static int take_metrics(const struct work *w, const struct scalar_run *scalars, 
     return 1;
 }
 
-static int one_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
+static int hparams_one_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
 {
-    struct work *w = context;
+    struct hparams_work *w = context;
     struct session *s = &w->current, *list;
     struct outer *outer;
 
@@ -220,7 +220,7 @@ static int by_run(const void *key, const void *entry)
 }
 
 /* The run directly above this one, NULL where there is none, or where it is a session itself. */
-static struct outer *outer_of(const struct work *w, const char *run)
+static struct outer *outer_of(const struct hparams_work *w, const char *run)
 {
     const char *slash = strrchr(run, '/');
     struct outer_key key = { slash ? run : ".", slash ? (size_t)(slash - run) : 1 };
@@ -230,7 +230,7 @@ static struct outer *outer_of(const struct work *w, const char *run)
 
 /* PyTorch's add_hparams() makes a session of its own below the run that has the curves: what a session lacks is taken
  * from there, unless it stands above several sessions and could be anyone's. */
-static void take_from_above(struct work *w, struct log *log)
+static void take_from_above(struct hparams_work *w, struct log *log)
 {
     struct outer *outer;
 
@@ -259,7 +259,7 @@ static void take_from_above(struct work *w, struct log *log)
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
 /* All names once, in byte order; NULL without memory. The entries are borrowed from the sessions. */
-static struct entry *all_names(const struct work *w, size_t *count)
+static struct entry *all_names(const struct hparams_work *w, size_t *count)
 {
     struct entry *names;
     size_t n = 0, kept = 0;
@@ -286,7 +286,7 @@ static const struct entry *entry_of(const struct session *s, const struct entry 
 }
 
 /* What a run does not have is an empty text. */
-static void add_value(struct report *r, const struct entry *e)
+static void hparams_add_value(struct report *r, const struct entry *e)
 {
     if (e && e->type == HPARAM_NUMBER)
         report_number(r, e->number);
@@ -296,7 +296,7 @@ static void add_value(struct report *r, const struct entry *e)
         report_text(r, e ? e->text : "", e ? e->text_length : 0);
 }
 
-static void add_long_rows(const struct work *w, struct report *r)
+static void add_long_rows(const struct hparams_work *w, struct report *r)
 {
     for (size_t i = 0; i < w->count; i++)
         for (size_t k = 0; k < w->sessions[i].count; k++) {
@@ -304,11 +304,11 @@ static void add_long_rows(const struct work *w, struct report *r)
 
             report_text(r, w->sessions[i].run, strlen(w->sessions[i].run));
             report_text(r, e->name, e->name_length);
-            add_value(r, e);
+            hparams_add_value(r, e);
         }
 }
 
-static void add_wide_rows(const struct work *w, const struct entry *names, size_t count, struct report *r)
+static void add_wide_rows(const struct hparams_work *w, const struct entry *names, size_t count, struct report *r)
 {
     for (size_t i = 0; i < w->count; i++) {
         const struct session *s = &w->sessions[i];
@@ -316,7 +316,7 @@ static void add_wide_rows(const struct work *w, const struct entry *names, size_
         if (!w->no_run)
             report_text(r, s->run, strlen(s->run));
         for (size_t k = 0; k < count; k++)
-            add_value(r, entry_of(s, &names[k]));
+            hparams_add_value(r, entry_of(s, &names[k]));
         for (size_t m = 0; m < w->metric_count; m++)
             if (s->present[m])
                 report_number(r, s->metrics[m]);
@@ -326,7 +326,7 @@ static void add_wide_rows(const struct work *w, const struct entry *names, size_
 }
 
 /* A number in every run that has it. */
-static int is_numeric(const struct work *w, const struct entry *name)
+static int is_numeric(const struct hparams_work *w, const struct entry *name)
 {
     for (size_t i = 0; i < w->count; i++) {
         const struct entry *e = entry_of(&w->sessions[i], name);
@@ -339,7 +339,8 @@ static int is_numeric(const struct work *w, const struct entry *name)
 
 /* The columns of the wide table, yours to free; NULL without memory. On a narrow terminal the metrics stay, and of the
  * hyperparameters the first. */
-static struct report_column *wide_columns(const struct work *w, const struct entry *names, size_t count, size_t *n)
+static struct report_column *wide_columns(const struct hparams_work *w, const struct entry *names, size_t count,
+                                          size_t *n)
 {
     struct report_column *columns = calloc(1 + count + w->metric_count, sizeof *columns);
 
@@ -356,7 +357,7 @@ static struct report_column *wide_columns(const struct work *w, const struct ent
 
 /* ---- the command ----------------------------------------------------------------------------------------------- */
 
-static int print_sessions(struct scan *s, struct work *w, int wide, const struct report_options *o, int rc,
+static int print_sessions(struct scan *s, struct hparams_work *w, int wide, const struct report_options *o, int rc,
                           struct error *e)
 {
     static const struct report_column long_columns[] = { { .key = "run" }, { .key = "name" }, { .key = "value" } };
@@ -388,9 +389,14 @@ static int print_sessions(struct scan *s, struct work *w, int wide, const struct
     return status;
 }
 
-static int write_sessions(struct scan *s, struct work *w, int wide, const struct report_options *o, struct error *e)
+static int write_sessions(struct scan *s, struct hparams_work *w, int wide, const struct report_options *o,
+                          struct error *e)
 {
-    const struct gather g = { .range = POINT_RANGE_ALL, .run = one_run, .other = other, .again = again, .context = w,
+    const struct gather g = { .range = POINT_RANGE_ALL,
+                              .run = hparams_one_run,
+                              .other = other,
+                              .again = again,
+                              .context = w,
                               .no_points = !w->metric_count };
     int status, rc = gather_runs(s, &g, e);
 
@@ -423,7 +429,7 @@ static int is_tag(const void *context, size_t i, const char *name)
 }
 
 /* TAG, TAG:last, TAG:min or TAG:max. Another colon belongs to the tag. */
-static void parse_metrics(struct work *w, const struct option_list *list)
+static void parse_metrics(struct hparams_work *w, const struct option_list *list)
 {
     static const char *const ends[] = { ":last", ":min", ":max" };
 
@@ -446,7 +452,7 @@ int command_hparams(int argc, char **argv)
     static const struct output_format formats[] = { REPORT_FORMATS };
     struct report_options o = { .sort = NULL };
     struct scan s = { .failed = 0 };
-    struct work w = { .count = 0 };
+    struct hparams_work w = { .count = 0 };
     struct option_list metrics = { .count = 0 };
     int wide = 0;
     struct option table[] = {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct work {
+struct inspect_work {
     struct scan *scan;
     struct inspect_run run;
     struct error memory; /* code set once something could not be kept */
@@ -20,7 +20,7 @@ struct work {
 
 /* ---- gathering ------------------------------------------------------------------------------------------------- */
 
-static void *grown(struct work *w, void *list, size_t *capacity, size_t size)
+static void *grown(struct inspect_work *w, void *list, size_t *capacity, size_t size)
 {
     size_t more = *capacity ? *capacity * 2 : 16;
     void *bigger = realloc(list, more * size);
@@ -35,7 +35,7 @@ static void *grown(struct work *w, void *list, size_t *capacity, size_t size)
 
 static void begin_file(void *context, const char *path)
 {
-    struct work *w = context;
+    struct inspect_work *w = context;
     struct inspect_file *files = realloc(w->run.files, (w->run.file_count + 1) * sizeof *files);
 
     scalar_run_begin_file(&w->run.all);
@@ -49,19 +49,19 @@ static void begin_file(void *context, const char *path)
 
 static void end_file(void *context, const struct event_reader_state *state)
 {
-    struct work *w = context;
+    struct inspect_work *w = context;
 
     if (w->run.file_count)
         w->run.files[w->run.file_count - 1].state = *state;
 }
 
-static void add_step(struct work *w, enum inspect_kind kind, int64_t step)
+static void add_step(struct inspect_work *w, enum inspect_kind kind, int64_t step)
 {
     if (!step_list_add(&w->run.kinds[kind], step, 0))
         error_set(&w->memory, ERR_NOMEM, "out of memory for the steps of run %s", w->run.name);
 }
 
-static void add_tag_kind(struct work *w, size_t series, enum inspect_kind kind)
+static void add_tag_kind(struct inspect_work *w, size_t series, enum inspect_kind kind)
 {
     while (series >= w->run.tag_kind_count) {
         size_t count = w->run.tag_kind_count;
@@ -75,7 +75,7 @@ static void add_tag_kind(struct work *w, size_t series, enum inspect_kind kind)
     w->run.tag_kinds[series] |= 1u << kind;
 }
 
-static struct inspect_series *series_of(struct work *w, const struct scalar_series *s)
+static struct inspect_series *series_of(struct inspect_work *w, const struct scalar_series *s)
 {
     while (s->number >= w->run.series_count) {
         size_t count = w->run.series_count;
@@ -90,7 +90,8 @@ static struct inspect_series *series_of(struct work *w, const struct scalar_seri
 }
 
 /* A value that is a point, or that TensorBoard's default loader takes for one. */
-static void add_value(struct work *w, const struct scalar_series *s, int64_t step, int is_point, unsigned from)
+static void inspect_add_value(struct inspect_work *w, const struct scalar_series *s, int64_t step, int is_point,
+                              unsigned from)
 {
     struct inspect_series *to = series_of(w, s);
     int good = !is_point || !to || step_list_add(&to->steps, step, 0);
@@ -103,7 +104,8 @@ static void add_value(struct work *w, const struct scalar_series *s, int64_t ste
         error_set(&w->memory, ERR_NOMEM, "out of memory for the steps of run %s", w->run.name);
 }
 
-static void add_kind(struct work *w, const struct scalar_series *s, const struct event_value *value, int64_t step)
+static void add_kind(struct inspect_work *w, const struct scalar_series *s, const struct event_value *value,
+                     int64_t step)
 {
     static const enum inspect_kind kinds[] = {
         [EVENT_VALUE_SIMPLE] = INSPECT_SCALARS,       [EVENT_VALUE_IMAGE] = INSPECT_IMAGES,
@@ -117,7 +119,7 @@ static void add_kind(struct work *w, const struct scalar_series *s, const struct
     add_tag_kind(w, s->number, kinds[value->kind]);
 }
 
-static void add_event_kind(struct work *w, const struct event *event)
+static void add_event_kind(struct inspect_work *w, const struct event *event)
 {
     if (event->what == EVENT_GRAPH)
         add_step(w, INSPECT_GRAPH, event->step);
@@ -131,7 +133,7 @@ static void add_event_kind(struct work *w, const struct event *event)
 
 static int event(void *context, const struct event *ev, struct error *e)
 {
-    struct work *w = context;
+    struct inspect_work *w = context;
     int by_kind = w->by_kind && !ev->is_damaged;
     struct event_values values;
     struct event_value value;
@@ -149,7 +151,7 @@ static int event(void *context, const struct event *ev, struct error *e)
         if (rc < 0)
             return rc;
         if (rc == 1 || from & SCALAR_TAKEN)
-            add_value(w, s, ev->step, rc == 1, from);
+            inspect_add_value(w, s, ev->step, rc == 1, from);
         if (by_kind)
             add_kind(w, s, &value, ev->step);
     }
@@ -160,7 +162,7 @@ static int event(void *context, const struct event *ev, struct error *e)
 
 static int damage(void *context, const struct event_damage *d, struct error *e)
 {
-    struct work *w = context;
+    struct inspect_work *w = context;
     struct inspect_file *f = w->run.file_count ? &w->run.files[w->run.file_count - 1] : NULL;
     struct event_damage *list;
     struct event ev;
@@ -206,7 +208,7 @@ static void begin_run(struct inspect_run *run, const char *name, const char *dir
 
 static void restart(void *context)
 {
-    struct work *w = context;
+    struct inspect_work *w = context;
     const char *name = w->run.name, *directory = w->run.directory;
 
     release_run(&w->run);
@@ -288,7 +290,7 @@ static int print_run(struct printing *p, const struct inspect_run *run, struct e
 
 static int print_runs(struct scan *s, struct printing *p, struct error *e)
 {
-    struct work w = { .scan = s, .by_kind = !strcmp(p->format, "tb") };
+    struct inspect_work w = { .scan = s, .by_kind = !strcmp(p->format, "tb") };
     const struct scan_sink sink = { &w, begin_file, event, damage, end_file, restart };
     int rc = OK;
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-struct work {
+struct stats_work {
     struct report *report;
     struct scan *scan;
     int relative; /* times since the run began */
@@ -14,13 +14,13 @@ struct work {
 
 /* ---- figures of a series --------------------------------------------------------------------------------------- */
 
-struct figures {
+struct stats_figures {
     size_t count, nan, infinite, finite;
     struct scalar_point first, last, min, max; /* min, max: of what is no NaN, the first of equals */
     double mean, std;                          /* of what is finite; std over n - 1 */
 };
 
-static void compute(const struct scalar_series *s, struct figures *f)
+static void compute(const struct scalar_series *s, struct stats_figures *f)
 {
     double sum = 0, squares = 0;
 
@@ -108,11 +108,12 @@ static void add_figure(struct report *r, double v, int there)
         report_none(r);
 }
 
-static void add_stats(struct work *w, const char *run, const struct scalar_run *scalars, const struct scalar_series *s)
+static void add_stats(struct stats_work *w, const char *run, const struct scalar_run *scalars,
+                      const struct scalar_series *s)
 {
     double began = w->relative ? scalars->began : 0;
     struct report *r = w->report;
-    struct figures f;
+    struct stats_figures f;
 
     compute(s, &f);
     report_text(r, run, strlen(run));
@@ -155,7 +156,7 @@ static const struct report_layout divergence = {
 };
 
 /* A row for a series with points that are not finite: of those at its end, or else of the first ones. */
-static void add_divergence(struct work *w, const char *run, const struct scalar_run *scalars,
+static void add_divergence(struct stats_work *w, const char *run, const struct scalar_run *scalars,
                            const struct scalar_series *s)
 {
     size_t from = s->count, to = s->count;
@@ -187,7 +188,7 @@ static void add_divergence(struct work *w, const char *run, const struct scalar_
 
 static int stats_of_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
 {
-    struct work *w = context;
+    struct stats_work *w = context;
 
     (void)e;
     for (size_t i = 0; i < scalars->count; i++)
@@ -200,7 +201,7 @@ static int stats_of_run(void *context, const char *name, struct scalar_run *scal
 
 static int divergence_of_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
 {
-    struct work *w = context;
+    struct stats_work *w = context;
 
     (void)e;
     for (size_t i = 0; i < scalars->count; i++)
@@ -211,7 +212,7 @@ static int divergence_of_run(void *context, const char *name, struct scalar_run 
     return OK;
 }
 
-static int write_stats(struct work *w, const struct gather *g, const struct report_options *o, int diverged,
+static int write_stats(struct stats_work *w, const struct gather *g, const struct report_options *o, int diverged,
                        struct error *e)
 {
     const struct report_layout stats = stats_layout(o->time != NULL);
@@ -239,7 +240,7 @@ int command_stats(int argc, char **argv)
     static const struct output_format formats[] = { REPORT_FORMATS };
     struct report_options o = { .sort = NULL };
     struct scan s = { .failed = 0 };
-    struct work w = { .scan = &s };
+    struct stats_work w = { .scan = &s };
     struct gather g = { .range = POINT_RANGE_ALL, .context = &w };
     const char *view = "all";
     int diverged = 0;

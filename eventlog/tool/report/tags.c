@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-struct work {
+struct tags_work {
     struct report *report; /* NULL: TensorBoard's layout, into text */
     struct buffer text;
     struct selection plugins;
@@ -27,7 +27,7 @@ static const struct report_layout layout = {
 };
 
 /* What TensorBoard's scalars plugin answers when it is asked for its tags. */
-static void write_tensorboard(struct work *w, const char *run, const struct scalar_series *s,
+static void write_tensorboard(struct tags_work *w, const char *run, const struct scalar_series *s,
                               const struct summary_metadata *m, int first)
 {
     if (first) {
@@ -45,7 +45,8 @@ static void write_tensorboard(struct work *w, const char *run, const struct scal
     w->any_run = 1;
 }
 
-static void write_row(struct work *w, const char *run, const struct scalar_series *s, const struct summary_metadata *m)
+static void write_row(struct tags_work *w, const char *run, const struct scalar_series *s,
+                      const struct summary_metadata *m)
 {
     report_text(w->report, run, strlen(run));
     report_text(w->report, s->tag, s->tag_length);
@@ -54,9 +55,9 @@ static void write_row(struct work *w, const char *run, const struct scalar_serie
     report_text(w->report, (const char *)m->description.bytes, m->description.length);
 }
 
-static int one_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
+static int tags_one_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
 {
-    struct work *w = context;
+    struct tags_work *w = context;
     int first = 1;
 
     for (size_t i = 0; i < scalars->count; i++) {
@@ -76,9 +77,9 @@ static int one_run(void *context, const char *name, struct scalar_run *scalars, 
     return buffer_ok(&w->text) ? OK : error_set(e, ERR_NOMEM, "out of memory for the tags of run %s", name);
 }
 
-static int write_tags(struct scan *s, struct work *w, const struct report_options *o, struct error *e)
+static int write_tags(struct scan *s, struct tags_work *w, const struct report_options *o, struct error *e)
 {
-    const struct gather g = { .range = POINT_RANGE_ALL, .run = one_run, .context = w, .no_points = 1 };
+    const struct gather g = { .range = POINT_RANGE_ALL, .run = tags_one_run, .context = w, .no_points = 1 };
     int tensorboard = !strcmp(o->to.format, "tb-json"), status, rc;
     struct output *out = NULL;
 
@@ -103,7 +104,7 @@ static int write_tags(struct scan *s, struct work *w, const struct report_option
 }
 
 /* TensorBoard's layout is of one plugin, and of all its series. */
-static int check(const struct report_options *o, struct selection *plugins, struct error *e)
+static int tags_check(const struct report_options *o, struct selection *plugins, struct error *e)
 {
     if (strcmp(o->to.format, "tb-json") != 0)
         return OK;
@@ -121,7 +122,7 @@ int command_tags(int argc, char **argv)
     static const struct output_format formats[] = { REPORT_FORMATS, { "tb-json", "json", 0 } };
     struct report_options o = { .sort = NULL };
     struct scan s = { .failed = 0 };
-    struct work w = { .series = 0 };
+    struct tags_work w = { .series = 0 };
     struct option table[] = {
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
         { OPTION_LIST, 0, "plugin", &w.plugins.patterns, .argument = "GLOB", .help = "Take only series of plugins "
@@ -148,7 +149,7 @@ int command_tags(int argc, char **argv)
     if (rc == OK)
         rc = report_settle(&o, formats, sizeof formats / sizeof *formats, "csv", &e);
     if (rc == OK)
-        rc = check(&o, &w.plugins, &e);
+        rc = tags_check(&o, &w.plugins, &e);
     if (rc != OK)
         return scan_fail(&s, &e);
     if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)

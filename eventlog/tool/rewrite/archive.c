@@ -26,7 +26,7 @@ struct work {
 
 /* ---- what goes in ---------------------------------------------------------------------------------------------- */
 
-static int list(struct work *a, char *path, struct error *e)
+static int archive_list(struct work *a, char *path, struct error *e)
 {
     char *paths[] = { path, NULL };
     FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
@@ -67,7 +67,7 @@ static int list(struct work *a, char *path, struct error *e)
 
 /* ---- --delete -------------------------------------------------------------------------------------------------- */
 
-static int delete_all(struct archiving *a, char *const *paths, size_t count, struct error *e)
+static int archive_delete_all(struct archiving *a, char *const *paths, size_t count, struct error *e)
 {
     int rc = archiving_check(a, e);
 
@@ -89,7 +89,7 @@ static int delete_all(struct archiving *a, char *const *paths, size_t count, str
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
-static void print(const struct work *w)
+static void archive_print(const struct work *w)
 {
     const struct archiving *a = &w->archive;
     char files[HUMAN_TEXT_MAX], size[HUMAN_TEXT_MAX], packed[HUMAN_TEXT_MAX];
@@ -155,15 +155,15 @@ int command_archive(int argc, char **argv)
                        a.delete ? "delete" : "json");
     a.has_target = rc == OK && stat(a.archive.output, &a.target) == 0;
     for (int i = 1; rc == OK && i <= count; i++)
-        rc = list(&a, argv[i], &e);
+        rc = archive_list(&a, argv[i], &e);
     if (rc == OK && !a.archive.count) {
         log_line(&a.log, "%s: contains no files", argv[1]);
         status = EXIT_NO;
     } else if (rc == OK && (rc = archiving_write(&a.archive, &e)) == OK && a.delete) {
-        rc = delete_all(&a.archive, argv + 1, (size_t)count, &e);
+        rc = archive_delete_all(&a.archive, argv + 1, (size_t)count, &e);
     }
     if (rc == OK && a.archive.count)
-        print(&a);
+        archive_print(&a);
     if (rc == OK && fflush(stdout) != 0)
         rc = error_system(&e, "standard output: cannot write");
     if (rc != OK) {

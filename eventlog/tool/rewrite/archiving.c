@@ -52,7 +52,7 @@ int archiving_add(struct archiving *a, const char *name, const char *path, const
     return OK;
 }
 
-static int by_name(const void *x, const void *y)
+static int archiving_by_name(const void *x, const void *y)
 {
     const struct archiving_file *a = x, *b = y;
 
@@ -62,7 +62,7 @@ static int by_name(const void *x, const void *y)
 /* ---- packing --------------------------------------------------------------------------------------------------- */
 
 /* Unless forced: the file is as it was, and nobody writes it. */
-static int unchanged(const struct archiving *a, int fd, const struct archiving_file *f, struct error *e)
+static int archiving_unchanged(const struct archiving *a, int fd, const struct archiving_file *f, struct error *e)
 {
     int rc = a->force ? OK : log_replace_unchanged(fd, f->path, &f->before, e);
 
@@ -70,7 +70,7 @@ static int unchanged(const struct archiving *a, int fd, const struct archiving_f
                                           "-f' archives what is there now", f->path);
 }
 
-static void tell(struct archiving *a, const struct archiving_file *f)
+static void archiving_tell(struct archiving *a, const struct archiving_file *f)
 {
     char size[HUMAN_TEXT_MAX];
 
@@ -85,12 +85,12 @@ static int pack_one(struct archiving *a, struct log_archive_writer *w, struct ar
 
     if (fd < 0)
         return error_system(e, "%s: cannot be opened", f->path);
-    tell(a, f);
-    if ((rc = unchanged(a, fd, f, e)) == OK)
+    archiving_tell(a, f);
+    if ((rc = archiving_unchanged(a, fd, f, e)) == OK)
         rc = log_archive_writer_add(w, f->name, f->before.st_mode & LOG_ARCHIVE_MODE,
                                     (int64_t)t->tv_sec * 1000000000 + t->tv_nsec, fd, f->path, NULL, e);
     if (rc == OK)
-        rc = unchanged(a, fd, f, e);
+        rc = archiving_unchanged(a, fd, f, e);
     a->done += (uint64_t)f->before.st_size;
     close(fd);
     return rc;
@@ -116,7 +116,7 @@ static int pack_all(struct archiving *a, int fd, const char *to, struct error *e
     return rc;
 }
 
-static int write_stream(struct archiving *a, struct error *e)
+static int archiving_write_stream(struct archiving *a, struct error *e)
 {
     int fd, rc = output_stream_open(&fd, e);
 
@@ -128,7 +128,7 @@ static int write_stream(struct archiving *a, struct error *e)
     return rc;
 }
 
-static int write_file(struct archiving *a, struct error *e)
+static int archiving_write_file(struct archiving *a, struct error *e)
 {
     int fd, rc;
     struct unfinished *unfinished;
@@ -160,7 +160,7 @@ int archiving_write(struct archiving *a, struct error *e)
     struct stat st;
 
     if (a->count)
-        qsort(a->files, a->count, sizeof *a->files, by_name);
+        qsort(a->files, a->count, sizeof *a->files, archiving_by_name);
     if (!stream && lstat(a->output, &st) == 0 && !a->force)
         return error_set(e, ERR_ARG, "%s: already exists; choose another name, or use 'eventlog archive -f'",
                          a->output);
@@ -168,7 +168,7 @@ int archiving_write(struct archiving *a, struct error *e)
         if (!strcmp(a->files[i - 1].name, a->files[i].name))
             return error_set(e, ERR_ARG, "%s and %s would have the same name in the archive", a->files[i - 1].path,
                              a->files[i].path);
-    return stream ? write_stream(a, e) : write_file(a, e);
+    return stream ? archiving_write_stream(a, e) : archiving_write_file(a, e);
 }
 
 /* ---- checking -------------------------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ int archiving_check(struct archiving *a, struct error *e)
             rc = error_system(e, "%s: cannot be opened; nothing was deleted", f->path);
             break;
         }
-        tell(a, f);
+        archiving_tell(a, f);
         a->done += (uint64_t)f->before.st_size;
         rc = log_archive_read(&archive, &archive.entries[i], compare, &c, e);
         if (rc == OK && read(c.fd, (char[1]){ 0 }, 1) != 0)

@@ -47,7 +47,7 @@ static int sink(void *context, const void *bytes, size_t n, struct error *e)
 }
 
 /* The directory that the member goes to; *base is its name there. */
-static int enter(const struct restoring *r, const char *name, const char **base, struct error *e)
+static int cat_enter(const struct restoring *r, const char *name, const char **base, struct error *e)
 {
     int root = open(r->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC), at;
 
@@ -82,7 +82,7 @@ static int restore(struct restoring *r, struct error *e)
     struct stat st;
     int at, rc = OK;
 
-    if ((at = enter(r, r->entry->name, &base, e)) < 0)
+    if ((at = cat_enter(r, r->entry->name, &base, e)) < 0)
         return e->code;
     snprintf(temporary, sizeof temporary, ".eventlog.%ld.tmp", (long)getpid());
     if (!r->force && fstatat(at, base, &st, AT_SYMLINK_NOFOLLOW) == 0)

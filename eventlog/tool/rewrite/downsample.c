@@ -89,7 +89,7 @@ static int gather(void *context, uint64_t offset, const uint8_t *data, size_t n,
     return OK;
 }
 
-static void forget(struct sampling *s)
+static void downsample_forget(struct sampling *s)
 {
     for (size_t i = 0; i < s->tags.count; i++) {
         free(s->series[i].x);
@@ -99,12 +99,12 @@ static void forget(struct sampling *s)
     tag_index_release(&s->tags);
 }
 
-static int begin_run(void *context, const struct log_run *run, struct error *e)
+static int downsample_begin_run(void *context, const struct log_run *run, struct error *e)
 {
     struct sampling *s = context;
     int rc = OK;
 
-    forget(s);
+    downsample_forget(s);
     s->rewrite.looking_ahead = 1;
     for (size_t k = 0; rc == OK && k < run->file_count; k++)
         rc = rewrite_read(&s->rewrite, run->name, run->files[k], gather, s, e);
@@ -128,8 +128,8 @@ static int begin_run(void *context, const struct log_run *run, struct error *e)
     return rc;
 }
 
-static int choose(void *context, const struct event *event, const struct event_value *v, size_t place,
-                  struct log_rewrite_choice *choice, struct error *e)
+static int downsample_choose(void *context, const struct event *event, const struct event_value *v, size_t place,
+                             struct log_rewrite_choice *choice, struct error *e)
 {
     struct sampling *s = context;
     struct series *series;
@@ -170,7 +170,7 @@ int command_downsample(int argc, char **argv)
                     "  eventlog downsample --every 10 --tag 'batch_*' --in-place logs/train\n",
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
-    const struct rewrite_filter filter = { &s, begin_run, choose };
+    const struct rewrite_filter filter = { &s, downsample_begin_run, downsample_choose };
     struct error e = { 0 };
     char more[100], series[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
@@ -194,7 +194,7 @@ int command_downsample(int argc, char **argv)
     if (rc == OK)
         rewrite_print(&s.rewrite, "downsample", more);
     status = rewrite_close(&s.rewrite, rc, s.thinned > 0, &e);
-    forget(&s);
+    downsample_forget(&s);
     free(s.series);
     return status;
 }

@@ -14,8 +14,8 @@ struct dropping {
     struct tag_index tags; /* of all runs; value: 1 if it goes */
 };
 
-static int choose(void *context, const struct event *event, const struct event_value *v, size_t place,
-                  struct log_rewrite_choice *choice, struct error *e)
+static int drop_tag_choose(void *context, const struct event *event, const struct event_value *v, size_t place,
+                           struct log_rewrite_choice *choice, struct error *e)
 {
     struct dropping *d = context;
     struct tag_index_entry *tag;
@@ -54,7 +54,7 @@ int command_drop_tag(int argc, char **argv)
                     "  eventlog drop-tag --keep --tag 'loss*' --tag accuracy --in-place logs/train\n",
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no GLOB or no PATH given;",
     };
-    const struct rewrite_filter filter = { &d, NULL, choose };
+    const struct rewrite_filter filter = { &d, NULL, drop_tag_choose };
     struct error e = { 0 };
     char more[80], tags[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
     int count = 0, first, globbing = 0, status, rc = options_parse(&options, argc, argv, &count, &e);

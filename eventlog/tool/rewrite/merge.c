@@ -144,8 +144,8 @@ static int plan_record(void *context, uint64_t offset, const uint8_t *data, size
 
 /* ---- second pass: the new file ----------------------------------------------------------------------------------- */
 
-static int choose(void *context, const struct event *event, const struct event_value *v, size_t number,
-                  struct log_rewrite_choice *choice, struct error *e)
+static int merge_choose(void *context, const struct event *event, const struct event_value *v, size_t number,
+                        struct log_rewrite_choice *choice, struct error *e)
 {
     struct merge *m = context;
     size_t n = v ? v->tag_length : 0;
@@ -197,7 +197,7 @@ static int write_items(struct merge *m, struct record_source *source, const char
         if (!rewrite_sound(record.data, record.length, &event))
             rc = error_set(e, ERR_CORRUPT, "%s: changed while it was read", m->paths[items[i].file]);
         if (rc == OK)
-            rc = log_rewrite_record(m->records, record.data, record.length, &event, choose, m, &out->pending, e);
+            rc = log_rewrite_record(m->records, record.data, record.length, &event, merge_choose, m, &out->pending, e);
         if (rc == OK)
             rc = rewrite_flush(&m->rewrite, out, 0, e);
         if (scan_progress_due(s))
@@ -207,7 +207,7 @@ static int write_items(struct merge *m, struct record_source *source, const char
     return rc;
 }
 
-static int write_file(struct merge *m, const char *run, const char *const *runs, struct error *e)
+static int merge_write_file(struct merge *m, const char *run, const char *const *runs, struct error *e)
 {
     double seconds = isnan(m->start) ? m->earliest : m->start;
     struct record_source *source = NULL;
@@ -278,7 +278,7 @@ static int merge_runs(struct merge *m, const struct log_run *first, size_t count
         m->totals.repeated += totals.repeated;
         m->totals.restarts += totals.restarts;
         m->totals.interleaved += totals.interleaved;
-        rc = write_file(m, to, runs, e);
+        rc = merge_write_file(m, to, runs, e);
     }
     log_merge_free(m->plan);
     log_rewrite_free(m->records);
@@ -353,7 +353,7 @@ static int merge(struct merge *m, struct error *e)
     return rc == OK ? rewrite_commit(&m->rewrite, e) : rc;
 }
 
-static void print(struct merge *m)
+static void merge_print(struct merge *m)
 {
     const struct log_merge_totals *t = &m->totals;
     struct log *log = &m->rewrite.scan.log;
@@ -430,7 +430,7 @@ int command_merge(int argc, char **argv)
         return status;
     m.rewrite.scan.passes = 2;
     if ((rc = rewrite_group_files(&m.rewrite, &e)) == OK && (rc = merge(&m, &e)) == OK && m.runs)
-        print(&m);
+        merge_print(&m);
     status = rewrite_close(&m.rewrite, rc, m.runs > 0, &e);
     buffer_release(&m.version);
     buffer_release(&m.tag);

@@ -183,7 +183,7 @@ static int archive_all(struct prune *p, struct error *e)
 }
 
 /* Leaves what has changed since it was listed, tells what cannot be deleted, and goes on with the others. */
-static void delete_all(struct prune *p)
+static void prune_delete_all(struct prune *p)
 {
     p->count = p->files = 0;
     p->bytes = 0;
@@ -212,7 +212,7 @@ static const struct { unsigned why; const char *word; } whys[] = {
     { BY_AGE, "age" }, { BY_POINTS, "points" }, { BY_BYTES, "size" },
 };
 
-static void print_json(const struct prune *p, struct buffer *b)
+static void prune_print_json(const struct prune *p, struct buffer *b)
 {
     const char *comma = "";
 
@@ -311,7 +311,7 @@ static void print_text(const struct prune *p, struct buffer *b)
 }
 
 /* Words on what could not be done, or not be known. */
-static void tell(struct prune *p)
+static void prune_tell(struct prune *p)
 {
     struct log *log = &p->scan.log;
     char over[HUMAN_TEXT_MAX];
@@ -370,7 +370,7 @@ static int order(struct prune *p, struct error *e)
     return OK;
 }
 
-static int list(struct prune *p, char **paths, int count, struct error *e)
+static int prune_list(struct prune *p, char **paths, int count, struct error *e)
 {
     int rc = OK;
 
@@ -394,7 +394,7 @@ static int run(struct prune *p, char **paths, int count, struct error *e)
     size_t unmatched;
     int rc;
 
-    if ((rc = settle(p, e)) != OK || (rc = list(p, paths, count, e)) != OK)
+    if ((rc = settle(p, e)) != OK || (rc = prune_list(p, paths, count, e)) != OK)
         return rc;
     p->scan.failed |= p->list.failed;
     unmatched = p->list.count ? selection_tell(&p->keep, "--keep", "run", &p->scan.log) : 0;
@@ -405,9 +405,9 @@ static int run(struct prune *p, char **paths, int count, struct error *e)
     if (p->delete && p->archive && p->count && (rc = archive_all(p, e)) != OK)
         return rc;
     if (p->delete)
-        delete_all(p);
-    p->json ? print_json(p, &b) : print_text(p, &b);
-    tell(p);
+        prune_delete_all(p);
+    p->json ? prune_print_json(p, &b) : print_text(p, &b);
+    prune_tell(p);
     if (!buffer_ok(&b))
         rc = error_set(e, ERR_NOMEM, "out of memory for the list of runs");
     else if (fputs(buffer_text(&b), stdout) == EOF || fflush(stdout) != 0)

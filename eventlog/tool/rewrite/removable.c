@@ -16,7 +16,7 @@
 
 /* ---- listing --------------------------------------------------------------------------------------------------- */
 
-static int no_memory(const char *path, struct error *e)
+static int removable_no_memory(const char *path, struct error *e)
 {
     return error_set(e, ERR_NOMEM, "%s: out of memory while listing", path);
 }
@@ -54,7 +54,7 @@ static struct removable_run *add_run(struct removable *r, const FTSENT *director
     return run;
 }
 
-static int add_file(struct removable_run *run, const FTSENT *entry)
+static int removable_add_file(struct removable_run *run, const FTSENT *entry)
 {
     struct removable_file *files = run->files;
     const struct stat *st = entry->fts_statp;
@@ -74,7 +74,7 @@ static int add_file(struct removable_run *run, const FTSENT *entry)
     return 1;
 }
 
-static int by_name(const void *a, const void *b)
+static int removable_by_name(const void *a, const void *b)
 {
     return strcmp(((const struct removable_file *)a)->name, ((const struct removable_file *)b)->name);
 }
@@ -96,7 +96,7 @@ static int may_be_events(int directory, const char *path)
 }
 
 /* fts_number of a directory: 1 + its run. */
-static int take(struct removable *r, FTSENT *entry, size_t root, int several)
+static int removable_take(struct removable *r, FTSENT *entry, size_t root, int several)
 {
     struct removable_run *run;
 
@@ -111,7 +111,7 @@ static int take(struct removable *r, FTSENT *entry, size_t root, int several)
     else if (!(run = add_run(r, entry->fts_parent, root, several)))
         return 0;
     entry->fts_parent->fts_number = run - r->runs + 1;
-    return add_file(run, entry);
+    return removable_add_file(run, entry);
 }
 
 int removable_list(struct removable *r, char *path, int several, struct log *log, struct error *e)
@@ -129,8 +129,8 @@ int removable_list(struct removable *r, char *path, int several, struct log *log
     if (!(tree = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL)))
         return error_system(e, "%s: cannot be read", path);
     for (FTSENT *entry; rc == OK && (errno = 0, entry = fts_read(tree));) {
-        if (entry->fts_info == FTS_F && !take(r, entry, root, several))
-            rc = no_memory(path, e);
+        if (entry->fts_info == FTS_F && !removable_take(r, entry, root, several))
+            rc = removable_no_memory(path, e);
         r->links += entry->fts_info == FTS_SL || entry->fts_info == FTS_SLNONE;
         if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS) {
             if (entry->fts_level > FTS_ROOTLEVEL && entry->fts_errno == ENOENT)
@@ -143,7 +143,7 @@ int removable_list(struct removable *r, char *path, int several, struct log *log
         rc = error_system(e, "%s: cannot be read", path);
     fts_close(tree);
     for (size_t i = first; i < r->count; i++)
-        qsort(r->runs[i].files, r->runs[i].count, sizeof *r->runs[i].files, by_name);
+        qsort(r->runs[i].files, r->runs[i].count, sizeof *r->runs[i].files, removable_by_name);
     return rc;
 }
 
@@ -174,7 +174,7 @@ static int same(const struct stat *a, const struct stat *b)
 }
 
 /* The directory as it was listed, or an error. */
-static int enter(const struct removable_run *run, struct error *e)
+static int removable_enter(const struct removable_run *run, struct error *e)
 {
     /* The directory that was listed may have been given by a link. */
     int follow = strlen(run->directory) == run->root ? 0 : O_NOFOLLOW;
@@ -239,9 +239,9 @@ static int nothing_new(const struct removable_run *run, int directory, struct er
 }
 
 /* The directory, and in *held the last file, which is the one that a writer would go on in. Or an error. */
-static int open_run(const struct removable_run *run, int *held, int *unknown, struct error *e)
+static int removable_open_run(const struct removable_run *run, int *held, int *unknown, struct error *e)
 {
-    int directory = enter(run, e), rc = OK;
+    int directory = removable_enter(run, e), rc = OK;
     const char *why;
 
     *held = -1;
@@ -265,7 +265,7 @@ static int open_run(const struct removable_run *run, int *held, int *unknown, st
 
 int removable_check(const struct removable_run *run, int *unknown, struct error *e)
 {
-    int held, directory = open_run(run, &held, unknown, e);
+    int held, directory = removable_open_run(run, &held, unknown, e);
 
     if (directory < 0)
         return directory;
@@ -317,7 +317,7 @@ static int delete_file(const struct removable_run *run, int directory, const str
 
 int removable_delete(const struct removable_run *run, struct error *e)
 {
-    int held, unknown = 0, directory = open_run(run, &held, &unknown, e), rc = OK;
+    int held, unknown = 0, directory = removable_open_run(run, &held, &unknown, e), rc = OK;
 
     if (directory < 0)
         return directory;

@@ -112,7 +112,7 @@ static int new_name(struct renaming *r, const char *tag, size_t n, struct buffer
     return buffer_ok(b) ? 1 : -1;
 }
 
-static int no_memory(const struct renaming *r, struct error *e)
+static int rename_tag_no_memory(const struct renaming *r, struct error *e)
 {
     return error_set(e, ERR_NOMEM, "out of memory for %zu tags", r->tags.count + 1);
 }
@@ -133,7 +133,7 @@ static int add_tag(struct renaming *r, const char *tag, size_t n, size_t *number
     int rc;
 
     if ((*number = tag_index_add(&r->tags, tag, n)) == TAG_INDEX_NONE)
-        return no_memory(r, e);
+        return rename_tag_no_memory(r, e);
     old = r->tags.entries[*number].text;
     r->named |= !strcmp(old, "custom_scalars__config__") || !strcmp(old, "_hparams_/experiment");
     if ((rc = new_name(r, old, n, &b)) == 0)
@@ -141,7 +141,7 @@ static int add_tag(struct renaming *r, const char *tag, size_t n, size_t *number
     name = rc < 0 || !buffer_ok(&b) ? TAG_INDEX_NONE : tag_index_add(&r->taken, buffer_text(&b), b.length);
     buffer_release(&b);
     if (name == TAG_INDEX_NONE)
-        return no_memory(r, e);
+        return rename_tag_no_memory(r, e);
     if (!r->taken.entries[name].length && n)
         return error_set(e, ERR_ARG, "tag '%.80s' would be left without a name", old);
     if (name < taken)
@@ -153,22 +153,22 @@ static int add_tag(struct renaming *r, const char *tag, size_t n, size_t *number
     return OK;
 }
 
-static void forget(struct renaming *r)
+static void rename_tag_forget(struct renaming *r)
 {
     tag_index_release(&r->tags);
     tag_index_release(&r->taken);
 }
 
-static int begin_run(void *context, const struct log_run *run, struct error *e)
+static int rename_tag_begin_run(void *context, const struct log_run *run, struct error *e)
 {
     (void)run;
     (void)e;
-    forget(context);
+    rename_tag_forget(context);
     return OK;
 }
 
-static int choose(void *context, const struct event *event, const struct event_value *v, size_t place,
-                  struct log_rewrite_choice *choice, struct error *e)
+static int rename_tag_choose(void *context, const struct event *event, const struct event_value *v, size_t place,
+                             struct log_rewrite_choice *choice, struct error *e)
 {
     struct renaming *r = context;
     size_t number;
@@ -187,7 +187,7 @@ static int choose(void *context, const struct event *event, const struct event_v
     return rc;
 }
 
-static void print(struct renaming *r)
+static void rename_tag_print(struct renaming *r)
 {
     char more[120], series[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
 
@@ -205,7 +205,7 @@ static void print(struct renaming *r)
 
 static void release(struct renaming *r)
 {
-    forget(r);
+    rename_tag_forget(r);
     selection_release(&r->asked);
     for (size_t i = 0; i < r->count; i++) {
         if (r->rules[i].compiled)
@@ -238,7 +238,7 @@ int command_rename_tag(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table, .least = 1,
         .wanted = "no OLD=NEW or no PATH given;",
     };
-    const struct rewrite_filter filter = { &r, begin_run, choose };
+    const struct rewrite_filter filter = { &r, rename_tag_begin_run, rename_tag_choose };
     struct scan *scan = &r.rewrite.scan;
     struct error e = { 0 };
     int count = 0, first, renaming = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
@@ -263,7 +263,7 @@ int command_rename_tag(int argc, char **argv)
                       : scan_fail(&r.rewrite.scan, &e);
     if (status == EXIT_DONE) {
         if ((rc = rewrite_filter(&r.rewrite, &filter, &e)) == OK)
-            print(&r);
+            rename_tag_print(&r);
         if (rc == OK)
             scan->unmatched += selection_tell(&r.asked, r.regex ? "--regex" : "OLD", "tag", &scan->log);
         status = rewrite_close(&r.rewrite, rc, r.matched > 0, &e);

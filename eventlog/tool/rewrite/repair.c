@@ -31,7 +31,8 @@ static void print_losses(struct buffer *b, const struct log_repair *r)
         buffer_format(b, "%san incomplete last record of %s", before, human_bytes(r->cut, text));
 }
 
-static void print(FILE *out, int json, const char *path, const char *to, const char *backup, const struct log_repair *r)
+static void repair_print(FILE *out, int json, const char *path, const char *to, const char *backup,
+                         const struct log_repair *r)
 {
     struct buffer b = BUFFER_EMPTY;
     char records[HUMAN_TEXT_MAX], size[HUMAN_TEXT_MAX], lost_size[HUMAN_TEXT_MAX];
@@ -71,7 +72,7 @@ static int repair_stream(struct scan *s, const char *path, struct error *e)
     if ((rc = log_repair_into(&s->input, path, fd, "standard output", &r, e)) != OK)
         close(fd);
     else if ((rc = output_stream_send(fd, e)) == OK)
-        print(stderr, 0, path, "standard output", NULL, &r);
+        repair_print(stderr, 0, path, "standard output", NULL, &r);
     return rc;
 }
 
@@ -89,12 +90,12 @@ static int repair(struct scan *s, const char *path, const char *to, int in_place
         return repair_stream(s, path, e);
     if (!in_place) {
         if ((rc = log_repair_to(NULL, &s->input, path, to, force, &r, e)) == OK)
-            print(stdout, json, path, to, NULL, &r);
+            repair_print(stdout, json, path, to, NULL, &r);
         return rc;
     }
     if ((rc = log_repair_in_place(NULL, path, &changed, &r, e)) == OK &&
         (rc = log_replace_backup_name(backup, sizeof backup, path, e)) == OK)
-        print(stdout, json, path, changed ? path : NULL, changed ? backup : NULL, &r);
+        repair_print(stdout, json, path, changed ? path : NULL, changed ? backup : NULL, &r);
     return rc;
 }
 

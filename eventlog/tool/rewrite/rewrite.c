@@ -266,7 +266,8 @@ static int is_input(const struct rewrite *w, const char *path)
 }
 
 /* The struct with its names. */
-static int add_file(struct rewrite *w, const char *run, const char *path, struct rewrite_file **out, struct error *e)
+static int rewrite_add_file(struct rewrite *w, const char *run, const char *path, struct rewrite_file **out,
+                            struct error *e)
 {
     struct rewrite_file **bigger = realloc(w->files, (w->count + 1) * sizeof *bigger), *f = calloc(1, sizeof *f);
 
@@ -289,7 +290,7 @@ static int begin(struct rewrite *w, const char *run, const char *path, struct re
     const char *base = file_base_name(path);
     char temporary[PATH_MAX];
     struct rewrite_file *f;
-    int rc = add_file(w, run, path, &f, e);
+    int rc = rewrite_add_file(w, run, path, &f, e);
 
     if (rc != OK)
         return rc;
@@ -318,7 +319,8 @@ int rewrite_create(struct rewrite *w, const char *run, const char *name, struct 
     if (output_stream_is(w->output)) {
         if (w->count)
             return error_set(e, ERR_ARG, "'-o -' cannot take more than one new file; give a directory");
-        return (rc = add_file(w, run, "standard output", out, e)) == OK ? output_stream_open(&(*out)->fd, e) : rc;
+        return (rc = rewrite_add_file(w, run, "standard output", out, e)) == OK ? output_stream_open(&(*out)->fd, e)
+                                                                                : rc;
     }
     if ((rc = file_join(directory, sizeof directory, w->output, strcmp(run, ".") != 0 ? run : "", e)) != OK ||
         (rc = file_join(path, sizeof path, directory, name, e)) != OK)
@@ -335,7 +337,7 @@ int rewrite_create(struct rewrite *w, const char *run, const char *name, struct 
 }
 
 /* The old file is as it was, and nobody writes it. */
-static int unchanged(const struct rewrite_file *f, struct error *e)
+static int rewrite_unchanged(const struct rewrite_file *f, struct error *e)
 {
     int fd = open(f->path, O_RDONLY | O_CLOEXEC), rc;
 
@@ -362,7 +364,7 @@ static int create_in_place(struct rewrite *w, const char *run, const char *given
     if (stat(path, &(*out)->before) < 0)
         return error_system(e, "%s: cannot be opened", path);
     fchmod((*out)->fd, (*out)->before.st_mode & 07777);
-    return unchanged(*out, e);
+    return rewrite_unchanged(*out, e);
 }
 
 int rewrite_flush(struct rewrite *w, struct rewrite_file *f, int end, struct error *e)
@@ -402,7 +404,7 @@ int rewrite_commit(struct rewrite *w, struct error *e)
         if (f->keep_old)
             continue;
         if (f->in_place) {
-            if ((rc = unchanged(f, e)) == OK)
+            if ((rc = rewrite_unchanged(f, e)) == OK)
                 rc = log_replace_exchange(&io_real, f->path, f->temporary, e);
         } else if (output_stream_is(w->output)) {
             rc = output_stream_send(f->fd, e);

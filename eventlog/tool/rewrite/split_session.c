@@ -28,7 +28,7 @@ struct split_session {
     int values;            /* the session at hand has some */
 };
 
-static int no_memory(struct error *e)
+static int split_session_no_memory(struct error *e)
 {
     return error_set(e, ERR_NOMEM, "out of memory for sessions");
 }
@@ -59,7 +59,7 @@ static int start(struct split_session *s, uint64_t offset, struct error *e)
         struct start *bigger = realloc(s->starts, (s->start_capacity * 2 + 8) * sizeof *bigger);
 
         if (!bigger)
-            return no_memory(e);
+            return split_session_no_memory(e);
         s->starts = bigger;
         s->start_capacity = s->start_capacity * 2 + 8;
     }
@@ -70,8 +70,8 @@ static int start(struct split_session *s, uint64_t offset, struct error *e)
     return OK;
 }
 
-static int visit(void *context, uint64_t offset, const uint8_t *data, size_t n, const struct event *event,
-                 struct error *e)
+static int split_session_visit(void *context, uint64_t offset, const uint8_t *data, size_t n, const struct event *event,
+                               struct error *e)
 {
     struct split_session *s = context;
     struct event_values values;
@@ -87,7 +87,7 @@ static int visit(void *context, uint64_t offset, const uint8_t *data, size_t n, 
         struct span *span = span_of(s, &v);
 
         if (!span)
-            return no_memory(e);
+            return split_session_no_memory(e);
         s->values = 1;
         span->low = span->here && span->low < event->step ? span->low : event->step;
         span->high_here = span->here && span->high_here > event->step ? span->high_here : event->step;
@@ -129,10 +129,10 @@ int split_session_new(struct split_session **out, struct rewrite *w, const struc
     int rc = OK;
 
     if (!s || !(s->begins = calloc(run->file_count + 1, 1)))
-        return no_memory(e);
+        return split_session_no_memory(e);
     w->looking_ahead = 1;
     for (; rc == OK && s->file < run->file_count; s->file++)
-        if ((rc = rewrite_read(w, run->name, run->files[s->file], visit, s, e)) == OK)
+        if ((rc = rewrite_read(w, run->name, run->files[s->file], split_session_visit, s, e)) == OK)
             end_file(s);
     w->looking_ahead = 0;
     return rc;

@@ -41,7 +41,7 @@ struct write {
 
 /* ---- writers --------------------------------------------------------------------------------------------------- */
 
-static int take(struct error *e, const struct eventlog_error *from)
+static int write_take(struct error *e, const struct eventlog_error *from)
 {
     e->code = from->code;
     e->system = from->system;
@@ -64,7 +64,7 @@ static int run_allowed(const char *run)
 }
 
 /* Goes on in the run's newest file, or begins one if there is none, somebody writes it, or it is damaged. */
-static int open_run(struct write *w, const char *run, struct eventlog_writer **out, struct error *e)
+static int write_open_run(struct write *w, const char *run, struct eventlog_writer **out, struct error *e)
 {
     struct eventlog_writer_options options = { .source = "eventlog write" };
     struct eventlog_error error = { 0 };
@@ -81,7 +81,7 @@ static int open_run(struct write *w, const char *run, struct eventlog_writer **o
         rc = eventlog_writer_open(out, path, &options, &error);
     }
     if (rc != EVENTLOG_OK)
-        return take(e, &error);
+        return write_take(e, &error);
     event_writer_exact_times(*out);
     return OK;
 }
@@ -111,7 +111,7 @@ static int new_run(struct write *w, const char *run, size_t *number, struct erro
     if (!run_allowed(run))
         return error_set(e, ERR_ARG, "run '%.80s' is not below the log directory", run);
     if ((w->runs.count == w->capacity && (rc = make_room(w, e)) != OK) ||
-        (rc = open_run(w, run, &new.writer, e)) != OK)
+        (rc = write_open_run(w, run, &new.writer, e)) != OK)
         return rc;
     if ((*number = tag_index_add(&w->runs, run, strlen(run))) == TAG_INDEX_NONE) {
         eventlog_writer_close(new.writer, NULL);
@@ -145,20 +145,20 @@ static int flush_written(struct write *w, struct error *e)
         struct run_writer *run = &w->writers[w->waiting[w->waiting_count - 1]];
 
         if (eventlog_writer_flush(run->writer, &error) != EVENTLOG_OK)
-            return take(e, &error);
+            return write_take(e, &error);
         run->waiting = 0;
     }
     return OK;
 }
 
-static int close_all(struct write *w, struct error *e)
+static int write_close_all(struct write *w, struct error *e)
 {
     struct eventlog_error error;
     int rc = OK;
 
     for (size_t i = 0; i < w->runs.count; i++)
         if (eventlog_writer_close(w->writers[i].writer, &error) != EVENTLOG_OK && rc == OK)
-            rc = take(e, &error);
+            rc = write_take(e, &error);
     free(w->writers);
     free(w->waiting);
     return rc;
@@ -183,7 +183,7 @@ static int write_double(struct eventlog_writer *writer, const struct point_input
     return event_writer_finish(writer, OK, &value, &member, &e, error);
 }
 
-static int visit(void *context, const struct point_input_point *p, struct error *e)
+static int write_visit(void *context, const struct point_input_point *p, struct error *e)
 {
     struct write *w = context;
     struct eventlog_writer *writer;
@@ -202,7 +202,7 @@ static int visit(void *context, const struct point_input_point *p, struct error 
     rc = w->doubles ? write_double(writer, p, wall_time, &error)
                     : eventlog_writer_scalar(writer, p->tag, p->step, wall_time, (float)p->value, &error);
     w->points += rc == EVENTLOG_OK;
-    return rc == EVENTLOG_OK ? OK : take(e, &error);
+    return rc == EVENTLOG_OK ? OK : write_take(e, &error);
 }
 
 /* ---- streams --------------------------------------------------------------------------------------------------- */
@@ -217,7 +217,7 @@ struct stream {
 /* OK, or the error that ends the stream. What is wrong with a line itself is passed over with --keep-going. */
 static int line(struct write *w, struct stream *s, const char *text, size_t n, struct error *e)
 {
-    int rc = point_input_line(s->input, text, n, visit, w, e);
+    int rc = point_input_line(s->input, text, n, write_visit, w, e);
 
     if (rc == OK)
         return OK;
@@ -334,7 +334,7 @@ static int write_number(struct write *w, const char *text, struct error *e)
     if (rc == OK && !number_parse_double(value, &p.value))
         rc = error_set(e, ERR_ARG, "'%.80s': '%.40s' is not a number", text, value);
     if (rc == OK)
-        rc = visit(w, &p, e);
+        rc = write_visit(w, &p, e);
     free(tag);
     return rc;
 }
@@ -349,7 +349,7 @@ static int write_text(struct write *w, const char *text, struct error *e)
 
     if (rc == OK && (rc = writer_of(w, ".", &writer, e)) == OK &&
         eventlog_writer_text(writer, tag, w->step, w->wall_time, value, NULL, &error) != EVENTLOG_OK)
-        rc = take(e, &error);
+        rc = write_take(e, &error);
     w->texts += rc == OK;
     free(tag);
     return rc;
@@ -370,7 +370,7 @@ static int write_image(struct write *w, const char *text, struct error *e)
     image = (struct eventlog_bytes){ bytes.data, bytes.length };
     if (rc == OK && (rc = writer_of(w, ".", &writer, e)) == OK &&
         eventlog_writer_image_encoded(writer, tag, w->step, w->wall_time, &image, 1, NULL, &error) != EVENTLOG_OK) {
-        rc = take(e, &error);
+        rc = write_take(e, &error);
         error_prefix(e, "%s", path);
     }
     w->images += rc == OK;
@@ -389,7 +389,7 @@ static int write_charts(struct write *w, const struct option_list *list, struct 
 
     if (rc == OK && (rc = writer_of(w, ".", &writer, e)) == OK &&
         eventlog_writer_layout(writer, w->wall_time, layout.categories, layout.count, &error) != EVENTLOG_OK)
-        rc = take(e, &error);
+        rc = write_take(e, &error);
     for (size_t i = 0; rc == OK && i < layout.count; i++)
         w->charts += layout.categories[i].chart_count;
     chart_layout_release(&layout);
@@ -421,7 +421,7 @@ static int write_all(struct write *w, const struct arguments *a, struct error *e
     return rc;
 }
 
-static void print_json(const struct write *w)
+static void write_print_json(const struct write *w)
 {
     struct buffer b = BUFFER_EMPTY;
 
@@ -521,12 +521,12 @@ int command_write(int argc, char **argv)
     if (rc == OK && (rc = check(&w, &a, options_given(&options, "step"), &e)) == OK) {
         file_open_limit(SIZE_MAX); /* a descriptor a run */
         rc = write_all(&w, &a, &e);
-        if (close_all(&w, &closing) != OK && rc == OK) { /* only now it is written */
+        if (write_close_all(&w, &closing) != OK && rc == OK) { /* only now it is written */
             e = closing;
             rc = e.code;
         }
         if (rc == OK && w.json)
-            print_json(&w);
+            write_print_json(&w);
         if (rc == OK && fflush(stdout) != 0)
             rc = error_system(&e, "standard output: cannot write");
         tag_index_release(&w.runs);

@@ -63,8 +63,8 @@ static void tell_unread(struct follow *f, struct log_follow_file *file, const st
 }
 
 /* What log_follow_next() gave, unless it is the end of the round. */
-static int take(struct follow *f, int found, const struct event *event, const struct event_damage *damage,
-                struct error *e)
+static int follow_take(struct follow *f, int found, const struct event *event, const struct event_damage *damage,
+                       struct error *e)
 {
     size_t run = f->log.at_run;
     struct log_follow_file *file = &f->log.runs[run].files[f->log.at_file];
@@ -100,7 +100,7 @@ int follow_read(struct follow *f, struct error *e)
     int found, rc = OK;
 
     while (rc == OK && (found = log_follow_next(&f->log, &event, &damage, e)) != LOG_FOLLOW_END)
-        rc = take(f, found, &event, &damage, e);
+        rc = follow_take(f, found, &event, &damage, e);
     return rc;
 }
 

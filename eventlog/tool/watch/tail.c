@@ -280,7 +280,7 @@ static int take_event(struct tail *t, struct tail_run *run, const struct event *
     return OK;
 }
 
-static int new_run(void *context, size_t number, int first, struct error *e)
+static int tail_new_run(void *context, size_t number, int first, struct error *e)
 {
     struct tail *t = context;
     const char *name = t->follow.log.runs[number].name;
@@ -296,7 +296,7 @@ static int new_run(void *context, size_t number, int first, struct error *e)
     return OK;
 }
 
-static int take(void *context, size_t run, const struct event *event, struct error *e)
+static int tail_take(void *context, size_t run, const struct event *event, struct error *e)
 {
     struct tail *t = context;
 
@@ -417,7 +417,7 @@ int command_tail(int argc, char **argv)
     t.terminal = isatty(STDOUT_FILENO);
     t.follow = (struct follow){ .scan = &s, .paths = argv + 1, .path_count = (size_t)count,
                                 .waits = following, .natural_order = !t.json,
-                                .sink = { &t, new_run, take, end_of_run } };
+                                .sink = { &t, tail_new_run, tail_take, end_of_run } };
     s.input.standard_input = 1;
     if (!following || (rc = refuse_packed(&t, &e)) == OK)
         rc = follow_look(&t.follow, 1, &e);

@@ -43,7 +43,7 @@ static int tag_wanted(void *context, const struct scalar_series *s, const struct
     return scan_tag_wanted(&w->scan, s->tag);
 }
 
-static int new_run(void *context, size_t run, int first, struct error *e)
+static int watch_new_run(void *context, size_t run, int first, struct error *e)
 {
     struct watch *w = context;
     int rc = watch_model_add_run(&w->model, w->follow.log.runs[run].name, e);
@@ -56,7 +56,7 @@ static int new_run(void *context, size_t run, int first, struct error *e)
     return rc;
 }
 
-static int take(void *context, size_t run, const struct event *event, struct error *e)
+static int watch_take(void *context, size_t run, const struct event *event, struct error *e)
 {
     struct watch *w = context;
 
@@ -276,7 +276,7 @@ int command_watch(int argc, char **argv)
     w.model.title = buffer_text(&w.title);
     picture_axis_next(&w.axis, &w.model.axis);
     w.follow = (struct follow){ .scan = &w.scan, .paths = argv + 1, .path_count = (size_t)count,
-                                .waits = 1, .sink = { &w, new_run, take, NULL, restart } };
+                                .waits = 1, .sink = { &w, watch_new_run, watch_take, NULL, restart } };
     rc = watch(&w, &e);
     if (rc == OK && !w.model.run_count && !w.scan.runs.names && !w.scan.empty)
         scan_tell_empty(&w.scan, argv[1], "");
