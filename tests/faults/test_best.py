@@ -182,7 +182,7 @@ def test_patience_ends_a_training(tmp_path):
     trainer = subprocess.Popen(
         ["mpirun", "--oversubscribe", "--bind-to", "none", "-q", "-n", "3", BUILD / "bin" / "trainer", "--run-option",
          "mpi", "--model", "lenet", "--data", "fashion-mnist", "--batch-size", "4", "--max-steps", str(10**9),
-         "--save-checkpoint-steps", "20", "--checkpoint-dir", tmp_path / "ckpt", "--quiet"],
+         "--save-checkpoint-steps", "20", "--keep", "0", "--checkpoint-dir", tmp_path / "ckpt", "--quiet"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
         env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
              "OPENBLAS_NUM_THREADS": "1"})
