@@ -103,10 +103,11 @@ def train_and_evaluate(options, name, ranks, what, extra, updates):
     started, progress = time.monotonic(), Progress()
     variables = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     with open(trainer_output, "w") as told, open(evaluator_output, "w") as scored, open(summary_file, "w") as summary:
-        processes = {"evaluator": subprocess.Popen(evaluator, stdout=scored, stderr=scored, start_new_session=True),
-                     "trainer": subprocess.Popen(trainer, stdout=summary, stderr=told, env=variables,
-                                                 start_new_session=True)}
+        processes = {}
         try:
+            processes["evaluator"] = subprocess.Popen(evaluator, stdout=scored, stderr=scored, start_new_session=True)
+            processes["trainer"] = subprocess.Popen(trainer, stdout=summary, stderr=told, env=variables,
+                                                    start_new_session=True)
             while any(p.poll() is None for p in processes.values()):
                 for part, process in processes.items():
                     if process.poll():
