@@ -1,0 +1,550 @@
+/*
+ *   N        uint64, little-endian: bytes of the header, at most 100,000,000
+ *   header   JSON in UTF-8; its first byte is '{', it may end in blanks
+ *   data     to the end of the file
+ *
+ * The header is an object: name -> {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, offsets counted
+ * from the start of the data, and perhaps "__metadata__" -> object of strings. No key is there twice. In order of their
+ * begin the tensors cover the data from its first byte to its last, without gap or overlap; end - begin is what shape
+ * and dtype make, in whole bytes. Numbers are plain and not negative.
+ *
+ * The header is taken apart here only as far as its members and those of __metadata__; jansson gets one member at a
+ * time, so that what it builds of hostile text stays small.
+ */
+#include "checkpoint/safetensors_header.h"
+
+#include "base/bytes.h"
+#include "base/json.h"
+#include "checkpoint/bundle_entry.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MEMBER_MAX = 64 << 10 }; /* bytes of a tensor's JSON: one of rank 254 takes some 6,000 */
+
+static const char metadata_key[] = "__metadata__";
+
+/* In the order in which the reference writer sorts, last first. */
+static const struct {
+    const char *name;
+    unsigned bits;
+    int type; /* DataType of the same bytes, 0: none */
+} dtypes[] = {
+    { "BOOL", 8, 10 }, { "F4", 4, 0 }, { "F6_E2M3", 6, 0 }, { "F6_E3M2", 6, 0 }, { "U8", 8, 4 }, { "I8", 8, 6 },
+    { "F8_E5M2", 8, 24 }, { "F8_E4M3", 8, 25 }, { "F8_E8M0", 8, 0 }, { "F8_E4M3FNUZ", 8, 26 },
+    { "F8_E5M2FNUZ", 8, 28 }, { "I16", 16, 5 }, { "U16", 16, 17 }, { "F16", 16, 19 }, { "BF16", 16, 14 },
+    { "I32", 32, 3 }, { "U32", 32, 22 }, { "F32", 32, 1 }, { "C64", 64, 8 }, { "F64", 64, 2 }, { "I64", 64, 9 },
+    { "U64", 64, 23 },
+};
+enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+
+static int find_dtype(const char *name, size_t length)
+{
+    for (int i = 0; i < DTYPES; i++)
+        if (strlen(dtypes[i].name) == length && memcmp(dtypes[i].name, name, length) == 0)
+            return i;
+    return -1;
+}
+
+int safetensors_tensor_type(const char *dtype)
+{
+    int i = find_dtype(dtype, strlen(dtype));
+
+    return i < 0 ? 0 : dtypes[i].type;
+}
+
+const char *safetensors_dtype(int tensor_type)
+{
+    for (int i = 0; i < DTYPES; i++)
+        if (tensor_type && dtypes[i].type == tensor_type)
+            return dtypes[i].name;
+    return NULL;
+}
+
+/* elements x bits / 8; ERR_ARG: over 64 bits, or no whole number of bytes. */
+static int data_bytes(int dtype, uint64_t elements, uint64_t *bytes)
+{
+    if (elements > UINT64_MAX / dtypes[dtype].bits || elements * dtypes[dtype].bits % 8)
+        return ERR_ARG;
+    *bytes = elements * dtypes[dtype].bits / 8;
+    return OK;
+}
+
+/* ---- the header's members -------------------------------------------------------------------------------------- */
+
+struct text { /* of the header */
+    const char *file, *json;
+    size_t n, at;
+};
+
+/* Gets a member's name, and the text of its value. */
+typedef int member(void *context, const char *name, size_t name_length, const char *value, size_t n, struct error *e);
+
+static int bad_json(const struct text *t, size_t at, const char *why, struct error *e)
+{
+    return error_set(e, ERR_CORRUPT, "%s: invalid header at byte %zu: %s", t->file, SAFETENSORS_HEAD + at, why);
+}
+
+static void skip_blanks(struct text *t)
+{
+    while (t->at < t->n && strchr(" \t\r\n", t->json[t->at]) && t->json[t->at])
+        t->at++;
+}
+
+/* From a quote to behind its partner; 0: there is none. */
+static int skip_string(struct text *t)
+{
+    for (t->at++; t->at < t->n; t->at++) {
+        if (t->json[t->at] == '"') {
+            t->at++;
+            return 1;
+        }
+        t->at += t->json[t->at] == '\\';
+    }
+    t->at = t->n;
+    return 0;
+}
+
+/* Behind a value, up to the ',' or '}' that ends it; what is in it is jansson's to judge. 0: there is no such end. */
+static int safetensors_skip_value(struct text *t)
+{
+    size_t depth = 0;
+
+    while (t->at < t->n) {
+        char c = t->json[t->at];
+
+        if (c == '"') {
+            if (!skip_string(t))
+                return 0;
+            continue;
+        }
+        if (!depth && (c == ',' || c == '}'))
+            return 1;
+        if (c == '{' || c == '[')
+            depth++;
+        if (c == '}' || c == ']') {
+            if (!depth)
+                return 0;
+            depth--;
+        }
+        t->at++;
+    }
+    return 0;
+}
+
+static json_t *load(const struct text *t, const char *text, size_t n, struct error *e)
+{
+    json_error_t why;
+    json_t *value = json_loadb(text, n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+
+    if (!value)
+        bad_json(t, (size_t)(text - t->json) + (why.position > 0 ? (size_t)why.position : 0), why.text, e);
+    return value;
+}
+
+/* The object that begins at t->at, member by member; then t->at is behind it. */
+static int read_object(struct text *t, member *take, void *context, struct error *e)
+{
+    int rc;
+
+    if (t->at >= t->n || t->json[t->at] != '{')
+        return bad_json(t, t->at, "expected '{'", e);
+    t->at++;
+    skip_blanks(t);
+    if (t->at < t->n && t->json[t->at] == '}') {
+        t->at++;
+        return OK;
+    }
+    for (;;) {
+        size_t name = t->at, name_end, value;
+        json_t *key;
+
+        skip_blanks(t);
+        name = t->at;
+        if (t->at >= t->n || t->json[t->at] != '"' || !skip_string(t))
+            return bad_json(t, name, "expected a name in quotes", e);
+        name_end = t->at;
+        skip_blanks(t);
+        if (t->at >= t->n || t->json[t->at] != ':')
+            return bad_json(t, t->at, "expected ':'", e);
+        t->at++;
+        skip_blanks(t);
+        value = t->at;
+        if (!safetensors_skip_value(t))
+            return bad_json(t, value, "this value has no end", e);
+        if (!(key = load(t, t->json + name, name_end - name, e)))
+            return ERR_CORRUPT;
+        rc = take(context, json_string_value(key), json_string_length(key), t->json + value, t->at - value, e);
+        json_decref(key);
+        if (rc != OK)
+            return rc;
+        if (t->json[t->at++] == '}')
+            return OK;
+    }
+}
+
+/* ---- reading a header ------------------------------------------------------------------------------------------ */
+
+struct reading {
+    struct text text;
+    struct safetensors_header *header;
+    size_t room, pair_room;
+    int metadata; /* 1: __metadata__ was seen */
+};
+
+static int safetensors_no_memory(const struct reading *r, struct error *e)
+{
+    return error_set(e, ERR_NOMEM, "%s: no memory for its header", r->text.file);
+}
+
+/* Room for one more item of size bytes. */
+static void *grown(void *items, size_t count, size_t *room, size_t size)
+{
+    void *more;
+
+    if (count < *room)
+        return items;
+    more = realloc(items, (*room ? 2 * *room : 16) * size);
+    if (more)
+        *room = *room ? 2 * *room : 16;
+    return more;
+}
+
+static char *copied(const char *text, size_t n)
+{
+    char *copy = malloc(n + 1);
+
+    if (copy) {
+        memcpy(copy, text, n);
+        copy[n] = '\0';
+    }
+    return copy;
+}
+
+static int take_pair(void *context, const char *name, size_t name_length, const char *value, size_t n, struct error *e)
+{
+    struct reading *r = context;
+    struct safetensors_header *h = r->header;
+    struct safetensors_pair *pairs = grown(h->pairs, h->pair_count, &r->pair_room, sizeof *pairs), pair;
+    json_t *text;
+    int rc = OK;
+
+    if (!pairs)
+        return safetensors_no_memory(r, e);
+    h->pairs = pairs;
+    if (*value != '"') /* before jansson builds whatever it is */
+        return bad_json(&r->text, (size_t)(value - r->text.json), "__metadata__ holds strings only", e);
+    if (!(text = load(&r->text, value, n, e)))
+        return ERR_CORRUPT;
+    pair = (struct safetensors_pair){ copied(name, name_length),
+                                      copied(json_string_value(text), json_string_length(text)), name_length,
+                                      json_string_length(text) };
+    if (pair.key && pair.value) {
+        pairs[h->pair_count++] = pair;
+    } else {
+        free(pair.key);
+        free(pair.value);
+        rc = safetensors_no_memory(r, e);
+    }
+    json_decref(text);
+    return rc;
+}
+
+/* count numbers of a JSON array, all plain and not negative. */
+static int read_numbers(const json_t *array, int64_t *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(array, i);
+
+        if (!json_is_integer(item) || json_integer_value(item) < 0)
+            return 0;
+        out[i] = json_integer_value(item);
+    }
+    return 1;
+}
+
+static int bad_tensor(const struct reading *r, const char *name, const char *why, struct error *e)
+{
+    return error_set(e, ERR_CORRUPT, "%s: tensor %s: %s", r->text.file, name, why);
+}
+
+/* A tensor from its JSON; what it says is checked but for the place among the others. */
+static int read_tensor(const struct reading *r, const char *name, const json_t *value, int64_t *shape,
+                       struct safetensors_tensor *out, struct error *e)
+{
+    const json_t *dtype = json_object_get(value, "dtype"), *dims = json_object_get(value, "shape");
+    const json_t *offsets = json_object_get(value, "data_offsets");
+    int64_t place[2];
+    uint64_t bytes;
+    int kind;
+
+    if (!json_is_string(dtype) || !json_is_array(dims) || !json_is_array(offsets) || json_array_size(offsets) != 2)
+        return bad_tensor(r, name, "expected dtype, shape and two data_offsets", e);
+    if ((kind = find_dtype(json_string_value(dtype), json_string_length(dtype))) < 0)
+        return error_set(e, ERR_CORRUPT, "%s: tensor %s: unknown dtype %.40s", r->text.file, name,
+                         json_string_value(dtype));
+    if (!read_numbers(dims, shape, json_array_size(dims)) || !read_numbers(offsets, place, 2))
+        return bad_tensor(r, name, "shape and data_offsets must be integers and not negative", e);
+    if (bundle_shape_elements((int)json_array_size(dims), shape, &out->elements) != OK ||
+        data_bytes(kind, out->elements, &bytes) != OK)
+        return bad_tensor(r, name, "its shape gives too many bytes, or a fraction of a byte", e);
+    if (place[1] < place[0])
+        return bad_tensor(r, name, "it ends before it begins", e);
+    if ((uint64_t)(place[1] - place[0]) != bytes)
+        return error_set(e, ERR_CORRUPT, "%s: tensor %s: %lld bytes in data_offsets, but shape and dtype need %llu",
+                         r->text.file, name, (long long)(place[1] - place[0]), (unsigned long long)bytes);
+    out->dtype = dtypes[kind].name;
+    out->rank = (int)json_array_size(dims);
+    out->begin = (uint64_t)place[0];
+    out->end = (uint64_t)place[1];
+    return OK;
+}
+
+static int take_tensor(void *context, const char *name, size_t name_length, const char *value, size_t n,
+                       struct error *e)
+{
+    struct reading *r = context;
+    struct safetensors_header *h = r->header;
+    struct safetensors_tensor *tensors, tensor = { .name_length = name_length };
+    size_t rank;
+    json_t *json;
+    int rc;
+
+    if (name_length == sizeof metadata_key - 1 && memcmp(name, metadata_key, name_length) == 0) {
+        struct text inner = r->text;
+
+        inner.at = (size_t)(value - inner.json);
+        if (r->metadata++)
+            return bad_json(&r->text, inner.at, "__metadata__ is there twice", e);
+        if ((rc = read_object(&inner, take_pair, r, e)) != OK)
+            return rc;
+        skip_blanks(&inner);
+        return inner.json + inner.at == value + n ? OK : bad_json(&r->text, inner.at, "expected ',' or '}'", e);
+    }
+    if (n > MEMBER_MAX)
+        return bad_tensor(r, name, "more JSON than a tensor can need", e);
+    if (!(tensors = grown(h->tensors, h->count, &r->room, sizeof *tensors)))
+        return safetensors_no_memory(r, e);
+    h->tensors = tensors;
+    if (!(json = load(&r->text, value, n, e)))
+        return ERR_CORRUPT;
+    rank = json_array_size(json_object_get(json, "shape"));
+    if (rank > TENSOR_RANK_MAX) {
+        rc = bad_tensor(r, name, "more than 254 dimensions", e);
+    } else if (!(tensor.memory = malloc(rank * sizeof(int64_t) + name_length + 1))) {
+        rc = safetensors_no_memory(r, e);
+    } else {
+        char *copy = (char *)tensor.memory + rank * sizeof(int64_t);
+
+        memcpy(copy, name, name_length);
+        copy[name_length] = '\0';
+        tensor.name = copy;
+        tensor.shape = tensor.memory;
+        rc = read_tensor(r, name, json, tensor.memory, &tensor, e);
+    }
+    if (rc == OK)
+        tensors[h->count++] = tensor;
+    else
+        free(tensor.memory);
+    json_decref(json);
+    return rc;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct safetensors_pair *x = a, *y = b;
+
+    return bytes_compare(x->key, x->key_length, y->key, y->key_length);
+}
+
+static int safetensors_compare_names(const void *a, const void *b)
+{
+    const struct safetensors_tensor *x = a, *y = b;
+
+    return bytes_compare(x->name, x->name_length, y->name, y->name_length);
+}
+
+static int safetensors_compare_places(const void *a, const void *b)
+{
+    const struct safetensors_tensor *x = a, *y = b;
+
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    if (x->end != y->end)
+        return x->end < y->end ? -1 : 1;
+    return safetensors_compare_names(a, b);
+}
+
+/* What can be told only when all is there: keys that come twice, and whether the tensors cover the data. */
+static int check_header(const struct reading *r, uint64_t data_size, struct error *e)
+{
+    struct safetensors_header *h = r->header;
+    uint64_t at = 0;
+
+    if (h->pair_count)
+        qsort(h->pairs, h->pair_count, sizeof *h->pairs, compare_pairs);
+    for (size_t i = 1; i < h->pair_count; i++)
+        if (compare_pairs(&h->pairs[i - 1], &h->pairs[i]) == 0)
+            return error_set(e, ERR_CORRUPT, "%s: key %s of __metadata__ is there twice", r->text.file,
+                             h->pairs[i].key);
+    if (h->count)
+        qsort(h->tensors, h->count, sizeof *h->tensors, safetensors_compare_names);
+    for (size_t i = 1; i < h->count; i++)
+        if (safetensors_compare_names(&h->tensors[i - 1], &h->tensors[i]) == 0)
+            return bad_tensor(r, h->tensors[i].name, "its name is there twice", e);
+    if (h->count)
+        qsort(h->tensors, h->count, sizeof *h->tensors, safetensors_compare_places);
+    for (size_t i = 0; i < h->count; i++) {
+        if (h->tensors[i].begin != at)
+            return error_set(e, ERR_CORRUPT,
+                             "%s: tensor %s begins at byte %llu of the data, but the one before ends at %llu",
+                             r->text.file, h->tensors[i].name, (unsigned long long)h->tensors[i].begin,
+                             (unsigned long long)at);
+        at = h->tensors[i].end;
+    }
+    if (at != data_size)
+        return error_set(e, ERR_CORRUPT, "%s: %llu bytes of data, but the tensors need %llu", r->text.file,
+                         (unsigned long long)data_size, (unsigned long long)at);
+    return OK;
+}
+
+int safetensors_header_length(const char *file, const void *bytes, uint64_t file_size, size_t *length,
+                              struct error *e)
+{
+    uint64_t n;
+
+    if (file_size < SAFETENSORS_HEAD)
+        return error_set(e, ERR_CORRUPT, "%s: %llu bytes, too short for a safetensors file", file,
+                         (unsigned long long)file_size);
+    n = get_le64(bytes);
+    if (n > SAFETENSORS_HEADER_MAX)
+        return error_set(e, ERR_CORRUPT, "%s: a header of %llu bytes, over the limit of %d (not a safetensors file?)",
+                         file, (unsigned long long)n, SAFETENSORS_HEADER_MAX);
+    if (n > file_size - SAFETENSORS_HEAD)
+        return error_set(e, ERR_CORRUPT, "%s: a header of %llu bytes, but the file has only %llu", file,
+                         (unsigned long long)n, (unsigned long long)file_size);
+    *length = (size_t)n;
+    return OK;
+}
+
+int safetensors_header_parse(const char *file, const char *json, size_t n, uint64_t data_size,
+                             struct safetensors_header **out, struct error *e)
+{
+    struct reading r = { .text = { file, json, n, 0 } };
+    size_t bad;
+    int rc;
+
+    *out = NULL;
+    if (!n || *json != '{')
+        return bad_json(&r.text, 0, "it does not begin with '{'", e);
+    if (!utf8_valid(json, n, &bad))
+        return bad_json(&r.text, bad, "not UTF-8", e);
+    if (!(r.header = calloc(1, sizeof *r.header)))
+        return safetensors_no_memory(&r, e);
+    rc = read_object(&r.text, take_tensor, &r, e);
+    while (rc == OK && r.text.at < n)
+        if (json[r.text.at++] != ' ')
+            rc = bad_json(&r.text, r.text.at - 1, "only blanks may follow the object", e);
+    if (rc == OK)
+        rc = check_header(&r, data_size, e);
+    if (rc != OK) {
+        safetensors_header_free(r.header);
+        return rc;
+    }
+    *out = r.header;
+    return OK;
+}
+
+void safetensors_header_free(struct safetensors_header *header)
+{
+    if (!header)
+        return;
+    for (size_t i = 0; i < header->count; i++)
+        free(header->tensors[i].memory);
+    for (size_t i = 0; i < header->pair_count; i++) {
+        free(header->pairs[i].key);
+        free(header->pairs[i].value);
+    }
+    free(header->tensors);
+    free(header->pairs);
+    free(header);
+}
+
+/* ---- writing a header -------------------------------------------------------------------------------------------- */
+
+static int compare_layout(const void *a, const void *b)
+{
+    const struct safetensors_tensor *x = a, *y = b;
+    int one = find_dtype(x->dtype, strlen(x->dtype)), two = find_dtype(y->dtype, strlen(y->dtype));
+
+    return one != two ? two - one : safetensors_compare_names(a, b);
+}
+
+int safetensors_layout(struct safetensors_tensor *tensors, size_t count, struct error *e)
+{
+    uint64_t at = 0, bytes;
+
+    for (size_t i = 0; i < count; i++) {
+        struct safetensors_tensor *t = &tensors[i];
+        int dtype = find_dtype(t->dtype, strlen(t->dtype));
+
+        if (dtype < 0)
+            return error_set(e, ERR_ARG, "tensor %s: safetensors has no dtype %s", t->name, t->dtype);
+        if (!utf8_valid(t->name, t->name_length, NULL) || strcmp(t->name, metadata_key) == 0)
+            return error_set(e, ERR_ARG, "tensor %s: not a name for safetensors", t->name);
+        if (bundle_shape_elements(t->rank, t->shape, &t->elements) != OK ||
+            data_bytes(dtype, t->elements, &bytes) != OK)
+            return error_set(e, ERR_ARG, "tensor %s: its shape gives too many bytes, or a fraction of a byte", t->name);
+    }
+    if (count)
+        qsort(tensors, count, sizeof *tensors, safetensors_compare_names);
+    for (size_t i = 1; i < count; i++)
+        if (safetensors_compare_names(&tensors[i - 1], &tensors[i]) == 0)
+            return error_set(e, ERR_ARG, "tensor %s is there twice", tensors[i].name);
+    if (count)
+        qsort(tensors, count, sizeof *tensors, compare_layout);
+    for (size_t i = 0; i < count; i++) {
+        data_bytes(find_dtype(tensors[i].dtype, strlen(tensors[i].dtype)), tensors[i].elements, &bytes);
+        if (bytes > INT64_MAX - at)
+            return error_set(e, ERR_ARG, "tensor %s: more bytes than a file can have", tensors[i].name);
+        tensors[i].begin = at;
+        tensors[i].end = at += bytes;
+    }
+    return OK;
+}
+
+void safetensors_header_encode(struct buffer *out, const struct safetensors_tensor *tensors, size_t count,
+                               const struct safetensors_pair *pairs, size_t pair_count)
+{
+    size_t start = out->length;
+    const char *comma = "";
+
+    buffer_append(out, "\0\0\0\0\0\0\0", SAFETENSORS_HEAD);
+    buffer_append_byte(out, '{');
+    if (pair_count) {
+        json_text(out, metadata_key);
+        for (size_t i = 0; i < pair_count; i++) {
+            buffer_append_text(out, i ? "," : ":{");
+            json_span(out, pairs[i].key, pairs[i].key_length, 0);
+            buffer_append_byte(out, ':');
+            json_span(out, pairs[i].value, pairs[i].value_length, 0);
+        }
+        buffer_append_byte(out, '}');
+        comma = ",";
+    }
+    for (size_t i = 0; i < count; i++, comma = ",") {
+        buffer_append_text(out, comma);
+        json_span(out, tensors[i].name, tensors[i].name_length, 0);
+        buffer_format(out, ":{\"dtype\":\"%s\",\"shape\":[", tensors[i].dtype);
+        for (int d = 0; d < tensors[i].rank; d++)
+            buffer_format(out, d ? ",%lld" : "%lld", (long long)tensors[i].shape[d]);
+        buffer_format(out, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)tensors[i].begin,
+                      (unsigned long long)tensors[i].end);
+    }
+    buffer_append_byte(out, '}');
+    while ((out->length - start) % 8 && buffer_ok(out))
+        buffer_append_byte(out, ' ');
+    if (buffer_ok(out))
+        put_le64(out->data + start, out->length - start - SAFETENSORS_HEAD);
+}
