@@ -6,10 +6,9 @@
 #include "base/file.h"
 #include "eventlog/format/event_encode.h"
 #include "eventlog/format/record.h"
+#include "eventlog/write/event_name.h"
 #include "eventlog/write/event_resume.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,13 +20,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME_TRIES = 100000, COUNTER_MAX = 999999, COPY_BYTES = 1 << 18 };
+enum { COPY_BYTES = 1 << 18 };
 
 static const double LOOK_SECONDS = 1;
-
-static const char PREFIX[] = "events.out.tfevents.";
-enum { PREFIX_LENGTH = sizeof PREFIX - 1, SECONDS_DIGITS = 10 };
-static const long long SECONDS_MAX = 9999999998;
 
 struct event_file_name {
     struct event_file_name *older;
@@ -184,116 +179,16 @@ int event_file_sync_when_due(struct event_file *f, double now, double *next, str
     return rc;
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------- */
-
-/* The seconds in the name of an event file, or -1 where it is none of that pattern. */
-static long long name_seconds(const char *name)
-{
-    char digits[SECONDS_DIGITS + 1];
-
-    if (strncmp(name, PREFIX, PREFIX_LENGTH) != 0)
-        return -1;
-    memcpy(digits, name + PREFIX_LENGTH, strnlen(name + PREFIX_LENGTH, SECONDS_DIGITS));
-    for (int i = 0; i < SECONDS_DIGITS; i++)
-        if (!isdigit((unsigned char)name[PREFIX_LENGTH + i]))
-            return -1;
-    digits[SECONDS_DIGITS] = '\0';
-    return name[PREFIX_LENGTH + SECONDS_DIGITS] == '.' ? strtoll(digits, NULL, 10) : -1;
-}
-
-/* Takes the name over if it is of the pattern and greater. */
-static void take_greater(const char *name, char *out, size_t size)
-{
-    long long seconds = name_seconds(name);
-
-    if (seconds >= 0 && seconds < SECONDS_MAX && strcmp(name, out) > 0 && strlen(name) < size)
-        strcpy(out, name);
-}
-
-/* The name of the file at hand if it is of the pattern, else the greatest one of the directory; "" without one. What
- * cannot be listed has none: O_EXCL decides all the same. */
-static void greatest_name(const struct event_file *f, char *out, size_t size)
-{
-    DIR *d;
-
-    *out = '\0';
-    if (f->names)
-        take_greater(file_base_name(f->names->path), out, size);
-    if (*out || !(d = opendir(f->directory)))
-        return;
-    for (struct dirent *entry; (entry = readdir(d));)
-        take_greater(entry->d_name, out, size);
-    closedir(d);
-}
-
-static void host_name(char *host, size_t size)
-{
-    *host = '\0';
-    if (gethostname(host, size - 1) < 0 || !*host || !utf8_valid(host, strlen(host), NULL))
-        strcpy(host, "localhost");
-    for (char *p = host; *p; p++)
-        if (*p == '/')
-            *p = '_';
-}
-
-struct name_parts {
-    char host[HOST_NAME_MAX + 1];
-    long long seconds;
-    long pid, counter;
-};
-
-static int write_name(const struct event_file *f, const struct name_parts *p, char *name, size_t size, struct error *e)
-{
-    int n = snprintf(name, size, "%s%010lld.%s.%ld.%06ld%s", PREFIX, p->seconds, p->host, p->pid, p->counter,
-                     f->suffix);
-
-    return n >= 0 && (size_t)n < size ? OK
-                                      : error_set(e, ERR_ARG, "%s: file name too long with the suffix '%.40s...'",
-                                                  f->directory, f->suffix);
-}
-
-/*
- * A name that sorts behind the file at hand, or without one behind all others of the directory. TensorBoard reads files
- * in byte order of their names, and its Python loader never goes back to a lower one. So the seconds are those of now;
- * the process's own files of one second differ by the counter; and where that does not sort behind the greatest name
- * there (a clock set back, another process in this second), the seconds are one more than its. Listing a directory
- * takes time in proportion to its files, so that is done once a writer.
- */
-static int first_name(const struct event_file *f, struct name_parts *p, char *name, size_t size, struct error *e)
-{
-    char greatest[NAME_MAX + 1], host[HOST_NAME_MAX + 32];
-    long long there;
-    size_t n;
-
-    greatest_name(f, greatest, sizeof greatest);
-    there = *greatest ? name_seconds(greatest) : -1;
-    if (there > p->seconds)
-        p->seconds = there;
-    n = (size_t)snprintf(host, sizeof host, "%s.%ld.", p->host, p->pid);
-    if (there == p->seconds && strncmp(greatest + PREFIX_LENGTH + SECONDS_DIGITS + 1, host, n) == 0) {
-        const char *digits = greatest + PREFIX_LENGTH + SECONDS_DIGITS + 1 + n;
-
-        if (isdigit((unsigned char)*digits))
-            p->counter = strtol(digits, NULL, 10) % COUNTER_MAX + 1;
-    }
-    if (write_name(f, p, name, size, e) != OK)
-        return ERR_ARG;
-    if (strcmp(name, greatest) > 0)
-        return OK;
-    p->seconds++;
-    p->counter = 0;
-    return write_name(f, p, name, size, e);
-}
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static int make_file(struct event_file *f, struct error *e)
 {
-    struct name_parts p = { .seconds = (long long)clock_wall(), .pid = (long)getpid() };
+    const char *current = f->names ? file_base_name(f->names->path) : NULL;
     char name[NAME_MAX + 1], path[PATH_MAX];
-    int rc;
+    struct event_name parts;
+    int rc = event_name_first(&parts, f->directory, f->suffix, current, name, sizeof name, e);
 
-    host_name(p.host, sizeof p.host);
-    rc = first_name(f, &p, name, sizeof name, e);
-    for (int tries = 0; rc == OK && tries < NAME_TRIES && p.counter <= COUNTER_MAX; tries++) {
+    while (rc == OK) {
         int system;
 
         if ((rc = file_join(path, sizeof path, f->directory, name, e)) != OK || (rc = remember(f, path, e)) != OK)
@@ -309,13 +204,10 @@ static int make_file(struct event_file *f, struct error *e)
         errno = system;
         if (errno != EEXIST)
             return error_system(e, "%s: cannot create", path);
-        p.counter++;
-        rc = write_name(f, &p, name, sizeof name, e);
+        rc = event_name_next(&parts, f->directory, f->suffix, name, sizeof name, e);
     }
-    return rc != OK ? rc : error_set(e, ERR_IO, "%s: no free name for another event file of this second", f->directory);
+    return rc;
 }
-
-/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static int first_record(struct event_file *f, struct error *e)
 {
