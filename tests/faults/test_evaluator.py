@@ -173,7 +173,9 @@ def test_memory_stays(tmp_path, more):
         after, _ = resident_kib(evaluator.process.pid)
         print(f"{before} KiB after 10, {after} KiB after {EVALUATIONS}, {descriptors} descriptors")
         assert after - before <= 1024
-    assert steps(ledger(tmp_path)) == list(range(100, 100 * EVALUATIONS + 1, 100))
+    # On a busy machine some are deleted before their turn.
+    done, gone = steps(ledger(tmp_path)), steps(ledger(tmp_path), "gone")
+    assert done == sorted(done) and sorted(done + gone) == list(range(100, 100 * EVALUATIONS + 1, 100))
 
 
 def test_two_evaluators(tmp_path):

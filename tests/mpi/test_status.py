@@ -55,8 +55,10 @@ def test_a_training(tmp_path):
     assert run["max_steps"] == 10**9 and run["checkpoint_step"] >= 20 and run["world_size"] == 2
     assert run["steps_per_second"] > 0 and run["seconds_left"] > 1e3 and run["step_age"] >= 0
     assert run["images_per_second"] == pytest.approx(16 * run["steps_per_second"])
-    for pid in [process.pid, *ranks.rank_processes(process).values()]:
-        os.kill(pid, signal.SIGKILL)
+    pids = [process.pid, *ranks.rank_processes(process).values()]
+    for number in signal.SIGSTOP, signal.SIGKILL:  # so that none sees that another is gone
+        for pid in pids:
+            os.kill(pid, number)
     process.communicate()
     run = one(tmp_path, code=1)
     assert run["state"] == "died" and run["alive"] is False and run["seconds_left"] is None
