@@ -21,10 +21,12 @@ RATE = float(os.environ.get("EVALBOARD_RATE", "10"))
 KEEP = 5
 
 
-def publish(directory, state):
+def publish(directory, state, pinned=True):
     """Renames checkpoints that were written beforehand into place, at the rate, and deletes all but the newest five.
 
-    state: "list" names the kept ones in the state file, "newest" only the last, None writes none.
+    state: "list" names the kept ones in the state file, "newest" only the last, None writes none. pinned: none is deleted
+    before the evaluator has pinned it, for which a busy machine may need longer than one lives; at the rates of the table
+    the trainer does not wait.
     """
     checkpoints, stash = directory / "ckpt", directory / "stash"
     begin = time.monotonic()
@@ -38,6 +40,9 @@ def publish(directory, state):
             (checkpoints / "checkpoint.tmp").write_text(f'model_checkpoint_path: "model.ckpt-{step}"\n' + "".join(lines))
             os.rename(checkpoints / "checkpoint.tmp", checkpoints / "checkpoint")
         if step > KEEP:
+            if pinned and "EVALBOARD_RATE" not in os.environ:
+                wait_for(lambda: list(directory.glob(f"eval/pinned/[0-9]*-{step - KEEP}-*")) or
+                         step - KEEP in steps(ledger(directory)), f"a pin of step {step - KEEP}")
             for end in (".index", ".data-00000-of-00001"):
                 (checkpoints / f"model.ckpt-{step - KEEP}{end}").unlink()
 
@@ -101,7 +106,7 @@ def test_command_without_pin(tmp_path):
     command = script(tmp_path, f"test -s $1.index || exit 1; while [ ! -e '{over}' ]; do sleep 0.02; done; echo loss 1\n")
     with Exec(tmp_path, f"{command} {{checkpoint}}", "--done-file", over) as evaluator:
         evaluator.says("watching")
-        publish(tmp_path, None)
+        publish(tmp_path, None, pinned=False)
         over.touch()
         evaluator.process.wait(DEADLINE)
         said = evaluator.said()

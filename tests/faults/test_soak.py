@@ -11,6 +11,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 sys.path.insert(0, str(TESTS / "soak"))
 import soak  # noqa: E402
+from waiting import wait_for  # noqa: E402
 
 
 def test_half_a_minute(tmp_path):
@@ -65,6 +66,8 @@ def test_losses_are_seen(tmp_path):
     work.mark = f"EVALBOARD_SOAK_TEST={tmp_path}"
     work.check_left()
     left = subprocess.Popen(["sleep", "600"], env={**os.environ, "EVALBOARD_SOAK_TEST": str(tmp_path)})
+    # The kernel closes what tells Popen() that the program runs before it has put the environment in place.
+    wait_for(lambda: b"EVALBOARD_SOAK_TEST" in pathlib.Path(f"/proc/{left.pid}/environ").read_bytes(), "its environment")
     with pytest.raises(soak.Broken, match=f"process {left.pid}"):
         work.check_left()
     left.kill()
