@@ -1,8 +1,9 @@
 """How the work of each command of eventlog grows with points, tags and runs: processor time a decade, MB/s, memory a point.
 
 The exponent is that of time between the two largest sizes, where that takes a tenth of a second: 1 is linear, 2 is
-quadratic. What seems not linear is measured again, up to twice, and the fastest counts. Memory below Python's own, some
-15 MiB, is not seen, as the kernel counts it in.
+quadratic. With points it is that of the program's own time, as the kernel's ("system") is that of fresh memory for files of
+gigabytes, which has its own course; with tags and runs the kernel's time counts, too. What seems not linear is measured
+again, up to twice, and the fastest counts. Memory below Python's own, some 15 MiB, is not seen, as the kernel counts it in.
 """
 import math
 import shutil
@@ -85,19 +86,21 @@ class Growing:
         shutil.rmtree(self.log if self.log.is_dir() else self.log.parent)
 
 
-def exponent(sizes, runs):
+def exponent(by, sizes, runs):
     """Of time over size, or None where all is over too soon to tell."""
-    (few, before), (many, after) = list(zip(sizes, runs))[-2:]
-    if after.cpu < LEAST_SECONDS:
+    few, many = sizes[-2:]
+    before, after = (run.cpu - (run.system if by == "points" else 0) for run in runs[-2:])
+    if after < LEAST_SECONDS:
         return None
-    return math.log(after.cpu / max(before.cpu, LEAST_SECONDS / 10)) / math.log(many / few)
+    return math.log(after / max(before, LEAST_SECONDS / 10)) / math.log(many / few)
 
 
-def row(command, logs, runs):
-    power = exponent([log.count for log in logs], runs)
+def row(by, command, logs, runs):
+    power = exponent(by, [log.count for log in logs], runs)
     grown = runs[-1].mebibytes * 2**20 / logs[-1].points if runs[-1].mebibytes > LEAST_MEBIBYTES else None
     said = "too short" if power is None else f"{power:.2f}" + (" NOT LINEAR" if power > MOST_EXPONENT else "")
-    return (" ".join(command), *(f"{run.cpu:.2f}" for run in runs), f"{logs[-1].bytes / 1e6 / runs[-1].cpu:.0f}",
+    return (" ".join(command), *(f"{run.cpu:.2f}" for run in runs), f"{runs[-1].system:.2f}",
+            f"{logs[-1].bytes / 1e6 / runs[-1].cpu:.0f}",
             f"{runs[-1].mebibytes:.0f}", "" if grown is None else f"{grown:.0f}", said)
 
 
@@ -112,13 +115,13 @@ def table(options, by, powers):
                 runs = measured.setdefault(number, [])
                 runs.append(logs[-1].measure(command))
                 again = ROUNDS - 1
-                while again and len(runs) > 1 and (exponent([log.count for log in logs[-2:]], runs[-2:]) or 0) > MOST_EXPONENT:
+                while again and len(runs) > 1 and (exponent(by, sizes[:len(runs)], runs) or 0) > MOST_EXPONENT:
                     runs[-1], again = min(runs[-1], logs[-1].measure(command), key=lambda run: run.cpu), again - 1
             logs[-1].release()
     print(f"\ngrowth with {by}: processor seconds at so many {by}"
           + (f" of {POINTS_EACH[by]} points each" if POINTS_EACH[by] > 1 else ""), flush=True)
-    programs.table(("", *(f"{size:,}" for size in sizes), "MB/s", "MiB", "bytes a point", "exponent"),
-                   [row(command, logs, measured[number]) for number, command in enumerate(COMMANDS)])
+    programs.table(("", *(f"{size:,}" for size in sizes), "system", "MB/s", "MiB", "bytes a point", "exponent"),
+                   [row(by, command, logs, measured[number]) for number, command in enumerate(COMMANDS)])
     return measured
 
 

@@ -9,7 +9,7 @@ import time
 
 import programs
 
-Run = collections.namedtuple("Run", "seconds cpu mebibytes")
+Run = collections.namedtuple("Run", "seconds cpu mebibytes system")
 
 TBPARSE = "import sys; from tbparse import SummaryReader; SummaryReader(sys.argv[1]).scalars.to_csv(sys.argv[2])"
 LOADER = """import collections, sys
@@ -39,7 +39,7 @@ def measure(command, rounds=3, good=(0,), given=None):
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode not in good:
             raise RuntimeError(f"{' '.join(map(str, command))} ended with {process.returncode}")
-        runs.append(Run(time.monotonic() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024))
+        runs.append(Run(time.monotonic() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, usage.ru_stime))
     return min(runs)._replace(mebibytes=max(run.mebibytes for run in runs))
 
 
