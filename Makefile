@@ -91,7 +91,7 @@ CHECKPOINT_C := $(call folder,checkpoint)
 CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool)
 DATASET_C := $(call folder,dataset)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model model/kernels model/models))
-TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer trainer/strategies))
+TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,collective server strategies)))
 TRAINER_TOOL_C := $(call folder,trainer/tool)
 EVALUATOR_C := $(filter-out evaluator/main.c evaluator/watch/watch_$(if $(call with,INOTIFY),without_,)inotify.c,\
                $(call folder,evaluator $(addprefix evaluator/,files score record keep watch)))
@@ -238,7 +238,7 @@ $(HELPERS): $(B)/%: $(B)/%.o $(call lib,made) $(call lib,evaluator) $(call lib,e
 say = @$(if $(V),:,echo "  $1   $@"); mkdir -p $(@D)
 
 MPI_CFLAGS = $(shell $(CONFIG) --cflags ompi-c)
-$(call objects,$(wildcard trainer/strategies/*.c) trainer/main.c $(EVENTLOG_MPI_C)): EXTRA = $(MPI_CFLAGS)
+$(call objects,$(wildcard trainer/collective/*.c) $(EVENTLOG_MPI_C)): EXTRA = $(MPI_CFLAGS)
 $(B)/tests/mpi/%.o $(B)/bench/%.o: EXTRA = $(MPI_CFLAGS)
 # Loops over channels become vector code, square roots in them too (which errno would forbid); what is computed stays
 # the same (no -ffast-math).

@@ -39,7 +39,10 @@ OURS = {
     "checkpoint/tool": BASE | {"checkpoint"},
     "dataset": BASE,
     "model": {"base"},
-    "trainer": PARTS,
+    "trainer": PARTS | {"trainer/collective", "trainer/strategies"},
+    "trainer/collective": {"base", "base/program", "model"},
+    "trainer/server": {"base", "model", "trainer/collective", "trainer/strategies"},
+    "trainer/strategies": {"base", "model", "trainer/collective", "trainer/server"},
     "evaluator": PARTS | {"evaluator/files", "evaluator/score", "evaluator/record", "evaluator/keep", "evaluator/watch"},
     "evaluator/files": PARTS,
     "evaluator/score": PARTS | {"evaluator/files"},
@@ -47,11 +50,12 @@ OURS = {
     "evaluator/keep": PARTS | {"evaluator/files", "evaluator/record"},
     "evaluator/watch": PARTS | {"evaluator/files", "evaluator/keep"},
 }
-# The event log is used from outside through its public header only.
-PUBLIC = {"eventlog/eventlog.h": {"trainer", "evaluator", "eventlog_mpi"}}
+# Headers that others than their room's neighbours may include, by the first folder of who does: of the event log the
+# public one alone.
+PUBLIC = {"eventlog/eventlog.h": {"trainer", "evaluator", "eventlog_mpi"}, "trainer/optimizer.h": {"trainer"}}
 # System headers of libraries, and the only files that may see them (path prefixes).
 LIBRARIES = {
-    "mpi.h": ["trainer/strategies/", "trainer/main.c", "eventlog_mpi/"],
+    "mpi.h": ["trainer/collective/", "eventlog_mpi/"],
     "cblas.h": ["model/kernels/"],
     "dnnl": ["model/kernels/"],
     "inotifytools/": ["evaluator/watch/watch_inotify.c"],

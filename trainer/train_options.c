@@ -2,7 +2,7 @@
 
 #include "base/number.h"
 #include "base/program/options.h"
-#include "trainer/strategies/exchange.h"
+#include "trainer/collective/exchange.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Buckets and slices cover the vector once; sums are the same bits however the vector is cut. */
-#include "trainer/strategies/exchange.h"
+#include "trainer/collective/exchange.h"
 
 #include "base/random.h"
 

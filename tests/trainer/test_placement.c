@@ -1,5 +1,5 @@
 /* Placing variables on servers, and packing a server's part into packets. */
-#include "trainer/strategies/placement.h"
+#include "trainer/server/placement.h"
 
 #include "base/random.h"
 

@@ -1,5 +1,5 @@
 /* Ranks as sentences name them. */
-#include "trainer/strategies/places.h"
+#include "trainer/collective/places.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  * tally of every check_every-th step, and the run stops at the first difference.
  */
 #include "trainer/strategies/strategy.h"
-#include "trainer/strategies/transport.h"
+#include "trainer/collective/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>

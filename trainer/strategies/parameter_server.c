@@ -2,7 +2,7 @@
  * parameter_server.c - servers hold and update the variables; this is the worker's side, and the start of both. The
  * protocol stands in parameter_protocol.h.
  */
-#include "trainer/strategies/parameter_protocol.h"
+#include "trainer/server/parameter_protocol.h"
 
 #include "base/clock.h"
 

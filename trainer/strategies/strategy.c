@@ -1,6 +1,6 @@
 #include "trainer/strategies/strategy.h"
 
-#include "trainer/strategies/exchange.h"
+#include "trainer/collective/exchange.h"
 
 #include <signal.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "model/network.h"
 #include "trainer/optimizer.h"
-#include "trainer/strategies/world.h"
+#include "trainer/collective/world.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,9 +3,9 @@
  * may have come and sleeps when nothing has, so an idle server leaves its core to the workers. The protocol stands in
  * parameter_protocol.h.
  */
-#include "trainer/strategies/parameter_protocol.h"
+#include "trainer/server/parameter_protocol.h"
 
-#include "trainer/strategies/places.h"
+#include "trainer/collective/places.h"
 
 #include <limits.h>
 #include <math.h>

@@ -2,8 +2,8 @@
  * exchange.h - the exchange vector cut into buckets and slices, and the one place where workers' vectors are added.
  * Pure functions.
  */
-#ifndef TRAINER_STRATEGIES_EXCHANGE_H
-#define TRAINER_STRATEGIES_EXCHANGE_H
+#ifndef TRAINER_COLLECTIVE_EXCHANGE_H
+#define TRAINER_COLLECTIVE_EXCHANGE_H
 
 #include "model/network.h"
 

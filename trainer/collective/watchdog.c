@@ -1,4 +1,4 @@
-#include "trainer/strategies/watchdog.h"
+#include "trainer/collective/watchdog.h"
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -6,8 +6,8 @@
 #include "base/number.h"
 #include "base/process.h"
 #include "base/program/log.h"
-#include "trainer/strategies/places.h"
-#include "trainer/strategies/world.h"
+#include "trainer/collective/places.h"
+#include "trainer/collective/world.h"
 
 #include <dirent.h>
 #include <poll.h>

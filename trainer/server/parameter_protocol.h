@@ -23,12 +23,12 @@
  * what it holds; but they keep what each packet was before, and after CUT_BACK in the place of CUT, that is what they
  * send.
  */
-#ifndef TRAINER_STRATEGIES_PARAMETER_PROTOCOL_H
-#define TRAINER_STRATEGIES_PARAMETER_PROTOCOL_H
+#ifndef TRAINER_SERVER_PARAMETER_PROTOCOL_H
+#define TRAINER_SERVER_PARAMETER_PROTOCOL_H
 
-#include "trainer/strategies/placement.h"
+#include "trainer/server/placement.h"
 #include "trainer/strategies/strategy.h"
-#include "trainer/strategies/transport.h"
+#include "trainer/collective/transport.h"
 
 enum {
     PACKETS_MAX = 10000, /* of a server: MPI promises tags up to 32767 */

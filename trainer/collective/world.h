@@ -9,8 +9,8 @@
  * them has not come, world_lost() says so, and nothing is left to this rank but to speak and to end all ranks. One
  * thread.
  */
-#ifndef TRAINER_STRATEGIES_WORLD_H
-#define TRAINER_STRATEGIES_WORLD_H
+#ifndef TRAINER_COLLECTIVE_WORLD_H
+#define TRAINER_COLLECTIVE_WORLD_H
 
 #include "base/error.h"
 #include "base/process.h"

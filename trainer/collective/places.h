@@ -1,8 +1,8 @@
 /*
  * places.h - ranks by number and host, as sentences name them. Pure.
  */
-#ifndef TRAINER_STRATEGIES_PLACES_H
-#define TRAINER_STRATEGIES_PLACES_H
+#ifndef TRAINER_COLLECTIVE_PLACES_H
+#define TRAINER_COLLECTIVE_PLACES_H
 
 #include "base/buffer.h"
 #include "base/process.h"

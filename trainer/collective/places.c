@@ -1,4 +1,4 @@
-#include "trainer/strategies/places.h"
+#include "trainer/collective/places.h"
 
 #include <string.h>
 

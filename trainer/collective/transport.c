@@ -1,6 +1,6 @@
-#include "trainer/strategies/transport.h"
+#include "trainer/collective/transport.h"
 
-#include "trainer/strategies/places.h"
+#include "trainer/collective/places.h"
 
 int transport_late(const struct transport *t, size_t bucket, const char *late, const struct patience *patience,
                    struct error *e)

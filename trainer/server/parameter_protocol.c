@@ -1,4 +1,4 @@
-#include "trainer/strategies/parameter_protocol.h"
+#include "trainer/server/parameter_protocol.h"
 
 #include <string.h>
 

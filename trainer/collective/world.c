@@ -1,9 +1,9 @@
-#include "trainer/strategies/world.h"
+#include "trainer/collective/world.h"
 
 #include "base/clock.h"
 #include "base/number.h"
-#include "trainer/strategies/places.h"
-#include "trainer/strategies/watchdog.h"
+#include "trainer/collective/places.h"
+#include "trainer/collective/watchdog.h"
 
 #include <limits.h>
 #include <math.h>

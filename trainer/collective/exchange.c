@@ -1,4 +1,4 @@
-#include "trainer/strategies/exchange.h"
+#include "trainer/collective/exchange.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,11 +5,11 @@
  * largest part goes to the server with the fewest elements so far, and so on down. Ties: the part that comes first in
  * the vector, the server with the lowest number. No server gets more than total / servers plus one part.
  */
-#ifndef TRAINER_STRATEGIES_PLACEMENT_H
-#define TRAINER_STRATEGIES_PLACEMENT_H
+#ifndef TRAINER_SERVER_PLACEMENT_H
+#define TRAINER_SERVER_PLACEMENT_H
 
 #include "base/error.h"
-#include "trainer/strategies/exchange.h"
+#include "trainer/collective/exchange.h"
 
 struct placed {
     struct extent extent;

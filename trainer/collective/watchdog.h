@@ -4,8 +4,8 @@
  * from each other's threads in /proc how far they are: the watchdog is a thread that is called after the phase. What
  * they cannot see is concluded: where all ranks of this host have come, one of another host has not.
  */
-#ifndef TRAINER_STRATEGIES_WATCHDOG_H
-#define TRAINER_STRATEGIES_WATCHDOG_H
+#ifndef TRAINER_COLLECTIVE_WATCHDOG_H
+#define TRAINER_COLLECTIVE_WATCHDOG_H
 
 #include "base/process.h"
 

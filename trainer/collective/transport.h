@@ -6,13 +6,13 @@
  * A step: begin; the owner fills vector() from the top; advance() as buckets become final (never with the last one);
  * complete() with this rank's part, after which result() holds the sums until the next begin.
  */
-#ifndef TRAINER_STRATEGIES_TRANSPORT_H
-#define TRAINER_STRATEGIES_TRANSPORT_H
+#ifndef TRAINER_COLLECTIVE_TRANSPORT_H
+#define TRAINER_COLLECTIVE_TRANSPORT_H
 
 #include "base/error.h"
 #include "model/network.h"
-#include "trainer/strategies/exchange.h"
-#include "trainer/strategies/world.h"
+#include "trainer/collective/exchange.h"
+#include "trainer/collective/world.h"
 
 struct step_part { /* one rank's tally of a step, as it travels */
     double cross_entropy;

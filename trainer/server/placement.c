@@ -1,4 +1,4 @@
-#include "trainer/strategies/placement.h"
+#include "trainer/server/placement.h"
 
 #include <stdlib.h>
 #include <string.h>
