@@ -238,7 +238,7 @@ $(HELPERS): $(B)/%: $(B)/%.o $(call lib,made) $(call lib,evaluator) $(call lib,e
 say = @$(if $(V),:,echo "  $1   $@"); mkdir -p $(@D)
 
 MPI_CFLAGS = $(shell $(CONFIG) --cflags ompi-c)
-$(call objects,$(wildcard trainer/collective/*.c) $(EVENTLOG_MPI_C)): EXTRA = $(MPI_CFLAGS)
+$(call objects,trainer/collective/ranks.c $(EVENTLOG_MPI_C)): EXTRA = $(MPI_CFLAGS)
 $(B)/tests/mpi/%.o $(B)/bench/%.o: EXTRA = $(MPI_CFLAGS)
 # Loops over channels become vector code, square roots in them too (which errno would forbid); what is computed stays
 # the same (no -ffast-math).

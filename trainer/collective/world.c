@@ -5,9 +5,7 @@
 #include "trainer/collective/places.h"
 #include "trainer/collective/watchdog.h"
 
-#include <limits.h>
 #include <math.h>
-#include <mpi.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +15,10 @@
 #include <unistd.h>
 
 enum { PAUSE_SHORTEST = 20000, PAUSE_LONGEST = 500000 }; /* nanoseconds */
-enum { TAG_TOGETHER = 32000 };                            /* above the strategies'; MPI promises tags up to 32767 */
+enum { TAG_TOGETHER = 32000 };                            /* above the strategies' */
 
 struct world {
+    struct participants *participants; /* NULL: a rank alone */
     int launched, rank, size, one_host, lost;
     double deadline;
     double ran, looked_at; /* the seconds of world_ran(), and the monotonic time of the last look */
@@ -28,14 +27,11 @@ struct world {
     void *idle_context;
     void (*say)(void *context, struct error *sentence); /* NULL: nothing is to be said */
     void *say_context;
-    MPI_Comm comm;
-    struct watchdog *watchdog;
+    struct watchdog *watchdog; /* NULL: nobody watches */
     struct process *places;    /* (size) */
     struct message *in, *out;  /* (size) of what all ranks do together, one such thing at a time */
     char *late;                /* (size) */
 };
-
-_Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a message holds a request of this MPI");
 
 double world_ran(struct world *w)
 {
@@ -121,18 +117,6 @@ static int launched(void)
     return 0;
 }
 
-static int world_failed(int rc, struct error *e, const char *what)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int n = 0;
-
-    if (rc == MPI_SUCCESS)
-        return OK;
-    if (MPI_Error_string(rc, text, &n) != MPI_SUCCESS)
-        n = 0;
-    return error_set(e, ERR_PEER, "%s: MPI says %.*s", what, n, text);
-}
-
 /* Waits until the messages of `in` and `out` have ended. A rank that is late is to do `doing`. */
 static int wait_for_all(struct world *w, const char *doing, struct error *e)
 {
@@ -186,20 +170,15 @@ static int gather(struct world *w, const void *mine, size_t n, void *all, const 
     return rc < 0 ? rc : wait_for_all(w, doing, e);
 }
 
-static int start(struct world *w, struct error *e)
+/* Makes room for what all ranks do together, and learns where they are. */
+static int meet(struct world *w, struct error *e)
 {
     const double deadline = w->deadline;
     struct process self;
-    int provided, rc;
+    int rc;
 
-    w->watchdog = watchdog_start(deadline, EXIT_FAILURE);
-    rc = world_failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), e, "starting MPI");
-    if (rc < 0)
-        return rc;
-    w->comm = MPI_COMM_WORLD; /* nobody else in this program talks to MPI */
-    MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(w->comm, &w->rank);
-    MPI_Comm_size(w->comm, &w->size);
+    w->rank = w->participants->rank;
+    w->size = w->participants->size;
     w->places = calloc((size_t)w->size, sizeof *w->places);
     w->in = calloc((size_t)w->size, sizeof *w->in);
     w->out = calloc((size_t)w->size, sizeof *w->out);
@@ -207,41 +186,67 @@ static int start(struct world *w, struct error *e)
     if (!w->places || !w->in || !w->out || !w->late)
         return error_set(e, ERR_NOMEM, "no memory to start as one of %d ranks", w->size);
     process_self(&self);
-    w->deadline = INFINITY; /* the watchdog's counts */
-    if ((rc = gather(w, &self, sizeof self, w->places, "", e)) < 0)
+    if (w->watchdog)
+        w->deadline = INFINITY; /* the watchdog's counts */
+    if ((rc = gather(w, &self, sizeof self, w->places, "start", e)) < 0)
         return rc;
     w->deadline = deadline;
-    watchdog_know(w->watchdog, w->places);
-    watchdog_enter(w->watchdog, WATCHDOG_RUNNING);
     w->one_host = places_one_host(w->places, w->size);
     return OK;
 }
 
-int world_open(struct world **out, double deadline, struct error *e)
+static struct world *world_new(double deadline)
 {
     struct world *w = calloc(1, sizeof *w);
 
     if (!w)
-        return error_set(e, ERR_NOMEM, "no memory to start");
+        return NULL;
     w->size = w->one_host = 1;
     w->deadline = deadline;
-    w->launched = launched();
     w->parent = getppid();
     w->looked_at = clock_monotonic();
+    return w;
+}
+
+int world_open(struct world **out, double deadline, struct error *e)
+{
+    struct world *w = world_new(deadline);
+    int rc;
+
+    if (!w)
+        return error_set(e, ERR_NOMEM, "no memory to start");
+    w->launched = launched();
     prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* else a pause of 20 us takes 70 */
     *out = w;
-    return w->launched ? start(w, e) : OK;
+    if (!w->launched)
+        return OK;
+    w->watchdog = watchdog_start(deadline, EXIT_FAILURE);
+    if ((rc = ranks_start(&w->participants, e)) < 0 || (rc = meet(w, e)) < 0)
+        return rc;
+    watchdog_know(w->watchdog, w->places);
+    watchdog_enter(w->watchdog, WATCHDOG_RUNNING);
+    return OK;
+}
+
+int world_over(struct world **out, struct participants *p, double deadline, struct error *e)
+{
+    struct world *w = world_new(deadline);
+
+    if (!w)
+        return error_set(e, ERR_NOMEM, "no memory to start");
+    *out = w;
+    w->participants = p;
+    return meet(w, e);
 }
 
 void world_close(struct world *w)
 {
     if (!w)
         return;
-    if (w->launched) {
-        watchdog_enter(w->watchdog, WATCHDOG_ENDING);
-        MPI_Finalize();
-        watchdog_stop(w->watchdog);
-    }
+    watchdog_enter(w->watchdog, WATCHDOG_ENDING);
+    if (w->participants)
+        w->participants->operations->end(w->participants);
+    watchdog_stop(w->watchdog);
     free(w->places);
     free(w->in);
     free(w->out);
@@ -251,10 +256,8 @@ void world_close(struct world *w)
 
 void world_abort(struct world *w, int status)
 {
-    int started = 0;
-
-    if (w && w->launched && MPI_Initialized(&started) == MPI_SUCCESS && started)
-        MPI_Abort(MPI_COMM_WORLD, status);
+    if (w && w->participants)
+        w->participants->operations->abort(w->participants, status);
     _Exit(status);
 }
 
@@ -426,63 +429,36 @@ int world_same(struct world *w, const char *doing, uint64_t value, const char *w
     return rc;
 }
 
-static void keep(struct message *m, MPI_Request request)
-{
-    m->handle = 0;
-    memcpy(&m->handle, &request, sizeof request);
-    m->active = 1;
-}
-
 int world_send(struct world *w, int to, int tag, const void *bytes, size_t n, struct message *m, struct error *e)
 {
-    MPI_Request request;
-    int rc = world_failed(MPI_Isend(bytes, (int)n, MPI_BYTE, to, tag, w->comm, &request), e, "sending");
+    int rc = w->participants->operations->send(w->participants, to, tag, bytes, n, &m->handle, e);
 
-    if (rc == OK)
-        keep(m, request);
+    m->active = rc == OK;
     return rc;
 }
 
 int world_receive(struct world *w, int from, int tag, void *bytes, size_t n, struct message *m, struct error *e)
 {
-    MPI_Request request;
-    int source = from == WORLD_ANY_RANK ? MPI_ANY_SOURCE : from;
-    int rc = world_failed(MPI_Irecv(bytes, (int)n, MPI_BYTE, source, tag, w->comm, &request), e, "receiving");
+    int rc = w->participants->operations->receive(w->participants, from, tag, bytes, n, &m->handle, e);
 
-    if (rc == OK)
-        keep(m, request);
+    m->active = rc == OK;
     return rc;
 }
 
 int message_done(struct world *w, struct message *m, struct error *e)
 {
-    MPI_Request request;
-    MPI_Status status;
-    int done = 0, rc;
+    int rc;
 
-    (void)w;
     if (!m->active)
         return 1;
-    memcpy(&request, &m->handle, sizeof request);
-    status.MPI_SOURCE = -1;
-    if ((rc = world_failed(MPI_Test(&request, &done, &status), e, "a message")) < 0)
-        return rc;
-    if (done) {
+    if ((rc = w->participants->operations->done(w->participants, &m->handle, &m->source, e)) == 1)
         m->active = 0;
-        m->source = status.MPI_SOURCE;
-    }
-    return done;
+    return rc;
 }
 
 void message_cancel(struct world *w, struct message *m)
 {
-    MPI_Request request;
-
-    (void)w;
-    if (!m->active)
-        return;
-    memcpy(&request, &m->handle, sizeof request);
-    MPI_Cancel(&request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (m->active)
+        w->participants->operations->cancel(w->participants, &m->handle);
     m->active = 0;
 }

@@ -1,6 +1,6 @@
 /*
- * world.h - the ranks of a run and messages between them: the only part that talks to MPI, and none of its types show
- * here. Started without a launcher (mpirun) the world is one rank and no MPI call is made at all.
+ * world.h - the ranks of a run, what they do together, and messages between them, over participants.h. Started without
+ * a launcher (mpirun) the world is one rank and no MPI call is made at all.
  *
  * Nothing here spins: MPI's blocking calls burn a core, so everything that waits tests, then sleeps, 20 to 500
  * microseconds. Every wait has the deadline of the world, MPI's own start and end too (watchdog.h), and ends with a
@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
+#include "trainer/collective/participants.h"
 
 #include <limits.h>
 #include <stddef.h>
@@ -24,7 +25,9 @@ struct world;
 /* Reads the launcher's environment and starts MPI where there is one. deadline: in seconds. *out is yours until
  * world_close(), after an error for world_abort() alone; NULL where there was no memory. */
 int world_open(struct world **out, double deadline, struct error *e);
-/* Ends MPI in order (collective), frees w. NULL is fine. */
+/* Collective. The same over other participants, which world_close() ends: for tests. */
+int world_over(struct world **out, struct participants *p, double deadline, struct error *e);
+/* Ends the participants in order (collective), frees w. NULL is fine. */
 void world_close(struct world *w);
 /* Ends all ranks at once, this one with `status`; does not return. */
 _Noreturn void world_abort(struct world *w, int status);
@@ -70,7 +73,7 @@ struct message {
     int active, source; /* source: who sent it, after a receive is done */
 };
 
-enum { WORLD_ANY_RANK = -1 };
+enum { WORLD_ANY_RANK = PARTICIPANT_ANY };
 /* When a deadline passes several ranks know. The one that knows most speaks and ends all, which takes the launcher a
  * second or two; the others wait this many seconds longer, so that they speak only where it cannot. A tenth of the
  * deadline is for their clocks, which count only the time in which they run, on a busy machine. before: how many have

@@ -1,0 +1,116 @@
+/* ranks.c - participants that are ranks of MPI: the only file that sees its header. */
+#include "trainer/collective/participants.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ranks {
+    struct participants base;
+    MPI_Comm comm;
+};
+
+_Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a handle holds a request of this MPI");
+
+static int ranks_failed(int rc, struct error *e, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int n = 0;
+
+    if (rc == MPI_SUCCESS)
+        return OK;
+    if (MPI_Error_string(rc, text, &n) != MPI_SUCCESS)
+        n = 0;
+    return error_set(e, ERR_PEER, "%s: MPI says %.*s", what, n, text);
+}
+
+static void keep(uint64_t *handle, MPI_Request request)
+{
+    *handle = 0;
+    memcpy(handle, &request, sizeof request);
+}
+
+static int ranks_send(struct participants *p, int to, int tag, const void *bytes, size_t n, uint64_t *handle,
+                      struct error *e)
+{
+    MPI_Request request;
+    int rc = ranks_failed(MPI_Isend(bytes, (int)n, MPI_BYTE, to, tag, ((struct ranks *)p)->comm, &request), e,
+                          "sending");
+
+    if (rc == OK)
+        keep(handle, request);
+    return rc;
+}
+
+static int ranks_receive(struct participants *p, int from, int tag, void *bytes, size_t n, uint64_t *handle,
+                         struct error *e)
+{
+    MPI_Request request;
+    int source = from == PARTICIPANT_ANY ? MPI_ANY_SOURCE : from;
+    int rc = ranks_failed(MPI_Irecv(bytes, (int)n, MPI_BYTE, source, tag, ((struct ranks *)p)->comm, &request), e,
+                          "receiving");
+
+    if (rc == OK)
+        keep(handle, request);
+    return rc;
+}
+
+static int ranks_done(struct participants *p, uint64_t *handle, int *source, struct error *e)
+{
+    MPI_Request request;
+    MPI_Status status;
+    int done = 0, rc;
+
+    (void)p;
+    memcpy(&request, handle, sizeof request);
+    status.MPI_SOURCE = -1;
+    if ((rc = ranks_failed(MPI_Test(&request, &done, &status), e, "a message")) < 0)
+        return rc;
+    *source = status.MPI_SOURCE;
+    return done;
+}
+
+static void ranks_cancel(struct participants *p, uint64_t *handle)
+{
+    MPI_Request request;
+
+    (void)p;
+    memcpy(&request, handle, sizeof request);
+    MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void ranks_abort(struct participants *p, int status)
+{
+    (void)p;
+    MPI_Abort(MPI_COMM_WORLD, status);
+}
+
+static void ranks_end(struct participants *p)
+{
+    MPI_Finalize();
+    free(p);
+}
+
+static const struct participants_operations operations = {
+    .send = ranks_send, .receive = ranks_receive, .done = ranks_done, .cancel = ranks_cancel, .abort = ranks_abort,
+    .end = ranks_end,
+};
+
+int ranks_start(struct participants **out, struct error *e)
+{
+    struct ranks *r;
+    int provided, rc = ranks_failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), e, "starting MPI");
+
+    if (rc < 0)
+        return rc;
+    if (!(r = calloc(1, sizeof *r)))
+        return error_set(e, ERR_NOMEM, "no memory to start as a rank");
+    r->base.operations = &operations;
+    r->comm = MPI_COMM_WORLD; /* nobody else in this program talks to MPI */
+    MPI_Comm_set_errhandler(r->comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(r->comm, &r->base.rank);
+    MPI_Comm_size(r->comm, &r->base.size);
+    *out = &r->base;
+    return OK;
+}
