@@ -41,7 +41,7 @@ OURS = {
     "model": {"base"},
     "trainer": PARTS | {"trainer/collective", "trainer/strategies"},
     "trainer/collective": {"base", "base/program", "model"},
-    "trainer/server": {"base", "model", "trainer/collective", "trainer/strategies"},
+    "trainer/server": {"base", "model", "trainer/collective"},
     "trainer/strategies": {"base", "model", "trainer/collective", "trainer/server"},
     "evaluator": PARTS | {"evaluator/files", "evaluator/score", "evaluator/record", "evaluator/keep", "evaluator/watch"},
     "evaluator/files": PARTS,

@@ -158,71 +158,100 @@ static struct rates rates_of(const struct optimizer *o, int64_t step, int64_t sa
     return r;
 }
 
-static void update_weights(struct optimizer *o, const struct rates *r, float decay, const real *sum, size_t from,
-                           size_t to)
+static void update_weights(const struct optimizer *o, const struct rates *r, float decay, const real *sum,
+                           const struct optimizer_state *at, size_t count)
 {
-    real *w = network_parameters(o->network);
+    real *w = at->values, *first = at->first, *second = at->second, *averages = at->averages;
 
     switch (o->options.kind) {
     case OPTIMIZER_SGD:
-        for (size_t i = from; i < to; i++)
+        for (size_t i = 0; i < count; i++)
             w[i] -= r->rate * gradient(sum[i], r->scale, decay, w[i]);
         break;
     case OPTIMIZER_MOMENTUM:
-        for (size_t i = from; i < to; i++) {
-            o->slot1[i] = r->momentum * o->slot1[i] + gradient(sum[i], r->scale, decay, w[i]);
-            w[i] -= r->rate * o->slot1[i];
+        for (size_t i = 0; i < count; i++) {
+            first[i] = r->momentum * first[i] + gradient(sum[i], r->scale, decay, w[i]);
+            w[i] -= r->rate * first[i];
         }
         break;
     case OPTIMIZER_ADAM:
-        for (size_t i = from; i < to; i++) {
+        for (size_t i = 0; i < count; i++) {
             real g = gradient(sum[i], r->scale, decay, w[i]);
 
-            o->slot1[i] += (real)(1 - OPTIMIZER_BETA1) * (g - o->slot1[i]);
-            o->slot2[i] += (real)(1 - OPTIMIZER_BETA2) * (g * g - o->slot2[i]);
-            w[i] -= r->adam_rate * o->slot1[i] / ((real)sqrt((double)o->slot2[i]) + (real)ADAM_EPSILON);
+            first[i] += (real)(1 - OPTIMIZER_BETA1) * (g - first[i]);
+            second[i] += (real)(1 - OPTIMIZER_BETA2) * (g * g - second[i]);
+            w[i] -= r->adam_rate * first[i] / ((real)sqrt((double)second[i]) + (real)ADAM_EPSILON);
         }
         break;
     }
-    if (o->averages)
-        for (size_t i = from; i < to; i++)
-            o->averages[i] -= (1 - r->average_keep) * (o->averages[i] - w[i]);
+    if (averages)
+        for (size_t i = 0; i < count; i++)
+            averages[i] -= (1 - r->average_keep) * (averages[i] - w[i]);
 }
 
-/* from, to count from the first statistic; sum too. */
-static void update_statistics(struct optimizer *o, int64_t step, real scale, int debias, const real *sum, size_t from,
-                              size_t to)
+static void update_statistics(const struct optimizer *o, int64_t step, real scale, int debias, const real *sum,
+                              const struct optimizer_state *at, size_t count)
 {
-    real *m = network_statistics(o->network), follow = (real)(1 - o->statistics_decay);
+    real *m = at->values, *biased = at->first, follow = (real)(1 - o->statistics_decay);
     double updates = (double)(step + 1 + o->counters.statistics_ahead);
     real correction = (real)(1 - pow(o->statistics_decay, updates));
 
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (debias) {
-            o->biased[i] -= follow * (o->biased[i] - sum[i] * scale);
-            m[i] = o->biased[i] / correction;
+            biased[i] -= follow * (biased[i] - sum[i] * scale);
+            m[i] = biased[i] / correction;
         } else {
             m[i] -= follow * (m[i] - sum[i] * scale);
         }
     }
 }
 
-void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, int64_t samples, size_t from, size_t to)
+static struct optimizer_state state_at(const struct optimizer_state *s, size_t i)
 {
-    struct rates r = rates_of(o, step, samples);
+    return (struct optimizer_state){ .values = s->values + i, .first = s->first ? s->first + i : NULL,
+                                     .second = s->second ? s->second + i : NULL,
+                                     .averages = s->averages ? s->averages + i : NULL };
+}
+
+/* The optimizer's own arrays at element i of the exchange vector. */
+static struct optimizer_state own_state(const struct optimizer *o, const struct segment *s, size_t i)
+{
+    const struct optimizer_state weights = { network_parameters(o->network), o->slot1, o->slot2, o->averages };
+    const struct optimizer_state statistics = { network_statistics(o->network), o->biased, NULL, NULL };
+
+    return s->statistic ? state_at(&statistics, i - o->parameters) : state_at(&weights, i);
+}
+
+/* state NULL: the optimizer's own. */
+static void update_range(const struct optimizer *o, int64_t step, const real *sum, int64_t samples, size_t from,
+                         size_t to, const struct optimizer_state *state)
+{
+    const struct rates r = rates_of(o, step, samples);
 
     for (size_t i = 0; i < o->segment_count; i++) {
         const struct segment *s = &o->segments[i];
-        size_t a = s->from > from ? s->from : from, b = s->to < to ? s->to : to;
+        const size_t a = s->from > from ? s->from : from, b = s->to < to ? s->to : to;
+        struct optimizer_state at;
 
         if (a >= b)
             continue;
+        at = state ? state_at(state, a - from) : own_state(o, s, a);
         if (s->statistic)
-            update_statistics(o, step, r.scale, s->debias, sum + o->parameters, a - o->parameters,
-                              b - o->parameters);
+            update_statistics(o, step, r.scale, s->debias, sum + (a - from), &at, b - a);
         else
-            update_weights(o, &r, s->decay, sum, a, b);
+            update_weights(o, &r, s->decay, sum + (a - from), &at, b - a);
     }
+}
+
+void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, int64_t samples, size_t from, size_t to)
+{
+    update_range(o, step, sum + from, samples, from, to, NULL);
+}
+
+void optimizer_apply_to(const struct optimizer *o, int64_t step, const real *sum, int64_t samples, size_t from,
+                        size_t to, const struct optimizer_state *state)
+{
+    update_range(o, step, sum, samples, from, to, state);
 }
 
 const struct optimizer_options *optimizer_options_of(const struct optimizer *o)

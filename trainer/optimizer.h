@@ -45,6 +45,17 @@ void optimizer_reset(struct optimizer *o, int64_t step);
  */
 void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, int64_t samples, size_t from, size_t to);
 
+/* Where the state of consecutive elements of the exchange vector lies: values are weights or moving statistics; first
+ * is slot 1 of weights and the biased mean of statistics; then slot 2 and moving averages of weights. NULL where the
+ * optimizer keeps none. */
+struct optimizer_state {
+    real *values, *first, *second, *averages;
+};
+/* The same update of elements whose state is not in the optimizer's own arrays, as on a parameter server. sum and state
+ * begin at element `from`. */
+void optimizer_apply_to(const struct optimizer *o, int64_t step, const real *sum, int64_t samples, size_t from,
+                        size_t to, const struct optimizer_state *state);
+
 /* The learning rate of update `step`. */
 double optimizer_rate(const struct optimizer *o, int64_t step);
 

@@ -84,6 +84,14 @@ uint64_t exchange_table_hash(const struct network *n)
     return h;
 }
 
+uint64_t exchange_replica_hash(struct network *n)
+{
+    const uint64_t h = exchange_hash(network_parameters(n), network_parameter_count(n) * sizeof(real),
+                                     EXCHANGE_HASH_SEED);
+
+    return exchange_hash(network_statistics(n), network_statistic_count(n) * sizeof(real), h);
+}
+
 static const char *name_at(const struct network *n, size_t element)
 {
     size_t count, parameters = network_parameter_count(n);

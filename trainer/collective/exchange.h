@@ -38,6 +38,9 @@ enum { EXCHANGE_HASH_SEED = 0 };
 /* Hash of all names, kinds, shapes and places of a network's variables. */
 uint64_t exchange_table_hash(const struct network *n);
 
+/* Hash of a replica: all weights and moving statistics. */
+uint64_t exchange_replica_hash(struct network *n);
+
 /* "conv1/weights .. fc4/biases": the first and last variable of an extent, into text (size bytes). */
 void extent_names(const struct network *n, struct extent x, char *text, size_t size);
 

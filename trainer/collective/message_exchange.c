@@ -39,7 +39,7 @@ struct message_exchange {
     real **incoming;            /* (ranks) vectors, of which only this rank's slices are filled */
     char *tail_out, *tail_in;   /* (ranks, tail_bytes) the last bucket's first messages: slice, then tally */
     size_t tail_bytes;
-    struct step_part *parts;    /* (ranks) */
+    struct tally_part *parts;    /* (ranks) */
     const real **all;           /* (ranks) what is added: incoming, and our own vector */
     char *late;
     size_t final;
@@ -84,7 +84,7 @@ static void message_exchange_begin(struct transport *t, int64_t step)
                 continue;
             if (last)
                 world_receive(p->world, r, (int)(2 * q), m->tail_in + (size_t)r * m->tail_bytes,
-                              bytes_of(mine) + sizeof(struct step_part), &x->slice_in, &m->error);
+                              bytes_of(mine) + sizeof(struct tally_part), &x->slice_in, &m->error);
             else
                 world_receive(p->world, r, (int)(2 * q), m->incoming[r] + mine.from, bytes_of(mine), &x->slice_in,
                               &m->error);
@@ -197,7 +197,7 @@ static int finished(const struct message_exchange *m, size_t *first)
     return 1;
 }
 
-static int message_exchange_complete(struct transport *t, const struct step_part *mine, struct step_part *all,
+static int message_exchange_complete(struct transport *t, const struct tally_part *mine, struct tally_part *all,
                                      struct error *e)
 {
     struct message_exchange *m = (struct message_exchange *)t;
@@ -271,7 +271,7 @@ static int allocate(struct message_exchange *m, const struct transport_plan *p, 
     size_t ranks = (size_t)p->ranks, aligned = (p->total + 15) / 16 * 16;
     int bad;
 
-    m->tail_bytes = (p->bucket * sizeof(real) + sizeof(struct step_part) + 63) / 64 * 64;
+    m->tail_bytes = (p->bucket * sizeof(real) + sizeof(struct tally_part) + 63) / 64 * 64;
     m->buckets = calloc(p->buckets, sizeof *m->buckets);
     m->exchanges = calloc(p->buckets * ranks, sizeof *m->exchanges);
     m->memory = vector_of(aligned * 2);

@@ -37,7 +37,7 @@ struct counter {
 
 struct words {
     struct counter final, added; /* buckets this rank has made final; buckets whose slice it has added */
-    _Alignas(64) struct step_part part[2];
+    _Alignas(64) struct tally_part part[2];
 };
 
 struct shared_window {
@@ -168,7 +168,7 @@ static void shared_window_advance(struct transport *t, size_t ready)
         add_slice(s, s->added);
 }
 
-static int shared_window_complete(struct transport *t, const struct step_part *mine, struct step_part *all,
+static int shared_window_complete(struct transport *t, const struct tally_part *mine, struct tally_part *all,
                                   struct error *e)
 {
     struct shared_window *s = (struct shared_window *)t;

@@ -12,15 +12,8 @@
 #include "base/error.h"
 #include "model/network.h"
 #include "trainer/collective/exchange.h"
+#include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
-
-struct step_part { /* one rank's tally of a step, as it travels */
-    double cross_entropy;
-    int64_t correct, samples;
-    uint64_t hash;   /* of weights and statistics before the update */
-    uint32_t flags;  /* TALLY_* */
-    uint32_t hashed; /* 1: hash is set */
-};
 
 struct transport_plan {
     struct world *world;
@@ -35,7 +28,7 @@ struct transport_operations {
     const char *name;
     void (*begin)(struct transport *t, int64_t step);
     void (*advance)(struct transport *t, size_t ready);
-    int (*complete)(struct transport *t, const struct step_part *mine, struct step_part *all, struct error *e);
+    int (*complete)(struct transport *t, const struct tally_part *mine, struct tally_part *all, struct error *e);
     void (*free)(struct transport *t);
 };
 struct transport {

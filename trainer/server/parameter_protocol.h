@@ -5,7 +5,7 @@
  *   worker -> server   PUSH k     packet k of the worker's gradients, as soon as backward has made it
  *   server -> worker   REPLY k    packet k of the new weights and statistics: the pull. The last packet is one element
  *                                 longer: flags (enum tally_flag) of that server's signal
- *   worker -> server 0 TALLY      struct step_part: the end of a push
+ *   worker -> server 0 TALLY      struct tally_part: the end of a push
  *   server 0 -> worker VERDICT    struct verdict
  *   worker -> server   CONTROL    int64: kind, then what belongs to it
  *   server -> worker 0 COUNTS, SNAPSHOT, see collect
@@ -26,9 +26,9 @@
 #ifndef TRAINER_SERVER_PARAMETER_PROTOCOL_H
 #define TRAINER_SERVER_PARAMETER_PROTOCOL_H
 
-#include "trainer/server/placement.h"
-#include "trainer/strategies/strategy.h"
-#include "trainer/collective/transport.h"
+#include "trainer/collective/tally.h"
+
+#include <stdint.h>
 
 enum {
     PACKETS_MAX = 10000, /* of a server: MPI promises tags up to 32767 */
@@ -59,28 +59,5 @@ struct verdict {
     int32_t more;
     int64_t other; /* the first worker whose weights differ from worker 0's, -1: none */
 };
-
-struct parameter_server { /* either side */
-    struct strategy base;
-    struct placement placement;
-    struct packing *packings;  /* (servers) */
-    struct worker_side *worker;
-    struct server_side *server;
-};
-
-/* Copies the state in packet k between the optimizer's arrays and `packed`: of each piece its elements in arrays
- * first .. last, one array after the other. Returns the number of elements; packed NULL only counts. */
-size_t state_gather(struct optimizer *o, const struct packing *p, size_t k, enum optimizer_array_kind first,
-                    enum optimizer_array_kind last, real *packed);
-size_t state_scatter(struct optimizer *o, const struct packing *p, size_t k, enum optimizer_array_kind first,
-                     enum optimizer_array_kind last, const real *packed);
-/* The same for all packets of a server and all arrays: a snapshot. */
-size_t snapshot_gather(struct optimizer *o, const struct packing *p, real *packed);
-void snapshot_scatter(struct optimizer *o, const struct packing *p, const real *packed);
-
-/* parameter_service.c: the server's side. */
-int server_side_new(struct parameter_server *ps, struct error *e);
-void server_side_free(struct parameter_server *ps);
-int server_side_serve(struct strategy *s, const volatile int *signal, struct error *e);
 
 #endif

@@ -14,17 +14,9 @@
 struct allreduce {
     struct strategy base;
     struct transport *transport;
-    struct step_part *parts; /* (workers) */
+    struct tally_part *parts; /* (workers) */
     size_t total, bucket;
 };
-
-static uint64_t allreduce_replica_hash(const struct strategy *s)
-{
-    uint64_t h = exchange_hash(network_parameters(s->network), network_parameter_count(s->network) * sizeof(real),
-                               EXCHANGE_HASH_SEED);
-
-    return exchange_hash(network_statistics(s->network), network_statistic_count(s->network) * sizeof(real), h);
-}
 
 static int allreduce_step_begin(struct strategy *s, int64_t step, struct error *e)
 {
@@ -47,9 +39,9 @@ static int compare_replicas(const struct allreduce *a, struct error *e)
     char ranks[120] = "";
     size_t used = 0;
 
-    for (int r = 1; r < a->base.workers; r++)
-        if (a->parts[r].hash != a->parts[0].hash && used + 12 < sizeof ranks)
-            used += (size_t)snprintf(ranks + used, sizeof ranks - used, "%s%d", used ? ", " : "", r);
+    for (int r = tally_differs(a->parts, a->base.workers, 1); r > 0 && used + 12 < sizeof ranks;
+         r = tally_differs(a->parts, a->base.workers, r + 1))
+        used += (size_t)snprintf(ranks + used, sizeof ranks - used, "%s%d", used ? ", " : "", r);
     if (!used)
         return OK;
     return error_set(e, ERR_CORRUPT, "replicas differ before step %lld: rank %s has other weights than rank 0",
@@ -59,29 +51,21 @@ static int compare_replicas(const struct allreduce *a, struct error *e)
 static int allreduce_step_end(struct strategy *s, struct tally *tally, struct error *e)
 {
     struct allreduce *a = (struct allreduce *)s;
-    struct step_part mine = { tally->cross_entropy, tally->correct, tally->samples, 0, tally->flags, 0 };
+    struct tally_part mine = { tally->cross_entropy, tally->correct, tally->samples, 0, tally->flags, 0 };
     int rc;
 
     mine.hashed = s->options.check_every > 0 && s->global_step % s->options.check_every == 0;
     if (mine.hashed)
-        mine.hash = allreduce_replica_hash(s);
+        mine.hash = exchange_replica_hash(s->network);
     if ((rc = a->transport->operations->complete(a->transport, &mine, a->parts, e)) < 0)
         return rc;
     if (mine.hashed && (rc = compare_replicas(a, e)) < 0)
         return rc;
-    memset(tally, 0, sizeof *tally);
-    for (int r = 0; r < s->workers; r++) {
-        tally->cross_entropy += a->parts[r].cross_entropy;
-        tally->correct += a->parts[r].correct;
-        tally->samples += a->parts[r].samples;
-        tally->flags |= a->parts[r].flags;
-    }
-    tally->global_step = s->global_step;
+    *tally = tally_sum(a->parts, s->workers, s->global_step, s->options.max_steps);
     if (tally->flags & TALLY_LEFT)
         return OK;
     optimizer_apply(s->optimizer, s->global_step, a->transport->result, tally->samples, 0, a->total);
-    tally->global_step = ++s->global_step;
-    tally->more = s->global_step < s->options.max_steps && !(tally->flags & TALLY_ENDS);
+    s->global_step = tally->global_step;
     return OK;
 }
 
@@ -95,8 +79,8 @@ static int allreduce_collect(struct strategy *s, int last, int64_t *step, struct
 
 static int allreduce_finish(struct strategy *s, struct error *e)
 {
-    int rc = world_same(s->world, "end its last step", allreduce_replica_hash(s), "replicas differ after the last step",
-                        e);
+    const uint64_t hash = exchange_replica_hash(s->network);
+    int rc = world_same(s->world, "end its last step", hash, "replicas differ after the last step", e);
 
     return rc == ERR_ARG && e ? (e->code = ERR_CORRUPT) : rc;
 }
@@ -114,7 +98,7 @@ static void allreduce_report(const struct strategy *s, struct strategy_report *r
     }
     *r = (struct strategy_report){ .waited = a->transport->waited, .transport = a->transport->operations->name };
     r->bytes_step = sizeof(real) * ((double)a->total - own + own * (s->workers - 1)) +
-                    sizeof(struct step_part) * (double)(s->workers - 1);
+                    sizeof(struct tally_part) * (double)(s->workers - 1);
 }
 
 static void allreduce_release(struct strategy *s)

@@ -1,18 +1,33 @@
 /*
- * parameter_server.c - servers hold and update the variables; this is the worker's side, and the start of both. The
- * protocol stands in parameter_protocol.h.
+ * parameter_server.c - servers hold and update the variables: the worker's side, and the start of both. A server's life
+ * is trainer/server/server_loop.h; the protocol stands in parameter_protocol.h.
  */
-#include "trainer/server/parameter_protocol.h"
+#include "trainer/strategies/strategy.h"
 
 #include "base/clock.h"
+#include "trainer/collective/exchange.h"
+#include "trainer/server/packed_state.h"
+#include "trainer/server/parameter_protocol.h"
+#include "trainer/server/placement.h"
+#include "trainer/server/server_loop.h"
 
 #include <limits.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+struct parameter_server { /* either side */
+    struct strategy base;
+    int servers;
+    struct placement placement;
+    struct packing *packings;    /* (servers) */
+    struct worker_side *worker;  /* NULL on a server */
+    struct server_loop *server;  /* NULL on a worker */
+};
+
 struct connection { /* to one server */
     const struct packing *packing;
+    struct packed_state layout;
     real *push, *pull;              /* packed; pull has one element more, for flags */
     struct message *out, *in;       /* (packets) */
     size_t sent;                    /* packets of this step */
@@ -23,7 +38,7 @@ struct connection { /* to one server */
 struct worker_side {
     struct connection *servers;
     struct message tally_out, verdict_in;
-    struct step_part part;
+    struct tally_part part;
     struct verdict verdict;
     struct error error;             /* of ready(); kept for step_end */
     int64_t step, steps, bytes;
@@ -50,7 +65,7 @@ static int parameter_server_step_begin(struct strategy *s, int64_t step, struct 
 
     w->step = step;
     memset(&w->error, 0, sizeof w->error);
-    for (int j = 0; j < s->options.servers && rc == OK; j++) {
+    for (int j = 0; j < ps->servers && rc == OK; j++) {
         struct connection *c = &w->servers[j];
 
         c->sent = 0;
@@ -71,15 +86,19 @@ static void parameter_server_ready(struct strategy *s, size_t low)
     const real *vector = network_exchange(s->network);
     const int begins = s->options.synchronous || low == 0; /* an asynchronous push cannot be taken back */
 
-    for (int j = 0; j < s->options.servers && begins; j++) {
+    for (int j = 0; j < ps->servers && begins; j++) {
         struct connection *c = &w->servers[j];
         const struct packing *p = c->packing;
 
         for (; c->sent < p->packet_count && p->packets[c->sent].low >= low && w->error.code == OK; c->sent++) {
-            real *packed = c->push + p->packets[c->sent].at;
-            size_t n = packet_bytes(p, c->sent, 0);
+            const struct packet *packet = &p->packets[c->sent];
+            const real *packed = vector + packet->low; /* of one piece: it is sent from where it is, final until then */
+            const size_t n = packet_bytes(p, c->sent, 0);
 
-            packing_gather(p, c->sent, vector, packed);
+            if (packet->pieces > 1) {
+                packing_gather(p, c->sent, vector, c->push + packet->at);
+                packed = c->push + packet->at;
+            }
             world_send(s->world, parameter_server_rank_of(ps, j), TAG_PUSH + (int)c->sent, packed, n, &c->out[c->sent],
                        &w->error);
             w->bytes += (int64_t)n;
@@ -95,7 +114,7 @@ static int step_done(struct parameter_server *ps, int *late, size_t *packet, str
     struct world *world = ps->base.world;
     int rc;
 
-    for (int j = 0; j < ps->base.options.servers; j++) {
+    for (int j = 0; j < ps->servers; j++) {
         struct connection *c = &w->servers[j];
 
         *late = j;
@@ -154,12 +173,17 @@ static int wait_for_step(struct parameter_server *ps, struct error *e)
     return rc < 0 ? rc : OK;
 }
 
-static uint64_t parameter_server_replica_hash(const struct strategy *s)
+/* Waits for one message to or from server j. */
+static int wait_for_message(struct parameter_server *ps, struct message *m, int j, struct error *e)
 {
-    uint64_t h = exchange_hash(network_parameters(s->network), network_parameter_count(s->network) * sizeof(real),
-                               EXCHANGE_HASH_SEED);
+    struct patience p;
+    int rc;
 
-    return exchange_hash(network_statistics(s->network), network_statistic_count(s->network) * sizeof(real), h);
+    patience_init(&p, ps->base.world, patience_of(ps));
+    while ((rc = message_done(ps->base.world, m, e)) == 0)
+        if (!patience_pause(&p) && (rc = parameter_server_late_sentence(ps, &p, j, 0, e)) < 0)
+            return rc;
+    return rc < 0 ? rc : OK;
 }
 
 static void take_replies(struct parameter_server *ps)
@@ -167,12 +191,11 @@ static void take_replies(struct parameter_server *ps)
     struct worker_side *w = ps->worker;
 
     w->flags = 0;
-    for (int j = 0; j < ps->base.options.servers; j++) {
+    for (int j = 0; j < ps->servers; j++) {
         struct connection *c = &w->servers[j];
 
         for (size_t k = 0; k < c->packing->packet_count; k++)
-            state_scatter(ps->base.optimizer, c->packing, k, ARRAY_WEIGHTS, ARRAY_STATISTICS,
-                          c->pull + c->packing->packets[k].at);
+            packed_state_give_values(&c->layout, ps->base.optimizer, k, c->pull + c->packing->packets[k].at);
         if (c->packing->packet_count > 0)
             w->flags |= (uint32_t)c->pull[c->packing->length];
     }
@@ -183,7 +206,7 @@ static void take_back(struct parameter_server *ps, struct tally *tally)
 {
     struct worker_side *w = ps->worker;
 
-    for (int j = 0; j < ps->base.options.servers; j++)
+    for (int j = 0; j < ps->servers; j++)
         for (size_t k = 0; k < w->servers[j].packing->packet_count; k++)
             message_cancel(ps->base.world, &w->servers[j].in[k]);
     message_cancel(ps->base.world, &w->verdict_in);
@@ -203,11 +226,11 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
         take_back(ps, tally);
         return OK;
     }
-    w->part = (struct step_part){ tally->cross_entropy, tally->correct, tally->samples, 0, tally->flags | w->flags,
+    w->part = (struct tally_part){ tally->cross_entropy, tally->correct, tally->samples, 0, tally->flags | w->flags,
                                   0 };
     if (s->options.synchronous && s->options.check_every > 0 && s->global_step % s->options.check_every == 0) {
         w->part.hashed = 1;
-        w->part.hash = parameter_server_replica_hash(s);
+        w->part.hash = exchange_replica_hash(s->network);
     }
     parameter_server_ready(s, 0);
     if (w->error.code < 0) {
@@ -236,22 +259,18 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
 static int control(struct parameter_server *ps, enum control kind, const int64_t *words, size_t count,
                    struct error *e)
 {
-    struct strategy *s = &ps->base;
-    struct patience p;
     int rc;
 
-    for (int j = 0; j < s->options.servers; j++) {
+    for (int j = 0; j < ps->servers; j++) {
         struct connection *c = &ps->worker->servers[j];
 
-        patience_init(&p, ps->base.world, patience_of(ps));
-        while ((rc = message_done(s->world, &c->control, e)) == 0)
-            if (!patience_pause(&p) && (rc = parameter_server_late_sentence(ps, &p, j, 0, e)) < 0)
-                return rc;
+        if ((rc = wait_for_message(ps, &c->control, j, e)) < 0)
+            return rc;
         c->words[0] = kind;
         if (count)
             memcpy(c->words + 1, words, count * sizeof *words);
-        if (rc < 0 || (rc = world_send(s->world, parameter_server_rank_of(ps, j), TAG_CONTROL, c->words,
-                                       (1 + count) * sizeof *c->words, &c->control, e)) < 0)
+        if ((rc = world_send(ps->base.world, parameter_server_rank_of(ps, j), TAG_CONTROL, c->words,
+                             (1 + count) * sizeof *c->words, &c->control, e)) < 0)
             return rc;
     }
     return OK;
@@ -261,14 +280,9 @@ static int control(struct parameter_server *ps, enum control kind, const int64_t
 static int receive_now(struct parameter_server *ps, int j, int tag, void *bytes, size_t n, struct error *e)
 {
     struct message m = { 0, 0, 0 };
-    struct patience p;
     int rc = world_receive(ps->base.world, parameter_server_rank_of(ps, j), tag, bytes, n, &m, e);
 
-    patience_init(&p, ps->base.world, patience_of(ps));
-    while (rc >= 0 && (rc = message_done(ps->base.world, &m, e)) == 0)
-        if (!patience_pause(&p) && (rc = parameter_server_late_sentence(ps, &p, j, 0, e)) < 0)
-            return rc;
-    return rc < 0 ? rc : OK;
+    return rc < 0 ? rc : wait_for_message(ps, &m, j, e);
 }
 
 static int say_done(struct parameter_server *ps, struct error *e)
@@ -279,19 +293,45 @@ static int say_done(struct parameter_server *ps, struct error *e)
     return control(ps, CONTROL_DONE, &(int64_t){ ps->worker->flags }, 1, e);
 }
 
+/* The largest counts over all servers: where all of them can stop. */
+static int agree_on_cut(struct parameter_server *ps, int64_t *counts, int64_t *cut, struct error *e)
+{
+    const size_t workers = (size_t)ps->base.workers;
+    int rc = OK;
+
+    for (int j = 0; j < ps->servers && rc == OK; j++) {
+        rc = receive_now(ps, j, TAG_COUNTS, counts, workers * sizeof *counts, e);
+        for (size_t r = 0; r < workers; r++)
+            cut[r] = counts[r] > cut[r] ? counts[r] : cut[r];
+    }
+    return rc < 0 ? rc : control(ps, ps->worker->left ? CONTROL_CUT_BACK : CONTROL_CUT, cut, workers, e);
+}
+
+static int take_snapshots(struct parameter_server *ps, real *packed, struct error *e)
+{
+    int rc = OK;
+
+    for (int j = 0; j < ps->servers && rc == OK; j++) {
+        const struct packed_state *layout = &ps->worker->servers[j].layout;
+
+        if ((rc = receive_now(ps, j, TAG_SNAPSHOT, packed, layout->length * sizeof *packed, e)) == OK)
+            packed_state_give(layout, ps->base.optimizer, packed);
+    }
+    return rc;
+}
+
 static int parameter_server_collect(struct strategy *s, int last, int64_t *step, struct error *e)
 {
     struct parameter_server *ps = (struct parameter_server *)s;
-    size_t workers = (size_t)s->workers, largest = 0;
+    const size_t workers = (size_t)s->workers;
     int64_t *counts = calloc(2 * workers, sizeof *counts), *cut = counts ? counts + workers : NULL;
-    real *packed = NULL;
+    size_t largest = 0;
+    real *packed;
     int rc = OK;
 
-    for (int j = 0; j < s->options.servers; j++) {
-        size_t n = snapshot_gather(s->optimizer, &ps->packings[j], NULL);
-
-        largest = n > largest ? n : largest;
-    }
+    for (int j = 0; j < ps->servers; j++)
+        if (ps->worker->servers[j].layout.length > largest)
+            largest = ps->worker->servers[j].layout.length;
     packed = malloc((largest + 1) * sizeof *packed);
     if (!counts || !packed)
         rc = error_set(e, ERR_NOMEM, "no memory for the servers' state of %zu values", largest);
@@ -299,19 +339,8 @@ static int parameter_server_collect(struct strategy *s, int last, int64_t *step,
         rc = say_done(ps, e);
     if (rc == OK)
         rc = control(ps, last ? CONTROL_FREEZE_LAST : CONTROL_FREEZE, NULL, 0, e);
-    for (int j = 0; j < s->options.servers && rc == OK; j++) {
-        rc = receive_now(ps, j, TAG_COUNTS, counts, workers * sizeof *counts, e);
-        for (size_t r = 0; r < workers; r++)
-            cut[r] = counts[r] > cut[r] ? counts[r] : cut[r];
-    }
-    if (rc == OK)
-        rc = control(ps, ps->worker->left ? CONTROL_CUT_BACK : CONTROL_CUT, cut, workers, e);
-    for (int j = 0; j < s->options.servers && rc == OK; j++) {
-        size_t n = snapshot_gather(s->optimizer, &ps->packings[j], NULL);
-
-        if ((rc = receive_now(ps, j, TAG_SNAPSHOT, packed, n * sizeof *packed, e)) == OK)
-            snapshot_scatter(s->optimizer, &ps->packings[j], packed);
-    }
+    if (rc == OK && (rc = agree_on_cut(ps, counts, cut, e)) == OK)
+        rc = take_snapshots(ps, packed, e);
     if (rc == OK) {
         *step = s->options.first_step + cut[0] - ps->worker->left;
         for (size_t r = 1; r < workers && !s->options.synchronous; r++)
@@ -322,6 +351,11 @@ static int parameter_server_collect(struct strategy *s, int last, int64_t *step,
     return rc;
 }
 
+static int parameter_server_serve(struct strategy *s, const volatile int *signal, struct error *e)
+{
+    return server_loop_run(((struct parameter_server *)s)->server, signal, e);
+}
+
 static int parameter_server_finish(struct strategy *s, struct error *e)
 {
     struct parameter_server *ps = (struct parameter_server *)s;
@@ -329,15 +363,8 @@ static int parameter_server_finish(struct strategy *s, struct error *e)
 
     if (rc == OK && s->worker == 0)
         rc = control(ps, CONTROL_EXIT, NULL, 0, e);
-    for (int j = 0; j < s->options.servers && rc == OK; j++) {
-        struct patience p;
-
-        patience_init(&p, ps->base.world, patience_of(ps));
-        while ((rc = message_done(s->world, &ps->worker->servers[j].control, e)) == 0)
-            if (!patience_pause(&p) && (rc = parameter_server_late_sentence(ps, &p, j, 0, e)) < 0)
-                return rc;
-        rc = rc < 0 ? rc : OK;
-    }
+    for (int j = 0; j < ps->servers && rc == OK; j++)
+        rc = wait_for_message(ps, &ps->worker->servers[j].control, j, e);
     return rc;
 }
 
@@ -360,7 +387,7 @@ static void worker_side_free(struct parameter_server *ps)
 
     if (!w)
         return;
-    for (int j = 0; w->servers && j < ps->base.options.servers; j++) {
+    for (int j = 0; w->servers && j < ps->servers; j++) {
         free(w->servers[j].push);
         free(w->servers[j].pull);
         free(w->servers[j].out);
@@ -377,8 +404,8 @@ static void parameter_server_release(struct strategy *s)
     struct parameter_server *ps = (struct parameter_server *)s;
 
     worker_side_free(ps);
-    server_side_free(ps);
-    for (int j = 0; ps->packings && j < s->options.servers; j++)
+    server_loop_free(ps->server);
+    for (int j = 0; ps->packings && j < ps->servers; j++)
         packing_release(&ps->packings[j]);
     free(ps->packings);
     placement_release(&ps->placement);
@@ -387,14 +414,15 @@ static void parameter_server_release(struct strategy *s)
 
 static const struct strategy_operations operations = {
     .name = "ps", .step_begin = parameter_server_step_begin, .ready = parameter_server_ready,
-    .step_end = parameter_server_step_end, .collect = parameter_server_collect, .serve = server_side_serve,
+    .step_end = parameter_server_step_end, .collect = parameter_server_collect, .serve = parameter_server_serve,
     .finish = parameter_server_finish, .report = parameter_server_report, .free = parameter_server_release,
 };
 
 static int worker_side_new(struct parameter_server *ps, struct error *e)
 {
     struct worker_side *w = ps->worker = calloc(1, sizeof *w);
-    int servers = ps->base.options.servers, bad;
+    const int servers = ps->servers;
+    int bad;
 
     if (w)
         w->servers = calloc((size_t)servers, sizeof *w->servers);
@@ -403,6 +431,7 @@ static int worker_side_new(struct parameter_server *ps, struct error *e)
         struct connection *c = &w->servers[j];
 
         c->packing = &ps->packings[j];
+        c->layout = packed_state_of(ps->base.optimizer, c->packing);
         c->push = calloc(c->packing->length + 1, sizeof *c->push);
         c->pull = calloc(c->packing->length + 1, sizeof *c->pull);
         c->out = calloc(c->packing->packet_count + 1, sizeof *c->out);
@@ -421,7 +450,7 @@ static int place(struct parameter_server *ps, struct error *e)
     struct extent *extents = calloc(count + 1, sizeof *extents);
     int rc;
 
-    ps->packings = calloc((size_t)s->options.servers, sizeof *ps->packings);
+    ps->packings = calloc((size_t)ps->servers, sizeof *ps->packings);
     if (!extents || !ps->packings) {
         free(extents);
         return error_set(e, ERR_NOMEM, "no memory to place %zu variables", count);
@@ -430,17 +459,30 @@ static int place(struct parameter_server *ps, struct error *e)
         extents[i].from = v[i].offset + (v[i].kind == VARIABLE_STATISTIC ? parameters : 0);
         extents[i].to = extents[i].from + v[i].count;
     }
-    rc = placement_make(&ps->placement, extents, count, s->options.servers, e);
+    rc = placement_make(&ps->placement, extents, count, ps->servers, e);
     free(extents);
     limit = s->options.bucket_bytes / sizeof(real);
-    for (int j = 0; j < s->options.servers && rc == OK; j++) {
+    for (int j = 0; j < ps->servers && rc == OK; j++) {
         rc = packing_make(&ps->packings[j], &ps->placement, j, limit ? limit : 1, e);
         if (rc == OK && (ps->packings[j].packet_count > PACKETS_MAX || limit > INT_MAX / sizeof(real) / 2 ||
-                         snapshot_gather(s->optimizer, &ps->packings[j], NULL) > INT_MAX / sizeof(real)))
+                         packed_state_of(s->optimizer, &ps->packings[j]).length > INT_MAX / sizeof(real)))
             rc = error_set(e, ERR_ARG, "--bucket-bytes %zu: a server would send %zu packets; 1 to %d of at most 1 GiB "
                            "can be", s->options.bucket_bytes, ps->packings[j].packet_count, PACKETS_MAX);
     }
     return rc;
+}
+
+static int server_side_new(struct parameter_server *ps, struct error *e)
+{
+    const struct strategy *s = &ps->base;
+    const int server = world_rank(s->world) - s->workers;
+    const struct server_setup setup = {
+        .world = s->world, .optimizer = s->optimizer, .network = s->network, .packing = &ps->packings[server],
+        .workers = s->workers, .servers = ps->servers, .server = server, .synchronous = s->options.synchronous,
+        .batch_size = s->options.batch_size, .first_step = s->options.first_step, .max_steps = s->options.max_steps,
+    };
+
+    return server_loop_new(&ps->server, &setup, e);
 }
 
 int parameter_server_new(struct strategy **out, const struct strategy *common, struct error *e)
@@ -453,6 +495,7 @@ int parameter_server_new(struct strategy **out, const struct strategy *common, s
     } else {
         ps->base = *common;
         ps->base.operations = &operations;
+        ps->servers = common->options.servers;
         rc = place(ps, e);
         if (rc == OK)
             rc = common->worker < 0 ? server_side_new(ps, e) : worker_side_new(ps, e);

@@ -19,16 +19,15 @@ static void single_ready(struct strategy *s, size_t low)
 
 static int single_step_end(struct strategy *s, struct tally *tally, struct error *e)
 {
-    size_t total = network_parameter_count(s->network) + network_statistic_count(s->network);
+    const struct tally_part part = { tally->cross_entropy, tally->correct, tally->samples, 0, tally->flags, 0 };
+    const size_t total = network_parameter_count(s->network) + network_statistic_count(s->network);
 
     (void)e;
-    tally->global_step = s->global_step;
-    tally->more = 0;
+    *tally = tally_sum(&part, 1, s->global_step, s->options.max_steps);
     if (tally->flags & TALLY_LEFT)
         return OK;
     optimizer_apply(s->optimizer, s->global_step, network_exchange(s->network), tally->samples, 0, total);
-    tally->global_step = ++s->global_step;
-    tally->more = s->global_step < s->options.max_steps && !(tally->flags & TALLY_ENDS);
+    s->global_step = tally->global_step;
     return OK;
 }
 

@@ -2,7 +2,6 @@
 
 #include "trainer/collective/exchange.h"
 
-#include <signal.h>
 #include <string.h>
 
 int strategy_workers(const struct strategy_options *options, int ranks, struct error *e)
@@ -16,11 +15,6 @@ int strategy_workers(const struct strategy_options *options, int ranks, struct e
                          "ranks (mpirun -n %d)", ranks, ranks == 1 ? "" : "s", options->servers, options->servers + 1,
                          options->servers + 1);
     return ranks - options->servers;
-}
-
-uint32_t tally_signal(int number)
-{
-    return number == SIGINT ? TALLY_INT : number ? TALLY_TERM : 0;
 }
 
 static int same(struct world *w, uint64_t value, const char *what, struct error *e)

@@ -12,8 +12,9 @@
 
 #include "base/error.h"
 #include "model/network.h"
-#include "trainer/optimizer.h"
+#include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
+#include "trainer/optimizer.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,28 +32,6 @@ struct strategy_options {
     int64_t max_steps;        /* updates after which the run ends */
     size_t bucket_bytes;      /* gradients are exchanged in pieces of at most this */
     int64_t check_every;      /* steps between two comparisons of all replicas; 0: never */
-};
-
-enum tally_flag {
-    TALLY_STOP = 1,  /* end after this step, with a checkpoint */
-    TALLY_SAVE = 2,  /* write a checkpoint after this step */
-    TALLY_BAD = 4,   /* the loss is not a number: end after this step, without a checkpoint */
-    TALLY_LEFT = 8,  /* a worker left the step before its end: nobody applies it, and the run ends with a checkpoint */
-    TALLY_TERM = 16, /* a rank got SIGTERM: as TALLY_STOP */
-    TALLY_INT = 32,  /* a rank got SIGINT: likewise */
-    TALLY_ENDS = TALLY_STOP | TALLY_BAD | TALLY_LEFT | TALLY_TERM | TALLY_INT
-};
-
-/* The flag of a signal; 0 for 0, no signal. */
-uint32_t tally_signal(int number);
-
-/* What a step amounted to. In: this worker's part. Out: all workers' together. */
-struct tally {
-    double cross_entropy;   /* sum over samples */
-    int64_t correct, samples;
-    uint32_t flags;         /* in: what was asked of this rank; out: of any rank */
-    int64_t global_step;    /* out: updates applied, this one included */
-    int more;               /* out: 1: train another step, 0: enough */
 };
 
 struct strategy_report {

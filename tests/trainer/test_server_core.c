@@ -1,0 +1,691 @@
+/* Every rule of a parameter server, message by message; and random orders of messages over several servers. */
+#include "trainer/server/server_core.h"
+
+#include "base/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+enum { WORKERS = 3, PACKETS = 2 };
+
+static const struct server_plan plan_sync = {
+    .workers = WORKERS, .synchronous = 1, .tallies = 1, .servers = 1, .packets = PACKETS, .first_step = 10,
+    .max_steps = 13,
+};
+
+static struct server_core *core_of(struct server_plan plan)
+{
+    struct server_core *c;
+
+    assert_int_equal(server_core_new(&c, &plan, NULL), OK);
+    server_core_begin(c, 0);
+    return c;
+}
+
+static struct server_core *core_async(void)
+{
+    struct server_plan plan = plan_sync;
+
+    plan.synchronous = 0;
+    plan.max_steps = 17;
+    return core_of(plan);
+}
+
+static struct server_action push(struct server_core *c, int worker, size_t packet)
+{
+    struct server_action a;
+
+    assert_true(server_core_takes_push(c, worker, packet));
+    server_core_push(c, worker, packet, 0, &a);
+    return a;
+}
+
+static struct server_action tally(struct server_core *c, int worker, const struct tally_part *part, uint32_t flags)
+{
+    struct server_action a;
+
+    assert_true(server_core_takes_tally(c, worker));
+    server_core_tally(c, worker, part, flags, 0, &a);
+    return a;
+}
+
+static struct server_action cut(struct server_core *c, double now)
+{
+    struct server_action a;
+
+    server_core_cut(c, now, &a);
+    return a;
+}
+
+static void control(struct server_core *c, int worker, int64_t kind, const int64_t *counts)
+{
+    int64_t words[1 + WORKERS] = { kind };
+
+    if (counts)
+        memcpy(words + 1, counts, WORKERS * sizeof *counts);
+    server_core_control(c, worker, words, 0);
+}
+
+static void done(struct server_core *c, int worker, uint32_t flags)
+{
+    const int64_t words[1 + WORKERS] = { CONTROL_DONE, flags };
+
+    server_core_control(c, worker, words, 0);
+}
+
+static const struct tally_part part = { .cross_entropy = 2, .correct = 3, .samples = 4 };
+
+/* All packets and the tally of one worker. */
+static void step_of(struct server_core *c, int worker)
+{
+    for (size_t k = 0; k < PACKETS; k++)
+        push(c, worker, k);
+    tally(c, worker, &part, 0);
+}
+
+/* ---- pushes ------------------------------------------------------------------------------------------------------ */
+
+static void test_together(void **state)
+{
+    struct server_core *c = core_of(plan_sync);
+    struct server_action a;
+
+    (void)state;
+    for (int64_t step = 10; step < 12; step++)
+        for (size_t k = PACKETS; k-- > 0;) { /* each packet by itself, in any order of workers */
+            assert_int_equal(push(c, 2, k).kind, SERVER_NOTHING);
+            assert_int_equal(push(c, 0, k).kind, SERVER_NOTHING);
+            a = push(c, 1, k);
+            assert_int_equal(a.kind, SERVER_UPDATE);
+            assert_int_equal(a.worker, SERVER_EVERYBODY);
+            assert_int_equal(a.packet, k);
+            assert_int_equal(a.step, step);
+        }
+    server_core_free(c);
+    server_core_free(NULL);
+}
+
+static void test_alone(void **state)
+{
+    struct server_core *c = core_async();
+    static const int workers[] = { 1, 1, 0 };
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const struct server_action a = push(c, workers[i], 1);
+
+        assert_int_equal(a.kind, SERVER_UPDATE);
+        assert_int_equal(a.worker, workers[i]);
+        assert_int_equal(a.packet, 1);
+        assert_int_equal(a.step, 10 + i);
+    }
+    assert_int_equal(push(c, 0, 0).step, 10);
+    server_core_free(c);
+}
+
+/* ---- verdicts ---------------------------------------------------------------------------------------------------- */
+
+static struct server_action tally_together(struct server_core *c, const struct tally_part *parts, uint32_t flags)
+{
+    assert_int_equal(tally(c, 1, &parts[1], flags).kind, SERVER_NOTHING);
+    assert_int_equal(tally(c, 2, &parts[2], flags).kind, SERVER_NOTHING);
+    return tally(c, 0, &parts[0], flags);
+}
+
+static void test_verdict_together(void **state)
+{
+    static const struct {
+        uint32_t flags[WORKERS], own; /* own: of the server */
+        int64_t step;                 /* 10 before */
+        uint32_t together;
+        int more;
+    } rows[] = {
+        { { 0, 0, 0 }, 0, 11, 0, 1 },
+        { { 0, TALLY_SAVE, 0 }, 0, 11, TALLY_SAVE, 1 },
+        { { 0, 0, TALLY_STOP }, 0, 11, TALLY_STOP, 0 },
+        { { TALLY_BAD, 0, 0 }, 0, 11, TALLY_BAD, 0 },
+        { { 0, TALLY_LEFT, TALLY_INT }, 0, 10, TALLY_LEFT | TALLY_INT, 0 },
+        { { 0, 0, 0 }, TALLY_TERM, 11, TALLY_TERM, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct server_core *c = core_of(plan_sync);
+        struct tally_part parts[WORKERS];
+        struct server_action a;
+
+        for (int w = 0; w < WORKERS; w++)
+            parts[w] = (struct tally_part){ 1 << w, 10 << w, 100 << w, 0, rows[i].flags[w], 0 };
+        a = tally_together(c, parts, rows[i].own);
+        assert_int_equal(a.kind, SERVER_VERDICT);
+        assert_int_equal(a.worker, SERVER_EVERYBODY);
+        assert_true(a.verdict.cross_entropy == 7);
+        assert_int_equal(a.verdict.correct, 70);
+        assert_int_equal(a.verdict.samples, 700);
+        assert_int_equal(a.verdict.global_step, rows[i].step);
+        assert_int_equal(a.verdict.flags, rows[i].together);
+        assert_int_equal(a.verdict.more, rows[i].more);
+        assert_int_equal(a.verdict.other, -1);
+        assert_true(a.verdict.staleness_mean == 0);
+        assert_int_equal(server_core_step(c), rows[i].step);
+        server_core_free(c);
+    }
+}
+
+static void test_last_step(void **state)
+{
+    struct server_core *c = core_of(plan_sync);
+    const struct tally_part parts[WORKERS] = { part, part, part };
+
+    (void)state;
+    for (int64_t step = 11; step <= 13; step++) {
+        const struct server_action a = tally_together(c, parts, 0);
+
+        assert_int_equal(a.verdict.global_step, step);
+        assert_int_equal(a.verdict.more, step < 13);
+    }
+    server_core_free(c);
+}
+
+static void test_replicas_differ(void **state)
+{
+    static const struct {
+        uint64_t hash[WORKERS];
+        uint32_t hashed;
+        int64_t other;
+    } rows[] = {
+        { { 5, 5, 5 }, 1, -1 }, { { 5, 6, 7 }, 1, 1 }, { { 5, 5, 6 }, 1, 2 }, { { 5, 6, 7 }, 0, -1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct server_core *c = core_of(plan_sync);
+        struct tally_part parts[WORKERS];
+
+        for (int w = 0; w < WORKERS; w++)
+            parts[w] = (struct tally_part){ .hash = rows[i].hash[w], .hashed = rows[i].hashed };
+        assert_int_equal(tally_together(c, parts, 0).verdict.other, rows[i].other);
+        server_core_free(c);
+    }
+}
+
+static void test_staleness(void **state)
+{
+    struct server_core *c = core_async();
+    struct server_action a;
+
+    (void)state;
+    a = tally(c, 0, &part, 0); /* all pulled at step 10 */
+    assert_int_equal(a.kind, SERVER_VERDICT);
+    assert_int_equal(a.worker, 0);
+    assert_true(a.verdict.cross_entropy == 2);
+    assert_int_equal(a.verdict.correct, 3);
+    assert_int_equal(a.verdict.samples, 4);
+    assert_int_equal(a.verdict.global_step, 11);
+    assert_true(a.verdict.staleness_mean == 0);
+    a = tally(c, 0, &part, 0);
+    assert_int_equal(a.verdict.staleness_max, 0);
+    a = tally(c, 1, &part, 0); /* two updates since its pull */
+    assert_int_equal(a.verdict.global_step, 13);
+    assert_int_equal(a.verdict.staleness_max, 2);
+    assert_true(a.verdict.staleness_mean == 2.0 / 3);
+    a = tally(c, 1, &part, 0); /* none since */
+    assert_int_equal(a.verdict.staleness_max, 2);
+    assert_true(a.verdict.staleness_mean == 2.0 / 4);
+    server_core_free(c);
+}
+
+/* However the workers take turns, pushes are granted until there are exactly as many as steps. */
+static void test_tickets(void **state)
+{
+    static const int orders[][7] = { { 0, 1, 2, 0, 1, 2, 0 }, { 2, 2, 2, 2, 2, 0, 1 }, { 1, 0, 0, 0, 0, 1, 2 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        struct server_core *c = core_async(); /* 7 steps, the first 3 are granted at the start */
+        int more[WORKERS] = { 1, 1, 1 };
+
+        for (int k = 0; k < 7; k++) {
+            const int w = orders[i][k];
+
+            assert_true(more[w]);
+            more[w] = tally(c, w, &part, 0).verdict.more;
+            assert_int_equal(more[w], k < 4);
+        }
+        assert_int_equal(server_core_step(c), 17);
+        server_core_free(c);
+    }
+}
+
+static void test_fewer_steps_than_workers(void **state)
+{
+    struct server_plan plan = plan_sync;
+    struct server_core *c;
+
+    (void)state;
+    plan.synchronous = 0;
+    plan.max_steps = 12;
+    c = core_of(plan);
+    assert_int_equal(tally(c, 0, &part, 0).verdict.more, 0);
+    assert_int_equal(tally(c, 1, &part, 0).verdict.more, 0);
+    server_core_free(c);
+}
+
+/* What one asynchronous worker, or the server, is asked for is told to all; to save, only until worker 0 knows. */
+static void test_flags_alone(void **state)
+{
+    struct server_core *c = core_async();
+    struct tally_part saves = part;
+    struct server_action a;
+
+    (void)state;
+    saves.flags = TALLY_SAVE;
+    assert_int_equal(tally(c, 1, &saves, 0).verdict.flags, TALLY_SAVE);
+    assert_int_equal(tally(c, 2, &part, 0).verdict.flags, TALLY_SAVE);
+    assert_int_equal(tally(c, 0, &part, 0).verdict.flags, TALLY_SAVE);
+    assert_int_equal(tally(c, 1, &part, 0).verdict.flags, 0);
+    a = tally(c, 2, &part, TALLY_TERM);
+    assert_int_equal(a.verdict.flags, TALLY_TERM);
+    assert_int_equal(a.verdict.more, 0);
+    a = tally(c, 0, &part, 0);
+    assert_int_equal(a.verdict.flags, TALLY_TERM);
+    assert_int_equal(a.verdict.more, 0);
+    server_core_free(c);
+
+    c = core_async();
+    done(c, 2, TALLY_INT); /* it left its step, and says so at its end */
+    assert_int_equal(tally(c, 0, &part, 0).verdict.flags, TALLY_INT);
+    server_core_free(c);
+}
+
+/* ---- the cut ----------------------------------------------------------------------------------------------------- */
+
+static void test_cut_alone(void **state)
+{
+    static const int64_t limits[WORKERS] = { 2, 1, 1 };
+    struct server_core *c = core_async();
+    struct server_action a;
+
+    (void)state;
+    step_of(c, 0);
+    push(c, 0, 1); /* worker 0 has begun its second push, worker 1 its first, worker 2 none */
+    push(c, 1, 0);
+    assert_int_equal(cut(c, 0).kind, SERVER_NOTHING);
+    control(c, 0, CONTROL_FREEZE, NULL);
+    a = cut(c, 5);
+    assert_int_equal(a.kind, SERVER_COUNTS);
+    assert_int_equal(a.worker, 0);
+    assert_int_equal(a.counts[0], 2);
+    assert_int_equal(a.counts[1], 1);
+    assert_int_equal(a.counts[2], 0);
+    assert_int_equal(cut(c, 5).kind, SERVER_NOTHING);
+    assert_true(server_core_takes_push(c, 0, 0)); /* what was begun is gone on with */
+    assert_false(server_core_takes_push(c, 0, 1));
+    assert_false(server_core_takes_push(c, 1, 0));
+    assert_false(server_core_takes_push(c, 2, 0));
+    assert_true(server_core_takes_tally(c, 1));
+    assert_false(server_core_takes_tally(c, 2));
+    push(c, 0, 0);
+    control(c, 0, CONTROL_CUT, limits); /* another server has begun a push of worker 2 */
+    assert_int_equal(cut(c, 6).kind, SERVER_NOTHING);
+    tally(c, 0, &part, 0);
+    push(c, 1, 1);
+    tally(c, 1, &part, 0);
+    push(c, 2, 0);
+    push(c, 2, 1);
+    assert_int_equal(cut(c, 7).kind, SERVER_NOTHING);
+    tally(c, 2, &part, 0);
+    a = cut(c, 8);
+    assert_int_equal(a.kind, SERVER_SNAPSHOT);
+    assert_int_equal(a.worker, 0);
+    assert_int_equal(a.back, 0);
+    assert_int_equal(cut(c, 8).kind, SERVER_NOTHING);
+    for (int w = 0; w < WORKERS; w++)
+        assert_true(server_core_takes_push(c, w, 0) && server_core_takes_tally(c, w)); /* free again */
+    server_core_free(c);
+}
+
+static void test_cut_back(void **state)
+{
+    static const int64_t limits[WORKERS] = { 1, 1, 1 };
+    struct server_core *c = core_of(plan_sync);
+    struct server_action a;
+
+    (void)state;
+    for (int w = 0; w < WORKERS; w++)
+        step_of(c, w);
+    control(c, 0, CONTROL_FREEZE, NULL);
+    a = cut(c, 0);
+    assert_int_equal(a.kind, SERVER_COUNTS);
+    for (int w = 0; w < WORKERS; w++)
+        assert_int_equal(a.counts[w], 1);
+    control(c, 0, CONTROL_CUT_BACK, limits);
+    a = cut(c, 0);
+    assert_int_equal(a.kind, SERVER_SNAPSHOT);
+    assert_int_equal(a.back, 1);
+    control(c, 0, CONTROL_FREEZE, NULL); /* the next one is a usual one again */
+    assert_int_equal(cut(c, 0).kind, SERVER_COUNTS);
+    control(c, 0, CONTROL_CUT, limits);
+    assert_int_equal(cut(c, 0).back, 0);
+    server_core_free(c);
+}
+
+/* A server without tallies, and one without packets, count what they have. */
+static void test_other_servers(void **state)
+{
+    static const int64_t limits[WORKERS] = { 1, 0, 0 };
+    struct server_plan plan = plan_sync;
+    struct server_core *c;
+    int64_t step;
+
+    (void)state;
+    plan.synchronous = plan.tallies = 0;
+    c = core_of(plan);
+    assert_false(server_core_takes_tally(c, 0));
+    push(c, 0, 0);
+    control(c, 0, CONTROL_FREEZE, NULL);
+    assert_int_equal(cut(c, 0).counts[0], 1);
+    control(c, 0, CONTROL_CUT, limits);
+    assert_int_equal(cut(c, 0).kind, SERVER_NOTHING);
+    push(c, 0, 1);
+    assert_int_equal(cut(c, 0).kind, SERVER_SNAPSHOT);
+    assert_int_equal(server_core_waits_for(c, &step), 0);
+    assert_int_equal(step, 11);
+    server_core_free(c);
+
+    plan.tallies = 1;
+    plan.packets = 0;
+    c = core_of(plan);
+    tally(c, 0, &part, 0);
+    control(c, 0, CONTROL_FREEZE, NULL);
+    assert_int_equal(cut(c, 0).counts[0], 1);
+    control(c, 0, CONTROL_CUT, limits);
+    assert_int_equal(cut(c, 0).kind, SERVER_SNAPSHOT);
+    assert_int_equal(server_core_waits_for(c, &step), 0);
+    assert_int_equal(step, 11);
+    server_core_free(c);
+}
+
+static void test_end(void **state)
+{
+    struct server_core *c = core_of(plan_sync);
+
+    (void)state;
+    done(c, 0, 0);
+    control(c, 0, CONTROL_FREEZE_LAST, NULL);
+    done(c, 2, 0);
+    assert_int_equal(cut(c, 0).kind, SERVER_NOTHING); /* worker 1 is not done */
+    assert_false(server_core_ended(c));
+    done(c, 1, 0);
+    assert_int_equal(cut(c, 0).kind, SERVER_COUNTS);
+    assert_int_equal(cut(c, 0).kind, SERVER_NOTHING);
+    assert_false(server_core_ended(c)); /* worker 0 still saves */
+    control(c, 0, CONTROL_EXIT, NULL);
+    assert_true(server_core_ended(c));
+    server_core_free(c);
+
+    c = core_of(plan_sync);
+    control(c, 0, 99, NULL); /* not known: an end, once all are done */
+    assert_false(server_core_ended(c));
+    for (int w = 0; w < WORKERS; w++)
+        done(c, w, 0);
+    assert_true(server_core_ended(c));
+    server_core_free(c);
+}
+
+/* ---- who is late ------------------------------------------------------------------------------------------------- */
+
+/* limit 10, precedence 4; wanted: a digit a worker. */
+static void assert_late(const struct server_core *c, double now, double calm, const char *wanted)
+{
+    char late[WORKERS], got[WORKERS + 1] = "";
+    const int some = server_core_late(c, now, calm, 10, 4, late);
+
+    for (int w = 0; w < WORKERS; w++)
+        got[w] = (char)('0' + late[w]);
+    assert_string_equal(got, wanted);
+    assert_int_equal(some, strchr(wanted, '1') != NULL);
+}
+
+static void test_late_together(void **state)
+{
+    struct server_core *c = core_of(plan_sync);
+    int64_t step;
+
+    (void)state;
+    assert_late(c, 10, 0, "000");
+    assert_late(c, 10.5, 0, "111"); /* nobody has sent anything */
+    assert_late(c, 20, 10.5, "000");
+    push(c, 1, 1);
+    assert_late(c, 11, 0, "101");
+    assert_int_equal(server_core_waits_for(c, &step), 1);
+    assert_int_equal(step, 10);
+    push(c, 0, 1);
+    push(c, 2, 1);
+    assert_int_equal(server_core_waits_for(c, &step), 0);
+    push(c, 0, 0);
+    push(c, 2, 0);
+    assert_late(c, 11, 0, "010");
+    push(c, 1, 0);
+    tally(c, 2, &part, 0);
+    assert_late(c, 11, 0, "110");
+    done(c, 0, 0);
+    assert_late(c, 11, 0, "010"); /* who is done owes nothing */
+    server_core_free(c);
+}
+
+static void test_late_alone(void **state)
+{
+    struct server_core *c = core_async();
+    struct server_action a;
+
+    (void)state;
+    server_core_push(c, 1, 0, 5, &a);
+    server_core_tally(c, 2, &part, 0, 7, &a);
+    assert_late(c, 10.5, 10, "100");
+    assert_late(c, 16, 15.9, "110");
+    assert_late(c, 18, 18, "111");
+    server_core_free(c);
+}
+
+/* Where all are silent, and one of the other servers may be whom they wait for, this one waits a little longer. */
+static void test_late_beside_others(void **state)
+{
+    struct server_plan plan = plan_sync;
+    struct server_core *c;
+    struct server_action a;
+    char late[WORKERS];
+
+    (void)state;
+    plan.servers = 2;
+    c = core_of(plan);
+    assert_false(server_core_late(c, 13.9, 0, 10, 4, late));
+    assert_true(server_core_late(c, 14.1, 0, 10, 4, late));
+    push(c, 0, 0); /* that one answers: of the others it is known who */
+    assert_true(server_core_late(c, 10.1, 0, 10, 4, late));
+    assert_int_equal(late[0], 0);
+    assert_int_equal(late[1], 1);
+    server_core_free(c);
+
+    plan.synchronous = 0;
+    c = core_of(plan);
+    server_core_push(c, 0, 0, 5.2, &a);
+    assert_true(server_core_late(c, 10.1, 10.1, 10, 4, late)); /* heard of worker 0 within half the limit */
+    assert_false(server_core_late(c, 10.3, 10.3, 10, 4, late));
+    assert_true(server_core_late(c, 14.1, 14.1, 10, 4, late));
+    server_core_free(c);
+}
+
+static void test_late_frozen(void **state)
+{
+    static const int64_t limits[WORKERS] = { 0, 1, 0 };
+    struct server_core *c = core_async();
+
+    (void)state;
+    control(c, 0, CONTROL_FREEZE, NULL);
+    cut(c, 0);
+    assert_late(c, 11, 0, "100"); /* worker 0 owes the cut */
+    control(c, 0, CONTROL_CUT, limits);
+    assert_late(c, 11, 0, "010"); /* worker 1 owes its push */
+    push(c, 1, 0);
+    push(c, 1, 1);
+    tally(c, 1, &part, 0);
+    assert_late(c, 11, 0, "000");
+    assert_int_equal(cut(c, 12).kind, SERVER_SNAPSHOT);
+    assert_late(c, 21, 12, "000"); /* frozen time is nobody's fault */
+    assert_late(c, 23, 12, "111");
+    server_core_free(c);
+}
+
+static void test_late_at_end(void **state)
+{
+    struct server_core *c = core_of(plan_sync);
+
+    (void)state;
+    for (int w = 0; w < WORKERS; w++)
+        done(c, w, 0);
+    assert_late(c, 11, 0, "100"); /* worker 0 lets the servers go */
+    server_core_free(c);
+}
+
+/* ---- any order ---------------------------------------------------------------------------------------------------- */
+
+enum { SERVERS = 3, STEPS = 40 };
+
+struct run { /* asynchronous workers and servers; packets of a worker arrive in any order */
+    struct server_core *cores[SERVERS];
+    int64_t pushed[SERVERS][WORKERS][PACKETS], tallied[WORKERS]; /* taken */
+    int64_t steps[WORKERS];                                      /* begun */
+    int more[WORKERS];
+    struct random random;
+};
+
+/* Whether this worker's present step has come to every server. */
+static int step_has_come(const struct run *r, int w)
+{
+    for (int j = 0; j < SERVERS; j++)
+        for (int k = 0; k < PACKETS; k++)
+            if (r->pushed[j][w][k] < r->steps[w])
+                return 0;
+    return r->tallied[w] == r->steps[w];
+}
+
+/* Delivers a random message that its server takes. 0: that one could not be. */
+static int deliver(struct run *r)
+{
+    const int w = (int)random_below(&r->random, WORKERS), j = (int)random_below(&r->random, SERVERS);
+    const size_t k = random_below(&r->random, PACKETS + 1);
+    struct server_action a;
+
+    if (step_has_come(r, w)) {
+        if (!r->more[w])
+            return 0;
+        r->steps[w]++;
+    }
+    if (k == PACKETS) {
+        if (r->tallied[w] == r->steps[w] || !server_core_takes_tally(r->cores[0], w))
+            return 0;
+        server_core_tally(r->cores[0], w, &part, 0, 0, &a);
+        r->tallied[w]++;
+        r->more[w] = a.verdict.more;
+        return 1;
+    }
+    if (r->pushed[j][w][k] == r->steps[w] || !server_core_takes_push(r->cores[j], w, k))
+        return 0;
+    server_core_push(r->cores[j], w, k, 0, &a);
+    assert_int_equal(a.kind, SERVER_UPDATE);
+    r->pushed[j][w][k]++;
+    return 1;
+}
+
+/* A cut in the middle of the traffic: every server stops at the same pushes. */
+static void cut_somewhere(struct run *r)
+{
+    int64_t limits[WORKERS] = { 0 };
+    int frozen[SERVERS] = { 0 }, open = SERVERS;
+
+    for (int left = SERVERS; left > 0;) {
+        const int j = (int)random_below(&r->random, SERVERS);
+
+        deliver(r);
+        if (frozen[j])
+            continue;
+        control(r->cores[j], 0, CONTROL_FREEZE, NULL);
+        const struct server_action a = cut(r->cores[j], 0);
+        assert_int_equal(a.kind, SERVER_COUNTS);
+        for (int w = 0; w < WORKERS; w++)
+            limits[w] = a.counts[w] > limits[w] ? a.counts[w] : limits[w];
+        frozen[j] = 1;
+        left--;
+    }
+    for (int j = 0; j < SERVERS; j++)
+        control(r->cores[j], 0, CONTROL_CUT, limits);
+    for (int tries = 0; open > 0; tries++) {
+        assert_true(tries < 100000);
+        deliver(r);
+        for (int j = 0; j < SERVERS; j++) {
+            if (!frozen[j] || cut(r->cores[j], 0).kind != SERVER_SNAPSHOT)
+                continue;
+            for (int w = 0; w < WORKERS; w++)
+                for (int k = 0; k < PACKETS; k++)
+                    assert_int_equal(r->pushed[j][w][k], limits[w]);
+            frozen[j] = 0;
+            open--;
+        }
+    }
+}
+
+static void test_any_order(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        struct server_plan plan = plan_sync;
+        struct run r;
+        int64_t all = 0;
+
+        memset(&r, 0, sizeof r);
+        random_init(&r.random, seed, RANDOM_TEST, 0, 0);
+        plan.synchronous = 0;
+        plan.servers = SERVERS;
+        plan.first_step = 0;
+        plan.max_steps = STEPS;
+        for (int j = 0; j < SERVERS; j++) {
+            plan.tallies = j == 0;
+            r.cores[j] = core_of(plan);
+        }
+        for (int w = 0; w < WORKERS; w++)
+            r.more[w] = 1;
+        for (int idle = 0; idle < 5000; idle++) {
+            if (deliver(&r))
+                idle = 0;
+            if (random_below(&r.random, 50) == 0 && server_core_step(r.cores[0]) < STEPS - 5)
+                cut_somewhere(&r);
+        }
+        for (int w = 0; w < WORKERS; w++)
+            all += r.steps[w];
+        assert_int_equal(all, STEPS);
+        assert_int_equal(server_core_step(r.cores[0]), STEPS);
+        for (int j = 0; j < SERVERS; j++)
+            server_core_free(r.cores[j]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_together), cmocka_unit_test(test_alone), cmocka_unit_test(test_verdict_together),
+        cmocka_unit_test(test_last_step), cmocka_unit_test(test_replicas_differ), cmocka_unit_test(test_staleness),
+        cmocka_unit_test(test_tickets), cmocka_unit_test(test_fewer_steps_than_workers),
+        cmocka_unit_test(test_flags_alone), cmocka_unit_test(test_cut_alone), cmocka_unit_test(test_cut_back),
+        cmocka_unit_test(test_other_servers), cmocka_unit_test(test_end), cmocka_unit_test(test_late_together),
+        cmocka_unit_test(test_late_alone), cmocka_unit_test(test_late_beside_others),
+        cmocka_unit_test(test_late_frozen), cmocka_unit_test(test_late_at_end), cmocka_unit_test(test_any_order),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,119 @@
+#include "trainer/server/aggregation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct aggregation {
+    const struct optimizer *optimizer;
+    struct packed_state layout;
+    int workers, synchronous;
+    size_t row;          /* elements of one worker's packets, and one for flags */
+    real *state, *sent;  /* (layout.length) the present one; as it was sent last */
+    real *before;        /* (layout.length) each packet before its last update; synchronous */
+    real *incoming;      /* (workers, row) */
+    real *outgoing;      /* (workers, row); synchronous: (row), of which only flags are used where packets are sent */
+    real *sum;           /* (row) of the packet at hand */
+    const real **rows;   /* (workers) into incoming */
+};
+
+int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p, int workers,
+                    int synchronous, struct error *e)
+{
+    struct aggregation *a = calloc(1, sizeof *a);
+    const size_t count = (size_t)workers, row = p->length + 1;
+
+    if (a) {
+        a->optimizer = o;
+        a->layout = packed_state_of(o, p);
+        a->workers = workers;
+        a->synchronous = synchronous;
+        a->row = row;
+        a->state = malloc((a->layout.length + 1) * sizeof *a->state);
+        a->sent = malloc((a->layout.length + 1) * sizeof *a->sent);
+        a->before = synchronous ? malloc((a->layout.length + 1) * sizeof *a->before) : NULL;
+        a->incoming = malloc(count * row * sizeof *a->incoming);
+        a->outgoing = malloc((synchronous ? 1 : count) * row * sizeof *a->outgoing);
+        a->sum = malloc(row * sizeof *a->sum);
+        a->rows = calloc(count, sizeof *a->rows);
+    }
+    if (!a || !a->state || !a->sent || (synchronous && !a->before) || !a->incoming || !a->outgoing || !a->sum ||
+        !a->rows) {
+        aggregation_free(a);
+        return error_set(e, ERR_NOMEM, "no memory for a server that holds %zu values", p->length);
+    }
+    for (size_t w = 0; w < count; w++)
+        a->rows[w] = a->incoming + w * row;
+    packed_state_take(&a->layout, o, a->state);
+    if (synchronous)
+        memcpy(a->before, a->state, a->layout.length * sizeof *a->before);
+    *out = a;
+    return OK;
+}
+
+void aggregation_free(struct aggregation *a)
+{
+    if (!a)
+        return;
+    free(a->state);
+    free(a->sent);
+    free(a->before);
+    free(a->incoming);
+    free(a->outgoing);
+    free(a->sum);
+    free(a->rows);
+    free(a);
+}
+
+real *aggregation_incoming(struct aggregation *a, int worker, size_t k)
+{
+    return a->incoming + (size_t)worker * a->row + a->layout.packing->packets[k].at;
+}
+
+void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t step, int64_t samples, uint32_t flags)
+{
+    const struct packing *p = a->layout.packing;
+    const struct packet *packet = &p->packets[k];
+    real *const out = a->outgoing + (a->synchronous ? 0 : (size_t)worker * a->row);
+    const real *sum = a->rows[a->synchronous ? 0 : worker];
+
+    if (a->synchronous) {
+        packed_state_copy(&a->layout, k, a->before, a->state);
+        if (a->workers > 1) {
+            exchange_sum(a->sum, a->rows, a->workers, packet->at, packet->at + packet->length);
+            sum = a->sum;
+        }
+    }
+    for (size_t at = packet->at, i = 0; i < packet->pieces; i++) {
+        const struct extent x = p->pieces[packet->first_piece + i];
+        const struct optimizer_state state = packed_state_at(&a->layout, a->state, at);
+
+        optimizer_apply_to(a->optimizer, step, sum + at, samples, x.from, x.to, &state);
+        at += x.to - x.from;
+    }
+    /* An asynchronous worker's answer may be on its way when the next push changes the values. The last packet is one
+     * longer than its values. */
+    if (!a->synchronous || k + 1 == p->packet_count)
+        memcpy(out + packet->at, a->state + packet->at, packet->length * sizeof *out);
+    if (k + 1 == p->packet_count)
+        out[p->length] = (real)flags;
+}
+
+const real *aggregation_values(const struct aggregation *a, int worker, size_t k, size_t *count)
+{
+    const struct packing *p = a->layout.packing;
+    const int last = k + 1 == p->packet_count;
+
+    *count = p->packets[k].length + (size_t)last;
+    if (a->synchronous)
+        return (last ? a->outgoing : a->state) + p->packets[k].at;
+    return a->outgoing + (size_t)worker * a->row + p->packets[k].at;
+}
+
+const real *aggregation_snapshot(struct aggregation *a, int before, size_t *count)
+{
+    *count = a->layout.length;
+    if (before)
+        return a->before;
+    memcpy(a->sent, a->state, a->layout.length * sizeof *a->sent);
+    return a->sent;
+}

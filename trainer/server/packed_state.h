@@ -1,0 +1,33 @@
+/*
+ * packed_state.h - the part of the optimizer's state that one server holds, packed in the order of its packets: arrays
+ * of packing.length elements, one after the other. The first is the values (weights and moving statistics), as they are
+ * sent back to workers; then come those that the optimizer keeps: slot 1 (of statistics: the biased mean), slot 2,
+ * moving averages. Whole, it is what a snapshot sends. Pure.
+ */
+#ifndef TRAINER_SERVER_PACKED_STATE_H
+#define TRAINER_SERVER_PACKED_STATE_H
+
+#include "trainer/optimizer.h"
+#include "trainer/server/placement.h"
+
+struct packed_state {
+    const struct packing *packing; /* borrowed */
+    size_t length;                 /* elements of all arrays together */
+    size_t first, second, averages; /* where each array begins; 0: there is none */
+};
+
+/* What the state of an optimizer like o is in this packing. */
+struct packed_state packed_state_of(struct optimizer *o, const struct packing *p);
+
+/* Copies between the optimizer's arrays and `packed` (length elements). */
+void packed_state_take(const struct packed_state *s, struct optimizer *o, real *packed);
+void packed_state_give(const struct packed_state *s, struct optimizer *o, const real *packed);
+/* The values of packet k alone, which begin at `values`, into the optimizer's arrays. */
+void packed_state_give_values(const struct packed_state *s, struct optimizer *o, size_t k, const real *values);
+
+/* Pointers to element `at` of each array. */
+struct optimizer_state packed_state_at(const struct packed_state *s, real *packed, size_t at);
+/* Copies packet k of each array. */
+void packed_state_copy(const struct packed_state *s, size_t k, real *to, const real *from);
+
+#endif

@@ -1,0 +1,349 @@
+#include "trainer/server/server_core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum freeze { FREEZE_NONE, FREEZE_NOW, FREEZE_WHEN_DONE /* all workers are */ };
+
+struct worker_state {
+    int done;            /* it said so: no push will come any more */
+    int tally_here;      /* arrived, not used yet */
+    int64_t tallies;     /* used */
+    int64_t pulled;      /* the global step of its last verdict */
+    int64_t limit;       /* use no more pushes than this; INT64_MAX: not frozen */
+    double heard;        /* when something of it came last, but for frozen time */
+};
+
+struct server_core {
+    struct server_plan plan;
+    struct worker_state *workers;
+    struct tally_part *parts; /* (workers) */
+    char *here;               /* (workers, packets) arrived, not used yet; synchronous */
+    int64_t *used;            /* (workers, packets) pushes */
+    int64_t *version;         /* (packets) updates */
+    int64_t *counts;          /* (workers) as sent */
+    enum freeze freeze;
+    int cut, back;            /* cut: the limits are those of a cut; back: before the last push */
+    int leave, done;          /* done: workers */
+    double frozen_at;
+    int64_t step;             /* updates of the run, by the tallies */
+    int64_t granted, pushes, staleness_max;
+    double staleness_sum;
+    uint32_t sticky;          /* flags to tell everybody, and worker 0 (TALLY_SAVE) */
+};
+
+static size_t cell(const struct server_core *c, int worker, size_t packet)
+{
+    return (size_t)worker * c->plan.packets + packet;
+}
+
+int server_core_new(struct server_core **out, const struct server_plan *plan, struct error *e)
+{
+    const size_t workers = (size_t)plan->workers, cells = workers * plan->packets + 1;
+    struct server_core *c = calloc(1, sizeof *c);
+
+    if (c) {
+        c->plan = *plan;
+        c->workers = calloc(workers, sizeof *c->workers);
+        c->parts = calloc(workers, sizeof *c->parts);
+        c->here = calloc(cells, 1);
+        c->used = calloc(cells, sizeof *c->used);
+        c->version = calloc(plan->packets + 1, sizeof *c->version);
+        c->counts = calloc(workers, sizeof *c->counts);
+    }
+    if (!c || !c->workers || !c->parts || !c->here || !c->used || !c->version || !c->counts) {
+        server_core_free(c);
+        return error_set(e, ERR_NOMEM, "no memory for a server of %zu workers and %zu packets", workers, plan->packets);
+    }
+    for (size_t w = 0; w < workers; w++) {
+        c->workers[w].limit = INT64_MAX;
+        c->workers[w].pulled = plan->first_step;
+    }
+    for (size_t k = 0; k < plan->packets; k++)
+        c->version[k] = plan->first_step;
+    c->step = plan->first_step;
+    /* Asynchronous workers draw tickets for pushes; the first ones are handed out by number. */
+    c->granted = plan->max_steps - plan->first_step;
+    if (c->granted > plan->workers)
+        c->granted = plan->workers;
+    *out = c;
+    return OK;
+}
+
+void server_core_free(struct server_core *c)
+{
+    if (!c)
+        return;
+    free(c->workers);
+    free(c->parts);
+    free(c->here);
+    free(c->used);
+    free(c->version);
+    free(c->counts);
+    free(c);
+}
+
+void server_core_begin(struct server_core *c, double now)
+{
+    for (int w = 0; w < c->plan.workers; w++)
+        c->workers[w].heard = now;
+}
+
+/* ---- pushes and tallies ------------------------------------------------------------------------------------------ */
+
+int server_core_takes_push(const struct server_core *c, int worker, size_t packet)
+{
+    return c->used[cell(c, worker, packet)] < c->workers[worker].limit;
+}
+
+int server_core_takes_tally(const struct server_core *c, int worker)
+{
+    return c->plan.tallies && c->workers[worker].tallies < c->workers[worker].limit;
+}
+
+static void server_action_of(struct server_action *out, enum server_action_kind kind, int worker)
+{
+    *out = (struct server_action){ .kind = kind, .worker = worker };
+}
+
+void server_core_push(struct server_core *c, int worker, size_t packet, double now, struct server_action *out)
+{
+    server_action_of(out, SERVER_NOTHING, worker);
+    c->workers[worker].heard = now;
+    if (c->plan.synchronous) {
+        c->here[cell(c, worker, packet)] = 1;
+        for (int w = 0; w < c->plan.workers; w++)
+            if (!c->here[cell(c, w, packet)])
+                return;
+    }
+    server_action_of(out, SERVER_UPDATE, c->plan.synchronous ? SERVER_EVERYBODY : worker);
+    out->packet = packet;
+    out->step = c->version[packet]++;
+    for (int w = 0; w < c->plan.workers; w++)
+        if (c->plan.synchronous || w == worker) {
+            c->here[cell(c, w, packet)] = 0;
+            c->used[cell(c, w, packet)]++;
+        }
+}
+
+/* The verdict goes to this worker: its tally is used. */
+static void count_tally(struct worker_state *w, int64_t global_step)
+{
+    w->tallies++;
+    w->tally_here = 0;
+    w->pulled = global_step;
+}
+
+/* Asynchronous: the push is an update of its own, and its worker goes on while tickets are left. */
+static struct verdict verdict_alone(struct server_core *c, int worker, uint32_t flags)
+{
+    const struct tally_part *p = &c->parts[worker];
+    const int64_t stale = c->step - c->workers[worker].pulled;
+    struct verdict v = { .cross_entropy = p->cross_entropy, .correct = p->correct, .samples = p->samples, .other = -1 };
+
+    c->pushes++;
+    c->staleness_sum += (double)stale;
+    c->staleness_max = stale > c->staleness_max ? stale : c->staleness_max;
+    c->sticky |= p->flags | flags;
+    v.global_step = ++c->step;
+    v.staleness_mean = c->staleness_sum / (double)c->pushes;
+    v.staleness_max = c->staleness_max;
+    v.flags = c->sticky;
+    if (worker == 0)
+        c->sticky &= ~(uint32_t)TALLY_SAVE;
+    if (!(v.flags & TALLY_ENDS) && c->plan.first_step + c->granted < c->plan.max_steps) {
+        c->granted++;
+        v.more = 1;
+    }
+    return v;
+}
+
+static struct verdict verdict_together(struct server_core *c, uint32_t flags)
+{
+    struct tally all;
+
+    c->parts[0].flags |= flags; /* a server's signal counts as a worker's */
+    all = tally_sum(c->parts, c->plan.workers, c->step, c->plan.max_steps);
+    c->step = all.global_step;
+    return (struct verdict){ .cross_entropy = all.cross_entropy, .correct = all.correct, .samples = all.samples,
+                             .global_step = all.global_step, .flags = all.flags, .more = all.more,
+                             .other = tally_differs(c->parts, c->plan.workers, 1) };
+}
+
+void server_core_tally(struct server_core *c, int worker, const struct tally_part *part, uint32_t flags, double now,
+                       struct server_action *out)
+{
+    server_action_of(out, SERVER_NOTHING, worker);
+    c->workers[worker].heard = now;
+    c->workers[worker].tally_here = 1;
+    c->parts[worker] = *part;
+    if (!c->plan.synchronous) {
+        server_action_of(out, SERVER_VERDICT, worker);
+        out->verdict = verdict_alone(c, worker, flags);
+        count_tally(&c->workers[worker], c->step);
+        return;
+    }
+    for (int w = 0; w < c->plan.workers; w++)
+        if (!c->workers[w].tally_here)
+            return;
+    server_action_of(out, SERVER_VERDICT, SERVER_EVERYBODY);
+    out->verdict = verdict_together(c, flags);
+    for (int w = 0; w < c->plan.workers; w++)
+        count_tally(&c->workers[w], c->step);
+}
+
+/* ---- control ----------------------------------------------------------------------------------------------------- */
+
+void server_core_control(struct server_core *c, int worker, const int64_t *words, double now)
+{
+    c->workers[worker].heard = now;
+    switch (words[0]) {
+    case CONTROL_FREEZE:
+        c->freeze = FREEZE_NOW;
+        break;
+    case CONTROL_FREEZE_LAST:
+        c->freeze = FREEZE_WHEN_DONE;
+        break;
+    case CONTROL_CUT:
+    case CONTROL_CUT_BACK:
+        for (int w = 0; w < c->plan.workers; w++)
+            c->workers[w].limit = words[1 + w];
+        c->cut = 1;
+        c->back = words[0] == CONTROL_CUT_BACK;
+        break;
+    case CONTROL_DONE:
+        c->workers[worker].done = 1;
+        c->sticky |= (uint32_t)words[1];
+        c->done++;
+        break;
+    default:
+        c->leave = 1;
+        break;
+    }
+}
+
+/* Pushes of this worker that have been begun: of the packet of which the most were used. */
+static int64_t pushes_begun(const struct server_core *c, int worker)
+{
+    int64_t most = c->plan.tallies ? c->workers[worker].tallies : 0;
+
+    for (size_t k = 0; k < c->plan.packets; k++)
+        if (c->used[cell(c, worker, k)] > most)
+            most = c->used[cell(c, worker, k)];
+    return most;
+}
+
+static int worker_at_cut(const struct server_core *c, int worker)
+{
+    const int64_t limit = c->workers[worker].limit;
+
+    if (c->plan.tallies && c->workers[worker].tallies != limit)
+        return 0;
+    for (size_t k = 0; k < c->plan.packets; k++)
+        if (c->used[cell(c, worker, k)] != limit)
+            return 0;
+    return 1;
+}
+
+static int all_at_cut(const struct server_core *c)
+{
+    for (int w = 0; w < c->plan.workers; w++)
+        if (!worker_at_cut(c, w))
+            return 0;
+    return 1;
+}
+
+void server_core_cut(struct server_core *c, double now, struct server_action *out)
+{
+    server_action_of(out, SERVER_NOTHING, 0);
+    if (c->freeze == FREEZE_NOW || (c->freeze == FREEZE_WHEN_DONE && c->done == c->plan.workers)) {
+        c->freeze = FREEZE_NONE;
+        c->frozen_at = now;
+        for (int w = 0; w < c->plan.workers; w++)
+            c->counts[w] = c->workers[w].limit = pushes_begun(c, w);
+        server_action_of(out, SERVER_COUNTS, 0);
+        out->counts = c->counts;
+    } else if (c->cut && all_at_cut(c)) {
+        c->cut = 0;
+        for (int w = 0; w < c->plan.workers; w++) {
+            c->workers[w].limit = INT64_MAX;
+            c->workers[w].heard += now - c->frozen_at; /* it may have waited for this server meanwhile */
+        }
+        server_action_of(out, SERVER_SNAPSHOT, 0);
+        out->back = c->back;
+    }
+}
+
+int server_core_ended(const struct server_core *c)
+{
+    return c->leave && c->done == c->plan.workers;
+}
+
+int64_t server_core_step(const struct server_core *c)
+{
+    return c->step;
+}
+
+/* ---- who is late ------------------------------------------------------------------------------------------------- */
+
+/* 1: the next thing that the server needs is this worker's. */
+static int is_expected(const struct server_core *c, int worker)
+{
+    if (c->done == c->plan.workers)
+        return worker == 0; /* who lets the servers go */
+    if (c->workers[worker].done)
+        return 0;
+    if (c->workers[worker].limit == INT64_MAX) /* not frozen */
+        return 1;
+    return c->cut ? !worker_at_cut(c, worker) : worker == 0;
+}
+
+/* The first packet that some workers have pushed and others have not; their number: none. */
+static size_t half_pushed(const struct server_core *c)
+{
+    size_t k = 0;
+
+    for (; k < c->plan.packets; k++)
+        for (int w = 0; w < c->plan.workers; w++)
+            if (c->here[cell(c, w, k)])
+                return k;
+    return k;
+}
+
+size_t server_core_waits_for(const struct server_core *c, int64_t *step)
+{
+    const size_t half = half_pushed(c), k = half < c->plan.packets ? half : 0;
+
+    *step = c->plan.packets ? c->version[k] : c->step;
+    return k;
+}
+
+/* Synchronous: 1: others have sent what this worker has not, or nobody has sent anything. */
+static int is_behind(const struct server_core *c, int worker, size_t half)
+{
+    if (half < c->plan.packets)
+        return !c->here[cell(c, worker, half)];
+    for (int w = 0; w < c->plan.workers && c->plan.tallies; w++)
+        if (c->workers[w].tally_here)
+            return !c->workers[worker].tally_here;
+    return 1;
+}
+
+int server_core_late(const struct server_core *c, double now, double calm, double limit, double precedence, char *late)
+{
+    const size_t half = half_pushed(c);
+    double longest = 0;
+    int answering = c->plan.servers == 1;
+
+    for (int w = 0; w < c->plan.workers; w++) {
+        const double silence = !c->plan.synchronous ? now - c->workers[w].heard
+                               : is_behind(c, w, half) ? now - calm : 0;
+
+        late[w] = is_expected(c, w) && silence > limit;
+        if (!is_expected(c, w))
+            continue;
+        longest = silence > longest ? silence : longest;
+        answering |= silence <= limit / 2;
+    }
+    return longest > limit + (answering ? 0 : precedence);
+}
