@@ -219,6 +219,8 @@ $$(B)/tests/$1/%: $$(B)/tests/$1/%.o $$(if $$(filter model,$1),$$(call lib,model
 	$$(Q)$$(LINK) $$(WRAP) -o $$@ $$(filter-out $$(call lib,model-double),$$^) $$(SYSTEM_$1) -lcmocka
 endef
 $(foreach f,$(TEST_FOLDERS),$(eval $(call test_rule,$f)))
+# Ranks that are threads.
+$(B)/tests/trainer/test_strategies: $(B)/tests/trainer/threads.o
 # Events by hand against events by protobuf-c.
 $(B)/tests/eventlog/test_event_encode: SYSTEM_eventlog += $(shell $(CONFIG) --libs libprotobuf-c)
 $(B)/tests/eventlog/test_event_encode: $(call lib,proto)

@@ -42,7 +42,7 @@ OURS = {
     "trainer": PARTS | {"trainer/collective", "trainer/strategies"},
     "trainer/collective": {"base", "base/program", "model"},
     "trainer/server": {"base", "model", "trainer/collective"},
-    "trainer/strategies": {"base", "model", "trainer/collective", "trainer/server"},
+    "trainer/strategies": BASE | {"model", "trainer/collective", "trainer/server"},
     "evaluator": PARTS | {"evaluator/files", "evaluator/score", "evaluator/record", "evaluator/keep", "evaluator/watch"},
     "evaluator/files": PARTS,
     "evaluator/score": PARTS | {"evaluator/files"},

@@ -190,7 +190,7 @@ static int save(struct loop *l, struct error *e)
 static int save_now(struct loop *l, int last, struct error *e)
 {
     struct error failure = { OK, 0, "" };
-    int more_to_come = last && l->options->asynchronous; /* pushes of others, after ours */
+    int more_to_come = last && !l->options->strategy.synchronous; /* pushes of others, after ours */
     int checkpoints = l->options->checkpoint_directory != NULL, kept, rc;
 
     if (!l->lead)
@@ -258,7 +258,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->tried_at = clock_monotonic();
     l->lead = strategy->worker == 0;
     process_self(&l->state.process);
-    snprintf(l->state.run_option, sizeof l->state.run_option, "%s", run_option_name(options->run_option));
+    snprintf(l->state.run_option, sizeof l->state.run_option, "%s", options->strategy.kind->name);
     snprintf(l->state.model, sizeof l->state.model, "%s", options->model->name);
     snprintf(l->state.data, sizeof l->state.data, "%s", options->data);
     snprintf(l->state.optimizer, sizeof l->state.optimizer, "%s", optimizer_kind_names[options->optimizer.kind]);
@@ -273,7 +273,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->progress.watched = world_watched(strategy->world);
     l->progress.max_steps = options->max_steps;
     l->progress.log_every = options->log_every;
-    l->progress.images_step = (int64_t)options->batch_size * (options->asynchronous ? 1 : strategy->workers);
+    l->progress.images_step = (int64_t)options->batch_size * (options->strategy.synchronous ? strategy->workers : 1);
     rc = write_state(l, "running", e);
     l->began = rc == OK || is_stated(l);
     if (rc == OK && l->lead && options->checkpoint_directory && l->saved != position->global_step)
@@ -360,7 +360,7 @@ static int steps(struct loop *l, struct error *e)
     for (int more = s->more; more;) {
         int64_t before = s->global_step;
         /* Which step an asynchronous push will be is known only afterwards. */
-        int wanted = l->lead && (o->asynchronous || progress_due(&l->progress, before + 1, o->max_steps));
+        int wanted = l->lead && (!o->strategy.synchronous || progress_due(&l->progress, before + 1, o->max_steps));
         double decay = l->losses->count ? loss_averages_before(l->losses, s->network)
                                         : wanted ? network_decay_loss(s->network) : 0;
         struct tally tally;
@@ -422,7 +422,7 @@ int loop_close(struct loop *l, int failed)
     char newest[4096 + 32] = "";
     struct error e = { OK, 0, "" };
     int lost = l->lead && l->options->checkpoint_directory && keep_directory(l, &e) < 0;
-    struct summary s = { .state = last_state(l, failed), .run_option = run_option_name(l->options->run_option),
+    struct summary s = { .state = last_state(l, failed), .run_option = l->options->strategy.kind->name,
                          .reason = l->state.reason, .checkpoint = newest,
                          .global_step = l->position.global_step, .max_steps = l->options->max_steps,
                          .world_size = (int)l->position.world_size, .workers = l->strategy->workers,

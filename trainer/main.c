@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 /* The one thing that must be global: handlers have no other way to say something. */
+enum { CHECK_EVERY = 100 }; /* steps between two comparisons of all replicas */
+
 static struct loop_signals asked;
 static volatile sig_atomic_t hurried;
 
@@ -147,7 +149,7 @@ static void warn_of_changes(struct run *r, const char *prefix, const struct trai
         return;
     if (kind == CHECKPOINT_FOREIGN)
         log_line(&r->log, "%s has no complete optimizer state for this training; that begins anew", prefix);
-    change_text(&c, "--run-option ", was->run_option, strategy_name(o));
+    change_text(&c, "--run-option ", was->run_option, o->strategy.label);
     if (was->world_size)
         change_number(&c, "ranks: ", was->world_size, world_size(r->world));
     if (was->workers && was->batch_size)
@@ -296,7 +298,7 @@ static int share_state(struct run *r, struct error *e)
     r->position.world_size = world_size(r->world);
     r->position.workers = r->workers;
     r->position.batch_size = o->batch_size;
-    snprintf(r->position.run_option, sizeof r->position.run_option, "%s", strategy_name(o));
+    snprintf(r->position.run_option, sizeof r->position.run_option, "%s", o->strategy.label);
     snprintf(r->position.data, sizeof r->position.data, "%s", o->data);
     snprintf(r->position.shard, sizeof r->position.shard, "%s", shard_name(o->shard));
     return rc;
@@ -317,18 +319,23 @@ static int compare_data(struct run *r, struct error *e)
 static int start(struct run *r, struct error *e)
 {
     const struct train_options *o = &r->options;
-    struct strategy_options how = { o->run_option, o->transport, o->servers, !o->asynchronous, o->batch_size,
-                                    r->position.global_step, o->max_steps, o->bucket_bytes, 100 };
+    struct strategy_options how = o->strategy;
     struct batch_source_options batches = {
         .transform = transform_find(o->augment ? o->model->train_transform : o->model->evaluation_transform),
         .shard = { o->shard, r->workers, r->worker },
         .batch_size = o->batch_size,
         .seed = r->position.seed,
         /* Asynchronous workers count their own steps; together they have made global_step of them. */
-        .first_step = o->asynchronous ? r->position.global_step / r->workers : r->position.global_step,
+        .first_step = r->position.global_step / (o->strategy.synchronous ? 1 : r->workers),
     };
-    int rc = strategy_start(&r->strategy, r->world, &how, r->optimizer, train_options_fingerprint(o), e);
+    int rc;
 
+    how.batch_size = o->batch_size;
+    how.first_step = r->position.global_step;
+    how.max_steps = o->max_steps;
+    how.bucket_bytes = o->bucket_bytes;
+    how.check_every = CHECK_EVERY;
+    rc = strategy_start(&r->strategy, r->world, &how, r->optimizer, train_options_fingerprint(o), e);
     if (rc < 0)
         return rc;
     if (r->worker >= 0)
@@ -338,9 +345,8 @@ static int start(struct run *r, struct error *e)
 
 static int set_up(struct run *r, struct error *e)
 {
-    int rc = r->workers = strategy_workers(&(struct strategy_options){ .run_option = r->options.run_option,
-                                                                        .servers = r->options.servers },
-                                           world_size(r->world), e);
+    const struct strategy_options *how = &r->options.strategy;
+    int rc = r->workers = how->kind->workers(how, world_size(r->world), e);
 
     if (rc > 0) {
         r->worker = world_rank(r->world) < r->workers ? world_rank(r->world) : -1;
@@ -417,22 +423,18 @@ static int work(struct run *r, struct error *e)
 static void say_what_begins(struct run *r)
 {
     const struct train_options *o = &r->options;
-    const int ranks = world_size(r->world), together = o->asynchronous ? 1 : r->workers;
+    const int ranks = world_size(r->world), together = o->strategy.synchronous ? r->workers : 1;
     const double images = (double)r->dataset->count * (o->shard == SHARD_FILES ? r->workers : 1);
     char how[64] = "", batch[80] = "", epoch[HUMAN_TEXT_MAX];
 
     if (o->quiet)
         return;
-    if (o->run_option == RUN_PS)
-        snprintf(how, sizeof how, ", %d worker%s and %d server%s", r->workers, r->workers == 1 ? "" : "s", o->servers,
-                 o->servers == 1 ? "" : "s");
-    else if (o->run_option == RUN_MPI)
-        snprintf(how, sizeof how, ", %d rank%s", ranks, ranks == 1 ? "" : "s");
+    o->strategy.kind->describe(&o->strategy, ranks, how, sizeof how);
     if (together > 1)
         snprintf(batch, sizeof batch, " (%d x %d)", together, o->batch_size);
-    log_line(&r->log, "%s (%zu weights) on %s (%.0f images): %s%s; %sbatch %d%s, %s steps an epoch, to step %" PRId64
+    log_line(&r->log, "%s (%zu weights) on %s (%.0f images): %s%s%s; %sbatch %d%s, %s steps an epoch, to step %" PRId64
              "; %s, learning rate %g", o->model->name, network_parameter_count(r->network), o->data, images,
-             strategy_name(o), how, together > 1 ? "global " : "", together * o->batch_size, batch,
+             o->strategy.label, how[0] ? ", " : "", how, together > 1 ? "global " : "", together * o->batch_size, batch,
              human_number(images / (together * o->batch_size), epoch), o->max_steps,
              optimizer_kind_names[o->optimizer.kind], o->optimizer.learning_rate);
 }

@@ -4,39 +4,84 @@
 #include "base/program/options.h"
 #include "trainer/collective/exchange.h"
 
+#include <stdio.h>
 #include <string.h>
 
-static const char *const run_options[] = { "single", "mpi", "ps" };
 static const char *const shards[] = { "records", "files" };
-static const char *const transports[] = { "auto", "shared", "mpi" };
 
 static const char examples[] =
     "  trainer --model lenet --data fashion-mnist --checkpoint-dir ckpt --max-steps 1000\n"
     "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
     "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
+enum { OWN_ROWS = STRATEGY_KINDS_MAX * STRATEGY_ROWS, COMMON_ROWS = 31 };
+
 struct command { /* as given; what is not given stays at these defaults */
     const char *model, *data, *data_directory, *checkpoint_directory, *log_directory, *run_option, *optimizer, *shard,
-        *resume, *transport;
-    int64_t batch_size, save_steps, keep, log_every, max_steps, seed, servers, bucket_bytes;
+        *resume;
+    int64_t batch_size, save_steps, keep, log_every, max_steps, seed, bucket_bytes;
     double save_seconds, learning_rate, momentum, deadline;
-    int sync, async, augment, moving_average, quiet, json, take_over;
-    char models[256], data_sets[256]; /* to choose from */
+    int augment, moving_average, quiet, json, take_over;
+    char models[256], data_sets[256], strategies[128]; /* to choose from */
+    char strategies_help[640];
+    struct strategy_own own[STRATEGY_KINDS_MAX];    /* of each kind of strategy, by its row in the table */
+    struct option *own_rows[STRATEGY_KINDS_MAX];    /* its options, in the table of all */
+    size_t own_count[STRATEGY_KINDS_MAX];
 };
 
 static const struct command defaults = {
-    .run_option = "single", .shard = "records", .resume = "auto", .transport = "auto", .servers = 1, .sync = 1,
-    .augment = 1, .max_steps = 1000, .keep = 5, .log_every = 10, .seed = 1, .deadline = TRAIN_DEADLINE,
+    .run_option = "single", .shard = "records", .resume = "auto", .augment = 1,
+    .max_steps = 1000, .keep = 5, .log_every = 10, .seed = 1, .deadline = TRAIN_DEADLINE,
     /* Below Open MPI's eager limit of TCP, 65536 with its header. Larger messages are announced first, and go when the
      * receiver has answered: at a latency of 5 ms a step of lenet, ps, took 26 ms instead of 10. */
     .bucket_bytes = 61440,
 };
 
-enum { ROWS = 35 };
+/* "Train on one rank (single, the default); on ranks that ... (mpi); or on workers, ... (ps)." */
+static const char *strategies_help(char *out, size_t size)
+{
+    size_t used = (size_t)snprintf(out, size, "Train ");
+
+    for (size_t i = 0; strategy_kinds[i] && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s%s (%s%s)", i ? "; " : "",
+                                 i && !strategy_kinds[i + 1] ? "or " : "", strategy_kinds[i]->help,
+                                 strategy_kinds[i]->name, i ? "" : ", the default");
+    if (used < size)
+        snprintf(out + used, size - used, ".");
+    return out;
+}
+
+static const char *strategies_choices(char *out, size_t size)
+{
+    const char *names[STRATEGY_KINDS_MAX + 1] = { NULL };
+
+    for (size_t i = 0; strategy_kinds[i]; i++)
+        names[i] = strategy_kinds[i]->name;
+    return options_choices(names, out, size);
+}
+
+static size_t add_rows(struct option *table, size_t at, const struct option *rows, size_t count)
+{
+    memcpy(table + at, rows, count * sizeof *rows);
+    return at + count;
+}
+
+/* The options that one strategy alone has. */
+static size_t add_own_rows(struct option *table, size_t at, struct command *c)
+{
+    for (size_t i = 0; strategy_kinds[i]; i++) {
+        const struct strategy_kind *kind = strategy_kinds[i];
+
+        c->own_rows[i] = table + at;
+        c->own_count[i] = kind->options ? kind->options(table + at, c->own[i].bytes) : 0;
+        at += c->own_count[i];
+    }
+    return at;
+}
 
 static size_t fill_table(struct option *t, struct command *c)
 {
-    const struct option rows[] = {
+    const struct option what[] = {
         { OPTION_HEADING, .help = "What to train, and on which ranks:" },
         { OPTION_CHOICE, .name = "model", .value = &c->model, .argument = "NAME",
           .help = "Train this model. Required.",
@@ -46,16 +91,11 @@ static size_t fill_table(struct option *t, struct command *c)
           .choices = options_choices(dataset_names(), c->data_sets, sizeof c->data_sets) },
         { OPTION_TEXT, .name = "data-dir", .value = &c->data_directory, .argument = "DIR",
           .help = "Read the data set from DIR. Default: where Debian's package installs it, if there is one." },
-        { OPTION_CHOICE, .name = "run-option", .value = &c->run_option, .argument = "HOW", .choices = "single|mpi|ps",
-          .help = "Train on one rank (single, the default); on ranks that all hold the weights and all-reduce the "
-                  "gradients (mpi); or on workers, with the last ranks as parameter servers (ps)." },
-        { OPTION_INT, .name = "servers", .value = &c->servers, .argument = "K", .minimum = 1, .maximum = 1000,
-          .help = "Use the last K ranks as parameter servers, with --run-option ps. Default: 1." },
-        { OPTION_FLAG, .name = "sync", .value = &c->sync,
-          .help = "Make one update per step from the gradients of all workers, with --run-option ps (default)." },
-        { OPTION_FLAG, .name = "async", .value = &c->async,
-          .help = "Make an update from the gradients of each worker as they arrive, with --run-option ps, and report "
-                  "the staleness." },
+        { OPTION_CHOICE, .name = "run-option", .value = &c->run_option, .argument = "HOW",
+          .choices = strategies_choices(c->strategies, sizeof c->strategies),
+          .help = strategies_help(c->strategies_help, sizeof c->strategies_help) },
+    };
+    const struct option how[] = {
         { OPTION_CHOICE, .name = "shard", .value = &c->shard, .argument = "KIND", .choices = "records|files",
           .help = "Give each worker its part of all records in one shuffled order (records, the default), or whole "
                   "files of its own (files)." },
@@ -106,16 +146,14 @@ static size_t fill_table(struct option *t, struct command *c)
         { OPTION_DOUBLE, .name = "deadline", .value = &c->deadline, .argument = "SECONDS", .minimum = 0.1,
           .maximum = 1e9, .help = "End all ranks when one has waited SECONDS for another, or, with --async, when a "
                                   "server has not heard from a worker for SECONDS. Default: 60." },
-        { OPTION_CHOICE, .name = "transport", .value = &c->transport, .argument = "HOW", .choices = "auto|shared|mpi",
-          .help = "Send gradients, with --run-option mpi, through shared memory (shared) or in MPI messages (mpi). "
-                  "Default: auto, which is shared if all ranks are on one host." },
         { OPTION_INT, .name = "bucket-bytes", .value = &c->bucket_bytes, .argument = "N", .minimum = 64,
           .maximum = 1 << 30, .help = "Exchange gradients in pieces of N bytes. Default: 61440." },
     };
 
-    _Static_assert(sizeof rows / sizeof *rows <= ROWS, "the table has room");
-    memcpy(t, rows, sizeof rows);
-    return sizeof rows / sizeof *rows;
+    enum { WHAT = sizeof what / sizeof *what, HOW = sizeof how / sizeof *how };
+
+    _Static_assert(WHAT + HOW <= COMMON_ROWS, "the table has room");
+    return add_rows(t, add_own_rows(t, add_rows(t, 0, what, WHAT), c), how, HOW);
 }
 
 static int index_of(const char *word, const char *const *names, size_t count)
@@ -124,6 +162,20 @@ static int index_of(const char *word, const char *const *names, size_t count)
         if (!strcmp(word, names[i]))
             return (int)i;
     return 0;
+}
+
+/* A flag of one strategy that makes no sense with the one that was chosen. */
+static int check_exclusive(const struct command *c, struct error *e)
+{
+    for (size_t i = 0; strategy_kinds[i]; i++) {
+        const struct strategy_kind *kind = strategy_kinds[i];
+
+        for (size_t k = 0; k < c->own_count[i] && kind->exclusive && strcmp(c->run_option, kind->name) != 0; k++)
+            if (!strcmp(c->own_rows[i][k].name, kind->exclusive) && *(const int *)c->own_rows[i][k].value)
+                return error_set(e, ERR_ARG, "--%s needs --run-option %s, not %s", kind->exclusive, kind->name,
+                                 c->run_option);
+    }
+    return OK;
 }
 
 static int train_options_check(const struct command *c, struct error *e)
@@ -136,9 +188,7 @@ static int train_options_check(const struct command *c, struct error *e)
     if ((c->save_steps || c->save_seconds > 0) && !c->checkpoint_directory)
         return error_set(e, ERR_ARG, "--save-checkpoint-%s needs --checkpoint-dir",
                          c->save_steps ? "steps" : "seconds");
-    if (c->async && strcmp(c->run_option, "ps") != 0)
-        return error_set(e, ERR_ARG, "--async needs --run-option ps, not %s", c->run_option);
-    return OK;
+    return check_exclusive(c, e);
 }
 
 static int resume_of(const char *text, struct train_options *o, struct error *e)
@@ -169,6 +219,44 @@ static void optimizer_of(const struct command *c, const struct options *given, s
         o->optimizer.moving_average = !c->moving_average ? 0 : m->moving_average > 0 ? m->moving_average : 0.9999;
 }
 
+static uint64_t option_hash(const struct option *o, uint64_t h)
+{
+    const char *const *text = o->value;
+
+    switch (o->kind) {
+    case OPTION_FLAG:
+        return exchange_hash(o->value, sizeof(int), h);
+    case OPTION_INT:
+    case OPTION_COUNT:
+        return exchange_hash(o->value, sizeof(int64_t), h);
+    case OPTION_DOUBLE:
+        return exchange_hash(o->value, sizeof(double), h);
+    case OPTION_TEXT:
+    case OPTION_CHOICE:
+    case OPTION_CHOICES:
+        return *text ? exchange_hash(*text, strlen(*text) + 1, h) : h;
+    case OPTION_HEADING:
+    case OPTION_LIST:
+        break;
+    }
+    return h;
+}
+
+static void strategy_of(const struct command *c, struct strategy_options *o)
+{
+    size_t row = 0;
+
+    while (strcmp(strategy_kinds[row]->name, c->run_option) != 0) /* a choice of the table's */
+        row++;
+    *o = (struct strategy_options){ .kind = strategy_kinds[row], .own = c->own[row], .synchronous = 1,
+                                    .fingerprint = EXCHANGE_HASH_SEED };
+    for (size_t i = 0; i < c->own_count[row]; i++)
+        o->fingerprint = option_hash(&c->own_rows[row][i], o->fingerprint);
+    if (o->kind->resolve)
+        o->kind->resolve(o);
+    snprintf(o->label, sizeof o->label, "%s%s", o->kind->name, o->synchronous ? "" : " --async");
+}
+
 static int translate(const struct command *c, const struct options *given, struct train_options *o, struct error *e)
 {
     memset(o, 0, sizeof *o);
@@ -177,11 +265,8 @@ static int translate(const struct command *c, const struct options *given, struc
     o->data_directory = c->data_directory;
     o->checkpoint_directory = c->checkpoint_directory;
     o->log_directory = c->log_directory;
-    o->run_option = (enum run_option)index_of(c->run_option, run_options, 3);
-    o->transport = (enum transport_choice)index_of(c->transport, transports, 3);
+    strategy_of(c, &o->strategy);
     o->shard = index_of(c->shard, shards, 2) ? SHARD_FILES : SHARD_RECORDS;
-    o->servers = o->run_option == RUN_PS ? (int)c->servers : 0;
-    o->asynchronous = c->async || !c->sync;
     o->augment = c->augment;
     o->quiet = c->quiet;
     o->json = c->json;
@@ -215,7 +300,7 @@ int train_options_command(const struct subcommand *commands, size_t count, int a
 {
     static const char *const asking[] = { "--help", "-h", "--version", "-V", "--describe" };
     struct command c = defaults;
-    struct option table[ROWS];
+    struct option table[COMMON_ROWS + OWN_ROWS];
     const struct options o = describe(&c, table, commands, count);
     int positional, asks = 0;
 
@@ -231,7 +316,7 @@ int train_options_parse(struct train_options *out, const struct subcommand *comm
                         char **argv, struct error *e)
 {
     struct command c = defaults;
-    struct option table[ROWS];
+    struct option table[COMMON_ROWS + OWN_ROWS];
     const struct options o = describe(&c, table, commands, count);
     int positional, rc = options_parse(&o, argc, argv, &positional, e);
 
@@ -244,16 +329,6 @@ int train_options_parse(struct train_options *out, const struct subcommand *comm
     return OPTIONS_RUN;
 }
 
-const char *run_option_name(enum run_option r)
-{
-    return run_options[r];
-}
-
-const char *strategy_name(const struct train_options *o)
-{
-    return o->asynchronous ? "ps --async" : run_options[o->run_option];
-}
-
 const char *shard_name(enum shard_kind s)
 {
     return s == SHARD_FILES ? shards[1] : shards[0];
@@ -263,7 +338,7 @@ uint64_t train_options_fingerprint(const struct train_options *o)
 {
     double numbers[] = { o->optimizer.learning_rate, o->optimizer.momentum, o->optimizer.moving_average,
                          (double)o->optimizer.kind, (double)o->batch_size, (double)o->max_steps, (double)o->seed,
-                         (double)o->shard, (double)o->augment, (double)o->asynchronous };
+                         (double)o->shard, (double)o->augment };
     uint64_t h = exchange_hash(o->model->name, strlen(o->model->name), EXCHANGE_HASH_SEED);
 
     h = exchange_hash(o->data, strlen(o->data), h);

@@ -20,11 +20,10 @@ struct train_options {
     const struct model *model;
     const char *data, *data_directory;               /* borrowed from argv */
     const char *checkpoint_directory, *log_directory; /* NULL: none */
-    enum run_option run_option;
-    enum transport_choice transport;
+    struct strategy_options strategy; /* kind, its own options, and what follows from them; the rest is the run's */
     struct optimizer_options optimizer;
     enum shard_kind shard;
-    int servers, asynchronous, augment, quiet, json, take_over;
+    int augment, quiet, json, take_over;
     int batch_size;
     int64_t max_steps, log_every;
     int64_t save_steps;                               /* 0: not by steps */
@@ -46,12 +45,10 @@ int train_options_command(const struct subcommand *commands, size_t count, int a
 int train_options_parse(struct train_options *out, const struct subcommand *commands, size_t count, int argc,
                         char **argv, struct error *e);
 
-/* "single", "mpi", "ps"; the same, and "ps --async"; "records", "files". Static. */
-const char *run_option_name(enum run_option r);
-const char *strategy_name(const struct train_options *o);
+/* "records", "files". Static. */
 const char *shard_name(enum shard_kind s);
 
-/* A hash of all that must be the same on every rank. */
+/* A hash of all that must be the same on every rank, but for the strategy's own options, which it compares itself. */
 uint64_t train_options_fingerprint(const struct train_options *o);
 
 #endif

@@ -43,10 +43,11 @@ static void test_defaults(void **state)
     assert_int_equal(o->optimizer.kind, OPTIMIZER_MOMENTUM);
     assert_true(o->optimizer.learning_rate == 0.1 && o->optimizer.momentum == 0.9);
     assert_true(o->optimizer.moving_average == 0);
-    assert_int_equal(o->run_option, RUN_SINGLE);
+    assert_string_equal(o->strategy.kind->name, "single");
+    assert_string_equal(o->strategy.label, "single");
+    assert_int_equal(o->strategy.synchronous, 1);
     assert_int_equal(o->keep, 5);
     assert_int_equal(o->resume, RESUME_AUTO);
-    assert_int_equal(o->asynchronous, 0);
     assert_int_equal(o->augment, 1);
 }
 
@@ -60,8 +61,10 @@ static void test_given(void **state)
 
     (void)state;
     assert_int_equal(parse(words, &p, NULL), OPTIONS_RUN);
-    assert_int_equal(o->servers, 2);
-    assert_int_equal(o->asynchronous, 1);
+    assert_string_equal(o->strategy.kind->name, "ps");
+    assert_string_equal(o->strategy.label, "ps --async");
+    assert_int_equal(o->strategy.synchronous, 0);
+    assert_int_equal(o->strategy.kind->workers(&o->strategy, 5, NULL), 3); /* of --servers */
     assert_int_equal(o->augment, 0);
     assert_int_equal(o->optimizer.kind, OPTIMIZER_ADAM);
     assert_true(o->optimizer.learning_rate == 0.5 && o->optimizer.moving_average == 0);
@@ -113,10 +116,40 @@ static void test_fingerprint(void **state)
     assert_true(train_options_fingerprint(&a.o) == train_options_fingerprint(&c.o));
 }
 
+/* Options of one strategy alone: what they change of it, and that others take no notice of them. */
+static void test_own_options(void **state)
+{
+    static const struct {
+        const char *words[WORDS], *label;
+        int alike; /* as the row before, to the other ranks */
+    } rows[] = {
+        { { GIVEN, "--run-option=mpi" }, "mpi", 0 },
+        { { GIVEN, "--run-option=mpi", "--transport=auto" }, "mpi", 1 },
+        { { GIVEN, "--run-option=mpi", "--servers=3", "--no-sync", "--no-async" }, "mpi", 1 },
+        { { GIVEN, "--run-option=mpi", "--transport=shared" }, "mpi", 0 },
+        { { GIVEN, "--run-option=ps" }, "ps", 0 },
+        { { GIVEN, "--run-option=ps", "--servers=1", "--sync", "--transport=mpi" }, "ps", 1 },
+        { { GIVEN, "--run-option=ps", "--servers=3" }, "ps", 0 },
+        { { GIVEN, "--run-option=ps", "--servers=3", "--no-sync" }, "ps --async", 0 },
+    };
+    uint64_t before = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct parsed p;
+
+        assert_int_equal(parse(rows[i].words, &p, NULL), OPTIONS_RUN);
+        assert_string_equal(p.o.strategy.label, rows[i].label);
+        assert_int_equal(p.o.strategy.fingerprint == before, rows[i].alike);
+        before = p.o.strategy.fingerprint;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults), cmocka_unit_test(test_given),
-                                        cmocka_unit_test(test_refused), cmocka_unit_test(test_fingerprint) };
+                                        cmocka_unit_test(test_refused), cmocka_unit_test(test_fingerprint),
+                                        cmocka_unit_test(test_own_options) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,8 @@
  * Nothing later makes replicas equal again, so they are compared: a hash of weights and statistics travels with the
  * tally of every check_every-th step, and the run stops at the first difference.
  */
-#include "trainer/strategies/strategy.h"
+#include "trainer/strategies/single.h"
+
 #include "trainer/collective/transport.h"
 
 #include <stdio.h>
@@ -17,6 +18,12 @@ struct allreduce {
     struct tally_part *parts; /* (workers) */
     size_t total, bucket;
 };
+
+struct allreduce_options {
+    const char *transport; /* auto, shared, mpi */
+};
+
+_Static_assert(sizeof(struct allreduce_options) <= STRATEGY_OWN_SIZE, "they have room");
 
 static int allreduce_step_begin(struct strategy *s, int64_t step, struct error *e)
 {
@@ -111,7 +118,7 @@ static void allreduce_release(struct strategy *s)
 }
 
 static const struct strategy_operations operations = {
-    .name = "mpi", .step_begin = allreduce_step_begin, .ready = allreduce_ready, .step_end = allreduce_step_end,
+    .step_begin = allreduce_step_begin, .ready = allreduce_ready, .step_end = allreduce_step_end,
     .collect = allreduce_collect, .finish = allreduce_finish, .report = allreduce_report, .free = allreduce_release,
 };
 
@@ -120,26 +127,27 @@ static int open_transport(struct allreduce *a, struct error *e)
     const struct strategy *s = &a->base;
     struct transport_plan plan = { s->world, s->network, a->total, a->bucket, bucket_count(a->total, a->bucket),
                                    s->workers, s->worker };
-    enum transport_choice wanted = s->options.transport;
+    const struct allreduce_options *o = (const void *)s->options.own.bytes;
+    const int shared = !strcmp(o->transport, "shared"), automatic = !strcmp(o->transport, "auto");
     int rc = ERR_ARG;
 
-    if (wanted == TRANSPORT_SHARED && !world_one_host(s->world))
+    if (shared && !world_one_host(s->world))
         return error_set(e, ERR_ARG, "--transport shared: the ranks are not all on one host");
-    if (wanted == TRANSPORT_SHARED || (wanted == TRANSPORT_AUTO && world_one_host(s->world)))
+    if (shared || (automatic && world_one_host(s->world)))
         rc = shared_window_new(&a->transport, &plan, e);
     /* A host may have no shared memory to give (a container's /dev/shm): all ranks agreed on that, so all go on. */
-    if (rc < 0 && wanted != TRANSPORT_SHARED)
+    if (rc < 0 && !shared)
         rc = message_exchange_new(&a->transport, &plan, e);
     return rc;
 }
 
-int allreduce_new(struct strategy **out, const struct strategy *common, struct error *e)
+static int allreduce_start(struct strategy **out, const struct strategy *common, struct error *e)
 {
     struct allreduce *a;
     int rc = OK;
 
     if (common->workers == 1)
-        return single_new(out, common, e);
+        return single_start(out, common, e);
     a = calloc(1, sizeof *a);
     if (a) {
         a->base = *common;
@@ -165,3 +173,34 @@ int allreduce_new(struct strategy **out, const struct strategy *common, struct e
     *out = &a->base;
     return OK;
 }
+
+static size_t allreduce_rows(struct option *rows, void *own)
+{
+    struct allreduce_options *o = own;
+
+    o->transport = "auto";
+    rows[0] = (struct option){
+        OPTION_CHOICE, .name = "transport", .value = &o->transport, .argument = "HOW", .choices = "auto|shared|mpi",
+        .help = "Send gradients, with --run-option mpi, through shared memory (shared) or in MPI messages (mpi). "
+                "Default: auto, which is shared if all ranks are on one host." };
+    return 1;
+}
+
+static int allreduce_workers(const struct strategy_options *o, int ranks, struct error *e)
+{
+    (void)o;
+    (void)e;
+    return ranks;
+}
+
+static void allreduce_describe(const struct strategy_options *o, int ranks, char *text, size_t size)
+{
+    (void)o;
+    snprintf(text, size, "%d rank%s", ranks, ranks == 1 ? "" : "s");
+}
+
+extern const struct strategy_kind strategy_allreduce; /* of strategy.c's table */
+const struct strategy_kind strategy_allreduce = {
+    .name = "mpi", .help = "on ranks that all hold the weights and all-reduce the gradients",
+    .options = allreduce_rows, .workers = allreduce_workers, .describe = allreduce_describe, .start = allreduce_start,
+};

@@ -16,6 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct parameter_server_options {
+    int64_t servers;
+    int sync, async;
+};
+
+_Static_assert(sizeof(struct parameter_server_options) <= STRATEGY_OWN_SIZE, "they have room");
+
 struct parameter_server { /* either side */
     struct strategy base;
     int servers;
@@ -413,7 +420,7 @@ static void parameter_server_release(struct strategy *s)
 }
 
 static const struct strategy_operations operations = {
-    .name = "ps", .step_begin = parameter_server_step_begin, .ready = parameter_server_ready,
+    .step_begin = parameter_server_step_begin, .ready = parameter_server_ready,
     .step_end = parameter_server_step_end, .collect = parameter_server_collect, .serve = parameter_server_serve,
     .finish = parameter_server_finish, .report = parameter_server_report, .free = parameter_server_release,
 };
@@ -485,8 +492,9 @@ static int server_side_new(struct parameter_server *ps, struct error *e)
     return server_loop_new(&ps->server, &setup, e);
 }
 
-int parameter_server_new(struct strategy **out, const struct strategy *common, struct error *e)
+static int parameter_server_start(struct strategy **out, const struct strategy *common, struct error *e)
 {
+    const struct parameter_server_options *o = (const void *)common->options.own.bytes;
     struct parameter_server *ps = calloc(1, sizeof *ps);
     int rc;
 
@@ -495,7 +503,7 @@ int parameter_server_new(struct strategy **out, const struct strategy *common, s
     } else {
         ps->base = *common;
         ps->base.operations = &operations;
-        ps->servers = common->options.servers;
+        ps->servers = (int)o->servers;
         rc = place(ps, e);
         if (rc == OK)
             rc = common->worker < 0 ? server_side_new(ps, e) : worker_side_new(ps, e);
@@ -513,3 +521,57 @@ int parameter_server_new(struct strategy **out, const struct strategy *common, s
     *out = &ps->base;
     return OK;
 }
+
+/* ---- the row of the table ---------------------------------------------------------------------------------------- */
+
+static size_t parameter_server_rows(struct option *rows, void *own)
+{
+    struct parameter_server_options *o = own;
+    const struct option table[] = {
+        { OPTION_INT, .name = "servers", .value = &o->servers, .argument = "K", .minimum = 1, .maximum = 1000,
+          .help = "Use the last K ranks as parameter servers, with --run-option ps. Default: 1." },
+        { OPTION_FLAG, .name = "sync", .value = &o->sync,
+          .help = "Make one update per step from the gradients of all workers, with --run-option ps (default)." },
+        { OPTION_FLAG, .name = "async", .value = &o->async,
+          .help = "Make an update from the gradients of each worker as they arrive, with --run-option ps, and report "
+                  "the staleness." },
+    };
+
+    _Static_assert(sizeof table / sizeof *table <= STRATEGY_ROWS, "the rows have room");
+    *o = (struct parameter_server_options){ .servers = 1, .sync = 1 };
+    memcpy(rows, table, sizeof table);
+    return sizeof table / sizeof *table;
+}
+
+static void parameter_server_resolve(struct strategy_options *options)
+{
+    const struct parameter_server_options *o = (const void *)options->own.bytes;
+
+    options->synchronous = o->sync && !o->async;
+}
+
+static int parameter_server_workers(const struct strategy_options *options, int ranks, struct error *e)
+{
+    const int servers = (int)((const struct parameter_server_options *)(const void *)options->own.bytes)->servers;
+
+    if (ranks <= servers)
+        return error_set(e, ERR_ARG, "%d rank%s with --servers %d leaves zero ranks as workers; start at least %d "
+                         "ranks (mpirun -n %d)", ranks, ranks == 1 ? "" : "s", servers, servers + 1, servers + 1);
+    return ranks - servers;
+}
+
+static void parameter_server_describe(const struct strategy_options *options, int ranks, char *text, size_t size)
+{
+    const int servers = (int)((const struct parameter_server_options *)(const void *)options->own.bytes)->servers;
+    const int workers = ranks - servers;
+
+    snprintf(text, size, "%d worker%s and %d server%s", workers, workers == 1 ? "" : "s", servers,
+             servers == 1 ? "" : "s");
+}
+
+extern const struct strategy_kind strategy_parameter_server; /* of strategy.c's table */
+const struct strategy_kind strategy_parameter_server = {
+    .name = "ps", .help = "on workers, with the last ranks as parameter servers", .exclusive = "async",
+    .options = parameter_server_rows, .resolve = parameter_server_resolve, .workers = parameter_server_workers,
+    .describe = parameter_server_describe, .start = parameter_server_start,
+};

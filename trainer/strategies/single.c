@@ -1,5 +1,5 @@
 /* single.c - one rank: the local sum is the whole sum. */
-#include "trainer/strategies/strategy.h"
+#include "trainer/strategies/single.h"
 
 #include <stdlib.h>
 
@@ -58,11 +58,11 @@ static void single_release(struct strategy *s)
 }
 
 static const struct strategy_operations operations = {
-    .name = "single", .step_begin = single_step_begin, .ready = single_ready, .step_end = single_step_end,
-    .collect = single_collect, .finish = single_finish, .report = single_report, .free = single_release,
+    .step_begin = single_step_begin, .ready = single_ready, .step_end = single_step_end, .collect = single_collect,
+    .finish = single_finish, .report = single_report, .free = single_release,
 };
 
-int single_new(struct strategy **out, const struct strategy *common, struct error *e)
+int single_start(struct strategy **out, const struct strategy *common, struct error *e)
 {
     struct strategy *s = malloc(sizeof *s);
 
@@ -73,3 +73,25 @@ int single_new(struct strategy **out, const struct strategy *common, struct erro
     *out = s;
     return OK;
 }
+
+static int single_workers(const struct strategy_options *o, int ranks, struct error *e)
+{
+    (void)o;
+    if (ranks > 1)
+        return error_set(e, ERR_ARG, "--run-option single is for one rank, and %d were started; use mpi or ps", ranks);
+    return ranks;
+}
+
+static void single_describe(const struct strategy_options *o, int ranks, char *text, size_t size)
+{
+    (void)o;
+    (void)ranks;
+    if (size > 0)
+        text[0] = '\0';
+}
+
+extern const struct strategy_kind strategy_single; /* of strategy.c's table */
+const struct strategy_kind strategy_single = {
+    .name = "single", .help = "on one rank", .workers = single_workers, .describe = single_describe,
+    .start = single_start,
+};

@@ -3,6 +3,9 @@
  * else of the other ranks: it trains on its own batch, and between step_begin and the end of step_end the strategy
  * turns what is local (the exchange vector) into what is applied (the new weights in the network).
  *
+ * A strategy is one file of this folder, composed of trainer/collective/ and trainer/server/, with one
+ * `struct strategy_kind`, and one row in the table of strategy.c. Parser, --help, names and checks come from there.
+ *
  * Synchronous strategies give the same bits as each other for the same number of workers: element by element the
  * workers' sums are added in worker order (exchange_sum), and the optimizer is one function wherever it runs.
  * One thread; all calls from it. Errors: ERR_PEER, with a sentence naming rank, step, tensors and the ranks waited for.
@@ -11,6 +14,7 @@
 #define TRAINER_STRATEGIES_STRATEGY_H
 
 #include "base/error.h"
+#include "base/program/options.h"
 #include "model/network.h"
 #include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
@@ -19,19 +23,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum run_option { RUN_SINGLE, RUN_MPI, RUN_PS };
-enum transport_choice { TRANSPORT_AUTO, TRANSPORT_SHARED, TRANSPORT_MPI };
+struct strategy_kind;
+
+/* Options that one strategy alone has: memory for a struct of its file. */
+enum { STRATEGY_KINDS_MAX = 8, STRATEGY_OWN_SIZE = 64, STRATEGY_ROWS = 8, STRATEGY_LABEL_SIZE = 16 };
+struct strategy_own {
+    _Alignas(max_align_t) unsigned char bytes[STRATEGY_OWN_SIZE];
+};
 
 struct strategy_options {
-    enum run_option run_option;
-    enum transport_choice transport; /* RUN_MPI: shared memory or messages; auto: shared memory where all ranks can */
-    int servers;              /* RUN_PS: the last `servers` ranks hold the variables */
-    int synchronous;          /* RUN_PS */
-    int64_t batch_size;       /* samples of one worker a step */
-    int64_t first_step;       /* updates done before this run */
-    int64_t max_steps;        /* updates after which the run ends */
-    size_t bucket_bytes;      /* gradients are exchanged in pieces of at most this */
-    int64_t check_every;      /* steps between two comparisons of all replicas; 0: never */
+    const struct strategy_kind *kind;
+    struct strategy_own own;         /* of the kind */
+    uint64_t fingerprint;            /* a hash of the kind's options, to be the same on all ranks */
+    int synchronous;                 /* 0: each worker's gradients make an update of their own */
+    char label[STRATEGY_LABEL_SIZE]; /* "mpi", "ps", "ps --async": in files and log lines */
+    int64_t batch_size;              /* samples of one worker a step */
+    int64_t first_step;              /* updates done before this run */
+    int64_t max_steps;               /* updates after which the run ends */
+    size_t bucket_bytes;             /* gradients are exchanged in pieces of at most this */
+    int64_t check_every;             /* steps between two comparisons of all replicas; 0: never */
 };
 
 struct strategy_report {
@@ -44,7 +54,6 @@ struct strategy_report {
 
 struct strategy;
 struct strategy_operations {
-    const char *name; /* the run option's */
     /* Before training on the batch of `step` (the worker's own count). */
     int (*step_begin)(struct strategy *s, int64_t step, struct error *e);
     /* As network_ready: the exchange vector is final from `low` on. Never blocks; errors are kept for step_end. */
@@ -76,20 +85,34 @@ struct strategy { /* what all have; the operations' own structs begin with it */
     int more; /* 1: there is a first step to train */
 };
 
-/* Number of workers that `options` makes of `ranks` ranks; ERR_ARG with the reason when that cannot be. */
-int strategy_workers(const struct strategy_options *options, int ranks, struct error *e);
+/* A row of the table of strategies. */
+struct strategy_kind {
+    const char *name;      /* for --run-option, and in files */
+    const char *help;      /* ends the sentence "Train ..." */
+    const char *exclusive; /* the flag of its own that is refused with another strategy; NULL: none */
+    /* Sets `own` to its defaults and `rows` (at most STRATEGY_ROWS) to the options of this strategy alone, whose values
+     * are in `own`. Returns how many. NULL: none. */
+    size_t (*options)(struct option *rows, void *own);
+    /* After the command line was read: o->own is turned into o->synchronous. NULL: it stays 1. */
+    void (*resolve)(struct strategy_options *o);
+    /* How many of `ranks` ranks are workers, the first ones; ERR_ARG with the reason when that cannot be. */
+    int (*workers)(const struct strategy_options *o, int ranks, struct error *e);
+    /* "2 workers and 1 server" into text; "" for a rank alone. */
+    void (*describe)(const struct strategy_options *o, int ranks, char *text, size_t size);
+    /* Collective. `common` is copied into the new object. */
+    int (*start)(struct strategy **out, const struct strategy *common, struct error *e);
+};
 
-/* Collective. Checks that all ranks have the same variables, buckets and `fingerprint` (a hash of whatever else must be
+/* The table, which ends with NULL; the first is the default. */
+extern const struct strategy_kind *const strategy_kinds[];
+const struct strategy_kind *strategy_find(const char *name); /* NULL: there is none of that name */
+
+/* Collective. Checks that all ranks have the same variables, options and `fingerprint` (a hash of whatever else must be
  * equal), then starts. Network, optimizer and world are borrowed until strategy_free(). The optimizer's state must
  * be the same on all ranks. The network's exchange vector may lie in the strategy's memory: after strategy_free() the
  * network is only to be freed. */
 int strategy_start(struct strategy **out, struct world *w, const struct strategy_options *options, struct optimizer *o,
                    uint64_t fingerprint, struct error *e);
 void strategy_free(struct strategy *s); /* NULL is fine */
-
-/* The constructors behind strategy_start; `common` is copied into the new object. */
-int single_new(struct strategy **out, const struct strategy *common, struct error *e);
-int allreduce_new(struct strategy **out, const struct strategy *common, struct error *e);
-int parameter_server_new(struct strategy **out, const struct strategy *common, struct error *e);
 
 #endif

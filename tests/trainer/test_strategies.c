@@ -1,0 +1,439 @@
+/*
+ * Every strategy over threads instead of ranks: the bits of one rank that adds all workers' gradients, for any number of
+ * servers and either transport; cuts in the middle; a step that a worker leaves; replicas that differ.
+ */
+#include "trainer/strategies/strategy.h"
+
+#include "base/random.h"
+#include "tests/trainer/threads.h"
+#include "trainer/collective/exchange.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+enum { RANKS_MAX = 5, BATCH = 8, STEPS = 6, NEVER = -1 };
+
+struct scene {
+    const char *model, *strategy, *transport; /* transport: of mpi */
+    enum optimizer_kind optimizer;
+    int ranks, servers, asynchronous;
+    int save_at;   /* worker 0 collects the state after so many steps, too */
+    int leave_at;  /* worker 1 leaves this step */
+    int change_at; /* worker 1 changes a weight before this step */
+    size_t bucket_bytes;
+};
+
+struct actor {
+    const struct scene *scene;
+    struct thread_post *post;
+    int rank;
+    pthread_t thread;
+    struct world *world;
+    struct network *network;
+    struct optimizer *optimizer;
+    struct strategy *strategy;
+    real *vector;
+    real *saved;            /* worker 0: the weights at save_at */
+    int64_t saved_step, last_step, steps;
+    uint32_t flags;         /* of all tallies together */
+    struct strategy_report report;
+    int rc;
+    struct error error;
+};
+
+static size_t total_of(const struct network *n)
+{
+    return network_parameter_count(n) + network_statistic_count(n);
+}
+
+static void fill(real *vector, const struct network *n, int64_t step, int worker)
+{
+    const size_t parameters = network_parameter_count(n), total = total_of(n);
+    struct random r;
+
+    random_init(&r, (uint64_t)worker, RANDOM_TEST, (uint64_t)step, 0);
+    for (size_t i = 0; i < total; i++)
+        vector[i] = (real)(i < parameters ? random_uniform(&r) - 0.5 : BATCH * (0.5 + random_uniform(&r)));
+}
+
+static void make_state(const struct scene *s, struct network **n, struct optimizer **o)
+{
+    const struct optimizer_options options = { s->optimizer, 0.05, 0.9, 0.99 };
+
+    if (network_new(n, model_find(s->model), 0, NULL) < 0)
+        abort();
+    network_initialize(*n, 7);
+    if (optimizer_new(o, *n, &options, NULL) < 0)
+        abort();
+}
+
+/* As the command line would have them. */
+static struct strategy_options options_of(const struct scene *s)
+{
+    struct strategy_options o = { .kind = strategy_find(s->strategy), .synchronous = 1, .batch_size = BATCH,
+                                  .max_steps = STEPS, .bucket_bytes = s->bucket_bytes, .check_every = 2 };
+    struct option rows[STRATEGY_ROWS];
+    const size_t count = o.kind->options ? o.kind->options(rows, o.own.bytes) : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!strcmp(rows[i].name, "servers"))
+            *(int64_t *)rows[i].value = s->servers;
+        if (!strcmp(rows[i].name, "async"))
+            *(int *)rows[i].value = s->asynchronous;
+        if (!strcmp(rows[i].name, "transport"))
+            *(const char **)rows[i].value = s->transport;
+    }
+    if (o.kind->resolve)
+        o.kind->resolve(&o);
+    return o;
+}
+
+/* ---- a rank's life ----------------------------------------------------------------------------------------------- */
+
+static int take_step(struct actor *a, struct tally *tally)
+{
+    struct strategy *s = a->strategy;
+    const int64_t step = s->options.synchronous ? s->global_step : a->steps;
+    const size_t total = total_of(a->network);
+    int rc;
+
+    if (s->worker == 1 && step == a->scene->change_at)
+        network_parameters(a->network)[3] += 1;
+    if ((rc = s->operations->step_begin(s, step, &a->error)) < 0)
+        return rc;
+    fill(network_exchange(a->network), a->network, step, s->worker);
+    for (size_t low = total; low > total / 8; low -= total / 8) /* as backward would, a part at a time */
+        s->operations->ready(s, low);
+    *tally = (struct tally){ .cross_entropy = s->worker + 1, .correct = 1 << s->worker, .samples = BATCH };
+    if (s->worker == 1 && step == a->scene->leave_at)
+        tally->flags = TALLY_LEFT | TALLY_TERM;
+    return s->operations->step_end(s, tally, &a->error);
+}
+
+static int train(struct actor *a)
+{
+    struct strategy *s = a->strategy;
+    int rc = OK;
+
+    for (int more = s->more; more && rc == OK;) {
+        struct tally tally;
+
+        if ((rc = take_step(a, &tally)) < 0)
+            return rc;
+        a->flags |= tally.flags;
+        more = tally.more;
+        a->steps += !(tally.flags & TALLY_LEFT);
+        if (s->worker == 0 && more && tally.global_step == a->scene->save_at) {
+            rc = s->operations->collect(s, 0, &a->saved_step, &a->error);
+            memcpy(a->saved, network_parameters(a->network), network_parameter_count(a->network) * sizeof(real));
+        }
+    }
+    if (rc == OK && s->worker == 0)
+        rc = s->operations->collect(s, 1, &a->last_step, &a->error);
+    return rc < 0 ? rc : s->operations->finish(s, &a->error);
+}
+
+static void *live(void *context)
+{
+    static const volatile int no_signal;
+    struct actor *a = context;
+    const struct strategy_options options = options_of(a->scene);
+
+    make_state(a->scene, &a->network, &a->optimizer);
+    a->vector = aligned_alloc(64, (total_of(a->network) * sizeof(real) + 127) / 64 * 64);
+    a->saved = calloc(total_of(a->network), sizeof *a->saved);
+    network_set_exchange(a->network, a->vector);
+    a->rc = world_over(&a->world, thread_participant(a->post, a->rank), 60, &a->error);
+    if (a->rc == OK)
+        a->rc = strategy_start(&a->strategy, a->world, &options, a->optimizer, 1, &a->error);
+    if (a->rc < 0)
+        return NULL;
+    if (a->strategy->worker < 0)
+        a->rc = a->strategy->operations->serve(a->strategy, &no_signal, &a->error);
+    else
+        a->rc = train(a);
+    a->strategy->operations->report(a->strategy, &a->report);
+    return NULL;
+}
+
+static void play(const struct scene *s, struct actor *actors)
+{
+    struct thread_post *post = thread_post_new(s->ranks);
+
+    for (int r = 0; r < s->ranks; r++) {
+        actors[r] = (struct actor){ .scene = s, .post = post, .rank = r, .saved_step = -1 };
+        assert_int_equal(pthread_create(&actors[r].thread, NULL, live, &actors[r]), 0);
+    }
+    for (int r = 0; r < s->ranks; r++)
+        pthread_join(actors[r].thread, NULL);
+}
+
+static void leave_stage(const struct scene *s, struct actor *actors)
+{
+    struct thread_post *post = actors[0].post;
+
+    for (int r = 0; r < s->ranks; r++) {
+        strategy_free(actors[r].strategy);
+        world_close(actors[r].world);
+        optimizer_free(actors[r].optimizer);
+        network_free(actors[r].network);
+        free(actors[r].vector);
+        free(actors[r].saved);
+    }
+    thread_post_free(post);
+}
+
+static void assert_went_well(const struct scene *s, const struct actor *actors)
+{
+    for (int r = 0; r < s->ranks; r++)
+        if (actors[r].rc != OK)
+            fail_msg("rank %d of %s: %s", r, s->strategy, actors[r].error.message);
+}
+
+/* ---- what one rank would have done ------------------------------------------------------------------------------- */
+
+/* After so many steps of all workers' gradients added up: all arrays must be those of `got`. */
+static void assert_state(const struct scene *s, int workers, int64_t steps, struct optimizer *got, const real *saved)
+{
+    struct network *n;
+    struct optimizer *o;
+    real *vectors, *sum;
+    const real *rows[RANKS_MAX];
+    size_t total;
+
+    make_state(s, &n, &o);
+    total = total_of(n);
+    vectors = calloc(total * (size_t)workers, sizeof *vectors);
+    sum = calloc(total, sizeof *sum);
+    for (int64_t step = 0; step < steps; step++) {
+        for (int w = 0; w < workers; w++) {
+            rows[w] = vectors + (size_t)w * total;
+            fill(vectors + (size_t)w * total, n, step, w);
+        }
+        exchange_sum(sum, rows, workers, 0, total);
+        optimizer_apply(o, step, sum, BATCH * workers, 0, total);
+    }
+    for (int k = 0; k < ARRAY_KINDS && !saved; k++) {
+        const struct optimizer_array x = optimizer_array(o, (enum optimizer_array_kind)k);
+        const struct optimizer_array y = optimizer_array(got, (enum optimizer_array_kind)k);
+
+        if (x.count)
+            assert_memory_equal(x.values, y.values, x.count * sizeof *x.values);
+    }
+    if (saved)
+        assert_memory_equal(network_parameters(n), saved, network_parameter_count(n) * sizeof *saved);
+    free(vectors);
+    free(sum);
+    optimizer_free(o);
+    network_free(n);
+}
+
+static const struct scene usual = {
+    .model = "resnet32", .strategy = "mpi", .transport = "auto", .optimizer = OPTIMIZER_MOMENTUM, .ranks = 3,
+    .save_at = 2, .leave_at = NEVER, .change_at = NEVER, .bucket_bytes = 61440,
+};
+
+static void check_same_bits(const struct scene *s)
+{
+    const int workers = s->ranks - s->servers;
+    struct actor actors[RANKS_MAX];
+
+    play(s, actors);
+    assert_went_well(s, actors);
+    for (int w = 0; w < workers; w++) {
+        assert_int_equal(actors[w].steps, STEPS);
+        assert_memory_equal(network_parameters(actors[w].network), network_parameters(actors[0].network),
+                            network_parameter_count(actors[0].network) * sizeof(real));
+    }
+    assert_int_equal(actors[0].saved_step, s->save_at);
+    assert_state(s, workers, s->save_at, NULL, actors[0].saved);
+    assert_int_equal(actors[0].last_step, STEPS);
+    assert_state(s, workers, STEPS, actors[0].optimizer, NULL);
+    leave_stage(s, actors);
+}
+
+static void test_same_bits(void **state)
+{
+    static const struct {
+        const char *strategy, *transport;
+        int ranks, servers;
+    } rows[] = {
+        { "single", "", 1, 0 },  { "mpi", "shared", 3, 0 }, { "mpi", "mpi", 3, 0 }, { "mpi", "auto", 2, 0 },
+        { "mpi", "auto", 1, 0 }, { "ps", "", 2, 1 },        { "ps", "", 4, 1 },     { "ps", "", 5, 2 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scene s = usual;
+
+        s.strategy = rows[i].strategy;
+        s.transport = rows[i].transport;
+        s.ranks = rows[i].ranks;
+        s.servers = rows[i].servers;
+        check_same_bits(&s);
+        s.model = "cifar10_cnn";
+        s.optimizer = OPTIMIZER_ADAM;
+        s.bucket_bytes = 1 << 20;
+        check_same_bits(&s);
+    }
+}
+
+/* A worker leaves step 3: nobody applies it, all end, and the state is that of the steps before. */
+static void test_left(void **state)
+{
+    static const char *const strategies[] = { "mpi", "ps" };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct scene s = usual;
+        struct actor actors[RANKS_MAX];
+
+        s.strategy = strategies[i];
+        s.servers = i == 1 ? 2 : 0;
+        s.ranks = 3 + s.servers;
+        s.leave_at = 3;
+        play(&s, actors);
+        assert_went_well(&s, actors);
+        for (int w = 0; w < 3; w++) {
+            assert_int_equal(actors[w].steps, 3);
+            assert_int_equal(actors[w].flags, TALLY_LEFT | TALLY_TERM);
+        }
+        assert_int_equal(actors[0].last_step, 3);
+        assert_state(&s, 3, 3, actors[0].optimizer, NULL);
+        leave_stage(&s, actors);
+    }
+}
+
+static void test_replicas_differ(void **state)
+{
+    struct scene s = usual;
+    struct actor actors[RANKS_MAX];
+
+    (void)state;
+    s.change_at = 4;
+    play(&s, actors);
+    for (int w = 0; w < 3; w++) {
+        assert_int_equal(actors[w].rc, ERR_CORRUPT);
+        assert_string_equal(actors[w].error.message,
+                            "replicas differ before step 4: rank 1 has other weights than rank 0");
+    }
+    leave_stage(&s, actors);
+}
+
+/* Asynchronous: as many pushes as steps, whoever makes them, and a saved state of whole pushes. */
+static void test_asynchronous(void **state)
+{
+    (void)state;
+    for (int servers = 1; servers <= 2; servers++) {
+        struct scene s = usual;
+        struct actor actors[RANKS_MAX];
+        int64_t all = 0;
+
+        s.strategy = "ps";
+        s.asynchronous = 1;
+        s.servers = servers;
+        s.ranks = 3 + servers;
+        play(&s, actors);
+        assert_went_well(&s, actors);
+        for (int w = 0; w < 3; w++)
+            all += actors[w].steps;
+        assert_int_equal(all, STEPS);
+        assert_int_equal(actors[0].last_step, STEPS);
+        leave_stage(&s, actors);
+
+        s.ranks = 1 + servers; /* one worker alone: the same bits as if it were synchronous */
+        check_same_bits(&s);
+    }
+}
+
+/* The worker that is asked to end goes alone, and the others hear of it. */
+static void test_asynchronous_left(void **state)
+{
+    struct scene s = usual;
+    struct actor actors[RANKS_MAX];
+
+    (void)state;
+    s.strategy = "ps";
+    s.asynchronous = 1;
+    s.servers = 1;
+    s.ranks = 3;
+    s.leave_at = 0;
+    play(&s, actors);
+    assert_went_well(&s, actors);
+    assert_int_equal(actors[1].steps, 0);
+    assert_int_equal(actors[0].last_step, actors[0].steps);
+    leave_stage(&s, actors);
+}
+
+/* Ranks that were started with different options say so. */
+static void *live_otherwise(void *context)
+{
+    struct actor *a = context;
+    struct strategy_options options = options_of(a->scene);
+
+    options.fingerprint = (uint64_t)a->rank;
+    make_state(a->scene, &a->network, &a->optimizer);
+    a->rc = world_over(&a->world, thread_participant(a->post, a->rank), 60, &a->error);
+    if (a->rc == OK)
+        a->rc = strategy_start(&a->strategy, a->world, &options, a->optimizer, 1, &a->error);
+    return NULL;
+}
+
+static void test_other_options(void **state)
+{
+    struct scene s = usual;
+    struct actor actors[RANKS_MAX];
+    struct thread_post *post = thread_post_new(2);
+
+    (void)state;
+    s.ranks = 2;
+    for (int r = 0; r < s.ranks; r++) {
+        actors[r] = (struct actor){ .scene = &s, .post = post, .rank = r };
+        assert_int_equal(pthread_create(&actors[r].thread, NULL, live_otherwise, &actors[r]), 0);
+    }
+    for (int r = 0; r < s.ranks; r++) {
+        pthread_join(actors[r].thread, NULL);
+        assert_int_equal(actors[r].rc, ERR_ARG);
+        assert_non_null(strstr(actors[r].error.message, "the strategy's options: not the same on rank 1"));
+    }
+    leave_stage(&s, actors);
+}
+
+static void test_table(void **state)
+{
+    struct error e;
+
+    (void)state;
+    assert_null(strategy_find("nothing"));
+    for (size_t i = 0; strategy_kinds[i]; i++) {
+        const struct strategy_kind *k = strategy_kinds[i];
+        struct scene s = usual;
+        struct strategy_options o;
+        char text[64] = "x";
+
+        s.strategy = k->name;
+        s.servers = 1;
+        o = options_of(&s);
+        assert_ptr_equal(strategy_find(k->name), k);
+        assert_true(k->workers(&o, 2, &e) <= 2);
+        k->describe(&o, 2, text, sizeof text);
+        assert_string_not_equal(text, "x");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_left), cmocka_unit_test(test_replicas_differ),
+        cmocka_unit_test(test_asynchronous), cmocka_unit_test(test_asynchronous_left),
+        cmocka_unit_test(test_other_options), cmocka_unit_test(test_table),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
