@@ -224,8 +224,9 @@ $(B)/tests/trainer/test_strategies: $(B)/tests/trainer/threads.o
 # Events by hand against events by protobuf-c.
 $(B)/tests/eventlog/test_event_encode: SYSTEM_eventlog += $(shell $(CONFIG) --libs libprotobuf-c)
 $(B)/tests/eventlog/test_event_encode: $(call lib,proto)
-# Allocation fails in these where they say: tests/eventlog/failing_allocation.h.
-$(addprefix $(B)/tests/eventlog/test_,event_writer_memory log_reader_memory): \
+# Allocation fails in these where they say: tests/failing_allocation.h.
+$(addprefix $(B)/tests/,$(addprefix eventlog/test_,event_writer_memory log_reader_memory) \
+                        $(addprefix trainer/test_,server_core aggregation)): \
 	WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup)
 # Gradient checks run on the double build of the model.
 $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call lib,model-double) $(NEEDS_base)

@@ -8,7 +8,7 @@
 #include "eventlog/format/event_decode.h"
 #include "eventlog/format/record.h"
 #include "eventlog/read/log_directory.h"
-#include "tests/eventlog/failing_allocation.h"
+#include "tests/failing_allocation.h"
 
 #include <malloc.h>
 #include <setjmp.h>

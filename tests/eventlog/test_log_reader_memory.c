@@ -4,7 +4,7 @@
  */
 #include "eventlog/eventlog.h"
 
-#include "tests/eventlog/failing_allocation.h"
+#include "tests/failing_allocation.h"
 #include "tests/eventlog/remove_tree.h"
 
 #include <setjmp.h>

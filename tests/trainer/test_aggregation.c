@@ -2,6 +2,7 @@
 #include "trainer/server/aggregation.h"
 
 #include "base/random.h"
+#include "tests/failing_allocation.h"
 #include "trainer/server/server_core.h"
 
 #include <setjmp.h>
@@ -243,10 +244,38 @@ static void test_nothing_held(void **state)
     side_free(&s);
 }
 
+static void test_no_memory(void **state)
+{
+    struct side s = side_of("lenet", OPTIMIZER_MOMENTUM, 0);
+    const struct packing none = { .packet_count = 0 };
+    struct aggregation *a;
+    struct error e;
+
+    (void)state;
+    for (int synchronous = 0; synchronous < 2; synchronous++) {
+        int rc;
+
+        for (long n = 1;; n++) {
+            calls = 0;
+            fail_at = n;
+            rc = aggregation_new(&a, s.optimizer, &none, WORKERS, synchronous, &e);
+            fail_at = 0;
+            if (rc == OK)
+                break;
+            assert_int_equal(rc, ERR_NOMEM);
+            assert_string_equal(e.message, "no memory for a server that holds 0 values");
+        }
+        assert_int_equal(calls, 7 + synchronous); /* all of them failed once */
+        aggregation_free(a);
+    }
+    side_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_together), cmocka_unit_test(test_alone), cmocka_unit_test(test_nothing_held),
+        cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

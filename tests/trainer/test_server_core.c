@@ -2,6 +2,7 @@
 #include "trainer/server/server_core.h"
 
 #include "base/random.h"
+#include "tests/failing_allocation.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -262,18 +263,24 @@ static void test_tickets(void **state)
     }
 }
 
-static void test_fewer_steps_than_workers(void **state)
+static void test_few_steps(void **state)
 {
-    struct server_plan plan = plan_sync;
-    struct server_core *c;
-
     (void)state;
-    plan.synchronous = 0;
-    plan.max_steps = 12;
-    c = core_of(plan);
-    assert_int_equal(tally(c, 0, &part, 0).verdict.more, 0);
-    assert_int_equal(tally(c, 1, &part, 0).verdict.more, 0);
-    server_core_free(c);
+    for (int64_t steps = 2; steps <= WORKERS + 1; steps++) {
+        struct server_plan plan = plan_sync;
+        struct server_core *c;
+
+        plan.synchronous = 0;
+        plan.max_steps = plan.first_step + steps;
+        c = core_of(plan);
+        for (int64_t granted = steps < WORKERS ? steps : WORKERS, k = 0; k < steps; k++) {
+            const int more = tally(c, 0, &part, 0).verdict.more;
+
+            assert_int_equal(more, granted < steps);
+            granted += more;
+        }
+        server_core_free(c);
+    }
 }
 
 /* What one asynchronous worker, or the server, is asked for is told to all; to save, only until worker 0 knows. */
@@ -295,6 +302,10 @@ static void test_flags_alone(void **state)
     a = tally(c, 0, &part, 0);
     assert_int_equal(a.verdict.flags, TALLY_TERM);
     assert_int_equal(a.verdict.more, 0);
+    server_core_free(c);
+
+    c = core_async();
+    assert_int_equal(tally(c, 2, &part, TALLY_INT).verdict.more, 0); /* the first of them ends it */
     server_core_free(c);
 
     c = core_async();
@@ -370,6 +381,7 @@ static void test_cut_back(void **state)
     assert_int_equal(a.back, 1);
     control(c, 0, CONTROL_FREEZE, NULL); /* the next one is a usual one again */
     assert_int_equal(cut(c, 0).kind, SERVER_COUNTS);
+    assert_int_equal(cut(c, 0).kind, SERVER_NOTHING);
     control(c, 0, CONTROL_CUT, limits);
     assert_int_equal(cut(c, 0).back, 0);
     server_core_free(c);
@@ -675,16 +687,38 @@ static void test_any_order(void **state)
     }
 }
 
+static void test_no_memory(void **state)
+{
+    struct server_core *c;
+    struct error e;
+    int rc;
+
+    (void)state;
+    for (long n = 1;; n++) {
+        calls = 0;
+        fail_at = n;
+        rc = server_core_new(&c, &plan_sync, &e);
+        fail_at = 0;
+        if (rc == OK)
+            break;
+        assert_int_equal(rc, ERR_NOMEM);
+        assert_string_equal(e.message, "no memory for a server of 3 workers and 2 packets");
+    }
+    assert_int_equal(calls, 7); /* all of them failed once */
+    server_core_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_together), cmocka_unit_test(test_alone), cmocka_unit_test(test_verdict_together),
         cmocka_unit_test(test_last_step), cmocka_unit_test(test_replicas_differ), cmocka_unit_test(test_staleness),
-        cmocka_unit_test(test_tickets), cmocka_unit_test(test_fewer_steps_than_workers),
+        cmocka_unit_test(test_tickets), cmocka_unit_test(test_few_steps),
         cmocka_unit_test(test_flags_alone), cmocka_unit_test(test_cut_alone), cmocka_unit_test(test_cut_back),
         cmocka_unit_test(test_other_servers), cmocka_unit_test(test_end), cmocka_unit_test(test_late_together),
         cmocka_unit_test(test_late_alone), cmocka_unit_test(test_late_beside_others),
         cmocka_unit_test(test_late_frozen), cmocka_unit_test(test_late_at_end), cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

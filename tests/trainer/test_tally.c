@@ -53,6 +53,7 @@ static void test_differs(void **state)
         { .hash = 1, .hashed = 1 }, { .hash = 2, .hashed = 1 }, { .hash = 1, .hashed = 1 }, { .hash = 3, .hashed = 1 },
     };
     const struct tally_part unhashed[] = { { .hash = 1 }, { .hash = 2 } };
+    const struct tally_part half_hashed[] = { { .hash = 1, .hashed = 1 }, { .hash = 2 } };
 
     (void)state;
     assert_int_equal(tally_differs(parts, 1, 1), -1);
@@ -60,6 +61,7 @@ static void test_differs(void **state)
     assert_int_equal(tally_differs(parts, 4, 2), 3);
     assert_int_equal(tally_differs(parts, 3, 2), -1);
     assert_int_equal(tally_differs(unhashed, 2, 1), -1);
+    assert_int_equal(tally_differs(half_hashed, 2, 1), -1);
 }
 
 static void test_signal(void **state)
