@@ -187,12 +187,15 @@ class Soak:
         """What is due: ends, starts, and every second a look."""
         for program in self.programs.values():
             if program.ended():
-                if program.kind == "export":
-                    self.look_at_export()
-                program.start()
+                self.start_again(program)
             if program.restarts and not program.ending and self.now() >= self.next[program]:
                 program.end(self.chance.choice((signal.SIGKILL, signal.SIGTERM)))
                 self.next[program] = self.now() + self.restart_every * self.chance.uniform(0.5, 1.5)
+
+    def start_again(self, program):
+        if program.kind == "export":  # also one that was killed may have written its file
+            self.look_at_export()
+        program.start()
 
     def look_at_export(self):
         """It is whole, and has at least what it had before."""
@@ -243,7 +246,7 @@ class Soak:
         for program in self.programs.values():
             if program.ending:
                 wait_for(program.ended, f"the end of {program.name}")
-                program.start()
+                self.start_again(program)
         for name in "steady", "restarted":
             wait_for(lambda: self.trains(name), "the start of a trainer, which takes away what one before has left")
         self.stop({"trainer", "export"})
