@@ -10,9 +10,6 @@
 #define MODEL_LAYER_H
 
 #include "base/error.h"
-#include "model/kernels/convolution.h"
-#include "model/kernels/lrn.h"
-#include "model/kernels/pool.h"
 #include "model/network.h"
 #include "model/real.h"
 
@@ -110,43 +107,19 @@ enum layer_flag {
     LAYER_KEEPS_SIGN = 1024,    /* in place, but what was positive stays so unless its gradient becomes 0 */
 };
 
-struct batch_norm; /* layer_batch_norm.c */
-struct batch_norm *layer_batch_norm_new(size_t channels); /* NULL without memory; layer_statistics releases it */
-
 struct layer {
     const struct layer_kind *kind;
     int in, other, out;           /* values; VALUE_NONE where there is none */
+    int reads_sign;               /* 1: backward looks at the sign of its output */
     int whole;                    /* wants all images of the batch in one slice */
     struct shape in_shape, out_shape;
-    size_t parameter[2];          /* offsets of its variables: kernel, or bias, or beta and gamma */
-    size_t statistic[2];          /* moving mean, moving variance */
     size_t low;                   /* lowest offset of its parameters; SIZE_MAX without */
     /* Set by network_plan: */
     int segment;
     int wants_gradient;           /* 0: nothing before it learns, gradient_in is NULL */
     int accumulate;               /* the input's gradient holds another consumer's part: add to it */
     int accumulate_other, shares_other; /* the same for the second input; shares: nothing to do */
-    /* Options and memory of the kinds: */
-    const struct convolution_backend *backend;
-    struct convolution *convolution;
-    struct convolution_shape convolution_shape;
-    struct pool_shape pool;
-    uint8_t *winner;              /* (batch, out) of max pooling */
-    struct lrn_shape lrn;
-    struct batch_norm *norm;      /* shared by the two halves; the first owns it */
-    double epsilon, keep, slope;
-    int relu, leaky_rule, number; /* number: of this dropout among the network's */
-    double *sums;                 /* (channels) */
-    real *flat;                   /* (batch, size) */
+    void *state;                  /* of its kind: options, places of variables, memory */
 };
-
-/* A sample's random numbers come in 2^24 blocks of four (base/random.h): so many each for so many dropouts. */
-enum { DROPOUT_BLOCKS = 18, DROPOUTS_MAX = 1 << (24 - DROPOUT_BLOCKS), DROPOUT_SIZE_MAX = 4 << DROPOUT_BLOCKS };
-
-/* The kinds, one file a family: layer_convolution.c, layer_batch_norm.c, layer_pool.c, layer_activation.c,
- * layer_dense.c. */
-extern const struct layer_kind layer_convolution, layer_statistics, layer_normalize, layer_max_pool,
-    layer_average_pool, layer_widen, layer_reblock, layer_lrn, layer_bias, layer_leaky, layer_add, layer_dropout,
-    layer_dense, layer_cross_entropy;
 
 #endif

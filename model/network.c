@@ -1,6 +1,7 @@
 #include "model/network.h"
 
 #include "base/random.h"
+#include "model/kernels/convolution.h"
 #include "model/kernels/dense.h"
 #include "model/kernels/softmax.h"
 #include "model/network_internal.h"

@@ -1,5 +1,6 @@
 /*
- * network_internal.h - what network.c and network_builder.c share: the table of variables and the plan being built.
+ * network_internal.h - what is built: the table of variables and the plan; and what the layers' builder calls add to it
+ * (model/layers/, one file a layer with its call, its kind and its state). Only files of this folder include it.
  */
 #ifndef MODEL_NETWORK_INTERNAL_H
 #define MODEL_NETWORK_INTERNAL_H
@@ -16,6 +17,31 @@ struct network_builder {
     struct network_plan plan;
     struct error error;         /* the first mistake */
 };
+
+/* A layer of that kind from value `in` to a new value of shape `out`, with so many bytes of state of its own, zeroed.
+ * NULL, and the mistake is kept, where it cannot be. Good until the next layer is added. */
+struct layer *network_builder_layer(struct network_builder *b, const struct layer_kind *kind, int in, struct shape out,
+                                    size_t state_size);
+/* The second half of a layer that is two: from value `in` to `out`, which the first half's call made. */
+struct layer *network_builder_half(struct network_builder *b, const struct layer_kind *kind, int in, int out,
+                                   size_t state_size);
+/* 1 if value `in` can be given to one more layer of these flags; else the mistake is kept. */
+int network_builder_check(struct network_builder *b, int in, const char *name, unsigned flags);
+/* Keep the first mistake. Return VALUE_NONE. */
+int network_builder_refuse(struct network_builder *b, const char *layer, const char *why);
+int network_builder_no_memory(struct network_builder *b);
+
+struct shape network_builder_shape(const struct network_builder *b, int value);
+/* The same values with all channels side by side. */
+int network_builder_reblock(struct network_builder *b, int in);
+/* Output size along one axis, and the zeros before it. */
+int network_builder_window(int n, int size, int stride, enum padding padding, int *before);
+
+/* New variables; their places. */
+size_t network_builder_kernel(struct network_builder *b, const char *name, int rank, const int64_t *shape,
+                              const struct kernel_options *options);
+size_t network_builder_constant(struct network_builder *b, const char *scope, const char *name, enum variable_kind kind,
+                                int channels, double initial, const char *debias_scope);
 
 void network_builder_init(struct network_builder *b, const struct model *model);
 void network_builder_release(struct network_builder *b);

@@ -21,9 +21,13 @@ static size_t align_up(size_t n, size_t to)
 
 void network_plan_release(struct network_plan *p)
 {
-    for (int i = 0; i < p->layer_count; i++)
-        if (p->layers[i].kind && p->layers[i].kind->release)
-            p->layers[i].kind->release(&p->layers[i]);
+    for (int i = 0; i < p->layer_count; i++) {
+        struct layer *l = &p->layers[i];
+
+        if (l->kind && l->kind->release && l->state)
+            l->kind->release(l);
+        free(l->state);
+    }
     free(p->layers);
     free(p->values);
     free(p->segments);

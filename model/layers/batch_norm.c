@@ -4,15 +4,19 @@
  *   normalize   writes z = leaky(batch_norm(x)) after the barrier; z is cheap, so the backward pass makes it again
  * and backward in the opposite order: normalize turns dz into dy in place and sums, statistics writes dx after that.
  */
+#include "model/network_internal.h"
+
 #include "model/kernels/batch_norm.h"
-#include "model/layer.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct batch_norm {
+struct batch_norm { /* of both layers; the first owns it */
     size_t channels;
+    size_t beta, gamma;          /* parameters */
+    size_t moving_mean, moving_variance;
+    double epsilon, slope;
     double *sum, *square;        /* forward: of x - shift; backward: of dy and dy (x - mean) */
     real *shift, *mean;
     real *scale, *offset;        /* y = scale x + offset */
@@ -21,9 +25,18 @@ struct batch_norm {
     int have_shift;
 };
 
+struct batch_norm_half {
+    struct batch_norm *norm;
+};
+
+static struct batch_norm *norm_of(const struct layer *l)
+{
+    return ((const struct batch_norm_half *)l->state)->norm;
+}
+
 static int layer_batch_norm_make(struct layer *l, int slice, int batch, struct error *e)
 {
-    struct batch_norm *n = l->norm;
+    struct batch_norm *n = norm_of(l);
     const size_t c = n->channels;
 
     (void)slice, (void)batch;
@@ -44,20 +57,13 @@ static int layer_batch_norm_make(struct layer *l, int slice, int batch, struct e
 
 static void layer_batch_norm_release(struct layer *l)
 {
-    if (l->norm) {
-        free(l->norm->sum);
-        free(l->norm->shift);
-        free(l->norm);
+    struct batch_norm *n = norm_of(l);
+
+    if (n) {
+        free(n->sum);
+        free(n->shift);
+        free(n);
     }
-}
-
-struct batch_norm *layer_batch_norm_new(size_t channels)
-{
-    struct batch_norm *n = calloc(1, sizeof *n);
-
-    if (n)
-        n->channels = channels;
-    return n;
 }
 
 static void clear_sums(struct batch_norm *n)
@@ -68,8 +74,8 @@ static void clear_sums(struct batch_norm *n)
 static void statistics_begin(struct layer *l, const struct run *r)
 {
     (void)r;
-    clear_sums(l->norm);
-    l->norm->have_shift = 0;
+    clear_sums(norm_of(l));
+    norm_of(l)->have_shift = 0;
 }
 
 /* The first slice's mean: near enough to the batch's that squared differences from it do not cancel. */
@@ -90,7 +96,7 @@ static void find_shift(struct batch_norm *n, const struct shape *x, const struct
 
 static void statistics_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
-    struct batch_norm *n = l->norm;
+    struct batch_norm *n = norm_of(l);
     const struct shape *x = &l->in_shape;
     const size_t plane = shape_pixels(x) * (size_t)x->block, planes = shape_planes(x);
 
@@ -104,12 +110,11 @@ static void statistics_forward(struct layer *l, const struct run *r, const struc
 }
 
 /* y = scale x + offset from mean and variance. */
-static void set_scale(struct layer *l, const struct run *r, size_t c, double mean, double variance)
+static void set_scale(struct batch_norm *n, const struct run *r, size_t c, double mean, double variance)
 {
-    struct batch_norm *n = l->norm;
-    const double beta = (double)r->parameters[l->parameter[0] + c], gamma = (double)r->parameters[l->parameter[1] + c];
+    const double beta = (double)r->parameters[n->beta + c], gamma = (double)r->parameters[n->gamma + c];
 
-    n->inverse[c] = 1 / sqrt(variance + l->epsilon);
+    n->inverse[c] = 1 / sqrt(variance + n->epsilon);
     n->mean_exact[c] = mean;
     n->mean[c] = (real)mean;
     n->scale[c] = (real)(gamma * n->inverse[c]);
@@ -118,7 +123,7 @@ static void set_scale(struct layer *l, const struct run *r, size_t c, double mea
 
 static void statistics_end(struct layer *l, const struct run *r)
 {
-    struct batch_norm *n = l->norm;
+    struct batch_norm *n = norm_of(l);
     const double count = (double)r->count * (double)shape_pixels(&l->in_shape);
     real *statistics = r->exchange + r->parameter_count;
 
@@ -128,23 +133,25 @@ static void statistics_end(struct layer *l, const struct run *r)
 
         if (variance < 0) /* rounding; and not fmax, which would drop a NaN */
             variance = 0;
-        statistics[l->statistic[0] + c] = (real)(mean * r->count);
-        statistics[l->statistic[1] + c] = (real)(variance * r->count);
-        set_scale(l, r, c, mean, variance);
+        statistics[n->moving_mean + c] = (real)(mean * r->count);
+        statistics[n->moving_variance + c] = (real)(variance * r->count);
+        set_scale(n, r, c, mean, variance);
     }
 }
 
 static void normalize_begin(struct layer *l, const struct run *r)
 {
+    struct batch_norm *n = norm_of(l);
+
     if (!r->training)
-        for (size_t c = 0; c < l->norm->channels; c++)
-            set_scale(l, r, c, (double)r->statistics[l->statistic[0] + c],
-                      (double)r->statistics[l->statistic[1] + c]);
+        for (size_t c = 0; c < n->channels; c++)
+            set_scale(n, r, c, (double)r->statistics[n->moving_mean + c],
+                      (double)r->statistics[n->moving_variance + c]);
 }
 
 static void normalize_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
-    const struct batch_norm *n = l->norm;
+    const struct batch_norm *n = norm_of(l);
     const struct shape *x = &l->in_shape;
     const size_t plane = shape_pixels(x) * (size_t)x->block, planes = shape_planes(x);
 
@@ -152,19 +159,19 @@ static void normalize_forward(struct layer *l, const struct run *r, const struct
     for (size_t k = 0; k < (size_t)s->count * planes; k++) {
         const size_t c = k % planes * (size_t)x->block;
         batch_norm_apply(shape_pixels(x), (size_t)x->block, s->in + k * plane, n->scale + c, n->offset + c,
-                         (real)l->slope, s->out + k * plane);
+                         (real)n->slope, s->out + k * plane);
     }
 }
 
 static void normalize_backward_begin(struct layer *l, const struct run *r)
 {
     (void)r;
-    clear_sums(l->norm);
+    clear_sums(norm_of(l));
 }
 
 static void normalize_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
-    struct batch_norm *n = l->norm;
+    struct batch_norm *n = norm_of(l);
     const struct shape *x = &l->in_shape;
     const size_t plane = shape_pixels(x) * (size_t)x->block, planes = shape_planes(x);
 
@@ -172,23 +179,23 @@ static void normalize_backward(struct layer *l, const struct run *r, const struc
     for (size_t k = 0; k < (size_t)s->count * planes; k++) {
         const size_t c = k % planes * (size_t)x->block;
         batch_norm_reduce(shape_pixels(x), (size_t)x->block, s->in + k * plane, n->scale + c, n->offset + c,
-                          (real)l->slope, n->mean + c, s->gradient_out + k * plane, n->sum + c, n->square + c);
+                          (real)n->slope, n->mean + c, s->gradient_out + k * plane, n->sum + c, n->square + c);
     }
 }
 
 static void normalize_backward_end(struct layer *l, const struct run *r)
 {
-    struct batch_norm *n = l->norm;
+    struct batch_norm *n = norm_of(l);
     const double count = (double)r->count * (double)shape_pixels(&l->in_shape);
 
     for (size_t c = 0; c < n->channels; c++) {
-        const double gamma = (double)r->parameters[l->parameter[1] + c], inverse = n->inverse[c];
+        const double gamma = (double)r->parameters[n->gamma + c], inverse = n->inverse[c];
         /* sum of dy (x - mean), with the mean as exact as we have it */
         const double product = n->square[c] + ((double)n->mean[c] - n->mean_exact[c]) * n->sum[c];
         const double slope = -gamma * inverse * inverse * inverse * product / count;
 
-        r->exchange[l->parameter[0] + c] = (real)n->sum[c];
-        r->exchange[l->parameter[1] + c] = (real)(product * inverse);
+        r->exchange[n->beta + c] = (real)n->sum[c];
+        r->exchange[n->gamma + c] = (real)(product * inverse);
         n->slope_x[c] = (real)slope;
         n->constant[c] = (real)(-gamma * inverse * n->sum[c] / count - slope * n->mean_exact[c]);
     }
@@ -196,7 +203,7 @@ static void normalize_backward_end(struct layer *l, const struct run *r)
 
 static void statistics_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
-    const struct batch_norm *n = l->norm;
+    const struct batch_norm *n = norm_of(l);
     const struct shape *x = &l->in_shape;
     const size_t plane = shape_pixels(x) * (size_t)x->block, planes = shape_planes(x);
 
@@ -210,13 +217,45 @@ static void statistics_backward(struct layer *l, const struct run *r, const stru
     }
 }
 
-const struct layer_kind layer_statistics = {
+static const struct layer_kind layer_statistics = {
     .name = "statistics", .flags = LAYER_KEEPS_IN | LAYER_TRAINING_ONLY | LAYER_OTHER_GRADIENT | LAYER_ADDS,
     .make = layer_batch_norm_make, .release = layer_batch_norm_release, .forward_begin = statistics_begin,
     .forward = statistics_forward, .forward_end = statistics_end, .backward = statistics_backward,
 };
-const struct layer_kind layer_normalize = {
+static const struct layer_kind layer_normalize = {
     .name = "normalize", .flags = LAYER_KEEPS_IN | LAYER_AGAIN | LAYER_BARRIER | LAYER_NO_GRADIENT_IN,
     .forward_begin = normalize_begin, .forward = normalize_forward, .backward_begin = normalize_backward_begin,
     .backward = normalize_backward, .backward_end = normalize_backward_end,
 };
+
+int network_builder_batch_norm(struct network_builder *b, int in, const char *scope, double epsilon, double slope,
+                               int debias)
+{
+    const struct shape x = network_builder_shape(b, in);
+    const char *debias_scope = debias ? scope : "";
+    struct layer *l = network_builder_layer(b, &layer_statistics, in, x, sizeof(struct batch_norm_half));
+    struct batch_norm *n;
+    int whole, out;
+
+    if (!l)
+        return VALUE_NONE;
+    if (!(n = ((struct batch_norm_half *)l->state)->norm = calloc(1, sizeof *n)))
+        return network_builder_no_memory(b);
+    whole = l->whole;
+    out = l->other = l->out; /* whose gradient the backward pass needs; the value is written by the second half */
+    l->out = VALUE_NONE;
+    if (!(l = network_builder_half(b, &layer_normalize, in, out, sizeof(struct batch_norm_half))))
+        return VALUE_NONE;
+    ((struct batch_norm_half *)l->state)->norm = n;
+    l->whole = whole;
+    n->channels = (size_t)x.channels;
+    n->epsilon = epsilon;
+    n->slope = slope;
+    n->beta = l->low = network_builder_constant(b, scope, "beta", VARIABLE_WEIGHT, x.channels, 0, "");
+    n->gamma = network_builder_constant(b, scope, "gamma", VARIABLE_WEIGHT, x.channels, 1, "");
+    n->moving_mean = network_builder_constant(b, scope, "moving_mean", VARIABLE_STATISTIC, x.channels, 0,
+                                              debias_scope);
+    n->moving_variance = network_builder_constant(b, scope, "moving_variance", VARIABLE_STATISTIC, x.channels, 1,
+                                                  debias_scope);
+    return out;
+}

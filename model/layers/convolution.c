@@ -1,0 +1,112 @@
+/* Convolution, by oneDNN where it has fast code, else by matrix products. */
+#include "model/network_internal.h"
+
+#include "model/kernels/convolution.h"
+
+struct convolution_layer {
+    size_t parameter;
+    const struct convolution_backend *backend;
+    struct convolution_shape shape;
+    struct convolution *convolution;
+};
+
+static int layer_convolution_make(struct layer *l, int slice, int batch, struct error *e)
+{
+    struct convolution_layer *own = l->state;
+
+    (void)batch;
+    own->shape.images = slice;
+    own->shape.need_data_gradient = l->wants_gradient;
+    return own->backend->make(&own->convolution, &own->shape, e);
+}
+
+static void layer_convolution_release(struct layer *l)
+{
+    struct convolution_layer *own = l->state;
+
+    if (own->convolution)
+        own->backend->release(own->convolution);
+}
+
+static void forward_begin(struct layer *l, const struct run *r)
+{
+    struct convolution_layer *own = l->state;
+
+    own->backend->prepare(own->convolution, r->parameters + own->parameter, r->training);
+}
+
+static void layer_convolution_forward(struct layer *l, const struct run *r, const struct slice *s)
+{
+    struct convolution_layer *own = l->state;
+
+    (void)r;
+    own->backend->forward(own->convolution, s->count, s->in, s->out);
+}
+
+static void layer_convolution_backward(struct layer *l, const struct run *r, const struct slice *s)
+{
+    struct convolution_layer *own = l->state;
+
+    (void)r;
+    own->backend->backward_weights(own->convolution, s->count, s->in, s->gradient_out);
+    if (s->gradient_in)
+        own->backend->backward_data(own->convolution, s->count, s->gradient_out, s->gradient_in);
+}
+
+static void backward_end(struct layer *l, const struct run *r)
+{
+    struct convolution_layer *own = l->state;
+
+    own->backend->weights_gradient(own->convolution, r->exchange + own->parameter);
+}
+
+static const struct layer_kind layer_convolution = {
+    .name = "convolution", .flags = LAYER_KEEPS_IN, .make = layer_convolution_make,
+    .release = layer_convolution_release, .forward_begin = forward_begin, .forward = layer_convolution_forward,
+    .backward = layer_convolution_backward, .backward_end = backward_end,
+};
+
+/* oneDNN where it computes such a convolution in layouts that fit, else OpenBLAS on NHWC. */
+static const struct convolution_backend *choose_backend(int in, const struct shape *x, int channels, int *out_block)
+{
+#if CONVOLUTION_ONEDNN
+    const int in_block = convolution_onednn.block(x->channels, in == VALUE_IMAGES);
+
+    *out_block = convolution_onednn.block(channels, 0);
+    if (*out_block && in_block && in_block == x->block)
+        return &convolution_onednn;
+#endif
+    (void)in, (void)x;
+    *out_block = convolution_blas.block(channels, 0);
+    return &convolution_blas;
+}
+
+int network_builder_convolution(struct network_builder *b, int in, const char *name, int channels, int size,
+                                int stride, enum padding padding, const struct kernel_options *options)
+{
+    struct shape x = network_builder_shape(b, in), y = { 0, 0, channels, channels };
+    int before_height, before_width;
+    const struct convolution_backend *backend = choose_backend(in, &x, channels, &y.block);
+    struct convolution_layer *own;
+    struct layer *l;
+
+    if (backend == &convolution_blas && x.block != x.channels) {
+        in = network_builder_reblock(b, in);
+        x = network_builder_shape(b, in);
+    }
+    y.height = network_builder_window(x.height, size, stride, padding, &before_height);
+    y.width = network_builder_window(x.width, size, stride, padding, &before_width);
+    if (!(l = network_builder_layer(b, &layer_convolution, in, y, sizeof *own)))
+        return VALUE_NONE;
+    const int64_t shape[4] = { size, size, x.channels, channels };
+    l->whole = 0;
+    own = l->state;
+    own->backend = backend;
+    own->shape = (struct convolution_shape){
+        .height = x.height, .width = x.width, .channels = x.channels, .block = x.block,
+        .out_height = y.height, .out_width = y.width, .out_channels = channels, .out_block = y.block,
+        .kernel = size, .stride = stride, .before_height = before_height, .before_width = before_width,
+    };
+    own->parameter = l->low = network_builder_kernel(b, name, 4, shape, options);
+    return l->out;
+}

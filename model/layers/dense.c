@@ -1,0 +1,96 @@
+/* The dense layer: all images of a batch at once. */
+#include "model/network_internal.h"
+
+#include "model/kernels/dense.h"
+
+#include <stdlib.h>
+
+struct dense {
+    size_t parameter;
+    real *flat; /* (batch, size) of an input in another layout */
+};
+
+/* Inputs whose layout is not the flat (pixels, channels) yet are copied to it. */
+static int needs_flat(const struct layer *l)
+{
+    return shape_planes(&l->in_shape) > 1 && shape_pixels(&l->in_shape) > 1;
+}
+
+static int layer_dense_make(struct layer *l, int slice, int batch, struct error *e)
+{
+    struct dense *own = l->state;
+
+    (void)slice;
+    if (!needs_flat(l))
+        return OK;
+    own->flat = malloc((size_t)batch * shape_size(&l->in_shape) * sizeof *own->flat);
+    return own->flat ? OK : error_set(e, ERR_NOMEM, "no memory for the input of a dense layer");
+}
+
+static void layer_dense_release(struct layer *l)
+{
+    free(((struct dense *)l->state)->flat);
+}
+
+static const real *flatten(const struct layer *l, const struct slice *s)
+{
+    const struct dense *own = l->state;
+    const struct shape *x = &l->in_shape;
+
+    if (!needs_flat(l))
+        return s->in;
+    for (size_t n = 0; n < (size_t)s->count; n++)
+        dense_flatten(shape_pixels(x), (size_t)x->channels, (size_t)x->block, s->in + n * shape_size(x),
+                      own->flat + n * shape_size(x));
+    return own->flat;
+}
+
+static void layer_dense_forward(struct layer *l, const struct run *r, const struct slice *s)
+{
+    const struct dense *own = l->state;
+
+    dense_forward(s->count, (int)shape_size(&l->in_shape), l->out_shape.channels, flatten(l, s),
+                  r->parameters + own->parameter, s->out);
+}
+
+static void layer_dense_backward(struct layer *l, const struct run *r, const struct slice *s)
+{
+    const struct dense *own = l->state;
+    const struct shape *x = &l->in_shape;
+    const int inputs = (int)shape_size(x), outputs = l->out_shape.channels;
+    const real *w = r->parameters + own->parameter;
+
+    /* own->flat still holds this batch's input. */
+    dense_backward_weights(s->count, inputs, outputs, needs_flat(l) ? own->flat : s->in, s->gradient_out,
+                           r->exchange + own->parameter);
+    if (!s->gradient_in)
+        return;
+    if (!needs_flat(l)) {
+        dense_backward_data(s->count, inputs, outputs, s->gradient_out, w, s->gradient_in);
+        return;
+    }
+    dense_backward_data(s->count, inputs, outputs, s->gradient_out, w, own->flat);
+    for (size_t n = 0; n < (size_t)s->count; n++)
+        dense_unflatten(shape_pixels(x), (size_t)x->channels, (size_t)x->block, own->flat + n * shape_size(x),
+                        s->gradient_in + n * shape_size(x));
+}
+
+static const struct layer_kind layer_dense = {
+    .name = "dense", .flags = LAYER_KEEPS_IN, .make = layer_dense_make, .release = layer_dense_release,
+    .forward = layer_dense_forward, .backward = layer_dense_backward,
+};
+
+int network_builder_dense(struct network_builder *b, int in, const char *name, int outputs,
+                          const struct kernel_options *options)
+{
+    const struct shape x = network_builder_shape(b, in);
+    const struct shape out = { 1, 1, outputs, outputs };
+    const int64_t shape[2] = { (int64_t)shape_size(&x), outputs };
+    struct layer *l = network_builder_layer(b, &layer_dense, in, out, sizeof(struct dense));
+
+    if (!l)
+        return VALUE_NONE;
+    l->whole = 1;
+    ((struct dense *)l->state)->parameter = l->low = network_builder_kernel(b, name, 2, shape, options);
+    return l->out;
+}

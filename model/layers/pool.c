@@ -1,0 +1,124 @@
+/* Maximum and average pooling. */
+#include "model/network_internal.h"
+
+#include "model/kernels/pool.h"
+
+#include <stdlib.h>
+
+struct pool {
+    struct pool_shape shape;
+    uint8_t *winner; /* (batch, out) of maximum pooling */
+};
+
+static int make_winners(struct layer *l, int slice, int batch, struct error *e)
+{
+    struct pool *own = l->state;
+
+    (void)slice;
+    own->winner = malloc((size_t)batch * shape_size(&l->out_shape));
+    return own->winner ? OK : error_set(e, ERR_NOMEM, "no memory for the winners of a max pool");
+}
+
+static void release_winners(struct layer *l)
+{
+    free(((struct pool *)l->state)->winner);
+}
+
+static size_t in_plane(const struct layer *l)
+{
+    return shape_pixels(&l->in_shape) * (size_t)l->in_shape.block;
+}
+
+static size_t out_plane(const struct layer *l)
+{
+    return shape_pixels(&l->out_shape) * (size_t)l->out_shape.block;
+}
+
+static size_t slice_planes(const struct layer *l, const struct slice *s)
+{
+    return (size_t)s->count * shape_planes(&l->in_shape);
+}
+
+static uint8_t *slice_winners(const struct layer *l, const struct slice *s)
+{
+    return ((const struct pool *)l->state)->winner + (size_t)s->first * shape_size(&l->out_shape);
+}
+
+static void max_forward(struct layer *l, const struct run *r, const struct slice *s)
+{
+    const struct pool *own = l->state;
+
+    (void)r;
+    for (size_t k = 0; k < slice_planes(l, s); k++)
+        pool_max_forward(&own->shape, s->in + k * in_plane(l), s->out + k * out_plane(l),
+                         slice_winners(l, s) + k * out_plane(l));
+}
+
+static void max_backward(struct layer *l, const struct run *r, const struct slice *s)
+{
+    const struct pool *own = l->state;
+
+    (void)r;
+    if (!s->gradient_in)
+        return;
+    for (size_t k = 0; k < slice_planes(l, s); k++)
+        pool_max_backward(&own->shape, s->gradient_out + k * out_plane(l), slice_winners(l, s) + k * out_plane(l),
+                          s->gradient_in + k * in_plane(l));
+}
+
+static void average_forward(struct layer *l, const struct run *r, const struct slice *s)
+{
+    const struct pool *own = l->state;
+
+    (void)r;
+    for (size_t k = 0; k < slice_planes(l, s); k++)
+        pool_average_forward(&own->shape, s->in + k * in_plane(l), s->out + k * out_plane(l));
+}
+
+static void average_backward(struct layer *l, const struct run *r, const struct slice *s)
+{
+    const struct pool *own = l->state;
+
+    (void)r;
+    if (!s->gradient_in)
+        return;
+    for (size_t k = 0; k < slice_planes(l, s); k++)
+        pool_average_backward(&own->shape, s->gradient_out + k * out_plane(l), s->gradient_in + k * in_plane(l));
+}
+
+static const struct layer_kind layer_max_pool = {
+    .name = "max pool", .make = make_winners, .release = release_winners, .forward = max_forward,
+    .backward = max_backward,
+};
+static const struct layer_kind layer_average_pool = {
+    .name = "average pool", .forward = average_forward, .backward = average_backward,
+};
+
+static int add_pool(struct network_builder *b, const struct layer_kind *kind, int in, int size, int stride,
+                    enum padding padding)
+{
+    const struct shape x = network_builder_shape(b, in);
+    struct shape y = x;
+    struct pool_shape pool = { x.height, x.width, x.block, 0, 0, size, stride, 0, 0 };
+    struct layer *l;
+
+    if (kind == &layer_max_pool && size > POOL_MAX_KERNEL)
+        return network_builder_refuse(b, kind->name, "its window is too large");
+    y.height = pool.out_height = network_builder_window(x.height, size, stride, padding, &pool.before_height);
+    y.width = pool.out_width = network_builder_window(x.width, size, stride, padding, &pool.before_width);
+    if (!(l = network_builder_layer(b, kind, in, y, sizeof(struct pool))))
+        return VALUE_NONE;
+    l->whole = 0;
+    ((struct pool *)l->state)->shape = pool;
+    return l->out;
+}
+
+int network_builder_max_pool(struct network_builder *b, int in, int size, int stride, enum padding padding)
+{
+    return add_pool(b, &layer_max_pool, in, size, stride, padding);
+}
+
+int network_builder_average_pool(struct network_builder *b, int in, int size, int stride, enum padding padding)
+{
+    return add_pool(b, &layer_average_pool, in, size, stride, padding);
+}

@@ -1,0 +1,40 @@
+/* Another layout of the same values: NHWC out of blocks of channels. */
+#include "model/network_internal.h"
+
+#include "model/kernels/dense.h"
+
+static void reblock_forward(struct layer *l, const struct run *r, const struct slice *s)
+{
+    const struct shape *x = &l->in_shape;
+
+    (void)r;
+    for (size_t n = 0; n < (size_t)s->count; n++)
+        dense_flatten(shape_pixels(x), (size_t)x->channels, (size_t)x->block, s->in + n * shape_size(x),
+                      s->out + n * shape_size(x));
+}
+
+static void reblock_backward(struct layer *l, const struct run *r, const struct slice *s)
+{
+    const struct shape *x = &l->in_shape;
+
+    (void)r;
+    if (!s->gradient_in)
+        return;
+    for (size_t n = 0; n < (size_t)s->count; n++)
+        dense_unflatten(shape_pixels(x), (size_t)x->channels, (size_t)x->block, s->gradient_out + n * shape_size(x),
+                        s->gradient_in + n * shape_size(x));
+}
+
+static const struct layer_kind layer_reblock = {
+    .name = "reblock", .forward = reblock_forward, .backward = reblock_backward,
+};
+
+int network_builder_reblock(struct network_builder *b, int in)
+{
+    struct shape out = network_builder_shape(b, in);
+    struct layer *l;
+
+    out.block = out.channels;
+    l = network_builder_layer(b, &layer_reblock, in, out, 0);
+    return l ? l->out : VALUE_NONE;
+}
