@@ -80,7 +80,7 @@ static const struct option table_template[] = {
     { OPTION_TEXT, .name = "data-dir", .argument = "DIR", .help = "Read the data set from DIR. Default: where Debian's "
       "package installs it, if there is one." },
     { OPTION_INT, .name = "batch-size", .argument = "N", .help = "Evaluate N images at a time; the results do not "
-      "depend on N. Default: the model's.", .minimum = 1, .maximum = 65536 },
+      "depend on N. Default: 128.", .minimum = 1, .maximum = 65536 },
     { OPTION_INT, .name = "num-examples", .argument = "N", .help = "Evaluate on the first N test images, each once. "
       "Default: all.", .minimum = 1, .maximum = 1e9 },
     { OPTION_INT, .name = "threads", .argument = "N", .help = "Share the images among N threads; the results do not "

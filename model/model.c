@@ -4,13 +4,15 @@
 
 #include <string.h>
 
-static const struct model *const models[] = { &model_lenet, &model_cifar10_cnn, &model_resnet32 };
-static const char *const names[] = { "lenet", "cifar10_cnn", "resnet32", NULL };
+#define MODEL_ADDRESS(name) &model_##name,
+#define MODEL_TEXT(name) #name,
+static const struct model *const models[] = { MODELS(MODEL_ADDRESS) };
+static const char *const names[] = { MODELS(MODEL_TEXT) NULL };
 
 const struct model *model_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
-        if (!strcmp(models[i]->name, name))
+    for (size_t i = 0; names[i]; i++)
+        if (!strcmp(names[i], name))
             return models[i];
     return NULL;
 }

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-int loss_averages_init(struct loss_averages *a, const struct network *n, struct error *e)
+int loss_averages_init(struct loss_averages *a, const struct network *n, double decay, struct error *e)
 {
     size_t count;
     const struct variable *v = network_variables(n, &count);
 
     memset(a, 0, sizeof *a);
-    a->decay = network_model(n)->loss_average;
+    a->decay = decay;
     if (a->decay == 0)
         return OK;
     if (!(a->items = calloc(count + 2, sizeof *a->items)))

@@ -1,5 +1,5 @@
 /*
- * loss_averages.h - moving averages of the losses, for models whose reference has them in its checkpoints (model.h,
+ * loss_averages.h - moving averages of the losses, for models whose reference has them in its checkpoints (recipe.h,
  * loss_average): TensorFlow's CIFAR-10 tutorial restores them with everything else, so its graph can only resume a
  * checkpoint that has them. Nothing is computed from them. Names and arithmetic are the tutorial's: a moves by
  * (1 - decay) (a - loss), in float32 from 0, with the losses of the weights before the update:
@@ -29,8 +29,8 @@ struct loss_averages {
     double decay;
 };
 
-/* All 0. OK: loss_averages_release() it; the network must live as long. */
-int loss_averages_init(struct loss_averages *a, const struct network *n, struct error *e);
+/* All 0. decay 0: there are none. OK: loss_averages_release() it; the network must live as long. */
+int loss_averages_init(struct loss_averages *a, const struct network *n, double decay, struct error *e);
 void loss_averages_release(struct loss_averages *a); /* all zero is fine */
 
 /* Before a step: takes the losses of weight decay, and returns their sum, which is network_decay_loss(). */

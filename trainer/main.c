@@ -73,11 +73,16 @@ static void handle_signals(void)
 
 /* ---- setting up: each phase is done by every rank, and then all agree on how it went ----------------------------- */
 
+static const char *training_transform(const struct train_options *o)
+{
+    return o->augment && o->recipe->transform ? o->recipe->transform : o->model->transform;
+}
+
 static int open_data(struct run *r, struct error *e)
 {
     const struct train_options *o = &r->options;
     const struct model *m = o->model;
-    const struct transform *t = transform_find(o->augment ? m->train_transform : m->evaluation_transform);
+    const struct transform *t = transform_find(training_transform(o));
     struct shard shard = { o->shard, r->workers, r->worker };
     int64_t together = o->shard == SHARD_RECORDS ? (int64_t)o->batch_size * r->workers : o->batch_size;
     int rc, height, width, channels;
@@ -87,8 +92,7 @@ static int open_data(struct run *r, struct error *e)
     if ((rc = dataset_open(&r->dataset, o->data, o->data_directory, DATASET_TRAIN, &shard, e)) < 0)
         return rc;
     if (!t)
-        return error_set(e, ERR_ARG, "%s has no transform '%s'", m->name,
-                         o->augment ? m->train_transform : m->evaluation_transform);
+        return error_set(e, ERR_ARG, "%s has no transform '%s'", m->name, training_transform(o));
     if ((rc = transform_check(t, r->dataset, e)) < 0)
         return rc;
     height = t->height ? t->height : r->dataset->height;
@@ -112,7 +116,7 @@ static int build(struct run *r, struct error *e)
     if (rc == OK)
         rc = optimizer_new(&r->optimizer, r->network, &r->options.optimizer, e);
     if (rc == OK && world_rank(r->world) == 0)
-        rc = loss_averages_init(&r->losses, r->network, e);
+        rc = loss_averages_init(&r->losses, r->network, r->options.recipe->loss_average, e);
     return rc;
 }
 
@@ -321,7 +325,7 @@ static int start(struct run *r, struct error *e)
     const struct train_options *o = &r->options;
     struct strategy_options how = o->strategy;
     struct batch_source_options batches = {
-        .transform = transform_find(o->augment ? o->model->train_transform : o->model->evaluation_transform),
+        .transform = transform_find(training_transform(o)),
         .shard = { o->shard, r->workers, r->worker },
         .batch_size = o->batch_size,
         .seed = r->position.seed,

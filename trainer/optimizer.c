@@ -124,9 +124,9 @@ void optimizer_reset(struct optimizer *o, int64_t step)
 
 double optimizer_rate(const struct optimizer *o, int64_t step)
 {
-    const struct model *m = network_model(o->network);
+    const struct optimizer_options *given = &o->options;
 
-    return m->schedule ? m->schedule(o->options.learning_rate, step) : o->options.learning_rate;
+    return given->schedule ? given->schedule(given->learning_rate, step) : given->learning_rate;
 }
 
 /* Sum to gradient: the mean over the update's samples, and weight decay's part. */

@@ -23,7 +23,8 @@ extern const char *const optimizer_kind_names[OPTIMIZER_KINDS]; /* "sgd", ...: f
 
 struct optimizer_options {
     enum optimizer_kind kind;
-    double learning_rate;  /* the base rate; the model's schedule makes the rate of a step from it */
+    double learning_rate;  /* the base rate */
+    double (*schedule)(double base, int64_t step); /* makes the rate of a step from it; NULL: the base rate always */
     double momentum;       /* OPTIMIZER_MOMENTUM: 0.9 as a rule */
     double moving_average; /* decay of the moving averages of the variables; 0: none are kept */
 };

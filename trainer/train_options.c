@@ -208,15 +208,16 @@ static int resume_of(const char *text, struct train_options *o, struct error *e)
 
 static void optimizer_of(const struct command *c, const struct options *given, struct train_options *o)
 {
-    const struct model *m = o->model;
-    const char *name = c->optimizer ? c->optimizer : m->optimizer;
+    const struct recipe *r = o->recipe;
+    const char *name = c->optimizer ? c->optimizer : r->optimizer;
 
     o->optimizer.kind = (enum optimizer_kind)index_of(name, optimizer_kind_names, OPTIMIZER_KINDS);
-    o->optimizer.learning_rate = c->learning_rate > 0 ? c->learning_rate : m->learning_rate;
-    o->optimizer.momentum = options_given(given, "momentum") ? c->momentum : m->momentum > 0 ? m->momentum : 0.9;
-    o->optimizer.moving_average = m->moving_average;
+    o->optimizer.schedule = r->schedule;
+    o->optimizer.learning_rate = c->learning_rate > 0 ? c->learning_rate : r->learning_rate;
+    o->optimizer.momentum = options_given(given, "momentum") ? c->momentum : r->momentum > 0 ? r->momentum : 0.9;
+    o->optimizer.moving_average = r->moving_average;
     if (options_given(given, "moving-average"))
-        o->optimizer.moving_average = !c->moving_average ? 0 : m->moving_average > 0 ? m->moving_average : 0.9999;
+        o->optimizer.moving_average = !c->moving_average ? 0 : r->moving_average > 0 ? r->moving_average : 0.9999;
 }
 
 static uint64_t option_hash(const struct option *o, uint64_t h)
@@ -261,6 +262,7 @@ static int translate(const struct command *c, const struct options *given, struc
 {
     memset(o, 0, sizeof *o);
     o->model = model_find(c->model);
+    o->recipe = recipe_find(c->model);
     o->data = c->data;
     o->data_directory = c->data_directory;
     o->checkpoint_directory = c->checkpoint_directory;
@@ -271,7 +273,7 @@ static int translate(const struct command *c, const struct options *given, struc
     o->quiet = c->quiet;
     o->json = c->json;
     o->take_over = c->take_over;
-    o->batch_size = c->batch_size ? (int)c->batch_size : o->model->batch_size;
+    o->batch_size = c->batch_size ? (int)c->batch_size : o->recipe->batch_size;
     o->max_steps = c->max_steps;
     o->log_every = c->log_every;
     o->save_steps = c->save_steps;

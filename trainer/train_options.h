@@ -7,6 +7,7 @@
 #include "dataset/dataset.h"
 #include "model/model.h"
 #include "trainer/optimizer.h"
+#include "trainer/recipes/recipe.h"
 #include "trainer/strategies/strategy.h"
 
 #include <stddef.h>
@@ -18,6 +19,7 @@ enum resume_kind { RESUME_AUTO, RESUME_NEVER, RESUME_STEP };
 
 struct train_options {
     const struct model *model;
+    const struct recipe *recipe;                     /* of the model */
     const char *data, *data_directory;               /* borrowed from argv */
     const char *checkpoint_directory, *log_directory; /* NULL: none */
     struct strategy_options strategy; /* kind, its own options, and what follows from them; the rest is the run's */

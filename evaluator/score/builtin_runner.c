@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASS_NAME_MAX = 64, CLASSES_NAMED_MAX = 1000, COMPLAINTS_SHOWN = 340 };
+enum { CLASS_NAME_MAX = 64, CLASSES_NAMED_MAX = 1000, COMPLAINTS_SHOWN = 340, BATCH_SIZE = 128 };
 
 struct builtin_runner {
     const struct model *model;
@@ -84,8 +84,8 @@ static int open_data(struct builtin_runner *r, const struct builtin_runner_optio
     if ((rc = dataset_open(&r->data, o->data, o->data_directory, DATASET_TEST, NULL, e)) != OK)
         return rc;
     d = r->data;
-    if (!(r->transform = transform_find(m->evaluation_transform)))
-        return error_set(e, ERR_ARG, "model %s: its transform '%s' is unknown", m->name, m->evaluation_transform);
+    if (!(r->transform = transform_find(m->transform)))
+        return error_set(e, ERR_ARG, "model %s: its transform '%s' is unknown", m->name, m->transform);
     if ((rc = transform_check(r->transform, d, e)) != OK)
         return error_prefix(e, "model %s with data %s", m->name, d->name);
     if (d->classes > m->classes)
@@ -216,7 +216,7 @@ static const struct tensor_entry *find_average(const struct builtin_runner *r, c
 {
     char name[sizeof v->name + sizeof BUILTIN_RUNNER_AVERAGE];
 
-    if (!r->moving_averages || r->model->moving_average <= 0 || v->kind != VARIABLE_WEIGHT)
+    if (!r->moving_averages || !r->model->moving_averages || v->kind != VARIABLE_WEIGHT)
         return NULL;
     strcpy(name, v->name);
     strcat(name, BUILTIN_RUNNER_AVERAGE);
@@ -429,7 +429,7 @@ int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *
     r->moving_averages = o->moving_averages;
     r->metrics = o->metrics;
     r->detail_every = o->detail_every;
-    r->batch_size = o->batch_size ? o->batch_size : r->model->batch_size;
+    r->batch_size = o->batch_size ? o->batch_size : BATCH_SIZE;
     r->threads = o->threads ? o->threads : 1;
     if ((rc = open_data(r, o, e)) != OK)
         goto fail;

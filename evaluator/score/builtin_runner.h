@@ -14,7 +14,7 @@ struct builtin_runner_options {
     const char *model, *data;   /* names in the tables of model/ and dataset/ */
     const char *data_directory; /* NULL: the usual place */
     int64_t num_examples;       /* the first so many, each once; 0: all */
-    int batch_size;             /* 0: the model's */
+    int batch_size;             /* 0: 128 */
     int threads;                /* that share the images, and a checkpoint's bytes; 0: 1 */
     int tutorial_denominator;   /* 1: as TensorFlow's CIFAR-10 tutorial counts, see BUILTIN_RUNNER_TUTORIAL_BATCH */
     unsigned metrics;           /* of metric_choice.h, beside precision, loss and cross entropy */

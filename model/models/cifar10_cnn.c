@@ -7,8 +7,6 @@
 
 #include "model/network_builder.h"
 
-#include <math.h>
-
 static struct kernel_options cifar10_cnn_kernel(double deviation, double decay)
 {
     return (struct kernel_options){ INITIAL_TRUNCATED_NORMAL, deviation, decay };
@@ -44,22 +42,12 @@ static int cifar10_cnn_build(struct network_builder *b, struct error *e)
     return OK;
 }
 
-/* A tenth every int(50000 / 128 * 350) steps. */
-static double cifar10_cnn_schedule(double base, int64_t step)
-{
-    return base * pow(0.1, (double)(step / 136718));
-}
-
 const struct model model_cifar10_cnn = {
     .name = "cifar10_cnn",
     .summary = "CNN of TensorFlow's CIFAR-10 tutorial, 24x24 crops, 1,068,298 parameters",
     .height = 24, .width = 24, .channels = 3, .classes = 10,
-    .train_transform = "cifar-tutorial-train", .evaluation_transform = "cifar-tutorial-eval",
-    .optimizer = "sgd", .learning_rate = 0.1, .momentum = 0.9,
-    .schedule = cifar10_cnn_schedule,
-    .batch_size = 128,
-    .moving_average = 0.9999,
-    .loss_average = 0.9,
+    .transform = "cifar-tutorial-eval",
+    .moving_averages = 1,
     .ties_are_correct = 1,
     .build = cifar10_cnn_build,
 };

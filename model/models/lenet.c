@@ -36,19 +36,10 @@ static int lenet_build(struct network_builder *b, struct error *e)
     return OK;
 }
 
-static double lenet_schedule(double base, int64_t step)
-{
-    (void)step;
-    return base;
-}
-
 const struct model model_lenet = {
     .name = "lenet",
     .summary = "LeNet for 28x28 grey images: 2 convolutions, 2 dense layers, 21,840 parameters",
     .height = 28, .width = 28, .channels = 1, .classes = 10,
-    .train_transform = "unit", .evaluation_transform = "unit",
-    .optimizer = "momentum", .learning_rate = 0.05, .momentum = 0.9,
-    .schedule = lenet_schedule,
-    .batch_size = 128,
+    .transform = "unit",
     .build = lenet_build,
 };

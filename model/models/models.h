@@ -1,9 +1,15 @@
-/* models.h - the models of this folder, one file each; the table of their names is in model.c. */
+/* models.h - the table of models: a row is the name of a file of this folder, of its model, and of its model_NAME. */
 #ifndef MODEL_MODELS_MODELS_H
 #define MODEL_MODELS_MODELS_H
 
 #include "model/model.h"
 
-extern const struct model model_lenet, model_cifar10_cnn, model_resnet32;
+#define MODELS(ROW) \
+    ROW(lenet)      \
+    ROW(cifar10_cnn) \
+    ROW(resnet32)
+
+#define MODEL_DECLARATION(name) extern const struct model model_##name;
+MODELS(MODEL_DECLARATION)
 
 #endif

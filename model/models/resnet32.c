@@ -68,20 +68,11 @@ static int resnet32_build(struct network_builder *b, struct error *e)
     return OK;
 }
 
-/* The hook of the original: a tenth below 40k, 60k and 80k updates, and after. */
-static double resnet32_schedule(double base, int64_t step)
-{
-    return step < 40000 ? base : step < 60000 ? base * 0.1 : step < 80000 ? base * 0.01 : base * 0.001;
-}
-
 const struct model model_resnet32 = {
     .name = "resnet32",
     .summary = "ResNet-32 for 32x32 colour images, pre-activation, 464,154 parameters",
     .height = 32, .width = 32, .channels = 3, .classes = 10,
-    .train_transform = "cifar-resnet-train", .evaluation_transform = "cifar-resnet-eval",
-    .optimizer = "momentum", .learning_rate = 0.1, .momentum = 0.9,
-    .schedule = resnet32_schedule,
-    .batch_size = 128,
+    .transform = "cifar-resnet-eval",
     .statistics_decay = 0.9,
     .build = resnet32_build,
 };

@@ -121,12 +121,6 @@ static int build_in_place(struct network_builder *b, struct error *e)
     return finish(b, y);
 }
 
-static double constant_rate(double base, int64_t step)
-{
-    (void)step;
-    return base;
-}
-
 struct check {
     struct network *n;
     struct network_batch batch;
@@ -165,7 +159,7 @@ static double disagreement(struct check *c, size_t i, double gradient, double sc
 static void check_layer(const char *name, int (*build)(struct network_builder *b, struct error *e))
 {
     const struct model m = { .name = name, .height = HEIGHT, .width = WIDTH, .channels = CHANNELS, .classes = CLASSES,
-                             .schedule = constant_rate, .build = build };
+                             .build = build };
     struct error e = { 0 };
     struct random r;
     struct check *c = calloc(1, sizeof *c);

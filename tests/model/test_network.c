@@ -185,12 +185,6 @@ static void same_bits(void **state)
 
 static const struct kernel_options plain = { INITIAL_NORMAL, 0.1, 0 };
 
-static double constant_rate(double base, int64_t step)
-{
-    (void)step;
-    return base;
-}
-
 /* Dropout of images, which go through in slices of at most 32. */
 static int sliced_dropout(struct network_builder *b, struct error *e)
 {
@@ -206,7 +200,7 @@ static int sliced_dropout(struct network_builder *b, struct error *e)
 static void halves_add_up(void **state)
 {
     static const struct model sliced = { .name = "sliced", .height = 4, .width = 4, .channels = 2, .classes = 10,
-                                         .schedule = constant_rate, .build = sliced_dropout };
+                                         .build = sliced_dropout };
     const struct model *const models[] = { model_find("lenet"), model_find("cifar10_cnn"), &sliced };
 
     (void)state;
@@ -280,7 +274,7 @@ static int two_dropouts(struct network_builder *b, struct error *e)
 static void dropouts_draw_apart(void **state)
 {
     const struct model m = { .name = "two", .height = 1, .width = 1, .channels = 8, .classes = 3,
-                             .schedule = constant_rate, .build = two_dropouts };
+                             .build = two_dropouts };
     const real image[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     const int32_t label = 0;
     const struct network_batch batch = { image, &label, NULL, 1 };
@@ -593,7 +587,7 @@ static void mistakes(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int max_batch = 0; max_batch < 2; max_batch++) {
             const struct model m = { .name = "wrong", .height = 6, .width = 6, .channels = 2, .classes = 3,
-                                     .schedule = constant_rate, .build = cases[i].build };
+                                     .build = cases[i].build };
             struct network *n = NULL;
             struct error e = { 0 };
 

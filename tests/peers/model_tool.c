@@ -17,6 +17,7 @@
 #include "dataset/transform.h"
 #include "model/network.h"
 #include "trainer/optimizer.h"
+#include "trainer/recipes/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,7 +161,9 @@ done:
 
 static int optimize(char **argv, struct error *e)
 {
-    struct optimizer_options options = { OPTIMIZER_SGD, atof(argv[3]), atof(argv[4]), atof(argv[5]) };
+    struct optimizer_options options = { .kind = OPTIMIZER_SGD, .learning_rate = atof(argv[3]),
+                                         .schedule = recipe_find(argv[0])->schedule, .momentum = atof(argv[4]),
+                                         .moving_average = atof(argv[5]) };
     struct buffer sums = BUFFER_EMPTY, arrays = BUFFER_EMPTY;
     struct optimizer *o = NULL;
     struct network *n = NULL;

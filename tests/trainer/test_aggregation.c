@@ -30,7 +30,8 @@ struct fixture {
 
 static struct side side_of(const char *model, enum optimizer_kind kind, double average)
 {
-    const struct optimizer_options options = { kind, 0.05, 0.9, average };
+    const struct optimizer_options options = { .kind = kind, .learning_rate = 0.05, .momentum = 0.9,
+                                               .moving_average = average };
     struct side s;
 
     assert_int_equal(network_new(&s.network, model_find(model), 0, NULL), OK);

@@ -25,7 +25,8 @@ static struct network *network_of(const char *model)
 
 static struct optimizer *optimizer_of(struct network *n, enum optimizer_kind kind, double average)
 {
-    const struct optimizer_options options = { kind, 0.05, 0.9, average };
+    const struct optimizer_options options = { .kind = kind, .learning_rate = 0.05, .momentum = 0.9,
+                                               .moving_average = average };
     struct optimizer *o;
 
     assert_int_equal(optimizer_new(&o, n, &options, NULL), OK);

@@ -64,7 +64,8 @@ static void fill(real *vector, const struct network *n, int64_t step, int worker
 
 static void make_state(const struct scene *s, struct network **n, struct optimizer **o)
 {
-    const struct optimizer_options options = { s->optimizer, 0.05, 0.9, 0.99 };
+    const struct optimizer_options options = { .kind = s->optimizer, .learning_rate = 0.05, .momentum = 0.9,
+                                               .moving_average = 0.99 };
 
     if (network_new(n, model_find(s->model), 0, NULL) < 0)
         abort();

@@ -5,6 +5,7 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/tensor_bundle.h"
 #include "tests/failing_io.h"
+#include "trainer/recipes/recipe.h"
 
 #include <errno.h>
 #include <math.h>
@@ -28,13 +29,14 @@ struct training {
 
 static struct training training_of(const char *model, enum optimizer_kind kind, double average, uint64_t seed)
 {
-    const struct optimizer_options options = { kind, 0.01, 0.9, average };
+    const struct optimizer_options options = { .kind = kind, .learning_rate = 0.01, .momentum = 0.9,
+                                               .moving_average = average };
     struct training t;
 
     assert_int_equal(network_new(&t.network, model_find(model), 0, NULL), OK);
     network_initialize(t.network, seed);
     assert_int_equal(optimizer_new(&t.optimizer, t.network, &options, NULL), OK);
-    assert_int_equal(loss_averages_init(&t.losses, t.network, NULL), OK);
+    assert_int_equal(loss_averages_init(&t.losses, t.network, recipe_find(model)->loss_average, NULL), OK);
     return t;
 }
 

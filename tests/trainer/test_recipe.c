@@ -1,0 +1,72 @@
+/* Every model's recipe, its schedule, and the one for a model that has none. */
+#include "trainer/recipes/recipe.h"
+
+#include "dataset/transform.h"
+#include "model/model.h"
+#include "trainer/optimizer.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+static void test_every_model(void **state)
+{
+    (void)state;
+    for (size_t i = 0; model_names()[i]; i++) {
+        const struct recipe *r = recipe_find(model_names()[i]);
+        int known = 0;
+
+        assert_string_equal(r->model, model_names()[i]);
+        assert_non_null(transform_find(r->transform));
+        assert_non_null(transform_find(model_find(model_names()[i])->transform));
+        for (int k = 0; k < OPTIMIZER_KINDS; k++)
+            known |= !strcmp(r->optimizer, optimizer_kind_names[k]);
+        assert_true(known);
+        assert_true(r->learning_rate > 0 && r->batch_size > 0);
+    }
+}
+
+static void test_usual(void **state)
+{
+    const struct recipe *r = recipe_find("a model of one's own");
+
+    (void)state;
+    assert_null(r->model);
+    assert_null(r->transform);
+    assert_string_equal(r->optimizer, "momentum");
+    assert_int_equal(r->batch_size, 128);
+}
+
+static void test_schedules(void **state)
+{
+    static const struct {
+        const char *name;
+        int64_t step;
+        double rate;
+    } cases[] = {
+        { "resnet32", 0, 0.1 }, { "resnet32", 39999, 0.1 }, { "resnet32", 40000, 0.01 }, { "resnet32", 59999, 0.01 },
+        { "resnet32", 60000, 0.001 }, { "resnet32", 80000, 0.0001 }, { "cifar10_cnn", 136717, 0.1 },
+        { "cifar10_cnn", 136718, 0.01 }, { "cifar10_cnn", 273436, 0.001 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct recipe *r = recipe_find(cases[i].name);
+
+        assert_true(fabs(r->schedule(r->learning_rate, cases[i].step) / cases[i].rate - 1) < 1e-12);
+    }
+    assert_null(recipe_find("lenet")->schedule);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_model), cmocka_unit_test(test_usual), cmocka_unit_test(test_schedules),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

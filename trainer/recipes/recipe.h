@@ -1,0 +1,33 @@
+/*
+ * recipe.h - how a model is trained where the command line does not say otherwise: how its images are augmented, batch,
+ * optimizer, schedule, what is averaged. One file a recipe, one row here. Facts: the specification of the seed models.
+ */
+#ifndef TRAINER_RECIPES_RECIPE_H
+#define TRAINER_RECIPES_RECIPE_H
+
+#include <stdint.h>
+
+struct recipe {
+    const char *model;
+    const char *transform;          /* of training, a name in dataset/transform.h; NULL: the model's own */
+    const char *optimizer;          /* "sgd", "momentum" or "adam" */
+    double learning_rate, momentum;
+    /* The learning rate of global step t (the number of updates applied before it) for a base rate; NULL: the base. */
+    double (*schedule)(double base, int64_t step);
+    int batch_size;                 /* of a worker */
+    double moving_average;          /* decay of moving averages of the variables (0: none); the tutorial's 0.9999 */
+    double loss_average;            /* decay of moving averages of the losses (0: none); the tutorial's 0.9 */
+};
+
+#define RECIPES(ROW) \
+    ROW(lenet)       \
+    ROW(cifar10_cnn) \
+    ROW(resnet32)
+
+#define RECIPE_DECLARATION(name) extern const struct recipe recipe_##name;
+RECIPES(RECIPE_DECLARATION)
+
+/* The model's; where it has none, the one that is usual: momentum at a low rate, images as they are evaluated. */
+const struct recipe *recipe_find(const char *model);
+
+#endif
