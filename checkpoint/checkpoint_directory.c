@@ -1,5 +1,6 @@
 #include "checkpoint/checkpoint_directory.h"
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -117,15 +118,8 @@ static int list_add(struct checkpoint_list *list, size_t *room, const char *name
 {
     char *copy;
 
-    if (list->count == *room) {
-        size_t wanted = *room ? 2 * *room : 64;
-        struct checkpoint_name *items = realloc(list->items, wanted * sizeof *items);
-
-        if (!items)
-            return ERR_NOMEM;
-        list->items = items;
-        *room = wanted;
-    }
+    if (!ARRAY_ROOM(list->items, *room, list->count + 1))
+        return ERR_NOMEM;
     if (!(copy = strndup(name, length)))
         return ERR_NOMEM;
     list->items[list->count++] = (struct checkpoint_name){ copy, step, format };

@@ -13,6 +13,7 @@
  */
 #include "checkpoint/safetensors_header.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/json.h"
 #include "checkpoint/bundle_entry.h"
@@ -198,19 +199,6 @@ static int safetensors_no_memory(const struct reading *r, struct error *e)
     return error_set(e, ERR_NOMEM, "%s: no memory for its header", r->text.file);
 }
 
-/* Room for one more item of size bytes. */
-static void *grown(void *items, size_t count, size_t *room, size_t size)
-{
-    void *more;
-
-    if (count < *room)
-        return items;
-    more = realloc(items, (*room ? 2 * *room : 16) * size);
-    if (more)
-        *room = *room ? 2 * *room : 16;
-    return more;
-}
-
 static char *copied(const char *text, size_t n)
 {
     char *copy = malloc(n + 1);
@@ -226,13 +214,12 @@ static int take_pair(void *context, const char *name, size_t name_length, const 
 {
     struct reading *r = context;
     struct safetensors_header *h = r->header;
-    struct safetensors_pair *pairs = grown(h->pairs, h->pair_count, &r->pair_room, sizeof *pairs), pair;
+    struct safetensors_pair pair;
     json_t *text;
     int rc = OK;
 
-    if (!pairs)
+    if (!ARRAY_ROOM(h->pairs, r->pair_room, h->pair_count + 1))
         return safetensors_no_memory(r, e);
-    h->pairs = pairs;
     if (*value != '"') /* before jansson builds whatever it is */
         return bad_json(&r->text, (size_t)(value - r->text.json), "__metadata__ holds strings only", e);
     if (!(text = load(&r->text, value, n, e)))
@@ -241,7 +228,7 @@ static int take_pair(void *context, const char *name, size_t name_length, const 
                                       copied(json_string_value(text), json_string_length(text)), name_length,
                                       json_string_length(text) };
     if (pair.key && pair.value) {
-        pairs[h->pair_count++] = pair;
+        h->pairs[h->pair_count++] = pair;
     } else {
         free(pair.key);
         free(pair.value);
@@ -306,7 +293,7 @@ static int take_tensor(void *context, const char *name, size_t name_length, cons
 {
     struct reading *r = context;
     struct safetensors_header *h = r->header;
-    struct safetensors_tensor *tensors, tensor = { .name_length = name_length };
+    struct safetensors_tensor tensor = { .name_length = name_length };
     size_t rank;
     json_t *json;
     int rc;
@@ -324,9 +311,8 @@ static int take_tensor(void *context, const char *name, size_t name_length, cons
     }
     if (n > MEMBER_MAX)
         return bad_tensor(r, name, "more JSON than a tensor can need", e);
-    if (!(tensors = grown(h->tensors, h->count, &r->room, sizeof *tensors)))
+    if (!ARRAY_ROOM(h->tensors, r->room, h->count + 1))
         return safetensors_no_memory(r, e);
-    h->tensors = tensors;
     if (!(json = load(&r->text, value, n, e)))
         return ERR_CORRUPT;
     rank = json_array_size(json_object_get(json, "shape"));
@@ -344,7 +330,7 @@ static int take_tensor(void *context, const char *name, size_t name_length, cons
         rc = read_tensor(r, name, json, tensor.memory, &tensor, e);
     }
     if (rc == OK)
-        tensors[h->count++] = tensor;
+        h->tensors[h->count++] = tensor;
     else
         free(tensor.memory);
     json_decref(json);

@@ -8,6 +8,7 @@
  */
 #include "checkpoint/state_file.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/number.h"
 
@@ -234,24 +235,9 @@ static int read_name(struct parser *p, enum field *field)
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
 
-static int grow(void **items, size_t count, size_t *room, size_t each)
-{
-    size_t wanted = *room ? 2 * *room : 16;
-    void *bigger;
-
-    if (count < *room)
-        return OK;
-    if (!(bigger = realloc(*items, wanted * each)))
-        return ERR_NOMEM;
-    *items = bigger;
-    *room = wanted;
-    return OK;
-}
-
 static int take_path(struct parser *p, enum field field)
 {
     struct state_file *s = p->out;
-    void *paths = s->paths;
     char *copy;
     int quote = peek(p), rc;
 
@@ -270,11 +256,10 @@ static int take_path(struct parser *p, enum field field)
             free(copy);
         return OK;
     }
-    if (grow(&paths, s->count, &p->path_room, sizeof *s->paths) != OK) {
+    if (!ARRAY_ROOM(s->paths, p->path_room, s->count + 1)) {
         free(copy);
         return state_file_no_memory(p);
     }
-    s->paths = paths;
     s->paths[s->count++] = copy;
     return OK;
 }
@@ -282,7 +267,6 @@ static int take_path(struct parser *p, enum field field)
 static int take_time(struct parser *p, enum field field)
 {
     struct state_file *s = p->out;
-    void *timestamps = s->timestamps;
     int negative = peek(p) == '-', rc;
     char copy[NUMBER_MAX];
     const char *text;
@@ -308,9 +292,8 @@ static int take_time(struct parser *p, enum field field)
         s->last_preserved = v;
         return OK;
     }
-    if (grow(&timestamps, s->timestamp_count, &p->timestamp_room, sizeof *s->timestamps) != OK)
+    if (!ARRAY_ROOM(s->timestamps, p->timestamp_room, s->timestamp_count + 1))
         return state_file_no_memory(p);
-    s->timestamps = timestamps;
     s->timestamps[s->timestamp_count++] = v;
     return OK;
 }

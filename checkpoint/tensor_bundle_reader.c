@@ -10,6 +10,7 @@
  */
 #include "checkpoint/tensor_bundle.h"
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
@@ -65,15 +66,8 @@ struct tensor_bundle {
 
 static int entries_add(struct entries *list, struct tensor_entry *entry)
 {
-    if (list->count == list->room) {
-        size_t room = list->room ? 2 * list->room : 64;
-        struct tensor_entry **items = realloc(list->items, room * sizeof *items);
-
-        if (!items)
-            return ERR_NOMEM;
-        list->items = items;
-        list->room = room;
-    }
+    if (!ARRAY_ROOM(list->items, list->room, list->count + 1))
+        return ERR_NOMEM;
     list->items[list->count++] = entry;
     return OK;
 }

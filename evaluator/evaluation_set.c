@@ -1,5 +1,6 @@
 #include "evaluator/evaluation_set.h"
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -76,15 +77,8 @@ static int add(struct evaluation_set *s, const char *name, const char *directory
 
     if (snprintf(path, sizeof path, "%s/%s/eval", s->options.eval_root, name) >= (int)sizeof path)
         return error_set(e, ERR_ARG, "%s/%s/eval: path too long", s->options.eval_root, name);
-    if (s->count == s->capacity) {
-        size_t capacity = s->capacity ? 2 * s->capacity : 8;
-        struct member **grown = realloc(s->members, capacity * sizeof *grown);
-
-        if (!grown)
-            return error_set(e, ERR_NOMEM, "no memory for %zu directories", capacity);
-        s->members = grown;
-        s->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(s->members, s->capacity, s->count + 1))
+        return error_set(e, ERR_NOMEM, "no memory for %zu directories", s->count + 1);
     if (!(m = calloc(1, sizeof *m)) || !(m->name = strdup(name)) || !(m->directory = strdup(directory)) ||
         !(m->eval_directory = strdup(path))) {
         member_free(m);

@@ -1,5 +1,6 @@
 #include "evaluator/evaluation_status.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "evaluator/record/evaluation_estimate.h"
@@ -78,15 +79,8 @@ static void note_best(struct gathered *g, const struct ledger_record *r)
 
 static int note_name(struct gathered *g, const char *name, struct error *e)
 {
-    if (g->name_count == g->name_capacity) {
-        size_t capacity = g->name_capacity ? 2 * g->name_capacity : 64;
-        char **grown = realloc(g->names, capacity * sizeof *grown);
-
-        if (!grown)
-            return error_set(e, ERR_NOMEM, "no memory for the names in the ledger");
-        g->names = grown;
-        g->name_capacity = capacity;
-    }
+    if (!ARRAY_ROOM(g->names, g->name_capacity, g->name_count + 1))
+        return error_set(e, ERR_NOMEM, "no memory for the names in the ledger");
     if (!(g->names[g->name_count] = strdup(name)))
         return error_set(e, ERR_NOMEM, "no memory for the names in the ledger");
     g->name_count++;

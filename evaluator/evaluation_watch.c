@@ -1,5 +1,6 @@
 #include "evaluator/evaluation_watch.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/human.h"
@@ -46,16 +47,9 @@ static struct ledger_record *pend(struct evaluation_watch *w, const char *name, 
 {
     struct ledger_record *r;
 
-    if (w->pending_count == w->pending_capacity) {
-        size_t capacity = w->pending_capacity ? w->pending_capacity * 2 : 8;
-        struct ledger_record *grown = realloc(w->pending, capacity * sizeof *grown);
-
-        if (!grown) {
-            error_set(&w->pending_error, ERR_NOMEM, "no memory to record what became of %s", name);
-            return NULL;
-        }
-        w->pending = grown;
-        w->pending_capacity = capacity;
+    if (!ARRAY_ROOM(w->pending, w->pending_capacity, w->pending_count + 1)) {
+        error_set(&w->pending_error, ERR_NOMEM, "no memory to record what became of %s", name);
+        return NULL;
     }
     r = memset(&w->pending[w->pending_count++], 0, sizeof *r);
     r->step = step;

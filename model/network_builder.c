@@ -1,5 +1,6 @@
 #include "model/network_builder.h"
 
+#include "base/array.h"
 #include "model/network_internal.h"
 
 #include <stdio.h>
@@ -52,15 +53,9 @@ static struct variable *add_variable(struct network_builder *b, const char *scop
 
     if (b->error.code)
         return NULL;
-    if (b->variable_count == b->variable_room) {
-        const size_t more = b->variable_room ? b->variable_room * 2 : 64;
-        struct variable *grown = realloc(b->variables, more * sizeof *grown);
-        if (!grown) {
-            error_set(&b->error, ERR_NOMEM, "no memory for the variables of model %s", b->model->name);
-            return NULL;
-        }
-        b->variables = grown;
-        b->variable_room = more;
+    if (!ARRAY_ROOM(b->variables, b->variable_room, b->variable_count + 1)) {
+        error_set(&b->error, ERR_NOMEM, "no memory for the variables of model %s", b->model->name);
+        return NULL;
     }
     v = memset(&b->variables[b->variable_count], 0, sizeof *v);
     if (!join(v->name, sizeof v->name, scope, name)) {

@@ -1,6 +1,7 @@
 /* checkpoint inspect --all: which checkpoints are in a directory, and which of them are whole. */
 #include "checkpoint/tool/inspect.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/human.h"
@@ -39,15 +40,8 @@ static void files_release(struct files *files)
 
 static int files_add(struct files *files, const char *name, const struct stat *st)
 {
-    if (files->count == files->room) {
-        size_t room = files->room ? 2 * files->room : 64;
-        struct file *items = realloc(files->items, room * sizeof *items);
-
-        if (!items)
-            return ERR_NOMEM;
-        files->items = items;
-        files->room = room;
-    }
+    if (!ARRAY_ROOM(files->items, files->room, files->count + 1))
+        return ERR_NOMEM;
     files->items[files->count] = (struct file){
         strdup(name), (uint64_t)st->st_size, (double)st->st_mtim.tv_sec + (double)st->st_mtim.tv_nsec * 1e-9
     };

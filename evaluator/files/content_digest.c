@@ -1,5 +1,6 @@
 #include "evaluator/files/content_digest.h"
 
+#include "base/array.h"
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "evaluator/files/file_stamp.h"
@@ -129,15 +130,8 @@ static int add_file(void *context, int directory_fd, const char *file, const cha
     int rc;
 
     (void)st;
-    if (c->count == c->capacity) {
-        size_t capacity = c->capacity ? c->capacity * 2 : 8;
-        struct content_file *grown = realloc(c->files, capacity * sizeof *grown);
-
-        if (!grown)
-            return error_set(e, ERR_NOMEM, "no memory for %zu files", capacity);
-        c->files = grown;
-        c->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(c->files, c->capacity, c->count + 1))
+        return error_set(e, ERR_NOMEM, "no memory for %zu files", c->count + 1);
     added = &c->files[c->count];
     if (!(added->name = strdup(name)))
         return error_set(e, ERR_NOMEM, "no memory for %zu files", c->count);

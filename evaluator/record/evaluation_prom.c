@@ -1,5 +1,6 @@
 #include "evaluator/record/evaluation_prom.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -17,15 +18,8 @@ static struct evaluation_newest *prom_place(struct evaluation_series *s, size_t 
     for (size_t i = 0; i < s->count; i++)
         if (!strcmp(s->items[i].tag, tag))
             return &s->items[i];
-    if (s->count == s->capacity) {
-        size_t capacity = s->capacity ? 2 * s->capacity : 8;
-        struct evaluation_newest *grown = realloc(s->items, capacity * sizeof *grown);
-
-        if (!grown)
-            goto fail;
-        s->items = grown;
-        s->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(s->items, s->capacity, s->count + 1))
+        goto fail;
     s->items[s->count] = (struct evaluation_newest){ .tag = strdup(tag) };
     if (s->items[s->count].tag)
         return &s->items[s->count++];

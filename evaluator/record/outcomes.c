@@ -1,5 +1,7 @@
 #include "evaluator/record/outcomes.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,15 +26,8 @@ static int insert(struct outcomes *o, size_t at, const struct ledger_record *r, 
 {
     char *name;
 
-    if (o->count == o->capacity) {
-        size_t capacity = o->capacity ? 2 * o->capacity : 16;
-        struct outcome *grown = realloc(o->items, capacity * sizeof *grown);
-
-        if (!grown)
-            return error_set(e, ERR_NOMEM, "no memory for what became of %zu checkpoints", capacity);
-        o->items = grown;
-        o->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(o->items, o->capacity, o->count + 1))
+        return error_set(e, ERR_NOMEM, "no memory for what became of %zu checkpoints", o->count + 1);
     if (!(name = strdup(r->checkpoint)))
         return error_set(e, ERR_NOMEM, "no memory for what became of %s", r->checkpoint);
     memmove(o->items + at + 1, o->items + at, (o->count++ - at) * sizeof *o->items);

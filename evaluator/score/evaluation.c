@@ -1,5 +1,6 @@
 #include "evaluator/score/evaluation.h"
 
+#include "base/array.h"
 #include "base/json.h"
 
 #include <assert.h>
@@ -23,25 +24,10 @@ double evaluation_metrics_value(const struct evaluation_metrics *m, const char *
     return found ? found->value : NAN;
 }
 
-static int grow(struct evaluation_metrics *m, struct error *e)
-{
-    size_t capacity = m->capacity ? m->capacity * 2 : 8;
-    struct evaluation_metric *grown;
-
-    if (m->count < m->capacity)
-        return OK;
-    if (!(grown = realloc(m->items, capacity * sizeof *grown)))
-        return error_set(e, ERR_NOMEM, "no memory for %zu metrics", capacity);
-    m->items = grown;
-    m->capacity = capacity;
-    return OK;
-}
-
 int evaluation_metrics_insert(struct evaluation_metrics *m, size_t at, const char *name, double value,
                               struct error *e)
 {
     char *copy;
-    int rc;
 
     assert(at <= m->count);
     if (!*name || strlen(name) >= EVALUATION_NAME_MAX)
@@ -51,9 +37,7 @@ int evaluation_metrics_insert(struct evaluation_metrics *m, size_t at, const cha
         return error_set(e, ERR_ARG, "the metric '%s' is named twice", name);
     if (m->count >= EVALUATION_METRICS_MAX)
         return error_set(e, ERR_ARG, "more than %d metrics", EVALUATION_METRICS_MAX);
-    if ((rc = grow(m, e)) != OK)
-        return rc;
-    if (!(copy = strdup(name)))
+    if (!ARRAY_ROOM(m->items, m->capacity, m->count + 1) || !(copy = strdup(name)))
         return error_set(e, ERR_NOMEM, "no memory for the metric '%s'", name);
     memmove(m->items + at + 1, m->items + at, (m->count - at) * sizeof *m->items);
     m->items[at] = (struct evaluation_metric){ copy, value };

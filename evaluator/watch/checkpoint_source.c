@@ -1,5 +1,6 @@
 #include "evaluator/watch/checkpoint_source.h"
 
+#include "base/array.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "evaluator/files/file_stamp.h"
 #include "evaluator/watch/checkpoint_ready.h"
@@ -87,15 +88,8 @@ static int add_row(struct listing *l, const char *name, size_t length, int64_t s
     struct checkpoint_rows *rows = l->rows;
     char *copy;
 
-    if (rows->count == rows->capacity) {
-        size_t capacity = rows->capacity ? rows->capacity * 2 : 64;
-        struct sighting_seen *grown = realloc(rows->items, capacity * sizeof *grown);
-
-        if (!grown)
-            return ERR_NOMEM;
-        rows->items = grown;
-        rows->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(rows->items, rows->capacity, rows->count + 1))
+        return ERR_NOMEM;
     if (!(copy = strndup(name, length)))
         return ERR_NOMEM;
     rows->items[rows->count++] = (struct sighting_seen){ .name = copy, .owned = copy, .step = step, .kind = kind,

@@ -1,5 +1,7 @@
 #include "evaluator/watch/queue.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,15 +69,8 @@ int queue_remember(struct queue *q, const char *name, uint64_t digest, struct er
 
     if (queue_knows(q, name, digest))
         return OK;
-    if (q->known_count == q->known_capacity) {
-        size_t capacity = q->known_capacity ? q->known_capacity * 2 : 256;
-        struct queue_identity *grown = realloc(q->known, capacity * sizeof *grown);
-
-        if (!grown)
-            return error_set(e, ERR_NOMEM, "no memory to remember %zu checkpoints", capacity);
-        q->known = grown;
-        q->known_capacity = capacity;
-    }
+    if (!ARRAY_ROOM(q->known, q->known_capacity, q->known_count + 1))
+        return error_set(e, ERR_NOMEM, "no memory to remember %zu checkpoints", q->known_count + 1);
     if (!(copy = strdup(name)))
         return error_set(e, ERR_NOMEM, "no memory to remember %s", name);
     memmove(q->known + i + 1, q->known + i, (q->known_count - i) * sizeof *q->known);
@@ -102,16 +97,9 @@ int queue_full(const struct queue *q)
 /* Room for one more. */
 static int grow(struct queue *q, struct error *e)
 {
-    size_t capacity = q->capacity ? q->capacity * 2 : 8;
-    struct queue_item *grown;
-
-    if (q->count < q->capacity)
+    if (ARRAY_ROOM(q->items, q->capacity, q->count + 1))
         return OK;
-    if (!(grown = realloc(q->items, capacity * sizeof *grown)))
-        return error_set(e, ERR_NOMEM, "no memory for a queue of %zu checkpoints", capacity);
-    q->items = grown;
-    q->capacity = capacity;
-    return OK;
+    return error_set(e, ERR_NOMEM, "no memory for a queue of %zu checkpoints", q->count + 1);
 }
 
 int queue_return(struct queue *q, const struct queue_item *item, struct error *e)

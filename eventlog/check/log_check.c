@@ -1,5 +1,6 @@
 #include "eventlog/check/log_check.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "eventlog/check/log_value.h"
 #include "eventlog/format/event_decode.h"
@@ -59,15 +60,9 @@ static struct log_finding *add(struct log_check *c, enum log_finding_kind kind, 
 {
     struct log_finding *f;
 
-    if (c->count == c->capacity) {
-        size_t more = c->capacity ? c->capacity * 2 : 16;
-
-        if (!(f = realloc(c->findings, more * sizeof *f))) {
-            error_set(e, ERR_NOMEM, "run %s: out of memory for %zu findings", c->run, more);
-            return NULL;
-        }
-        c->findings = f;
-        c->capacity = more;
+    if (!ARRAY_ROOM(c->findings, c->capacity, c->count + 1)) {
+        error_set(e, ERR_NOMEM, "run %s: out of memory for %zu findings", c->run, c->count + 1);
+        return NULL;
     }
     f = &c->findings[c->count++];
     *f = (struct log_finding){ .kind = kind, .file = c->files ? c->files - 1 : 0, .offset = offset, .count = 1 };
@@ -282,16 +277,12 @@ static const char *keep_words(char **to, const char *from, size_t n)
 
 static struct series *new_series(struct log_check *c, const struct log_value *v, struct error *e)
 {
-    size_t number, more = c->series_capacity ? c->series_capacity * 2 : 32;
+    size_t number;
     char *words = NULL, *to;
     struct series *s;
 
-    if (c->tags.count == c->series_capacity) {
-        if (!(s = realloc(c->series, more * sizeof *s)))
-            goto memory;
-        c->series = s;
-        c->series_capacity = more;
-    }
+    if (!ARRAY_ROOM(c->series, c->series_capacity, c->tags.count + 1))
+        goto memory;
     if (!(words = to = malloc(v->plugin_length + v->display_name_length + v->description_length + 1)) ||
         (number = tag_index_add(&c->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
         goto memory;

@@ -1,6 +1,7 @@
 /* All points of a log at once, as eventlog.h says: a scalar_run a run, filtered while it is filled. */
 #include "eventlog/eventlog.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "eventlog/public.h"
 #include "eventlog/read/event_reader.h"
@@ -168,14 +169,8 @@ static int points_add_series(struct eventlog_points *p, struct points_run *run, 
 
         if (!tag_wanted(w, s) || (w->filter->numbers_only && !s->seen))
             continue;
-        if (p->series_count == p->series_capacity) {
-            size_t capacity = p->series_capacity ? p->series_capacity * 2 : 64;
-
-            if (!(to = realloc(p->series, capacity * sizeof *to)))
-                return error_set(e, ERR_NOMEM, "out of memory for %zu series", capacity);
-            p->series = to;
-            p->series_capacity = capacity;
-        }
+        if (!ARRAY_ROOM(p->series, p->series_capacity, p->series_count + 1))
+            return error_set(e, ERR_NOMEM, "out of memory for %zu series", p->series_count + 1);
         to = &p->series[p->series_count++];
         memset(to, 0, sizeof *to);
         if (!(to->series = log_series_new(run->name, s, 1)))

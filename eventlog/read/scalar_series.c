@@ -1,5 +1,6 @@
 #include "eventlog/read/scalar_series.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "eventlog/format/event_wire.h"
 #include "eventlog/format/record.h"
@@ -107,14 +108,8 @@ static struct scalar_series *scalar_series_add_series(struct scalar_run *r, cons
 {
     struct scalar_series *s;
 
-    if (r->count == r->capacity) {
-        size_t capacity = r->capacity ? r->capacity * 2 : 16;
-
-        if (!(s = realloc(r->series, capacity * sizeof *s)))
-            return NULL;
-        r->series = s;
-        r->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(r->series, r->capacity, r->count + 1))
+        return NULL;
     s = &r->series[r->count];
     memset(s, 0, sizeof *s);
     if (!describe(s, v) || tag_index_add(&r->tags, v->tag, v->tag_length) == TAG_INDEX_NONE) {

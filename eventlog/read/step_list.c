@@ -1,5 +1,7 @@
 #include "eventlog/read/step_list.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,14 +27,8 @@ int step_list_add(struct step_list *l, int64_t step, int mark)
             return 1;
         }
     }
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity ? l->capacity * 2 : 4;
-
-        if (!(s = realloc(l->items, capacity * sizeof *s)))
-            return 0;
-        l->items = s;
-        l->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(l->items, l->capacity, l->count + 1))
+        return 0;
     l->items[l->count++] = (struct step_stretch){ step, step, 0, 1, mark };
     l->steps++;
     return 1;

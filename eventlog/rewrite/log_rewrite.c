@@ -1,5 +1,6 @@
 #include "eventlog/rewrite/log_rewrite.h"
 
+#include "base/array.h"
 #include "eventlog/format/record.h"
 #include "eventlog/format/tag_index.h"
 #include "eventlog/format/wire.h"
@@ -62,15 +63,8 @@ static struct rewrite_series *rewrite_series_of(struct log_rewrite *r, const cha
 
     if (number != TAG_INDEX_NONE)
         return &r->series[number];
-    if (r->tags.count == r->capacity) {
-        size_t more = r->capacity ? r->capacity * 2 : 32;
-        struct rewrite_series *bigger = realloc(r->series, more * sizeof *bigger);
-
-        if (!bigger)
-            goto memory;
-        r->series = bigger;
-        r->capacity = more;
-    }
+    if (!ARRAY_ROOM(r->series, r->capacity, r->tags.count + 1))
+        goto memory;
     if ((number = tag_index_add(&r->tags, tag, n)) == TAG_INDEX_NONE)
         goto memory;
     memset(&r->series[number], 0, sizeof *r->series);

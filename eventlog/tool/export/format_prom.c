@@ -5,6 +5,7 @@
  */
 #include "eventlog/tool/export/export.h"
 
+#include "base/array.h"
 #include "base/number.h"
 
 #include <math.h>
@@ -49,14 +50,8 @@ static int prom_series(struct export *x, const char *run, const struct scalar_se
     struct samples *all = x->state;
     struct sample *sample;
 
-    if (all->count == all->capacity) {
-        size_t capacity = all->capacity ? all->capacity * 2 : 64;
-
-        if (!(sample = realloc(all->list, capacity * sizeof *sample)))
-            return error_set(e, ERR_NOMEM, "out of memory for %zu samples", capacity);
-        all->list = sample;
-        all->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(all->list, all->capacity, all->count + 1))
+        return error_set(e, ERR_NOMEM, "out of memory for %zu samples", all->count + 1);
     sample = &all->list[all->count++];
     *sample = (struct sample){ BUFFER_EMPTY, s->points[s->count - 1], scalar_series_from(s, s->count - 1), s->count };
     buffer_append_text(&sample->labels, "{run=\"");

@@ -1,22 +1,17 @@
 #include "eventlog/tool/export/value_list.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 int value_list_add(struct value_list *l, size_t series, int64_t step, double wall_time, const void *bytes, size_t n,
                    struct error *e)
 {
-    struct value_item *item;
     char *copy;
 
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity ? l->capacity * 2 : 16;
-
-        if (!(item = realloc(l->items, capacity * sizeof *item)))
-            return error_set(e, ERR_NOMEM, "out of memory for %zu values", capacity);
-        l->items = item;
-        l->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(l->items, l->capacity, l->count + 1))
+        return error_set(e, ERR_NOMEM, "out of memory for %zu values", l->count + 1);
     if (!(copy = malloc(n + 1)))
         return error_set(e, ERR_NOMEM, "out of memory for a value of %zu bytes", n);
     if (n)

@@ -1,5 +1,6 @@
 #include "eventlog/tool/report/inspect_tree.h"
 
+#include "base/array.h"
 #include "base/human.h"
 #include "base/program/terminal.h"
 #include "base/text.h"
@@ -11,14 +12,8 @@ int inspect_tree_add(struct inspect_tree *t, const struct inspect_run *run, stru
 {
     struct inspect_leaf *leaf;
 
-    if (t->count == t->capacity) {
-        size_t capacity = t->capacity ? t->capacity * 2 : 64;
-
-        if (!(leaf = realloc(t->leaves, capacity * sizeof *leaf)))
-            return error_set(e, ERR_NOMEM, "out of memory for %zu runs", capacity);
-        t->leaves = leaf;
-        t->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(t->leaves, t->capacity, t->count + 1))
+        return error_set(e, ERR_NOMEM, "out of memory for %zu runs", t->count + 1);
     leaf = &t->leaves[t->count++];
     *leaf = (struct inspect_leaf){ .name = run->name, .files = run->file_count };
     for (size_t i = 0; i < run->file_count; i++) {

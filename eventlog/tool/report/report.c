@@ -1,5 +1,6 @@
 #include "eventlog/tool/report/report.h"
 
+#include "base/array.h"
 #include "base/program/terminal.h"
 #include "base/text.h"
 #include "eventlog/tool/report/report_write.h"
@@ -260,17 +261,10 @@ static struct report_row *copy_row(const struct report *r)
 
 static void keep(struct report *r, struct report_row *row)
 {
-    if (r->count == r->capacity) {
-        size_t capacity = r->capacity ? r->capacity * 2 : 64;
-        struct report_row **rows = realloc(r->rows, capacity * sizeof *rows);
-
-        if (!rows) {
-            r->failed = 1;
-            free(row);
-            return;
-        }
-        r->rows = rows;
-        r->capacity = capacity;
+    if (!ARRAY_ROOM(r->rows, r->capacity, r->count + 1)) {
+        r->failed = 1;
+        free(row);
+        return;
     }
     r->rows[r->count++] = row;
     if (r->top < UINT64_MAX && r->count >= 2 * r->top + KEPT_MORE)

@@ -1,5 +1,6 @@
 #include "eventlog/tool/rewrite/archiving.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/human.h"
@@ -34,12 +35,8 @@ int archiving_add(struct archiving *a, const char *name, const char *path, const
 
     if (!log_archive_name_allowed(name, strlen(name)))
         return error_set(e, ERR_ARG, "%s: the name cannot be in an archive", path);
-    if (a->count == a->capacity) {
-        if (!(f = realloc(a->files, (a->capacity * 2 + 32) * sizeof *f)))
-            return error_set(e, ERR_NOMEM, "%s: out of memory while listing", path);
-        a->files = f;
-        a->capacity = a->capacity * 2 + 32;
-    }
+    if (!ARRAY_ROOM(a->files, a->capacity, a->count + 1))
+        return error_set(e, ERR_NOMEM, "%s: out of memory while listing", path);
     f = &a->files[a->count];
     *f = (struct archiving_file){ strdup(name), strdup(path), *st };
     if (!f->name || !f->path) {

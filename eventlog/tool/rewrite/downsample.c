@@ -1,6 +1,7 @@
 /* eventlog downsample: fewer points of each series. */
 #include "eventlog/rewrite/downsample.h"
 
+#include "base/array.h"
 #include "base/human.h"
 #include "eventlog/format/tag_index.h"
 #include "eventlog/tool/command.h"
@@ -35,12 +36,8 @@ static struct series *series_of(struct sampling *s, const struct event_value *v,
 
     if (number != TAG_INDEX_NONE)
         return &s->series[number];
-    if (s->tags.count == s->capacity) {
-        if (!(series = realloc(s->series, (s->capacity * 2 + 32) * sizeof *series)))
-            goto memory;
-        s->series = series;
-        s->capacity = s->capacity * 2 + 32;
-    }
+    if (!ARRAY_ROOM(s->series, s->capacity, s->tags.count + 1))
+        goto memory;
     if ((number = tag_index_add(&s->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
         goto memory;
     series = &s->series[number];

@@ -1,5 +1,6 @@
 #include "eventlog/tool/rewrite/removable.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "eventlog/read/log_input.h"
 
@@ -35,12 +36,8 @@ static struct removable_run *add_run(struct removable *r, const FTSENT *director
 {
     struct removable_run *run;
 
-    if (r->count == r->capacity) {
-        if (!(run = realloc(r->runs, (r->capacity * 2 + 32) * sizeof *run)))
-            return NULL;
-        r->runs = run;
-        r->capacity = r->capacity * 2 + 32;
-    }
+    if (!ARRAY_ROOM(r->runs, r->capacity, r->count + 1))
+        return NULL;
     run = &r->runs[r->count];
     *run = (struct removable_run){
         .directory = strndup(directory->fts_path, directory->fts_pathlen), .root = root,

@@ -1,5 +1,6 @@
 #include "eventlog/tool/rewrite/split_session.h"
 
+#include "base/array.h"
 #include "eventlog/format/tag_index.h"
 
 #include <math.h>
@@ -39,14 +40,8 @@ static struct span *span_of(struct split_session *s, const struct event_value *v
 
     if (number != TAG_INDEX_NONE)
         return &s->spans[number];
-    if (s->tags.count == s->capacity) {
-        struct span *bigger = realloc(s->spans, (s->capacity * 2 + 32) * sizeof *bigger);
-
-        if (!bigger)
-            return NULL;
-        s->spans = bigger;
-        s->capacity = s->capacity * 2 + 32;
-    }
+    if (!ARRAY_ROOM(s->spans, s->capacity, s->tags.count + 1))
+        return NULL;
     if ((number = tag_index_add(&s->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
         return NULL;
     memset(&s->spans[number], 0, sizeof *s->spans);
@@ -55,14 +50,8 @@ static struct span *span_of(struct split_session *s, const struct event_value *v
 
 static int start(struct split_session *s, uint64_t offset, struct error *e)
 {
-    if (s->start_count == s->start_capacity) {
-        struct start *bigger = realloc(s->starts, (s->start_capacity * 2 + 8) * sizeof *bigger);
-
-        if (!bigger)
-            return split_session_no_memory(e);
-        s->starts = bigger;
-        s->start_capacity = s->start_capacity * 2 + 8;
-    }
+    if (!ARRAY_ROOM(s->starts, s->start_capacity, s->start_count + 1))
+        return split_session_no_memory(e);
     s->starts[s->start_count++] = (struct start){ s->file, offset };
     for (size_t i = 0; i < s->tags.count; i++)
         s->spans[i].known = s->spans[i].here = 0;
