@@ -5,15 +5,12 @@
 #ifndef TESTS_KILLED_AT_H
 #define TESTS_KILLED_AT_H
 
-#include <setjmp.h>
+#include "tests/check.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* The child, stopped; ptrace(PTRACE_DETACH) has it go on. 0: the call was over before, and returned 0. Skips the test
  * where there is no ptrace. */

@@ -1,13 +1,9 @@
 /* Arrays that grow: one by one, at once, and not without memory. */
 #include "base/array.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/check.h"
+
 #include <stdlib.h>
-/* cmocka wants the four above first */
-#include <cmocka.h>
 
 static void test_one_by_one(void **state)
 {

@@ -1,11 +1,8 @@
 /* CRC-32C and its masking: published values, instruction against table, every length and alignment. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/crc32c.h"
+
+#include "tests/check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,13 @@
 /* The kernel's lock on a directory: held whatever happens to the files, and gone with the process. */
 #include "base/directory_lock.h"
 
-#include <setjmp.h>
+#include "tests/check.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char directory[4096];
 

@@ -1,11 +1,7 @@
 /* Files: replacing under failing calls, reading with a limit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/file.h"
+#include "tests/check.h"
 #include "tests/failing_io.h"
 
 #include <errno.h>

@@ -1,13 +1,9 @@
 /* What a file is by its bytes. The beginnings are those that the programs named write. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/file_kind.h"
+#include "tests/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

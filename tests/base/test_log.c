@@ -1,11 +1,8 @@
 /* Lines for people, and what may stand in them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/program/log.h"
+
+#include "tests/check.h"
 
 #include <string.h>
 #include <unistd.h>

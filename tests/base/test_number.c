@@ -1,13 +1,9 @@
 /* Numbers as text: vectors checked with CPython's repr(); the fast way against a slow one that is plain to see. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/bytes.h"
 #include "base/number.h"
 #include "base/random.h"
+#include "tests/check.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,14 +1,11 @@
 /* Who wrote something down, and does it live: this process, one that has ended, a number given again, another host. */
 #include "base/process.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/check.h"
+
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void test_judge(void **state)
 {

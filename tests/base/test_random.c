@@ -1,11 +1,8 @@
 /* Counter-based randomness: the published Philox values, independence of order, rough uniformity. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/random.h"
+
+#include "tests/check.h"
 
 #include <math.h>
 #include <string.h>

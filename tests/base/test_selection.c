@@ -1,12 +1,8 @@
 /* Names asked for by patterns, and what is said of a pattern that matches nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/program/selection.h"
 #include "base/text.h"
+#include "tests/check.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,14 +2,12 @@
 #include "base/spool.h"
 
 #include "base/file.h"
+#include "tests/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static void test_appended(void **state)
 {

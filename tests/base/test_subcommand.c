@@ -1,12 +1,8 @@
 /* Programs of several commands: which one runs, what is printed, what is suggested; and how a table describes itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/program/options_describe.h"
 #include "base/program/subcommand.h"
+#include "tests/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

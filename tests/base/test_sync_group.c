@@ -1,22 +1,19 @@
 #include "base/sync_group.h"
 
 #include "base/file.h"
+#include "tests/check.h"
+#include "tests/eventlog/remove_tree.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
-
-#include "tests/eventlog/remove_tree.h"
 
 enum { FILES = 700, DIRECTORIES = 7, TOGETHER = 8 };
 

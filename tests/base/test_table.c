@@ -1,9 +1,4 @@
 /* Text for people: its width, cut to fit, natural order; figures; tables that fit; the progress line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/human.h"
@@ -11,6 +6,7 @@
 #include "base/program/table.h"
 #include "base/program/terminal.h"
 #include "base/text.h"
+#include "tests/check.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -1,14 +1,10 @@
 /* Buffer, bytes, JSON strings, and the command line's table. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/program/options.h"
+#include "tests/check.h"
 
 #include <stdlib.h>
 #include <string.h>

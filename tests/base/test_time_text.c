@@ -1,11 +1,8 @@
 /* Times and lengths of time: what is read, what is refused, what is written, and that it reads back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/program/time_text.h"
+
+#include "tests/check.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,15 +5,10 @@
 #ifndef TESTS_CHECKPOINT_FIXTURE_H
 #define TESTS_CHECKPOINT_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "tests/check.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,12 +1,8 @@
 /* Values as text. The layouts are those of numpy.array2string() but for the digits of numbers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "checkpoint/tensor_bundle.h"
 #include "checkpoint/tensor_print.h"
+#include "tests/check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,8 @@
 /* What tensors are for, by the names that TensorFlow 1 and 2, Keras 3, PyTorch and the trainer give them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "checkpoint/tensor_bundle.h"
 #include "checkpoint/tensor_role.h"
+#include "tests/check.h"
 
 #define ATTRIBUTE "/.ATTRIBUTES/VARIABLE_VALUE"
 

@@ -4,20 +4,15 @@
 
 #include "base/file.h"
 
+#include "tests/check.h"
+
 #include <limits.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 static inline void directory_make(char *path, size_t size)
 {

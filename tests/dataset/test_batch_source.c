@@ -2,16 +2,13 @@
 #include "dataset/batch_source.h"
 
 #include "base/random.h"
+#include "tests/check.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { COUNT = 37, HEIGHT = 2, WIDTH = 3, PIXELS = HEIGHT * WIDTH };
 

@@ -1,12 +1,10 @@
 /* permutation.h: each element once, different by seed, worker and epoch, and without a preferred place. */
 #include "dataset/permutation.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/check.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_exact(void **state)
 {

@@ -2,15 +2,11 @@
 #include "dataset/transform.h"
 
 #include "base/random.h"
+#include "tests/check.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { SIDE = 32, IMAGE = SIDE * SIDE * 3 };
 

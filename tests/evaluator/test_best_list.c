@@ -2,14 +2,11 @@
 #include "evaluator/keep/best_list.h"
 
 #include "base/random.h"
+#include "tests/check.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Letter, value and, after a dot, the step: "a5 b7.2". The names of the best, in order. */
 static const char *best_of(const char *sequence, size_t limit, int minimum, int by_step)

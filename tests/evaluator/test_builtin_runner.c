@@ -9,17 +9,14 @@
 #include "evaluator/score/evaluation_detail.h"
 #include "evaluator/score/metric_choice.h"
 #include "model/network.h"
+#include "tests/check.h"
 
 #include <limits.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { IMAGES = 23, RECORD = 3073, SEED = 5, OTHER_SEED = 6 };
 

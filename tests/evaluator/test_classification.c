@@ -2,14 +2,10 @@
 #include "evaluator/score/classification.h"
 
 #include "base/random.h"
+#include "tests/check.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { CLASSES = 7, EXAMPLES = 500, THRESHOLDS = 21 };
 

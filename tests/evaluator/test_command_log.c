@@ -4,16 +4,13 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "tests/check.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { HEAD = 1000, LIMIT = COMMAND_LOG_TAIL + HEAD, MOST = 4 * COMMAND_LOG_TAIL };
 

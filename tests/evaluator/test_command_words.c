@@ -1,12 +1,10 @@
 /* Words of a command as a shell splits them, and the placeholders in them. */
 #include "evaluator/score/command_words.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/check.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct { const char *text, *want; } cases[] = { /* want: each word in <>, or "!" and a word of the error */
     { "a", "<a>" },

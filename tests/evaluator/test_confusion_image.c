@@ -1,13 +1,10 @@
 /* Pictures of confusion matrices: sizes, the shade of cells, text that stays inside. */
 #include "evaluator/score/confusion_image.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "tests/check.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static size_t count_colour(const struct confusion_image *image, int red, int green, int blue)
 {

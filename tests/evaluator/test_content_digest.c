@@ -1,18 +1,15 @@
 /* Which changes of files and directories make another digest, and which do not. */
 #include "base/file.h"
 #include "evaluator/files/content_digest.h"
+#include "tests/check.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char top[PATH_MAX / 2];
 

@@ -1,13 +1,10 @@
 /* When it ends, and when `finished` and `stopped` count. */
 #include "evaluator/ending.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/check.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_reasons(void **state)
 {

@@ -2,18 +2,14 @@
 #include "evaluator/score/evaluation_detail.h"
 
 #include "evaluator/score/metric_choice.h"
+#include "tests/check.h"
 
 #include <dirent.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void test_choice(void **state)
 {

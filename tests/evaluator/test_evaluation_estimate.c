@@ -1,11 +1,7 @@
 /* When an evaluator will be done: a table of what is known. */
 #include "evaluator/record/evaluation_estimate.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 static void test_estimates(void **state)
 {

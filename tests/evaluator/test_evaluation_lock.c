@@ -4,19 +4,16 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "evaluator/record/ledger.h"
+#include "tests/check.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char directory[PATH_MAX], path[PATH_MAX], aside[PATH_MAX], ledger[PATH_MAX];
 

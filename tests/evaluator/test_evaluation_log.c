@@ -2,21 +2,18 @@
  * themselves are read back by the process tests. */
 #include "base/file.h"
 #include "evaluator/record/evaluation_log.h"
+#include "tests/check.h"
 
 #include <dirent.h>
 #include <limits.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char top[PATH_MAX], eval[PATH_MAX];
 static struct evaluation_log_files *open_files;

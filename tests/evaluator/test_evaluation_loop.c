@@ -4,18 +4,15 @@
 
 #include "base/file.h"
 #include "evaluator/files/file_tree.h"
+#include "tests/check.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char top[PATH_MAX];
 static struct log quiet;

@@ -2,19 +2,16 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "evaluator/record/ledger.h"
+#include "tests/check.h"
 #include "tests/failing_io.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char directory[PATH_MAX], path[PATH_MAX];
 

@@ -1,14 +1,12 @@
 /* What of a command's output is a metric: a table, fed whole and byte by byte. */
 #include "evaluator/score/metric_output.h"
 
+#include "tests/check.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct { const char *output, *want; } cases[] = { /* want: "name=value ...", or "!" and a word of the error */
     { "accuracy 0.91\n", "accuracy=0.91" },

@@ -5,18 +5,15 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "evaluator/files/file_tree.h"
+#include "tests/check.h"
 
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { TURNS = 2000 };
 

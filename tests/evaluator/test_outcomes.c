@@ -1,12 +1,10 @@
 /* What counts as failed and gone after a sequence of lines of the ledger. */
 #include "evaluator/record/outcomes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/check.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_newest_counts(void **state)
 {

@@ -1,11 +1,9 @@
 /* Names with a step in them: a table of patterns and names, wrong patterns, and one that must not take for ever. */
 #include "evaluator/watch/pattern.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
+#include "tests/check.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 static const struct { const char *pattern, *name; int64_t step; } cases[] = { /* step -1: the name does not fit */
     { "checkpoint-{step}", "checkpoint-500", 500 },

@@ -1,13 +1,11 @@
 /* Order, identity and the limit of the queue. Items without open files: closing NULL is fine. */
 #include "evaluator/watch/queue.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static int offer(struct queue *q, const char *name, int64_t step, uint64_t digest)
 {

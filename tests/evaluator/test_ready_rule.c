@@ -1,11 +1,9 @@
 /* Rules of readiness: how they combine, where a marker is looked for, and when its bytes are whole. */
 #include "evaluator/watch/ready_rule.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
+#include "tests/check.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 static void test_together(void **state)
 {

@@ -2,14 +2,10 @@
 #include "evaluator/score/scoring.h"
 
 #include "base/random.h"
+#include "tests/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { EXAMPLES = 101, SEED = 9, THRESHOLDS = 11 };
 

@@ -1,13 +1,11 @@
 /* The deciding half of the watcher: listings and times in, what to open, what has failed and what is gone out. */
 #include "evaluator/watch/sightings.h"
 
+#include "tests/check.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { QUIET = 30 };
 

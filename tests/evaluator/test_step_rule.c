@@ -1,11 +1,9 @@
 /* Steps from elsewhere than the name: what FROM may be, the number in a JSON file, scale and offset. */
 #include "evaluator/watch/step_rule.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
+#include "tests/check.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 static void test_from(void **state)
 {

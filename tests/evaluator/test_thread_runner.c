@@ -1,16 +1,13 @@
 /* A scorer in a thread of its own: what it says arrives, stopping and freeing end it, nothing leaks. */
 #include "base/clock.h"
 #include "evaluator/score/thread_runner.h"
+#include "tests/check.h"
 
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { DEADLINE = 600 }; /* seconds */
 

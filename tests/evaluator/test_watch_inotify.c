@@ -2,21 +2,17 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "evaluator/watch/watch_inotify.h"
+#include "tests/check.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { DEADLINE = 600 };
 

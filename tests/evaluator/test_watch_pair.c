@@ -1,13 +1,10 @@
 /* NAME=DIR: what is taken, and what is refused. */
 #include "evaluator/watch_pair.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/check.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct { const char *line; int rc; const char *name, *directory; } cases[] = {
     { "a=b", 1, "a", "b" },

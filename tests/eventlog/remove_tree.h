@@ -22,15 +22,15 @@ static inline int remove_tree_below(const char *name, const struct stat *st, int
 }
 
 /* The directory with all in it. 0, or not. */
-static inline int remove_tree(const char *directory)
+static inline int remove_tree(const char *path)
 {
-    return nftw(directory, remove_tree_entry, 8, FTW_DEPTH | FTW_PHYS);
+    return nftw(path, remove_tree_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 /* What is in the directory. */
-static inline int empty_tree(const char *directory)
+static inline int empty_tree(const char *path)
 {
-    return nftw(directory, remove_tree_below, 8, FTW_DEPTH | FTW_PHYS);
+    return nftw(path, remove_tree_below, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 #endif

@@ -8,15 +8,13 @@
 #include "eventlog/rewrite/log_repair.h"
 
 #include "base/random.h"
+#include "tests/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { RECORDS = 2000, ZEROS = 4096, SAMPLES = 1500 };
 

@@ -1,13 +1,11 @@
 /* Which points stay: counts, first and last, peaks, and gaps. */
 #include "eventlog/rewrite/downsample.h"
 
+#include "tests/check.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { POINTS = 1000 };
 

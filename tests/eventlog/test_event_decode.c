@@ -2,14 +2,12 @@
 #include "eventlog/format/event_decode.h"
 
 #include "base/error.h"
+#include "tests/check.h"
 #include "tests/eventlog/hex.h"
 #include "tests/eventlog/same_event.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static const struct {
     const char *name, *hex;

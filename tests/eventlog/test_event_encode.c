@@ -5,13 +5,11 @@
 #include "base/random.h"
 #include "eventlog/format/record.h"
 #include "proto/event.pb-c.h"
+#include "tests/check.h"
 #include "tests/eventlog/hex.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
 static size_t by_protobuf(uint8_t *out, char *tag, int64_t step, double wall_time, float value)
 {

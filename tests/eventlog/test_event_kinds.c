@@ -4,20 +4,18 @@
 
 #include "base/bytes.h"
 #include "eventlog/format/record.h"
+#include "tests/check.h"
 #include "tests/eventlog/hex.h"
 #include "tests/failing_io.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 /* Events at wall time 1e9; all but session, layout and graph at step 3 with tag "t", display name "D", description
  * "d". */

@@ -5,18 +5,16 @@
 #include "eventlog/format/event_encode.h"
 #include "eventlog/format/record.h"
 #include "eventlog/read/log_directory.h"
+#include "tests/check.h"
 #include "tests/eventlog/remove_tree.h"
 
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static struct log_input input;
 static char directory[64], path[128], other[128];

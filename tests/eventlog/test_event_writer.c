@@ -4,21 +4,19 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "eventlog/format/record.h"
+#include "tests/check.h"
 #include "tests/failing_io.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static char directory[64];
 

@@ -2,14 +2,12 @@
  * files stay whole, and what was accepted is in them. */
 #include "eventlog/write/event_writer.h"
 
+#include "tests/check.h"
+#include "tests/eventlog/event_run.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <cmocka.h>
-
-#include "tests/eventlog/event_run.h"
 
 /* A disk on which the calls number first to last fail; the first of them, if it is a write, after half its bytes. */
 struct disk {

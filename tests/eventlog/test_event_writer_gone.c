@@ -2,17 +2,14 @@
  * once, the directory and a file are made again with what the old one held, and what is lost is counted. */
 #include "eventlog/write/event_writer.h"
 
+#include "tests/check.h"
+#include "tests/eventlog/event_run.h"
+#include "tests/eventlog/remove_tree.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <cmocka.h>
-
-#include "tests/eventlog/remove_tree.h"
-
-#include "tests/eventlog/event_run.h"
 
 enum { EVENTS = 40 };
 

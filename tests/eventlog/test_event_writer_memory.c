@@ -8,16 +8,14 @@
 #include "eventlog/format/event_decode.h"
 #include "eventlog/format/record.h"
 #include "eventlog/read/log_directory.h"
+#include "tests/check.h"
 #include "tests/failing_allocation.h"
 
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static struct log_input input;
 static char directory[64];

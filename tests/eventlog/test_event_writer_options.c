@@ -2,13 +2,15 @@
  * matters. */
 #include "eventlog/write/event_writer.h"
 
+#include "tests/check.h"
+#include "tests/eventlog/event_run.h"
+#include "tests/failing_io.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +19,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
-
-#include "tests/eventlog/event_run.h"
-#include "tests/failing_io.h"
 
 static void put(struct eventlog_writer *w, const char *tag, int64_t from, int64_t to)
 {

@@ -2,18 +2,16 @@
 #include "eventlog/write/event_writer.h"
 
 #include "base/file.h"
+#include "tests/check.h"
 #include "tests/failing_io.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static char directory[64];
 static const char *const files[] = { "projector_config.pbtxt", "projector_0.tsv", "projector_0_labels.tsv",

@@ -2,14 +2,13 @@
  * that is NaN or infinite; texts in it that are not UTF-8. Nothing of it is written, and the writer goes on. */
 #include "eventlog/write/event_writer.h"
 
+#include "tests/check.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static struct eventlog_error error;
 static const float floats[] = { 0, 0.5f, 1, 0.25f };

@@ -1,12 +1,10 @@
 /* Sizes of pictures from their first bytes: a table of headers, and every cut of each. */
 #include "eventlog/write/image_header.h"
 
+#include "tests/check.h"
 #include "tests/eventlog/hex.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
 static const struct {
     const char *name, *hex;

@@ -4,16 +4,13 @@
 #include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "tests/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char *const names[] = { "a", "a/b/events.out.tfevents.1", "b", "empty" };
 enum { MEMBERS = 4 };

@@ -6,15 +6,12 @@
 
 #include "base/bytes.h"
 #include "eventlog/format/wire.h"
+#include "tests/check.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* ---- messages, by value -------------------------------------------------------------------------------------- */
 

@@ -2,19 +2,17 @@
 #include "eventlog/read/log_follow.h"
 
 #include "eventlog/format/event_encode.h"
+#include "tests/check.h"
 #include "tests/eventlog/remove_tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { FILES = 20, OPEN = 4 };
 

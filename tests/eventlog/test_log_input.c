@@ -5,17 +5,15 @@
 #include "eventlog/format/event_decode.h"
 #include "eventlog/format/event_encode.h"
 #include "eventlog/read/log_directory.h"
+#include "tests/check.h"
 #include "tests/eventlog/remove_tree.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
-#include <cmocka.h>
 
 enum { RECORDS = 20000 };
 

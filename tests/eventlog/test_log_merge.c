@@ -1,14 +1,12 @@
 /* Which points of several files stay, and in which order: each case is files of points and the points wanted. */
 #include "eventlog/rewrite/log_merge.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 /* Files are separated by '|', events by blanks: a tag's letter and its step ("a10"; A: 1000 seconds later), S a session
  * start, G a graph, e an experiment, x a session end. Wall times go up by one from event to event, and by `gap` from

@@ -6,21 +6,19 @@
 
 #include "base/bytes.h"
 #include "eventlog/format/record.h"
+#include "tests/check.h"
 #include "tests/eventlog/hex.h"
 #include "tests/eventlog/remove_tree.h"
 
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
-#include <cmocka.h>
 
 /* Eleven records: file version; loss at steps 0, 1, 2; a histogram, an image, a clip, a text, a graph, hyperparameters;
  * loss at step 1 again. 624 bytes, SHA-256 818c8c5f811e95d2... */

@@ -4,17 +4,14 @@
  */
 #include "eventlog/eventlog.h"
 
+#include "tests/check.h"
 #include "tests/failing_allocation.h"
 #include "tests/eventlog/remove_tree.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <cmocka.h>
 
 enum { CALLS_MAX = 10000, VALUES = 2 * (4 + 40) };
 

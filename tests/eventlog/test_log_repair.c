@@ -8,20 +8,18 @@
 #include "eventlog/check/log_check.h"
 #include "eventlog/format/event_encode.h"
 #include "eventlog/format/record_file.h"
+#include "tests/check.h"
 #include "tests/eventlog/remove_tree.h"
 #include "tests/failing_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { RECORDS = 6 };
 

@@ -4,14 +4,11 @@
 #include "base/bytes.h"
 #include "eventlog/format/record.h"
 #include "eventlog/format/wire.h"
+#include "tests/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* One value: tag, text in a tensor (NULL: a simple_value), plugin in its metadata (NULL: none). */
 static void value(struct wire *w, const char *tag, const char *text, const char *plugin)

@@ -1,12 +1,9 @@
 /* gzip and zstd streams in pieces of every size, several behind one another, cut everywhere, damaged everywhere. */
 #include "eventlog/read/log_unpack.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/check.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 #define B(text) text, sizeof text - 1
 #define HELLO_GZIP "\x1f\x8b\x08\0\0\0\0\0\0\x03\xcb\x48\xcd\xc9\xc9\x57\x28\xcf\x2f\xca\x49\x01\0\x85\x11\x4a\x0d\x0b\0\0\0"

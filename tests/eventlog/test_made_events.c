@@ -1,12 +1,9 @@
 /* Event files made by seed, sound or damaged in one place: verify, reader and points say of them what was made. */
 #include "tests/fuzz/made_events.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/check.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 enum { FILES = 2000, DAMAGES_MOST = 100 };
 

@@ -3,14 +3,11 @@
 
 #include "base/buffer.h"
 #include "base/number.h"
+#include "tests/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Wanted: "run|tag|step|wall time|value" with ';' behind each, "-" for what is not given; bad lines as "!sentence;". */
 static const struct {

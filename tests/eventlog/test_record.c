@@ -3,13 +3,11 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "tests/check.h"
 #include "tests/eventlog/hex.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* Two records that TensorFlow wrote: the file version, and scalar `accuracy` 0.99 at step 77. */
 static const char tensorflow[] =

@@ -6,15 +6,13 @@
 #include "base/random.h"
 #include "eventlog/format/event_encode.h"
 #include "eventlog/format/record.h"
+#include "tests/check.h"
 #include "tests/eventlog/hex.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static void feed(struct scalar_run *r, const uint8_t *bytes, size_t n)
 {

@@ -2,12 +2,9 @@
 #include "eventlog/read/step_list.h"
 
 #include "base/random.h"
+#include "tests/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { MOST = 200 };
 

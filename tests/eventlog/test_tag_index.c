@@ -1,10 +1,9 @@
 /* Numbers for tags: the same for the same bytes, NULs in them as well. */
 #include "eventlog/format/tag_index.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/check.h"
+
 #include <stdio.h>
-#include <cmocka.h>
 
 static void test_tag_index(void **state)
 {

@@ -1,13 +1,10 @@
 /* Ten thousand tags: each found with its own plugin, none else. */
 #include "eventlog/write/tag_table.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/check.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 static const char *plugin_of(const struct tag_table *t, const char *tag)
 {

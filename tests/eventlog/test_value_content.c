@@ -2,13 +2,11 @@
 #include "eventlog/format/value_content.h"
 
 #include "eventlog/format/event_decode.h"
+#include "tests/check.h"
 #include "tests/eventlog/hex.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* ---- tensors: elements as they lie in memory -------------------------------------------------------------------- */
 

@@ -1,13 +1,11 @@
 /* Fields and messages in protobuf's wire format, taken and written, and what is kept until the end: bad text. */
 #include "eventlog/format/wire.h"
 
+#include "tests/check.h"
 #include "tests/eventlog/hex.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
 static void expect(struct wire *w, const char *hex)
 {

@@ -2,15 +2,11 @@
 #include "model/kernels/convolution.h"
 
 #include "base/random.h"
+#include "tests/check.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 struct sample {
     struct convolution_shape s;

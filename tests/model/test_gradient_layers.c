@@ -2,15 +2,11 @@
 #include "base/random.h"
 #include "model/network.h"
 #include "model/network_builder.h"
+#include "tests/check.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { HEIGHT = 7, WIDTH = 6, CHANNELS = 2, CLASSES = 3, COUNT = 5 };
 

@@ -1,16 +1,12 @@
 /* Gradients of the whole models against central differences, in the double build. */
 #include "base/random.h"
 #include "model/network.h"
+#include "tests/check.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 struct check {
     struct network *n;

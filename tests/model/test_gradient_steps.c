@@ -1,12 +1,9 @@
 /* The figures of steps.h, made again by the double build. With EVALBOARD_PRINT_STEPS set it prints them. */
 #include "tests/model/steps.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/check.h"
+
 #include <stdio.h>
-#include <cmocka.h>
 
 static void figures(void **state)
 {

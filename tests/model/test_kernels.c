@@ -6,16 +6,12 @@
 #include "model/kernels/lrn.h"
 #include "model/kernels/pool.h"
 #include "model/kernels/softmax.h"
+#include "tests/check.h"
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { ROOM = 4096 };
 static const size_t blocks[] = { 1, 3, 8, 10, 16, 20, 33, 64 };

@@ -1,15 +1,11 @@
 /* The models' tables: counts, names and shapes of the variables against the specification of the seed models. */
 #include "model/model.h"
 #include "model/network.h"
+#include "tests/check.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static struct network *new_network(const char *model, int max_batch)
 {

@@ -2,18 +2,14 @@
 #include "base/random.h"
 #include "model/network.h"
 #include "model/network_builder.h"
+#include "tests/check.h"
 #include "tests/model/steps.h"
 
 #include <dirent.h>
 #include <limits.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { ROOM = 48 };
 

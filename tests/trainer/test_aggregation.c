@@ -2,16 +2,12 @@
 #include "trainer/server/aggregation.h"
 
 #include "base/random.h"
+#include "tests/check.h"
 #include "tests/failing_allocation.h"
 #include "trainer/server/server_core.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
-#include <cmocka.h>
 
 enum { WORKERS = 3, SERVERS = 2, STEPS = 4, BATCH = 8, LIMIT = 5000 /* elements of a packet */ };
 

@@ -2,15 +2,11 @@
 #include "trainer/optimizer.h"
 
 #include "base/random.h"
+#include "tests/check.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
-#include <cmocka.h>
 
 enum { STEPS = 12, SAMPLES = 24 };
 

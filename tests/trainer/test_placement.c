@@ -2,14 +2,10 @@
 #include "trainer/server/placement.h"
 
 #include "base/random.h"
+#include "tests/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
-#include <cmocka.h>
 
 enum { VARIABLES_MAX = 40 };
 

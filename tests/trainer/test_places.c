@@ -1,13 +1,9 @@
 /* Ranks as sentences name them. */
 #include "trainer/collective/places.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "tests/check.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 static const struct process two_hosts[] = { { .host = "a", .boot = "1" }, { .host = "a", .boot = "1" },
                                             { .host = "b", .boot = "2" }, { .host = "b", .boot = "2" } };

@@ -1,12 +1,9 @@
 /* Steps a second and time to go, of quick steps and of slow ones. */
 #include "trainer/rate.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/check.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 static void near(double value, double wanted)
 {

@@ -3,15 +3,11 @@
 
 #include "dataset/transform.h"
 #include "model/model.h"
+#include "tests/check.h"
 #include "trainer/optimizer.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-/* cmocka wants the four above first */
-#include <cmocka.h>
 
 static void test_every_model(void **state)
 {

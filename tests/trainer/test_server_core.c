@@ -2,15 +2,11 @@
 #include "trainer/server/server_core.h"
 
 #include "base/random.h"
+#include "tests/check.h"
 #include "tests/failing_allocation.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
-#include <cmocka.h>
 
 enum { WORKERS = 3, PACKETS = 2 };
 

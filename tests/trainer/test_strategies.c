@@ -5,17 +5,13 @@
 #include "trainer/strategies/strategy.h"
 
 #include "base/random.h"
+#include "tests/check.h"
 #include "tests/trainer/threads.h"
 #include "trainer/collective/exchange.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
-#include <cmocka.h>
 
 enum { RANKS_MAX = 5, BATCH = 8, STEPS = 6, NEVER = -1 };
 

@@ -1,12 +1,9 @@
 /* What a step amounts to: added in the workers' order, counted or left, the last one or not. */
 #include "trainer/collective/tally.h"
 
-#include <setjmp.h>
+#include "tests/check.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-/* cmocka wants the four above first */
-#include <cmocka.h>
 
 static void test_sum(void **state)
 {

@@ -2,13 +2,9 @@
 #include "trainer/train_options.h"
 
 #include "base/program/options.h"
+#include "tests/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-/* cmocka wants the four above first */
-#include <cmocka.h>
 
 enum { WORDS = 16 };
 

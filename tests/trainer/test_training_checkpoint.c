@@ -4,20 +4,16 @@
 #include "base/random.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/tensor_bundle.h"
+#include "tests/check.h"
 #include "tests/failing_io.h"
 #include "trainer/recipes/recipe.h"
 
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-/* cmocka wants these first */
-#include <cmocka.h>
 
 static char directory[64], prefix[128];
 

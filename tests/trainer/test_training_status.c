@@ -1,14 +1,11 @@
 /* What is made of a training.json: who lives, who died, who is silent; how long it will take. */
 #include "trainer/training_status.h"
 
+#include "tests/check.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define NOW 1700000000.0
 

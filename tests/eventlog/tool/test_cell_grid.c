@@ -1,11 +1,9 @@
 /* Text into cells: wide and combining characters, colours, edges. */
 #include "eventlog/tool/picture/cell_grid.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/check.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 static const struct cell_look plain = { 0, 0 };
 

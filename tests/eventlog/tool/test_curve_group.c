@@ -1,12 +1,10 @@
 /* Groups of runs: which runs belong together, and their mean with its band. */
 #include "eventlog/tool/picture/curve_group.h"
 
+#include "tests/check.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
 
 #define COUNT(a) (sizeof (a) / sizeof *(a))
 

@@ -1,18 +1,16 @@
 /* A file that a command writes: it has no name, of its own or another, until it is whole. */
 #include "eventlog/tool/output.h"
 
+#include "tests/check.h"
 #include "tests/eventlog/remove_tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static char directory[64], path[128];
 static int nameless; /* this file system has files without names; on others the temporary one is seen */

@@ -2,13 +2,11 @@
  * not overlap, last and best values. */
 #include "eventlog/tool/picture/picture.h"
 
+#include "tests/check.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #define COUNT(a) (sizeof (a) / sizeof *(a))
 

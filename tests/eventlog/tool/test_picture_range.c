@@ -1,13 +1,11 @@
 /* What the axis of values spans: all values, unless a few dwarf the rest. */
 #include "eventlog/tool/picture/picture_range.h"
 
+#include "tests/check.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #define COUNT(a) (sizeof (a) / sizeof *(a))
 

@@ -1,14 +1,11 @@
 /* What keys and the mouse do to the live page, which tags it shows, and what state a run is in. */
 #include "eventlog/tool/watch/watch_model.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <cmocka.h>
-
+#include "tests/check.h"
 #include "tests/eventlog/tool/watch_runs.h"
+
+#include <math.h>
+#include <stdio.h>
 
 static const char *const names[] = { "r10", "r2", "r1", NULL };
 

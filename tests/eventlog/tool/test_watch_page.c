@@ -2,15 +2,11 @@
 #include "eventlog/tool/watch/watch_page.h"
 
 #include "base/text.h"
+#include "tests/check.h"
+#include "tests/eventlog/tool/watch_runs.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
-
-#include "tests/eventlog/tool/watch_runs.h"
 
 static const char *const names[] = { "mpi/train", "ps/train", "ps/a-name-that-is-far-too-long-for-most-of-all-terminals/x",
                                      NULL };
