@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds the sources to the house rules: who may include whom, headers that compile alone, names that are
-unique in their folder, lines, functions, files and folders in bounds.
+unique in their folder, lines, functions, files and folders in bounds; and no test that imports a test.
 
 usage: lint.py [--cc CC]      run from the root of the checkout; prints one line a finding, exit 1 if there is one
 """
@@ -124,6 +124,14 @@ def check_text(path, findings):
             findings.append(f"{path}:{number}: tab or blank at the end")
 
 
+def check_tests(findings):
+    """What several tests need is in a module of its own: no test imports a test."""
+    for path in sorted(pathlib.Path("tests").rglob("test_*.py")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if re.match(r"\s*(from|import) test_\w+", line):
+                findings.append(f"{path}:{number}: a test imports a test")
+
+
 def check_names(sources, findings):
     """Whoever greps a name in a folder finds one function: not one in each of its files."""
     found = collections.defaultdict(set)
@@ -154,6 +162,7 @@ def main():
         check_includes(path, findings)
         check_text(path, findings)
     check_names(sources, findings)
+    check_tests(findings)
     for folder, count in collections.Counter(p.parent for p in sources if p.suffix == ".c").items():
         if count > FOLDER_FILES:
             findings.append(f"{folder}/: {count} source files; which of them are a room of their own?")

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from test_evaluator import BUILD, Evaluator, ledger, write
+from evaluators import BUILD, Evaluator, ledger, write
 from waiting import DEADLINE
 
 

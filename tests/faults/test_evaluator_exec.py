@@ -2,7 +2,6 @@
 results with several at a time."""
 import json
 import os
-import pathlib
 import random
 import re
 import signal
@@ -11,34 +10,13 @@ import time
 
 import pytest
 
+from evaluators import EVALUATOR, KILLS, Exec, alive, ledger, points, script, start_writing, steps, write
 from interposed import LACKING, interposed
-from test_evaluator import DEADLINE, EVALUATOR, KILLS, Evaluator, ledger, points, start_writing, steps, write
-from waiting import wait_for
-
-
-class Exec(Evaluator):
-    """An evaluator that runs a command; the rest as in Evaluator."""
-
-    def __init__(self, directory, command, *arguments, **keywords):
-        super().__init__(directory, *arguments, how=["--exec", command], **keywords)
-
-
-def script(directory, text):
-    """A shell script of these lines; returns the command that runs it."""
-    path = directory / "score.sh"
-    path.write_text(text)
-    return f"sh '{path}'"
+from waiting import DEADLINE, wait_for
 
 
 def log_of(directory, step):
     return (directory / "eval" / "logs" / f"{step}-model.ckpt-{step}.log").read_text()
-
-
-def alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def test_values(tmp_path):

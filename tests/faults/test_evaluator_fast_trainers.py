@@ -10,10 +10,9 @@ import time
 
 import pytest
 
+from evaluators import Evaluator, Exec, ledger, script, steps, write
 from interposed import held_data
 from tensorboard_server import ALL_POINTS, TensorBoard, python_loader_points
-from test_evaluator import Evaluator, ledger, steps, write
-from test_evaluator_exec import Exec, script
 from waiting import DEADLINE, wait_for
 
 COUNT = int(os.environ.get("EVALBOARD_CHECKPOINTS", "60"))

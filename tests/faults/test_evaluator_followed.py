@@ -2,7 +2,6 @@
 one. None is scored half written, each content once, under the step that it is of."""
 import json
 import os
-import pathlib
 import random
 import shutil
 import signal
@@ -10,10 +9,8 @@ import time
 
 import pytest
 
+from evaluators import KILLS, Exec, ledger, points, runs, script, steps
 from interposed import SLOW_CLOCK, interposed
-from test_evaluator import DEADLINE, KILLS, ledger, points, steps
-from test_evaluator_exec import Exec, script
-from test_evaluator_in_place import runs
 from waiting import wait_for
 
 PIECES = 6

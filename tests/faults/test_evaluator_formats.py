@@ -9,9 +9,8 @@ import time
 
 import pytest
 
-from test_evaluator import EVALUATOR, Evaluator, ledger, points, steps, write
+from evaluators import EVALUATOR, Evaluator, Exec, ledger, points, script, steps, write
 from waiting import wait_for
-from test_evaluator_exec import Exec, script
 
 
 def scorer(directory):

@@ -7,9 +7,9 @@ import tempfile
 
 import pytest
 
-from test_evaluator import Evaluator, ledger, points, steps, write
-from test_evaluator_several import Several
+from evaluators import Evaluator, Several, ledger, points, steps, write
 from waiting import wait_for
+
 
 EXEC = ["--exec", "echo precision 0.5"]
 

@@ -6,10 +6,7 @@ import subprocess
 
 import pytest
 
-from test_evaluator import EVALUATOR, ledger, steps, write
-from test_evaluator_exec import Exec, alive, script
-from test_evaluator_several import Several
-from test_evaluator_several import write as write_into
+from evaluators import EVALUATOR, Exec, Several, alive, ledger, script, steps, write, write_into
 from waiting import DEADLINE, wait_for
 
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from test_evaluator import ledger, steps
-from test_evaluator_exec import Exec, script
+from evaluators import Exec, ledger, runs, script, steps
 from waiting import wait_for
+
 
 WHOLE = 4000  # bytes of a whole checkpoint
 
@@ -18,11 +18,6 @@ def careful_scorer(directory, seconds=0):
     return script(directory, f"echo $2 >> '{directory}/runs'; sleep {seconds}\n"
                              'bytes=$(find "$1" -type f | xargs cat | wc -c)\n'
                              f'[ $bytes = {WHOLE} ] || exit 3\necho "bytes $bytes"\n') + " {checkpoint} {step}"
-
-
-def runs(directory):
-    path = directory / "runs"
-    return [int(line) for line in path.read_text().split()] if path.exists() else []
 
 
 def write_slowly(path, pause, pieces=8):

@@ -15,8 +15,7 @@ import zipfile
 
 import pytest
 
-from test_evaluator import ledger, steps
-from test_evaluator_exec import Exec, script
+from evaluators import Exec, ledger, script, steps
 from trainers_page import COMMANDS, options as options_for
 from waiting import wait_for
 

@@ -7,9 +7,9 @@ import signal
 
 import pytest
 
-from test_evaluator import Evaluator, ledger, steps, write
-from test_evaluator_exec import Exec, alive, script
+from evaluators import Evaluator, Exec, alive, ledger, script, steps, write
 from waiting import wait_for
+
 
 # In: the file for process numbers. One child holds the output open, a grandchild ends up with init as things are.
 DESCENDANTS = """

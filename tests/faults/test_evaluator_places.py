@@ -13,8 +13,9 @@ import tempfile
 
 import pytest
 
+from evaluators import EVALUATOR, Evaluator, ledger, points, steps, write
 from interposed import CLOCK, READ_ONLY, interposed
-from test_evaluator import DEADLINE, EVALUATOR, Evaluator, ledger, points, steps, wait_for, write
+from waiting import DEADLINE, wait_for
 
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting, or becoming another user, needs root")

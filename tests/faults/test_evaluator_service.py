@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from test_evaluator import BUILD, EVALUATOR, Evaluator, ledger, points, steps, write
+from evaluators import BUILD, EVALUATOR, Evaluator, ledger, points, steps, write
 from waiting import DEADLINE, wait_for
 
 

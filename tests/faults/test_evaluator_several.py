@@ -5,54 +5,10 @@ import pathlib
 import re
 import resource
 import signal
-import subprocess
 
+from evaluators import Several, write_into
 from interposed import held_data
-from test_evaluator import DEADLINE, EVALUATOR, WRITER
 from waiting import wait_for
-
-
-class Several:
-    def __init__(self, directory, *arguments, root="runs", how=None, **keywords):
-        how = how or ["--model", "lenet", "--data", "fashion-mnist", "--num-examples", "100"]
-        self.root, self.log_path = directory / root, directory / "log"
-        with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(
-                [EVALUATOR, "--eval-root", self.root, *how, *map(str, arguments)], stdout=subprocess.PIPE, stderr=log, text=True, **keywords)
-
-    def said(self):
-        return self.log_path.read_text()
-
-    def says(self, text):
-        wait_for(lambda: text in self.said() or self.process.poll() is not None, f"'{text}'")
-        assert text in self.said(), self.said()
-
-    def ledger(self, name):
-        path = self.root / name / "eval/evaluations.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-    def steps(self, name):
-        return [record["step"] for record in self.ledger(name)]
-
-    def waits_for(self, name, wanted):
-        wait_for(lambda: self.steps(name) == wanted or self.process.poll() is not None, f"{wanted} of {name}")
-        assert self.steps(name) == wanted, (self.steps(name), self.said())
-
-    def ends(self, status):
-        self.output, _ = self.process.communicate(timeout=DEADLINE)
-        assert self.process.returncode == status, self.said()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
-
-
-def write(directory, *arguments):
-    subprocess.run([WRITER, "--directory", directory, *map(str, arguments)], stdout=subprocess.DEVNULL, check=True)
 
 
 def test_while_the_data_is_read(tmp_path):
@@ -62,7 +18,7 @@ def test_while_the_data_is_read(tmp_path):
     environment, hold = held_data(tmp_path)
     with Several(tmp_path, "--watch-tree", tree, "--pin", "--poll-interval", 0.1, env=environment) as several:
         for name in "ab":
-            write(tree / name, "--last", 300)
+            write_into(tree / name, "--last", 300)
             wait_for(lambda: len(list((several.root / name / "eval").glob("pinned/*"))) == 3, f"pins of {name}")
             for path in (tree / name).glob("model.ckpt-*"):
                 path.unlink()
@@ -76,7 +32,7 @@ def test_while_the_data_is_read(tmp_path):
 
 def test_named_ones_are_served_in_turn(tmp_path):
     for name in "abc":
-        write(tmp_path / name, "--last", 1000)
+        write_into(tmp_path / name, "--last", 1000)
     with Several(tmp_path, *[x for name in "abc" for x in ("--watch", f"{name}={tmp_path / name}")], "--once",
                  "--json") as several:
         several.ends(0)
@@ -100,7 +56,7 @@ def test_each_is_heard_of_at_once(tmp_path):
         several.says(f"watching {tmp_path / 'b'}")
         for step in range(100, 501, 100):
             for name in "ab":
-                write(tmp_path / name, "--first", step, "--last", step)
+                write_into(tmp_path / name, "--first", step, "--last", step)
                 several.waits_for(name, list(range(100, step + 1, 100)))
         several.process.send_signal(signal.SIGTERM)
         several.ends(0)
@@ -165,13 +121,13 @@ def test_directories_that_come_and_move(tmp_path):
                  "--poll-interval", 2) as several:
         several.says(f"watching {tmp_path / 'a'}")
         several.says(f"b: {tmp_path / 'b'} does not exist yet")
-        write(tmp_path / "c")
+        write_into(tmp_path / "c")
         several.waits_for("c", [100])
-        write(tmp_path / "b", "--last", 200)
+        write_into(tmp_path / "b", "--last", 200)
         several.waits_for("b", [100, 200])
         (tmp_path / "c").rename(tmp_path / "c.moved")
         several.says("c: " + str(tmp_path / "c") + " is gone; waiting for it to come back")
-        write(tmp_path / "c", "--first", 300, "--last", 300)
+        write_into(tmp_path / "c", "--first", 300, "--last", 300)
         several.waits_for("c", [100, 300])
         several.process.send_signal(signal.SIGTERM)
         several.ends(0)
@@ -180,7 +136,7 @@ def test_directories_that_come_and_move(tmp_path):
 
 def test_file_read_again_at_sighup(tmp_path):
     for name in "abc":
-        write(tmp_path / name)
+        write_into(tmp_path / name)
     listed = tmp_path / "list"
     listed.write_text(f"# trainings\n\n a={tmp_path / 'a'}\nb={tmp_path / 'b'}\r\n")
     with Several(tmp_path, "--watch-file", listed, "--forever") as several:
@@ -191,11 +147,11 @@ def test_file_read_again_at_sighup(tmp_path):
         several.waits_for("deep/c", [100])
         several.says("a: not in the file any more")
         assert json.loads((tmp_path / "runs/a/eval/evaluator.lock").read_text())["state"] == "ended"
-        write(tmp_path / "a", "--first", 200, "--last", 200)
+        write_into(tmp_path / "a", "--first", 200, "--last", 200)
         listed.write_text("nonsense\n")
         several.process.send_signal(signal.SIGHUP)
         several.says(f"{listed}:1: 'nonsense': not NAME=DIR; watching the same directories as before")
-        write(tmp_path / "b", "--first", 200, "--last", 200)
+        write_into(tmp_path / "b", "--first", 200, "--last", 200)
         several.waits_for("b", [100, 200])
         listed.write_text(f"a={tmp_path / 'a'}\nb={tmp_path / 'b'}\n")
         several.process.send_signal(signal.SIGHUP)
@@ -216,25 +172,25 @@ def test_a_tree_in_which_trainings_appear_and_go(tmp_path):
     (tree / "empty/deep").mkdir(parents=True)
     with Several(tmp_path, "--watch-tree", tree, "--poll-interval", 0.1) as several:
         several.waits_for("nothing", [])
-        write(tree / "one", "--last", 300)
+        write_into(tree / "one", "--last", 300)
         several.waits_for("one", [100, 200, 300])
-        write(tree / "group/two", "--last", 200, "--finish")
+        write_into(tree / "group/two", "--last", 200, "--finish")
         several.waits_for("group/two", [100, 200])
         lock = tmp_path / "runs/group/two/eval/evaluator.lock"
         wait_for(lambda: json.loads(lock.read_text())["state"] == "ended", "the finished one to be let go")
         assert "finished" in json.loads(lock.read_text())["why"]
-        write(tree / "group/two", "--first", 300, "--last", 300)  # it goes on
+        write_into(tree / "group/two", "--first", 300, "--last", 300)  # it goes on
         several.waits_for("group/two", [100, 200, 300])
         for path in (tree / "one").iterdir():
             path.unlink()
         (tree / "one").rmdir()
         wait_for(lambda: json.loads((tmp_path / "runs/one/eval/evaluator.lock").read_text())["state"] == "ended",
                  "the one that is gone to be let go")
-        write(tree / "one", "--first", 400, "--last", 400)
+        write_into(tree / "one", "--first", 400, "--last", 400)
         several.waits_for("one", [100, 200, 300, 400])
         descriptors = len(os.listdir(f"/proc/{several.process.pid}/fd"))
         for k in range(20):
-            write(tree / f"short{k}", "--finish")
+            write_into(tree / f"short{k}", "--finish")
         for k in range(20):
             several.waits_for(f"short{k}", [100])
         wait_for(lambda: len(os.listdir(f"/proc/{several.process.pid}/fd")) <= descriptors, "closed descriptors")
@@ -248,20 +204,20 @@ def test_a_tree_in_which_trainings_appear_and_go(tmp_path):
 
 def test_results_inside_the_tree_are_no_trainings(tmp_path):
     """The eval root lies in the tree, and the best checkpoints are kept there."""
-    write(tmp_path / "tree/one/ckpt", "--last", 200)
+    write_into(tmp_path / "tree/one/ckpt", "--last", 200)
     for step in (300, 400):
         with Several(tmp_path, "--watch-tree", tmp_path / "tree", "--keep-best", "--once",
                      root="tree/runs") as several:
             several.ends(0)
         assert list((tmp_path / "tree/runs/one/ckpt/eval/best").glob("*.index")), "the best is kept"
-        write(tmp_path / "tree/one/ckpt", "--first", step, "--last", step)
+        write_into(tmp_path / "tree/one/ckpt", "--first", step, "--last", step)
     assert several.steps("one/ckpt") == [100, 200, 300]
     assert [p.name for p in (tmp_path / "tree/runs").iterdir()] == ["one"]
 
 
 def test_one_that_somebody_else_serves(tmp_path):
-    write(tmp_path / "tree/a")
-    write(tmp_path / "tree/b")
+    write_into(tmp_path / "tree/a")
+    write_into(tmp_path / "tree/b")
     with Several(tmp_path, "--watch", f"a={tmp_path / 'tree/a'}", "--forever") as first:
         first.waits_for("a", [100])
         with Several(tmp_path, "--watch-tree", tmp_path / "tree") as several:

@@ -1,13 +1,12 @@
 """What the evaluator says while it runs: on terminals of several widths nothing that is drawn anew wraps."""
 import os
 import signal
-import subprocess
 
 import pytest
 
+from evaluators import EVALUATOR, Evaluator, write
 from terminal import Terminal
-from test_evaluator import DEADLINE, EVALUATOR, Evaluator, write
-from waiting import wait_for
+from waiting import DEADLINE, wait_for
 
 PATH = "a/rather/long/path/to/the/checkpoints/of/a/training"
 

@@ -5,7 +5,7 @@ import pathlib
 import resource
 import subprocess
 
-import test_evaluator as shared
+from evaluators import ledger, steps, write
 import waiting
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
@@ -39,7 +39,7 @@ def test_eventlog(tmp_path):
 
 def test_evaluator(tmp_path):
     """It goes on once there is room."""
-    shared.write(tmp_path, "--first", 100, "--last", 500, "--step", 100)
+    write(tmp_path, "--first", 100, "--last", 500, "--step", 100)
     process = subprocess.Popen([BUILD / "bin/evaluator", "--checkpoint-dir", tmp_path / "ckpt", "--eval-dir", tmp_path / "eval",
                                 "--model", "lenet", "--data", "fashion-mnist", "--num-examples", "100"],
                                stderr=subprocess.PIPE, text=True, env=RANKS,
@@ -52,4 +52,4 @@ def test_evaluator(tmp_path):
         process.terminate()
         process.communicate()
     assert process.returncode == 0
-    assert shared.steps(shared.ledger(tmp_path)) == list(range(100, 501, 100))
+    assert steps(ledger(tmp_path)) == list(range(100, 501, 100))

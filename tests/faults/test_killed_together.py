@@ -11,8 +11,9 @@ import time
 
 import pytest
 
-from test_evaluator import BUILD, DEADLINE, EVALUATOR, KILLS, ledger, points, wait_for
-from test_evaluator_exec import alive, script
+from evaluators import BUILD, EVALUATOR, KILLS, alive, ledger, points, script
+from waiting import DEADLINE, wait_for
+
 
 TRAINER = BUILD / "bin/trainer"
 BUILT_IN = ["--model", "lenet", "--data", "fashion-mnist", "--num-examples", "50"]

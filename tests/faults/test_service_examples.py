@@ -12,8 +12,9 @@ import subprocess
 
 import pytest
 
-from test_evaluator import BUILD, DEADLINE, ledger, steps, write
-from waiting import wait_for
+from evaluators import BUILD, ledger, steps, write
+from waiting import DEADLINE, wait_for
+
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNITS = ROOT / "examples/systemd"

@@ -1,39 +1,16 @@
 """eventlog on terminals of several widths: no line is wider, no progress line scrolls."""
-import fcntl
 import json
-import os
-import pathlib
-import pty
 import re
 import shutil
-import struct
 import subprocess
-import termios
 import unicodedata
 
 import pytest
 
-EVENTLOG = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve() / "bin" / "eventlog"
-ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")} | {"LC_ALL": "C.UTF-8", "TERM": "xterm"}
+from terminal import ENVIRONMENT, EVENTLOG, on_terminal
+
 RUN = "an_experiment_with_all_of_its_hyperparameters_in_its_name_lr=0.001_batch=128_seed="
 TAG = "evaluation/of/every/checkpoint/precision_at_a_recall_of_95_percent"
-
-
-def on_terminal(columns, *words, status=0, program=EVENTLOG):
-    """What the command writes to standard output and error on one terminal. status None: any."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    with subprocess.Popen([program, *map(str, words)], stdin=theirs, stdout=theirs, stderr=theirs, env=ENVIRONMENT) as process:
-        os.close(theirs)
-        text = b""
-        try:
-            while more := os.read(ours, 65536):
-                text += more
-        except OSError:  # the other end is closed
-            pass
-        os.close(ours)
-    assert status in (None, process.returncode), text.decode()
-    return text.decode()
 
 
 def width(line):

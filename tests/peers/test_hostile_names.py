@@ -1,14 +1,13 @@
 """Names come from files that anybody may have written: whatever is in them, no control character reaches a terminal, and
 no text grows with the length of a name. Data formats keep names whole."""
 import json
-import os
 import shutil
 import subprocess
 
 import pytest
 
 from checkpoint_files import BUILD, run, tensor, write_safetensors
-from test_eventlog_terminal import EVENTLOG, on_terminal
+from terminal import EVENTLOG, on_terminal
 
 RED, C1, BACK = "\x1b[31m", "\x9b31m", "a\rb"
 CONTROL = (RED, "\x9b", "\rb", "\x7f")
