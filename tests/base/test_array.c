@@ -2,6 +2,7 @@
 #include "base/array.h"
 
 #include "tests/check.h"
+#include "tests/failing_allocation.h"
 
 #include <stdlib.h>
 
@@ -49,8 +50,13 @@ static void test_too_much(void **state)
     (void)state;
     assert_true(ARRAY_ROOM(items, capacity, 1));
     items[0] = 5;
-    for (size_t wanted = SIZE_MAX; wanted > SIZE_MAX / 64; wanted /= 2)
+    for (size_t wanted = SIZE_MAX; wanted > SIZE_MAX / 16; wanted /= 2) /* more bytes than there are numbers */
         assert_false(ARRAY_ROOM(items, capacity, wanted));
+    calls = 0;
+    fail_at = 1;
+    assert_false(ARRAY_ROOM(items, capacity, 100));
+    fail_at = 0;
+    assert_int_equal(calls, 1);
     assert_int_equal(capacity, 4);
     assert_int_equal(items[0], 5);
     free(items);
