@@ -22,6 +22,11 @@ from waiting import wait_for
 PAUSE = 0.15  # between two writes of one checkpoint: the pace of the writer is what is tested
 
 
+def content(size):
+    """Random, but a pickle's first bytes: what begins with a brace is a JSON marker, and would have to be whole."""
+    return b"\x80\x02" + os.urandom(size - 2)
+
+
 def slowly(path, data, pieces=3):
     """In place, in pieces."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,7 +37,7 @@ def slowly(path, data, pieces=3):
 
 
 def torch_save(ckpt, step):
-    slowly(ckpt / f"model_{step}.pt", os.urandom(3000))
+    slowly(ckpt / f"model_{step}.pt", content(3000))
 
 
 def keras_h5(ckpt, epoch):
@@ -41,16 +46,16 @@ def keras_h5(ckpt, epoch):
         file.truncate(3000)
         time.sleep(PAUSE)
         file.seek(2000)
-        file.write(os.urandom(1000))
+        file.write(content(1000))
         time.sleep(PAUSE)
         file.seek(0)
-        file.write(os.urandom(2000))
+        file.write(content(2000))
 
 
 def keras_zip(ckpt, epoch):
     with zipfile.ZipFile(ckpt / f"model.{epoch:02d}-0.{epoch}.keras", "w") as archive:
         for name in ("metadata.json", "config.json", "model.weights.h5"):
-            archive.writestr(name, os.urandom(1000))
+            archive.writestr(name, content(1000))
             archive.fp.flush()
             time.sleep(PAUSE)
 
@@ -60,7 +65,7 @@ def stable_baselines(ckpt, step):
     (ckpt / f"rl_model_vecnormalize_{step}_steps.pkl").write_bytes(b"x")
     with zipfile.ZipFile(ckpt / f"rl_model_{step}_steps.zip", "w") as archive:
         for name in ("data", "policy.pth", "system_info.txt"):
-            archive.writestr(name, os.urandom(1000))
+            archive.writestr(name, content(1000))
             archive.fp.flush()
             time.sleep(PAUSE)
 
@@ -68,7 +73,7 @@ def stable_baselines(ckpt, step):
 def lightning(ckpt, step):
     """Written where temporary files go, which is another file system here, and moved: the name appears first, the bytes
     are copied, and the times of the temporary file are set in the end."""
-    data = os.urandom(3000)
+    data = content(3000)
     path = ckpt / f"epoch={step // 100}-step={step}.ckpt"
     before = time.time() - 3600
     slowly(path, data)
@@ -79,39 +84,39 @@ def hugging_face(ckpt, step):
     """A directory filled in place; trainer_state.json last but for what other ranks add."""
     directory = ckpt / f"checkpoint-{step}"
     for name in ("config.json", "model.safetensors", "training_args.bin", "optimizer.pt", "scheduler.pt", "rng_state_0.pth"):
-        slowly(directory / name, os.urandom(400), 1)
+        slowly(directory / name, content(400), 1)
     state = json.dumps({"global_step": step, "log_history": [{"loss": float("nan")}] * 5})
     with open(directory / "trainer_state.json", "w") as file:
         file.write(state[:30])
         file.flush()
         time.sleep(PAUSE)
         file.write(state[30:])
-    slowly(directory / "rng_state_1.pth", os.urandom(600), 2)
+    slowly(directory / "rng_state_1.pth", content(600), 2)
 
 
 def distributed(ckpt, step):
     """Shards of two ranks in place, .metadata by rename when all are there."""
     directory = ckpt / f"step-{step}"
     for rank in range(2):
-        slowly(directory / f"__{rank}_0.distcp", os.urandom(1400))
-    slowly(directory / ".metadata.tmp", os.urandom(200), 2)
+        slowly(directory / f"__{rank}_0.distcp", content(1400))
+    slowly(directory / ".metadata.tmp", content(200), 2)
     (directory / ".metadata.tmp").rename(directory / ".metadata")
 
 
 def orbax(ckpt, step):
     """A directory under a temporary name, renamed when it is whole."""
     directory = ckpt / f"{step}.orbax-checkpoint-tmp-{step * 17}"
-    slowly(directory / "_CHECKPOINT_METADATA", os.urandom(100), 1)
-    slowly(directory / "default/d/0f1e", os.urandom(2800))
-    slowly(directory / "default/_METADATA", os.urandom(100), 1)
+    slowly(directory / "_CHECKPOINT_METADATA", content(100), 1)
+    slowly(directory / "default/d/0f1e", content(2800))
+    slowly(directory / "default/_METADATA", content(100), 1)
     directory.rename(ckpt / str(step))
 
 
 def orbax_commit(ckpt, step):
     """The same where a rename is not atomic: in place, commit_success.txt last."""
     directory = ckpt / str(step)
-    slowly(directory / "default/d/0f1e", os.urandom(2900))
-    slowly(directory / "default/_METADATA", os.urandom(100), 1)
+    slowly(directory / "default/d/0f1e", content(2900))
+    slowly(directory / "default/_METADATA", content(100), 1)
     (directory / "commit_success.txt").write_text(f"Checkpoint commit was successful to {directory}")
 
 
