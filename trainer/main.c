@@ -48,7 +48,7 @@ static void on_signal(int number)
     else if (number == SIGCONT)
         asked.continued = 1;
     else if (number == SIGALRM || hurried)
-        _exit(LOOP_SIGNAL + asked.stop);
+        _Exit(LOOP_SIGNAL + asked.stop);
     else if (!asked.stop)
         asked.stop = number;
     else {

@@ -137,6 +137,24 @@ def test_mpirun_is_killed(how, slow, tmp_path):
     same_as_straight(how, "5s", directory)
 
 
+@pytest.mark.parametrize("how", ["mpi", "ps"])
+def test_mpirun_is_killed_and_the_disk_is_slow(how, tmp_path):
+    """Open MPI's own thread would end a rank half a second after mpirun is gone, in the middle of its save."""
+    directory, log = tmp_path / "ckpt", tmp_path / "log"
+    slow = {"LD_PRELOAD": interposed(tmp_path, "slow_disk", SLOW_DISK)["LD_PRELOAD"]}
+    with open(log, "wb") as said:
+        process = ranks.start(HOWS[how][0], *LENET, *HOWS[how][1], "--batch-size", LENGTHS["20ms"][0], "--max-steps", NEVER,
+                              "--log-every", 1, "--checkpoint-dir", directory, said=said, **slow)
+    ranks.wait_for(process, lambda: logged(log) >= 1, "the first step")
+    pids = list(ranks.rank_processes(process).values())
+    process.kill()
+    process.communicate(timeout=DEADLINE)
+    wait_for(lambda: ranks.training_json(directory)["state"] != "running", "the ranks to end")
+    assert ranks.training_json(directory)["state"] == "stopped"
+    wait_for(lambda: not any(map(alive, pids)), "the ranks to be gone")
+    same_as_straight(how, "20ms", directory)
+
+
 @pytest.mark.parametrize("how", ["mpi", "messages", "ps", "async"])
 def test_one_rank_alone(how, slow, tmp_path):
     """One rank gets the signal in the middle of a long step; the others end theirs, and nobody applies it."""

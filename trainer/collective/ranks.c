@@ -2,13 +2,40 @@
 #include "trainer/collective/participants.h"
 
 #include <mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 struct ranks {
     struct participants base;
     MPI_Comm comm;
 };
+
+/* From ranks_start() to ranks_end(), in whose thread; and whether Open MPI has wanted to end this process. */
+static atomic_int taking_part, launcher_gone;
+static pthread_t participant;
+
+/*
+ * Open MPI's own thread ends a rank half a second after its launcher has gone, with _exit(), whatever the rank is in
+ * the middle of: a checkpoint that took longer was lost. Libraries get this function in the place of libc's, so that
+ * thread waits until this rank, which sees by itself that the launcher is gone, has saved and ended.
+ */
+_Noreturn void _exit(int status)
+{
+    const struct timespec pause = { 0, 10000000 };
+
+    if (atomic_load(&taking_part) && !pthread_equal(pthread_self(), participant)) {
+        atomic_store(&launcher_gone, 1);
+        while (atomic_load(&taking_part))
+            nanosleep(&pause, NULL);
+    }
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a handle holds a request of this MPI");
 
@@ -83,12 +110,15 @@ static void ranks_cancel(struct participants *p, uint64_t *handle)
 static void ranks_abort(struct participants *p, int status)
 {
     (void)p;
+    atomic_store(&taking_part, 0);
     MPI_Abort(MPI_COMM_WORLD, status);
 }
 
 static void ranks_end(struct participants *p)
 {
-    MPI_Finalize();
+    atomic_store(&taking_part, 0);
+    if (!atomic_load(&launcher_gone)) /* it would wait for the launcher */
+        MPI_Finalize();
     free(p);
 }
 
@@ -111,6 +141,8 @@ int ranks_start(struct participants **out, struct error *e)
     MPI_Comm_set_errhandler(r->comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(r->comm, &r->base.rank);
     MPI_Comm_size(r->comm, &r->base.size);
+    participant = pthread_self();
+    atomic_store(&taking_part, 1);
     *out = &r->base;
     return OK;
 }

@@ -168,7 +168,7 @@ static void give_up(const struct watchdog *d, int phase, int grace)
     log_line(&log, "rank %d on host %s: waited %g s for %s to %s MPI; ending all ranks", rank, self.host, d->deadline,
              whom.length && buffer_ok(&whom) ? buffer_text(&whom) : "the other ranks",
              phase == WATCHDOG_STARTING ? "start" : "end");
-    _exit(d->status);
+    _Exit(d->status); /* not _exit(), which waits for this rank (ranks.c) */
 }
 
 static void *watch(void *context)
