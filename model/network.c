@@ -101,6 +101,11 @@ size_t network_statistic_count(const struct network *n)
     return n->built.statistics;
 }
 
+size_t network_exchange_place(const struct network *n, const struct variable *v)
+{
+    return v->offset + (v->kind == VARIABLE_STATISTIC ? n->built.parameters : 0);
+}
+
 real *network_parameters(struct network *n)
 {
     return n->parameters;

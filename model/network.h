@@ -49,6 +49,8 @@ const struct model *network_model(const struct network *n);
 const struct variable *network_variables(const struct network *n, size_t *count); /* in order of construction */
 size_t network_parameter_count(const struct network *n);
 size_t network_statistic_count(const struct network *n);
+/* The element of the exchange vector at which v begins. */
+size_t network_exchange_place(const struct network *n, const struct variable *v);
 
 real *network_parameters(struct network *n); /* (parameters); write to it freely between calls */
 real *network_statistics(struct network *n); /* (statistics); the moving ones, used by inference */

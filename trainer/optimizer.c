@@ -45,7 +45,7 @@ static int make_segments(struct optimizer *o, struct error *e)
         struct segment *s = &o->segments[i];
 
         s->statistic = v[i].kind == VARIABLE_STATISTIC;
-        s->from = v[i].offset + (s->statistic ? o->parameters : 0);
+        s->from = network_exchange_place(o->network, &v[i]);
         s->to = s->from + v[i].count;
         s->decay = (float)v[i].decay;
         s->debias = v[i].debias_scope[0] != 0;

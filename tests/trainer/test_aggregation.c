@@ -45,27 +45,15 @@ static void side_free(struct side *s)
 static void fixture_make(struct fixture *f, const char *model, enum optimizer_kind kind, double average,
                          int synchronous)
 {
-    size_t parameters, count;
-    const struct variable *v;
-    struct extent *extents;
-
     *f = (struct fixture){ .whole = side_of(model, kind, average), .split = side_of(model, kind, average) };
-    parameters = network_parameter_count(f->whole.network);
-    v = network_variables(f->whole.network, &count);
-    extents = calloc(count, sizeof *extents);
-    f->total = parameters + network_statistic_count(f->whole.network);
-    for (size_t i = 0; i < count; i++) {
-        extents[i].from = v[i].offset + (v[i].kind == VARIABLE_STATISTIC ? parameters : 0);
-        extents[i].to = extents[i].from + v[i].count;
-    }
-    assert_int_equal(placement_make(&f->placement, extents, count, SERVERS, NULL), OK);
+    f->total = network_parameter_count(f->whole.network) + network_statistic_count(f->whole.network);
+    assert_int_equal(placement_of(&f->placement, f->whole.network, SERVERS, NULL), OK);
     for (int j = 0; j < SERVERS; j++) {
         struct packing *p = &f->packings[j];
 
         assert_int_equal(packing_make(p, &f->placement, j, LIMIT, NULL), OK);
         assert_int_equal(aggregation_new(&f->servers[j], f->split.optimizer, p, WORKERS, synchronous, NULL), OK);
     }
-    free(extents);
 }
 
 static void fixture_free(struct fixture *f)

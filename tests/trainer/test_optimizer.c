@@ -102,7 +102,7 @@ static void check_against_double(const char *model, enum optimizer_kind kind, do
         fill_sum(sum, total, parameters, t);
         optimizer_apply(o, t, sum, SAMPLES, 0, total);
         for (size_t k = 0; k < count; k++) {
-            size_t from = v[k].offset + (v[k].kind == VARIABLE_STATISTIC ? parameters : 0);
+            const size_t from = network_exchange_place(n, &v[k]);
 
             for (size_t i = from; i < from + v[k].count; i++)
                 reference_step(&x[i], o, &v[k], sum[i], t);

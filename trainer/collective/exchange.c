@@ -94,11 +94,11 @@ uint64_t exchange_replica_hash(struct network *n)
 
 static const char *name_at(const struct network *n, size_t element)
 {
-    size_t count, parameters = network_parameter_count(n);
+    size_t count;
     const struct variable *v = network_variables(n, &count);
 
     for (size_t i = 0; i < count; i++) {
-        size_t from = v[i].offset + (v[i].kind == VARIABLE_STATISTIC ? parameters : 0);
+        const size_t from = network_exchange_place(n, &v[i]);
 
         if (element >= from && element - from < v[i].count)
             return v[i].name;

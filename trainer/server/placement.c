@@ -98,6 +98,24 @@ int placement_make(struct placement *out, const struct extent *variables, size_t
     return OK;
 }
 
+int placement_of(struct placement *out, const struct network *n, int servers, struct error *e)
+{
+    size_t count;
+    const struct variable *v = network_variables(n, &count);
+    struct extent *extents = calloc(count + 1, sizeof *extents);
+    int rc;
+
+    if (!extents)
+        return error_set(e, ERR_NOMEM, "no memory to place %zu variables", count);
+    for (size_t i = 0; i < count; i++) {
+        extents[i].from = network_exchange_place(n, &v[i]);
+        extents[i].to = extents[i].from + v[i].count;
+    }
+    rc = placement_make(out, extents, count, servers, e);
+    free(extents);
+    return rc;
+}
+
 void placement_release(struct placement *p)
 {
     free(p->items);

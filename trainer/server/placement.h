@@ -25,6 +25,8 @@ struct placement {
 
 /* variables: count extents of the vector, in any order, that do not overlap. OK: placement_release() it. */
 int placement_make(struct placement *out, const struct extent *variables, size_t count, int servers, struct error *e);
+/* The same of all variables of a network. */
+int placement_of(struct placement *out, const struct network *n, int servers, struct error *e);
 void placement_release(struct placement *p);
 
 /*

@@ -452,22 +452,12 @@ static int worker_side_new(struct parameter_server *ps, struct error *e)
 static int place(struct parameter_server *ps, struct error *e)
 {
     const struct strategy *s = &ps->base;
-    size_t count, parameters = network_parameter_count(s->network), limit;
-    const struct variable *v = network_variables(s->network, &count);
-    struct extent *extents = calloc(count + 1, sizeof *extents);
+    size_t limit;
     int rc;
 
-    ps->packings = calloc((size_t)ps->servers, sizeof *ps->packings);
-    if (!extents || !ps->packings) {
-        free(extents);
-        return error_set(e, ERR_NOMEM, "no memory to place %zu variables", count);
-    }
-    for (size_t i = 0; i < count; i++) {
-        extents[i].from = v[i].offset + (v[i].kind == VARIABLE_STATISTIC ? parameters : 0);
-        extents[i].to = extents[i].from + v[i].count;
-    }
-    rc = placement_make(&ps->placement, extents, count, ps->servers, e);
-    free(extents);
+    if (!(ps->packings = calloc((size_t)ps->servers, sizeof *ps->packings)))
+        return error_set(e, ERR_NOMEM, "no memory for %d servers", ps->servers);
+    rc = placement_of(&ps->placement, s->network, ps->servers, e);
     limit = s->options.bucket_bytes / sizeof(real);
     for (int j = 0; j < ps->servers && rc == OK; j++) {
         rc = packing_make(&ps->packings[j], &ps->placement, j, limit ? limit : 1, e);
