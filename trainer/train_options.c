@@ -14,7 +14,7 @@ static const char examples[] =
     "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
     "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
-enum { OWN_ROWS = STRATEGY_KINDS_MAX * STRATEGY_ROWS, COMMON_ROWS = 31 };
+enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 31 };
 
 struct command { /* as given; what is not given stays at these defaults */
     const char *model, *data, *data_directory, *checkpoint_directory, *log_directory, *run_option, *optimizer, *shard,
@@ -24,9 +24,9 @@ struct command { /* as given; what is not given stays at these defaults */
     int augment, moving_average, quiet, json, take_over;
     char models[256], data_sets[256], strategies[128]; /* to choose from */
     char strategies_help[640];
-    struct strategy_own own[STRATEGY_KINDS_MAX];    /* of each kind of strategy, by its row in the table */
-    struct option *own_rows[STRATEGY_KINDS_MAX];    /* its options, in the table of all */
-    size_t own_count[STRATEGY_KINDS_MAX];
+    struct strategy_own own[STRATEGY_KINDS];    /* of each kind of strategy, by its row in the table */
+    struct option *own_rows[STRATEGY_KINDS];    /* its options, in the table of all */
+    size_t own_count[STRATEGY_KINDS];
 };
 
 static const struct command defaults = {
@@ -53,7 +53,7 @@ static const char *strategies_help(char *out, size_t size)
 
 static const char *strategies_choices(char *out, size_t size)
 {
-    const char *names[STRATEGY_KINDS_MAX + 1] = { NULL };
+    const char *names[STRATEGY_KINDS + 1] = { NULL };
 
     for (size_t i = 0; strategy_kinds[i]; i++)
         names[i] = strategy_kinds[i]->name;
@@ -253,9 +253,9 @@ static void strategy_of(const struct command *c, struct strategy_options *o)
                                     .fingerprint = EXCHANGE_HASH_SEED };
     for (size_t i = 0; i < c->own_count[row]; i++)
         o->fingerprint = option_hash(&c->own_rows[row][i], o->fingerprint);
+    snprintf(o->label, sizeof o->label, "%s", o->kind->name);
     if (o->kind->resolve)
         o->kind->resolve(o);
-    snprintf(o->label, sizeof o->label, "%s%s", o->kind->name, o->synchronous ? "" : " --async");
 }
 
 static int translate(const struct command *c, const struct options *given, struct train_options *o, struct error *e)

@@ -58,12 +58,9 @@ static int compare_replicas(const struct allreduce *a, struct error *e)
 static int allreduce_step_end(struct strategy *s, struct tally *tally, struct error *e)
 {
     struct allreduce *a = (struct allreduce *)s;
-    struct tally_part mine = { tally->cross_entropy, tally->correct, tally->samples, 0, tally->flags, 0 };
+    const struct tally_part mine = strategy_part(s, tally);
     int rc;
 
-    mine.hashed = s->options.check_every > 0 && s->global_step % s->options.check_every == 0;
-    if (mine.hashed)
-        mine.hash = exchange_replica_hash(s->network);
     if ((rc = a->transport->operations->complete(a->transport, &mine, a->parts, e)) < 0)
         return rc;
     if (mine.hashed && (rc = compare_replicas(a, e)) < 0)
@@ -199,7 +196,6 @@ static void allreduce_describe(const struct strategy_options *o, int ranks, char
     snprintf(text, size, "%d rank%s", ranks, ranks == 1 ? "" : "s");
 }
 
-extern const struct strategy_kind strategy_allreduce; /* of strategy.c's table */
 const struct strategy_kind strategy_allreduce = {
     .name = "mpi", .help = "on ranks that all hold the weights and all-reduce the gradients",
     .options = allreduce_rows, .workers = allreduce_workers, .describe = allreduce_describe, .start = allreduce_start,

@@ -23,6 +23,11 @@ struct parameter_server_options {
 
 _Static_assert(sizeof(struct parameter_server_options) <= STRATEGY_OWN_SIZE, "they have room");
 
+static const struct parameter_server_options *own_options(const struct strategy_options *o)
+{
+    return (const void *)o->own.bytes;
+}
+
 struct parameter_server { /* either side */
     struct strategy base;
     int servers;
@@ -233,12 +238,8 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
         take_back(ps, tally);
         return OK;
     }
-    w->part = (struct tally_part){ tally->cross_entropy, tally->correct, tally->samples, 0, tally->flags | w->flags,
-                                  0 };
-    if (s->options.synchronous && s->options.check_every > 0 && s->global_step % s->options.check_every == 0) {
-        w->part.hashed = 1;
-        w->part.hash = exchange_replica_hash(s->network);
-    }
+    w->part = strategy_part(s, tally);
+    w->part.flags |= w->flags;
     parameter_server_ready(s, 0);
     if (w->error.code < 0) {
         if (e)
@@ -484,7 +485,6 @@ static int server_side_new(struct parameter_server *ps, struct error *e)
 
 static int parameter_server_start(struct strategy **out, const struct strategy *common, struct error *e)
 {
-    const struct parameter_server_options *o = (const void *)common->options.own.bytes;
     struct parameter_server *ps = calloc(1, sizeof *ps);
     int rc;
 
@@ -493,7 +493,7 @@ static int parameter_server_start(struct strategy **out, const struct strategy *
     } else {
         ps->base = *common;
         ps->base.operations = &operations;
-        ps->servers = (int)o->servers;
+        ps->servers = (int)own_options(&common->options)->servers;
         rc = place(ps, e);
         if (rc == OK)
             rc = common->worker < 0 ? server_side_new(ps, e) : worker_side_new(ps, e);
@@ -535,14 +535,16 @@ static size_t parameter_server_rows(struct option *rows, void *own)
 
 static void parameter_server_resolve(struct strategy_options *options)
 {
-    const struct parameter_server_options *o = (const void *)options->own.bytes;
+    const struct parameter_server_options *o = own_options(options);
 
     options->synchronous = o->sync && !o->async;
+    if (!options->synchronous)
+        snprintf(options->label, sizeof options->label, "ps --async");
 }
 
 static int parameter_server_workers(const struct strategy_options *options, int ranks, struct error *e)
 {
-    const int servers = (int)((const struct parameter_server_options *)(const void *)options->own.bytes)->servers;
+    const int servers = (int)own_options(options)->servers;
 
     if (ranks <= servers)
         return error_set(e, ERR_ARG, "%d rank%s with --servers %d leaves zero ranks as workers; start at least %d "
@@ -552,14 +554,13 @@ static int parameter_server_workers(const struct strategy_options *options, int 
 
 static void parameter_server_describe(const struct strategy_options *options, int ranks, char *text, size_t size)
 {
-    const int servers = (int)((const struct parameter_server_options *)(const void *)options->own.bytes)->servers;
+    const int servers = (int)own_options(options)->servers;
     const int workers = ranks - servers;
 
     snprintf(text, size, "%d worker%s and %d server%s", workers, workers == 1 ? "" : "s", servers,
              servers == 1 ? "" : "s");
 }
 
-extern const struct strategy_kind strategy_parameter_server; /* of strategy.c's table */
 const struct strategy_kind strategy_parameter_server = {
     .name = "ps", .help = "on workers, with the last ranks as parameter servers", .exclusive = "async",
     .options = parameter_server_rows, .resolve = parameter_server_resolve, .workers = parameter_server_workers,

@@ -90,7 +90,6 @@ static void single_describe(const struct strategy_options *o, int ranks, char *t
         text[0] = '\0';
 }
 
-extern const struct strategy_kind strategy_single; /* of strategy.c's table */
 const struct strategy_kind strategy_single = {
     .name = "single", .help = "on one rank", .workers = single_workers, .describe = single_describe,
     .start = single_start,

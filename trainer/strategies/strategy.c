@@ -4,15 +4,8 @@
 
 #include <string.h>
 
-extern const struct strategy_kind strategy_single, strategy_allreduce, strategy_parameter_server;
-
-const struct strategy_kind *const strategy_kinds[] = {
-    &strategy_single,
-    &strategy_allreduce,
-    &strategy_parameter_server,
-    NULL,
-};
-_Static_assert(sizeof strategy_kinds / sizeof *strategy_kinds <= STRATEGY_KINDS_MAX + 1, "whoever reads it has room");
+#define STRATEGY_ADDRESS(name) &strategy_##name,
+const struct strategy_kind *const strategy_kinds[STRATEGY_KINDS + 1] = { STRATEGIES(STRATEGY_ADDRESS) NULL };
 
 const struct strategy_kind *strategy_find(const char *name)
 {
@@ -58,6 +51,19 @@ int strategy_start(struct strategy **out, struct world *w, const struct strategy
         (rc = same(w, fingerprint, "the training options", e)) < 0)
         return rc;
     return options->kind->start(out, &common, e);
+}
+
+struct tally_part strategy_part(const struct strategy *s, const struct tally *t)
+{
+    const struct strategy_options *o = &s->options;
+    struct tally_part part = { .cross_entropy = t->cross_entropy, .correct = t->correct, .samples = t->samples,
+                               .flags = t->flags };
+
+    if (o->synchronous && o->check_every > 0 && s->global_step % o->check_every == 0) {
+        part.hashed = 1;
+        part.hash = exchange_replica_hash(s->network);
+    }
+    return part;
 }
 
 void strategy_free(struct strategy *s)

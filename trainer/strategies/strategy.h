@@ -4,7 +4,7 @@
  * turns what is local (the exchange vector) into what is applied (the new weights in the network).
  *
  * A strategy is one file of this folder, composed of trainer/collective/ and trainer/server/, with one
- * `struct strategy_kind`, and one row in the table of strategy.c. Parser, --help, names and checks come from there.
+ * `struct strategy_kind`, and one row below. Parser, --help, names and checks come from there.
  *
  * Synchronous strategies give the same bits as each other for the same number of workers: element by element the
  * workers' sums are added in worker order (exchange_sum), and the optimizer is one function wherever it runs.
@@ -26,7 +26,7 @@
 struct strategy_kind;
 
 /* Options that one strategy alone has: memory for a struct of its file. */
-enum { STRATEGY_KINDS_MAX = 8, STRATEGY_OWN_SIZE = 64, STRATEGY_ROWS = 8, STRATEGY_LABEL_SIZE = 16 };
+enum { STRATEGY_OWN_SIZE = 64, STRATEGY_ROWS = 8, STRATEGY_LABEL_SIZE = 16 };
 struct strategy_own {
     _Alignas(max_align_t) unsigned char bytes[STRATEGY_OWN_SIZE];
 };
@@ -93,7 +93,8 @@ struct strategy_kind {
     /* Sets `own` to its defaults and `rows` (at most STRATEGY_ROWS) to the options of this strategy alone, whose values
      * are in `own`. Returns how many. NULL: none. */
     size_t (*options)(struct option *rows, void *own);
-    /* After the command line was read: o->own is turned into o->synchronous. NULL: it stays 1. */
+    /* After the command line was read: o->own is turned into o->synchronous and o->label. NULL: they stay 1 and the
+     * name. */
     void (*resolve)(struct strategy_options *o);
     /* How many of `ranks` ranks are workers, the first ones; ERR_ARG with the reason when that cannot be. */
     int (*workers)(const struct strategy_options *o, int ranks, struct error *e);
@@ -103,8 +104,17 @@ struct strategy_kind {
     int (*start)(struct strategy **out, const struct strategy *common, struct error *e);
 };
 
-/* The table, which ends with NULL; the first is the default. */
-extern const struct strategy_kind *const strategy_kinds[];
+/* The table: a row is the name of a file of this folder, and of its strategy_NAME. The first is the default. */
+#define STRATEGIES(ROW) \
+    ROW(single)         \
+    ROW(allreduce)      \
+    ROW(parameter_server)
+
+#define STRATEGY_DECLARATION(name) extern const struct strategy_kind strategy_##name;
+STRATEGIES(STRATEGY_DECLARATION)
+#define STRATEGY_ONE(name) +1
+enum { STRATEGY_KINDS = 0 STRATEGIES(STRATEGY_ONE) };
+extern const struct strategy_kind *const strategy_kinds[STRATEGY_KINDS + 1]; /* ends with NULL */
 const struct strategy_kind *strategy_find(const char *name); /* NULL: there is none of that name */
 
 /* Collective. Checks that all ranks have the same variables, options and `fingerprint` (a hash of whatever else must be
@@ -114,5 +124,8 @@ const struct strategy_kind *strategy_find(const char *name); /* NULL: there is n
 int strategy_start(struct strategy **out, struct world *w, const struct strategy_options *options, struct optimizer *o,
                    uint64_t fingerprint, struct error *e);
 void strategy_free(struct strategy *s); /* NULL is fine */
+
+/* For strategies of replicas: this worker's part of the step, with a hash of its replica every check_every steps. */
+struct tally_part strategy_part(const struct strategy *s, const struct tally *t);
 
 #endif
