@@ -4,7 +4,7 @@
 #include "base/random.h"
 #include "tests/check.h"
 #include "tests/failing_allocation.h"
-#include "trainer/server/server_core.h"
+#include "trainer/collective/tally.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +151,7 @@ static void check_together(const char *model, enum optimizer_kind kind, double a
                 push_all(&f, j, w, rows[w]);
         for (int j = 0; j < SERVERS; j++)
             for (size_t k = 0; k < f.packings[j].packet_count; k++)
-                aggregation_update(f.servers[j], SERVER_EVERYBODY, k, step, BATCH * WORKERS, TALLY_INT);
+                aggregation_update(f.servers[j], 0, k, step, BATCH * WORKERS, TALLY_INT);
         bring_together(&f, 1); /* as the whole still is */
         assert_equal_sides(&f);
         exchange_sum(sum, rows, WORKERS, 0, f.total);

@@ -11,7 +11,7 @@ struct aggregation {
     real *state, *sent;  /* (layout.length) the present one; as it was sent last */
     real *before;        /* (layout.length) each packet before its last update; synchronous */
     real *incoming;      /* (workers, row) */
-    real *outgoing;      /* (workers, row); synchronous: (row), of which only flags are used where packets are sent */
+    real *outgoing;      /* (workers, row); synchronous: (row), of which only the last packet and the flags are used */
     real *sum;           /* (row) of the packet at hand */
     const real **rows;   /* (workers) into incoming */
 };

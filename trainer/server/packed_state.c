@@ -1,37 +1,29 @@
 #include "trainer/server/packed_state.h"
 
+#include <stdint.h>
 #include <string.h>
 
-enum { ARRAYS = 4 };
-
-/* The optimizer's arrays that packed array i consists of: one of weights, one of statistics or ARRAY_KINDS. */
+/* The optimizer's arrays that each packed one consists of: one of weights, one of statistics or ARRAY_KINDS. */
 static const struct {
     enum optimizer_array_kind weights, statistics;
-} arrays[ARRAYS] = {
-    { ARRAY_WEIGHTS, ARRAY_STATISTICS },
-    { ARRAY_SLOT_1, ARRAY_BIASED },
-    { ARRAY_SLOT_2, ARRAY_KINDS },
-    { ARRAY_AVERAGES, ARRAY_KINDS },
+} arrays[PACKED_ARRAYS] = {
+    [PACKED_VALUES] = { ARRAY_WEIGHTS, ARRAY_STATISTICS },
+    [PACKED_FIRST] = { ARRAY_SLOT_1, ARRAY_BIASED },
+    [PACKED_SECOND] = { ARRAY_SLOT_2, ARRAY_KINDS },
+    [PACKED_AVERAGES] = { ARRAY_AVERAGES, ARRAY_KINDS },
 };
 
 struct packed_state packed_state_of(struct optimizer *o, const struct packing *p)
 {
-    struct packed_state s = { .packing = p, .length = p->length };
-    size_t *const begins[ARRAYS] = { NULL, &s.first, &s.second, &s.averages };
+    struct packed_state s = { .packing = p };
 
-    for (int i = 1; i < ARRAYS; i++)
-        if (p->length > 0 &&
-            (optimizer_array(o, arrays[i].weights).count || optimizer_array(o, arrays[i].statistics).count)) {
-            *begins[i] = s.length;
-            s.length += p->length;
-        }
+    for (int i = 0; i < PACKED_ARRAYS; i++) {
+        const int kept = optimizer_array(o, arrays[i].weights).count || optimizer_array(o, arrays[i].statistics).count;
+
+        s.begin[i] = kept ? s.length : SIZE_MAX;
+        s.length += kept ? p->length : 0;
+    }
     return s;
-}
-
-/* Where packed array i begins; 0 for one that is not there, and for the values. */
-static size_t array_begin(const struct packed_state *s, int i)
-{
-    return i == 0 ? 0 : i == 1 ? s->first : i == 2 ? s->second : s->averages;
 }
 
 /* Copies the elements of extent x that the optimizer's array a holds; x begins at `packed`. */
@@ -66,9 +58,9 @@ static void copy_packet(const struct packed_state *s, struct optimizer *o, int i
 
 static void copy_all(const struct packed_state *s, struct optimizer *o, real *packed, const real *given)
 {
-    for (int i = 0; i < ARRAYS; i++)
-        for (size_t k = 0; k < s->packing->packet_count && (i == 0 || array_begin(s, i) > 0); k++) {
-            const size_t at = array_begin(s, i) + s->packing->packets[k].at;
+    for (int i = 0; i < PACKED_ARRAYS; i++)
+        for (size_t k = 0; s->begin[i] != SIZE_MAX && k < s->packing->packet_count; k++) {
+            const size_t at = s->begin[i] + s->packing->packets[k].at;
 
             copy_packet(s, o, i, k, packed ? packed + at : NULL, given ? given + at : NULL);
         }
@@ -87,24 +79,27 @@ void packed_state_give(const struct packed_state *s, struct optimizer *o, const 
 
 void packed_state_give_values(const struct packed_state *s, struct optimizer *o, size_t k, const real *values)
 {
-    copy_packet(s, o, 0, k, NULL, values);
+    copy_packet(s, o, PACKED_VALUES, k, NULL, values);
+}
+
+static real *array_at(const struct packed_state *s, int i, real *packed, size_t at)
+{
+    return s->begin[i] == SIZE_MAX ? NULL : packed + s->begin[i] + at;
 }
 
 struct optimizer_state packed_state_at(const struct packed_state *s, real *packed, size_t at)
 {
-    return (struct optimizer_state){ .values = packed + at, .first = s->first ? packed + s->first + at : NULL,
-                                     .second = s->second ? packed + s->second + at : NULL,
-                                     .averages = s->averages ? packed + s->averages + at : NULL };
+    return (struct optimizer_state){ .values = array_at(s, PACKED_VALUES, packed, at),
+                                     .first = array_at(s, PACKED_FIRST, packed, at),
+                                     .second = array_at(s, PACKED_SECOND, packed, at),
+                                     .averages = array_at(s, PACKED_AVERAGES, packed, at) };
 }
 
 void packed_state_copy(const struct packed_state *s, size_t k, real *to, const real *from)
 {
     const struct packet *packet = &s->packing->packets[k];
 
-    for (int i = 0; i < ARRAYS; i++) {
-        const size_t at = array_begin(s, i) + packet->at;
-
-        if (i == 0 || array_begin(s, i) > 0)
-            memcpy(to + at, from + at, packet->length * sizeof *to);
-    }
+    for (int i = 0; i < PACKED_ARRAYS; i++)
+        if (s->begin[i] != SIZE_MAX)
+            memcpy(to + s->begin[i] + packet->at, from + s->begin[i] + packet->at, packet->length * sizeof *to);
 }

@@ -10,10 +10,12 @@
 #include "trainer/optimizer.h"
 #include "trainer/server/placement.h"
 
+enum { PACKED_VALUES, PACKED_FIRST, PACKED_SECOND, PACKED_AVERAGES, PACKED_ARRAYS }; /* as struct optimizer_state */
+
 struct packed_state {
     const struct packing *packing; /* borrowed */
     size_t length;                 /* elements of all arrays together */
-    size_t first, second, averages; /* where each array begins; 0: there is none */
+    size_t begin[PACKED_ARRAYS];   /* of each array; SIZE_MAX: there is none */
 };
 
 /* What the state of an optimizer like o is in this packing. */

@@ -66,7 +66,7 @@ void server_core_tally(struct server_core *c, int worker, const struct tally_par
 /* words: as received, 1 + workers of them. A kind that is not known ends as CONTROL_EXIT does. */
 void server_core_control(struct server_core *c, int worker, const int64_t *words, double now);
 
-/* The next step towards a cut, if one is due: to be asked after every round of messages, until it is SERVER_NOTHING. */
+/* The next step towards a cut, if one is due: to be asked after every round of messages. */
 void server_core_cut(struct server_core *c, double now, struct server_action *out);
 
 /* 1: all workers are done and have let this server go. */
