@@ -16,9 +16,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* The one thing that must be global: handlers have no other way to say something. */
 enum { CHECK_EVERY = 100 }; /* steps between two comparisons of all replicas */
 
+/* The one thing that must be global: handlers have no other way to say something. */
 static struct loop_signals asked;
 static volatile sig_atomic_t hurried;
 
@@ -48,7 +48,7 @@ static void on_signal(int number)
     else if (number == SIGCONT)
         asked.continued = 1;
     else if (number == SIGALRM || hurried)
-        _Exit(LOOP_SIGNAL + asked.stop);
+        _Exit(LOOP_SIGNAL + asked.stop); /* not _exit(), which may wait for this rank (ranks.c) */
     else if (!asked.stop)
         asked.stop = number;
     else {

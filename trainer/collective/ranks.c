@@ -10,14 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-struct ranks {
-    struct participants base;
-    MPI_Comm comm;
-};
-
 /* From ranks_start() to ranks_end(), in whose thread; and whether Open MPI has wanted to end this process. */
 static atomic_int taking_part, launcher_gone;
 static pthread_t participant;
+static pid_t process; /* a child has other reasons to end */
 
 /*
  * Open MPI's own thread ends a rank half a second after its launcher has gone, with _exit(), whatever the rank is in
@@ -28,7 +24,7 @@ _Noreturn void _exit(int status)
 {
     const struct timespec pause = { 0, 10000000 };
 
-    if (atomic_load(&taking_part) && !pthread_equal(pthread_self(), participant)) {
+    if (atomic_load(&taking_part) && getpid() == process && !pthread_equal(pthread_self(), participant)) {
         atomic_store(&launcher_gone, 1);
         while (atomic_load(&taking_part))
             nanosleep(&pause, NULL);
@@ -61,9 +57,9 @@ static int ranks_send(struct participants *p, int to, int tag, const void *bytes
                       struct error *e)
 {
     MPI_Request request;
-    int rc = ranks_failed(MPI_Isend(bytes, (int)n, MPI_BYTE, to, tag, ((struct ranks *)p)->comm, &request), e,
-                          "sending");
+    int rc = ranks_failed(MPI_Isend(bytes, (int)n, MPI_BYTE, to, tag, MPI_COMM_WORLD, &request), e, "sending");
 
+    (void)p;
     if (rc == OK)
         keep(handle, request);
     return rc;
@@ -74,9 +70,9 @@ static int ranks_receive(struct participants *p, int from, int tag, void *bytes,
 {
     MPI_Request request;
     int source = from == PARTICIPANT_ANY ? MPI_ANY_SOURCE : from;
-    int rc = ranks_failed(MPI_Irecv(bytes, (int)n, MPI_BYTE, source, tag, ((struct ranks *)p)->comm, &request), e,
-                          "receiving");
+    int rc = ranks_failed(MPI_Irecv(bytes, (int)n, MPI_BYTE, source, tag, MPI_COMM_WORLD, &request), e, "receiving");
 
+    (void)p;
     if (rc == OK)
         keep(handle, request);
     return rc;
@@ -129,20 +125,20 @@ static const struct participants_operations operations = {
 
 int ranks_start(struct participants **out, struct error *e)
 {
-    struct ranks *r;
+    struct participants *p;
     int provided, rc = ranks_failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), e, "starting MPI");
 
     if (rc < 0)
         return rc;
-    if (!(r = calloc(1, sizeof *r)))
+    if (!(p = calloc(1, sizeof *p)))
         return error_set(e, ERR_NOMEM, "no memory to start as a rank");
-    r->base.operations = &operations;
-    r->comm = MPI_COMM_WORLD; /* nobody else in this program talks to MPI */
-    MPI_Comm_set_errhandler(r->comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(r->comm, &r->base.rank);
-    MPI_Comm_size(r->comm, &r->base.size);
+    p->operations = &operations;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* nobody else in this program talks to MPI */
+    MPI_Comm_rank(MPI_COMM_WORLD, &p->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &p->size);
     participant = pthread_self();
+    process = getpid();
     atomic_store(&taking_part, 1);
-    *out = &r->base;
+    *out = p;
     return OK;
 }
