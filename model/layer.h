@@ -1,6 +1,6 @@
 /*
  * layer.h - inside a network: values (what flows between layers), layers, and the calls that run a layer on some
- * images. Only files of this folder include it; users see network.h, models see network_builder.h.
+ * images. Only files of model/ include it; users see network.h, models see network_builder.h.
  *
  * A value is one array of reals per image, laid out (channels / block, height width, block): block = channels is NHWC,
  * block 16 is what vector code likes. Its gradient has the same shape. A layer works on a slice of a few images, so
@@ -114,12 +114,12 @@ struct layer {
     int whole;                    /* wants all images of the batch in one slice */
     struct shape in_shape, out_shape;
     size_t low;                   /* lowest offset of its parameters; SIZE_MAX without */
+    void *state;                  /* of its kind: options, places of variables, memory; the plan frees it */
     /* Set by network_plan: */
     int segment;
     int wants_gradient;           /* 0: nothing before it learns, gradient_in is NULL */
     int accumulate;               /* the input's gradient holds another consumer's part: add to it */
     int accumulate_other, shares_other; /* the same for the second input; shares: nothing to do */
-    void *state;                  /* of its kind: options, places of variables, memory */
 };
 
 #endif

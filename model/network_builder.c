@@ -127,11 +127,10 @@ static int sign_is_read(const struct network_plan *p, int in)
     return 0;
 }
 
-int network_builder_no_memory(struct network_builder *b)
+static void no_memory(struct network_builder *b)
 {
     if (!b->error.code)
         error_set(&b->error, ERR_NOMEM, "no memory for the layers of model %s", b->model->name);
-    return VALUE_NONE;
 }
 
 int network_builder_check(struct network_builder *b, int in, const char *name, unsigned flags)
@@ -153,13 +152,13 @@ int network_builder_check(struct network_builder *b, int in, const char *name, u
     return b->error.code == OK;
 }
 
-struct layer *network_builder_half(struct network_builder *b, const struct layer_kind *kind, int in, int out,
-                                   size_t state_size)
+struct layer *network_builder_layer_to(struct network_builder *b, const struct layer_kind *kind, int in, int out,
+                                       size_t state_size)
 {
     struct layer *l = network_plan_add_layer(&b->plan);
 
     if (!l || (state_size && !(l->state = calloc(1, state_size)))) {
-        network_builder_no_memory(b);
+        no_memory(b);
         return NULL;
     }
     l->kind = kind;
@@ -188,11 +187,11 @@ struct layer *network_builder_layer(struct network_builder *b, const struct laye
         return NULL;
     }
     if (!(v = network_plan_add_value(&b->plan))) {
-        network_builder_no_memory(b);
+        no_memory(b);
         return NULL;
     }
     v->shape = out;
-    if (!(l = network_builder_half(b, kind, in, b->plan.value_count - 1, state_size)))
+    if (!(l = network_builder_layer_to(b, kind, in, b->plan.value_count - 1, state_size)))
         return NULL;
     if (kind->flags & LAYER_IN_PLACE) {
         b->plan.values[in].overwritten = 1;

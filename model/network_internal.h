@@ -1,6 +1,6 @@
 /*
  * network_internal.h - what is built: the table of variables and the plan; and what the layers' builder calls add to it
- * (model/layers/, one file a layer with its call, its kind and its state). Only files of this folder include it.
+ * (model/layers/, one file a layer with its call, its kind and its state). Only files of model/ include it.
  */
 #ifndef MODEL_NETWORK_INTERNAL_H
 #define MODEL_NETWORK_INTERNAL_H
@@ -10,7 +10,6 @@
 
 struct network_builder {
     const struct model *model;
-    int table_only;             /* variables without layers' memory */
     struct variable *variables; /* in order of construction */
     size_t variable_count, variable_room;
     size_t parameters, statistics; /* reals so far */
@@ -22,14 +21,13 @@ struct network_builder {
  * NULL, and the mistake is kept, where it cannot be. Good until the next layer is added. */
 struct layer *network_builder_layer(struct network_builder *b, const struct layer_kind *kind, int in, struct shape out,
                                     size_t state_size);
-/* The second half of a layer that is two: from value `in` to `out`, which the first half's call made. */
-struct layer *network_builder_half(struct network_builder *b, const struct layer_kind *kind, int in, int out,
-                                   size_t state_size);
+/* The same to a value that is there: the second half of a layer that is two. */
+struct layer *network_builder_layer_to(struct network_builder *b, const struct layer_kind *kind, int in, int out,
+                                       size_t state_size);
 /* 1 if value `in` can be given to one more layer of these flags; else the mistake is kept. */
 int network_builder_check(struct network_builder *b, int in, const char *name, unsigned flags);
-/* Keep the first mistake. Return VALUE_NONE. */
+/* Keeps the first mistake. Returns VALUE_NONE. */
 int network_builder_refuse(struct network_builder *b, const char *layer, const char *why);
-int network_builder_no_memory(struct network_builder *b);
 
 struct shape network_builder_shape(const struct network_builder *b, int value);
 /* The same values with all channels side by side. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct batch_norm { /* of both layers; the first owns it */
+struct batch_norm { /* of both layers */
     size_t channels;
     size_t beta, gamma;          /* parameters */
     size_t moving_mean, moving_variance;
@@ -25,18 +25,15 @@ struct batch_norm { /* of both layers; the first owns it */
     int have_shift;
 };
 
-struct batch_norm_half {
-    struct batch_norm *norm;
-};
-
+/* Statistics have it as their state, normalize a pointer to that. */
 static struct batch_norm *norm_of(const struct layer *l)
 {
-    return ((const struct batch_norm_half *)l->state)->norm;
+    return *(struct batch_norm *const *)l->state;
 }
 
 static int layer_batch_norm_make(struct layer *l, int slice, int batch, struct error *e)
 {
-    struct batch_norm *n = norm_of(l);
+    struct batch_norm *n = l->state;
     const size_t c = n->channels;
 
     (void)slice, (void)batch;
@@ -57,13 +54,10 @@ static int layer_batch_norm_make(struct layer *l, int slice, int batch, struct e
 
 static void layer_batch_norm_release(struct layer *l)
 {
-    struct batch_norm *n = norm_of(l);
+    struct batch_norm *n = l->state;
 
-    if (n) {
-        free(n->sum);
-        free(n->shift);
-        free(n);
-    }
+    free(n->sum);
+    free(n->shift);
 }
 
 static void clear_sums(struct batch_norm *n)
@@ -73,9 +67,11 @@ static void clear_sums(struct batch_norm *n)
 
 static void statistics_begin(struct layer *l, const struct run *r)
 {
+    struct batch_norm *n = l->state;
+
     (void)r;
-    clear_sums(norm_of(l));
-    norm_of(l)->have_shift = 0;
+    clear_sums(n);
+    n->have_shift = 0;
 }
 
 /* The first slice's mean: near enough to the batch's that squared differences from it do not cancel. */
@@ -96,7 +92,7 @@ static void find_shift(struct batch_norm *n, const struct shape *x, const struct
 
 static void statistics_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
-    struct batch_norm *n = norm_of(l);
+    struct batch_norm *n = l->state;
     const struct shape *x = &l->in_shape;
     const size_t plane = shape_pixels(x) * (size_t)x->block, planes = shape_planes(x);
 
@@ -123,7 +119,7 @@ static void set_scale(struct batch_norm *n, const struct run *r, size_t c, doubl
 
 static void statistics_end(struct layer *l, const struct run *r)
 {
-    struct batch_norm *n = norm_of(l);
+    struct batch_norm *n = l->state;
     const double count = (double)r->count * (double)shape_pixels(&l->in_shape);
     real *statistics = r->exchange + r->parameter_count;
 
@@ -203,7 +199,7 @@ static void normalize_backward_end(struct layer *l, const struct run *r)
 
 static void statistics_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
-    const struct batch_norm *n = norm_of(l);
+    const struct batch_norm *n = l->state;
     const struct shape *x = &l->in_shape;
     const size_t plane = shape_pixels(x) * (size_t)x->block, planes = shape_planes(x);
 
@@ -233,20 +229,19 @@ int network_builder_batch_norm(struct network_builder *b, int in, const char *sc
 {
     const struct shape x = network_builder_shape(b, in);
     const char *debias_scope = debias ? scope : "";
-    struct layer *l = network_builder_layer(b, &layer_statistics, in, x, sizeof(struct batch_norm_half));
+    struct layer *l = network_builder_layer(b, &layer_statistics, in, x, sizeof(struct batch_norm));
     struct batch_norm *n;
     int whole, out;
 
     if (!l)
         return VALUE_NONE;
-    if (!(n = ((struct batch_norm_half *)l->state)->norm = calloc(1, sizeof *n)))
-        return network_builder_no_memory(b);
+    n = l->state;
     whole = l->whole;
     out = l->other = l->out; /* whose gradient the backward pass needs; the value is written by the second half */
     l->out = VALUE_NONE;
-    if (!(l = network_builder_half(b, &layer_normalize, in, out, sizeof(struct batch_norm_half))))
+    if (!(l = network_builder_layer_to(b, &layer_normalize, in, out, sizeof n)))
         return VALUE_NONE;
-    ((struct batch_norm_half *)l->state)->norm = n;
+    *(struct batch_norm **)l->state = n;
     l->whole = whole;
     n->channels = (size_t)x.channels;
     n->epsilon = epsilon;
