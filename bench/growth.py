@@ -86,10 +86,14 @@ class Growing:
         shutil.rmtree(self.log if self.log.is_dir() else self.log.parent)
 
 
+def judged(by, run):
+    return run.cpu - run.system if by == "points" else run.cpu
+
+
 def exponent(by, sizes, runs):
     """Of time over size, or None where all is over too soon to tell."""
     few, many = sizes[-2:]
-    before, after = (run.cpu - (run.system if by == "points" else 0) for run in runs[-2:])
+    before, after = (judged(by, run) for run in runs[-2:])
     if after < LEAST_SECONDS:
         return None
     return math.log(after / max(before, LEAST_SECONDS / 10)) / math.log(many / few)
@@ -116,7 +120,7 @@ def table(options, by, powers):
                 runs.append(logs[-1].measure(command))
                 again = ROUNDS - 1
                 while again and len(runs) > 1 and (exponent(by, sizes[:len(runs)], runs) or 0) > MOST_EXPONENT:
-                    runs[-1], again = min(runs[-1], logs[-1].measure(command), key=lambda run: run.cpu), again - 1
+                    runs[-1], again = min(runs[-1], logs[-1].measure(command), key=lambda run: judged(by, run)), again - 1
             logs[-1].release()
     print(f"\ngrowth with {by}: processor seconds at so many {by}"
           + (f" of {POINTS_EACH[by]} points each" if POINTS_EACH[by] > 1 else ""), flush=True)

@@ -127,20 +127,15 @@ def alive(pid):
         return False
 
 
-class Several:
+class Several(Evaluator):
+    """One evaluator for a tree of trainings, directory/runs; the rest as in Evaluator."""
+
     def __init__(self, directory, *arguments, root="runs", how=None, **keywords):
         how = how or ["--model", "lenet", "--data", "fashion-mnist", "--num-examples", "100"]
-        self.root, self.log_path = directory / root, directory / "log"
+        self.root, self.log_path, self.log_start = directory / root, directory / "log", 0
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 [EVALUATOR, "--eval-root", self.root, *how, *map(str, arguments)], stdout=subprocess.PIPE, stderr=log, text=True, **keywords)
-
-    def said(self):
-        return self.log_path.read_text()
-
-    def says(self, text):
-        wait_for(lambda: text in self.said() or self.process.poll() is not None, f"'{text}'")
-        assert text in self.said(), self.said()
 
     def ledger(self, name):
         path = self.root / name / "eval/evaluations.jsonl"
@@ -152,18 +147,6 @@ class Several:
     def waits_for(self, name, wanted):
         wait_for(lambda: self.steps(name) == wanted or self.process.poll() is not None, f"{wanted} of {name}")
         assert self.steps(name) == wanted, (self.steps(name), self.said())
-
-    def ends(self, status):
-        self.output, _ = self.process.communicate(timeout=DEADLINE)
-        assert self.process.returncode == status, self.said()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
 
 
 def write_into(directory, *arguments):
