@@ -7,6 +7,7 @@
  */
 #include "checkpoint/tensor_bundle.h"
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
@@ -171,16 +172,7 @@ static struct item *item_new(const char *name, int type, int rank, const int64_t
 
 static int keep_item(struct tensor_bundle_writer *w, struct item *item, struct error *e)
 {
-    if (item && buffer_ok(&item->key) && w->count == w->room) {
-        size_t room = w->room ? 2 * w->room : 64;
-        struct item **items = realloc(w->items, room * sizeof *items);
-
-        if (items) {
-            w->items = items;
-            w->room = room;
-        }
-    }
-    if (!item || !buffer_ok(&item->key) || w->count == w->room) {
+    if (!item || !buffer_ok(&item->key) || !ARRAY_ROOM(w->items, w->room, w->count + 1)) {
         item_free(item);
         return error_set(e, ERR_NOMEM, "%s: no memory for one more tensor", w->prefix);
     }

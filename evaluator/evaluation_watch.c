@@ -262,16 +262,12 @@ static int take_off(struct evaluation_watch *w, const struct queue_item *item, s
                     struct error *e)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
-    size_t i = w->flight_count, capacity = w->flight_capacity ? w->flight_capacity * 2 : 4;
-    struct evaluation_flight *f, **grown = w->flights;
+    size_t i = w->flight_count;
+    struct evaluation_flight *f;
     int rc;
 
-    if (w->flight_count == w->flight_capacity) {
-        if (!(grown = realloc(w->flights, capacity * sizeof(void *))))
-            return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
-        w->flights = grown;
-        w->flight_capacity = capacity;
-    }
+    if (!ARRAY_ROOM(w->flights, w->flight_capacity, w->flight_count + 1))
+        return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
     if ((rc = evaluation_flight_new(&f, item, w->settings.checkpoint_directory, w->settings.eval_directory,
                                     (int64_t)(ledger_lines(s) + w->flight_count), e)) != OK)
         return rc;

@@ -1,4 +1,5 @@
 /* eventlog hparams: the hyperparameters of the runs that are sessions. */
+#include "base/array.h"
 #include "base/bytes.h"
 #include "eventlog/format/summary_metadata.h"
 #include "eventlog/tool/command.h"
@@ -86,7 +87,6 @@ static int add_entry(void *context, const struct hparam *h)
 {
     struct session *s = &((struct hparams_work *)context)->current;
     struct entry new = { copy(&h->name), copy(&h->text), h->name.length, h->text.length, h->type, h->number };
-    struct entry *e;
 
     for (size_t i = 0; new.name && new.text && i < s->count; i++)
         if (!by_name(&s->entries[i], &new)) {
@@ -95,15 +95,7 @@ static int add_entry(void *context, const struct hparam *h)
             s->entries[i] = new;
             return OK;
         }
-    if (new.name && new.text && s->count == s->capacity) {
-        size_t capacity = s->capacity ? s->capacity * 2 : 16;
-
-        if ((e = realloc(s->entries, capacity * sizeof *e))) {
-            s->entries = e;
-            s->capacity = capacity;
-        }
-    }
-    if (!new.name || !new.text || s->count == s->capacity) {
+    if (!new.name || !new.text || !ARRAY_ROOM(s->entries, s->capacity, s->count + 1)) {
         free(new.name);
         free(new.text);
         return ERR_NOMEM;
