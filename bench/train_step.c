@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "model/network.h"
 #include "model/network_profile.h"
+#include "tests/model/images_batch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,8 +39,8 @@ static int run(struct network *n, int count, int steps)
     int rc = 1;
 
     if (images && labels && seconds) {
-        const struct network_batch batch = { images, labels, NULL, count };
-        struct network_result result;
+        struct batch batch = images_batch(m, images, labels, NULL, count);
+        struct score result;
         struct random r;
 
         random_init(&r, 1, RANDOM_TEST, 0, 0);
@@ -48,10 +49,10 @@ static int run(struct network *n, int count, int steps)
         for (int i = 0; i < count; i++)
             labels[i] = (int32_t)random_below(&r, (uint64_t)m->classes);
         network_initialize(n, 1);
-        network_train(n, &batch, 1, 0, NULL, NULL, &result);
+        network_train(n, at_step(&batch, 0), 1, NULL, &result);
         for (int i = 0; i < steps; i++) {
             const double start = clock_monotonic();
-            network_train(n, &batch, 1, i, NULL, NULL, &result);
+            network_train(n, at_step(&batch, i), 1, NULL, &result);
             seconds[i] = clock_monotonic() - start;
         }
         qsort(seconds, (size_t)steps, sizeof *seconds, compare_doubles);
@@ -67,7 +68,7 @@ static int run(struct network *n, int count, int steps)
         printf(", inference %.1f images/s (best %.1f)\n", count / seconds[steps / 2], count / seconds[0]);
         if (network_profile_start(n)) {
             for (int i = 0; i < steps; i++)
-                network_train(n, &batch, 1, i, NULL, NULL, &result);
+                network_train(n, at_step(&batch, i), 1, NULL, &result);
             print_layers(n, steps);
         }
         rc = 0;

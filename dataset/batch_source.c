@@ -34,7 +34,8 @@ struct batch_source {
     int batch_size;
     uint64_t seed;
     int64_t first_step;
-    size_t pixels; /* floats an image */
+    struct field image; /* as a batch's images, without data */
+    size_t pixels;       /* floats an image */
 
     /* the producer's own */
     uint32_t *order; /* the permutation of epoch order_epoch */
@@ -78,7 +79,7 @@ static void prepare(struct batch_source *s, struct slot *slot, int64_t step)
     int64_t n = s->shard.count, size = s->batch_size;
     size_t bytes = (size_t)s->data->height * (size_t)s->data->width * (size_t)s->data->channels;
 
-    slot->batch = (struct batch){ step, s->batch_size, slot->images, slot->labels, slot->samples };
+    slot->batch.step = step;
     for (int64_t j = 0; j < size && !atomic_load_explicit(&s->stop, memory_order_relaxed); j++) {
         int64_t sample = (step * size + j) * n + s->shard.index;
         size_t record = record_at(s, s->shard.kind == SHARD_FILES ? step * size + j : sample);
@@ -154,9 +155,15 @@ static int allocate_slots(struct batch_source *s)
     if (!s->images || !s->labels || !s->samples || !s->slots || !s->order)
         return 0;
     for (size_t i = 0; i < count; i++) {
-        s->slots[i].images = s->images + i * batch * s->pixels;
-        s->slots[i].labels = s->labels + i * batch;
-        s->slots[i].samples = s->samples + i * batch;
+        struct slot *slot = &s->slots[i];
+
+        slot->images = s->images + i * batch * s->pixels;
+        slot->labels = s->labels + i * batch;
+        slot->samples = s->samples + i * batch;
+        slot->batch = (struct batch){ .count = s->batch_size, .field_count = 2, .samples = slot->samples };
+        slot->batch.fields[BATCH_IMAGES] = s->image;
+        slot->batch.fields[BATCH_IMAGES].data = slot->images;
+        slot->batch.fields[BATCH_LABELS] = (struct field){ slot->labels, ELEMENT_INT32, 1, { s->batch_size } };
     }
     return 1;
 }
@@ -180,8 +187,10 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
     s->seed = options->seed;
     s->first_step = options->first_step;
     s->slot_count = (options->ahead > 0 ? options->ahead : AHEAD_DEFAULT) + 1; /* one more: the borrowed one */
-    s->pixels = t->height ? (size_t)t->height * (size_t)t->width * (size_t)t->channels
-                          : (size_t)d->height * (size_t)d->width * (size_t)d->channels;
+    s->image = (struct field){ NULL, ELEMENT_FLOAT32, 4, { s->batch_size, d->height, d->width, d->channels } };
+    if (t->height)
+        s->image = (struct field){ NULL, ELEMENT_FLOAT32, 4, { s->batch_size, t->height, t->width, t->channels } };
+    s->pixels = (size_t)s->image.shape[1] * (size_t)s->image.shape[2] * (size_t)s->image.shape[3];
     s->order_epoch = -1;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->filled, NULL);

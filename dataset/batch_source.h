@@ -6,17 +6,13 @@
 #ifndef DATASET_BATCH_SOURCE_H
 #define DATASET_BATCH_SOURCE_H
 
+#include "base/batch.h"
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
 
-struct batch {
-    int64_t step;             /* the step this batch is for */
-    int count;                /* samples in it: always batch_size */
-    const float *images;      /* (count, height, width, channels) of the transform */
-    const int32_t *labels;    /* (count) */
-    const int64_t *samples;   /* (count) global sample index: the sample's place in the endless shuffled order of all
-                                 workers; the counter for dropout and augmentation */
-};
+/* A batch's fields: images (count, height, width, channels) of the transform, float32, and labels (count), int32. Its
+ * count is always batch_size. */
+enum { BATCH_IMAGES, BATCH_LABELS };
 
 struct batch_source_options {
     const struct transform *transform;

@@ -56,12 +56,12 @@ struct run {
     real *exchange;
     size_t parameter_count;
     int training, count;   /* count: images of the batch */
-    const struct network_batch *batch;
+    const struct batch *batch; /* NULL: it is not scored */
+    const float *weights;  /* of the batch's labels; NULL: all are 1 */
     int64_t first_sample;  /* place of the batch's first image in the caller's */
     uint64_t seed;
-    int64_t step;
     int ties_are_correct;
-    struct network_result *result;
+    struct score *score;
     network_leave *leave;  /* NULL: never */
     void *leave_context;
 };

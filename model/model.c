@@ -1,6 +1,7 @@
 #include "model/model.h"
 
 #include "model/models/models.h"
+#include "model/real.h"
 
 #include <string.h>
 
@@ -8,6 +9,11 @@
 #define MODEL_TEXT(name) #name,
 static const struct model *const models[] = { MODELS(MODEL_ADDRESS) };
 static const char *const names[] = { MODELS(MODEL_TEXT) NULL };
+
+struct field model_input(const struct model *m, const void *images, int count)
+{
+    return (struct field){ images, ELEMENT_REAL, 4, { count, m->height, m->width, m->channels } };
+}
 
 const struct model *model_find(const char *name)
 {

@@ -7,10 +7,15 @@
 #define MODEL_MODEL_H
 
 #include "base/error.h"
+#include "base/batch.h"
 
 #include <stdint.h>
 
 struct network_builder; /* network_builder.h: what `build` calls, layer by layer */
+
+/* The fields of a batch: reals in the shape of the input; a label each, of any integer type; and, where the batch has
+ * a third one, a weight each (float32), by which its loss counts. Without it all weights are 1. */
+enum { FIELD_INPUT, FIELD_LABELS, FIELD_WEIGHTS };
 
 struct model {
     const char *name, *summary;
@@ -21,6 +26,9 @@ struct model {
     double statistics_decay;        /* of batch-norm moving statistics; 0 without batch norm */
     int (*build)(struct network_builder *b, struct error *e);
 };
+
+/* FIELD_INPUT of `count` samples; images (count, height, width, channels) of real.h are borrowed. */
+struct field model_input(const struct model *m, const void *images, int count);
 
 /* NULL: unknown. names: all, NULL at the end. */
 const struct model *model_find(const char *name);

@@ -171,8 +171,8 @@ void network_initialize(struct network *n, uint64_t seed)
 
 /* ---- training and inference -------------------------------------------------------------------------------------- */
 
-static struct run make_run(const struct network *n, int training, const struct network_batch *batch,
-                           struct network_result *result)
+/* batch NULL: nothing is scored. */
+static struct run make_run(const struct network *n, int training, const struct batch *batch, struct score *score)
 {
     return (struct run){
         .parameters = n->parameters,
@@ -181,56 +181,57 @@ static struct run make_run(const struct network *n, int training, const struct n
         .parameter_count = n->built.parameters,
         .training = training,
         .batch = batch,
+        .weights = batch && batch->field_count > FIELD_WEIGHTS ? batch->fields[FIELD_WEIGHTS].data : NULL,
         .ties_are_correct = n->built.model->ties_are_correct,
-        .result = result,
+        .score = score,
     };
 }
 
-int network_train(struct network *n, const struct network_batch *batch, uint64_t seed, int64_t step,
-                  network_ready *ready, void *context, struct network_result *result)
+int network_train(struct network *n, const struct batch *batch, uint64_t seed, const struct gradient_sink *sink,
+                  struct score *score)
 {
-    struct run r = make_run(n, 1, batch, result);
+    struct run r = make_run(n, 1, batch, score);
+    const real *images = batch->fields[FIELD_INPUT].data;
 
     r.count = batch->count;
     r.seed = seed;
-    r.step = step;
     r.leave = n->leave;
     r.leave_context = n->leave_context;
-    *result = (struct network_result){ 0, 0 };
+    *score = (struct score){ 0 };
     memset(n->exchange, 0, (n->built.parameters + n->built.statistics) * sizeof(real));
     network_plan_begin(&n->built.plan, &r);
-    return network_plan_forward(&n->built.plan, &r, batch->images) &&
-           network_plan_backward(&n->built.plan, &r, batch->images, ready, context);
+    return network_plan_forward(&n->built.plan, &r, images) &&
+           network_plan_backward(&n->built.plan, &r, images, sink);
 }
 
 /* Some images at a time, so that what they need stays near the processor whatever the caller's batch. */
-static void infer(struct network *n, const real *images, int count, const struct network_batch *batch, real *logits,
-                  struct network_result *result)
+static void infer(struct network *n, const struct field *input, const struct batch *batch, real *logits,
+                  struct score *score)
 {
-    struct run r = make_run(n, 0, batch, result);
-    const struct model *m = n->built.model;
-    const size_t image = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
+    struct run r = make_run(n, 0, batch, score);
+    const int count = input->shape[0];
+    const size_t classes = (size_t)n->built.model->classes;
 
     network_plan_begin(&n->built.plan, &r);
     for (int first = 0; first < count; first += n->chunk) {
         r.first_sample = first;
         r.count = count - first < n->chunk ? count - first : n->chunk;
-        network_plan_forward(&n->built.plan, &r, images + (size_t)first * image);
+        network_plan_forward(&n->built.plan, &r, field_at(input, (size_t)first));
         if (logits)
-            memcpy(logits + (size_t)first * (size_t)m->classes, network_plan_logits(&n->built.plan),
-                   (size_t)r.count * (size_t)m->classes * sizeof *logits);
+            memcpy(logits + (size_t)first * classes, network_plan_logits(&n->built.plan),
+                   (size_t)r.count * classes * sizeof *logits);
     }
 }
 
-void network_infer(struct network *n, const real *images, int count, real *logits)
+void network_infer(struct network *n, const struct field *input, real *logits)
 {
-    infer(n, images, count, NULL, logits, NULL);
+    infer(n, input, NULL, logits, NULL);
 }
 
-void network_score(struct network *n, const struct network_batch *batch, struct network_result *result)
+void network_score(struct network *n, const struct batch *batch, struct score *score)
 {
-    *result = (struct network_result){ 0, 0 };
-    infer(n, batch->images, batch->count, batch, NULL, result);
+    *score = (struct score){ 0 };
+    infer(n, &batch->fields[FIELD_INPUT], batch, NULL, score);
 }
 
 double network_decay_loss_of(const struct network *n, const struct variable *v)

@@ -4,7 +4,7 @@
  * All weights are one array of `parameters` reals; variable v owns [v.offset, v.offset + v.count) of it, in the layout
  * of its checkpoint tensor (HWIO kernels, [in, out] dense, row-major). Moving statistics of batch norm are a second
  * array, `statistics`. The exchange vector is what data-parallel training adds up over workers:
- *   [0, parameters)                        gradients, each the SUM over the batch of d(cross entropy)/d(weight)
+ *   [0, parameters)                        gradients, each the SUM over the batch of d(loss)/d(weight)
  *   [parameters, parameters + statistics)  batch statistics (mean, biased variance) times the batch's sample count
  * so that after adding over workers and dividing by the global batch it holds means. Weight decay is not in it: it
  * depends on the weights alone and is added where the optimizer applies the update.
@@ -17,6 +17,7 @@
 #define MODEL_NETWORK_H
 
 #include "base/error.h"
+#include "base/batch.h"
 #include "model/model.h"
 #include "model/real.h"
 
@@ -63,36 +64,29 @@ void network_set_exchange(struct network *n, real *memory);
 /* Fills parameters and statistics with the model's initial values: a pure function of seed. */
 void network_initialize(struct network *n, uint64_t seed);
 
-struct network_batch {
-    const real *images;     /* (count, height, width, channels) */
-    const int32_t *labels;  /* (count) */
-    const int64_t *samples; /* (count) global sample indices, for dropout; NULL: 0, 1, 2, ... */
-    int count;
+/* Who is told how far gradients are, during the backward pass, from the training thread. */
+struct gradient_sink {
+    /* Everything in the exchange vector at or above `low` is final. low falls from parameters (statistics are final
+     * after the forward pass) to 0. */
+    void (*dense)(void *context, size_t low);
+    void *context;
 };
-
-struct network_result {
-    double cross_entropy; /* sum over the batch, in double, in sample order */
-    int64_t correct;      /* by the model's rule */
-};
-
-/* Called during the backward pass, from the training thread: everything in the exchange vector at or above `low` is
- * final. low falls from parameters (statistics are final after the forward pass) to 0. */
-typedef void network_ready(void *context, size_t low);
 
 /* Asked in network_train between two slices of a few images, until all is final. 1: leave the step where it is. */
 typedef int network_leave(void *context);
 /* NULL, as it is at the start: steps are never left. Borrowed until free or the next call. */
 void network_set_leave(struct network *n, network_leave *leave, void *context);
 
-/* Forward with batch statistics and dropout, then backward. Fills the exchange vector. ready may be NULL. 1: done; 0:
- * left, the exchange vector and *result hold parts of what they should, and nothing else has changed. */
-int network_train(struct network *n, const struct network_batch *batch, uint64_t seed, int64_t step,
-                  network_ready *ready, void *context, struct network_result *result);
+/* Forward with batch statistics and dropout, then backward. Fills the exchange vector. sink may be NULL. The score is
+ * summed in sample order. 1: done; 0: left, the exchange vector and *score hold parts of what they should, and nothing
+ * else has changed. */
+int network_train(struct network *n, const struct batch *batch, uint64_t seed, const struct gradient_sink *sink,
+                  struct score *score);
 
-/* Forward with moving statistics, no dropout. Logits (count, classes) into `logits`. */
-void network_infer(struct network *n, const real *images, int count, real *logits);
+/* Forward with moving statistics, no dropout. input: as FIELD_INPUT. Logits (count, classes) into `logits`. */
+void network_infer(struct network *n, const struct field *input, real *logits);
 /* The same, scored against labels. */
-void network_score(struct network *n, const struct network_batch *batch, struct network_result *result);
+void network_score(struct network *n, const struct batch *batch, struct score *score);
 
 /* Weight decay's part of the loss at the present weights: sum over variables of decay * 1/2 * |w|^2. */
 double network_decay_loss(const struct network *n);

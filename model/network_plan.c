@@ -494,13 +494,18 @@ static void layer_backward(struct network_plan *p, struct layer *l, const struct
         p->seconds[2 * (l - p->layers) + 1] += clock_monotonic() - start;
 }
 
-int network_plan_backward(struct network_plan *p, const struct run *r, const real *images, network_ready *ready,
-                          void *context)
+static void tell(const struct gradient_sink *sink, size_t low)
+{
+    if (sink)
+        sink->dense(sink->context, low);
+}
+
+int network_plan_backward(struct network_plan *p, const struct run *r, const real *images,
+                          const struct gradient_sink *sink)
 {
     size_t low = r->parameter_count;
 
-    if (ready)
-        ready(context, low);
+    tell(sink, low);
     for (const struct segment *g = p->segments + p->segment_count - 1; g >= p->segments; g--) {
         for (int i = g->first; i < g->last; i++)
             if (p->layers[i].kind->backward_begin)
@@ -521,8 +526,7 @@ int network_plan_backward(struct network_plan *p, const struct run *r, const rea
                 p->layers[i].kind->backward_end(&p->layers[i], r);
         if (g->low < low) {
             low = g->low;
-            if (ready)
-                ready(context, low);
+            tell(sink, low);
         }
     }
     return 1;

@@ -51,8 +51,8 @@ void network_plan_begin(struct network_plan *p, const struct run *r);
 /* images (r->count, ...). With r->batch the batch is scored. 1: done, 0: left half-way, in training,
  * because r->leave asked for it. */
 int network_plan_forward(struct network_plan *p, const struct run *r, const real *images);
-int network_plan_backward(struct network_plan *p, const struct run *r, const real *images, network_ready *ready,
-                          void *context);
+int network_plan_backward(struct network_plan *p, const struct run *r, const real *images,
+                          const struct gradient_sink *sink);
 const real *network_plan_logits(const struct network_plan *p); /* of the last forward pass */
 
 #endif

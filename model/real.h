@@ -1,14 +1,16 @@
 /*
  * real.h - the number type of the models: float for the programs; double where -DREAL_DOUBLE builds the same code a
- * second time, so that gradients can be held to finite differences.
+ * second time, so that gradients can be held to finite differences. ELEMENT_REAL is its name in base/batch.h.
  */
 #ifndef MODEL_REAL_H
 #define MODEL_REAL_H
 
 #ifdef REAL_DOUBLE
 typedef double real;
+#define ELEMENT_REAL ELEMENT_FLOAT64
 #else
 typedef float real;
+#define ELEMENT_REAL ELEMENT_FLOAT32
 #endif
 
 #endif

@@ -313,7 +313,8 @@ static int stop_file_there(struct loop *l)
 static int train_step(struct loop *l, struct tally *tally, struct error *e)
 {
     struct strategy *s = l->strategy;
-    struct network_result result = { 0, 0 };
+    const struct gradient_sink sink = { ready, s };
+    struct score score = { 0 };
     const struct batch *batch = NULL;
     int whole = 0, rc;
 
@@ -323,16 +324,13 @@ static int train_step(struct loop *l, struct tally *tally, struct error *e)
         return rc;
     if ((rc = s->operations->step_begin(s, batch ? batch->step : s->global_step, e)) < 0)
         return rc;
-    if (batch) {
-        struct network_batch images = { batch->images, batch->labels, batch->samples, batch->count };
-
-        whole = network_train(s->network, &images, l->position.seed, batch->step, ready, s, &result);
-    }
-    *tally = (struct tally){ .cross_entropy = result.cross_entropy, .correct = result.correct,
-                             .samples = l->options->batch_size, .flags = tally_signal(l->signals->stop) };
+    if (batch)
+        whole = network_train(s->network, batch, l->position.seed, &sink, &score);
+    *tally = (struct tally){ .score = score, .samples = l->options->batch_size,
+                             .flags = tally_signal(l->signals->stop) };
     if (!whole)
         tally->flags |= TALLY_LEFT;
-    else if (!isfinite(result.cross_entropy))
+    else if (!isfinite(score.loss))
         tally->flags |= TALLY_BAD;
     if (stop_file_there(l))
         tally->flags |= TALLY_STOP;
@@ -384,7 +382,7 @@ static int steps(struct loop *l, struct error *e)
                          "is kept; try a lower --learning-rate", tally.global_step);
             return OK;
         }
-        loss_averages_after(l->losses, tally.cross_entropy / (double)tally.samples);
+        loss_averages_after(l->losses, tally.score.loss / tally.score.weight);
         if (wanted && (progress_due(&l->progress, tally.global_step, o->max_steps) || !more))
             log_point(l, &tally, decay, before);
         if (more && (due(l) || (tally.flags & TALLY_SAVE)) && (rc = save_now(l, 0, e)) < 0)

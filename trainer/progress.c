@@ -67,12 +67,13 @@ static double per_second(int64_t steps, double seconds)
 void progress_point(struct progress *p, const struct tally *tally, double decay, double rate,
                     const struct strategy_report *report)
 {
-    double now = clock_monotonic(), samples = tally->samples > 0 ? (double)tally->samples : 1;
+    const struct score *score = &tally->score;
+    double now = clock_monotonic();
     double speed = per_second(tally->global_step - p->logged, now - p->logged_at);
     int64_t step = tally->global_step;
 
-    p->loss = tally->cross_entropy / samples + decay;
-    p->precision = (double)tally->correct / samples;
+    p->loss = (score->weight > 0 ? score->loss / score->weight : 0) + decay;
+    p->precision = score->units > 0 ? (double)score->hits / (double)score->units : 0;
     if (p->logged == p->first_step)
         p->first_step_at = now;
     if (!p->quiet)

@@ -33,10 +33,12 @@ static void score(struct worker *w, size_t batch)
     const struct scoring *s = w->scoring;
     const size_t size = (size_t)s->options.batch_size, first = batch * size;
     const size_t left = s->source.examples - first, count = left < size ? left : size;
-    const size_t classes = (size_t)s->options.model->classes;
+    const struct model *m = s->options.model;
+    const size_t classes = (size_t)m->classes;
     const float *images = s->source.images(s->source.context, first, count, w->images);
+    const struct field input = model_input(m, images, (int)count);
 
-    network_infer(w->network, images, (int)count, w->logits);
+    network_infer(w->network, &input, w->logits);
     for (size_t i = 0; i < count; i++)
         s->losses[first + i] = classification_add(&w->counts, w->logits + i * classes, s->source.labels[first + i]);
 }

@@ -3,16 +3,24 @@
 
 #include "model/kernels/softmax.h"
 
+#include <string.h>
+
 static void cross_entropy_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const int classes = l->in_shape.channels;
 
     for (int n = 0; n < s->count; n++) {
-        const int32_t label = r->batch->labels[r->first_sample + s->first + n];
+        const size_t sample = (size_t)r->first_sample + (size_t)(s->first + n);
+        const int32_t label = (int32_t)field_integer(&r->batch->fields[FIELD_LABELS], sample);
+        const double weight = r->weights ? (double)r->weights[sample] : 1;
         const real *logits = s->in + (size_t)n * (size_t)classes;
 
-        r->result->cross_entropy += softmax_cross_entropy(classes, logits, label, NULL);
-        r->result->correct += softmax_correct(classes, logits, label, r->ties_are_correct);
+        if (weight == 0) /* padding: its label may be anything */
+            continue;
+        r->score->loss += weight * softmax_cross_entropy(classes, logits, label, NULL);
+        r->score->weight += weight;
+        r->score->hits += softmax_correct(classes, logits, label, r->ties_are_correct);
+        r->score->units++;
     }
 }
 
@@ -20,10 +28,19 @@ static void cross_entropy_backward(struct layer *l, const struct run *r, const s
 {
     const int classes = l->in_shape.channels;
 
-    for (int n = 0; n < s->count; n++)
-        softmax_cross_entropy(classes, s->in + (size_t)n * (size_t)classes,
-                              r->batch->labels[r->first_sample + s->first + n],
-                              s->gradient_in + (size_t)n * (size_t)classes);
+    for (int n = 0; n < s->count; n++) {
+        const size_t sample = (size_t)r->first_sample + (size_t)(s->first + n);
+        const int32_t label = (int32_t)field_integer(&r->batch->fields[FIELD_LABELS], sample);
+        real *gradient = s->gradient_in + (size_t)n * (size_t)classes;
+
+        if (r->weights && r->weights[sample] == 0) {
+            memset(gradient, 0, (size_t)classes * sizeof *gradient);
+            continue;
+        }
+        softmax_cross_entropy(classes, s->in + (size_t)n * (size_t)classes, label, gradient);
+        for (int c = 0; r->weights && c < classes; c++)
+            gradient[c] *= (real)r->weights[sample];
+    }
 }
 
 static const struct layer_kind layer_cross_entropy = {

@@ -22,7 +22,7 @@ static void drop(const struct layer *l, const struct run *r, const struct slice 
         const int64_t place = r->first_sample + s->first + (int64_t)n;
         struct random random;
 
-        random_init(&random, r->seed, RANDOM_DROPOUT, (uint64_t)r->step,
+        random_init(&random, r->seed, RANDOM_DROPOUT, (uint64_t)r->batch->step,
                     (uint64_t)(r->batch->samples ? r->batch->samples[place] : place));
         random.draw = (uint32_t)own->number << DROPOUT_BLOCKS; /* several dropouts of a network draw apart */
         for (size_t i = 0; i < size; i++)

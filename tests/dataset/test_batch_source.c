@@ -68,13 +68,18 @@ static const struct batch *next(struct batch_source *s)
     return b;
 }
 
+static const float *images_of(const struct batch *b)
+{
+    return b->fields[BATCH_IMAGES].data;
+}
+
 static int record_of(const struct batch *b, int i)
 {
-    int record = (int)(b->images[i * PIXELS] * 255.0f + 0.5f);
+    int record = (int)(images_of(b)[i * PIXELS] * 255.0f + 0.5f);
 
     for (int p = 1; p < PIXELS; p++)
-        assert_true(b->images[i * PIXELS + p] == b->images[i * PIXELS]);
-    assert_int_equal(b->labels[i], record % 10);
+        assert_true(images_of(b)[i * PIXELS + p] == images_of(b)[i * PIXELS]);
+    assert_int_equal(field_integer(&b->fields[BATCH_LABELS], (size_t)i), record % 10);
     return record;
 }
 
@@ -142,7 +147,7 @@ static void test_resume(void **state)
     for (int t = 0; t < STEPS; t++) {
         const struct batch *b = next(s);
 
-        memcpy(want[t], b->images, sizeof want[t]);
+        memcpy(want[t], images_of(b), sizeof want[t]);
         for (int i = 0; i < BATCH; i++) {
             assert_int_equal((int)want[t][PIXELS * i + 1], t);
             assert_int_equal((int)want[t][PIXELS * i + 2], (t * BATCH + i) * 3 + 1);
@@ -158,14 +163,14 @@ static void test_resume(void **state)
             const struct batch *b = next(s);
 
             assert_int_equal(b->step, t);
-            assert_memory_equal(b->images, want[t], sizeof want[t]);
+            assert_memory_equal(images_of(b), want[t], sizeof want[t]);
         }
         assert_true(batch_source_waited(s) >= 0);
         batch_source_free(s);
     }
     o.seed++;
     s = open_source(&o);
-    assert_true(memcmp(next(s)->images, want[o.first_step], sizeof want[0]) != 0);
+    assert_true(memcmp(images_of(next(s)), want[o.first_step], sizeof want[0]) != 0);
     batch_source_free(s);
 }
 
@@ -224,14 +229,14 @@ static void test_borrowed(void **state)
     float copy[4 * PIXELS];
 
     (void)state;
-    memcpy(copy, b->images, sizeof copy);
+    memcpy(copy, images_of(b), sizeof copy);
     for (int i = 0; i < 50; i++) { /* others come and go meanwhile: time for the thread, and reused memory */
         other = open_source(&o);
         next(other);
         batch_source_free(other);
     }
     assert_int_equal(b->step, 0);
-    assert_memory_equal(copy, b->images, sizeof copy);
+    assert_memory_equal(copy, images_of(b), sizeof copy);
     batch_source_free(fast);
 }
 

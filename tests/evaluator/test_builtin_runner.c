@@ -10,6 +10,7 @@
 #include "evaluator/score/metric_choice.h"
 #include "model/network.h"
 #include "tests/check.h"
+#include "tests/model/images_batch.h"
 
 #include <limits.h>
 #include <math.h>
@@ -130,8 +131,8 @@ static struct sums direct(uint64_t seed)
     struct dataset *d;
     struct network *n;
     struct sums s;
-    struct network_result result;
-    struct network_batch batch = { .count = IMAGES };
+    struct score result;
+    struct batch batch;
     int32_t labels[IMAGES];
     size_t width = 24 * 24 * 3;
     float *images = aligned_alloc(64, IMAGES * width * sizeof *images);
@@ -145,10 +146,9 @@ static struct sums direct(uint64_t seed)
     }
     assert_int_equal(network_new(&n, model_find("cifar10_cnn"), IMAGES, NULL), OK);
     network_initialize(n, seed);
-    batch.images = images;
-    batch.labels = labels;
+    batch = images_batch(network_model(n), images, labels, NULL, IMAGES);
     network_score(n, &batch, &result);
-    s = (struct sums){ IMAGES, result.correct, result.cross_entropy, network_decay_loss(n) };
+    s = (struct sums){ IMAGES, result.hits, result.loss, network_decay_loss(n) };
     network_free(n);
     dataset_free(d);
     free(images);

@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "tests/check.h"
+#include "tests/model/images_batch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,8 +108,8 @@ static void test_threads(void **state)
 static void test_network(void **state)
 {
     const struct model *m = model_find("lenet");
-    struct network_batch batch = { .labels = labels, .count = EXAMPLES };
-    struct network_result want;
+    struct batch batch;
+    struct score want;
     struct images i = { 0 };
     struct network *n;
     struct outcome got;
@@ -118,12 +119,12 @@ static void test_network(void **state)
     make(&i, m);
     assert_int_equal(network_new(&n, m, EXAMPLES, NULL), OK);
     network_initialize(n, SEED);
-    batch.images = i.pixels;
+    batch = images_batch(m, i.pixels, labels, NULL, EXAMPLES);
     network_score(n, &batch, &want);
     s = make_scoring(m, &i, 2, SEED);
     got = run(s);
-    assert_int_equal(got.correct, want.correct);
-    assert_true(got.loss > want.cross_entropy * (1 - 1e-6) && got.loss < want.cross_entropy * (1 + 1e-6));
+    assert_int_equal(got.correct, want.hits);
+    assert_true(got.loss > want.loss * (1 - 1e-6) && got.loss < want.loss * (1 + 1e-6));
     scoring_free(s);
     network_free(n);
     free(i.pixels);

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "model/network.h"
+#include "tests/model/images_batch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ enum { STEP_COUNT = 6 };
 
 /* Sums over everything that a step gives: a wrong element anywhere moves them. */
 struct step_figures {
-    double cross_entropy, gradient_norm, gradient_sum, statistics_sum, inference_loss, first_logit;
+    double loss, gradient_norm, gradient_sum, statistics_sum, inference_loss, first_logit;
 };
 
 static const struct { const char *model; struct step_figures want; } step_cases[] = {
@@ -31,7 +32,7 @@ static inline struct step_figures step_figures(const char *name, struct error *e
     const struct model *m = model_find(name);
     const size_t size = (size_t)STEP_COUNT * (size_t)m->height * (size_t)m->width * (size_t)m->channels;
     struct network *n;
-    struct network_result result;
+    struct score result;
     int32_t labels[STEP_COUNT];
     struct random r;
 
@@ -39,7 +40,7 @@ static inline struct step_figures step_figures(const char *name, struct error *e
         return f;
     const size_t parameters = network_parameter_count(n), statistics = network_statistic_count(n);
     real *images = malloc(size * sizeof *images), logits[STEP_COUNT * 10];
-    const struct network_batch batch = { images, labels, NULL, STEP_COUNT };
+    struct batch batch = images_batch(m, images, labels, NULL, STEP_COUNT);
 
     if (images) {
         network_initialize(n, 1);
@@ -50,8 +51,8 @@ static inline struct step_figures step_figures(const char *name, struct error *e
             labels[i] = (int32_t)random_below(&r, (uint64_t)m->classes);
         for (size_t i = 0; i < parameters; i++) /* the same numbers in both builds */
             network_parameters(n)[i] = (real)(float)(network_parameters(n)[i] + (real)(0.02 * random_normal(&r)));
-        network_train(n, &batch, 1, 1, NULL, NULL, &result);
-        f = (struct step_figures){ .cross_entropy = result.cross_entropy };
+        network_train(n, at_step(&batch, 1), 1, NULL, &result);
+        f = (struct step_figures){ .loss = result.loss };
         for (size_t i = 0; i < parameters; i++) {
             const double g = (double)network_exchange(n)[i];
             f.gradient_norm += g * g;
@@ -64,8 +65,8 @@ static inline struct step_figures step_figures(const char *name, struct error *e
             network_statistics(n)[i] = (real)(float)(x / STEP_COUNT);
         }
         network_score(n, &batch, &result);
-        f.inference_loss = result.cross_entropy;
-        network_infer(n, images, STEP_COUNT, logits);
+        f.inference_loss = result.loss;
+        network_infer(n, &batch.fields[FIELD_INPUT], logits);
         f.first_logit = (double)logits[0];
     }
     free(images);

@@ -3,6 +3,7 @@
 #include "model/network.h"
 #include "model/network_builder.h"
 #include "tests/check.h"
+#include "tests/model/images_batch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -119,17 +120,17 @@ static int build_in_place(struct network_builder *b, struct error *e)
 
 struct check {
     struct network *n;
-    struct network_batch batch;
+    struct batch batch;
     real images[COUNT * HEIGHT * WIDTH * CHANNELS];
     int32_t labels[COUNT];
 };
 
 static double loss(struct check *c)
 {
-    struct network_result result;
+    struct score result;
 
-    network_train(c->n, &c->batch, 4, 9, NULL, NULL, &result);
-    return result.cross_entropy;
+    network_train(c->n, at_step(&c->batch, 9), 4, NULL, &result);
+    return result.loss;
 }
 
 /* Kinks spoil a difference quotient; see test_gradient_models.c. */
@@ -172,7 +173,7 @@ static void check_layer(const char *name, int (*build)(struct network_builder *b
         c->labels[i] = (int32_t)random_below(&r, CLASSES);
     for (size_t i = 0; i < network_parameter_count(c->n); i++)
         network_parameters(c->n)[i] += (real)(0.1 * random_normal(&r));
-    c->batch = (struct network_batch){ c->images, c->labels, NULL, COUNT };
+    c->batch = images_batch(&m, c->images, c->labels, NULL, COUNT);
 
     real *gradient = calloc(network_parameter_count(c->n), sizeof *gradient);
     assert_non_null(gradient);

@@ -2,6 +2,7 @@
 #include "base/random.h"
 #include "model/network.h"
 #include "tests/check.h"
+#include "tests/model/images_batch.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 struct check {
     struct network *n;
-    struct network_batch batch;
+    struct batch batch;
     real *images;
     int32_t labels[8];
     int64_t samples[8];
@@ -35,7 +36,7 @@ static void set_up(struct check *c, const char *name, int count)
         c->labels[i] = (int32_t)random_below(&r, (uint64_t)m->classes);
         c->samples[i] = 1000 + 3 * i;
     }
-    c->batch = (struct network_batch){ c->images, c->labels, c->samples, count };
+    c->batch = images_batch(m, c->images, c->labels, c->samples, count);
     /* Away from the initial 0 and 1, where a mistake in beta or a bias could hide. */
     for (size_t i = 0; i < network_parameter_count(c->n); i++)
         network_parameters(c->n)[i] += (real)(0.02 * random_normal(&r));
@@ -49,10 +50,10 @@ static void tear_down(struct check *c)
 
 static double loss(struct check *c)
 {
-    struct network_result result;
+    struct score result;
 
-    network_train(c->n, &c->batch, 11, 2, NULL, NULL, &result);
-    return result.cross_entropy;
+    network_train(c->n, at_step(&c->batch, 2), 11, NULL, &result);
+    return result.loss;
 }
 
 /*

@@ -3,6 +3,7 @@
 #include "model/network.h"
 #include "model/network_builder.h"
 #include "tests/check.h"
+#include "tests/model/images_batch.h"
 #include "tests/model/steps.h"
 
 #include <dirent.h>
@@ -18,6 +19,7 @@ struct fed {
     int32_t labels[ROOM];
     int64_t samples[ROOM];
     size_t image; /* reals */
+    const struct model *model;
 };
 
 static struct network *new_network(const char *model, int max_batch)
@@ -38,6 +40,7 @@ static struct fed *new_fed(const char *model)
     struct random r;
 
     assert_non_null(f);
+    f->model = m;
     f->image = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
     f->images = malloc(ROOM * f->image * sizeof *f->images);
     assert_non_null(f->images);
@@ -57,9 +60,16 @@ static void free_fed(struct fed *f)
     free(f);
 }
 
-static struct network_batch part(const struct fed *f, int first, int count)
+static struct batch part(const struct fed *f, int first, int count)
 {
-    return (struct network_batch){ f->images + (size_t)first * f->image, f->labels + first, f->samples + first, count };
+    return images_batch(f->model, f->images + (size_t)first * f->image, f->labels + first, f->samples + first, count);
+}
+
+static void infer(struct network *n, const struct fed *f, int first, int count, real *logits)
+{
+    const struct field input = model_input(f->model, f->images + (size_t)first * f->image, count);
+
+    network_infer(n, &input, logits);
 }
 
 static double difference(const real *a, const real *b, size_t n)
@@ -80,9 +90,9 @@ static void same_as_double(void **state)
     for (size_t i = 0; i < sizeof step_cases / sizeof *step_cases; i++) {
         struct error e = { 0 };
         const struct step_figures f = step_figures(step_cases[i].model, &e), *want = &step_cases[i].want;
-        const double got[] = { f.cross_entropy, f.gradient_norm, f.gradient_sum, f.statistics_sum, f.inference_loss,
+        const double got[] = { f.loss, f.gradient_norm, f.gradient_sum, f.statistics_sum, f.inference_loss,
                                f.first_logit };
-        const double wanted[] = { want->cross_entropy, want->gradient_norm, want->gradient_sum, want->statistics_sum,
+        const double wanted[] = { want->loss, want->gradient_norm, want->gradient_sum, want->statistics_sum,
                                   want->inference_loss, want->first_logit };
 
         for (size_t k = 0; k < sizeof got / sizeof *got; k++)
@@ -100,13 +110,12 @@ static void inference_in_any_parts(void **state)
         struct network *whole = new_network(*name, ROOM), *small = new_network(*name, 5);
         real all[ROOM * 10], parts[ROOM * 10], again[ROOM * 10];
 
-        network_infer(whole, f->images, ROOM, all);
-        network_infer(whole, f->images, ROOM, again);
+        infer(whole, f, 0, ROOM, all);
+        infer(whole, f, 0, ROOM, again);
         assert_memory_equal(all, again, sizeof all);
         for (int size = 1; size <= ROOM; size = size * 2 + 1) {
             for (int first = 0; first < ROOM; first += size)
-                network_infer(small, f->images + (size_t)first * f->image, ROOM - first < size ? ROOM - first : size,
-                              parts + first * 10);
+                infer(small, f, first, ROOM - first < size ? ROOM - first : size, parts + first * 10);
             assert_true(difference(parts, all, ROOM * 10) < 1e-6);
         }
         free_fed(f);
@@ -122,26 +131,26 @@ static void scores(void **state)
         struct fed *f = new_fed(*name);
         struct network *n = new_network(*name, 7);
         real logits[ROOM * 10];
-        struct network_batch batch = part(f, 0, ROOM);
-        struct network_result result, one;
+        struct batch batch = part(f, 0, ROOM);
+        struct score result, one;
         double sum = 0;
         int64_t correct = 0;
 
-        network_infer(n, f->images, ROOM, logits);
+        infer(n, f, 0, ROOM, logits);
         for (int i = 0; i < ROOM; i++) /* what the network says is right */
             for (int c = 0, top = -1; c < 10; c++)
                 if (top < 0 || logits[i * 10 + c] > logits[i * 10 + top])
                     f->labels[i] = i % 3 ? c : (c + 1) % 10, top = c;
         network_score(n, &batch, &result);
-        assert_int_equal(result.correct, ROOM - ROOM / 3);
+        assert_int_equal(result.hits, ROOM - ROOM / 3);
         for (int i = 0; i < ROOM; i++) {
             batch = part(f, i, 1);
             network_score(n, &batch, &one);
-            sum += one.cross_entropy;
-            correct += one.correct;
+            sum += one.loss;
+            correct += one.hits;
         }
-        assert_int_equal(correct, result.correct);
-        assert_true(fabs(sum - result.cross_entropy) < 1e-5 * sum);
+        assert_int_equal(correct, result.hits);
+        assert_true(fabs(sum - result.loss) < 1e-5 * sum);
         free_fed(f);
         network_free(n);
     }
@@ -162,13 +171,13 @@ static void same_bits(void **state)
         assert_int_equal(posix_memalign(&memory, 64, n * sizeof(real)), 0);
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
             struct network *b = new_network(*name, counts[i]);
-            struct network_batch batch = part(f, 0, counts[i]);
-            struct network_result first, second;
+            struct batch batch = part(f, 0, counts[i]);
+            struct score first, second;
 
             network_set_exchange(b, memory);
             memset(memory, 0xff, n * sizeof(real));
-            network_train(a, &batch, 1, 3, NULL, NULL, &first);
-            network_train(b, &batch, 1, 3, NULL, NULL, &second);
+            network_train(a, at_step(&batch, 3), 1, NULL, &first);
+            network_train(b, at_step(&batch, 3), 1, NULL, &second);
             assert_memory_equal(network_exchange(a), memory, n * sizeof(real));
             assert_memory_equal(&first, &second, sizeof first);
             network_free(b);
@@ -205,9 +214,10 @@ static void halves_add_up(void **state)
         struct fed *f = new_fed(m == &sliced ? "lenet" : m->name);
         struct network *n;
         struct error e;
-        struct network_batch batch;
-        struct network_result result, halves = { 0, 0 };
+        struct batch batch;
+        struct score result, halves = { 0 };
 
+        f->model = m;
         f->image = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
         assert_int_equal(network_new(&n, m, ROOM, &e), OK);
         network_initialize(n, 5);
@@ -216,21 +226,64 @@ static void halves_add_up(void **state)
         assert_non_null(sum);
         for (int first = 0; first < ROOM; first += ROOM / 2) {
             batch = part(f, first, ROOM / 2);
-            network_train(n, &batch, 1, 3, NULL, NULL, &result);
-            halves.cross_entropy += result.cross_entropy;
-            halves.correct += result.correct;
+            network_train(n, at_step(&batch, 3), 1, NULL, &result);
+            halves.loss += result.loss;
+            halves.hits += result.hits;
             for (size_t i = 0; i < count; i++)
                 sum[i] += network_exchange(n)[i];
         }
         batch = part(f, 0, ROOM);
-        network_train(n, &batch, 1, 3, NULL, NULL, &result);
+        network_train(n, at_step(&batch, 3), 1, NULL, &result);
         assert_true(difference(sum, network_exchange(n), count) < 1e-5);
-        assert_true(fabs(halves.cross_entropy / result.cross_entropy - 1) < 1e-6);
-        assert_int_equal(halves.correct, result.correct);
+        assert_true(fabs(halves.loss / result.loss - 1) < 1e-6);
+        assert_int_equal(halves.hits, result.hits);
         free(sum);
         free_fed(f);
         network_free(n);
     }
+}
+
+/* A weighted batch is what its samples give apart, each so many times; those of weight 0 give nothing, whatever their
+ * label. */
+static void weights_count(void **state)
+{
+    static const float weights[] = { 1, 0, 2.5F, 1, 0, 0.25F };
+    enum { COUNT = sizeof weights / sizeof *weights };
+    struct fed *f = new_fed("lenet");
+    struct network *n = new_network("lenet", COUNT);
+    const size_t count = network_parameter_count(n);
+    real *sum = calloc(count, sizeof *sum);
+    struct score wanted = { 0 }, got, one;
+    struct batch batch;
+
+    (void)state;
+    assert_non_null(sum);
+    for (int i = 0; i < COUNT; i++) {
+        const double weight = (double)weights[i];
+
+        if (weight == 0)
+            continue;
+        batch = part(f, i, 1);
+        network_train(n, &batch, 1, NULL, &one);
+        score_add(&wanted, &(struct score){ weight * one.loss, weight, one.hits, 1 });
+        for (size_t k = 0; k < count; k++)
+            sum[k] += (real)weight * network_exchange(n)[k];
+    }
+    f->labels[1] = f->labels[4] = INT32_MAX;
+    batch = part(f, 0, COUNT);
+    batch.fields[batch.field_count++] = (struct field){ weights, ELEMENT_FLOAT32, 1, { COUNT } };
+    network_train(n, &batch, 1, NULL, &got);
+    assert_true(difference(sum, network_exchange(n), count) < 1e-5);
+    for (int again = 0; again < 2; again++) {
+        assert_true(fabs(got.loss / wanted.loss - 1) < 1e-6 || again);
+        assert_true(got.weight == 4.75);
+        assert_int_equal(got.units, 4);
+        assert_true(got.hits == wanted.hits || again);
+        network_score(n, &batch, &got);
+    }
+    free(sum);
+    free_fed(f);
+    network_free(n);
 }
 
 /* Dropout: another step or another sample draws anew. */
@@ -238,18 +291,18 @@ static void dropout_draws(void **state)
 {
     struct fed *f = new_fed("lenet");
     struct network *n = new_network("lenet", 4);
-    struct network_batch batch = part(f, 0, 4);
-    struct network_result a, b;
+    struct batch batch = part(f, 0, 4);
+    struct score a, b;
 
     (void)state;
-    network_train(n, &batch, 1, 3, NULL, NULL, &a);
-    network_train(n, &batch, 1, 4, NULL, NULL, &b);
-    assert_true(fabs(a.cross_entropy - b.cross_entropy) > 1e-9);
-    network_train(n, &batch, 2, 3, NULL, NULL, &b);
-    assert_true(fabs(a.cross_entropy - b.cross_entropy) > 1e-9);
+    network_train(n, at_step(&batch, 3), 1, NULL, &a);
+    network_train(n, at_step(&batch, 4), 1, NULL, &b);
+    assert_true(fabs(a.loss - b.loss) > 1e-9);
+    network_train(n, at_step(&batch, 3), 2, NULL, &b);
+    assert_true(fabs(a.loss - b.loss) > 1e-9);
     batch.samples = NULL;
-    network_train(n, &batch, 1, 3, NULL, NULL, &b);
-    assert_true(fabs(a.cross_entropy - b.cross_entropy) > 1e-9);
+    network_train(n, at_step(&batch, 3), 1, NULL, &b);
+    assert_true(fabs(a.loss - b.loss) > 1e-9);
     free_fed(f);
     network_free(n);
 }
@@ -273,8 +326,8 @@ static void dropouts_draw_apart(void **state)
                              .build = two_dropouts };
     const real image[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     const int32_t label = 0;
-    const struct network_batch batch = { image, &label, NULL, 1 };
-    struct network_result result;
+    struct batch batch = images_batch(&m, image, &label, NULL, 1);
+    struct score result;
     struct network *n;
     struct error e;
     size_t count, passed = 0;
@@ -282,7 +335,7 @@ static void dropouts_draw_apart(void **state)
     (void)state;
     assert_int_equal(network_new(&n, &m, 1, &e), OK);
     network_initialize(n, 1);
-    network_train(n, &batch, 1, 0, NULL, NULL, &result);
+    network_train(n, at_step(&batch, 0), 1, NULL, &result);
     const struct variable *bias = &network_variables(n, &count)[1];
     for (size_t i = 0; i < bias->count; i++)
         passed += network_exchange(n)[bias->offset + i] != 0;
@@ -322,10 +375,10 @@ static void ready(void **state)
         struct network *n = new_network(*name, 9);
         struct watch w = { n, network_parameter_count(n), 0, network_parameter_count(n) + network_statistic_count(n),
                            NULL, NULL };
-        struct network_batch batch = part(f, 0, 9);
-        struct network_result result;
+        struct batch batch = part(f, 0, 9);
+        struct score result;
 
-        network_train(n, &batch, 1, 0, on_ready, &w, &result);
+        network_train(n, &batch, 1, &(struct gradient_sink){ on_ready, &w }, &result);
         assert_int_equal(w.low, 0);
         assert_int_equal(w.lows[0], network_parameter_count(n)); /* the statistics come first */
         assert_true(w.calls >= 3);
@@ -358,25 +411,25 @@ static void left_half_way(void **state)
         struct fed *f = new_fed(*name);
         struct network *n = new_network(*name, IMAGES), *undisturbed = new_network(*name, IMAGES);
         const size_t p = network_parameter_count(n), s = network_statistic_count(n);
-        struct network_batch batch = part(f, 0, IMAGES);
-        struct network_result result, wanted;
+        struct batch batch = part(f, 0, IMAGES);
+        struct score result, wanted;
         int asked = 0, at = INT_MAX;
 
-        assert_int_equal(network_train(undisturbed, &batch, 1, 0, NULL, NULL, &wanted), 1);
+        assert_int_equal(network_train(undisturbed, at_step(&batch, 0), 1, NULL, &wanted), 1);
         network_set_leave(n, left_at, &at);
-        assert_int_equal(network_train(n, &batch, 1, 0, NULL, NULL, &result), 1);
+        assert_int_equal(network_train(n, at_step(&batch, 0), 1, NULL, &result), 1);
         asked = INT_MAX - at;
         assert_true(asked > 9);
         for (int i = 0; i < asked; i += 1 + asked / 7) {
             at = i;
-            assert_int_equal(network_train(n, &batch, 1, 0, NULL, NULL, &result), 0);
+            assert_int_equal(network_train(n, at_step(&batch, 0), 1, NULL, &result), 0);
             assert_int_equal(at, -1);
         }
         assert_memory_equal(network_parameters(n), network_parameters(undisturbed), p * sizeof(real));
         assert_memory_equal(network_statistics(n), network_statistics(undisturbed), s * sizeof(real));
-        assert_int_equal(network_train(n, &batch, 1, 0, NULL, NULL, &result), 1);
+        assert_int_equal(network_train(n, at_step(&batch, 0), 1, NULL, &result), 1);
         assert_memory_equal(network_exchange(n), network_exchange(undisturbed), (p + s) * sizeof(real));
-        assert_true(result.cross_entropy == wanted.cross_entropy && result.correct == wanted.correct);
+        assert_true(result.loss == wanted.loss && result.hits == wanted.hits);
         free_fed(f);
         network_free(n);
         network_free(undisturbed);
@@ -389,19 +442,19 @@ static void statistics_add_up(void **state)
     struct fed *f = new_fed("resnet32");
     struct network *n = new_network("resnet32", 8);
     const size_t p = network_parameter_count(n), s = network_statistic_count(n);
-    struct network_batch batch = part(f, 0, 4);
-    struct network_result result;
+    struct batch batch = part(f, 0, 4);
+    struct score result;
     real *once = malloc(s * sizeof *once);
 
     (void)state;
     assert_non_null(once);
-    network_train(n, &batch, 1, 0, NULL, NULL, &result);
+    network_train(n, at_step(&batch, 0), 1, NULL, &result);
     for (size_t i = 0; i < s; i++)
         once[i] = 2 * network_exchange(n)[p + i];
     memcpy(f->images + 4 * f->image, f->images, 4 * f->image * sizeof *f->images);
     memcpy(f->labels + 4, f->labels, 4 * sizeof *f->labels);
-    batch.count = 8;
-    network_train(n, &batch, 1, 0, NULL, NULL, &result);
+    batch = part(f, 0, 8);
+    network_train(n, at_step(&batch, 0), 1, NULL, &result);
     assert_true(difference(network_exchange(n) + p, once, s) < 1e-5);
     free(once);
     free_fed(f);
@@ -414,8 +467,8 @@ static void variance_beside_large_mean(void **state)
     struct fed *f = new_fed("resnet32");
     struct network *n = new_network("resnet32", ROOM);
     const size_t p = network_parameter_count(n);
-    struct network_batch batch = part(f, 0, ROOM);
-    struct network_result result;
+    struct batch batch = part(f, 0, ROOM);
+    struct score result;
     real *w = network_parameters(n); /* init/init_conv/DW [3,3,3,16]: channel 0 copies the middle pixel's red */
     double sum = 0, square = 0, count = 0;
 
@@ -428,7 +481,7 @@ static void variance_beside_large_mean(void **state)
         sum += (double)f->images[i], count++;
     for (size_t i = 0; i < ROOM * f->image; i += 3)
         square += ((double)f->images[i] - sum / count) * ((double)f->images[i] - sum / count);
-    network_train(n, &batch, 1, 0, NULL, NULL, &result);
+    network_train(n, at_step(&batch, 0), 1, NULL, &result);
     assert_true(fabs((double)network_exchange(n)[p] / ROOM / (sum / count) - 1) < 1e-6);
     assert_true(fabs((double)network_exchange(n)[p + 16] / ROOM / (square / count) - 1) < 1e-4);
     free_fed(f);
@@ -442,16 +495,16 @@ static void nan_is_seen(void **state)
     for (const char *const *name = model_names(); *name; name++) {
         struct fed *f = new_fed(*name);
         struct network *n = new_network(*name, 3);
-        struct network_batch batch = part(f, 0, 3);
-        struct network_result result;
+        struct batch batch = part(f, 0, 3);
+        struct score result;
         size_t count;
         const struct variable *v = network_variables(n, &count);
 
         network_parameters(n)[v[count - 1].offset] = (real)NAN;
         network_score(n, &batch, &result);
-        assert_true(isnan(result.cross_entropy));
-        network_train(n, &batch, 1, 0, NULL, NULL, &result);
-        assert_true(isnan(result.cross_entropy));
+        assert_true(isnan(result.loss));
+        network_train(n, at_step(&batch, 0), 1, NULL, &result);
+        assert_true(isnan(result.loss));
         free_fed(f);
         network_free(n);
     }
@@ -474,11 +527,11 @@ static void starts_no_threads(void **state)
     const size_t before = count_threads();
     struct fed *f = new_fed("resnet32");
     struct network *n = new_network("resnet32", 16);
-    struct network_batch batch = part(f, 0, 16);
-    struct network_result result;
+    struct batch batch = part(f, 0, 16);
+    struct score result;
 
     (void)state;
-    network_train(n, &batch, 1, 0, NULL, NULL, &result);
+    network_train(n, at_step(&batch, 0), 1, NULL, &result);
     network_score(n, &batch, &result);
     assert_int_equal(count_threads(), before);
     free_fed(f);
@@ -614,7 +667,7 @@ int main(void)
         cmocka_unit_test(statistics_add_up), cmocka_unit_test(nan_is_seen),
         cmocka_unit_test(starts_no_threads), cmocka_unit_test(variance_beside_large_mean),
         cmocka_unit_test(impossible_batch),  cmocka_unit_test(dropouts_draw_apart),
-        cmocka_unit_test(mistakes),
+        cmocka_unit_test(mistakes),          cmocka_unit_test(weights_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
 #include "model/network.h"
+#include "tests/model/images_batch.h"
 #include "trainer/optimizer.h"
 #include "trainer/recipes/recipe.h"
 
@@ -98,6 +99,7 @@ static int infer(char **argv, struct error *e)
     struct buffer images = BUFFER_EMPTY;
     struct network *n = NULL;
     real *logits = NULL;
+    struct field input;
     size_t count, classes;
     int rc;
 
@@ -111,7 +113,8 @@ static int infer(char **argv, struct error *e)
         rc = error_set(e, ERR_NOMEM, "out of memory");
         goto done;
     }
-    network_infer(n, (const real *)(const void *)images.data, (int)count, logits);
+    input = model_input(network_model(n), images.data, (int)count);
+    network_infer(n, &input, logits);
     rc = put_file(argv[3], logits, count * classes * sizeof *logits, e);
 done:
     free(logits);
@@ -124,8 +127,8 @@ static int train(char **argv, struct error *e)
 {
     struct buffer images = BUFFER_EMPTY, labels = BUFFER_EMPTY;
     struct network *n = NULL;
-    struct network_result result;
-    struct network_batch batch = { 0 };
+    struct score result;
+    struct batch batch;
     int64_t *samples = NULL;
     size_t count;
     int rc;
@@ -145,10 +148,10 @@ static int train(char **argv, struct error *e)
         samples[i] = atoll(argv[4]) + (int64_t)i;
     if ((rc = load(&n, argv[0], argv[1], (int)count, e)) < 0)
         goto done;
-    batch = (struct network_batch){ (const real *)(const void *)images.data,
-                                    (const int32_t *)(const void *)labels.data, samples, (int)count };
-    network_train(n, &batch, 1, 0, NULL, NULL, &result);
-    printf("%.9g %lld %.9g\n", result.cross_entropy, (long long)result.correct, network_decay_loss(n));
+    batch = images_batch(network_model(n), (const real *)(const void *)images.data,
+                         (const int32_t *)(const void *)labels.data, samples, (int)count);
+    network_train(n, at_step(&batch, 0), 1, NULL, &result);
+    printf("%.9g %lld %.9g\n", result.loss, (long long)result.hits, network_decay_loss(n));
     rc = put_file(argv[5], network_exchange(n),
                   (network_parameter_count(n) + network_statistic_count(n)) * sizeof(real), e);
 done:

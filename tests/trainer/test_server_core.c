@@ -75,7 +75,7 @@ static void done(struct server_core *c, int worker, uint32_t flags)
     server_core_control(c, worker, words, 0);
 }
 
-static const struct tally_part part = { .cross_entropy = 2, .correct = 3, .samples = 4 };
+static const struct tally_part part = { .score = { 2, 5, 3, 6 }, .samples = 4 };
 
 /* All packets and the tally of one worker. */
 static void step_of(struct server_core *c, int worker)
@@ -157,12 +157,14 @@ static void test_verdict_together(void **state)
         struct server_action a;
 
         for (int w = 0; w < WORKERS; w++)
-            parts[w] = (struct tally_part){ 1 << w, 10 << w, 100 << w, 0, rows[i].flags[w], 0 };
+            parts[w] = (struct tally_part){ { 1 << w, 2 << w, 10 << w, 20 << w }, 100 << w, 0, rows[i].flags[w], 0 };
         a = tally_together(c, parts, rows[i].own);
         assert_int_equal(a.kind, SERVER_VERDICT);
         assert_int_equal(a.worker, SERVER_EVERYBODY);
-        assert_true(a.verdict.cross_entropy == 7);
-        assert_int_equal(a.verdict.correct, 70);
+        assert_true(a.verdict.score.loss == 7);
+        assert_true(a.verdict.score.weight == 14);
+        assert_int_equal(a.verdict.score.hits, 70);
+        assert_int_equal(a.verdict.score.units, 140);
         assert_int_equal(a.verdict.samples, 700);
         assert_int_equal(a.verdict.global_step, rows[i].step);
         assert_int_equal(a.verdict.flags, rows[i].together);
@@ -220,8 +222,7 @@ static void test_staleness(void **state)
     a = tally(c, 0, &part, 0); /* all pulled at step 10 */
     assert_int_equal(a.kind, SERVER_VERDICT);
     assert_int_equal(a.worker, 0);
-    assert_true(a.verdict.cross_entropy == 2);
-    assert_int_equal(a.verdict.correct, 3);
+    assert_memory_equal(&a.verdict.score, &part.score, sizeof part.score);
     assert_int_equal(a.verdict.samples, 4);
     assert_int_equal(a.verdict.global_step, 11);
     assert_true(a.verdict.staleness_mean == 0);

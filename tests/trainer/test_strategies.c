@@ -107,7 +107,7 @@ static int take_step(struct actor *a, struct tally *tally)
     fill(network_exchange(a->network), a->network, step, s->worker);
     for (size_t low = total; low > total / 8; low -= total / 8) /* as backward would, a part at a time */
         s->operations->ready(s, low);
-    *tally = (struct tally){ .cross_entropy = s->worker + 1, .correct = 1 << s->worker, .samples = BATCH };
+    *tally = (struct tally){ .score = { s->worker + 1, BATCH, 1 << s->worker, BATCH }, .samples = BATCH };
     if (s->worker == 1 && step == a->scene->leave_at)
         tally->flags = TALLY_LEFT | TALLY_TERM;
     return s->operations->step_end(s, tally, &a->error);

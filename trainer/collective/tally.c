@@ -12,8 +12,7 @@ struct tally tally_sum(const struct tally_part *parts, int count, int64_t step, 
     struct tally all = { .global_step = step };
 
     for (int w = 0; w < count; w++) {
-        all.cross_entropy += parts[w].cross_entropy;
-        all.correct += parts[w].correct;
+        score_add(&all.score, &parts[w].score);
         all.samples += parts[w].samples;
         all.flags |= parts[w].flags;
     }

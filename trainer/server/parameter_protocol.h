@@ -51,8 +51,8 @@ enum control {
 };
 
 struct verdict {
-    double cross_entropy;
-    int64_t correct, samples, global_step;
+    struct score score;
+    int64_t samples, global_step;
     double staleness_mean;
     int64_t staleness_max;
     uint32_t flags;

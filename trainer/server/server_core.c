@@ -139,7 +139,7 @@ static struct verdict verdict_alone(struct server_core *c, int worker, uint32_t 
 {
     const struct tally_part *p = &c->parts[worker];
     const int64_t stale = c->step - c->workers[worker].pulled;
-    struct verdict v = { .cross_entropy = p->cross_entropy, .correct = p->correct, .samples = p->samples, .other = -1 };
+    struct verdict v = { .score = p->score, .samples = p->samples, .other = -1 };
 
     c->pushes++;
     c->staleness_sum += (double)stale;
@@ -165,8 +165,8 @@ static struct verdict verdict_together(struct server_core *c, uint32_t flags)
     c->parts[0].flags |= flags; /* a server's signal counts as a worker's */
     all = tally_sum(c->parts, c->plan.workers, c->step, c->plan.max_steps);
     c->step = all.global_step;
-    return (struct verdict){ .cross_entropy = all.cross_entropy, .correct = all.correct, .samples = all.samples,
-                             .global_step = all.global_step, .flags = all.flags, .more = all.more,
+    return (struct verdict){ .score = all.score, .samples = all.samples, .global_step = all.global_step,
+                             .flags = all.flags, .more = all.more,
                              .other = tally_differs(c->parts, c->plan.workers, 1) };
 }
 

@@ -258,7 +258,7 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
     w->left = (v->flags & TALLY_LEFT) != 0;
     if (!w->left)
         take_replies(ps);
-    *tally = (struct tally){ v->cross_entropy, v->correct, v->samples, v->flags, v->global_step, v->more };
+    *tally = (struct tally){ v->score, v->samples, v->flags, v->global_step, v->more };
     s->global_step = v->global_step;
     return OK;
 }

@@ -19,7 +19,7 @@ static void single_ready(struct strategy *s, size_t low)
 
 static int single_step_end(struct strategy *s, struct tally *tally, struct error *e)
 {
-    const struct tally_part part = { tally->cross_entropy, tally->correct, tally->samples, 0, tally->flags, 0 };
+    const struct tally_part part = { .score = tally->score, .samples = tally->samples, .flags = tally->flags };
     const size_t total = network_parameter_count(s->network) + network_statistic_count(s->network);
 
     (void)e;

@@ -1,0 +1,68 @@
+/*
+ * batch.h - what a batch is and what it was scored: all that data sets, models and strategies know of each other's
+ * data. Nothing here owns memory.
+ */
+#ifndef BASE_BATCH_H
+#define BASE_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum element { ELEMENT_FLOAT32, ELEMENT_FLOAT64, ELEMENT_UINT8, ELEMENT_INT32, ELEMENT_INT64 };
+enum { FIELD_RANK_MAX = 5, BATCH_FIELDS_MAX = 4 };
+
+/* An array in row-major order, whose first dimension counts samples. */
+struct field {
+    const void *data;
+    enum element element;
+    int rank;                       /* 1 to FIELD_RANK_MAX */
+    int32_t shape[FIELD_RANK_MAX]; /* [0, rank) */
+};
+
+/* Samples of one step. Which fields there are, and in which order, is the model's (model.h). */
+struct batch {
+    int64_t step;           /* that the batch is for, counted from 0 */
+    int count;              /* samples: the first dimension of each field */
+    int field_count;
+    const int64_t *samples; /* (count) each one's place in the endless order of all workers, from which its random
+                               numbers are drawn; NULL: 0, 1, 2, ... */
+    struct field fields[BATCH_FIELDS_MAX];
+};
+
+/* Sums over what was scored. loss / weight is the mean loss, hits / units the precision. */
+struct score {
+    double loss;   /* weighted */
+    double weight; /* of all units: as many as there are, unless they are weighted one by one */
+    int64_t hits;  /* units that were right */
+    int64_t units; /* what is right or wrong: images, words. One of weight 0 is none */
+};
+
+/* The first element of sample i. */
+static inline const void *field_at(const struct field *f, size_t i)
+{
+    static const size_t sizes[] = { [ELEMENT_UINT8] = 1, [ELEMENT_INT32] = 4, [ELEMENT_INT64] = 8,
+                                    [ELEMENT_FLOAT32] = 4, [ELEMENT_FLOAT64] = 8 };
+    size_t bytes = sizes[f->element];
+
+    for (int d = 1; d < f->rank; d++)
+        bytes *= (size_t)f->shape[d];
+    return (const char *)f->data + i * bytes;
+}
+
+/* Element i, counted through all samples, of integers of any width. */
+static inline int64_t field_integer(const struct field *f, size_t i)
+{
+    return f->element == ELEMENT_UINT8   ? ((const uint8_t *)f->data)[i]
+           : f->element == ELEMENT_INT64 ? ((const int64_t *)f->data)[i]
+                                         : ((const int32_t *)f->data)[i];
+}
+
+static inline void score_add(struct score *s, const struct score *part)
+{
+    s->loss += part->loss;
+    s->weight += part->weight;
+    s->hits += part->hits;
+    s->units += part->units;
+}
+
+#endif
