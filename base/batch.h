@@ -29,7 +29,7 @@ struct batch {
     struct field fields[BATCH_FIELDS_MAX];
 };
 
-/* Sums over what was scored. loss / weight is the mean loss, hits / units the precision. */
+/* Sums over what was scored. */
 struct score {
     double loss;   /* weighted */
     double weight; /* of all units: as many as there are, unless they are weighted one by one */
@@ -63,6 +63,17 @@ static inline void score_add(struct score *s, const struct score *part)
     s->weight += part->weight;
     s->hits += part->hits;
     s->units += part->units;
+}
+
+/* 0 where nothing was scored, as the next. */
+static inline double score_loss(const struct score *s)
+{
+    return s->weight > 0 ? s->loss / s->weight : 0;
+}
+
+static inline double score_precision(const struct score *s)
+{
+    return s->units > 0 ? (double)s->hits / (double)s->units : 0;
 }
 
 #endif

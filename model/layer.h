@@ -58,6 +58,7 @@ struct run {
     int training, count;   /* count: images of the batch */
     const struct batch *batch; /* NULL: it is not scored */
     const float *weights;  /* of the batch's labels; NULL: all are 1 */
+    double weight;         /* of the whole batch; training */
     int64_t first_sample;  /* place of the batch's first image in the caller's */
     uint64_t seed;
     int ties_are_correct;

@@ -53,7 +53,7 @@ int network_new(struct network **out, const struct model *model, int max_batch, 
     }
     n->parameters = new_reals(b->parameters);
     n->statistics = new_reals(b->statistics);
-    n->exchange = n->own_exchange = new_reals(b->parameters + b->statistics);
+    n->exchange = n->own_exchange = new_reals(network_exchange_count(n));
     if (!n->parameters || !n->statistics || !n->exchange) {
         rc = error_set(e, ERR_NOMEM, "no memory for the %zu parameters of model %s", b->parameters, model->name);
         goto fail;
@@ -99,6 +99,11 @@ size_t network_parameter_count(const struct network *n)
 size_t network_statistic_count(const struct network *n)
 {
     return n->built.statistics;
+}
+
+size_t network_exchange_count(const struct network *n)
+{
+    return n->built.parameters + n->built.statistics + 1;
 }
 
 size_t network_exchange_place(const struct network *n, const struct variable *v)
@@ -187,6 +192,15 @@ static struct run make_run(const struct network *n, int training, const struct b
     };
 }
 
+static double weight_of(const struct run *r, size_t count)
+{
+    double weight = r->weights ? 0 : (double)count;
+
+    for (size_t i = 0; r->weights && i < count; i++)
+        weight += (double)r->weights[i];
+    return weight;
+}
+
 int network_train(struct network *n, const struct batch *batch, uint64_t seed, const struct gradient_sink *sink,
                   struct score *score)
 {
@@ -197,8 +211,10 @@ int network_train(struct network *n, const struct batch *batch, uint64_t seed, c
     r.seed = seed;
     r.leave = n->leave;
     r.leave_context = n->leave_context;
+    r.weight = weight_of(&r, (size_t)batch->count);
     *score = (struct score){ 0 };
-    memset(n->exchange, 0, (n->built.parameters + n->built.statistics) * sizeof(real));
+    memset(n->exchange, 0, network_exchange_count(n) * sizeof(real));
+    n->exchange[network_exchange_count(n) - 1] = (real)r.weight;
     network_plan_begin(&n->built.plan, &r);
     return network_plan_forward(&n->built.plan, &r, images) &&
            network_plan_backward(&n->built.plan, &r, images, sink);

@@ -5,8 +5,9 @@
  * of its checkpoint tensor (HWIO kernels, [in, out] dense, row-major). Moving statistics of batch norm are a second
  * array, `statistics`. The exchange vector is what data-parallel training adds up over workers:
  *   [0, parameters)                        gradients, each the SUM over the batch of d(loss)/d(weight)
- *   [parameters, parameters + statistics)  batch statistics (mean, biased variance) times the batch's sample count
- * so that after adding over workers and dividing by the global batch it holds means. Weight decay is not in it: it
+ *   [parameters, parameters + statistics)  batch statistics (mean, biased variance) times the batch's weight
+ *   [parameters + statistics]              the batch's weight, that of struct score
+ * so that after adding over workers and dividing by its last element it holds means. Weight decay is not in it: it
  * depends on the weights alone and is added where the optimizer applies the update.
  *
  * One network is for one thread at a time, and starts no threads. Calls after network_new cannot fail. What training
@@ -50,15 +51,16 @@ const struct model *network_model(const struct network *n);
 const struct variable *network_variables(const struct network *n, size_t *count); /* in order of construction */
 size_t network_parameter_count(const struct network *n);
 size_t network_statistic_count(const struct network *n);
-/* The element of the exchange vector at which v begins. */
+size_t network_exchange_count(const struct network *n); /* elements of the exchange vector */
+/* The one at which v begins. */
 size_t network_exchange_place(const struct network *n, const struct variable *v);
 
 real *network_parameters(struct network *n); /* (parameters); write to it freely between calls */
 real *network_statistics(struct network *n); /* (statistics); the moving ones, used by inference */
-real *network_exchange(struct network *n);   /* (parameters + statistics); overwritten by each training call */
+real *network_exchange(struct network *n);   /* (network_exchange_count); overwritten by each training call */
 
-/* Uses the caller's memory (at least parameters + statistics reals, aligned to 64 bytes) for the exchange vector, for
- * example a window that other ranks read. Borrowed until free or the next call. */
+/* Uses the caller's memory (that many reals, aligned to 64 bytes) for the exchange vector, for example a window that
+ * other ranks read. Borrowed until free or the next call. */
 void network_set_exchange(struct network *n, real *memory);
 
 /* Fills parameters and statistics with the model's initial values: a pure function of seed. */

@@ -326,8 +326,7 @@ static int train_step(struct loop *l, struct tally *tally, struct error *e)
         return rc;
     if (batch)
         whole = network_train(s->network, batch, l->position.seed, &sink, &score);
-    *tally = (struct tally){ .score = score, .samples = l->options->batch_size,
-                             .flags = tally_signal(l->signals->stop) };
+    *tally = (struct tally){ .score = score, .flags = tally_signal(l->signals->stop) };
     if (!whole)
         tally->flags |= TALLY_LEFT;
     else if (!isfinite(score.loss))
@@ -382,7 +381,7 @@ static int steps(struct loop *l, struct error *e)
                          "is kept; try a lower --learning-rate", tally.global_step);
             return OK;
         }
-        loss_averages_after(l->losses, tally.score.loss / tally.score.weight);
+        loss_averages_after(l->losses, score_loss(&tally.score));
         if (wanted && (progress_due(&l->progress, tally.global_step, o->max_steps) || !more))
             log_point(l, &tally, decay, before);
         if (more && (due(l) || (tally.flags & TALLY_SAVE)) && (rc = save_now(l, 0, e)) < 0)

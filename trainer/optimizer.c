@@ -129,7 +129,7 @@ double optimizer_rate(const struct optimizer *o, int64_t step)
     return given->schedule ? given->schedule(given->learning_rate, step) : given->learning_rate;
 }
 
-/* Sum to gradient: the mean over the update's samples, and weight decay's part. */
+/* Sum to gradient: the weighted mean over the update's samples, and weight decay's part. */
 static inline real gradient(real sum, real scale, float decay, real weight)
 {
     return sum * scale + (real)decay * weight;
@@ -139,12 +139,12 @@ struct rates { /* of one step, the same for all elements */
     real scale, rate, momentum, adam_rate, average_keep;
 };
 
-static struct rates rates_of(const struct optimizer *o, int64_t step, int64_t samples)
+static struct rates rates_of(const struct optimizer *o, int64_t step, real weight)
 {
     struct rates r;
     double rate = optimizer_rate(o, step), after = (double)(step + 1);
 
-    r.scale = (real)(1.0 / (double)samples);
+    r.scale = weight > 0 ? (real)(1.0 / (double)weight) : 0;
     r.rate = (real)rate;
     r.momentum = (real)o->options.momentum;
     r.adam_rate = 0;
@@ -223,10 +223,10 @@ static struct optimizer_state own_state(const struct optimizer *o, const struct 
 }
 
 /* state NULL: the optimizer's own. */
-static void update_range(const struct optimizer *o, int64_t step, const real *sum, int64_t samples, size_t from,
-                         size_t to, const struct optimizer_state *state)
+static void update_range(const struct optimizer *o, int64_t step, const real *sum, real weight, size_t from, size_t to,
+                         const struct optimizer_state *state)
 {
-    const struct rates r = rates_of(o, step, samples);
+    const struct rates r = rates_of(o, step, weight);
 
     for (size_t i = 0; i < o->segment_count; i++) {
         const struct segment *s = &o->segments[i];
@@ -243,15 +243,15 @@ static void update_range(const struct optimizer *o, int64_t step, const real *su
     }
 }
 
-void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, int64_t samples, size_t from, size_t to)
+void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, size_t from, size_t to)
 {
-    update_range(o, step, sum + from, samples, from, to, NULL);
+    update_range(o, step, sum + from, sum[o->parameters + o->statistics], from, to, NULL);
 }
 
-void optimizer_apply_to(const struct optimizer *o, int64_t step, const real *sum, int64_t samples, size_t from,
-                        size_t to, const struct optimizer_state *state)
+void optimizer_apply_to(const struct optimizer *o, int64_t step, const real *sum, real weight, size_t from, size_t to,
+                        const struct optimizer_state *state)
 {
-    update_range(o, step, sum, samples, from, to, state);
+    update_range(o, step, sum, weight, from, to, state);
 }
 
 const struct optimizer_options *optimizer_options_of(const struct optimizer *o)

@@ -3,9 +3,10 @@
  * them (specification of the seed models, section 8), with weight decay, the moving statistics of batch norm
  * (zero-debiased where the model says so) and moving averages of the variables.
  *
- * Everything is indexed as the exchange vector of network.h: [0, P) weights, [P, P + S) statistics. An update of a
- * range is a pure function of the values in that range, the sum and the step, so a server can hold parts of the vector,
- * every replica can hold all of it, and both give the same bits. Nothing else is remembered between calls.
+ * Everything is indexed as the exchange vector of network.h: [0, P) weights, [P, P + S) statistics, and the weight of
+ * the batches at P + S, by which sums are divided. An update of a range is a pure function of the values in that range,
+ * the sum, its weight and the step, so a server can hold parts of the vector, every replica can hold all of it, and
+ * both give the same bits. Nothing else is remembered between calls.
  * One optimizer is for one thread at a time.
  */
 #ifndef TRAINER_OPTIMIZER_H
@@ -42,9 +43,10 @@ void optimizer_reset(struct optimizer *o, int64_t step);
 
 /*
  * The update number `step` (counted from 0: the updates before it) of the elements [from, to) of the exchange vector.
- * sum[i] is element i added over all samples of the update, `samples` of them. For weights g = sum / samples + decay w.
+ * sum: the exchange vectors of all workers added up. For weights g = sum / the last element + decay w; where all that
+ * was scored has weight 0, g is the decay's part alone.
  */
-void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, int64_t samples, size_t from, size_t to);
+void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, size_t from, size_t to);
 
 /* Where the state of consecutive elements of the exchange vector lies: values are weights or moving statistics; first
  * is slot 1 of weights and the biased mean of statistics; then slot 2 and moving averages of weights. NULL where the
@@ -53,9 +55,9 @@ struct optimizer_state {
     real *values, *first, *second, *averages;
 };
 /* The same update of elements whose state is not in the optimizer's own arrays, as on a parameter server. sum and state
- * begin at element `from`. */
-void optimizer_apply_to(const struct optimizer *o, int64_t step, const real *sum, int64_t samples, size_t from,
-                        size_t to, const struct optimizer_state *state);
+ * begin at element `from`; weight: the sum's last element. */
+void optimizer_apply_to(const struct optimizer *o, int64_t step, const real *sum, real weight, size_t from, size_t to,
+                        const struct optimizer_state *state);
 
 /* The learning rate of update `step`. */
 double optimizer_rate(const struct optimizer *o, int64_t step);

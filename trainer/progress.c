@@ -67,13 +67,12 @@ static double per_second(int64_t steps, double seconds)
 void progress_point(struct progress *p, const struct tally *tally, double decay, double rate,
                     const struct strategy_report *report)
 {
-    const struct score *score = &tally->score;
     double now = clock_monotonic();
     double speed = per_second(tally->global_step - p->logged, now - p->logged_at);
     int64_t step = tally->global_step;
 
-    p->loss = (score->weight > 0 ? score->loss / score->weight : 0) + decay;
-    p->precision = score->units > 0 ? (double)score->hits / (double)score->units : 0;
+    p->loss = score_loss(&tally->score) + decay;
+    p->precision = score_precision(&tally->score);
     if (p->logged == p->first_step)
         p->first_step_at = now;
     if (!p->quiet)

@@ -129,8 +129,8 @@ static void statistics_end(struct layer *l, const struct run *r)
 
         if (variance < 0) /* rounding; and not fmax, which would drop a NaN */
             variance = 0;
-        statistics[n->moving_mean + c] = (real)(mean * r->count);
-        statistics[n->moving_variance + c] = (real)(variance * r->count);
+        statistics[n->moving_mean + c] = (real)(mean * r->weight);
+        statistics[n->moving_variance + c] = (real)(variance * r->weight);
         set_scale(n, r, c, mean, variance);
     }
 }

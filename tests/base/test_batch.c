@@ -47,6 +47,9 @@ static void test_score(void **state)
     assert_true(s.loss == 11 && s.weight == 22);
     assert_int_equal(s.hits, 33);
     assert_int_equal(s.units, 44);
+    assert_true(score_loss(&s) == 0.5 && score_precision(&s) == 0.75);
+    s = (struct score){ 0 };
+    assert_true(score_loss(&s) == 0 && score_precision(&s) == 0);
 }
 
 int main(void)

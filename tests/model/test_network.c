@@ -165,7 +165,7 @@ static void same_bits(void **state)
     for (const char *const *name = model_names(); *name; name++) {
         struct fed *f = new_fed(*name);
         struct network *a = new_network(*name, ROOM);
-        const size_t n = network_parameter_count(a) + network_statistic_count(a);
+        const size_t n = network_exchange_count(a);
         void *memory;
 
         assert_int_equal(posix_memalign(&memory, 64, n * sizeof(real)), 0);
@@ -274,6 +274,7 @@ static void weights_count(void **state)
     batch.fields[batch.field_count++] = (struct field){ weights, ELEMENT_FLOAT32, 1, { COUNT } };
     network_train(n, &batch, 1, NULL, &got);
     assert_true(difference(sum, network_exchange(n), count) < 1e-5);
+    assert_true(network_exchange(n)[network_exchange_count(n) - 1] == (real)4.75);
     for (int again = 0; again < 2; again++) {
         assert_true(fabs(got.loss / wanted.loss - 1) < 1e-6 || again);
         assert_true(got.weight == 4.75);

@@ -113,14 +113,14 @@ def test_async_counts_pushes(tmp_path):
 
 
 def test_bytes_are_counted(tmp_path):
-    """2 (n - 1) / n of the vector each way and step, and the tallies: what the specification says, exactly."""
-    total = 21840 * 4
+    """2 (n - 1) / n of the vector, whose last element is the weight, and the tallies: what the specification says, exactly."""
+    total = (21840 + 1) * 4
     for n, extra in ((2, ["--transport", "shared"]), (4, ["--transport", "mpi"])):
         summary, _ = ranks.train(n, *LENET, "--run-option", "mpi", "--batch-size", 8, "--max-steps", 3, "--json",
                                  *extra)
-        assert summary["bytes_per_step"] == pytest.approx(2 * (n - 1) / n * total + 40 * (n - 1), rel=1e-3)
+        assert summary["bytes_per_step"] == pytest.approx(2 * (n - 1) / n * total + 48 * (n - 1), rel=1e-3)
     summary, _ = ranks.train(3, *LENET, "--run-option", "ps", "--batch-size", 8, "--max-steps", 3, "--json")
-    assert summary["bytes_per_step"] == total + 40
+    assert summary["bytes_per_step"] == total + 48
 
 
 @pytest.mark.parametrize("options", [["mpi", "--transport", "mpi"], ["ps"]], ids=["messages", "ps"])

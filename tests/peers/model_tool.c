@@ -170,6 +170,7 @@ static int optimize(char **argv, struct error *e)
     struct buffer sums = BUFFER_EMPTY, arrays = BUFFER_EMPTY;
     struct optimizer *o = NULL;
     struct network *n = NULL;
+    real *sum = NULL;
     size_t width;
     int rc;
 
@@ -180,10 +181,16 @@ static int optimize(char **argv, struct error *e)
     if ((rc = file_read(argv[7], FILE_LIMIT, &sums, e)) < 0 || (rc = load(&n, argv[0], argv[1], 0, e)) < 0 ||
         (rc = optimizer_new(&o, n, &options, e)) < 0)
         goto done;
-    width = network_parameter_count(n) + network_statistic_count(n);
-    for (size_t step = 0; (step + 1) * width * sizeof(real) <= sums.length; step++)
-        optimizer_apply(o, (int64_t)step, (const real *)(const void *)sums.data + step * width, atoll(argv[6]), 0,
-                        width);
+    width = network_exchange_count(n) - 1;
+    if (!(sum = calloc(width + 1, sizeof *sum))) {
+        rc = error_set(e, ERR_NOMEM, "out of memory");
+        goto done;
+    }
+    sum[width] = (real)atoll(argv[6]);
+    for (size_t step = 0; (step + 1) * width * sizeof(real) <= sums.length; step++) {
+        memcpy(sum, sums.data + step * width * sizeof *sum, width * sizeof *sum);
+        optimizer_apply(o, (int64_t)step, sum, 0, width);
+    }
     for (int kind = 0; kind < ARRAY_KINDS; kind++) {
         struct optimizer_array a = optimizer_array(o, (enum optimizer_array_kind)kind);
 
@@ -193,6 +200,7 @@ static int optimize(char **argv, struct error *e)
     rc = buffer_ok(&arrays) ? put_file(argv[8], arrays.data, arrays.length, e)
                             : error_set(e, ERR_NOMEM, "out of memory");
 done:
+    free(sum);
     optimizer_free(o);
     network_free(n);
     buffer_release(&arrays);

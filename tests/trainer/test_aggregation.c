@@ -46,7 +46,7 @@ static void fixture_make(struct fixture *f, const char *model, enum optimizer_ki
                          int synchronous)
 {
     *f = (struct fixture){ .whole = side_of(model, kind, average), .split = side_of(model, kind, average) };
-    f->total = network_parameter_count(f->whole.network) + network_statistic_count(f->whole.network);
+    f->total = network_exchange_count(f->whole.network);
     assert_int_equal(placement_of(&f->placement, f->whole.network, SERVERS, NULL), OK);
     for (int j = 0; j < SERVERS; j++) {
         struct packing *p = &f->packings[j];
@@ -76,6 +76,7 @@ static void fill(real *vector, const struct fixture *f, int64_t step, int worker
     random_init(&r, (uint64_t)worker, RANDOM_TEST, (uint64_t)step, 0);
     for (size_t i = 0; i < f->total; i++)
         vector[i] = (real)(i < parameters ? random_normal(&r) : BATCH * (0.5 + random_uniform(&r)));
+    vector[f->total - 1] = (real)(BATCH + 0.5 * worker + (double)step); /* some weigh more */
 }
 
 static void push_all(struct fixture *f, int j, int worker, const real *vector)
@@ -151,11 +152,11 @@ static void check_together(const char *model, enum optimizer_kind kind, double a
                 push_all(&f, j, w, rows[w]);
         for (int j = 0; j < SERVERS; j++)
             for (size_t k = 0; k < f.packings[j].packet_count; k++)
-                aggregation_update(f.servers[j], 0, k, step, BATCH * WORKERS, TALLY_INT);
+                aggregation_update(f.servers[j], 0, k, step, TALLY_INT);
         bring_together(&f, 1); /* as the whole still is */
         assert_equal_sides(&f);
         exchange_sum(sum, rows, WORKERS, 0, f.total);
-        optimizer_apply(f.whole.optimizer, step, sum, BATCH * WORKERS, 0, f.total);
+        optimizer_apply(f.whole.optimizer, step, sum, 0, f.total);
         assert_sent(&f, (int)(step % WORKERS), TALLY_INT);
         bring_together(&f, 0);
         assert_equal_sides(&f);
@@ -196,9 +197,9 @@ static void test_alone(void **state)
         for (int j = 0; j < SERVERS; j++) {
             push_all(&f, j, worker, vector);
             for (size_t k = 0; k < f.packings[j].packet_count; k++)
-                aggregation_update(f.servers[j], worker, k, step, BATCH, (uint32_t)step);
+                aggregation_update(f.servers[j], worker, k, step, (uint32_t)step);
         }
-        optimizer_apply(f.whole.optimizer, step, vector, BATCH, 0, f.total);
+        optimizer_apply(f.whole.optimizer, step, vector, 0, f.total);
         assert_sent(&f, worker, (uint32_t)step);
         bring_together(&f, 0);
         assert_equal_sides(&f);

@@ -29,11 +29,6 @@ static struct optimizer *optimizer_of(struct network *n, enum optimizer_kind kin
     return o;
 }
 
-static size_t total_of(const struct network *n)
-{
-    return network_parameter_count(n) + network_statistic_count(n);
-}
-
 /* A sum over samples as training would give: gradients around 0, statistics positive; every seventh is 0. */
 static void fill_sum(real *sum, size_t total, size_t parameters, int64_t step)
 {
@@ -43,6 +38,7 @@ static void fill_sum(real *sum, size_t total, size_t parameters, int64_t step)
         random_init(&r, 3, RANDOM_TEST, (uint64_t)step, i);
         sum[i] = (real)(i < parameters ? (i % 7 ? random_normal(&r) : 0) : SAMPLES * (0.5 + random_uniform(&r)));
     }
+    sum[total - 1] = SAMPLES;
 }
 
 struct reference { /* of one element, in double */
@@ -81,7 +77,7 @@ static void reference_step(struct reference *x, const struct optimizer *o, const
 
 static void assert_near(double got, double want, const char *name, size_t i)
 {
-    if (fabs(got - want) > 2e-6 * (1 + fabs(want)))
+    if (!(fabs(got - want) <= 2e-6 * (1 + fabs(want))))
         fail_msg("%s[%zu] is %.9g, and %.9g in double", name, i, got, want);
 }
 
@@ -89,18 +85,18 @@ static void check_against_double(const char *model, enum optimizer_kind kind, do
 {
     struct network *n = network_of(model);
     struct optimizer *o = optimizer_of(n, kind, average);
-    size_t total = total_of(n), parameters = network_parameter_count(n), count;
+    size_t total = network_exchange_count(n), parameters = network_parameter_count(n), count;
     const struct variable *v = network_variables(n, &count);
     struct reference *x = calloc(total, sizeof *x);
     real *sum = calloc(total, sizeof *sum);
 
-    for (size_t i = 0; i < total; i++) {
+    for (size_t i = 0; i + 1 < total; i++) {
         x[i].w = i < parameters ? network_parameters(n)[i] : network_statistics(n)[i - parameters];
         x[i].average = x[i].w;
     }
     for (int64_t t = 0; t < STEPS; t++) {
         fill_sum(sum, total, parameters, t);
-        optimizer_apply(o, t, sum, SAMPLES, 0, total);
+        optimizer_apply(o, t, sum, 0, total);
         for (size_t k = 0; k < count; k++) {
             const size_t from = network_exchange_place(n, &v[k]);
 
@@ -147,14 +143,14 @@ static void test_parts_are_the_whole(void **state)
         for (size_t piece = 97; piece < 200000; piece = piece * 37 + 5) {
             struct network *a = network_of(models[m]), *b = network_of(models[m]);
             struct optimizer *x = optimizer_of(a, OPTIMIZER_ADAM, 0.99), *y = optimizer_of(b, OPTIMIZER_ADAM, 0.99);
-            size_t total = total_of(a);
+            size_t total = network_exchange_count(a);
             real *sum = calloc(total, sizeof *sum);
 
             for (int64_t t = 0; t < 3; t++) {
                 fill_sum(sum, total, network_parameter_count(a), t);
-                optimizer_apply(x, t, sum, SAMPLES, 0, total);
+                optimizer_apply(x, t, sum, 0, total);
                 for (size_t from = 0; from < total; from += piece)
-                    optimizer_apply(y, t, sum, SAMPLES, from, from + piece < total ? from + piece : total);
+                    optimizer_apply(y, t, sum, from, from + piece < total ? from + piece : total);
             }
             for (int k = 0; k < ARRAY_KINDS; k++) {
                 struct optimizer_array p = optimizer_array(x, (enum optimizer_array_kind)k);
@@ -177,16 +173,37 @@ static void test_first_statistics(void **state)
 {
     struct network *n = network_of("resnet32");
     struct optimizer *o = optimizer_of(n, OPTIMIZER_MOMENTUM, 0);
-    size_t p = network_parameter_count(n), total = total_of(n);
+    size_t p = network_parameter_count(n), total = network_exchange_count(n);
     real *sum = calloc(total, sizeof *sum);
 
     (void)state;
     assert_true(network_statistic_count(n) > 0);
     fill_sum(sum, total, p, 0);
-    optimizer_apply(o, 0, sum, SAMPLES, 0, total);
-    for (size_t i = p; i < total; i++)
+    optimizer_apply(o, 0, sum, 0, total);
+    for (size_t i = p; i + 1 < total; i++)
         assert_near(network_statistics(n)[i - p], sum[i] / SAMPLES, "statistics", i - p);
     free(sum);
+    optimizer_free(o);
+    network_free(n);
+}
+
+/* Where nothing had weight, what sums hold is 0 as a rule, and in no case divided by 0: only weight decay moves. */
+static void test_no_weight(void **state)
+{
+    struct network *n = network_of("resnet32");
+    struct optimizer *o = optimizer_of(n, OPTIMIZER_SGD, 0);
+    size_t total = network_exchange_count(n), count;
+    const struct variable *v = network_variables(n, &count);
+    real *sum = calloc(total, sizeof *sum), *before = calloc(total, sizeof *before);
+
+    (void)state;
+    memcpy(before, network_parameters(n), network_parameter_count(n) * sizeof *before);
+    optimizer_apply(o, 0, sum, 0, total);
+    for (size_t k = 0; k < count; k++)
+        for (size_t i = v[k].offset; v[k].kind == VARIABLE_WEIGHT && i < v[k].offset + v[k].count; i++)
+            assert_near(network_parameters(n)[i], before[i] * (1 - optimizer_rate(o, 0) * v[k].decay), v[k].name, i);
+    free(sum);
+    free(before);
     optimizer_free(o);
     network_free(n);
 }
@@ -197,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_formulas),
         cmocka_unit_test(test_parts_are_the_whole),
         cmocka_unit_test(test_first_statistics),
+        cmocka_unit_test(test_no_weight),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

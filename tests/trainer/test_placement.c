@@ -63,8 +63,10 @@ static void test_table(void **state)
     }
 }
 
+/* total: elements, what is shared included. */
 static void check_packing(const struct placement *p, size_t total, size_t limit, int *holders)
 {
+    const size_t shared = p->shared.to - p->shared.from;
     real *vector = calloc(total + 1, sizeof *vector), *back = calloc(total + 1, sizeof *back);
     real *packed = calloc(total + 1, sizeof *packed);
 
@@ -75,7 +77,7 @@ static void check_packing(const struct placement *p, size_t total, size_t limit,
         size_t sum = 0;
 
         assert_int_equal(packing_make(&k, p, s, limit, NULL), OK);
-        assert_int_equal(k.length, p->held[s]);
+        assert_int_equal(k.length, p->held[s] + shared);
         for (size_t q = 0; q < k.packet_count; q++) {
             size_t low = (size_t)-1;
 
@@ -92,6 +94,8 @@ static void check_packing(const struct placement *p, size_t total, size_t limit,
             assert_true(low == k.packets[q].low); /* backward may send it as soon as it has come down to here */
             assert_true(q == 0 || low < k.packets[q - 1].low);
             packing_gather(&k, q, vector, packed);
+            if (q == 0 && shared > 0)
+                assert_true(packed[packing_shared_at(&k)] == (real)total);
             packing_scatter(&k, q, packed, back);
         }
         assert_true(sum == k.length);
@@ -119,14 +123,15 @@ static void test_any(void **state)
         for (size_t i = 0; i < n; i++)
             sizes[i] = random_below(&r, i % 5 == 0 ? 700 : 12);
         total = layout(sizes, n, extents);
-        limit = 1 + random_below(&r, 300);
+        limit = 1 + random_below(&r, 300) % (round % 3 ? 300 : 3);
         holders = calloc(total + 1, sizeof *holders);
         assert_int_equal(placement_make(&p, extents, n, servers, NULL), OK);
         for (int s = 0; s < servers; s++)
             assert_true(p.held[s] <= 2 * (total / (size_t)servers + 1));
-        check_packing(&p, total, limit, holders);
-        for (size_t i = 0; i < total; i++)
-            assert_int_equal(holders[i], 1);
+        p.shared = (struct extent){ total, total + (size_t)(round % 2) }; /* on every server, where there is one */
+        check_packing(&p, p.shared.to, limit, holders);
+        for (size_t i = 0; i < p.shared.to; i++)
+            assert_int_equal(holders[i], i < total ? 1 : servers);
         free(holders);
         placement_release(&p);
     }

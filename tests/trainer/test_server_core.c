@@ -75,7 +75,7 @@ static void done(struct server_core *c, int worker, uint32_t flags)
     server_core_control(c, worker, words, 0);
 }
 
-static const struct tally_part part = { .score = { 2, 5, 3, 6 }, .samples = 4 };
+static const struct tally_part part = { .score = { 2, 5, 3, 6 } };
 
 /* All packets and the tally of one worker. */
 static void step_of(struct server_core *c, int worker)
@@ -94,7 +94,7 @@ static void test_together(void **state)
 
     (void)state;
     for (int64_t step = 10; step < 12; step++)
-        for (size_t k = PACKETS; k-- > 0;) { /* each packet by itself, in any order of workers */
+        for (size_t k = 0; k < PACKETS; k++) { /* each packet by itself, in any order of workers */
             assert_int_equal(push(c, 2, k).kind, SERVER_NOTHING);
             assert_int_equal(push(c, 0, k).kind, SERVER_NOTHING);
             a = push(c, 1, k);
@@ -114,14 +114,38 @@ static void test_alone(void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        const struct server_action a = push(c, workers[i], 1);
+        const struct server_action a = push(c, workers[i], 0);
 
         assert_int_equal(a.kind, SERVER_UPDATE);
         assert_int_equal(a.worker, workers[i]);
-        assert_int_equal(a.packet, 1);
+        assert_int_equal(a.packet, 0);
         assert_int_equal(a.step, 10 + i);
     }
-    assert_int_equal(push(c, 0, 0).step, 10);
+    assert_int_equal(push(c, 0, 1).step, 10);
+    server_core_free(c);
+}
+
+/* Packet 0 has the weight by which all packets of its push are divided: none of them is taken before it is used. */
+static void test_weight_first(void **state)
+{
+    struct server_core *c = core_of(plan_sync);
+
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        for (int w = 0; w < WORKERS; w++) {
+            assert_false(server_core_takes_push(c, 0, 1));
+            push(c, w, 0);
+        }
+        for (int w = 0; w < WORKERS; w++)
+            push(c, w, 1);
+    }
+    server_core_free(c);
+
+    c = core_async();
+    push(c, 1, 0);
+    assert_false(server_core_takes_push(c, 0, 1));
+    push(c, 1, 1);
+    assert_false(server_core_takes_push(c, 1, 1));
     server_core_free(c);
 }
 
@@ -157,7 +181,7 @@ static void test_verdict_together(void **state)
         struct server_action a;
 
         for (int w = 0; w < WORKERS; w++)
-            parts[w] = (struct tally_part){ { 1 << w, 2 << w, 10 << w, 20 << w }, 100 << w, 0, rows[i].flags[w], 0 };
+            parts[w] = (struct tally_part){ { 1 << w, 2 << w, 10 << w, 20 << w }, 0, rows[i].flags[w], 0 };
         a = tally_together(c, parts, rows[i].own);
         assert_int_equal(a.kind, SERVER_VERDICT);
         assert_int_equal(a.worker, SERVER_EVERYBODY);
@@ -165,7 +189,6 @@ static void test_verdict_together(void **state)
         assert_true(a.verdict.score.weight == 14);
         assert_int_equal(a.verdict.score.hits, 70);
         assert_int_equal(a.verdict.score.units, 140);
-        assert_int_equal(a.verdict.samples, 700);
         assert_int_equal(a.verdict.global_step, rows[i].step);
         assert_int_equal(a.verdict.flags, rows[i].together);
         assert_int_equal(a.verdict.more, rows[i].more);
@@ -223,7 +246,6 @@ static void test_staleness(void **state)
     assert_int_equal(a.kind, SERVER_VERDICT);
     assert_int_equal(a.worker, 0);
     assert_memory_equal(&a.verdict.score, &part.score, sizeof part.score);
-    assert_int_equal(a.verdict.samples, 4);
     assert_int_equal(a.verdict.global_step, 11);
     assert_true(a.verdict.staleness_mean == 0);
     a = tally(c, 0, &part, 0);
@@ -321,7 +343,7 @@ static void test_cut_alone(void **state)
 
     (void)state;
     step_of(c, 0);
-    push(c, 0, 1); /* worker 0 has begun its second push, worker 1 its first, worker 2 none */
+    push(c, 0, 0); /* worker 0 has begun its second push, worker 1 its first, worker 2 none */
     push(c, 1, 0);
     assert_int_equal(cut(c, 0).kind, SERVER_NOTHING);
     control(c, 0, CONTROL_FREEZE, NULL);
@@ -332,13 +354,13 @@ static void test_cut_alone(void **state)
     assert_int_equal(a.counts[1], 1);
     assert_int_equal(a.counts[2], 0);
     assert_int_equal(cut(c, 5).kind, SERVER_NOTHING);
-    assert_true(server_core_takes_push(c, 0, 0)); /* what was begun is gone on with */
-    assert_false(server_core_takes_push(c, 0, 1));
+    assert_true(server_core_takes_push(c, 0, 1)); /* what was begun is gone on with */
+    assert_false(server_core_takes_push(c, 0, 0));
     assert_false(server_core_takes_push(c, 1, 0));
     assert_false(server_core_takes_push(c, 2, 0));
     assert_true(server_core_takes_tally(c, 1));
     assert_false(server_core_takes_tally(c, 2));
-    push(c, 0, 0);
+    push(c, 0, 1);
     control(c, 0, CONTROL_CUT, limits); /* another server has begun a push of worker 2 */
     assert_int_equal(cut(c, 6).kind, SERVER_NOTHING);
     tally(c, 0, &part, 0);
@@ -365,8 +387,11 @@ static void test_cut_back(void **state)
     struct server_action a;
 
     (void)state;
+    for (size_t k = 0; k < PACKETS; k++)
+        for (int w = 0; w < WORKERS; w++)
+            push(c, w, k);
     for (int w = 0; w < WORKERS; w++)
-        step_of(c, w);
+        tally(c, w, &part, 0);
     control(c, 0, CONTROL_FREEZE, NULL);
     a = cut(c, 0);
     assert_int_equal(a.kind, SERVER_COUNTS);
@@ -470,17 +495,18 @@ static void test_late_together(void **state)
     assert_late(c, 10, 0, "000");
     assert_late(c, 10.5, 0, "111"); /* nobody has sent anything */
     assert_late(c, 20, 10.5, "000");
-    push(c, 1, 1);
+    push(c, 1, 0);
     assert_late(c, 11, 0, "101");
-    assert_int_equal(server_core_waits_for(c, &step), 1);
-    assert_int_equal(step, 10);
-    push(c, 0, 1);
-    push(c, 2, 1);
     assert_int_equal(server_core_waits_for(c, &step), 0);
     push(c, 0, 0);
     push(c, 2, 0);
+    push(c, 0, 1);
+    push(c, 2, 1);
+    assert_int_equal(server_core_waits_for(c, &step), 1);
+    assert_int_equal(step, 10);
     assert_late(c, 11, 0, "010");
-    push(c, 1, 0);
+    push(c, 1, 1);
+    assert_int_equal(server_core_waits_for(c, &step), 0);
     tally(c, 2, &part, 0);
     assert_late(c, 11, 0, "110");
     done(c, 0, 0);
@@ -708,7 +734,7 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_together), cmocka_unit_test(test_alone), cmocka_unit_test(test_verdict_together),
+        cmocka_unit_test(test_together), cmocka_unit_test(test_alone), cmocka_unit_test(test_weight_first), cmocka_unit_test(test_verdict_together),
         cmocka_unit_test(test_last_step), cmocka_unit_test(test_replicas_differ), cmocka_unit_test(test_staleness),
         cmocka_unit_test(test_tickets), cmocka_unit_test(test_few_steps),
         cmocka_unit_test(test_flags_alone), cmocka_unit_test(test_cut_alone), cmocka_unit_test(test_cut_back),

@@ -43,19 +43,15 @@ struct actor {
     struct error error;
 };
 
-static size_t total_of(const struct network *n)
-{
-    return network_parameter_count(n) + network_statistic_count(n);
-}
-
 static void fill(real *vector, const struct network *n, int64_t step, int worker)
 {
-    const size_t parameters = network_parameter_count(n), total = total_of(n);
+    const size_t parameters = network_parameter_count(n), total = network_exchange_count(n);
     struct random r;
 
     random_init(&r, (uint64_t)worker, RANDOM_TEST, (uint64_t)step, 0);
     for (size_t i = 0; i < total; i++)
         vector[i] = (real)(i < parameters ? random_uniform(&r) - 0.5 : BATCH * (0.5 + random_uniform(&r)));
+    vector[total - 1] = (real)(BATCH + worker * 0.5 + (double)step); /* some weigh more */
 }
 
 static void make_state(const struct scene *s, struct network **n, struct optimizer **o)
@@ -97,7 +93,7 @@ static int take_step(struct actor *a, struct tally *tally)
 {
     struct strategy *s = a->strategy;
     const int64_t step = s->options.synchronous ? s->global_step : a->steps;
-    const size_t total = total_of(a->network);
+    const size_t total = network_exchange_count(a->network);
     int rc;
 
     if (s->worker == 1 && step == a->scene->change_at)
@@ -107,7 +103,7 @@ static int take_step(struct actor *a, struct tally *tally)
     fill(network_exchange(a->network), a->network, step, s->worker);
     for (size_t low = total; low > total / 8; low -= total / 8) /* as backward would, a part at a time */
         s->operations->ready(s, low);
-    *tally = (struct tally){ .score = { s->worker + 1, BATCH, 1 << s->worker, BATCH }, .samples = BATCH };
+    *tally = (struct tally){ .score = { s->worker + 1, BATCH, 1 << s->worker, BATCH } };
     if (s->worker == 1 && step == a->scene->leave_at)
         tally->flags = TALLY_LEFT | TALLY_TERM;
     return s->operations->step_end(s, tally, &a->error);
@@ -143,8 +139,8 @@ static void *live(void *context)
     const struct strategy_options options = options_of(a->scene);
 
     make_state(a->scene, &a->network, &a->optimizer);
-    a->vector = aligned_alloc(64, (total_of(a->network) * sizeof(real) + 127) / 64 * 64);
-    a->saved = calloc(total_of(a->network), sizeof *a->saved);
+    a->vector = aligned_alloc(64, (network_exchange_count(a->network) * sizeof(real) + 127) / 64 * 64);
+    a->saved = calloc(network_exchange_count(a->network), sizeof *a->saved);
     network_set_exchange(a->network, a->vector);
     a->rc = world_over(&a->world, thread_participant(a->post, a->rank), 60, &a->error);
     if (a->rc == OK)
@@ -205,7 +201,7 @@ static void assert_state(const struct scene *s, int workers, int64_t steps, stru
     size_t total;
 
     make_state(s, &n, &o);
-    total = total_of(n);
+    total = network_exchange_count(n);
     vectors = calloc(total * (size_t)workers, sizeof *vectors);
     sum = calloc(total, sizeof *sum);
     for (int64_t step = 0; step < steps; step++) {
@@ -214,7 +210,7 @@ static void assert_state(const struct scene *s, int workers, int64_t steps, stru
             fill(vectors + (size_t)w * total, n, step, w);
         }
         exchange_sum(sum, rows, workers, 0, total);
-        optimizer_apply(o, step, sum, BATCH * workers, 0, total);
+        optimizer_apply(o, step, sum, 0, total);
     }
     for (int k = 0; k < ARRAY_KINDS && !saved; k++) {
         const struct optimizer_array x = optimizer_array(o, (enum optimizer_array_kind)k);

@@ -46,15 +46,16 @@ static void release(struct training *t)
 static void update(struct training *t, int64_t step)
 {
     size_t parameters = network_parameter_count(t->network);
-    size_t total = parameters + network_statistic_count(t->network);
+    size_t total = network_exchange_count(t->network);
     real *sum = calloc(total, sizeof *sum);
     struct random r;
 
     random_init(&r, 5, RANDOM_TEST, (uint64_t)step, 0);
     for (size_t i = 0; i < total; i++)
         sum[i] = (real)(i < parameters ? random_normal(&r) : 8 * random_uniform(&r));
+    sum[total - 1] = 8;
     loss_averages_before(&t->losses, t->network);
-    optimizer_apply(t->optimizer, step, sum, 8, 0, total);
+    optimizer_apply(t->optimizer, step, sum, 0, total);
     loss_averages_after(&t->losses, random_uniform(&r));
     free(sum);
 }

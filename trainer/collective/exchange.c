@@ -103,12 +103,13 @@ static const char *name_at(const struct network *n, size_t element)
         if (element >= from && element - from < v[i].count)
             return v[i].name;
     }
-    return "nothing";
+    return "the batch's weight";
 }
 
 void extent_names(const struct network *n, struct extent x, char *text, size_t size)
 {
-    const char *first = name_at(n, x.from), *last = x.to > x.from ? name_at(n, x.to - 1) : first;
+    const size_t end = network_exchange_count(n) - 1, to = x.to < end ? x.to : end; /* the weight goes without saying */
+    const char *first = name_at(n, x.from), *last = to > x.from ? name_at(n, to - 1) : first;
 
     if (!strcmp(first, last))
         snprintf(text, size, "%s", first);

@@ -13,7 +13,6 @@ struct tally tally_sum(const struct tally_part *parts, int count, int64_t step, 
 
     for (int w = 0; w < count; w++) {
         score_add(&all.score, &parts[w].score);
-        all.samples += parts[w].samples;
         all.flags |= parts[w].flags;
     }
     if (!(all.flags & TALLY_LEFT))

@@ -25,7 +25,6 @@ uint32_t tally_signal(int number);
 /* In: this worker's part of a step. Out: all workers' together. */
 struct tally {
     struct score score;
-    int64_t samples;
     uint32_t flags;         /* in: what was asked of this rank; out: of any rank */
     int64_t global_step;    /* out: updates applied, this one included */
     int more;               /* out: 1: train another step, 0: enough */
@@ -33,7 +32,6 @@ struct tally {
 
 struct tally_part { /* one worker's, as it travels */
     struct score score;
-    int64_t samples;
     uint64_t hash;   /* of weights and statistics before the update */
     uint32_t flags;  /* TALLY_* */
     uint32_t hashed; /* 1: hash is set */

@@ -12,7 +12,7 @@ struct aggregation {
     real *before;        /* (layout.length) each packet before its last update; synchronous */
     real *incoming;      /* (workers, row) */
     real *outgoing;      /* (workers, row); synchronous: (row), of which only the last packet and the flags are used */
-    real *sum;           /* (row) of the packet at hand */
+    real *sum;           /* (row) of the packet at hand, and the weight of packet 0 */
     const real **rows;   /* (workers) into incoming */
 };
 
@@ -28,7 +28,7 @@ int aggregation_new(struct aggregation **out, struct optimizer *o, const struct 
         a->workers = workers;
         a->synchronous = synchronous;
         a->row = row;
-        a->state = malloc((a->layout.length + 1) * sizeof *a->state);
+        a->state = calloc(a->layout.length + 1, sizeof *a->state); /* nothing is kept of what is shared */
         a->sent = malloc((a->layout.length + 1) * sizeof *a->sent);
         a->before = synchronous ? malloc((a->layout.length + 1) * sizeof *a->before) : NULL;
         a->incoming = malloc(count * row * sizeof *a->incoming);
@@ -69,7 +69,7 @@ real *aggregation_incoming(struct aggregation *a, int worker, size_t k)
     return a->incoming + (size_t)worker * a->row + a->layout.packing->packets[k].at;
 }
 
-void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t step, int64_t samples, uint32_t flags)
+void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t step, uint32_t flags)
 {
     const struct packing *p = a->layout.packing;
     const struct packet *packet = &p->packets[k];
@@ -87,7 +87,7 @@ void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t ste
         const struct extent x = p->pieces[packet->first_piece + i];
         const struct optimizer_state state = packed_state_at(&a->layout, a->state, at);
 
-        optimizer_apply_to(a->optimizer, step, sum + at, samples, x.from, x.to, &state);
+        optimizer_apply_to(a->optimizer, step, sum + at, sum[packing_shared_at(p)], x.from, x.to, &state);
         at += x.to - x.from;
     }
     /* An asynchronous worker's answer may be on its way when the next push changes the values. The last packet is one

@@ -27,8 +27,8 @@ void aggregation_free(struct aggregation *a); /* NULL is fine */
 real *aggregation_incoming(struct aggregation *a, int worker, size_t k);
 
 /* Update number `step` (the updates before it) of packet k. Synchronous: of the sum of all workers' pushes, whatever
- * `worker` is; else of this one's. samples: of all that are added. flags go with the last packet. */
-void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t step, int64_t samples, uint32_t flags);
+ * `worker` is; else of this one's. Packet 0 comes first, for it has the weight. flags go with the last packet. */
+void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t step, uint32_t flags);
 
 /* The new values of packet k for this worker, and how many elements: the last packet's are one more, flags as a number.
  * They stay until the packet's next update; asynchronous: until this worker's next one. */

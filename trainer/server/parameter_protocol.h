@@ -2,7 +2,8 @@
  * parameter_protocol.h - what workers and parameter servers say to each other. Workers are ranks 0 .. n-1, server j is
  * rank n + j. Each server holds part of the exchange vector's elements (placement.h), packed into packets.
  *
- *   worker -> server   PUSH k     packet k of the worker's gradients, as soon as backward has made it
+ *   worker -> server   PUSH k     packet k of the worker's gradients, as soon as backward has made it. Packet 0 has
+ *                                 the batch's weight, and is used first
  *   server -> worker   REPLY k    packet k of the new weights and statistics: the pull. The last packet is one element
  *                                 longer: flags (enum tally_flag) of that server's signal
  *   worker -> server 0 TALLY      struct tally_part: the end of a push
@@ -52,7 +53,7 @@ enum control {
 
 struct verdict {
     struct score score;
-    int64_t samples, global_step;
+    int64_t global_step;
     double staleness_mean;
     int64_t staleness_max;
     uint32_t flags;

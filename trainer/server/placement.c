@@ -112,6 +112,7 @@ int placement_of(struct placement *out, const struct network *n, int servers, st
         extents[i].to = extents[i].from + v[i].count;
     }
     rc = placement_make(out, extents, count, servers, e);
+    out->shared = (struct extent){ network_exchange_count(n) - 1, network_exchange_count(n) };
     free(extents);
     return rc;
 }
@@ -134,8 +135,12 @@ static size_t put_piece(struct packing *p, size_t limit, struct extent x)
         *k = (struct packet){ p->piece_count, 0, p->length, 0, 0 };
     }
     take = length_of(x) < limit - k->length ? length_of(x) : limit - k->length;
-    p->pieces[p->piece_count++] = (struct extent){ x.to - take, x.to };
-    k->pieces++;
+    if (k->pieces > 0 && p->pieces[p->piece_count - 1].from == x.to) {
+        p->pieces[p->piece_count - 1].from -= take;
+    } else {
+        p->pieces[p->piece_count++] = (struct extent){ x.to - take, x.to };
+        k->pieces++;
+    }
     k->length += take;
     k->low = x.to - take;
     p->length += take;
@@ -144,15 +149,18 @@ static size_t put_piece(struct packing *p, size_t limit, struct extent x)
 
 int packing_make(struct packing *out, const struct placement *p, int server, size_t limit, struct error *e)
 {
-    size_t packets = p->held[server] / limit + 1;
+    const size_t packets = (p->held[server] + length_of(p->shared)) / limit + 1;
+    struct extent shared = p->shared;
 
     memset(out, 0, sizeof *out);
-    out->pieces = calloc(p->count + packets + 1, sizeof *out->pieces);
+    out->pieces = calloc(1 + p->count + packets + 1, sizeof *out->pieces);
     out->packets = calloc(packets + 1, sizeof *out->packets);
     if (!out->pieces || !out->packets) {
         packing_release(out);
         return error_set(e, ERR_NOMEM, "no memory to plan the messages of a server");
     }
+    while (shared.to > shared.from)
+        shared.to -= put_piece(out, limit, shared);
     for (size_t i = p->count; i-- > 0;) {
         struct extent x = p->items[i].extent;
 
@@ -169,6 +177,11 @@ void packing_release(struct packing *p)
     free(p->pieces);
     free(p->packets);
     memset(p, 0, sizeof *p);
+}
+
+size_t packing_shared_at(const struct packing *p)
+{
+    return length_of(p->pieces[0]) - 1;
 }
 
 void packing_gather(const struct packing *p, size_t k, const real *vector, real *packed)

@@ -17,21 +17,22 @@ struct placed {
 };
 
 struct placement {
-    struct placed *items; /* ascending; together they are the whole vector; neighbours on one server are one item */
+    struct placed *items; /* ascending; together they are all variables; neighbours on one server are one item */
     size_t count;
     size_t *held;         /* (servers) elements each one holds */
     int servers;
+    struct extent shared; /* above the variables: all servers get it; may be empty */
 };
 
 /* variables: count extents of the vector, in any order, that do not overlap. OK: placement_release() it. */
 int placement_make(struct placement *out, const struct extent *variables, size_t count, int servers, struct error *e);
-/* The same of all variables of a network. */
+/* The same of all variables of a network; the batch's weight is shared. */
 int placement_of(struct placement *out, const struct network *n, int servers, struct error *e);
 void placement_release(struct placement *p);
 
 /*
- * A server's part of the vector as it travels: its elements from the highest to the lowest item, cut into packets of at
- * most `limit` elements. Within a packet pieces follow each other in `pieces` order.
+ * A server's part of the vector as it travels: what is shared, then its elements from the highest to the lowest item,
+ * cut into packets of at most `limit` elements. Within a packet pieces follow each other in `pieces` order.
  */
 struct packet {
     size_t first_piece, pieces; /* in packing.pieces */
@@ -47,6 +48,8 @@ struct packing {
 
 int packing_make(struct packing *out, const struct placement *p, int server, size_t limit, struct error *e);
 void packing_release(struct packing *p);
+/* Where in the packed vector, in packet 0, the last shared element is. */
+size_t packing_shared_at(const struct packing *p);
 
 /* Packs packet k out of a vector, and puts it back. `packed` is the packet's own first element. */
 void packing_gather(const struct packing *p, size_t k, const real *vector, real *packed);

@@ -93,7 +93,9 @@ void server_core_begin(struct server_core *c, double now)
 
 int server_core_takes_push(const struct server_core *c, int worker, size_t packet)
 {
-    return c->used[cell(c, worker, packet)] < c->workers[worker].limit;
+    const int64_t used = c->used[cell(c, worker, packet)];
+
+    return used < c->workers[worker].limit && (packet == 0 || used < c->used[cell(c, worker, 0)]);
 }
 
 int server_core_takes_tally(const struct server_core *c, int worker)
@@ -139,7 +141,7 @@ static struct verdict verdict_alone(struct server_core *c, int worker, uint32_t 
 {
     const struct tally_part *p = &c->parts[worker];
     const int64_t stale = c->step - c->workers[worker].pulled;
-    struct verdict v = { .score = p->score, .samples = p->samples, .other = -1 };
+    struct verdict v = { .score = p->score, .other = -1 };
 
     c->pushes++;
     c->staleness_sum += (double)stale;
@@ -165,7 +167,7 @@ static struct verdict verdict_together(struct server_core *c, uint32_t flags)
     c->parts[0].flags |= flags; /* a server's signal counts as a worker's */
     all = tally_sum(c->parts, c->plan.workers, c->step, c->plan.max_steps);
     c->step = all.global_step;
-    return (struct verdict){ .score = all.score, .samples = all.samples, .global_step = all.global_step,
+    return (struct verdict){ .score = all.score, .global_step = all.global_step,
                              .flags = all.flags, .more = all.more,
                              .other = tally_differs(c->parts, c->plan.workers, 1) };
 }

@@ -54,7 +54,7 @@ void server_core_free(struct server_core *c); /* NULL is fine */
 void server_core_begin(struct server_core *c, double now);
 
 /* 0: the next push of this packet, or the next tally, of this worker is to be left where it is: it lies beyond the cut
- * at which this server is frozen. */
+ * at which this server is frozen, or packet 0 of the same push, which has the weight, has not been used. */
 int server_core_takes_push(const struct server_core *c, int worker, size_t packet);
 int server_core_takes_tally(const struct server_core *c, int worker);
 

@@ -101,13 +101,12 @@ static int answer_tally(struct server_loop *l, int worker, const struct verdict 
 
 static int act_update(struct server_loop *l, const struct server_action *a, int first, int last, struct error *e)
 {
-    const int64_t samples = l->setup.batch_size * (last - first);
     int rc = OK;
 
     for (int w = first; w < last && rc == OK; w++)
         rc = settle(l, &l->out[message_at(l, w, a->packet)], w, "weights", e);
     if (rc == OK)
-        aggregation_update(l->aggregation, a->worker, a->packet, a->step, samples, tally_signal(*l->signal));
+        aggregation_update(l->aggregation, a->worker, a->packet, a->step, tally_signal(*l->signal));
     for (int w = first; w < last && rc == OK; w++)
         rc = answer_push(l, w, a->packet, e);
     return rc;

@@ -20,7 +20,7 @@ struct server_setup {
     const struct network *network;   /* to name tensors */
     const struct packing *packing;   /* what this server holds */
     int workers, servers, server, synchronous;
-    int64_t batch_size, first_step, max_steps;
+    int64_t first_step, max_steps;
 };
 
 struct server_loop;

@@ -68,7 +68,7 @@ static int allreduce_step_end(struct strategy *s, struct tally *tally, struct er
     *tally = tally_sum(a->parts, s->workers, s->global_step, s->options.max_steps);
     if (tally->flags & TALLY_LEFT)
         return OK;
-    optimizer_apply(s->optimizer, s->global_step, a->transport->result, tally->samples, 0, a->total);
+    optimizer_apply(s->optimizer, s->global_step, a->transport->result, 0, a->total);
     s->global_step = tally->global_step;
     return OK;
 }
@@ -150,7 +150,7 @@ static int allreduce_start(struct strategy **out, const struct strategy *common,
         a->base = *common;
         a->base.operations = &operations;
         a->parts = calloc((size_t)common->workers, sizeof *a->parts);
-        a->total = network_parameter_count(common->network) + network_statistic_count(common->network);
+        a->total = network_exchange_count(common->network);
         a->bucket = common->options.bucket_bytes / sizeof(real) / EXCHANGE_ALIGNMENT * EXCHANGE_ALIGNMENT;
         if (a->bucket == 0)
             a->bucket = EXCHANGE_ALIGNMENT;

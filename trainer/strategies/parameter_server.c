@@ -258,7 +258,7 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
     w->left = (v->flags & TALLY_LEFT) != 0;
     if (!w->left)
         take_replies(ps);
-    *tally = (struct tally){ v->score, v->samples, v->flags, v->global_step, v->more };
+    *tally = (struct tally){ v->score, v->flags, v->global_step, v->more };
     s->global_step = v->global_step;
     return OK;
 }
@@ -477,7 +477,7 @@ static int server_side_new(struct parameter_server *ps, struct error *e)
     const struct server_setup setup = {
         .world = s->world, .optimizer = s->optimizer, .network = s->network, .packing = &ps->packings[server],
         .workers = s->workers, .servers = ps->servers, .server = server, .synchronous = s->options.synchronous,
-        .batch_size = s->options.batch_size, .first_step = s->options.first_step, .max_steps = s->options.max_steps,
+        .first_step = s->options.first_step, .max_steps = s->options.max_steps,
     };
 
     return server_loop_new(&ps->server, &setup, e);

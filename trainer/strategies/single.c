@@ -19,14 +19,14 @@ static void single_ready(struct strategy *s, size_t low)
 
 static int single_step_end(struct strategy *s, struct tally *tally, struct error *e)
 {
-    const struct tally_part part = { .score = tally->score, .samples = tally->samples, .flags = tally->flags };
-    const size_t total = network_parameter_count(s->network) + network_statistic_count(s->network);
+    const struct tally_part part = { .score = tally->score, .flags = tally->flags };
 
     (void)e;
     *tally = tally_sum(&part, 1, s->global_step, s->options.max_steps);
     if (tally->flags & TALLY_LEFT)
         return OK;
-    optimizer_apply(s->optimizer, s->global_step, network_exchange(s->network), tally->samples, 0, total);
+    optimizer_apply(s->optimizer, s->global_step, network_exchange(s->network), 0,
+                    network_exchange_count(s->network));
     s->global_step = tally->global_step;
     return OK;
 }

@@ -56,7 +56,7 @@ int strategy_start(struct strategy **out, struct world *w, const struct strategy
 struct tally_part strategy_part(const struct strategy *s, const struct tally *t)
 {
     const struct strategy_options *o = &s->options;
-    struct tally_part part = { .score = t->score, .samples = t->samples, .flags = t->flags };
+    struct tally_part part = { .score = t->score, .flags = t->flags };
 
     if (o->synchronous && o->check_every > 0 && s->global_step % o->check_every == 0) {
         part.hashed = 1;
