@@ -3,7 +3,6 @@
 #include "base/random.h"
 #include "model/kernels/convolution.h"
 #include "model/kernels/dense.h"
-#include "model/kernels/softmax.h"
 #include "model/network_internal.h"
 #include "model/network_profile.h"
 

@@ -1,5 +1,7 @@
 #include "evaluator/score/classification.h"
 
+#include "model/task.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,51 +49,14 @@ void classification_clear(struct classification *c)
     memset(c->negatives, 0, buckets(c) * sizeof *c->negatives);
 }
 
-static int largest(int classes, const float *logits)
-{
-    int top = 0;
-
-    for (int k = 1; k < classes; k++)
-        if (logits[k] > logits[top])
-            top = k;
-    return top;
-}
-
-static int in_top(int classes, const float *logits, int32_t label, int k)
-{
-    int above = 0;
-
-    for (int i = 0; i < classes; i++) {
-        if (!isfinite(logits[i]))
-            return 0;
-        above += logits[i] > logits[label];
-    }
-    return above < k;
-}
-
-/* log sum of exp(z - max) - (z_label - max); the softmax itself into c->softmax. */
-static double cross_entropy(const struct classification *c, const float *logits, int32_t label)
-{
-    double max = (double)logits[0], sum = 0;
-
-    for (int k = 1; k < c->classes; k++)
-        if ((double)logits[k] > max)
-            max = (double)logits[k];
-    for (int k = 0; k < c->classes; k++)
-        sum += c->softmax[k] = exp((double)logits[k] - max);
-    for (int k = 0; k < c->classes; k++)
-        c->softmax[k] /= sum;
-    return log(sum) - ((double)logits[label] - max);
-}
-
 double classification_add(struct classification *c, const float *logits, int32_t label)
 {
-    const double loss = cross_entropy(c, logits, label);
-    const int predicted = largest(c->classes, logits);
+    const double loss = task_cross_entropy(c->classes, logits, label, c->softmax);
+    const int predicted = task_predicted(c->classes, logits);
 
     c->examples++;
-    c->correct += c->ties_are_correct ? in_top(c->classes, logits, label, 1) : predicted == label;
-    c->correct_top += in_top(c->classes, logits, label, CLASSIFICATION_TOP);
+    c->correct += c->ties_are_correct ? task_in_top(c->classes, logits, label, 1) : predicted == label;
+    c->correct_top += task_in_top(c->classes, logits, label, CLASSIFICATION_TOP);
     c->confusion[(size_t)label * (size_t)c->classes + (size_t)predicted]++;
     for (int k = 0; c->thresholds && k < c->classes; k++) {
         const float p = (float)c->softmax[k]; /* NaN goes to the lowest bucket: predicted by threshold 0 alone */

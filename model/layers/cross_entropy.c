@@ -1,9 +1,28 @@
 /* Softmax cross entropy of logits and labels: the last layer of a classifier. */
 #include "model/network_internal.h"
 
-#include "model/kernels/softmax.h"
+#include "model/task.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+struct cross_entropy {
+    double *softmax; /* (classes) of the row at hand */
+};
+
+static int cross_entropy_make(struct layer *l, int slice, int batch, struct error *e)
+{
+    struct cross_entropy *x = l->state;
+
+    (void)slice, (void)batch;
+    x->softmax = malloc((size_t)l->in_shape.channels * sizeof *x->softmax);
+    return x->softmax ? OK : error_set(e, ERR_NOMEM, "no memory for %d classes", l->in_shape.channels);
+}
+
+static void cross_entropy_release(struct layer *l)
+{
+    free(((struct cross_entropy *)l->state)->softmax);
+}
 
 static void cross_entropy_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
@@ -17,9 +36,9 @@ static void cross_entropy_forward(struct layer *l, const struct run *r, const st
 
         if (weight == 0) /* padding: its label may be anything */
             continue;
-        r->score->loss += weight * softmax_cross_entropy(classes, logits, label, NULL);
+        r->score->loss += weight * task_cross_entropy(classes, logits, label, NULL);
         r->score->weight += weight;
-        r->score->hits += softmax_correct(classes, logits, label, r->ties_are_correct);
+        r->score->hits += task_correct(classes, logits, label, r->ties_are_correct);
         r->score->units++;
     }
 }
@@ -27,6 +46,7 @@ static void cross_entropy_forward(struct layer *l, const struct run *r, const st
 static void cross_entropy_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const int classes = l->in_shape.channels;
+    double *softmax = ((struct cross_entropy *)l->state)->softmax;
 
     for (int n = 0; n < s->count; n++) {
         const size_t sample = (size_t)r->first_sample + (size_t)(s->first + n);
@@ -37,15 +57,17 @@ static void cross_entropy_backward(struct layer *l, const struct run *r, const s
             memset(gradient, 0, (size_t)classes * sizeof *gradient);
             continue;
         }
-        softmax_cross_entropy(classes, s->in + (size_t)n * (size_t)classes, label, gradient);
+        task_cross_entropy(classes, s->in + (size_t)n * (size_t)classes, label, softmax);
+        for (int c = 0; c < classes; c++)
+            gradient[c] = (real)(softmax[c] - (c == label));
         for (int c = 0; r->weights && c < classes; c++)
             gradient[c] *= (real)r->weights[sample];
     }
 }
 
 static const struct layer_kind layer_cross_entropy = {
-    .name = "cross entropy", .flags = LAYER_KEEPS_IN | LAYER_SCORES, .forward = cross_entropy_forward,
-    .backward = cross_entropy_backward,
+    .name = "cross entropy", .flags = LAYER_KEEPS_IN | LAYER_SCORES, .make = cross_entropy_make,
+    .release = cross_entropy_release, .forward = cross_entropy_forward, .backward = cross_entropy_backward,
 };
 
 void network_builder_cross_entropy(struct network_builder *b, int logits)
@@ -57,7 +79,7 @@ void network_builder_cross_entropy(struct network_builder *b, int logits)
         network_builder_refuse(b, layer_cross_entropy.name, "its input is not one logit a class");
         return;
     }
-    if (!(l = network_builder_layer(b, &layer_cross_entropy, logits, x, 0)))
+    if (!(l = network_builder_layer(b, &layer_cross_entropy, logits, x, sizeof(struct cross_entropy))))
         return;
     l->whole = 1;
     l->out = VALUE_NONE;

@@ -5,7 +5,7 @@
 #include "model/kernels/dense.h"
 #include "model/kernels/lrn.h"
 #include "model/kernels/pool.h"
-#include "model/kernels/softmax.h"
+#include "model/task.h"
 #include "tests/check.h"
 
 #include <float.h>
@@ -247,7 +247,7 @@ static void flatten(void **state)
     assert_memory_equal(image, back, sizeof image);
 }
 
-static void softmax(void **state)
+static void task(void **state)
 {
     static const struct { real z[3]; int label, argmax, ties; } cases[] = {
         { { 1, 2, 3 }, 2, 1, 1 },
@@ -258,25 +258,27 @@ static void softmax(void **state)
         { { 1, 2, (real)INFINITY }, 2, 1, 0 },
     };
     const real big[] = { 1000, 1001, -1000 };
-    real gradient[3];
+    double softmax[3];
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(softmax_correct(3, cases[i].z, cases[i].label, 0), cases[i].argmax);
-        assert_int_equal(softmax_correct(3, cases[i].z, cases[i].label, 1), cases[i].ties);
+        assert_int_equal(task_correct(3, cases[i].z, cases[i].label, 0), cases[i].argmax);
+        assert_int_equal(task_correct(3, cases[i].z, cases[i].label, 1), cases[i].ties);
     }
-    assert_near(softmax_cross_entropy(3, big, 0, gradient), 1 + log1p(exp(-1)), 0);
-    assert_near((double)gradient[0], 1 / (1 + exp(1)) - 1, 0);
-    assert_near((double)gradient[1], 1 / (1 + exp(-1)), 0);
-    assert_true(gradient[2] == 0);
-    assert_true(isnan(softmax_cross_entropy(3, cases[4].z, 0, NULL)));
+    assert_near(task_cross_entropy(3, big, 0, softmax), 1 + log1p(exp(-1)), 0);
+    assert_near(softmax[0], 1 / (1 + exp(1)), 0);
+    assert_near(softmax[1], 1 / (1 + exp(-1)), 0);
+    assert_true(softmax[2] == 0);
+    assert_true(isnan(task_cross_entropy(3, cases[4].z, 0, NULL)));
+    assert_int_equal(task_in_top(3, cases[0].z, 0, 2), 0);
+    assert_int_equal(task_in_top(3, cases[0].z, 0, 3), 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batch_norm), cmocka_unit_test(activation), cmocka_unit_test(leaky),   cmocka_unit_test(pool),
-        cmocka_unit_test(lrn),        cmocka_unit_test(flatten),    cmocka_unit_test(softmax),
+        cmocka_unit_test(lrn),        cmocka_unit_test(flatten),    cmocka_unit_test(task),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
