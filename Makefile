@@ -87,7 +87,7 @@ EVENTLOG_C := $(call folder,eventlog eventlog/format eventlog/write eventlog/rea
 TOOL_C    := $(filter-out $(if $(filter 1,$(SQLITE)),,%_sqlite.c) %_screen_$(if $(call with,NCURSES),without_,)ncurses.c,\
              $(call folder,eventlog/tool $(addprefix eventlog/tool/,picture export report watch rewrite)))
 EVENTLOG_MPI_C := $(call folder,eventlog_mpi)
-CHECKPOINT_C := $(call folder,checkpoint)
+CHECKPOINT_C := $(call folder,checkpoint checkpoint/directory)
 CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool)
 DATASET_C := $(call folder,dataset)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model $(addprefix model/,kernels layers models)))

@@ -7,7 +7,7 @@
 #ifndef EVALUATOR_ENDING_H
 #define EVALUATOR_ENDING_H
 
-#include "checkpoint/training_state.h"
+#include "checkpoint/directory/training_state.h"
 
 #include <stdint.h>
 

@@ -4,7 +4,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "checkpoint/training_state.h"
+#include "checkpoint/directory/training_state.h"
 #include "evaluator/record/evaluation_lock.h"
 #include "evaluator/watch/watch_inotify.h"
 #include "evaluator/watch_log.h"

@@ -6,7 +6,7 @@
 #define EVALUATOR_EVALUATION_STATUS_H
 
 #include "base/error.h"
-#include "checkpoint/training_state.h"
+#include "checkpoint/directory/training_state.h"
 #include "evaluator/record/evaluation_lock.h"
 #include "evaluator/record/evaluation_work.h"
 #include "evaluator/record/ledger.h"

@@ -15,7 +15,7 @@ import sys
 
 BASE = {"base", "base/program"}
 LIBEVENTLOG = BASE | {"eventlog", "eventlog/format", "eventlog/write", "eventlog/read", "eventlog/check", "eventlog/rewrite"}
-PARTS = BASE | {"dataset", "model", "checkpoint"}
+PARTS = BASE | {"dataset", "model", "checkpoint", "checkpoint/directory"}
 # Which of our folders each folder may include, itself always; docs/architecture.md shows the same table. A folder without
 # a row of its own belongs to the one above it.
 OURS = {
@@ -36,7 +36,8 @@ OURS = {
     "eventlog/tool/rewrite": LIBEVENTLOG | {"eventlog/tool", "eventlog/tool/report"},
     "eventlog_mpi": set(),
     "checkpoint": {"base", "proto"},
-    "checkpoint/tool": BASE | {"checkpoint"},
+    "checkpoint/directory": {"base", "checkpoint"},
+    "checkpoint/tool": BASE | {"checkpoint", "checkpoint/directory"},
     "dataset": BASE,
     "model": {"base"},
     "trainer": PARTS | {"trainer/collective", "trainer/recipes", "trainer/strategies"},

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/program/time_text.h"
-#include "checkpoint/checkpoint_directory.h"
-#include "checkpoint/stop_file.h"
+#include "checkpoint/directory/checkpoint_directory.h"
+#include "checkpoint/directory/stop_file.h"
 #include "trainer/training_lock.h"
 
 #include <inttypes.h>

@@ -7,7 +7,7 @@
  * may take as long as it likes, and mpirun's SIGKILL one second after its SIGTERM finds nothing left to lose.
  *
  * training.json: "running" from loop_open on; "finished" once max_steps is reached, or a stop file asked for the end
- * (checkpoint/stop_file.h: rank 0 looks for it between steps, twice a second), and the last checkpoint is written;
+ * (stop_file.h: rank 0 looks for it between steps, twice a second), and the last checkpoint is written;
  * "stopped" when a signal, or the launcher's death, ended it before that, and the last checkpoint is written; "failed"
  * when it ended before that otherwise. Where rank 0 can write it no more, because it died, loop_fail_dead() does so on
  * a rank that is still there.
@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "base/program/log.h"
-#include "checkpoint/training_state.h"
+#include "checkpoint/directory/training_state.h"
 #include "dataset/batch_source.h"
 #include "trainer/progress.h"
 #include "trainer/strategies/strategy.h"

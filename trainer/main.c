@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/program/subcommand.h"
-#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "trainer/loop.h"
 #include "trainer/tool/command.h"
 #include "trainer/training_lock.h"

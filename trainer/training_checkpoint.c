@@ -2,7 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/tensor_bundle.h"
 
 #include <inttypes.h>

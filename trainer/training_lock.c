@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/directory_lock.h"
 #include "base/file.h"
-#include "checkpoint/state_file.h"
+#include "checkpoint/directory/state_file.h"
 #include "trainer/training_status.h"
 
 #include <dirent.h>

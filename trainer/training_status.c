@@ -1,6 +1,6 @@
 #include "trainer/training_status.h"
 
-#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #define TRAINER_TRAINING_STATUS_H
 
 #include "base/error.h"
-#include "checkpoint/training_state.h"
+#include "checkpoint/directory/training_state.h"
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "base/program/options.h"
-#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/tensor_bundle.h"
 
 #include <ctype.h>

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/json.h"
-#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/tool/command.h"
 
 #include <dirent.h>

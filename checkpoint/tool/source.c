@@ -3,7 +3,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "checkpoint/bundle_entry.h"
-#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/tool/find.h"
 
 #include <stdlib.h>

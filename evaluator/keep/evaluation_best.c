@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "checkpoint/stop_file.h"
+#include "checkpoint/directory/stop_file.h"
 #include "evaluator/keep/best_directory.h"
 #include "evaluator/keep/best_list.h"
 

@@ -1,6 +1,6 @@
 /*
  * evaluation_best.h - what follows from which checkpoints are the best: EVAL/best/ holds them (best_directory.h), and
- * after N evaluations without a better one CKPT/stop.json asks the training to end (checkpoint/stop_file.h). Both go by
+ * after N evaluations without a better one CKPT/stop.json asks the training to end (stop_file.h). Both go by
  * the ledger alone, so a restart changes nothing. Trouble here never stops the evaluations. One thread.
  */
 #ifndef EVALUATOR_KEEP_EVALUATION_BEST_H

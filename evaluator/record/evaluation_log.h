@@ -11,7 +11,7 @@
 #define EVALUATOR_RECORD_EVALUATION_LOG_H
 
 #include "base/error.h"
-#include "checkpoint/training_state.h"
+#include "checkpoint/directory/training_state.h"
 #include "evaluator/score/evaluation.h"
 
 #include <stddef.h>

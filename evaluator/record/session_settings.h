@@ -1,6 +1,6 @@
 /*
  * session_settings.h - the settings of a training as hyperparameters of its evaluation's run, so that trainings can be
- * compared in TensorBoard's HParams tab: what training.json tells (checkpoint/training_state.h), else what the
+ * compared in TensorBoard's HParams tab: what training.json tells (training_state.h), else what the
  * evaluator itself was told.
  *
  *   model, data, optimizer, run_option   texts
@@ -10,7 +10,7 @@
 #ifndef EVALUATOR_RECORD_SESSION_SETTINGS_H
 #define EVALUATOR_RECORD_SESSION_SETTINGS_H
 
-#include "checkpoint/training_state.h"
+#include "checkpoint/directory/training_state.h"
 #include "eventlog/eventlog.h"
 
 #include <stddef.h>

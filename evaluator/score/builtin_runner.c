@@ -3,7 +3,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "checkpoint/training_state.h"
+#include "checkpoint/directory/training_state.h"
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
 #include "evaluator/score/evaluation_detail.h"

@@ -1,7 +1,7 @@
 #include "evaluator/watch/checkpoint_source.h"
 
 #include "base/array.h"
-#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "evaluator/files/file_stamp.h"
 #include "evaluator/watch/checkpoint_ready.h"
 

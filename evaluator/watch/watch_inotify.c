@@ -1,6 +1,6 @@
 #include "evaluator/watch/watch_inotify.h"
 
-#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>

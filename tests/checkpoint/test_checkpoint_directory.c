@@ -1,8 +1,8 @@
 /* The directory's view: names, listing, newest, committing. */
 #include "tests/checkpoint/checkpoint_fixture.h"
 
-#include "checkpoint/checkpoint_directory.h"
-#include "checkpoint/training_state.h"
+#include "checkpoint/directory/checkpoint_directory.h"
+#include "checkpoint/directory/training_state.h"
 #include "tests/failing_io.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* The text of `checkpoint`: every way to quote, what is skipped, what is refused. */
 #include "tests/checkpoint/checkpoint_fixture.h"
 
-#include "checkpoint/state_file.h"
+#include "checkpoint/directory/state_file.h"
 
 #include <time.h>
 

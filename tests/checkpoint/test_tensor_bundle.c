@@ -2,8 +2,8 @@
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 #include "base/crc32c.h"
-#include "checkpoint/checkpoint_directory.h"
-#include "checkpoint/state_file.h"
+#include "checkpoint/directory/checkpoint_directory.h"
+#include "checkpoint/directory/state_file.h"
 #include "checkpoint/string_tensor.h"
 #include "checkpoint/table.h"
 #include "checkpoint/tensor_bundle.h"

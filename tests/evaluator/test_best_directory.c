@@ -4,8 +4,8 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "checkpoint/checkpoint_directory.h"
-#include "checkpoint/state_file.h"
+#include "checkpoint/directory/checkpoint_directory.h"
+#include "checkpoint/directory/state_file.h"
 #include "checkpoint/tensor_bundle.h"
 #include "evaluator/files/content_digest.h"
 #include "evaluator/files/file_tree.h"

@@ -5,7 +5,7 @@
  * save_under_kill DIRECTORY: loads the newest checkpoint as a resume does, compares the weights with those of its step,
  * prints the step.
  */
-#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "tests/failing_io.h"
 #include "trainer/training_checkpoint.h"
 

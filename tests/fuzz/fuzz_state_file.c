@@ -1,5 +1,5 @@
 /* The text of a state file; what is read, written and read again must be the same text. */
-#include "checkpoint/state_file.h"
+#include "checkpoint/directory/state_file.h"
 
 #include <stdint.h>
 #include <stdlib.h>

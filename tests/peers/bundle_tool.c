@@ -13,7 +13,7 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/string_tensor.h"
 #include "checkpoint/tensor_bundle.h"
 

@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/program/options.h"
-#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/directory/checkpoint_directory.h"
+#include "checkpoint/directory/training_state.h"
 #include "checkpoint/tensor_bundle.h"
-#include "checkpoint/training_state.h"
 #include "model/network.h"
 
 #include <errno.h>

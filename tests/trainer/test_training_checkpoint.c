@@ -2,7 +2,7 @@
 #include "trainer/training_checkpoint.h"
 
 #include "base/random.h"
-#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/tensor_bundle.h"
 #include "tests/check.h"
 #include "tests/failing_io.h"

@@ -8,8 +8,8 @@
  * "finished" - and gives the reason there. It never deletes the file: as long as it is there, a training that is
  * started again ends after its first step. Other trainers may do the same, or only look whether the file is there.
  */
-#ifndef CHECKPOINT_STOP_FILE_H
-#define CHECKPOINT_STOP_FILE_H
+#ifndef CHECKPOINT_DIRECTORY_STOP_FILE_H
+#define CHECKPOINT_DIRECTORY_STOP_FILE_H
 
 #include "base/error.h"
 

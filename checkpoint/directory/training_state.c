@@ -1,4 +1,4 @@
-#include "checkpoint/training_state.h"
+#include "checkpoint/directory/training_state.h"
 
 #include "base/buffer.h"
 #include "base/clock.h"

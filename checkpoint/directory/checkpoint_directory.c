@@ -1,11 +1,11 @@
-#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 
 #include "base/array.h"
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "checkpoint/directory/state_file.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/state_file.h"
 #include "checkpoint/tensor_bundle.h"
 
 #include <ctype.h>

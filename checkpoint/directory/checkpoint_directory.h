@@ -2,8 +2,8 @@
  * checkpoint_directory.h - the checkpoints of one directory: which there are, which is newest, which are whole, which
  * are kept. The state file `checkpoint` is a hint that may be missing, stale or odd; the index files are the facts.
  */
-#ifndef CHECKPOINT_CHECKPOINT_DIRECTORY_H
-#define CHECKPOINT_CHECKPOINT_DIRECTORY_H
+#ifndef CHECKPOINT_DIRECTORY_CHECKPOINT_DIRECTORY_H
+#define CHECKPOINT_DIRECTORY_CHECKPOINT_DIRECTORY_H
 
 #include "base/error.h"
 #include "base/io.h"

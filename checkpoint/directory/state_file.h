@@ -2,8 +2,8 @@
  * state_file.h - the text of the file `checkpoint`: a CheckpointState in protobuf's text format. Pure: bytes in, paths
  * out, and back; time and memory grow with the length of the text. The format stands on top of state_file.c.
  */
-#ifndef CHECKPOINT_STATE_FILE_H
-#define CHECKPOINT_STATE_FILE_H
+#ifndef CHECKPOINT_DIRECTORY_STATE_FILE_H
+#define CHECKPOINT_DIRECTORY_STATE_FILE_H
 
 #include "base/buffer.h"
 #include "base/error.h"

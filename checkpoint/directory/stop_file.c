@@ -1,4 +1,4 @@
-#include "checkpoint/stop_file.h"
+#include "checkpoint/directory/stop_file.h"
 
 #include "base/buffer.h"
 #include "base/file.h"

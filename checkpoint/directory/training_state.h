@@ -10,8 +10,8 @@
  * "optimizer","batch_size" (of a worker),"learning_rate" (at the start). Readers take what they know and pass over
  * other members.
  */
-#ifndef CHECKPOINT_TRAINING_STATE_H
-#define CHECKPOINT_TRAINING_STATE_H
+#ifndef CHECKPOINT_DIRECTORY_TRAINING_STATE_H
+#define CHECKPOINT_DIRECTORY_TRAINING_STATE_H
 
 #include "base/error.h"
 #include "base/process.h"

@@ -6,7 +6,7 @@
  *   strings  one or more, in " or ', which join; C escapes; raw bytes of 0x80 and above
  *   name     word | "[" anything up to "]" "]" (an extension)
  */
-#include "checkpoint/state_file.h"
+#include "checkpoint/directory/state_file.h"
 
 #include "base/array.h"
 #include "base/bytes.h"
