@@ -76,7 +76,7 @@ uint64_t tensor_entry_bytes(const struct tensor_entry *entry);
 int tensor_bundle_read(struct tensor_bundle *b, const struct tensor_entry *entry, void *out, size_t bytes,
                        struct error *e);
 
-/* The same, converted to float32 from FLOAT, DOUBLE, HALF, BFLOAT16; ERR_ARG for other types. */
+/* The same, converted to float32 from what tensor_type_is_float() names; ERR_ARG for other types. */
 int tensor_bundle_read_float(struct tensor_bundle *b, const struct tensor_entry *entry, float *out, size_t count,
                              struct error *e);
 
@@ -124,6 +124,7 @@ int tensor_bundle_shard_path(const struct tensor_bundle *b, int32_t shard, char 
 /* Bytes of one element, 0 for types without a fixed size (STRING, VARIANT) or unknown ones. */
 size_t tensor_type_size(int type);
 const char *tensor_type_name(int type); /* "float32"; "unknown" for unknown ones, never NULL */
+int tensor_type_is_float(int type);     /* 1: FLOAT, DOUBLE, HALF or BFLOAT16 */
 
 /*
  * Writing: one shard. Tensors may be added in any order; names must differ. Nothing is visible under PREFIX until

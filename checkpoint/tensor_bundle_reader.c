@@ -617,8 +617,7 @@ int tensor_bundle_read_float(struct tensor_bundle *b, const struct tensor_entry 
     char *bytes;
     int rc;
 
-    if (entry->type != TENSOR_FLOAT && entry->type != TENSOR_DOUBLE && entry->type != TENSOR_HALF &&
-        entry->type != TENSOR_BFLOAT16)
+    if (!tensor_type_is_float(entry->type))
         return error_set(e, ERR_ARG, "%s: tensor %s is %s, not a floating-point type", b->prefix, entry->name,
                          tensor_type_name(entry->type));
     if (count != entry->elements)

@@ -51,3 +51,8 @@ const char *tensor_type_name(int type)
 {
     return type > 0 && type < TYPES ? types[type].name : "unknown";
 }
+
+int tensor_type_is_float(int type)
+{
+    return type == TENSOR_FLOAT || type == TENSOR_DOUBLE || type == TENSOR_HALF || type == TENSOR_BFLOAT16;
+}

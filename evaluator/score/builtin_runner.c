@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "checkpoint/directory/training_state.h"
+#include "checkpoint/tensor_match.h"
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
 #include "evaluator/score/evaluation_detail.h"
@@ -32,6 +33,7 @@ struct builtin_runner {
     float *images;                        /* (examples, width); NULL: made for each batch */
     int32_t *labels;                      /* (examples) */
     struct opened_checkpoint_floats *wanted; /* (variables); their entries: valid while a checkpoint is loaded */
+    struct tensor_match *matches;         /* (variables); the same */
     unsigned metrics;
     int64_t detail_every;
     char (*class_text)[CLASS_NAME_MAX];   /* (classes) */
@@ -168,48 +170,13 @@ static void builtin_runner_runner_free(void *context)
     free(r->images);
     free(r->labels);
     free(r->wanted);
+    free(r->matches);
     free(r->class_text);
     free(r->class_names);
     free(r);
 }
 
 /* ---- one checkpoint ---------------------------------------------------------------------------------------------- */
-
-static int is_float(int type)
-{
-    return type == TENSOR_FLOAT || type == TENSOR_DOUBLE || type == TENSOR_HALF || type == TENSOR_BFLOAT16;
-}
-
-static void append_shape(struct buffer *b, int rank, const int64_t *shape)
-{
-    buffer_append_text(b, "[");
-    for (int i = 0; i < rank && i < 8; i++)
-        buffer_format(b, "%s%lld", i ? "," : "", (long long)shape[i]);
-    buffer_append_text(b, rank > 8 ? ",...]" : "]");
-}
-
-/* 1 if the entry can be the variable's value; else 0, and what is wrong is added to `complaints`. */
-static int fits(const struct variable *v, const struct tensor_entry *entry, struct buffer *complaints)
-{
-    const char *separator = complaints->length ? "; " : "";
-    int same = entry && entry->rank == v->rank;
-
-    for (int i = 0; same && i < v->rank; i++)
-        same = entry->shape[i] == v->shape[i];
-    if (same && is_float(entry->type))
-        return 1;
-    if (!entry) {
-        buffer_format(complaints, "%s%s is missing", separator, v->name);
-    } else if (same) {
-        buffer_format(complaints, "%s%s has type %s", separator, v->name, tensor_type_name(entry->type));
-    } else {
-        buffer_format(complaints, "%s%s has shape ", separator, v->name);
-        append_shape(complaints, entry->rank, entry->shape);
-        buffer_append_text(complaints, ", wanted ");
-        append_shape(complaints, v->rank, v->shape);
-    }
-    return 0;
-}
 
 static const struct tensor_entry *find_average(const struct builtin_runner *r, const struct opened_checkpoint *b,
                                                const struct variable *v)
@@ -224,62 +191,60 @@ static const struct tensor_entry *find_average(const struct builtin_runner *r, c
 }
 
 /* The job's log gets a line for each complaint. 0: there is nowhere to write, or it failed. */
-static int write_complaints(const struct runner_job *c, const struct buffer *complaints, char *path, size_t size)
+static int write_complaints(const struct builtin_runner *r, const struct runner_job *c, size_t count, char *path,
+                            size_t size)
 {
     struct buffer lines = BUFFER_EMPTY;
-    const char *from = buffer_text(complaints), *end;
     int done;
 
     if (!runner_log_path(c, path, size))
         return 0;
-    for (; (end = strstr(from, "; ")); from = end + 2) {
-        buffer_append(&lines, from, (size_t)(end - from));
-        buffer_append_byte(&lines, '\n');
-    }
-    buffer_format(&lines, "%s\n", from);
+    tensor_match_complain(r->matches, count, "\n", &lines);
+    buffer_append_byte(&lines, '\n');
     done = buffer_ok(&lines) && file_replace(NULL, path, lines.data, lines.length, NULL) == OK;
     buffer_release(&lines);
     return done;
 }
 
-static int refuse_at_length(const struct builtin_runner *r, const struct runner_job *c, size_t wrong, size_t count,
-                            const struct buffer *complaints, struct error *e)
+/* All complaints in one sentence where that has room: for about a dozen. Else all of them in a file. */
+static int refuse(const struct builtin_runner *r, const struct runner_job *c, size_t wrong, size_t count,
+                  struct error *e)
 {
+    struct buffer complaints = BUFFER_EMPTY;
+    size_t shown = COMPLAINTS_SHOWN, taken;
+    int cut, written = 0;
     char path[PATH_MAX];
-    const int written = write_complaints(c, complaints, path, sizeof path);
-    /* A long path takes room from the complaints, but not all of it. */
-    const size_t taken = written ? strlen(path) + 9 : 0;
-    const size_t shown = taken < COMPLAINTS_SHOWN - 60 ? COMPLAINTS_SHOWN - 3 - taken : 60;
 
-    return error_set(e, ERR_ARG, "%s is not a checkpoint of model %s: %zu of %zu variables do not fit: %.*s...%s%s",
-                     c->name, r->model->name, wrong, count, (int)shown, buffer_text(complaints),
-                     written ? "; all in " : "", written ? path : "");
+    tensor_match_complain(r->matches, count, "; ", &complaints);
+    if ((cut = complaints.length > shown)) {
+        written = write_complaints(r, c, count, path, sizeof path);
+        /* A long path takes room from the complaints, but not all of it. */
+        taken = written ? strlen(path) + 9 : 0;
+        shown = taken < COMPLAINTS_SHOWN - 60 ? COMPLAINTS_SHOWN - 3 - taken : 60;
+    }
+    error_set(e, ERR_ARG, "%s is not a checkpoint of model %s: %zu of %zu variables do not fit: %.*s%s%s%s", c->name,
+              r->model->name, wrong, count, (int)shown, buffer_text(&complaints), cut ? "..." : "",
+              written ? "; all in " : "", written ? path : "");
+    buffer_release(&complaints);
+    return ERR_ARG;
 }
 
 static int match(struct builtin_runner *r, const struct runner_job *c, const char **weights, struct error *e)
 {
-    struct buffer complaints = BUFFER_EMPTY;
-    size_t count, wrong = 0, averages = 0, trainable = 0;
+    size_t count, wrong, averages = 0, trainable = 0;
     const struct variable *v = network_variables(r->network, &count);
-    int rc = OK;
 
     for (size_t i = 0; i < count; i++) {
         const struct tensor_entry *average = find_average(r, c->checkpoint, &v[i]);
 
         r->wanted[i].entry = average ? average : opened_checkpoint_find(c->checkpoint, v[i].name);
+        r->matches[i].entry = r->wanted[i].entry;
         averages += average != NULL;
         trainable += v[i].kind == VARIABLE_WEIGHT;
-        wrong += !fits(&v[i], r->wanted[i].entry, &complaints);
     }
-    /* All of them in one sentence where that has room: for about a dozen. Else all of them in a file. */
-    if (wrong && complaints.length > COMPLAINTS_SHOWN)
-        rc = refuse_at_length(r, c, wrong, count, &complaints, e);
-    else if (wrong)
-        rc = error_set(e, ERR_ARG, "%s is not a checkpoint of model %s: %zu of %zu variables do not fit: %s", c->name,
-                       r->model->name, wrong, count, buffer_text(&complaints));
-    buffer_release(&complaints);
     *weights = !averages ? "variables" : averages == trainable ? "moving averages" : "mixed";
-    return rc;
+    wrong = tensor_match(r->matches, count);
+    return wrong ? refuse(r, c, wrong, count, e) : OK;
 }
 
 static int runner_load(void *context, const struct runner_job *c, const char **weights, struct error *e)
@@ -399,18 +364,21 @@ static int open_scoring(struct builtin_runner *r, struct error *e)
     return rc;
 }
 
-/* Where the values of the variables belong. */
+/* What the variables want of a checkpoint, and where its values belong. */
 static int list_variables(struct builtin_runner *r, struct error *e)
 {
     size_t count;
     const struct variable *v = network_variables(r->network, &count);
 
-    if (!(r->wanted = calloc(count + 1, sizeof *r->wanted)))
+    r->wanted = calloc(count + 1, sizeof *r->wanted);
+    r->matches = calloc(count + 1, sizeof *r->matches);
+    if (!r->wanted || !r->matches)
         return error_set(e, ERR_NOMEM, "no memory for %zu variables", count);
     for (size_t i = 0; i < count; i++) {
         r->wanted[i].out = v[i].offset + (v[i].kind == VARIABLE_WEIGHT ? network_parameters(r->network)
                                                                      : network_statistics(r->network));
         r->wanted[i].count = v[i].count;
+        r->matches[i] = (struct tensor_match){ .name = v[i].name, .rank = v[i].rank, .shape = v[i].shape };
     }
     return OK;
 }

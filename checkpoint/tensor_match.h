@@ -1,0 +1,39 @@
+/*
+ * tensor_match.h - does a checkpoint, of whatever format, fit a model? Compares what it has with the tensors that the
+ * model wants, which are all of floating-point values, and says what is wrong with each. Pure.
+ */
+#ifndef CHECKPOINT_TENSOR_MATCH_H
+#define CHECKPOINT_TENSOR_MATCH_H
+
+#include "base/buffer.h"
+#include "checkpoint/tensor_bundle.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum tensor_flaw {
+    TENSOR_FITS,
+    TENSOR_MISSING,
+    TENSOR_WRONG_SHAPE, /* whatever its type */
+    TENSOR_WRONG_TYPE,  /* tensor_type_is_float() says no */
+};
+
+struct tensor_match { /* all borrowed */
+    const char *name;                 /* as the model has it; the entry may have another, such as that of an average */
+    int rank;
+    const int64_t *shape;             /* (rank) as wanted */
+    const struct tensor_entry *entry; /* what the checkpoint has for it; NULL: nothing */
+    enum tensor_flaw flaw;            /* set by tensor_match() */
+};
+
+/* Sets the flaw of each of n; returns how many do not fit. */
+size_t tensor_match(struct tensor_match *items, size_t n);
+
+/* Appends a complaint for each that does not fit, `separator` between two:
+ *   NAME is missing
+ *   NAME has shape [1,64], wanted [64]
+ *   NAME has type int32
+ * Of a shape of more than eight dimensions the first eight are named. */
+void tensor_match_complain(const struct tensor_match *items, size_t n, const char *separator, struct buffer *out);
+
+#endif
