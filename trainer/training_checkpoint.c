@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/tensor_bundle.h"
+#include "checkpoint/tensor_match.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 420 };
+enum { NAME_BYTES = 420, COMPLAINTS_SHOWN = 260 };
 
 /* Names of what belongs to variable v in an array; NULL-terminated text in `out`, or 0 where there is none. */
 static int array_name(const struct optimizer *o, const struct variable *v, enum optimizer_array_kind kind, char *out)
@@ -152,59 +153,34 @@ int training_checkpoint_save(const struct io *io, const char *directory, size_t 
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
 
-static int same_shape(const struct tensor_entry *t, const struct variable *v)
+static struct tensor_match match_of(const struct tensor_bundle *b, const struct variable *v, const char *name)
 {
-    if (t->rank != v->rank)
-        return 0;
-    for (int i = 0; i < v->rank; i++)
-        if (t->shape[i] != v->shape[i])
-            return 0;
-    return 1;
+    return (struct tensor_match){ .name = name, .rank = v->rank, .shape = v->shape,
+                                  .entry = tensor_bundle_find(b, name) };
 }
 
-static void append_shape(struct buffer *b, int rank, const int64_t *shape)
-{
-    buffer_append_text(b, "[");
-    for (int i = 0; i < rank && i < 8; i++)
-        buffer_format(b, "%s%" PRId64, i ? "," : "", shape[i]);
-    buffer_append_text(b, "]");
-}
-
-/* All weights and statistics there, with their shapes? Else one sentence with all that are not, as far as it holds. */
+/* Do all weights and statistics fit? Else one sentence with all that do not, as far as it holds. */
 static int training_checkpoint_check(struct tensor_bundle *b, const char *prefix, struct optimizer *o, struct error *e)
 {
     const struct network *n = optimizer_network(o);
-    size_t count, missing = 0, other = 0;
+    size_t count, wrong;
     const struct variable *v = network_variables(n, &count);
+    struct tensor_match *matches = calloc(count + 1, sizeof *matches);
     struct buffer text = BUFFER_EMPTY;
 
-    for (size_t i = 0; i < count; i++) {
-        const struct tensor_entry *t = tensor_bundle_find(b, v[i].name);
-
-        if (t && same_shape(t, &v[i]))
-            continue;
-        buffer_append_text(&text, missing + other ? ", " : "");
-        buffer_append_text(&text, v[i].name);
-        if (t) {
-            other++;
-            buffer_append_text(&text, " is ");
-            append_shape(&text, t->rank, t->shape);
-            buffer_append_text(&text, " not ");
-            append_shape(&text, v[i].rank, v[i].shape);
-        } else {
-            missing++;
-        }
-    }
-    if (missing + other) {
-        enum { ROOM = 260 };
-        int n_text = text.length > ROOM ? ROOM : (int)text.length;
-
-        error_set(e, ERR_ARG, "%s: not a checkpoint of %s: of its %zu variables %zu are missing, %zu have another "
-                  "shape: %.*s%s", prefix, network_model(n)->name, count, missing, other, n_text, buffer_text(&text),
-                  text.length > ROOM ? ", ..." : "");
+    if (!matches)
+        return error_set(e, ERR_NOMEM, "%s: no memory for %zu variables", prefix, count);
+    for (size_t i = 0; i < count; i++)
+        matches[i] = match_of(b, &v[i], v[i].name);
+    if ((wrong = tensor_match(matches, count))) {
+        tensor_match_complain(matches, count, "; ", &text);
+        error_set(e, ERR_ARG, "%s: not a checkpoint of model %s: %zu of %zu variables do not fit: %.*s%s", prefix,
+                  network_model(n)->name, wrong, count, COMPLAINTS_SHOWN, buffer_text(&text),
+                  text.length > COMPLAINTS_SHOWN ? "..." : "");
     }
     buffer_release(&text);
-    return missing + other ? ERR_ARG : OK;
+    free(matches);
+    return wrong ? ERR_ARG : OK;
 }
 
 /* 1: the checkpoint has all of an array (or the array has nothing). Slots go by two: m without v is of no use. */
@@ -215,12 +191,12 @@ static int has_array(struct tensor_bundle *b, const struct optimizer *o, enum op
     char name[NAME_BYTES];
 
     for (size_t i = 0; i < count; i++) {
-        const struct tensor_entry *t;
+        struct tensor_match m;
 
         if (!belongs(&v[i], kind) || !array_name(o, &v[i], kind, name))
             continue;
-        t = tensor_bundle_find(b, name);
-        if (!t || !same_shape(t, &v[i]))
+        m = match_of(b, &v[i], name);
+        if (tensor_match(&m, 1))
             return 0;
     }
     return kind != ARRAY_SLOT_1 || optimizer_options_of(o)->kind != OPTIMIZER_ADAM ||

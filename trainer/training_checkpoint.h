@@ -46,9 +46,9 @@ enum training_checkpoint_kind {
 
 /*
  * Loads PREFIX into the optimizer and its network, and what it has of the losses' averages. *position gets what the
- * checkpoint says; seed is left alone where it says nothing. Nothing is changed unless all weights and statistics are
- * there with the right shapes: ERR_ARG names the ones that are not, all together. ERR_IO, ERR_CORRUPT as
- * tensor_bundle.h. Returns a training_checkpoint_kind.
+ * checkpoint says; seed is left alone where it says nothing. Nothing is changed unless all weights and statistics fit
+ * (tensor_match.h): ERR_ARG names the ones that do not, all together. ERR_IO, ERR_CORRUPT as tensor_bundle.h. Returns a
+ * training_checkpoint_kind.
  */
 int training_checkpoint_load(const char *prefix, struct optimizer *o, struct loss_averages *losses,
                              struct training_position *position, struct error *e);

@@ -117,8 +117,8 @@ def test_checkpoint_of_another_model(tmp_path):
              "--max-steps", "3", "--batch-size", "4"]
     for count, options in ((0, []), (3, ["--run-option", "ps"])):
         line = refused(count, *cifar, *options, "--checkpoint-dir", tmp_path)
-        assert "model.ckpt-3: not a checkpoint of cifar10_cnn" in line
-        assert "conv1/weights is [5,5,1,10] not [5,5,3,64]" in line and "local3/weights" in line
+        assert "model.ckpt-3: not a checkpoint of model cifar10_cnn" in line
+        assert "conv1/weights has shape [5,5,1,10], wanted [5,5,3,64]" in line and "local3/weights is missing" in line
 
 
 def test_resume_never_starts_anew(tmp_path):

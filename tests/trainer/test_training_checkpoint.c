@@ -167,32 +167,43 @@ static void test_beta_powers(void **state)
     release(&a);
 }
 
+/* A checkpoint of another program, of step 7: weights and statistics, with momentum's slots if asked for. The tensor
+ * named `integers` is of int32. */
+static void write_foreign(struct network *n, int slots, const char *integers)
+{
+    struct tensor_bundle_writer *w;
+    int64_t step = 7;
+    size_t count;
+    const struct variable *v = network_variables(n, &count);
+
+    snprintf(prefix, sizeof prefix, "%s/foreign-7", directory);
+    assert_int_equal(tensor_bundle_writer_open(&w, NULL, prefix, NULL), OK);
+    for (size_t i = 0; i < count; i++)
+        for (int slot = 0; slot <= slots; slot++) {
+            const real *values = v[i].kind == VARIABLE_WEIGHT ? network_parameters(n) : network_statistics(n);
+            char name[160];
+
+            snprintf(name, sizeof name, "%s%s", v[i].name, slot ? "/Momentum" : "");
+            assert_int_equal(tensor_bundle_writer_add(w, name, strcmp(name, integers) ? TENSOR_FLOAT : TENSOR_INT32,
+                                                      v[i].rank, v[i].shape, values + v[i].offset,
+                                                      v[i].count * sizeof(float), NULL), OK);
+        }
+    assert_int_equal(tensor_bundle_writer_add(w, "global_step", TENSOR_INT64, 0, NULL, &step, sizeof step, NULL), OK);
+    assert_int_equal(tensor_bundle_writer_finish(w, NULL), OK);
+}
+
 /* Only weights, as many programs write them: the slots begin anew, the biased statistics as if they had been kept. */
 static void test_foreign(void **state)
 {
     struct training a = training_of("resnet32", OPTIMIZER_MOMENTUM, 0, 1);
     struct training b = training_of("resnet32", OPTIMIZER_MOMENTUM, 0, 2);
     struct training_position p = { .seed = 99 };
-    struct tensor_bundle_writer *w;
-    int64_t step = 7;
-    size_t count;
-    const struct variable *v = network_variables(a.network, &count);
     struct optimizer_array slot;
 
     (void)state;
     for (int64_t t = 0; t < 7; t++)
         update(&a, t);
-    snprintf(prefix, sizeof prefix, "%s/foreign-7", directory);
-    assert_int_equal(tensor_bundle_writer_open(&w, NULL, prefix, NULL), OK);
-    for (size_t i = 0; i < count; i++) {
-        const real *values = v[i].kind == VARIABLE_WEIGHT ? network_parameters(a.network) : network_statistics(a.network);
-
-        assert_int_equal(tensor_bundle_writer_add(w, v[i].name, TENSOR_FLOAT, v[i].rank, v[i].shape,
-                                                  values + v[i].offset, v[i].count * sizeof(float), NULL), OK);
-    }
-    assert_int_equal(tensor_bundle_writer_add(w, "global_step", TENSOR_INT64, 0, NULL, &step, sizeof step, NULL), OK);
-    assert_int_equal(tensor_bundle_writer_finish(w, NULL), OK);
-
+    write_foreign(a.network, 0, "");
     update(&b, 0); /* something to be forgotten */
     assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &b.losses, &p, NULL), CHECKPOINT_FOREIGN);
     assert_int_equal(p.global_step, 7);
@@ -269,10 +280,38 @@ static void test_other_model(void **state)
     (void)state;
     save(&a);
     assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &b.losses, &p, &e), ERR_ARG);
-    assert_non_null(strstr(e.message, "not a checkpoint of cifar10_cnn"));
-    assert_non_null(strstr(e.message, "conv1/weights is [5,5,1,10] not [5,5,3,64]"));
-    assert_non_null(strstr(e.message, "local3/weights"));
+    assert_non_null(strstr(e.message, "not a checkpoint of model cifar10_cnn: 10 of 10 variables do not fit: "
+                                      "conv1/weights has shape [5,5,1,10], wanted [5,5,3,64]; conv1/biases has"));
+    assert_non_null(strstr(e.message, "; local3/weights is missing; "));
+    assert_string_equal(e.message + strlen(e.message) - 3, "...");
     assert_same_state(&b, &c); /* nothing was changed */
+    release(&a);
+    release(&b);
+    release(&c);
+}
+
+/* Integers are no weights, and the others are not loaded then; as slots they count as missing. */
+static void test_integers(void **state)
+{
+    struct training a = training_of("lenet", OPTIMIZER_MOMENTUM, 0, 1), b = training_of("lenet", OPTIMIZER_MOMENTUM, 0, 2);
+    struct training c = training_of("lenet", OPTIMIZER_MOMENTUM, 0, 2);
+    struct optimizer_array slot = optimizer_array(b.optimizer, ARRAY_SLOT_1);
+    struct training_position p = { 0 };
+    struct error e = { OK, 0, "" };
+
+    (void)state;
+    write_foreign(a.network, 1, "conv2/biases");
+    assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &b.losses, &p, &e), ERR_ARG);
+    assert_non_null(strstr(e.message, ": 1 of 8 variables do not fit: conv2/biases has type int32"));
+    assert_null(strstr(e.message, "..."));
+    assert_same_state(&b, &c);
+    write_foreign(a.network, 1, "");
+    assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &b.losses, &p, &e), CHECKPOINT_EXACT);
+    assert_memory_equal(slot.values, network_parameters(a.network), slot.count * sizeof(real));
+    write_foreign(a.network, 1, "conv2/biases/Momentum");
+    assert_int_equal(training_checkpoint_load(prefix, b.optimizer, &b.losses, &p, &e), CHECKPOINT_FOREIGN);
+    for (size_t i = 0; i < slot.count; i++)
+        assert_true(slot.values[i] == 0);
     release(&a);
     release(&b);
     release(&c);
@@ -337,6 +376,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_foreign, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_loss_averages, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_model, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_integers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failing_disk, set_up, tear_down),
     };
 
