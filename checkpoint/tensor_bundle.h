@@ -59,6 +59,8 @@ void tensor_bundle_close(struct tensor_bundle *b); /* NULL is fine */
  * starts from directory_fd, as openat() takes it. */
 int tensor_bundle_ends_as_index(int directory_fd, const char *path);
 
+const char *tensor_bundle_prefix(const struct tensor_bundle *b); /* as it was opened */
+
 /* Entries in order of their names; slices of partitioned variables are not counted, only the whole variables. */
 size_t tensor_bundle_count(const struct tensor_bundle *b);
 const struct tensor_entry *tensor_bundle_entry(const struct tensor_bundle *b, size_t i);

@@ -6,25 +6,23 @@
  *
  * An entry gives type, shape, shard, offset, size and masked CRC. A partitioned variable's entry lists slices instead;
  * each is found under its own key (slice_key.h) and may lie in any shard. All checks that need no tensor bytes are made
- * when the bundle is opened; the CRC of a tensor is checked when it is read.
+ * when the bundle is opened; the CRC of a tensor is checked when it is read, as a whole (tensor_bundle_values.c) or in
+ * pieces.
  */
 #include "checkpoint/tensor_bundle.h"
 
 #include "base/array.h"
 #include "base/buffer.h"
-#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "checkpoint/bundle_entry.h"
 #include "checkpoint/slice_key.h"
-#include "checkpoint/string_tensor.h"
 #include "checkpoint/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +30,6 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 1 << 18,       /* tensors are read and their CRC is taken in pieces that stay in the cache */
     NAMES_FREE = 64 << 20, /* bytes all names may take, and this many more for each byte of the index: a key shares */
     NAMES_PER_BYTE = 64,   /* its beginning with the one before, so few bytes can make very long names */
 };
@@ -439,6 +436,11 @@ void tensor_bundle_close(struct tensor_bundle *b)
     free(b);
 }
 
+const char *tensor_bundle_prefix(const struct tensor_bundle *b)
+{
+    return b->prefix;
+}
+
 size_t tensor_bundle_count(const struct tensor_bundle *b)
 {
     return b->whole.count;
@@ -481,7 +483,7 @@ uint64_t tensor_bundle_shard_size(const struct tensor_bundle *b, int32_t number)
     return shard ? shard->size : 0;
 }
 
-/* ---- reading tensors ------------------------------------------------------------------------------------------- */
+/* ---- reading pieces -------------------------------------------------------------------------------------------- */
 
 int tensor_bundle_bad_tensor(const struct tensor_bundle *b, const struct tensor_entry *entry, const char *why,
                              struct error *e)
@@ -517,148 +519,4 @@ int tensor_bundle_check_crc(const struct tensor_bundle *b, const struct tensor_e
                             struct error *e)
 {
     return crc32c_mask(crc) == entry->crc ? OK : tensor_bundle_bad_tensor(b, entry, "CRC mismatch", e);
-}
-
-/* The stored bytes of an entry without slices, and their CRC; out holds entry->size. */
-static int read_stored(const struct tensor_bundle *b, const struct tensor_entry *entry, void *out, struct error *e)
-{
-    size_t size = (size_t)entry->size;
-    struct error why = { .code = OK };
-    uint32_t crc = 0;
-    int rc;
-
-    for (size_t at = 0; at < size; at += PIECE)
-        if ((rc = tensor_bundle_read_piece(b, entry, at, (char *)out + at, size - at < PIECE ? size - at : PIECE, &crc,
-                                           e)) != OK)
-            return rc;
-    if (entry->type == TENSOR_STRING && string_tensor_check(out, size, entry->elements, &crc, &why) != OK)
-        return tensor_bundle_bad_tensor(b, entry, why.message, e);
-    return tensor_bundle_check_crc(b, entry, crc, e);
-}
-
-/* Copies a slice into the full tensor, or reads it there at once where it is one run of bytes. */
-static int read_slice(const struct tensor_bundle *b, const struct tensor_entry *full, size_t i, char *out,
-                      struct error *e)
-{
-    const int64_t *start = full->slice[i].start;
-    const struct tensor_entry *part;
-    int64_t index[TENSOR_RANK_MAX] = { 0 };
-    size_t run = tensor_type_size(full->type), runs = 1, to = 0;
-    int cut = full->rank - 1, rc;
-    char *bytes = NULL;
-
-    if ((rc = tensor_bundle_find_slice(b, full, i, &part, e)) != OK || !part->elements)
-        return rc;
-    /* Dimensions behind `cut` are whole, so a run of bytes is all of them times the slice's length in `cut`. */
-    while (cut >= 0 && part->shape[cut] == full->shape[cut])
-        run *= (size_t)part->shape[cut--];
-    if (cut >= 0)
-        run *= (size_t)part->shape[cut];
-    for (int d = 0; d < cut; d++)
-        runs *= (size_t)part->shape[d];
-    if (runs > 1 && !(bytes = malloc((size_t)part->size)))
-        return error_set(e, ERR_NOMEM, "%s: no memory for a slice of tensor %s", b->index_path, full->name);
-    for (size_t r = 0; r < runs; r++) {
-        to = 0;
-        for (int d = 0; d < full->rank; d++)
-            to = to * (size_t)full->shape[d] + (size_t)(start[d] + index[d]);
-        to *= tensor_type_size(full->type);
-        if (r == 0 && (rc = read_stored(b, part, bytes ? bytes : out + to, e)) != OK)
-            break;
-        if (bytes)
-            memcpy(out + to, bytes + r * run, run);
-        for (int d = cut - 1; d >= 0 && ++index[d] == part->shape[d]; d--)
-            index[d] = 0;
-    }
-    free(bytes);
-    return rc;
-}
-
-uint64_t tensor_entry_bytes(const struct tensor_entry *entry)
-{
-    return entry->slices ? entry->elements * tensor_type_size(entry->type) : (uint64_t)entry->size;
-}
-
-int tensor_bundle_read(struct tensor_bundle *b, const struct tensor_entry *entry, void *out, size_t bytes,
-                       struct error *e)
-{
-    int rc = OK;
-
-    if (entry->type == TENSOR_VARIANT || (entry->slices && !tensor_type_size(entry->type)))
-        return error_set(e, ERR_ARG, "%s: tensor %s: reading %s is not supported", b->prefix, entry->name,
-                         entry->slices ? "slices of strings" : "variants");
-    if (bytes != tensor_entry_bytes(entry))
-        return error_set(e, ERR_ARG, "%s: tensor %s has %llu bytes, not %zu", b->prefix, entry->name,
-                         (unsigned long long)tensor_entry_bytes(entry), bytes);
-    if (!entry->slices)
-        return read_stored(b, entry, out, e);
-    for (size_t i = 0; i < entry->slices && rc == OK; i++)
-        rc = read_slice(b, entry, i, out, e);
-    return rc;
-}
-
-static float half_float(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 0x1f, fraction = h & 0x3ff;
-    float v;
-
-    if (exponent == 31)
-        return bits_float(sign | 0x7f800000 | fraction << 13);
-    if (exponent)
-        return bits_float(sign | (exponent + 112) << 23 | fraction << 13);
-    v = (float)fraction * 0x1p-24f;
-    return sign ? -v : v;
-}
-
-int tensor_bundle_read_float(struct tensor_bundle *b, const struct tensor_entry *entry, float *out, size_t count,
-                             struct error *e)
-{
-    size_t each = tensor_type_size(entry->type);
-    char *bytes;
-    int rc;
-
-    if (!tensor_type_is_float(entry->type))
-        return error_set(e, ERR_ARG, "%s: tensor %s is %s, not a floating-point type", b->prefix, entry->name,
-                         tensor_type_name(entry->type));
-    if (count != entry->elements)
-        return error_set(e, ERR_ARG, "%s: tensor %s has %llu elements, not %zu", b->prefix, entry->name,
-                         (unsigned long long)entry->elements, count);
-    if (entry->type == TENSOR_FLOAT)
-        return tensor_bundle_read(b, entry, out, count * each, e);
-    if (!(bytes = malloc(count * each + 1)))
-        return error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", b->prefix, entry->name);
-    rc = tensor_bundle_read(b, entry, bytes, count * each, e);
-    for (size_t i = 0; i < count && rc == OK; i++) {
-        const char *p = bytes + i * each;
-
-        out[i] = entry->type == TENSOR_DOUBLE ? (float)bits_double(get_le64(p))
-                 : entry->type == TENSOR_HALF ? half_float(get_le16(p))
-                                              : bits_float((uint32_t)get_le16(p) << 16);
-    }
-    free(bytes);
-    return rc;
-}
-
-int tensor_bundle_read_integer(struct tensor_bundle *b, const struct tensor_entry *entry, int64_t *out,
-                               struct error *e)
-{
-    uint8_t bytes[8];
-    double v;
-    int rc;
-
-    if (entry->elements != 1 || (entry->type != TENSOR_INT64 && entry->type != TENSOR_INT32 &&
-                                 entry->type != TENSOR_FLOAT && entry->type != TENSOR_DOUBLE))
-        return error_set(e, ERR_ARG, "%s: tensor %s (%s, %llu elements) is not an integer scalar", b->prefix,
-                         entry->name, tensor_type_name(entry->type), (unsigned long long)entry->elements);
-    if ((rc = tensor_bundle_read(b, entry, bytes, tensor_type_size(entry->type), e)) != OK)
-        return rc;
-    if (entry->type == TENSOR_INT64 || entry->type == TENSOR_INT32) {
-        *out = entry->type == TENSOR_INT64 ? (int64_t)get_le64(bytes) : (int64_t)(int32_t)get_le32(bytes);
-        return OK;
-    }
-    v = entry->type == TENSOR_FLOAT ? (double)bits_float(get_le32(bytes)) : bits_double(get_le64(bytes));
-    if (!(fabs(v) < 0x1p63) || v != floor(v))
-        return error_set(e, ERR_ARG, "%s: tensor %s holds %g, which is not an integer", b->prefix, entry->name, v);
-    *out = (int64_t)v;
-    return OK;
 }
