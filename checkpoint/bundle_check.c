@@ -68,7 +68,7 @@ static void check_overlaps(struct bundle_check *c, const struct tensor_bundle *b
 
 struct checking {
     struct bundle_check *check;
-    const char *prefix;
+    const struct tensor_bundle *bundle;
 };
 
 /* A key or a name is not what was written. */
@@ -77,8 +77,8 @@ static void take_loose_slice(void *context, const struct tensor_entry *slice)
     struct checking *checking = context;
     struct error why = { .code = OK };
 
-    error_set(&why, ERR_CORRUPT, "%s.index: no variable lists this slice of %s", checking->prefix,
-              bundle_entry_label(slice));
+    error_set(&why, ERR_CORRUPT, "%s.index: no variable lists this slice of %s",
+              tensor_bundle_prefix(checking->bundle), bundle_entry_label(slice));
     checking->check->problem(checking->check->context, &why);
 }
 
@@ -97,15 +97,15 @@ static int check_bytes(struct tensor_bundle *b, const struct tensor_entry *entry
     return rc;
 }
 
-static void check_entry(struct bundle_check *c, struct tensor_bundle *b, const char *prefix,
-                        const struct tensor_entry *entry, char *piece)
+static void check_entry(struct bundle_check *c, struct tensor_bundle *b, const struct tensor_entry *entry,
+                        char *piece)
 {
     struct error why = { .code = OK };
 
     c->tensors++;
     if (!tensor_type_size(entry->type) && entry->type != TENSOR_STRING && entry->type != TENSOR_VARIANT)
-        error_set(&why, ERR_CORRUPT, "%s.index: tensor %s: dtype %d (%s) cannot be stored in a checkpoint", prefix,
-                  bundle_entry_label(entry), entry->type, tensor_type_name(entry->type));
+        error_set(&why, ERR_CORRUPT, "%s.index: tensor %s: dtype %d (%s) cannot be stored in a checkpoint",
+                  tensor_bundle_prefix(b), bundle_entry_label(entry), entry->type, tensor_type_name(entry->type));
     /* Missing and short shards were told when the bundle was opened. */
     else if ((uint64_t)(entry->offset + entry->size) > tensor_bundle_shard_size(b, entry->shard))
         return;
@@ -115,9 +115,9 @@ static void check_entry(struct bundle_check *c, struct tensor_bundle *b, const c
         c->problem(c->context, &why);
 }
 
-int bundle_check(struct bundle_check *c, struct tensor_bundle *b, const char *prefix, struct error *e)
+int bundle_check(struct bundle_check *c, struct tensor_bundle *b, struct error *e)
 {
-    struct checking checking = { c, prefix };
+    struct checking checking = { c, b };
     struct stored all = { NULL, 0 };
     char *piece = malloc(PIECE);
     int rc;
@@ -129,7 +129,7 @@ int bundle_check(struct bundle_check *c, struct tensor_bundle *b, const char *pr
         check_overlaps(c, b, &all);
         for (size_t i = 0; i < all.count; i++)
             if (!c->wanted || c->wanted(c->context, bundle_entry_label(all.items[i])))
-                check_entry(c, b, prefix, all.items[i], piece);
+                check_entry(c, b, all.items[i], piece);
     }
     free(all.items);
     free(piece);

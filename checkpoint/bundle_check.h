@@ -18,8 +18,8 @@ struct bundle_check {
     uint64_t tensors, bytes;        /* becomes what was looked at, and the bytes of what is whole */
 };
 
-/* b comes from tensor_bundle_open_damaged(prefix), which has told missing and short shards already; or from
+/* b comes from tensor_bundle_open_damaged(), which has told missing and short shards already; or from
  * tensor_bundle_open. Not OK: memory ran out. */
-int bundle_check(struct bundle_check *c, struct tensor_bundle *b, const char *prefix, struct error *e);
+int bundle_check(struct bundle_check *c, struct tensor_bundle *b, struct error *e);
 
 #endif

@@ -160,7 +160,7 @@ static struct tensor_match match_of(const struct tensor_bundle *b, const struct 
 }
 
 /* Do all weights and statistics fit? Else one sentence with all that do not, as far as it holds. */
-static int training_checkpoint_check(struct tensor_bundle *b, const char *prefix, struct optimizer *o, struct error *e)
+static int training_checkpoint_check(struct tensor_bundle *b, struct optimizer *o, struct error *e)
 {
     const struct network *n = optimizer_network(o);
     size_t count, wrong;
@@ -169,13 +169,13 @@ static int training_checkpoint_check(struct tensor_bundle *b, const char *prefix
     struct buffer text = BUFFER_EMPTY;
 
     if (!matches)
-        return error_set(e, ERR_NOMEM, "%s: no memory for %zu variables", prefix, count);
+        return error_set(e, ERR_NOMEM, "%s: no memory for %zu variables", tensor_bundle_prefix(b), count);
     for (size_t i = 0; i < count; i++)
         matches[i] = match_of(b, &v[i], v[i].name);
     if ((wrong = tensor_match(matches, count))) {
         tensor_match_complain(matches, count, "; ", &text);
-        error_set(e, ERR_ARG, "%s: not a checkpoint of model %s: %zu of %zu variables do not fit: %.*s%s", prefix,
-                  network_model(n)->name, wrong, count, COMPLAINTS_SHOWN, buffer_text(&text),
+        error_set(e, ERR_ARG, "%s: not a checkpoint of model %s: %zu of %zu variables do not fit: %.*s%s",
+                  tensor_bundle_prefix(b), network_model(n)->name, wrong, count, COMPLAINTS_SHOWN, buffer_text(&text),
                   text.length > COMPLAINTS_SHOWN ? "..." : "");
     }
     buffer_release(&text);
@@ -346,7 +346,7 @@ int training_checkpoint_load(const char *prefix, struct optimizer *o, struct los
 
     if (rc < 0)
         return rc;
-    rc = training_checkpoint_check(b, prefix, o, e);
+    rc = training_checkpoint_check(b, o, e);
     if (rc == OK && (rc = load_position(b, &p, e)) < 0)
         error_prefix(e, "%s", prefix);
     if (rc == OK)

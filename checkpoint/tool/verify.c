@@ -136,7 +136,7 @@ static void verify_prefix(struct verify *v, const char *prefix)
     begin_path(v, prefix);
     rc = tensor_bundle_open_damaged(&b, prefix, finding, v, &e);
     if (rc == OK)
-        rc = bundle_check(&check, b, prefix, &e);
+        rc = bundle_check(&check, b, &e);
     v->tensors = check.tensors;
     v->bytes = check.bytes;
     if (rc != OK)

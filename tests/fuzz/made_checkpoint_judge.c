@@ -184,7 +184,7 @@ static int verify(const char *prefix, struct error *e)
     int rc = tensor_bundle_open_damaged(&b, prefix, take_problem, e, &why);
 
     if (rc == OK)
-        rc = bundle_check(&check, b, prefix, &why);
+        rc = bundle_check(&check, b, &why);
     if (rc != OK)
         take_problem(e, &why);
     tensor_bundle_close(b);

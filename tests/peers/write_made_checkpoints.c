@@ -97,7 +97,7 @@ static int read_checkpoint(const char *prefix, struct buffer *out, struct error 
 
     for (size_t i = 0; rc == OK && i < tensor_bundle_count(b); i++)
         rc = append_read(out, b, tensor_bundle_entry(b, i), e);
-    if (rc == OK && (rc = bundle_check(&check, b, prefix, e)) == OK)
+    if (rc == OK && (rc = bundle_check(&check, b, e)) == OK)
         rc = e->code;
     tensor_bundle_close(b);
     return rc;
