@@ -1,50 +1,29 @@
 /* checkpoint convert: the same tensors in another format. */
-#include "checkpoint/tool/convert.h"
-
 #include "base/file.h"
 #include "base/human.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "checkpoint/bundle_entry.h"
-#include "checkpoint/tool/command.h"
 #include "checkpoint/loose_slice.h"
+#include "checkpoint/tool/command.h"
+#include "checkpoint/tool/convert_formats.h"
 
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
-int convert_wanted(struct convert *c, const struct source_tensor *tensor)
-{
-    return selection_wants(&c->tensors, tensor->name);
-}
+#define FORMAT_ROW(name) { #name, convert_##name },
+#define FORMAT_CHOICE(name) "|" #name
 
-void convert_leave_out(struct convert *c, const struct source_tensor *tensor, const char *format)
-{
-    struct error e = { .code = OK };
-
-    error_set(&e, ERR_ARG, "%s: tensor %s is left out: %s cannot store %s", c->source.path, tensor->name,
-              format, tensor->type_name);
-    output_fail(&c->out, &e);
-    c->left_out++;
-}
-
-int convert_readable(struct convert *c, const struct source_tensor *tensor)
-{
-    struct error e = { .code = OK };
-
-    if (tensor->type != TENSOR_VARIANT && (tensor->type != TENSOR_STRING || !tensor->slices))
-        return 1;
-    error_set(&e, ERR_ARG, "%s: tensor %s is left out: %s are not supported", c->source.path, tensor->name,
-              tensor->slices ? "strings in slices" : "variants");
-    output_fail(&c->out, &e);
-    c->left_out++;
-    return 0;
-}
+static const struct {
+    const char *name;
+    int (*write)(struct conversion *c, struct error *e);
+} formats[] = { CONVERT_FORMATS(FORMAT_ROW) };
 
 /* Bytes of a tensor of which nobody can say what it is. */
 static void leave_out_slice(void *context, const struct tensor_entry *slice)
 {
-    struct convert *c = context;
+    struct conversion *c = context;
     struct error e = { .code = OK };
 
     if (!selection_wants(&c->tensors, bundle_entry_label(slice)))
@@ -53,15 +32,6 @@ static void leave_out_slice(void *context, const struct tensor_entry *slice)
               bundle_entry_label(slice));
     output_fail(&c->out, &e);
     c->left_out++;
-}
-
-int convert_check_free(const struct convert *c, const char *path, struct error *e)
-{
-    struct stat st;
-
-    if (c->force || lstat(path, &st) < 0)
-        return OK;
-    return error_set(e, ERR_ARG, "%s: exists already; -f overwrites it", path);
 }
 
 /* The format that a destination's name means; NULL: one that is not written here. A prefix may end in anything else, as
@@ -91,7 +61,7 @@ static const char *format_of(const char *to, struct error *e)
     return "bundle";
 }
 
-static void print(struct convert *c, const char *format)
+static void print(struct conversion *c, const char *format)
 {
     unsigned long long tensors = c->written, bytes = c->bytes, left_out = c->left_out;
     struct buffer *b = &c->out.text;
@@ -112,21 +82,21 @@ static void print(struct convert *c, const char *format)
                   format, tensors, bytes, left_out, (unsigned long long)c->shortened);
 }
 
-static int convert(struct convert *c, const char *from, const char *format, struct error *e)
+static int convert(struct conversion *c, const char *from, const char *format, struct error *e)
 {
     int rc = command_open(&c->source, from, 0, &c->out, e), wanted = 0;
 
     if (rc != OK)
         return rc;
     for (size_t i = 0; i < c->source.count; i++)
-        wanted |= convert_wanted(c, &c->source.tensors[i]);
+        wanted |= conversion_wants(c, &c->source.tensors[i]);
     if (c->source.bundle && (rc = loose_slices(c->source.bundle, leave_out_slice, c, e)) != OK)
         return rc;
     if (!wanted && c->tensors.patterns.count)
         return OK; /* which is told at the end */
-    rc = strcmp(format, "bundle") == 0        ? convert_to_bundle(c, e)
-         : strcmp(format, "safetensors") == 0 ? convert_to_safetensors(c, e)
-                                              : convert_to_npy(c, e);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(formats[i].name, format) == 0)
+            rc = formats[i].write(c, e);
     if (rc == OK)
         print(c, format);
     return rc;
@@ -134,12 +104,12 @@ static int convert(struct convert *c, const char *from, const char *format, stru
 
 int command_convert(int argc, char **argv)
 {
-    struct convert c = { .force = 0 };
+    struct conversion c = { .force = 0 };
     const char *format = NULL;
     struct option table[] = {
         { OPTION_CHOICE, 0, "to", &format, .help = "Write this format (default: safetensors if DESTINATION ends in "
           ".safetensors, npy if it is a directory or ends in '/', else bundle, a TensorFlow checkpoint)",
-          .choices = "bundle|safetensors|npy" },
+          .choices = &CONVERT_FORMATS(FORMAT_CHOICE)[1] },
         COMMAND_TENSOR_OPTION(c.tensors),
         { OPTION_FLAG, 'f', "force", &c.force, .help = "Overwrite existing files" },
         OUTPUT_JSON_OPTION(c.out),

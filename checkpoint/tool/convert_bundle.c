@@ -1,4 +1,4 @@
-#include "checkpoint/tool/convert.h"
+#include "checkpoint/tool/convert_formats.h"
 
 #include "checkpoint/tensor_bundle.h"
 
@@ -12,7 +12,8 @@ static int convert_bundle_take_piece(void *context, const void *bytes, size_t n,
     return tensor_bundle_writer_append(context, bytes, n, e);
 }
 
-static int add(struct convert *c, struct tensor_bundle_writer *w, const struct source_tensor *tensor, struct error *e)
+static int add(struct conversion *c, struct tensor_bundle_writer *w, const struct source_tensor *tensor,
+               struct error *e)
 {
     struct tensor_string *strings;
     char *stored;
@@ -34,7 +35,7 @@ static int add(struct convert *c, struct tensor_bundle_writer *w, const struct s
     return rc == OK ? source_pieces(&c->source, tensor, convert_bundle_take_piece, w, e) : rc;
 }
 
-int convert_to_bundle(struct convert *c, struct error *e)
+int convert_bundle(struct conversion *c, struct error *e)
 {
     struct tensor_bundle_writer *w;
     char index[PATH_MAX];
@@ -42,15 +43,15 @@ int convert_to_bundle(struct convert *c, struct error *e)
 
     if (snprintf(index, sizeof index, "%s.index", c->to) >= (int)sizeof index)
         return error_set(e, ERR_ARG, "%s: path too long", c->to);
-    if ((rc = convert_check_free(c, index, e)) != OK || (rc = tensor_bundle_writer_open(&w, NULL, c->to, e)) != OK)
+    if ((rc = conversion_check_free(c, index, e)) != OK || (rc = tensor_bundle_writer_open(&w, NULL, c->to, e)) != OK)
         return rc;
     for (size_t i = 0; i < c->source.count && rc == OK; i++) {
         const struct source_tensor *tensor = &c->source.tensors[i];
 
-        if (!convert_wanted(c, tensor) || !convert_readable(c, tensor))
+        if (!conversion_wants(c, tensor) || !conversion_can_read(c, tensor))
             continue;
         if (tensor->type != TENSOR_STRING && !tensor_type_size(tensor->type)) {
-            convert_leave_out(c, tensor, "what is written of a bundle");
+            conversion_leave_out(c, tensor, "what is written of a bundle");
             continue;
         }
         if ((rc = add(c, w, tensor, e)) == OK) {

@@ -2,7 +2,7 @@
  * One .npy file a tensor: "\x93NUMPY", version 1.0, uint16 length of the header, a Python dictionary padded with blanks
  * to a multiple of 64 and ended by a newline, then the values, little-endian and row-major.
  */
-#include "checkpoint/tool/convert.h"
+#include "checkpoint/tool/convert_formats.h"
 
 #include "base/buffer.h"
 #include "base/bytes.h"
@@ -114,7 +114,8 @@ static int convert_npy_take_piece(void *context, const void *bytes, size_t n, st
 }
 
 /* NumPy takes zeros behind a string for the rest of its place: strings that end in one come back shorter. */
-static void tell_shortened(struct convert *c, const struct source_tensor *tensor, const struct tensor_string *strings)
+static void tell_shortened(struct conversion *c, const struct source_tensor *tensor,
+                           const struct tensor_string *strings)
 {
     struct error e = { .code = OK };
     size_t ending = 0;
@@ -130,7 +131,7 @@ static void tell_shortened(struct convert *c, const struct source_tensor *tensor
 }
 
 /* Strings, all as wide as the longest, with zeros behind. */
-static int write_strings(struct convert *c, struct convert_npy_writing *x, struct error *e)
+static int write_strings(struct conversion *c, struct convert_npy_writing *x, struct error *e)
 {
     size_t count = (size_t)x->tensor->elements, width = 1;
     struct tensor_string *strings;
@@ -162,15 +163,15 @@ static int write_strings(struct convert *c, struct convert_npy_writing *x, struc
     return rc;
 }
 
-static int write_tensor(struct convert *c, const struct source_tensor *tensor, const char *name, const char *descr,
-                        int widen, struct error *e)
+static int write_tensor(struct conversion *c, const struct source_tensor *tensor, const char *name,
+                        const char *descr, int widen, struct error *e)
 {
     struct convert_npy_writing x = { .widen = widen, .tensor = tensor };
     char path[PATH_MAX], temporary[PATH_MAX];
     struct unfinished *unfinished;
     int rc;
 
-    if ((rc = file_join(path, sizeof path, c->to, name, e)) != OK || (rc = convert_check_free(c, path, e)) != OK)
+    if ((rc = file_join(path, sizeof path, c->to, name, e)) != OK || (rc = conversion_check_free(c, path, e)) != OK)
         return rc;
     if (snprintf(temporary, sizeof temporary, "%s/checkpoint.tmp%ld", c->to, (long)getpid()) >= (int)sizeof temporary)
         return error_set(e, ERR_ARG, "%s: path too long", path);
@@ -199,7 +200,7 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /* Two tensors must not become one file. */
-static int check_names(struct convert *c, struct error *e)
+static int check_names(struct conversion *c, struct error *e)
 {
     char **names = calloc(c->source.count + 1, sizeof *names);
     size_t count = 0;
@@ -208,7 +209,7 @@ static int check_names(struct convert *c, struct error *e)
     for (size_t i = 0; i < c->source.count && rc == OK; i++) {
         struct buffer name = BUFFER_EMPTY;
 
-        if (!convert_wanted(c, &c->source.tensors[i]))
+        if (!conversion_wants(c, &c->source.tensors[i]))
             continue;
         file_name(&name, &c->source.tensors[i]);
         if (!buffer_ok(&name)) {
@@ -232,7 +233,7 @@ static int check_names(struct convert *c, struct error *e)
     return rc;
 }
 
-int convert_to_npy(struct convert *c, struct error *e)
+int convert_npy(struct conversion *c, struct error *e)
 {
     int rc = check_names(c, e);
 
@@ -244,10 +245,10 @@ int convert_to_npy(struct convert *c, struct error *e)
         const char *descr;
         int widen;
 
-        if (!convert_wanted(c, tensor) || !convert_readable(c, tensor))
+        if (!conversion_wants(c, tensor) || !conversion_can_read(c, tensor))
             continue;
         if (!(descr = description(tensor->type, &widen)) && tensor->type != TENSOR_STRING) {
-            convert_leave_out(c, tensor, "NumPy");
+            conversion_leave_out(c, tensor, "NumPy");
             continue;
         }
         file_name(&name, tensor);

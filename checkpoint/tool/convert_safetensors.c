@@ -1,7 +1,7 @@
 /* Types without a counterpart are kept as the same bytes of another type, and named in the metadata under
  * "tensorflow.dtype/NAME", which source.c understands: "qint8", "complex128" (F64 with one dimension more), and for
  * strings, which are kept as a bundle stores them, "string[2, 3]" with their shape. */
-#include "checkpoint/tool/convert.h"
+#include "checkpoint/tool/convert_formats.h"
 
 #include "base/buffer.h"
 #include "checkpoint/tool/command.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct convert_safetensors_writing {
-    struct convert *convert;
+    struct conversion *conversion;
     struct safetensors_writer *writer;
     struct safetensors_tensor *tensors; /* memory: a shape that is not the source's */
     size_t count;
@@ -109,7 +109,7 @@ static int copy_pairs(struct convert_safetensors_writing *x, const struct safete
 
 static int list_tensors(struct convert_safetensors_writing *x, struct error *e)
 {
-    const struct source *s = &x->convert->source;
+    const struct source *s = &x->conversion->source;
     const struct safetensors_header *h = s->safetensors ? safetensors_contents(s->safetensors) : NULL;
     int rc;
 
@@ -119,12 +119,12 @@ static int list_tensors(struct convert_safetensors_writing *x, struct error *e)
     if (rc == 1 && h && copy_pairs(x, h) != OK)
         rc = ERR_NOMEM;
     for (size_t i = 0; i < s->count && rc >= 0; i++) {
-        if (!convert_wanted(x->convert, &s->tensors[i]) || !convert_readable(x->convert, &s->tensors[i]))
+        if (!conversion_wants(x->conversion, &s->tensors[i]) || !conversion_can_read(x->conversion, &s->tensors[i]))
             continue;
         if ((rc = describe(x, &s->tensors[i], &x->tensors[x->count])) > 0)
             x->count++;
         else if (rc == 0)
-            convert_leave_out(x->convert, &s->tensors[i], "safetensors");
+            conversion_leave_out(x->conversion, &s->tensors[i], "safetensors");
     }
     return rc < 0 ? error_set(e, ERR_NOMEM, "%s: no memory to list its tensors", s->path) : OK;
 }
@@ -136,7 +136,7 @@ static int convert_safetensors_take_piece(void *context, const void *bytes, size
 
 static int write_tensors(struct convert_safetensors_writing *x, struct error *e)
 {
-    struct convert *c = x->convert;
+    struct conversion *c = x->conversion;
     int rc = safetensors_writer_open(&x->writer, NULL, c->to, x->tensors, x->count, x->pairs, x->pair_count, e);
 
     if (rc != OK)
@@ -154,10 +154,10 @@ static int write_tensors(struct convert_safetensors_writing *x, struct error *e)
     return rc;
 }
 
-int convert_to_safetensors(struct convert *c, struct error *e)
+int convert_safetensors(struct conversion *c, struct error *e)
 {
-    struct convert_safetensors_writing x = { .convert = c };
-    int rc = convert_check_free(c, c->to, e);
+    struct convert_safetensors_writing x = { .conversion = c };
+    int rc = conversion_check_free(c, c->to, e);
 
     if (rc == OK && (rc = list_tensors(&x, e)) == OK && (rc = safetensors_layout(x.tensors, x.count, e)) == OK)
         rc = write_tensors(&x, e);

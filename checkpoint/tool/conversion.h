@@ -1,0 +1,30 @@
+/* conversion.h - what is converted and what became of it, for `checkpoint convert` and each format it writes. */
+#ifndef CHECKPOINT_TOOL_CONVERSION_H
+#define CHECKPOINT_TOOL_CONVERSION_H
+
+#include "base/program/selection.h"
+#include "checkpoint/tool/output.h"
+#include "checkpoint/tool/source.h"
+
+struct conversion {
+    struct output out;       /* of what was done; what is written goes to `to` */
+    struct selection tensors;
+    struct source source;
+    const char *to;          /* prefix, file or directory */
+    int force;
+    uint64_t written, bytes; /* tensors, and their bytes */
+    uint64_t left_out;       /* tensors that could not be written; each was told */
+    uint64_t shortened;      /* tensors of strings of which the format loses the ends; the same */
+};
+
+/* 1: --tensor selects it. */
+int conversion_wants(struct conversion *c, const struct source_tensor *tensor);
+/* Tells that the format cannot hold a tensor: "NumPy cannot store int2". */
+void conversion_leave_out(struct conversion *c, const struct source_tensor *tensor, const char *format);
+/* 1: its values can be read. 0: they cannot, which was told: variants, and strings in slices. */
+int conversion_can_read(struct conversion *c, const struct source_tensor *tensor);
+
+/* ERR_ARG when the path is there and --force was not given. */
+int conversion_check_free(const struct conversion *c, const char *path, struct error *e);
+
+#endif
