@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "checkpoint/string_tensor.h"
+#include "checkpoint/tensor_value.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -92,19 +93,6 @@ int tensor_bundle_read(struct tensor_bundle *b, const struct tensor_entry *entry
     return rc;
 }
 
-static float half_float(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 0x1f, fraction = h & 0x3ff;
-    float v;
-
-    if (exponent == 31)
-        return bits_float(sign | 0x7f800000 | fraction << 13);
-    if (exponent)
-        return bits_float(sign | (exponent + 112) << 23 | fraction << 13);
-    v = (float)fraction * 0x1p-24f;
-    return sign ? -v : v;
-}
-
 int tensor_bundle_read_float(struct tensor_bundle *b, const struct tensor_entry *entry, float *out, size_t count,
                              struct error *e)
 {
@@ -123,13 +111,8 @@ int tensor_bundle_read_float(struct tensor_bundle *b, const struct tensor_entry 
     if (!(bytes = malloc(count * each + 1)))
         return error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", tensor_bundle_prefix(b), entry->name);
     rc = tensor_bundle_read(b, entry, bytes, count * each, e);
-    for (size_t i = 0; i < count && rc == OK; i++) {
-        const char *p = bytes + i * each;
-
-        out[i] = entry->type == TENSOR_DOUBLE ? (float)bits_double(get_le64(p))
-                 : entry->type == TENSOR_HALF ? half_float(get_le16(p))
-                                              : bits_float((uint32_t)get_le16(p) << 16);
-    }
+    if (rc == OK)
+        tensor_floats(entry->type, bytes, count, out);
     free(bytes);
     return rc;
 }

@@ -21,6 +21,9 @@ enum tensor_kind tensor_kind(int type);
 /* count elements as double; complex ones by their magnitude, 64-bit integers rounded. The type must have a kind. */
 void tensor_values(int type, const void *bytes, size_t count, double *out);
 
+/* The same of a type of KIND_FLOAT, rounded to float32. */
+void tensor_floats(int type, const void *bytes, size_t count, float *out);
+
 /* One integer element, exactly: its two's complement bits for signed types. The type must be of an integer kind. */
 uint64_t tensor_integer(int type, const void *bytes);
 

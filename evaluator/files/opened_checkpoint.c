@@ -175,7 +175,7 @@ static int read_float(struct opened_checkpoint *c, const struct tensor_entry *en
         return tensor_bundle_read_float(c->bundle, entry, out, count, e);
     h = safetensors_contents(c->safetensors);
     tensor = &h->tensors[entry - c->entries];
-    if (tensor_kind(entry->type) != TENSOR_KIND_FLOAT || !each)
+    if (!tensor_type_is_float(entry->type))
         return error_set(e, ERR_ARG, "tensor %s is %s, not a floating-point type", entry->name, tensor->dtype);
     if (count != entry->elements)
         return error_set(e, ERR_ARG, "tensor %s has %llu elements, not %zu", entry->name,
@@ -183,13 +183,10 @@ static int read_float(struct opened_checkpoint *c, const struct tensor_entry *en
     for (size_t done = 0; rc == OK && done < count; done += PIECE_ELEMENTS) {
         size_t n = count - done < PIECE_ELEMENTS ? count - done : PIECE_ELEMENTS;
         unsigned char bytes[PIECE_ELEMENTS * sizeof(double)];
-        double values[PIECE_ELEMENTS];
 
         if ((rc = safetensors_read(c->safetensors, tensor, done * each, bytes, n * each, e)) != OK)
             break;
-        tensor_values(entry->type, bytes, n, values);
-        for (size_t i = 0; i < n; i++)
-            out[done + i] = (float)values[i];
+        tensor_floats(entry->type, bytes, n, out + done);
     }
     return rc;
 }

@@ -22,7 +22,11 @@ static const struct {
     { TENSOR_FLOAT, B("\xcd\xcc\xcc\x3d"), 0.10000000149011612, "0.1" },
     { TENSOR_DOUBLE, B("\x9a\x99\x99\x99\x99\x99\xb9\x3f"), 0.1, "0.1" },
     { TENSOR_HALF, B("\x01\x00"), 0x1p-24, "5.9604645e-08" },
+    { TENSOR_HALF, B("\xff\x83"), -0x1.ff8p-15, "-6.097555e-05" },
+    { TENSOR_HALF, B("\x00\x04"), 0x1p-14, "6.1035156e-05" },
+    { TENSOR_HALF, B("\xff\xfb"), -65504, "-65504.0" },
     { TENSOR_HALF, B("\x00\xfc"), -INFINITY, "-inf" },
+    { TENSOR_HALF, B("\x01\x7c"), NAN, "nan" },
     { TENSOR_BFLOAT16, B("\xc0\xbf"), -1.5, "-1.5" },
     { 5, B("\xfe\xff"), -2, "-2" },
     { TENSOR_INT64, B("\x00\x00\x00\x00\x00\x00\x00\x80"), -0x1p63, "-9223372036854775808" },
@@ -49,11 +53,17 @@ static void test_values(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         double got;
+        float narrow;
 
         tensor_values(values[i].type, values[i].bytes, 1, &got);
         tensor_value_text(values[i].type, values[i].bytes, text);
         if (!(got == values[i].value || (isnan(got) && isnan(values[i].value))) || strcmp(text, values[i].text) != 0)
             fail_msg("row %zu: %g and %s, wanted %g and %s", i, got, text, values[i].value, values[i].text);
+        if (tensor_kind(values[i].type) != TENSOR_KIND_FLOAT)
+            continue;
+        tensor_floats(values[i].type, values[i].bytes, 1, &narrow);
+        if (!(narrow == (float)got || (isnan(narrow) && isnan(got))))
+            fail_msg("row %zu: %g as float32, wanted %g", i, (double)narrow, got);
     }
     assert_int_equal(tensor_kind(TENSOR_STRING), TENSOR_KIND_NONE);
     assert_int_equal(tensor_kind(-1), TENSOR_KIND_NONE);

@@ -1,5 +1,5 @@
 /* Checkpoints of formats without a digest of their own, replaced while they are opened: contents and digest belong
- * together, or it fails. */
+ * together, or it fails. And what is read of those that are whole. */
 #include "evaluator/files/opened_checkpoint.h"
 
 #include "base/bytes.h"
@@ -132,6 +132,47 @@ static void test_steps(void **state)
     }
 }
 
+/* Values of safetensors become float32, whichever piece they lie in; "a.b" is found as "a/b". */
+static void test_floats(void **state)
+{
+    enum { N = 10000 };
+    const int64_t shape[] = { N };
+    struct safetensors_tensor tensors[] = {
+        { .name = "a.b", .name_length = 3, .dtype = "F16", .rank = 1, .shape = shape },
+        { .name = "i", .name_length = 1, .dtype = "I32", .rank = 1, .shape = shape },
+        { .name = "f", .name_length = 1, .dtype = "F8_E5M2", .rank = 1, .shape = shape },
+    };
+    static char bytes[7 * N];
+    static float got[N];
+    struct opened_checkpoint_floats wanted = { .out = got, .count = N };
+    struct safetensors_writer *w;
+    struct opened_checkpoint *c;
+    struct error e = { 0 };
+
+    (void)state;
+    for (unsigned i = 0; i < N; i++) /* 1, 1 + 2^-10, ... 1000 of them, and again; the wider tensor comes first */
+        put_le16(bytes + 4 * N + 2 * i, (uint16_t)(0x3c00 + i % 1000));
+    assert_int_equal(safetensors_layout(tensors, 3, NULL), OK);
+    assert_int_equal(safetensors_writer_open(&w, NULL, path, tensors, 3, NULL, 0, NULL), OK);
+    assert_int_equal(safetensors_writer_append(w, bytes, sizeof bytes, NULL), OK);
+    assert_int_equal(safetensors_writer_finish(w, NULL), OK);
+    assert_int_equal(opened_checkpoint_open(&c, CHECKPOINT_SAFETENSORS, path, NULL), OK);
+    assert_non_null(wanted.entry = opened_checkpoint_find(c, "a/b"));
+    assert_int_equal(opened_checkpoint_read_floats(c, &wanted, 1, 1, NULL), OK);
+    for (unsigned i = 0; i < N; i++)
+        assert_true(got[i] == 1 + (float)(i % 1000) / 1024);
+    wanted.count--;
+    assert_int_equal(opened_checkpoint_read_floats(c, &wanted, 1, 1, &e), ERR_ARG);
+    assert_string_equal(e.message, "tensor a.b has 10000 elements, not 9999");
+    for (int i = 0; i < 2; i++) {
+        wanted = (struct opened_checkpoint_floats){ opened_checkpoint_find(c, i ? "i" : "f"), got, N };
+        assert_int_equal(opened_checkpoint_read_floats(c, &wanted, 1, 1, &e), ERR_ARG);
+        assert_non_null(strstr(e.message, i ? "tensor i is I32, not" : "tensor f is F8_E5M2, not"));
+    }
+    assert_null(opened_checkpoint_find(c, "b"));
+    opened_checkpoint_close(c);
+}
+
 static void test_not_there(void **state)
 {
     struct opened_checkpoint *c;
@@ -153,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_replaced_meanwhile, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_not_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_floats, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_steps, set_up, tear_down),
     };
 
