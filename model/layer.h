@@ -67,14 +67,15 @@ struct run {
     void *leave_context;
 };
 
-/* Images [first, first + count) of the batch, as pointers to the first of them. Gradients only in the backward pass.
- * other is the second input of layers that have one. */
+enum { LAYER_INPUTS_MAX = 8 };
+
+/* Images [first, first + count) of the batch, as pointers to the first of them; in and gradient_in are the first
+ * input's. Gradients only in the backward pass, an input's only where the layer has to make it, or only reads it. */
 struct slice {
     int first, count;
-    const real *in, *other;
-    real *out;
-    real *gradient_in, *gradient_other;
-    real *gradient_out;
+    union { const real *in, *ins[LAYER_INPUTS_MAX]; };
+    union { real *gradient_in, *gradients_in[LAYER_INPUTS_MAX]; };
+    real *out, *gradient_out;
 };
 
 struct layer;
@@ -95,32 +96,38 @@ struct layer_kind {
 };
 
 enum layer_flag {
-    LAYER_KEEPS_IN = 1,         /* backward reads the input's data */
+    LAYER_KEEPS_IN = 1,         /* backward reads the inputs' data */
     LAYER_KEEPS_OUT = 2,        /* backward reads the output's data */
-    LAYER_IN_PLACE = 4,         /* output and its gradient are the input's memory, changed */
+    LAYER_IN_PLACE = 4,         /* output and its gradient are the first input's memory, changed */
     LAYER_AGAIN = 8,            /* cheap: made again in the backward pass instead of kept */
     LAYER_BARRIER = 16,         /* forward needs all earlier layers done on the whole batch */
     LAYER_TRAINING_ONLY = 32,   /* not run by inference */
-    LAYER_NO_GRADIENT_IN = 64,  /* backward leaves the input's gradient to another layer */
-    LAYER_OTHER_GRADIENT = 128, /* of its second value it wants the gradient only, and changes nothing there */
-    LAYER_ADDS = 256,           /* backward can add to gradient_in by itself when accumulate is set */
-    LAYER_SCORES = 512,         /* needs labels */
-    LAYER_KEEPS_SIGN = 1024,    /* in place, but what was positive stays so unless its gradient becomes 0 */
+    LAYER_NO_GRADIENT_IN = 64,  /* backward leaves the inputs' gradients to another layer */
+    LAYER_ADDS = 128,           /* backward adds to inputs' gradients by itself, in order, where accumulate is set */
+    LAYER_SCORES = 256,         /* needs labels */
+    LAYER_KEEPS_SIGN = 512,     /* in place, but what was positive stays so unless its gradient becomes 0 */
+};
+
+struct layer_input {
+    int value;
+    int gradient_only; /* backward reads its gradient, and that is all the layer does with it */
+    /* Set by network_plan: */
+    int wanted;        /* 0: nothing before it learns, so nobody needs its gradient */
+    int accumulate;    /* its gradient holds another consumer's part: add to it */
+    int shared;        /* its gradient is in the output's memory already */
 };
 
 struct layer {
     const struct layer_kind *kind;
-    int in, other, out;           /* values; VALUE_NONE where there is none */
+    struct layer_input inputs[LAYER_INPUTS_MAX];
+    int input_count, out;         /* out: value; VALUE_NONE where there is none */
     int reads_sign;               /* 1: backward looks at the sign of its output */
     int whole;                    /* wants all images of the batch in one slice */
-    struct shape in_shape, out_shape;
+    union { struct shape in_shape, in_shapes[LAYER_INPUTS_MAX]; }; /* in_shape: the first input's */
+    struct shape out_shape;
     size_t low;                   /* lowest offset of its parameters; SIZE_MAX without */
     void *state;                  /* of its kind: options, places of variables, memory; the plan frees it */
-    /* Set by network_plan: */
-    int segment;
-    int wants_gradient;           /* 0: nothing before it learns, gradient_in is NULL */
-    int accumulate;               /* the input's gradient holds another consumer's part: add to it */
-    int accumulate_other, shares_other; /* the same for the second input; shares: nothing to do */
+    int segment;                  /* set by network_plan */
 };
 
 #endif

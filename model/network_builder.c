@@ -133,7 +133,8 @@ static void no_memory(struct network_builder *b)
         error_set(&b->error, ERR_NOMEM, "no memory for the layers of model %s", b->model->name);
 }
 
-int network_builder_check(struct network_builder *b, int in, const char *name, unsigned flags)
+/* 1 if value `in` can be given to one more layer of these flags; else the mistake is kept. */
+static int check_input(struct network_builder *b, int in, const char *name, unsigned flags)
 {
     const struct network_plan *p = &b->plan;
 
@@ -162,25 +163,30 @@ struct layer *network_builder_layer_to(struct network_builder *b, const struct l
         return NULL;
     }
     l->kind = kind;
-    l->in = in;
-    l->other = VALUE_NONE;
     l->out = out;
-    l->in_shape = b->plan.values[in].shape;
     l->out_shape = b->plan.values[out].shape;
-    l->whole = shape_pixels(&l->in_shape) == 1;
     b->plan.values[out].producer = b->plan.layer_count - 1;
-    b->plan.values[in].consumers++;
+    network_builder_input(b, l, in, 0);
+    l->whole = shape_pixels(&l->in_shape) == 1;
     return l;
 }
 
-struct layer *network_builder_layer(struct network_builder *b, const struct layer_kind *kind, int in, struct shape out,
-                                    size_t state_size)
+void network_builder_input(struct network_builder *b, struct layer *l, int in, int gradient_only)
+{
+    l->in_shapes[l->input_count] = b->plan.values[in].shape;
+    l->inputs[l->input_count++] = (struct layer_input){ .value = in, .gradient_only = gradient_only };
+    b->plan.values[in].consumers += !gradient_only;
+}
+
+struct layer *network_builder_layer_of(struct network_builder *b, const struct layer_kind *kind, const int *in,
+                                       int in_count, struct shape out, size_t state_size)
 {
     struct layer *l;
     struct value *v;
 
-    if (!network_builder_check(b, in, kind->name, kind->flags))
-        return NULL;
+    for (int i = 0; i < in_count; i++)
+        if (!check_input(b, in[i], kind->name, i == 0 ? kind->flags : 0))
+            return NULL;
     if (out.height < 1 || out.width < 1 || out.channels < 1 || out.channels > CHANNELS_MAX ||
         shape_size(&out) > SIZE_MAX_REALS) {
         network_builder_refuse(b, kind->name, "its output would have no pixels, or too many");
@@ -191,14 +197,22 @@ struct layer *network_builder_layer(struct network_builder *b, const struct laye
         return NULL;
     }
     v->shape = out;
-    if (!(l = network_builder_layer_to(b, kind, in, b->plan.value_count - 1, state_size)))
+    if (!(l = network_builder_layer_to(b, kind, in[0], b->plan.value_count - 1, state_size)))
         return NULL;
+    for (int i = 1; i < in_count; i++)
+        network_builder_input(b, l, in[i], 0);
     if (kind->flags & LAYER_IN_PLACE) {
-        b->plan.values[in].overwritten = 1;
-        v->data = b->plan.values[in].data;
-        v->gradient = b->plan.values[in].gradient;
+        b->plan.values[in[0]].overwritten = 1;
+        v->data = b->plan.values[in[0]].data;
+        v->gradient = b->plan.values[in[0]].gradient;
     }
     return l;
+}
+
+struct layer *network_builder_layer(struct network_builder *b, const struct layer_kind *kind, int in, struct shape out,
+                                    size_t state_size)
+{
+    return network_builder_layer_of(b, kind, &in, 1, out, state_size);
 }
 
 struct shape network_builder_shape(const struct network_builder *b, int value)

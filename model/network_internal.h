@@ -21,11 +21,14 @@ struct network_builder {
  * NULL, and the mistake is kept, where it cannot be. Good until the next layer is added. */
 struct layer *network_builder_layer(struct network_builder *b, const struct layer_kind *kind, int in, struct shape out,
                                     size_t state_size);
+/* The same from 1 to LAYER_INPUTS_MAX values. */
+struct layer *network_builder_layer_of(struct network_builder *b, const struct layer_kind *kind, const int *in,
+                                       int in_count, struct shape out, size_t state_size);
 /* The same to a value that is there: the second half of a layer that is two. */
 struct layer *network_builder_layer_to(struct network_builder *b, const struct layer_kind *kind, int in, int out,
                                        size_t state_size);
-/* 1 if value `in` can be given to one more layer of these flags; else the mistake is kept. */
-int network_builder_check(struct network_builder *b, int in, const char *name, unsigned flags);
+/* One more input of l, unchecked. */
+void network_builder_input(struct network_builder *b, struct layer *l, int in, int gradient_only);
 /* Keeps the first mistake. Returns VALUE_NONE. */
 int network_builder_refuse(struct network_builder *b, const char *layer, const char *why);
 

@@ -88,8 +88,10 @@ static int slice_of_segment(const struct network_plan *p, const struct segment *
         return max_batch;
     for (int i = g->first; i < g->last; i++) {
         const struct layer *l = &p->layers[i];
-        const size_t in = shape_size(&l->in_shape), out = l->out >= 0 ? shape_size(&l->out_shape) : 0;
-        largest = in > largest ? in : largest;
+        const size_t out = l->out >= 0 ? shape_size(&l->out_shape) : 0;
+
+        for (int k = 0; k < l->input_count; k++)
+            largest = shape_size(&l->in_shapes[k]) > largest ? shape_size(&l->in_shapes[k]) : largest;
         largest = out > largest ? out : largest;
     }
     const size_t fit = SLICE_BYTES / (largest * sizeof(float));
@@ -161,15 +163,27 @@ static void find_uses(const struct network_plan *p, struct use *uses)
         const struct layer *l = &p->layers[i];
         const unsigned flags = l->kind->flags;
 
-        touch_data(p, uses, l->in, l->segment, (flags & LAYER_KEEPS_IN) != 0);
+        for (int k = 0; k < l->input_count; k++) {
+            if (!l->inputs[k].gradient_only)
+                touch_data(p, uses, l->inputs[k].value, l->segment, (flags & LAYER_KEEPS_IN) != 0);
+            if (!(flags & LAYER_NO_GRADIENT_IN))
+                touch_gradient(p, uses, l->inputs[k].value, l->segment);
+        }
         touch_data(p, uses, l->out, l->segment, (flags & LAYER_KEEPS_OUT) != 0);
-        if (!(flags & LAYER_OTHER_GRADIENT))
-            touch_data(p, uses, l->other, l->segment, 0);
-        if (!(flags & LAYER_NO_GRADIENT_IN))
-            touch_gradient(p, uses, l->in, l->segment);
         touch_gradient(p, uses, l->out, l->segment);
-        touch_gradient(p, uses, l->other, l->segment);
     }
+}
+
+/* 1 if the layer's backward makes this input's gradient, or its part of it. */
+static int writes_gradient(const struct layer *l, const struct layer_input *in)
+{
+    return in->wanted && !in->shared && !in->gradient_only && !(l->kind->flags & LAYER_NO_GRADIENT_IN);
+}
+
+/* 1 if that part comes by way of the temporary memory, and is added from there. */
+static int adds_later(const struct layer *l, const struct layer_input *in)
+{
+    return in->accumulate && !(l->kind->flags & LAYER_ADDS);
 }
 
 /* Who writes a gradient first in the backward pass, and who adds to it. */
@@ -184,23 +198,25 @@ static int plan_gradients(struct network_plan *p, struct error *e)
     }
     for (int i = 0; i < p->layer_count; i++) { /* a value learns if anything before it does */
         struct layer *l = &p->layers[i];
-        l->wants_gradient = wanted[l->in];
+        int learns = l->low != SIZE_MAX;
+
+        for (int k = 0; k < l->input_count; k++)
+            learns |= l->inputs[k].wanted = wanted[l->inputs[k].value];
         if (l->out >= 0)
-            wanted[l->out] = (char)(wanted[l->out] || wanted[l->in] || l->low != SIZE_MAX ||
-                                    (l->other >= 0 && wanted[l->other]));
+            wanted[l->out] = (char)learns;
     }
     for (int i = p->layer_count - 1; i >= 0; i--) {
         struct layer *l = &p->layers[i];
-        const unsigned flags = l->kind->flags;
 
-        if (!(flags & (LAYER_IN_PLACE | LAYER_NO_GRADIENT_IN))) {
-            l->accumulate = written[p->values[l->in].gradient];
-            written[p->values[l->in].gradient] = 1;
-        }
-        if (l->other >= 0 && !(flags & LAYER_OTHER_GRADIENT)) {
-            l->shares_other = p->values[l->other].gradient == p->values[l->out].gradient;
-            l->accumulate_other = written[p->values[l->other].gradient];
-            written[p->values[l->other].gradient] = 1;
+        for (int k = 0; k < l->input_count; k++) {
+            struct layer_input *in = &l->inputs[k];
+            const int gradient = p->values[in->value].gradient;
+
+            in->shared = l->out >= 0 && gradient == p->values[l->out].gradient;
+            if (writes_gradient(l, in)) {
+                in->accumulate = written[gradient];
+                written[gradient] = 1;
+            }
         }
     }
     free(written);
@@ -274,15 +290,21 @@ static size_t place_local(struct network_plan *p, const struct use *uses)
     return largest;
 }
 
-static size_t largest_slice(const struct network_plan *p)
+/* Room for one slice of each part that a layer adds later. Returns what the layer with the most takes. */
+static size_t temporary_size(const struct network_plan *p)
 {
     size_t largest = 0;
 
     for (int i = 0; i < p->layer_count; i++) {
-        const size_t n = shape_size(&p->layers[i].in_shape) * (size_t)p->segments[p->layers[i].segment].slice;
-        largest = p->layers[i].accumulate && n > largest ? n : largest;
+        const struct layer *l = &p->layers[i];
+        size_t top = 0;
+
+        for (int k = 0; k < l->input_count; k++)
+            if (adds_later(l, &l->inputs[k]))
+                top += align_up(shape_size(&l->in_shapes[k]) * (size_t)p->segments[l->segment].slice, PLACE);
+        largest = top > largest ? top : largest;
     }
-    return align_up(largest, PLACE);
+    return largest;
 }
 
 static int place_values(struct network_plan *p, int max_batch, struct error *e)
@@ -309,7 +331,7 @@ static int place_values(struct network_plan *p, int max_batch, struct error *e)
     }
     rc = place_whole_gradients(p, uses, batch, &top, e);
     local = place_local(p, uses);
-    temporary = largest_slice(p);
+    temporary = temporary_size(p);
     free(uses);
     if (rc < 0)
         return rc;
@@ -328,11 +350,10 @@ static int place_values(struct network_plan *p, int max_batch, struct error *e)
 /* What a layer of all images reads and writes. */
 static void want_whole(struct network_plan *p, const struct layer *l)
 {
-    const int values[] = { l->in, l->other, l->out };
-
-    for (int i = 0; i < 3; i++)
-        if (values[i] > VALUE_IMAGES)
-            p->values[p->values[values[i]].data].wanted_whole = 1;
+    for (int k = 0; k < l->input_count; k++)
+        p->values[p->values[l->inputs[k].value].data].wanted_whole = 1;
+    if (l->out >= 0)
+        p->values[p->values[l->out].data].wanted_whole = 1;
 }
 
 int network_plan_finish(struct network_plan *p, int max_batch, struct error *e)
@@ -385,9 +406,9 @@ static struct slice make_slice(const struct network_plan *p, const struct layer 
 {
     struct slice s = { .first = first, .count = count };
 
-    s.in = slice_data(p, r, l->in, images, first);
-    if (l->other >= 0 && !(l->kind->flags & LAYER_OTHER_GRADIENT))
-        s.other = slice_data(p, r, l->other, images, first);
+    for (int k = 0; k < l->input_count; k++)
+        if (!l->inputs[k].gradient_only)
+            s.ins[k] = slice_data(p, r, l->inputs[k].value, images, first);
     if (l->out >= 0)
         s.out = slice_data(p, r, l->out, images, first);
     return s;
@@ -476,20 +497,25 @@ static void layer_backward(struct network_plan *p, struct layer *l, const struct
                            int count)
 {
     struct slice s = make_slice(p, l, r, images, first, count);
-    real *target = NULL;
+    real *temporary = p->temporary;
     const double start = p->seconds ? clock_monotonic() : 0;
 
     if (l->out >= 0)
         s.gradient_out = value_gradient(p, l->out, first);
-    if (l->other > VALUE_IMAGES)
-        s.gradient_other = value_gradient(p, l->other, first);
-    if (l->wants_gradient && !(l->kind->flags & LAYER_NO_GRADIENT_IN)) {
-        target = value_gradient(p, l->in, first);
-        s.gradient_in = l->accumulate && !(l->kind->flags & LAYER_ADDS) ? p->temporary : target;
+    for (int k = 0; k < l->input_count; k++) {
+        const struct layer_input *in = &l->inputs[k];
+
+        if (adds_later(l, in)) {
+            s.gradients_in[k] = temporary;
+            temporary += align_up((size_t)count * shape_size(&l->in_shapes[k]), PLACE);
+        } else if (writes_gradient(l, in) || in->gradient_only)
+            s.gradients_in[k] = value_gradient(p, in->value, first);
     }
     l->kind->backward(l, r, &s);
-    if (s.gradient_in != target)
-        activation_add((size_t)count * shape_size(&l->in_shape), p->temporary, target);
+    for (int k = 0; k < l->input_count; k++)
+        if (adds_later(l, &l->inputs[k]))
+            activation_add((size_t)count * shape_size(&l->in_shapes[k]), s.gradients_in[k],
+                           value_gradient(p, l->inputs[k].value, first));
     if (p->seconds)
         p->seconds[2 * (l - p->layers) + 1] += clock_monotonic() - start;
 }

@@ -8,39 +8,39 @@
 static void add_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
     (void)r;
-    activation_add((size_t)s->count * shape_size(&l->in_shape), s->other, s->out);
+    activation_add((size_t)s->count * shape_size(&l->in_shape), s->ins[1], s->out);
 }
 
 static void add_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
-    const size_t n = (size_t)s->count * shape_size(&l->in_shape);
-
     (void)r;
-    if (!s->gradient_other || l->shares_other)
-        return;
-    if (l->accumulate_other)
-        activation_add(n, s->gradient_out, s->gradient_other);
-    else
-        memcpy(s->gradient_other, s->gradient_out, n * sizeof *s->gradient_out);
+    if (s->gradients_in[1])
+        memcpy(s->gradients_in[1], s->gradient_out,
+               (size_t)s->count * shape_size(&l->in_shape) * sizeof *s->gradient_out);
 }
 
 static const struct layer_kind layer_add = {
     .name = "add", .flags = LAYER_IN_PLACE, .forward = add_forward, .backward = add_backward,
 };
 
-/* First and last layer that touch the gradient memory of value root. */
+static int touches_gradient(const struct network_plan *p, const struct layer *l, int root)
+{
+    for (int k = 0; k < l->input_count; k++)
+        if (p->values[l->inputs[k].value].gradient == root)
+            return 1;
+    return l->out >= 0 && p->values[l->out].gradient == root;
+}
+
+/* First and last layer before the sum that touch the gradient memory of value root. */
 static void gradient_span(const struct network_plan *p, int root, int *first, int *last)
 {
     *first = p->layer_count;
     *last = -1;
-    for (int i = 0; i < p->layer_count; i++) {
-        const struct layer *l = &p->layers[i];
-        if (p->values[l->in].gradient == root || (l->other >= 0 && p->values[l->other].gradient == root) ||
-            (l->out >= 0 && p->values[l->out].gradient == root)) {
+    for (int i = 0; i < p->layer_count - 1; i++)
+        if (touches_gradient(p, &p->layers[i], root)) {
             *first = i < *first ? i : *first;
             *last = i;
         }
-    }
 }
 
 /* Both inputs' gradient is the sum's. They can share its memory when all that adds to other's later in the backward
@@ -65,20 +65,14 @@ static void share_gradient(struct network_plan *p, int changed, int other)
 int network_builder_add(struct network_builder *b, int changed, int other)
 {
     const struct shape x = network_builder_shape(b, changed), y = network_builder_shape(b, other);
-    struct network_plan *p = &b->plan;
     struct layer *l;
 
-    if (!network_builder_check(b, other, layer_add.name, 0))
-        return VALUE_NONE;
     if (x.height != y.height || x.width != y.width || x.channels != y.channels || x.block != y.block)
         return network_builder_refuse(b, layer_add.name, "its inputs differ in shape or layout");
     if (changed == other)
         return network_builder_refuse(b, layer_add.name, "its inputs are one value");
-    if (b->error.code == OK)
-        share_gradient(p, changed, other);
-    if (!(l = network_builder_layer(b, &layer_add, changed, x, 0)))
+    if (!(l = network_builder_layer_of(b, &layer_add, (const int[]){ changed, other }, 2, x, 0)))
         return VALUE_NONE;
-    l->other = other;
-    p->values[other].consumers++;
+    share_gradient(&b->plan, changed, other);
     return l->out;
 }

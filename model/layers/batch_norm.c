@@ -208,13 +208,14 @@ static void statistics_backward(struct layer *l, const struct run *r, const stru
         return;
     for (size_t k = 0; k < (size_t)s->count * planes; k++) {
         const size_t c = k % planes * (size_t)x->block;
-        batch_norm_backward(shape_pixels(x), (size_t)x->block, s->in + k * plane, s->gradient_other + k * plane,
-                            n->scale + c, n->slope_x + c, n->constant + c, l->accumulate, s->gradient_in + k * plane);
+        batch_norm_backward(shape_pixels(x), (size_t)x->block, s->in + k * plane, s->gradients_in[1] + k * plane,
+                            n->scale + c, n->slope_x + c, n->constant + c, l->inputs[0].accumulate,
+                            s->gradient_in + k * plane);
     }
 }
 
 static const struct layer_kind layer_statistics = {
-    .name = "statistics", .flags = LAYER_KEEPS_IN | LAYER_TRAINING_ONLY | LAYER_OTHER_GRADIENT | LAYER_ADDS,
+    .name = "statistics", .flags = LAYER_KEEPS_IN | LAYER_TRAINING_ONLY | LAYER_ADDS,
     .make = layer_batch_norm_make, .release = layer_batch_norm_release, .forward_begin = statistics_begin,
     .forward = statistics_forward, .forward_end = statistics_end, .backward = statistics_backward,
 };
@@ -237,7 +238,8 @@ int network_builder_batch_norm(struct network_builder *b, int in, const char *sc
         return VALUE_NONE;
     n = l->state;
     whole = l->whole;
-    out = l->other = l->out; /* whose gradient the backward pass needs; the value is written by the second half */
+    out = l->out; /* written by the second half; its gradient this one's backward needs */
+    network_builder_input(b, l, out, 1);
     l->out = VALUE_NONE;
     if (!(l = network_builder_layer_to(b, &layer_normalize, in, out, sizeof n)))
         return VALUE_NONE;

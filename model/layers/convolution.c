@@ -16,7 +16,7 @@ static int layer_convolution_make(struct layer *l, int slice, int batch, struct 
 
     (void)batch;
     own->shape.images = slice;
-    own->shape.need_data_gradient = l->wants_gradient;
+    own->shape.need_data_gradient = l->inputs[0].wanted;
     return own->backend->make(&own->convolution, &own->shape, e);
 }
 
