@@ -7,8 +7,6 @@
 
 #include "model/real.h"
 
-#include <stddef.h>
-
 /* The BLAS library computes in the calling thread from here on. Harmless to repeat. */
 void dense_single_thread(void);
 
@@ -16,10 +14,5 @@ void dense_single_thread(void);
 void dense_forward(int rows, int inputs, int outputs, const real *x, const real *w, real *y);
 void dense_backward_data(int rows, int inputs, int outputs, const real *dy, const real *w, real *dx);
 void dense_backward_weights(int rows, int inputs, int outputs, const real *x, const real *dy, real *dw);
-
-/* One image between its layers' layout (channels / block, pixels, block) and the flat (pixels, channels) of a dense
- * layer's input. block divides channels. */
-void dense_flatten(size_t pixels, size_t channels, size_t block, const real *image, real *flat);
-void dense_unflatten(size_t pixels, size_t channels, size_t block, const real *flat, real *image);
 
 #endif

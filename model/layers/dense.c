@@ -1,6 +1,7 @@
 /* The dense layer: all images of a batch at once. */
 #include "model/network_internal.h"
 
+#include "model/kernels/channels.h"
 #include "model/kernels/dense.h"
 
 #include <stdlib.h>
@@ -40,8 +41,8 @@ static const real *flatten(const struct layer *l, const struct slice *s)
     if (!needs_flat(l))
         return s->in;
     for (size_t n = 0; n < (size_t)s->count; n++)
-        dense_flatten(shape_pixels(x), (size_t)x->channels, (size_t)x->block, s->in + n * shape_size(x),
-                      own->flat + n * shape_size(x));
+        channels_copy(shape_pixels(x), (size_t)x->channels, s->in + n * shape_size(x), (size_t)x->block, 0,
+                      own->flat + n * shape_size(x), (size_t)x->channels, 0);
     return own->flat;
 }
 
@@ -71,8 +72,8 @@ static void layer_dense_backward(struct layer *l, const struct run *r, const str
     }
     dense_backward_data(s->count, inputs, outputs, s->gradient_out, w, own->flat);
     for (size_t n = 0; n < (size_t)s->count; n++)
-        dense_unflatten(shape_pixels(x), (size_t)x->channels, (size_t)x->block, own->flat + n * shape_size(x),
-                        s->gradient_in + n * shape_size(x));
+        channels_copy(shape_pixels(x), (size_t)x->channels, own->flat + n * shape_size(x), (size_t)x->channels, 0,
+                      s->gradient_in + n * shape_size(x), (size_t)x->block, 0);
 }
 
 static const struct layer_kind layer_dense = {

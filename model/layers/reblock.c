@@ -1,7 +1,7 @@
 /* Another layout of the same values: NHWC out of blocks of channels. */
 #include "model/network_internal.h"
 
-#include "model/kernels/dense.h"
+#include "model/kernels/channels.h"
 
 static void reblock_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
@@ -9,8 +9,8 @@ static void reblock_forward(struct layer *l, const struct run *r, const struct s
 
     (void)r;
     for (size_t n = 0; n < (size_t)s->count; n++)
-        dense_flatten(shape_pixels(x), (size_t)x->channels, (size_t)x->block, s->in + n * shape_size(x),
-                      s->out + n * shape_size(x));
+        channels_copy(shape_pixels(x), (size_t)x->channels, s->in + n * shape_size(x), (size_t)x->block, 0,
+                      s->out + n * shape_size(x), (size_t)x->channels, 0);
 }
 
 static void reblock_backward(struct layer *l, const struct run *r, const struct slice *s)
@@ -21,8 +21,8 @@ static void reblock_backward(struct layer *l, const struct run *r, const struct 
     if (!s->gradient_in)
         return;
     for (size_t n = 0; n < (size_t)s->count; n++)
-        dense_unflatten(shape_pixels(x), (size_t)x->channels, (size_t)x->block, s->gradient_out + n * shape_size(x),
-                        s->gradient_in + n * shape_size(x));
+        channels_copy(shape_pixels(x), (size_t)x->channels, s->gradient_out + n * shape_size(x), (size_t)x->channels, 0,
+                      s->gradient_in + n * shape_size(x), (size_t)x->block, 0);
 }
 
 static const struct layer_kind layer_reblock = {

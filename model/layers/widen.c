@@ -1,48 +1,37 @@
 /* Channels of zeros around those there are. */
 #include "model/network_internal.h"
 
+#include "model/kernels/channels.h"
 #include "model/kernels/convolution.h"
 
 #include <string.h>
 
-/* Where channel c of pixel 0 is in an image of that shape. */
-static size_t channel_place(const struct shape *s, int c)
+static size_t zeros_before(const struct layer *l)
 {
-    return (size_t)(c / s->block) * shape_pixels(s) * (size_t)s->block + (size_t)(c % s->block);
-}
-
-/* Copies the narrow image's channels to or from the middle of the wide one's. */
-static void copy_channels(const struct layer *l, const real *from, real *to, int to_wide)
-{
-    const struct shape *narrow = &l->in_shape, *wide = &l->out_shape;
-    const int before = (wide->channels - narrow->channels) / 2;
-
-    for (int c = 0; c < narrow->channels; c++) {
-        const size_t n = channel_place(narrow, c), w = channel_place(wide, c + before);
-        for (size_t p = 0; p < shape_pixels(narrow); p++)
-            if (to_wide)
-                to[w + p * (size_t)wide->block] = from[n + p * (size_t)narrow->block];
-            else
-                to[n + p * (size_t)narrow->block] = from[w + p * (size_t)wide->block];
-    }
+    return (size_t)(l->out_shape.channels - l->in_shape.channels) / 2;
 }
 
 static void widen_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
+    const struct shape *x = &l->in_shape, *y = &l->out_shape;
+
     (void)r;
-    memset(s->out, 0, (size_t)s->count * shape_size(&l->out_shape) * sizeof *s->out);
+    memset(s->out, 0, (size_t)s->count * shape_size(y) * sizeof *s->out);
     for (size_t n = 0; n < (size_t)s->count; n++)
-        copy_channels(l, s->in + n * shape_size(&l->in_shape), s->out + n * shape_size(&l->out_shape), 1);
+        channels_copy(shape_pixels(x), (size_t)x->channels, s->in + n * shape_size(x), (size_t)x->block, 0,
+                      s->out + n * shape_size(y), (size_t)y->block, zeros_before(l));
 }
 
 static void widen_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
+    const struct shape *x = &l->in_shape, *y = &l->out_shape;
+
     (void)r;
     if (!s->gradient_in)
         return;
     for (size_t n = 0; n < (size_t)s->count; n++)
-        copy_channels(l, s->gradient_out + n * shape_size(&l->out_shape),
-                      s->gradient_in + n * shape_size(&l->in_shape), 0);
+        channels_copy(shape_pixels(x), (size_t)x->channels, s->gradient_out + n * shape_size(y), (size_t)y->block,
+                      zeros_before(l), s->gradient_in + n * shape_size(x), (size_t)x->block, 0);
 }
 
 static const struct layer_kind layer_widen = {

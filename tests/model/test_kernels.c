@@ -2,7 +2,7 @@
 #include "base/random.h"
 #include "model/kernels/activation.h"
 #include "model/kernels/batch_norm.h"
-#include "model/kernels/dense.h"
+#include "model/kernels/channels.h"
 #include "model/kernels/lrn.h"
 #include "model/kernels/pool.h"
 #include "model/task.h"
@@ -232,19 +232,33 @@ static void lrn(void **state)
     }
 }
 
-static void flatten(void **state)
+/* Between all layouts, all or some of the channels, to another place or the same; the others stay as they are. */
+static void channels(void **state)
 {
-    real image[96], flat[96], back[96];
+    enum { PIXELS = 3, FROM = 48, TO = 96, FROM_BLOCKS = 4, TO_BLOCKS = 5, LAYOUTS = FROM_BLOCKS * TO_BLOCKS };
+    static const size_t from_blocks[FROM_BLOCKS] = { 1, 8, 16, 48 }, to_blocks[TO_BLOCKS] = { 1, 8, 16, 32, 96 };
+    static const struct { size_t count, from, to; } parts[] = {
+        { 48, 0, 0 }, { 48, 0, 24 }, { 16, 16, 48 }, { 17, 5, 30 }, { 1, 47, 95 }, { 0, 3, 4 },
+    };
 
     (void)state;
-    for (size_t i = 0; i < 96; i++)
-        image[i] = (real)i;
-    dense_flatten(3, 32, 16, image, flat);
-    for (size_t p = 0; p < 3; p++)
-        for (size_t c = 0; c < 32; c++)
-            assert_true(flat[p * 32 + c] == (real)(c / 16 * 48 + p * 16 + c % 16));
-    dense_unflatten(3, 32, 16, flat, back);
-    assert_memory_equal(image, back, sizeof image);
+    for (size_t k = 0; k < sizeof parts / sizeof *parts * LAYOUTS; k++) {
+        const size_t a = from_blocks[k % FROM_BLOCKS], b = to_blocks[k / FROM_BLOCKS % TO_BLOCKS];
+        const size_t count = parts[k / LAYOUTS].count, first = parts[k / LAYOUTS].from, to_first = parts[k / LAYOUTS].to;
+        real from[PIXELS * FROM], to[PIXELS * TO];
+
+        for (size_t i = 0; i < PIXELS * FROM; i++)
+            from[i] = (real)i;
+        for (size_t i = 0; i < PIXELS * TO; i++)
+            to[i] = -1;
+        channels_copy(PIXELS, count, from, a, first, to, b, to_first);
+        for (size_t p = 0; p < PIXELS; p++)
+            for (size_t c = 0; c < TO; c++) {
+                const size_t f = first + c - to_first;
+                assert_true(to[c / b * b * PIXELS + p * b + c % b] == (c < to_first || c >= to_first + count
+                            ? -1 : (real)(f / a * a * PIXELS + p * a + f % a)));
+            }
+    }
 }
 
 static void task(void **state)
@@ -278,7 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batch_norm), cmocka_unit_test(activation), cmocka_unit_test(leaky),   cmocka_unit_test(pool),
-        cmocka_unit_test(lrn),        cmocka_unit_test(flatten),    cmocka_unit_test(task),
+        cmocka_unit_test(lrn),        cmocka_unit_test(channels),   cmocka_unit_test(task),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
