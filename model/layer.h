@@ -110,7 +110,7 @@ enum layer_flag {
 
 struct layer_input {
     int value;
-    int gradient_only; /* backward reads its gradient, and that is all the layer does with it */
+    int gradient_only; /* a later layer makes it: backward reads its gradient, and that is all the layer does with it */
     /* Set by network_plan: */
     int wanted;        /* 0: nothing before it learns, so nobody needs its gradient */
     int accumulate;    /* its gradient holds another consumer's part: add to it */

@@ -45,6 +45,8 @@ int network_builder_average_pool(struct network_builder *b, int in, int size, in
 /* Zero channels around in's, half of them (rounded down) before. */
 int network_builder_widen(struct network_builder *b, int in, int channels);
 int network_builder_add(struct network_builder *b, int changed, int other); /* changed += other, in place */
+/* The channels of 1 to 8 inputs of one height and width side by side, in order. A value may be given more than once. */
+int network_builder_concat(struct network_builder *b, const int *inputs, int count);
 int network_builder_lrn(struct network_builder *b, int in, int radius, double bias, double alpha, double beta);
 int network_builder_dropout(struct network_builder *b, int in, double keep); /* in training only; in place */
 /* The last call. logits (1, 1, classes). */

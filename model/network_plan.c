@@ -177,7 +177,7 @@ static void find_uses(const struct network_plan *p, struct use *uses)
 /* 1 if the layer's backward makes this input's gradient, or its part of it. */
 static int writes_gradient(const struct layer *l, const struct layer_input *in)
 {
-    return in->wanted && !in->shared && !in->gradient_only && !(l->kind->flags & LAYER_NO_GRADIENT_IN);
+    return in->wanted && !in->shared && !(l->kind->flags & LAYER_NO_GRADIENT_IN);
 }
 
 /* 1 if that part comes by way of the temporary memory, and is added from there. */
@@ -342,8 +342,8 @@ static int place_values(struct network_plan *p, int max_batch, struct error *e)
     }
     madvise(p->memory, bytes, MADV_HUGEPAGE); /* only a wish: fewer page-table look-ups */
     p->whole = p->memory;
-    p->local = p->whole + top;
-    p->temporary = p->local + local;
+    p->temporary = p->whole + top;
+    p->local = p->temporary + temporary;
     return OK;
 }
 

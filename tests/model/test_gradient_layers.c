@@ -58,6 +58,16 @@ BUILD(lrn_power, x = network_builder_lrn(b, x, 2, 2.0, 0.2, 0.6))
 BUILD(dropout, x = network_builder_dropout(b, x, 0.5))
 BUILD(batch_norm, x = network_builder_batch_norm(b, x, "norm", 0.001, 1, 0))
 BUILD(batch_norm_leaky, x = network_builder_batch_norm(b, x, "norm", 0.001, 0.1, 1))
+BUILD(batch_norm_bias,
+      x = network_builder_bias(b, network_builder_batch_norm(b, x, "norm", 0.001, 1, 0), "bias", 0.1, RELU))
+BUILD(concat_twice, x = network_builder_concat(b, (const int[]){ x, x }, 2))
+BUILD(concat_images,
+      int y = network_builder_concat(b, (const int[]){ x, network_builder_images(b), x }, 3);
+      x = network_builder_convolution(b, x, "middle", 2, 3, 1, PADDING_SAME, &wide);
+      x = network_builder_concat(b, (const int[]){ x, y }, 2))
+BUILD(concat_dense,
+      int left = network_builder_dense(b, x, "left", 3, &wide); x = network_builder_dense(b, x, "right", 2, &wide);
+      x = network_builder_concat(b, (const int[]){ left, x }, 2))
 BUILD(batch_norm_dense,
       x = network_builder_batch_norm(b, network_builder_dense(b, x, "middle", 6, &wide), "norm", 0.001, 0.1, 1))
 
@@ -116,6 +126,34 @@ static int build_in_place(struct network_builder *b, struct error *e)
     y = network_builder_bias(b, y, "bias2", 0.1, RELU);
     y = network_builder_dropout(b, network_builder_leaky(b, y, 0.1, LEAKY_GRADIENT_ONE), 0.7);
     return finish(b, y);
+}
+
+/* Side by side: what has other consumers before and after, what waits for the whole batch, and one value twice. What
+ * comes of it is changed in place. */
+static int build_concat(struct network_builder *b, struct error *e)
+{
+    const int x = start(b, 4), before = network_builder_convolution(b, x, "before", 2, 3, 1, PADDING_SAME, &wide);
+    const int norm = network_builder_batch_norm(b, x, "norm", 0.001, 0.1, 1);
+    const int images = network_builder_images(b), inputs[] = { norm, before, x, images, x };
+    int y = network_builder_concat(b, inputs, 5), z;
+
+    (void)e;
+    y = network_builder_bias(b, y, "bias", 0.1, RELU);
+    z = network_builder_convolution(b, network_builder_concat(b, &y, 1), "left", 3, 3, 2, PADDING_SAME, &wide);
+    y = network_builder_add(b, z, network_builder_convolution(b, y, "right", 3, 3, 2, PADDING_SAME, &wide));
+    z = network_builder_convolution(b, x, "after", 3, 3, 2, PADDING_SAME, &wide);
+    return finish(b, network_builder_concat(b, (const int[]){ y, z }, 2));
+}
+
+/* The second summand is also the second beside another value: its gradient is not finished with the sum's. */
+static int build_concat_sum(struct network_builder *b, struct error *e)
+{
+    const int x = start(b, 4), other = network_builder_convolution(b, x, "other", 4, 3, 1, PADDING_SAME, &wide);
+    const int changed = network_builder_convolution(b, x, "changed", 4, 3, 1, PADDING_SAME, &wide);
+    const int y = network_builder_concat(b, (const int[]){ x, other }, 2);
+
+    (void)e;
+    return finish(b, network_builder_concat(b, (const int[]){ y, network_builder_add(b, changed, other) }, 2));
 }
 
 struct check {
@@ -206,7 +244,9 @@ static void layers(void **state)
         CASE(dense), CASE(bias), CASE(relu), CASE(leaky), CASE(leaky_tf), CASE(same), CASE(same_strided), CASE(valid),
         CASE(valid_strided), CASE(one_by_one), CASE(max_pool), CASE(max_pool_valid), CASE(average_pool),
         CASE(average_pool_valid), CASE(widen), CASE(lrn), CASE(lrn_power), CASE(dropout), CASE(batch_norm),
-        CASE(batch_norm_leaky), CASE(batch_norm_dense), CASE(residual), CASE(shared), CASE(crossed), CASE(in_place),
+        CASE(batch_norm_leaky), CASE(batch_norm_bias), CASE(batch_norm_dense), CASE(residual), CASE(shared),
+        CASE(crossed), CASE(in_place), CASE(concat_twice), CASE(concat_images), CASE(concat_dense), CASE(concat),
+        CASE(concat_sum),
     };
 
     (void)state;
