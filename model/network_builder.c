@@ -220,17 +220,14 @@ struct shape network_builder_shape(const struct network_builder *b, int value)
     return value >= 0 && value < b->plan.value_count ? b->plan.values[value].shape : (struct shape){ 1, 1, 1, 1 };
 }
 
-int network_builder_window(int n, int size, int stride, enum padding padding, int *before)
+int network_builder_fit(struct network_builder *b, const char *layer, struct window *w, const struct shape *x,
+                        struct shape *y)
 {
-    int out, total;
-
-    *before = 0;
-    if (n < 1 || size < 1 || stride < 1)
+    if (!window_fit(w, x->height, x->width)) {
+        network_builder_refuse(b, layer, "its window needs positive strides, and less padding than its own size");
         return 0;
-    if (padding == PADDING_VALID)
-        return n < size ? 0 : (n - size) / stride + 1;
-    out = (n + stride - 1) / stride;
-    total = (out - 1) * stride + size - n;
-    *before = total > 0 ? total / 2 : 0;
-    return out;
+    }
+    y->height = window_rows(w, x->height);
+    y->width = window_columns(w, x->width);
+    return 1;
 }

@@ -4,14 +4,13 @@
  * Each call takes values and gives the next one. Variables are numbered and laid out in the order of these calls;
  * their names are the checkpoint's. The first mistake (a shape that cannot be, a value used after a layer changed it
  * in place, no memory) is kept, later calls do nothing, and network_new reports it: a build() need not look at results.
- * Padding is TensorFlow's: SAME gives ceil(n / stride), half the zeros (rounded down) before; VALID has none.
  */
 #ifndef MODEL_NETWORK_BUILDER_H
 #define MODEL_NETWORK_BUILDER_H
 
 #include "model/network.h"
+#include "model/window.h"
 
-enum padding { PADDING_VALID, PADDING_SAME };
 enum relu { RELU_NONE, RELU };
 enum leaky_gradient { LEAKY_GRADIENT_ONE, LEAKY_GRADIENT_SLOPE }; /* at 0: of where(x < 0, ...), of tf.nn.leaky_relu */
 
@@ -26,9 +25,9 @@ struct kernel_options {
 
 int network_builder_images(struct network_builder *b); /* the value that the network is fed */
 
-/* Kernel variable `name` (size, size, channels of in, channels). Add the bias with network_builder_bias. */
-int network_builder_convolution(struct network_builder *b, int in, const char *name, int channels, int size,
-                                int stride, enum padding padding, const struct kernel_options *options);
+/* Kernel variable `name` (window's height, width, channels of in, channels). Add the bias with network_builder_bias. */
+int network_builder_convolution(struct network_builder *b, int in, const char *name, int channels, struct window window,
+                                const struct kernel_options *options);
 /* in times variable `name` (height width channels of in, outputs), flattened in (height, width, channel) order. */
 int network_builder_dense(struct network_builder *b, int in, const char *name, int outputs,
                           const struct kernel_options *options);
@@ -40,8 +39,9 @@ int network_builder_batch_norm(struct network_builder *b, int in, const char *sc
                                int debias);
 /* In place. slope > 0. */
 int network_builder_leaky(struct network_builder *b, int in, double slope, enum leaky_gradient gradient);
-int network_builder_max_pool(struct network_builder *b, int in, int size, int stride, enum padding padding);
-int network_builder_average_pool(struct network_builder *b, int in, int size, int stride, enum padding padding);
+/* Padding does not count, neither as a maximum nor in a mean. */
+int network_builder_max_pool(struct network_builder *b, int in, struct window window);
+int network_builder_average_pool(struct network_builder *b, int in, struct window window);
 /* Zero channels around in's, half of them (rounded down) before. */
 int network_builder_widen(struct network_builder *b, int in, int channels);
 int network_builder_add(struct network_builder *b, int changed, int other); /* changed += other, in place */

@@ -35,8 +35,9 @@ int network_builder_refuse(struct network_builder *b, const char *layer, const c
 struct shape network_builder_shape(const struct network_builder *b, int value);
 /* The same values with all channels side by side. */
 int network_builder_reblock(struct network_builder *b, int in);
-/* Output size along one axis, and the zeros before it. */
-int network_builder_window(int n, int size, int stride, enum padding padding, int *before);
+/* Fits w to images of x's size, and gives y the size of what comes of it. 0, and the mistake is kept, if it cannot. */
+int network_builder_fit(struct network_builder *b, const char *layer, struct window *w, const struct shape *x,
+                        struct shape *y);
 
 /* New variables; their places. */
 size_t network_builder_kernel(struct network_builder *b, const char *name, int rank, const int64_t *shape,

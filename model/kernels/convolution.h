@@ -3,7 +3,7 @@
  * convolution_blas (im2col and matrix products, any shape, also in the double build) and convolution_onednn (oneDNN's
  * compiled kernels; only where the build found oneDNN).
  *
- *   y(n,i,j,o) = sum over r, s, c of x(n, i stride + r - before_height, j stride + s - before_width, c) w(r,s,c,o)
+ *   y(n,i,j,o) = sum over r, s, c of x(n, i stride_height + r - top, j stride_width + s - left, c) w(r,s,c,o)
  * with zeros outside. Images are laid out (count, channels / block, height width, block): block = channels is NHWC.
  * Kernels w are HWIO.
  *
@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "model/real.h"
+#include "model/window.h"
 
 /* 1 where the build has convolution_onednn. */
 #if ONEDNN && !defined(REAL_DOUBLE)
@@ -26,7 +27,7 @@ struct convolution_shape {
     int images;                                  /* the most that one call gets */
     int height, width, channels, block;          /* of x */
     int out_height, out_width, out_channels, out_block;
-    int kernel, stride, before_height, before_width;
+    struct window window;                        /* with explicit padding */
     int need_data_gradient;                      /* 0: backward_data is never called */
 };
 

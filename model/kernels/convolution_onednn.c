@@ -103,7 +103,7 @@ static int make_places(struct primitive *p, const struct convolution_shape *s, c
     void *memory;
 
     p->kernel_size = dnnl_memory_desc_get_size(d) / sizeof(float);
-    p->places = malloc((size_t)(s->kernel * s->kernel) * (size_t)s->channels * (size_t)s->out_channels *
+    p->places = malloc((size_t)(s->window.height * s->window.width) * (size_t)s->channels * (size_t)s->out_channels *
                        sizeof *p->places);
     if (posix_memalign(&memory, 64, p->kernel_size * sizeof(float)))
         memory = NULL;
@@ -111,8 +111,8 @@ static int make_places(struct primitive *p, const struct convolution_shape *s, c
     if (!p->places || !p->kernel_memory)
         return -1;
     memset(p->kernel_memory, 0, p->kernel_size * sizeof(float)); /* padding, where oneDNN wants some, stays 0 */
-    for (int64_t r = 0; r < s->kernel; r++)
-        for (int64_t q = 0; q < s->kernel; q++)
+    for (int64_t r = 0; r < s->window.height; r++)
+        for (int64_t q = 0; q < s->window.width; q++)
             for (int64_t i = 0; i < s->channels; i++)
                 for (int64_t o = 0; o < s->out_channels; o++) {
                     const int64_t at[4] = { o, i, r, q };
@@ -125,13 +125,12 @@ static int make_places(struct primitive *p, const struct convolution_shape *s, c
 static int make_primitive(struct convolution *c, int kind, int images)
 {
     const struct convolution_shape *s = &c->s;
-    const int after_height = (s->out_height - 1) * s->stride + s->kernel - s->height - s->before_height;
-    const int after_width = (s->out_width - 1) * s->stride + s->kernel - s->width - s->before_width;
+    const struct window *w = &s->window;
     const dnnl_dims_t source_dims = { images, s->channels, s->height, s->width };
-    const dnnl_dims_t kernel_dims = { s->out_channels, s->channels, s->kernel, s->kernel };
+    const dnnl_dims_t kernel_dims = { s->out_channels, s->channels, w->height, w->width };
     const dnnl_dims_t result_dims = { images, s->out_channels, s->out_height, s->out_width };
-    const dnnl_dims_t strides = { s->stride, s->stride }, before = { s->before_height, s->before_width };
-    const dnnl_dims_t after = { after_height, after_width };
+    const dnnl_dims_t strides = { w->stride_height, w->stride_width };
+    const dnnl_dims_t before = { w->top, w->left }, after = { w->bottom, w->right };
     const dnnl_format_tag_t result_tag = s->out_block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
     const dnnl_format_tag_t source_tag = c->planes ? dnnl_nchw : s->block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
     const int weights = kind >= BACKWARD_WEIGHTS;
@@ -195,7 +194,7 @@ static int onednn_make(struct convolution **out, const struct convolution_shape 
     if (!c)
         return error_set(e, ERR_NOMEM, "no memory for a convolution");
     c->s = *s;
-    c->kernel_count = (size_t)(s->kernel * s->kernel) * (size_t)s->channels * (size_t)s->out_channels;
+    c->kernel_count = (size_t)(s->window.height * s->window.width) * (size_t)s->channels * (size_t)s->out_channels;
     if (s->block == s->channels && onednn_block(s->channels, 0) != s->block &&
         !(c->planes = new_floats((size_t)s->images * (size_t)s->channels * (size_t)s->height * (size_t)s->width))) {
         free(c);
@@ -216,8 +215,8 @@ static int onednn_make(struct convolution **out, const struct convolution_shape 
     if (rc) {
         onednn_release(c);
         return error_set(e, rc == dnnl_out_of_memory ? ERR_NOMEM : ERR_ARG,
-                         "oneDNN cannot do a %dx%d convolution of %d to %d channels (status %d)", s->kernel, s->kernel,
-                         s->channels, s->out_channels, rc);
+                         "oneDNN cannot do a %dx%d convolution of %d to %d channels (status %d)", s->window.height,
+                         s->window.width, s->channels, s->out_channels, rc);
     }
     *out = c;
     return OK;

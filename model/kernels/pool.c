@@ -5,7 +5,7 @@
 #include <float.h>
 #include <string.h>
 
-enum { POOL_NOBODY = 255 };
+enum { POOL_NOBODY = POOL_MAX_WINDOW };
 
 #ifdef REAL_DOUBLE
 static const real lowest = -DBL_MAX;
@@ -19,21 +19,22 @@ static inline int window_first(int start)
     return start < 0 ? -start : 0;
 }
 
-static inline int window_last(int start, int kernel, int size)
+static inline int window_last(int start, int length, int size)
 {
-    return start + kernel > size ? size - start : kernel;
+    return start + length > size ? size - start : length;
 }
 
 VECTOR_BODY void max_body(const struct pool_shape *s, size_t width, const real *restrict x, real *restrict y,
                           uint8_t *restrict winner)
 {
+    const struct window *w = &s->window;
     const size_t block = (size_t)s->block;
 
     for (int i = 0; i < s->out_height; i++)
         for (int j = 0; j < s->out_width; j++) {
-            const int top = i * s->stride - s->before_height, left = j * s->stride - s->before_width;
-            const int r0 = window_first(top), r1 = window_last(top, s->kernel, s->height);
-            const int c0 = window_first(left), c1 = window_last(left, s->kernel, s->width);
+            const int top = i * w->stride_height - w->top, left = j * w->stride_width - w->left;
+            const int r0 = window_first(top), r1 = window_last(top, w->height, s->height);
+            const int c0 = window_first(left), c1 = window_last(left, w->width, s->width);
             const size_t out = (size_t)(i * s->out_width + j) * block;
             real best[VECTOR_CHANNELS], place[VECTOR_CHANNELS]; /* a place as a real: one kind of vector for both */
 
@@ -44,7 +45,7 @@ VECTOR_BODY void max_body(const struct pool_shape *s, size_t width, const real *
             for (int r = r0; r < r1; r++)
                 for (int c = c0; c < c1; c++) {
                     const real *in = x + (size_t)((top + r) * s->width + left + c) * block;
-                    const real here = (real)(r * s->kernel + c);
+                    const real here = (real)(r * w->width + c);
                     for (size_t k = 0; k < width; k++) {
                         place[k] = in[k] > best[k] ? here : place[k];
                         best[k] = in[k] > best[k] ? in[k] : best[k];
@@ -69,13 +70,14 @@ VECTOR_CLONES void pool_max_forward(const struct pool_shape *s, const real *x, r
 VECTOR_BODY void max_backward_body(const struct pool_shape *s, size_t width, const real *restrict dy,
                                    const uint8_t *restrict winner, real *restrict dx)
 {
+    const struct window *w = &s->window;
     const size_t block = (size_t)s->block;
 
     for (int i = 0; i < s->out_height; i++)
         for (int j = 0; j < s->out_width; j++) {
-            const int top = i * s->stride - s->before_height, left = j * s->stride - s->before_width;
-            const int r0 = window_first(top), r1 = window_last(top, s->kernel, s->height);
-            const int c0 = window_first(left), c1 = window_last(left, s->kernel, s->width);
+            const int top = i * w->stride_height - w->top, left = j * w->stride_width - w->left;
+            const int r0 = window_first(top), r1 = window_last(top, w->height, s->height);
+            const int c0 = window_first(left), c1 = window_last(left, w->width, s->width);
             const size_t out = (size_t)(i * s->out_width + j) * block;
             real g[VECTOR_CHANNELS];
             int place[VECTOR_CHANNELS];
@@ -87,7 +89,7 @@ VECTOR_BODY void max_backward_body(const struct pool_shape *s, size_t width, con
             for (int r = r0; r < r1; r++)
                 for (int c = c0; c < c1; c++) {
                     real *in = dx + (size_t)((top + r) * s->width + left + c) * block;
-                    const int here = r * s->kernel + c;
+                    const int here = r * w->width + c;
                     for (size_t k = 0; k < width; k++)
                         in[k] += place[k] == here ? g[k] : 0;
                 }
@@ -106,12 +108,13 @@ VECTOR_CLONES void pool_max_backward(const struct pool_shape *s, const real *dy,
 /* Number of pixels of the window of (i, j) inside the plane, and its bounds in the plane. */
 static inline int window_pixels(const struct pool_shape *s, int i, int j, int bounds[4])
 {
-    const int top = i * s->stride - s->before_height, left = j * s->stride - s->before_width;
+    const struct window *w = &s->window;
+    const int top = i * w->stride_height - w->top, left = j * w->stride_width - w->left;
 
     bounds[0] = top + window_first(top);
-    bounds[1] = top + window_last(top, s->kernel, s->height);
+    bounds[1] = top + window_last(top, w->height, s->height);
     bounds[2] = left + window_first(left);
-    bounds[3] = left + window_last(left, s->kernel, s->width);
+    bounds[3] = left + window_last(left, w->width, s->width);
     return (bounds[1] - bounds[0]) * (bounds[3] - bounds[2]);
 }
 

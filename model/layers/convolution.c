@@ -81,11 +81,10 @@ static const struct convolution_backend *choose_backend(int in, const struct sha
     return &convolution_blas;
 }
 
-int network_builder_convolution(struct network_builder *b, int in, const char *name, int channels, int size,
-                                int stride, enum padding padding, const struct kernel_options *options)
+int network_builder_convolution(struct network_builder *b, int in, const char *name, int channels, struct window window,
+                                const struct kernel_options *options)
 {
     struct shape x = network_builder_shape(b, in), y = { 0, 0, channels, channels };
-    int before_height, before_width;
     const struct convolution_backend *backend = choose_backend(in, &x, channels, &y.block);
     struct convolution_layer *own;
     struct layer *l;
@@ -94,18 +93,17 @@ int network_builder_convolution(struct network_builder *b, int in, const char *n
         in = network_builder_reblock(b, in);
         x = network_builder_shape(b, in);
     }
-    y.height = network_builder_window(x.height, size, stride, padding, &before_height);
-    y.width = network_builder_window(x.width, size, stride, padding, &before_width);
-    if (!(l = network_builder_layer(b, &layer_convolution, in, y, sizeof *own)))
+    if (!network_builder_fit(b, layer_convolution.name, &window, &x, &y) ||
+        !(l = network_builder_layer(b, &layer_convolution, in, y, sizeof *own)))
         return VALUE_NONE;
-    const int64_t shape[4] = { size, size, x.channels, channels };
+    const int64_t shape[4] = { window.height, window.width, x.channels, channels };
     l->whole = 0;
     own = l->state;
     own->backend = backend;
     own->shape = (struct convolution_shape){
         .height = x.height, .width = x.width, .channels = x.channels, .block = x.block,
         .out_height = y.height, .out_width = y.width, .out_channels = channels, .out_block = y.block,
-        .kernel = size, .stride = stride, .before_height = before_height, .before_width = before_width,
+        .window = window,
     };
     own->parameter = l->low = network_builder_kernel(b, name, 4, shape, options);
     return l->out;

@@ -94,31 +94,29 @@ static const struct layer_kind layer_average_pool = {
     .name = "average pool", .forward = average_forward, .backward = average_backward,
 };
 
-static int add_pool(struct network_builder *b, const struct layer_kind *kind, int in, int size, int stride,
-                    enum padding padding)
+static int add_pool(struct network_builder *b, const struct layer_kind *kind, int in, struct window window)
 {
     const struct shape x = network_builder_shape(b, in);
     struct shape y = x;
-    struct pool_shape pool = { x.height, x.width, x.block, 0, 0, size, stride, 0, 0 };
     struct layer *l;
 
-    if (kind == &layer_max_pool && size > POOL_MAX_KERNEL)
+    if (!network_builder_fit(b, kind->name, &window, &x, &y))
+        return VALUE_NONE;
+    if (kind == &layer_max_pool && window.height > POOL_MAX_WINDOW / window.width)
         return network_builder_refuse(b, kind->name, "its window is too large");
-    y.height = pool.out_height = network_builder_window(x.height, size, stride, padding, &pool.before_height);
-    y.width = pool.out_width = network_builder_window(x.width, size, stride, padding, &pool.before_width);
     if (!(l = network_builder_layer(b, kind, in, y, sizeof(struct pool))))
         return VALUE_NONE;
     l->whole = 0;
-    ((struct pool *)l->state)->shape = pool;
+    ((struct pool *)l->state)->shape = (struct pool_shape){ x.height, x.width, x.block, y.height, y.width, window };
     return l->out;
 }
 
-int network_builder_max_pool(struct network_builder *b, int in, int size, int stride, enum padding padding)
+int network_builder_max_pool(struct network_builder *b, int in, struct window window)
 {
-    return add_pool(b, &layer_max_pool, in, size, stride, padding);
+    return add_pool(b, &layer_max_pool, in, window);
 }
 
-int network_builder_average_pool(struct network_builder *b, int in, int size, int stride, enum padding padding)
+int network_builder_average_pool(struct network_builder *b, int in, struct window window)
 {
-    return add_pool(b, &layer_average_pool, in, size, stride, padding);
+    return add_pool(b, &layer_average_pool, in, window);
 }

@@ -24,14 +24,14 @@ static int cifar10_cnn_build(struct network_builder *b, struct error *e)
     int x = network_builder_images(b);
 
     (void)e;
-    x = network_builder_convolution(b, x, "conv1/weights", 64, 5, 1, PADDING_SAME, &convolution);
+    x = network_builder_convolution(b, x, "conv1/weights", 64, window_same(5, 1), &convolution);
     x = network_builder_bias(b, x, "conv1/biases", 0.0, RELU);
-    x = network_builder_max_pool(b, x, 3, 2, PADDING_SAME);
+    x = network_builder_max_pool(b, x, window_same(3, 2));
     x = normalize(b, x);
-    x = network_builder_convolution(b, x, "conv2/weights", 64, 5, 1, PADDING_SAME, &convolution);
+    x = network_builder_convolution(b, x, "conv2/weights", 64, window_same(5, 1), &convolution);
     x = network_builder_bias(b, x, "conv2/biases", 0.1, RELU);
     x = normalize(b, x);
-    x = network_builder_max_pool(b, x, 3, 2, PADDING_SAME);
+    x = network_builder_max_pool(b, x, window_same(3, 2));
     x = network_builder_dense(b, x, "local3/weights", 384, &local);
     x = network_builder_bias(b, x, "local3/biases", 0.1, RELU);
     x = network_builder_dense(b, x, "local4/weights", 192, &local);

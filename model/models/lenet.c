@@ -21,12 +21,12 @@ static int lenet_build(struct network_builder *b, struct error *e)
     int x = network_builder_images(b);
 
     (void)e;
-    x = network_builder_convolution(b, x, "conv1/weights", 10, 5, 1, PADDING_VALID, &conv1);
+    x = network_builder_convolution(b, x, "conv1/weights", 10, window_valid(5, 1), &conv1);
     x = network_builder_bias(b, x, "conv1/biases", 0, RELU);
-    x = network_builder_max_pool(b, x, 2, 2, PADDING_VALID);
-    x = network_builder_convolution(b, x, "conv2/weights", 20, 5, 1, PADDING_VALID, &conv2);
+    x = network_builder_max_pool(b, x, window_valid(2, 2));
+    x = network_builder_convolution(b, x, "conv2/weights", 20, window_valid(5, 1), &conv2);
     x = network_builder_bias(b, x, "conv2/biases", 0, RELU);
-    x = network_builder_max_pool(b, x, 2, 2, PADDING_VALID);
+    x = network_builder_max_pool(b, x, window_valid(2, 2));
     x = network_builder_dense(b, x, "fc3/weights", 50, &fc3);
     x = network_builder_bias(b, x, "fc3/biases", 0, RELU);
     x = network_builder_dropout(b, x, 0.5);

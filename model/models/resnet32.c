@@ -19,7 +19,7 @@ static int convolution(struct network_builder *b, int x, const char *scope, cons
     char full[128];
 
     snprintf(full, sizeof full, "%s/%s/DW", scope, name);
-    return network_builder_convolution(b, x, full, channels, 3, stride, PADDING_SAME, &kernel);
+    return network_builder_convolution(b, x, full, channels, window_same(3, stride), &kernel);
 }
 
 static int activation(struct network_builder *b, int x, const char *scope, const char *name)
@@ -43,7 +43,7 @@ static int unit(struct network_builder *b, int x, int stage, int number, int cha
     y = activation(b, y, scope, "sub2/bn2");
     y = convolution(b, y, scope, "sub2/conv2", channels, 1);
     if (wider) {
-        shortcut = network_builder_average_pool(b, shortcut, 2, 2, PADDING_VALID);
+        shortcut = network_builder_average_pool(b, shortcut, window_valid(2, 2));
         shortcut = network_builder_widen(b, shortcut, channels);
     }
     return network_builder_add(b, y, shortcut);
@@ -61,7 +61,7 @@ static int resnet32_build(struct network_builder *b, struct error *e)
         for (int number = 0; number < UNITS; number++)
             x = unit(b, x, stage, number, 8 << stage);
     x = activation(b, x, "unit_last", "final_bn");
-    x = network_builder_average_pool(b, x, 8, 8, PADDING_VALID);
+    x = network_builder_average_pool(b, x, window_valid(8, 8));
     x = network_builder_dense(b, x, "logit/DW", 10, &logit);
     x = network_builder_bias(b, x, "logit/biases", 0, RELU_NONE);
     network_builder_cross_entropy(b, x);

@@ -4,6 +4,7 @@
 #include "model/network_builder.h"
 #include "tests/check.h"
 #include "tests/model/images_batch.h"
+#include "tests/model/images_batch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,19 +18,25 @@ static const struct { int start, left, right; } cases[] = {
 };
 static size_t at; /* the case */
 
+static int start(struct network_builder *b)
+{
+    const int x = network_builder_images(b);
+
+    return network_builder_convolution(b, x, "start", cases[at].start, window_same(3, 1), &plain);
+}
+
 static int finish(struct network_builder *b, int x)
 {
-    x = network_builder_convolution(b, x, "after", 16, 3, 1, PADDING_SAME, &plain);
+    x = network_builder_convolution(b, x, "after", 16, window_same(3, 1), &plain);
     network_builder_cross_entropy(b, network_builder_dense(b, x, "finish", CLASSES, &plain));
     return OK;
 }
 
 static int apart(struct network_builder *b, struct error *e)
 {
-    const int x = network_builder_convolution(b, network_builder_images(b), "start", cases[at].start, 3, 1,
-                                              PADDING_SAME, &plain);
-    const int left = network_builder_convolution(b, x, "left", cases[at].left, 3, 1, PADDING_SAME, &plain);
-    const int right = network_builder_convolution(b, x, "right", cases[at].right, 3, 1, PADDING_SAME, &plain);
+    const int x = start(b);
+    const int left = network_builder_convolution(b, x, "left", cases[at].left, window_same(3, 1), &plain);
+    const int right = network_builder_convolution(b, x, "right", cases[at].right, window_same(3, 1), &plain);
 
     (void)e;
     return finish(b, network_builder_concat(b, (const int[]){ left, right }, 2));
@@ -37,12 +44,9 @@ static int apart(struct network_builder *b, struct error *e)
 
 static int together(struct network_builder *b, struct error *e)
 {
-    const int x = network_builder_convolution(b, network_builder_images(b), "start", cases[at].start, 3, 1,
-                                              PADDING_SAME, &plain);
-
     (void)e;
-    return finish(b, network_builder_convolution(b, x, "both", cases[at].left + cases[at].right, 3, 1, PADDING_SAME,
-                                                 &plain));
+    return finish(b, network_builder_convolution(b, start(b), "both", cases[at].left + cases[at].right,
+                                                 window_same(3, 1), &plain));
 }
 
 static struct network *new_network(const struct model *m)
@@ -85,14 +89,14 @@ static void assert_alike(const real *a, const real *b, size_t n)
 
 static void side_by_side(void **state)
 {
-    const struct model models[] = {
-        { .name = "two", .height = HEIGHT, .width = WIDTH, .channels = CHANNELS, .classes = CLASSES, .build = apart },
-        { .name = "one", .height = HEIGHT, .width = WIDTH, .channels = CHANNELS, .classes = CLASSES, .build = together },
-    };
+    const struct model model_two = { .name = "two", .height = HEIGHT, .width = WIDTH, .channels = CHANNELS,
+                                     .classes = CLASSES, .build = apart };
+    const struct model model_one = { .name = "one", .height = HEIGHT, .width = WIDTH, .channels = CHANNELS,
+                                     .classes = CLASSES, .build = together };
     real images[COUNT * HEIGHT * WIDTH * CHANNELS];
     int32_t labels[COUNT];
     struct random r;
-    const struct batch batch = images_batch(&model_two, images, labels, NULL, COUNT);
+    struct batch batch;
 
     (void)state;
     random_init(&r, 1, RANDOM_TEST, 0, 0);
@@ -100,8 +104,9 @@ static void side_by_side(void **state)
         images[i] = (real)random_normal(&r);
     for (int i = 0; i < COUNT; i++)
         labels[i] = (int32_t)random_below(&r, CLASSES);
+    batch = images_batch(&model_two, images, labels, NULL, COUNT);
     for (at = 0; at < sizeof cases / sizeof *cases; at++) {
-        struct network *two = new_network(&models[0]), *one = new_network(&models[1]);
+        struct network *two = new_network(&model_two), *one = new_network(&model_one);
         const size_t n = network_parameter_count(two);
         real *joined = malloc(n * sizeof *joined), logits[2][COUNT * CLASSES];
         struct score score;
@@ -123,44 +128,62 @@ static void side_by_side(void **state)
     }
 }
 
-/* What comes in slices is joined for all images of the batch. */
+/* A value three times, whose gradient another layer begins; and what comes in slices joined for the whole batch. */
 static int pooled(struct network_builder *b, struct error *e)
 {
-    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, 3, 1, PADDING_SAME, &plain);
-    const int y = network_builder_average_pool(b, x, HEIGHT, HEIGHT, PADDING_SAME);
-    const int z = network_builder_max_pool(b, x, HEIGHT, HEIGHT, PADDING_SAME);
+    const int x = network_builder_convolution(b, network_builder_images(b), "w", 2, window_same(3, 1), &plain);
+    const int thrice = network_builder_concat(b, (const int[]){ x, x, x }, 3);
+    const int more = network_builder_convolution(b, x, "v", 2, window_same(3, 1), &plain);
+    const int y = network_builder_average_pool(b, thrice, window_same(HEIGHT, HEIGHT));
+    const int z = network_builder_max_pool(b, more, window_same(HEIGHT, HEIGHT));
 
     (void)e;
     network_builder_cross_entropy(b, network_builder_concat(b, (const int[]){ y, z }, 2));
     return OK;
 }
 
+/* All images at once are the same as one by one. */
 static void in_slices(void **state)
 {
-    const struct model m = { .name = "pooled", .height = HEIGHT, .width = WIDTH, .channels = CHANNELS, .classes = 8,
-                             .build = pooled };
+    enum { IMAGE = HEIGHT * WIDTH * CHANNELS, POOLED = 8 };
+    const struct model m = { .name = "pooled", .height = HEIGHT, .width = WIDTH, .channels = CHANNELS,
+                             .classes = POOLED, .build = pooled };
     struct network *n = new_network(&m);
-    enum { IMAGE = HEIGHT * WIDTH * CHANNELS };
-    real images[COUNT * IMAGE], all[COUNT * 8], one[8];
+    const size_t count = network_parameter_count(n);
+    real images[COUNT * IMAGE], logits[COUNT * POOLED], one[POOLED], *sum = calloc(count, sizeof *sum);
+    int32_t labels[COUNT];
+    struct batch batch;
+    struct score score;
     struct random r;
 
     (void)state;
+    assert_non_null(sum);
     random_init(&r, 1, RANDOM_TEST, 0, 0);
     for (size_t i = 0; i < sizeof images / sizeof *images; i++)
         images[i] = (real)random_normal(&r);
+    for (size_t i = 0; i < COUNT; i++)
+        labels[i] = (int32_t)random_below(&r, POOLED);
+    batch = images_batch(&m, images, labels, NULL, COUNT);
     network_initialize(n, 1);
-    network_infer(n, images, COUNT, all);
+    network_infer(n, &batch.fields[FIELD_INPUT], logits);
     for (size_t i = 0; i < COUNT; i++) {
-        network_infer(n, images + i * IMAGE, 1, one);
-        assert_alike(all + i * 8, one, 8);
+        const struct batch alone = images_batch(&m, images + i * IMAGE, labels + i, NULL, 1);
+        network_infer(n, &alone.fields[FIELD_INPUT], one);
+        assert_alike(logits + i * POOLED, one, POOLED);
+        network_train(n, &alone, 1, NULL, &score);
+        for (size_t k = 0; k < count; k++)
+            sum[k] += network_exchange(n)[k];
     }
+    network_train(n, &batch, 1, NULL, &score);
+    assert_alike(network_exchange(n), sum, count);
+    free(sum);
     network_free(n);
 }
 
 static int lower(struct network_builder *b, struct error *e)
 {
-    const int x = network_builder_max_pool(b, network_builder_images(b), 1, 2, PADDING_VALID); /* 3 by 2 */
-    const int y = network_builder_max_pool(b, network_builder_images(b), 1, 3, PADDING_VALID); /* 2 by 2 */
+    const int x = network_builder_max_pool(b, network_builder_images(b), window_valid(1, 2)); /* 3 by 2 */
+    const int y = network_builder_max_pool(b, network_builder_images(b), window_valid(1, 3)); /* 2 by 2 */
 
     (void)e;
     network_builder_concat(b, (const int[]){ x, y }, 2);
@@ -169,8 +192,8 @@ static int lower(struct network_builder *b, struct error *e)
 
 static int narrower(struct network_builder *b, struct error *e)
 {
-    const int x = network_builder_max_pool(b, network_builder_images(b), 1, 3, PADDING_VALID); /* 2 by 2 */
-    const int y = network_builder_max_pool(b, network_builder_images(b), 4, 1, PADDING_VALID); /* 2 by 1 */
+    const int x = network_builder_max_pool(b, network_builder_images(b), window_valid(1, 3)); /* 2 by 2 */
+    const int y = network_builder_max_pool(b, network_builder_images(b), window_valid(4, 1)); /* 2 by 1 */
 
     (void)e;
     network_builder_concat(b, (const int[]){ x, x, y }, 3);
@@ -195,7 +218,7 @@ static int of_none(struct network_builder *b, struct error *e)
 
 static int of_unknown(struct network_builder *b, struct error *e)
 {
-    const int x = network_builder_max_pool(b, network_builder_images(b), HEIGHT, HEIGHT, PADDING_SAME);
+    const int x = network_builder_max_pool(b, network_builder_images(b), window_same(HEIGHT, HEIGHT));
 
     (void)e;
     network_builder_concat(b, (const int[]){ x, 7 }, 2);
@@ -204,7 +227,7 @@ static int of_unknown(struct network_builder *b, struct error *e)
 
 static int of_changed(struct network_builder *b, struct error *e)
 {
-    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, 3, 1, PADDING_SAME, &plain);
+    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, window_same(3, 1), &plain);
     const int y = network_builder_bias(b, x, "b", 0, RELU);
 
     (void)e;
@@ -214,7 +237,7 @@ static int of_changed(struct network_builder *b, struct error *e)
 
 static int changed_later(struct network_builder *b, struct error *e)
 {
-    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, 3, 1, PADDING_SAME, &plain);
+    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, window_same(3, 1), &plain);
 
     (void)e;
     network_builder_concat(b, (const int[]){ network_builder_images(b), x }, 2);

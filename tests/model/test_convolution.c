@@ -2,6 +2,7 @@
 #include "model/kernels/convolution.h"
 
 #include "base/random.h"
+#include "model/network_builder.h"
 #include "tests/check.h"
 
 #include <math.h>
@@ -13,15 +14,6 @@ struct sample {
     size_t x_size, y_size, w_size;
     double *x, *w, *dy, *y, *dx, *dw; /* NHWC, HWIO */
 };
-
-/* TensorFlow's padding; same as the network builder's, worked out apart. */
-static int out_count(int n, int k, int stride, int same, int *before)
-{
-    const int out = same ? (n + stride - 1) / stride : (n - k + stride) / stride, total = (out - 1) * stride + k - n;
-
-    *before = same && total > 0 ? total / 2 : 0;
-    return out;
-}
 
 static double *new_doubles(size_t n, uint64_t index)
 {
@@ -39,6 +31,7 @@ static double *new_doubles(size_t n, uint64_t index)
 static void plain_convolution(struct sample *p, int images)
 {
     const struct convolution_shape *s = &p->s;
+    const struct window *w = &s->window;
 
     memset(p->y, 0, p->y_size * sizeof *p->y);
     memset(p->dx, 0, p->x_size * sizeof *p->dx);
@@ -46,20 +39,20 @@ static void plain_convolution(struct sample *p, int images)
     for (int n = 0; n < images; n++)
         for (int i = 0; i < s->out_height; i++)
             for (int j = 0; j < s->out_width; j++)
-                for (int r = 0; r < s->kernel; r++)
-                    for (int q = 0; q < s->kernel; q++) {
-                        const int row = i * s->stride + r - s->before_height;
-                        const int column = j * s->stride + q - s->before_width;
+                for (int r = 0; r < w->height; r++)
+                    for (int q = 0; q < w->width; q++) {
+                        const int row = i * w->stride_height + r - w->top;
+                        const int column = j * w->stride_width + q - w->left;
                         if (row < 0 || row >= s->height || column < 0 || column >= s->width)
                             continue;
                         for (int c = 0; c < s->channels; c++)
                             for (int o = 0; o < s->out_channels; o++) {
                                 const int x = ((n * s->height + row) * s->width + column) * s->channels + c;
-                                const int w = ((r * s->kernel + q) * s->channels + c) * s->out_channels + o;
+                                const int k = ((r * w->width + q) * s->channels + c) * s->out_channels + o;
                                 const int y = ((n * s->out_height + i) * s->out_width + j) * s->out_channels + o;
-                                p->y[y] += p->x[x] * p->w[w];
-                                p->dx[x] += p->dy[y] * p->w[w];
-                                p->dw[w] += p->x[x] * p->dy[y];
+                                p->y[y] += p->x[x] * p->w[k];
+                                p->dx[x] += p->dy[y] * p->w[k];
+                                p->dw[k] += p->x[x] * p->dy[y];
                             }
                     }
 }
@@ -131,16 +124,47 @@ static void check_backend(const struct convolution_backend *backend, struct samp
     free(x), free(w), free(dy), free(y), free(dx), free(dw);
 }
 
+static struct window rectangle(int height, int width, int down, int right, int top, int bottom, int before, int after)
+{
+    return (struct window){ height, width, down, right, top, bottom, before, after, PADDING_EXPLICIT };
+}
+
+static struct window same_rectangle(int height, int width, int down, int right)
+{
+    return (struct window){ .height = height, .width = width, .stride_height = down, .stride_width = right,
+                            .padding = PADDING_SAME };
+}
+
 static void each_shape(void **state)
 {
-    static const struct { int images, height, width, channels, out_channels, kernel, stride, same; } cases[] = {
-        { 3, 32, 32, 16, 16, 3, 1, 1 }, { 2, 32, 32, 16, 32, 3, 2, 1 }, { 2, 16, 16, 32, 64, 3, 2, 1 },
-        { 5, 8, 8, 64, 64, 3, 1, 1 },   { 3, 9, 7, 16, 16, 3, 2, 1 },   { 2, 9, 7, 32, 16, 5, 1, 1 },
-        { 2, 12, 12, 64, 64, 5, 1, 1 }, { 3, 32, 32, 3, 16, 3, 1, 1 },  { 2, 24, 24, 3, 64, 5, 1, 1 },
-        { 4, 28, 28, 1, 10, 5, 1, 0 },  { 4, 12, 12, 10, 20, 5, 1, 0 }, { 2, 7, 11, 5, 3, 3, 2, 1 },
-        { 2, 7, 11, 5, 3, 3, 2, 0 },    { 2, 5, 5, 2, 33, 5, 3, 1 },    { 3, 6, 6, 17, 48, 1, 1, 1 },
-        { 2, 6, 6, 16, 16, 1, 2, 1 },   { 1, 3, 3, 4, 4, 5, 1, 1 },     { 2, 10, 10, 16, 16, 3, 1, 0 },
-        { 40, 2, 2, 3, 7, 2, 1, 1 },
+    const struct { int images, height, width, channels, out_channels; struct window window; } cases[] = {
+        { 3, 32, 32, 16, 16, window_same(3, 1) },  { 2, 32, 32, 16, 32, window_same(3, 2) },
+        { 2, 16, 16, 32, 64, window_same(3, 2) },  { 5, 8, 8, 64, 64, window_same(3, 1) },
+        { 3, 9, 7, 16, 16, window_same(3, 2) },    { 2, 9, 7, 32, 16, window_same(5, 1) },
+        { 2, 12, 12, 64, 64, window_same(5, 1) },  { 3, 32, 32, 3, 16, window_same(3, 1) },
+        { 2, 24, 24, 3, 64, window_same(5, 1) },   { 4, 28, 28, 1, 10, window_valid(5, 1) },
+        { 4, 12, 12, 10, 20, window_valid(5, 1) }, { 2, 7, 11, 5, 3, window_same(3, 2) },
+        { 2, 7, 11, 5, 3, window_valid(3, 2) },    { 2, 5, 5, 2, 33, window_same(5, 3) },
+        { 3, 6, 6, 17, 48, window_same(1, 1) },    { 2, 6, 6, 16, 16, window_same(1, 2) },
+        { 1, 3, 3, 4, 4, window_same(5, 1) },      { 2, 10, 10, 16, 16, window_valid(3, 1) },
+        { 40, 2, 2, 3, 7, window_same(2, 1) },     { 2, 11, 8, 16, 16, window_valid(3, 2) },
+        /* Of 5 channels for OpenBLAS, of 3 as the network's input, of 16 and 32 in blocks. */
+        { 3, 9, 11, 5, 6, same_rectangle(1, 7, 1, 1) },
+        { 3, 9, 11, 16, 32, same_rectangle(1, 7, 1, 1) },
+        { 3, 9, 11, 5, 6, same_rectangle(7, 1, 1, 1) },
+        { 3, 9, 11, 32, 16, same_rectangle(7, 1, 1, 1) },
+        { 3, 9, 11, 3, 16, same_rectangle(7, 1, 1, 2) },
+        { 2, 10, 8, 3, 16, same_rectangle(3, 5, 2, 1) },
+        { 2, 10, 8, 5, 6, same_rectangle(3, 5, 2, 1) },
+        { 2, 10, 8, 16, 16, same_rectangle(3, 5, 2, 1) },
+        { 2, 10, 8, 5, 6, rectangle(3, 5, 2, 1, 0, 0, 0, 0) },
+        { 2, 10, 8, 16, 16, rectangle(3, 5, 2, 1, 0, 0, 0, 0) },
+        { 2, 10, 8, 5, 6, rectangle(3, 5, 2, 1, 2, 1, 3, 0) },
+        { 2, 10, 8, 16, 32, rectangle(3, 5, 2, 1, 2, 1, 3, 0) },
+        { 2, 8, 10, 5, 6, rectangle(3, 3, 1, 2, 0, 2, 0, 1) },
+        { 2, 8, 10, 16, 16, rectangle(3, 3, 1, 2, 0, 2, 0, 1) },
+        { 2, 8, 10, 3, 16, rectangle(4, 2, 3, 2, 3, 0, 1, 1) },
+        { 2, 2, 3, 16, 16, rectangle(3, 5, 1, 1, 2, 2, 4, 4) },
     };
     int onednn = 0;
 
@@ -150,12 +174,13 @@ static void each_shape(void **state)
         struct convolution_shape *s = &p.s;
 
         *s = (struct convolution_shape){ cases[k].images, cases[k].height, cases[k].width, cases[k].channels, 1, 0, 0,
-                                         cases[k].out_channels, 0, cases[k].kernel, cases[k].stride, 0, 0, 1 };
-        s->out_height = out_count(s->height, s->kernel, s->stride, cases[k].same, &s->before_height);
-        s->out_width = out_count(s->width, s->kernel, s->stride, cases[k].same, &s->before_width);
+                                         cases[k].out_channels, 0, cases[k].window, 1 };
+        assert_true(window_fit(&s->window, s->height, s->width));
+        s->out_height = window_rows(&s->window, s->height);
+        s->out_width = window_columns(&s->window, s->width);
         p.x_size = (size_t)(s->images * s->height * s->width * s->channels);
         p.y_size = (size_t)(s->images * s->out_height * s->out_width * s->out_channels);
-        p.w_size = (size_t)(s->kernel * s->kernel * s->channels * s->out_channels);
+        p.w_size = (size_t)(s->window.height * s->window.width * s->channels * s->out_channels);
         p.x = new_doubles(p.x_size, 1);
         p.w = new_doubles(p.w_size, 2);
         p.dy = new_doubles(p.y_size, 3);
@@ -178,9 +203,121 @@ static void each_shape(void **state)
     print_message("oneDNN did %d of them\n", onednn);
 }
 
+/* Windows by counting, and TensorFlow's rule worked out apart; each axis with its own numbers. */
+static void windows(void **state)
+{
+    (void)state;
+    for (int n = 1; n < 12; n++)
+        for (int size = 1; size < 8; size++)
+            for (int stride = 1; stride < 5; stride++) {
+                struct window tall = same_rectangle(size, 1, stride, 1), wide = same_rectangle(1, size, 1, stride);
+                const int out = (n + stride - 1) / stride, missing = (out - 1) * stride + size - n;
+                const int total = missing > 0 ? missing : 0;
+
+                assert_true(window_fit(&tall, n, 13) && window_fit(&wide, 14, n));
+                assert_true(tall.padding == PADDING_EXPLICIT && wide.padding == PADDING_EXPLICIT);
+                assert_true(tall.top == total / 2 && tall.top + tall.bottom == total && !tall.left && !tall.right);
+                assert_true(wide.left == total / 2 && wide.left + wide.right == total && !wide.top && !wide.bottom);
+                assert_true(window_rows(&tall, n) == out && window_columns(&tall, 13) == 13);
+                assert_true(window_columns(&wide, n) == out && window_rows(&wide, 14) == 14);
+                for (int before = 0; before < size; before++)
+                    for (int after = 0; after < size; after++) {
+                        struct window high = rectangle(size, 1, stride, 1, before, after, 0, 0);
+                        struct window broad = rectangle(1, size, 1, stride, 0, 0, before, after);
+                        int count = 0;
+
+                        for (int first = -before; first + size <= n + after; first += stride)
+                            count++;
+                        assert_true(window_fit(&high, n, 1) && window_rows(&high, n) == count);
+                        assert_true(window_fit(&broad, 1, n) && window_columns(&broad, n) == count);
+                        assert_true(high.top == before && high.bottom == after);
+                        assert_true(broad.left == before && broad.right == after);
+                    }
+            }
+}
+
+static void no_windows(void **state)
+{
+    const struct window wrong[] = {
+        rectangle(0, 3, 1, 1, 0, 0, 0, 0), rectangle(3, 0, 1, 1, 0, 0, 0, 0),  rectangle(3, 3, 0, 1, 0, 0, 0, 0),
+        rectangle(3, 3, 1, 0, 0, 0, 0, 0), rectangle(3, 5, 1, 1, 3, 0, 0, 0),  rectangle(3, 5, 1, 1, 0, 3, 0, 0),
+        rectangle(5, 3, 1, 1, 0, 0, 3, 0), rectangle(5, 3, 1, 1, 0, 0, 0, 3),  rectangle(3, 3, 1, 1, -1, 0, 0, 0),
+        rectangle(3, 3, 1, 1, 0, -1, 0, 0), rectangle(3, 3, 1, 1, 0, 0, -1, 0), rectangle(3, 3, 1, 1, 0, 0, 0, -1),
+        window_same(0, 1),                 window_same(1, 0),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct window w = wrong[i];
+        if (window_fit(&w, 6, 6))
+            fail_msg("window %zu fits", i);
+    }
+}
+
+static const struct kernel_options plain = { INITIAL_NORMAL, 0.1, 0 };
+
+static int too_much_padding(struct network_builder *b, struct error *e)
+{
+    (void)e;
+    network_builder_average_pool(b, network_builder_images(b), rectangle(3, 5, 1, 1, 3, 0, 0, 0));
+    return OK;
+}
+
+static int too_small(struct network_builder *b, struct error *e)
+{
+    (void)e;
+    network_builder_convolution(b, network_builder_images(b), "w", 4, rectangle(1, 9, 1, 1, 0, 0, 1, 1), &plain);
+    return OK;
+}
+
+static int too_large(struct network_builder *b, struct error *e)
+{
+    (void)e;
+    network_builder_max_pool(b, network_builder_images(b), same_rectangle(2, 128, 1, 1));
+    return OK;
+}
+
+static int large_enough(struct network_builder *b, struct error *e)
+{
+    int x = network_builder_max_pool(b, network_builder_images(b), same_rectangle(5, 51, 1, 1));
+
+    (void)e;
+    x = network_builder_average_pool(b, x, same_rectangle(2, 128, 1, 1));
+    x = network_builder_convolution(b, x, "w", 4, rectangle(3, 5, 2, 1, 1, 0, 4, 0), &plain);
+    network_builder_cross_entropy(b, network_builder_dense(b, x, "d", 3, &plain));
+    return OK;
+}
+
+/* What a model may ask for, and the shape of a kernel's variable. */
+static void builder(void **state)
+{
+    static const struct { int (*build)(struct network_builder *b, struct error *e); const char *says; } cases[] = {
+        { too_much_padding, "less padding" }, { too_small, "no pixels" }, { too_large, "too large" },
+        { large_enough, NULL },
+    };
+    static const int64_t want[4] = { 3, 5, 2, 4 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct model m = { .name = "windows", .height = 6, .width = 6, .channels = 2, .classes = 3,
+                                 .build = cases[i].build };
+        struct network *n = NULL;
+        struct error e = { 0 };
+        size_t count;
+
+        assert_int_equal(network_new(&n, &m, 1, &e), cases[i].says ? ERR_ARG : OK);
+        if (cases[i].says && !strstr(e.message, cases[i].says))
+            fail_msg("case %zu says: %s", i, e.message);
+        if (n)
+            assert_memory_equal(network_variables(n, &count)[0].shape, want, sizeof want);
+        network_free(n);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(each_shape) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(windows), cmocka_unit_test(no_windows),
+                                        cmocka_unit_test(each_shape), cmocka_unit_test(builder) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

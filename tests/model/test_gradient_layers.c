@@ -12,13 +12,16 @@
 enum { HEIGHT = 7, WIDTH = 6, CHANNELS = 2, CLASSES = 3, COUNT = 5 };
 
 static const struct kernel_options wide = { INITIAL_NORMAL, 0.5, 0 };
+static const struct window tall_window = { 7, 1, 1, 1, 0, 0, 0, 0, PADDING_SAME };
+static const struct window broad_window = { 1, 7, 1, 1, 0, 0, 0, 0, PADDING_SAME };
+static const struct window uneven_window = { 3, 5, 2, 1, 2, 0, 1, 3, PADDING_EXPLICIT };
 
 /* What every case stands on, so that the gradient passes through the layer to something with weights. */
 static int start(struct network_builder *b, int channels)
 {
     const int x = network_builder_images(b);
 
-    return network_builder_convolution(b, x, "start", channels, 3, 1, PADDING_SAME, &wide);
+    return network_builder_convolution(b, x, "start", channels, window_same(3, 1), &wide);
 }
 
 static int finish(struct network_builder *b, int x)
@@ -43,15 +46,20 @@ BUILD(bias, x = network_builder_bias(b, x, "bias", 0.2, RELU_NONE))
 BUILD(relu, x = network_builder_bias(b, x, "bias", 0.2, RELU))
 BUILD(leaky, x = network_builder_leaky(b, x, 0.1, LEAKY_GRADIENT_ONE))
 BUILD(leaky_tf, x = network_builder_leaky(b, x, 0.2, LEAKY_GRADIENT_SLOPE))
-BUILD(same, x = network_builder_convolution(b, x, "middle", 5, 3, 1, PADDING_SAME, &wide))
-BUILD(same_strided, x = network_builder_convolution(b, x, "middle", 3, 3, 2, PADDING_SAME, &wide))
-BUILD(valid, x = network_builder_convolution(b, x, "middle", 5, 5, 1, PADDING_VALID, &wide))
-BUILD(valid_strided, x = network_builder_convolution(b, x, "middle", 2, 2, 3, PADDING_VALID, &wide))
-BUILD(one_by_one, x = network_builder_convolution(b, x, "middle", 5, 1, 2, PADDING_SAME, &wide))
-BUILD(max_pool, x = network_builder_max_pool(b, x, 3, 2, PADDING_SAME))
-BUILD(max_pool_valid, x = network_builder_max_pool(b, x, 2, 2, PADDING_VALID))
-BUILD(average_pool, x = network_builder_average_pool(b, x, 3, 2, PADDING_SAME))
-BUILD(average_pool_valid, x = network_builder_average_pool(b, x, 2, 2, PADDING_VALID))
+BUILD(same, x = network_builder_convolution(b, x, "middle", 5, window_same(3, 1), &wide))
+BUILD(same_strided, x = network_builder_convolution(b, x, "middle", 3, window_same(3, 2), &wide))
+BUILD(valid, x = network_builder_convolution(b, x, "middle", 5, window_valid(5, 1), &wide))
+BUILD(valid_strided, x = network_builder_convolution(b, x, "middle", 2, window_valid(2, 3), &wide))
+BUILD(one_by_one, x = network_builder_convolution(b, x, "middle", 5, window_same(1, 2), &wide))
+BUILD(tall, x = network_builder_convolution(b, x, "middle", 3, tall_window, &wide))
+BUILD(broad, x = network_builder_convolution(b, x, "middle", 3, broad_window, &wide))
+BUILD(uneven, x = network_builder_convolution(b, x, "middle", 3, uneven_window, &wide))
+BUILD(max_pool, x = network_builder_max_pool(b, x, window_same(3, 2)))
+BUILD(max_pool_valid, x = network_builder_max_pool(b, x, window_valid(2, 2)))
+BUILD(max_pool_uneven, x = network_builder_max_pool(b, x, uneven_window))
+BUILD(average_pool, x = network_builder_average_pool(b, x, window_same(3, 2)))
+BUILD(average_pool_valid, x = network_builder_average_pool(b, x, window_valid(2, 2)))
+BUILD(average_pool_uneven, x = network_builder_average_pool(b, x, uneven_window))
 BUILD(widen, x = network_builder_widen(b, x, 7))
 BUILD(lrn, x = network_builder_lrn(b, x, 1, 1.0, 0.3, 0.75))
 BUILD(lrn_power, x = network_builder_lrn(b, x, 2, 2.0, 0.2, 0.6))
@@ -63,7 +71,7 @@ BUILD(batch_norm_bias,
 BUILD(concat_twice, x = network_builder_concat(b, (const int[]){ x, x }, 2))
 BUILD(concat_images,
       int y = network_builder_concat(b, (const int[]){ x, network_builder_images(b), x }, 3);
-      x = network_builder_convolution(b, x, "middle", 2, 3, 1, PADDING_SAME, &wide);
+      x = network_builder_convolution(b, x, "middle", 2, window_same(3, 1), &wide);
       x = network_builder_concat(b, (const int[]){ x, y }, 2))
 BUILD(concat_dense,
       int left = network_builder_dense(b, x, "left", 3, &wide); x = network_builder_dense(b, x, "right", 2, &wide);
@@ -78,7 +86,7 @@ static int build_residual(struct network_builder *b, struct error *e)
     int y = network_builder_batch_norm(b, x, "norm", 0.001, 0.1, 1);
 
     (void)e;
-    y = network_builder_convolution(b, y, "middle", 4, 3, 1, PADDING_SAME, &wide);
+    y = network_builder_convolution(b, y, "middle", 4, window_same(3, 1), &wide);
     y = network_builder_add(b, y, x);
     y = network_builder_batch_norm(b, y, "norm2", 0.001, 0.1, 1);
     return finish(b, y);
@@ -88,15 +96,15 @@ static int build_residual(struct network_builder *b, struct error *e)
 static int build_shared(struct network_builder *b, struct error *e)
 {
     const int x = network_builder_batch_norm(b, start(b, 4), "norm", 0.001, 0.1, 1);
-    int y = network_builder_convolution(b, x, "middle", 6, 3, 2, PADDING_SAME, &wide), s;
+    int y = network_builder_convolution(b, x, "middle", 6, window_same(3, 2), &wide), s;
 
     (void)e;
     y = network_builder_batch_norm(b, y, "norm2", 0.001, 0.1, 1);
-    y = network_builder_convolution(b, y, "middle2", 6, 3, 1, PADDING_SAME, &wide);
-    s = network_builder_average_pool(b, x, 2, 2, PADDING_SAME);
+    y = network_builder_convolution(b, y, "middle2", 6, window_same(3, 1), &wide);
+    s = network_builder_average_pool(b, x, window_same(2, 2));
     s = network_builder_widen(b, s, 6);
     y = network_builder_add(b, y, s);
-    s = network_builder_max_pool(b, x, 2, 2, PADDING_SAME);
+    s = network_builder_max_pool(b, x, window_same(2, 2));
     y = network_builder_add(b, y, network_builder_widen(b, s, 6));
     return finish(b, y);
 }
@@ -105,9 +113,9 @@ static int build_shared(struct network_builder *b, struct error *e)
 static int build_crossed(struct network_builder *b, struct error *e)
 {
     const int x = start(b, 4);
-    int first = network_builder_convolution(b, x, "first", 4, 3, 1, PADDING_SAME, &wide);
-    int second = network_builder_convolution(b, x, "second", 4, 3, 1, PADDING_SAME, &wide);
-    int third = network_builder_convolution(b, second, "third", 4, 3, 1, PADDING_SAME, &wide);
+    int first = network_builder_convolution(b, x, "first", 4, window_same(3, 1), &wide);
+    int second = network_builder_convolution(b, x, "second", 4, window_same(3, 1), &wide);
+    int third = network_builder_convolution(b, second, "third", 4, window_same(3, 1), &wide);
 
     (void)e;
     first = network_builder_add(b, first, second);
@@ -119,7 +127,7 @@ static int build_crossed(struct network_builder *b, struct error *e)
 static int build_in_place(struct network_builder *b, struct error *e)
 {
     const int x = start(b, 4);
-    int y = network_builder_convolution(b, x, "middle", 4, 3, 1, PADDING_SAME, &wide);
+    int y = network_builder_convolution(b, x, "middle", 4, window_same(3, 1), &wide);
 
     (void)e;
     y = network_builder_add(b, network_builder_bias(b, y, "bias", 0.1, RELU_NONE), x);
@@ -132,24 +140,24 @@ static int build_in_place(struct network_builder *b, struct error *e)
  * comes of it is changed in place. */
 static int build_concat(struct network_builder *b, struct error *e)
 {
-    const int x = start(b, 4), before = network_builder_convolution(b, x, "before", 2, 3, 1, PADDING_SAME, &wide);
+    const int x = start(b, 4), before = network_builder_convolution(b, x, "before", 2, window_same(3, 1), &wide);
     const int norm = network_builder_batch_norm(b, x, "norm", 0.001, 0.1, 1);
     const int images = network_builder_images(b), inputs[] = { norm, before, x, images, x };
     int y = network_builder_concat(b, inputs, 5), z;
 
     (void)e;
     y = network_builder_bias(b, y, "bias", 0.1, RELU);
-    z = network_builder_convolution(b, network_builder_concat(b, &y, 1), "left", 3, 3, 2, PADDING_SAME, &wide);
-    y = network_builder_add(b, z, network_builder_convolution(b, y, "right", 3, 3, 2, PADDING_SAME, &wide));
-    z = network_builder_convolution(b, x, "after", 3, 3, 2, PADDING_SAME, &wide);
+    z = network_builder_convolution(b, network_builder_concat(b, &y, 1), "left", 3, window_same(3, 2), &wide);
+    y = network_builder_add(b, z, network_builder_convolution(b, y, "right", 3, window_same(3, 2), &wide));
+    z = network_builder_convolution(b, x, "after", 3, window_same(3, 2), &wide);
     return finish(b, network_builder_concat(b, (const int[]){ y, z }, 2));
 }
 
 /* The second summand is also the second beside another value: its gradient is not finished with the sum's. */
 static int build_concat_sum(struct network_builder *b, struct error *e)
 {
-    const int x = start(b, 4), other = network_builder_convolution(b, x, "other", 4, 3, 1, PADDING_SAME, &wide);
-    const int changed = network_builder_convolution(b, x, "changed", 4, 3, 1, PADDING_SAME, &wide);
+    const int x = start(b, 4), other = network_builder_convolution(b, x, "other", 4, window_same(3, 1), &wide);
+    const int changed = network_builder_convolution(b, x, "changed", 4, window_same(3, 1), &wide);
     const int y = network_builder_concat(b, (const int[]){ x, other }, 2);
 
     (void)e;
@@ -242,8 +250,9 @@ static void layers(void **state)
 #define CASE(name) { #name, build_##name }
     static const struct { const char *name; int (*build)(struct network_builder *b, struct error *e); } cases[] = {
         CASE(dense), CASE(bias), CASE(relu), CASE(leaky), CASE(leaky_tf), CASE(same), CASE(same_strided), CASE(valid),
-        CASE(valid_strided), CASE(one_by_one), CASE(max_pool), CASE(max_pool_valid), CASE(average_pool),
-        CASE(average_pool_valid), CASE(widen), CASE(lrn), CASE(lrn_power), CASE(dropout), CASE(batch_norm),
+        CASE(valid_strided), CASE(one_by_one), CASE(tall), CASE(broad), CASE(uneven), CASE(max_pool),
+        CASE(max_pool_valid), CASE(max_pool_uneven), CASE(average_pool), CASE(average_pool_valid),
+        CASE(average_pool_uneven), CASE(widen), CASE(lrn), CASE(lrn_power), CASE(dropout), CASE(batch_norm),
         CASE(batch_norm_leaky), CASE(batch_norm_bias), CASE(batch_norm_dense), CASE(residual), CASE(shared),
         CASE(crossed), CASE(in_place), CASE(concat_twice), CASE(concat_images), CASE(concat_dense), CASE(concat),
         CASE(concat_sum),

@@ -120,6 +120,7 @@ static void check_pool(const struct pool_shape *s)
 {
     const size_t block = (size_t)s->block, in = (size_t)(s->height * s->width);
     const size_t out = (size_t)(s->out_height * s->out_width);
+    const struct window *w = &s->window;
     real x[ROOM], y[ROOM], mean[ROOM], dy[ROOM], dx[ROOM], dmean[ROOM];
     uint8_t winner[ROOM];
     double want[ROOM] = { 0 }, want_mean[ROOM] = { 0 };
@@ -142,10 +143,10 @@ static void check_pool(const struct pool_shape *s)
                 double best = -FLT_MAX, sum = 0;
                 int place = -1, count = 0;
                 for (int p = 0; p < s->height * s->width; p++) { /* row-major over the whole plane */
-                    const int r = p / s->width - i * s->stride + s->before_height;
-                    const int c = p % s->width - j * s->stride + s->before_width;
+                    const int r = p / s->width - i * w->stride_height + w->top;
+                    const int c = p % s->width - j * w->stride_width + w->left;
                     const double v = (double)x[(size_t)p * block + k];
-                    if (r < 0 || r >= s->kernel || c < 0 || c >= s->kernel)
+                    if (r < 0 || r >= w->height || c < 0 || c >= w->width)
                         continue;
                     count++;
                     sum += isnan(v) ? 1 : v;
@@ -157,9 +158,9 @@ static void check_pool(const struct pool_shape *s)
                 if (place >= 0)
                     want[(size_t)place * block + k] += (double)dy[o];
                 for (int p = 0; p < s->height * s->width; p++) {
-                    const int r = p / s->width - i * s->stride + s->before_height;
-                    const int c = p % s->width - j * s->stride + s->before_width;
-                    if (r >= 0 && r < s->kernel && c >= 0 && c < s->kernel)
+                    const int r = p / s->width - i * w->stride_height + w->top;
+                    const int c = p % s->width - j * w->stride_width + w->left;
+                    if (r >= 0 && r < w->height && c >= 0 && c < w->width)
                         want_mean[(size_t)p * block + k] += (double)dy[o] / count;
                 }
             }
@@ -169,14 +170,26 @@ static void check_pool(const struct pool_shape *s)
     }
 }
 
+#define SQUARE(size, stride, before) \
+    { size, size, stride, stride, before, before, before, before, PADDING_EXPLICIT }
+
 static void pool(void **state)
 {
     static const struct pool_shape shapes[] = {
-        { 8, 8, 16, 4, 4, 3, 2, 0, 0 }, { 9, 7, 10, 5, 4, 3, 2, 1, 1 }, { 6, 6, 20, 3, 3, 2, 2, 0, 0 },
-        { 5, 5, 3, 2, 2, 2, 2, 0, 0 },  { 8, 8, 1, 1, 1, 8, 8, 0, 0 },  { 6, 6, 16, 6, 6, 3, 1, 1, 1 },
-        { 4, 9, 8, 4, 9, 5, 1, 2, 2 },
+        { 8, 8, 16, 4, 4, SQUARE(3, 2, 0) },
+        { 9, 7, 10, 5, 4, SQUARE(3, 2, 1) },
+        { 6, 6, 20, 3, 3, SQUARE(2, 2, 0) },
+        { 5, 5, 3, 2, 2, SQUARE(2, 2, 0) },
+        { 8, 8, 1, 1, 1, SQUARE(8, 8, 0) },
+        { 6, 6, 16, 6, 6, SQUARE(3, 1, 1) },
+        { 4, 9, 8, 4, 9, SQUARE(5, 1, 2) },
+        { 5, 9, 16, 5, 9, { 1, 7, 1, 1, 0, 0, 3, 3, PADDING_EXPLICIT } },
+        { 9, 5, 10, 9, 5, { 7, 1, 1, 1, 3, 3, 0, 0, PADDING_EXPLICIT } },
+        { 8, 9, 20, 4, 8, { 3, 5, 2, 1, 1, 0, 3, 0, PADDING_EXPLICIT } },
+        { 7, 6, 3, 7, 4, { 5, 2, 1, 2, 0, 4, 1, 1, PADDING_EXPLICIT } },
+        { 15, 17, 1, 1, 1, { 15, 17, 1, 1, 0, 0, 0, 0, PADDING_EXPLICIT } }, /* 255 pixels, the most */
     };
-    const struct pool_shape one = { 2, 2, 1, 1, 1, 2, 2, 0, 0 };
+    const struct pool_shape one = { 2, 2, 1, 1, 1, SQUARE(2, 2, 0) };
     const real nothing[] = { (real)NAN, (real)-INFINITY, (real)NAN, (real)-INFINITY }, dy = 1;
     real y, dx[4];
     uint8_t winner;
@@ -244,7 +257,8 @@ static void channels(void **state)
     (void)state;
     for (size_t k = 0; k < sizeof parts / sizeof *parts * LAYOUTS; k++) {
         const size_t a = from_blocks[k % FROM_BLOCKS], b = to_blocks[k / FROM_BLOCKS % TO_BLOCKS];
-        const size_t count = parts[k / LAYOUTS].count, first = parts[k / LAYOUTS].from, to_first = parts[k / LAYOUTS].to;
+        const size_t count = parts[k / LAYOUTS].count, first = parts[k / LAYOUTS].from;
+        const size_t to_first = parts[k / LAYOUTS].to;
         real from[PIXELS * FROM], to[PIXELS * TO];
 
         for (size_t i = 0; i < PIXELS * FROM; i++)

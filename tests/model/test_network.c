@@ -193,7 +193,7 @@ static const struct kernel_options plain = { INITIAL_NORMAL, 0.1, 0 };
 /* Dropout of images, which go through in slices of at most 32. */
 static int sliced_dropout(struct network_builder *b, struct error *e)
 {
-    int x = network_builder_convolution(b, network_builder_images(b), "w", 6, 3, 1, PADDING_SAME, &plain);
+    int x = network_builder_convolution(b, network_builder_images(b), "w", 6, window_same(3, 1), &plain);
 
     (void)e;
     x = network_builder_dropout(b, x, 0.5);
@@ -544,13 +544,13 @@ static void starts_no_threads(void **state)
 static int no_end(struct network_builder *b, struct error *e)
 {
     (void)e;
-    network_builder_convolution(b, network_builder_images(b), "w", 4, 3, 1, PADDING_SAME, &plain);
+    network_builder_convolution(b, network_builder_images(b), "w", 4, window_same(3, 1), &plain);
     return OK;
 }
 
 static int window_too_large(struct network_builder *b, struct error *e)
 {
-    int x = network_builder_convolution(b, network_builder_images(b), "w", 4, 9, 1, PADDING_VALID, &plain);
+    int x = network_builder_convolution(b, network_builder_images(b), "w", 4, window_valid(9, 1), &plain);
 
     (void)e;
     x = network_builder_dense(b, x, "d", 3, &plain);
@@ -560,7 +560,7 @@ static int window_too_large(struct network_builder *b, struct error *e)
 
 static int same_name(struct network_builder *b, struct error *e)
 {
-    int x = network_builder_convolution(b, network_builder_images(b), "w", 4, 3, 1, PADDING_SAME, &plain);
+    int x = network_builder_convolution(b, network_builder_images(b), "w", 4, window_same(3, 1), &plain);
 
     (void)e;
     network_builder_cross_entropy(b, network_builder_dense(b, x, "w", 3, &plain));
@@ -569,7 +569,7 @@ static int same_name(struct network_builder *b, struct error *e)
 
 static int used_after_change(struct network_builder *b, struct error *e)
 {
-    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, 3, 1, PADDING_SAME, &plain);
+    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, window_same(3, 1), &plain);
 
     (void)e;
     network_builder_bias(b, x, "b", 0, RELU);
@@ -579,18 +579,18 @@ static int used_after_change(struct network_builder *b, struct error *e)
 
 static int changed_while_used(struct network_builder *b, struct error *e)
 {
-    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, 3, 1, PADDING_SAME, &plain);
+    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, window_same(3, 1), &plain);
 
     (void)e;
-    network_builder_max_pool(b, x, 2, 2, PADDING_SAME);
+    network_builder_max_pool(b, x, window_same(2, 2));
     network_builder_bias(b, x, "b", 0, RELU);
     return OK;
 }
 
 static int sum_over_relu(struct network_builder *b, struct error *e)
 {
-    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, 3, 1, PADDING_SAME, &plain);
-    int y = network_builder_convolution(b, x, "v", 4, 3, 1, PADDING_SAME, &plain);
+    const int x = network_builder_convolution(b, network_builder_images(b), "w", 4, window_same(3, 1), &plain);
+    int y = network_builder_convolution(b, x, "v", 4, window_same(3, 1), &plain);
 
     (void)e;
     y = network_builder_dropout(b, network_builder_bias(b, y, "b", 0, RELU), 0.5);
@@ -610,8 +610,8 @@ static int unequal_sum(struct network_builder *b, struct error *e)
     const int x = network_builder_images(b);
 
     (void)e;
-    network_builder_add(b, network_builder_convolution(b, x, "v", 4, 3, 1, PADDING_SAME, &plain),
-                        network_builder_convolution(b, x, "w", 5, 3, 1, PADDING_SAME, &plain));
+    network_builder_add(b, network_builder_convolution(b, x, "v", 4, window_same(3, 1), &plain),
+                        network_builder_convolution(b, x, "w", 5, window_same(3, 1), &plain));
     return OK;
 }
 
