@@ -56,7 +56,7 @@ int evaluation_flight_new(struct evaluation_flight **out, const struct queue_ite
     f->evaluation = (struct evaluation){ .examples = -1, .correct = -1 };
     f->job = (struct runner_job){ .name = f->item.name, .directory = directory, .path = f->path,
                                   .witness = f->witness, .eval_directory = eval_directory, .step = item->step,
-                                  .written = item->written, .index = index, .checkpoint = item->checkpoint };
+                                  .written = item->written, .index = index, .opened = item->opened };
     f->begin = clock_monotonic();
     f->record = (struct ledger_record){ .step = item->step, .digest = item->digest, .has_digest = 1,
                                         .started = clock_wall() };
@@ -70,10 +70,10 @@ int evaluation_flight_reopen(struct evaluation_flight *f, struct error *e)
 {
     int rc;
 
-    if (f->item.checkpoint || !f->item.pinned)
+    if (f->item.opened || !f->item.pinned)
         return OK;
-    if ((rc = opened_checkpoint_open(&f->item.checkpoint, f->item.kind, f->item.pinned, e)) == OK)
-        f->job.checkpoint = f->item.checkpoint;
+    if ((rc = opened_checkpoint_open(&f->item.opened, f->item.kind, f->item.pinned, e)) == OK)
+        f->job.opened = f->item.opened;
     return rc;
 }
 
@@ -109,7 +109,7 @@ static enum evaluation_flight_files unreadable(const struct evaluation_flight *f
 
 static enum evaluation_flight_files other_files(const struct evaluation_flight *f, uint64_t *digest, struct error *e)
 {
-    const struct opened_checkpoint *c = f->item.checkpoint;
+    const struct opened_checkpoint *c = f->item.opened;
     enum evaluation_flight_files files = FLIGHT_FILES_CHANGED;
     struct content now;
 
@@ -128,7 +128,7 @@ enum evaluation_flight_files evaluation_flight_files(const struct evaluation_fli
     struct opened_checkpoint *now;
 
     *digest = 0;
-    if (!f->item.checkpoint)
+    if (!f->item.opened)
         return FLIGHT_FILES_SAME;
     if (f->item.kind == CHECKPOINT_OTHER)
         return other_files(f, digest, e);

@@ -204,7 +204,7 @@ static void forget_pins(struct evaluation_watch *w)
     for (size_t i = 0; i < w->queue.count;) {
         struct queue_item item = w->queue.items[i];
 
-        if (!item.pinned || item.checkpoint || access(item.pinned, F_OK) == 0) {
+        if (!item.pinned || item.opened || access(item.pinned, F_OK) == 0) {
             i++;
             continue;
         }

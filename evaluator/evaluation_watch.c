@@ -416,7 +416,7 @@ void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_fligh
         evaluation_watch_drop(w, f);
         return;
     }
-    if (state == RUNNER_FAILED && f->item.pinned && !f->item.checkpoint && access(f->witness, F_OK) < 0) {
+    if (state == RUNNER_FAILED && f->item.pinned && !f->item.opened && access(f->witness, F_OK) < 0) {
         evaluation_watch_find_again(w, &f->item);
         evaluation_watch_drop(w, f);
         return;

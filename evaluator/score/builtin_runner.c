@@ -235,9 +235,9 @@ static int match(struct builtin_runner *r, const struct runner_job *c, const cha
     const struct variable *v = network_variables(r->network, &count);
 
     for (size_t i = 0; i < count; i++) {
-        const struct tensor_entry *average = find_average(r, c->checkpoint, &v[i]);
+        const struct tensor_entry *average = find_average(r, c->opened, &v[i]);
 
-        r->wanted[i].entry = average ? average : opened_checkpoint_find(c->checkpoint, v[i].name);
+        r->wanted[i].entry = average ? average : opened_checkpoint_find(c->opened, v[i].name);
         r->matches[i].entry = r->wanted[i].entry;
         averages += average != NULL;
         trainable += v[i].kind == VARIABLE_WEIGHT;
@@ -253,7 +253,7 @@ static int runner_load(void *context, const struct runner_job *c, const char **w
     size_t count;
     int rc;
 
-    if (!c->checkpoint->bundle && !c->checkpoint->safetensors)
+    if (!c->opened->bundle && !c->opened->safetensors)
         return error_set(e, ERR_ARG, "%s is not in a format that the built-in models read (TensorFlow V2, safetensors)"
                          "; evaluate it with --exec", c->name);
     if ((rc = match(r, c, weights, e)) != OK)
@@ -261,7 +261,7 @@ static int runner_load(void *context, const struct runner_job *c, const char **w
     r->job = *c;
     r->begin = clock_monotonic();
     network_variables(r->network, &count);
-    return opened_checkpoint_read_floats(c->checkpoint, r->wanted, count, r->threads, e);
+    return opened_checkpoint_read_floats(c->opened, r->wanted, count, r->threads, e);
 }
 
 static int add_classes(const struct builtin_runner *r, const struct classification *counts,

@@ -19,7 +19,7 @@ struct runner_job { /* all borrowed until the slot is idle again */
     int64_t step;
     double written;               /* wall seconds when the checkpoint was written; 0: not known */
     int64_t index;                /* evaluations of this eval_directory before it, those in other slots included */
-    struct opened_checkpoint *checkpoint;
+    struct opened_checkpoint *opened;
 };
 
 struct runner_progress {
@@ -40,7 +40,7 @@ struct runner {
     const char *name;
     size_t slots;
     int descriptor; /* readable after a change: look() at all slots that are busy */
-    int by_path;    /* 1: it reads job->path, so what it scored is whatever was there meanwhile; 0: job->checkpoint */
+    int by_path;    /* 1: it reads job->path, so what it scored is whatever was there meanwhile; 0: job->opened */
     /* The slot is busy from then on; on an error it stays idle, and the checkpoint has failed by the runner's fault. */
     int (*start)(void *context, size_t slot, const struct runner_job *job, struct error *e);
     /* Of a busy slot. Anything but RUNNER_BUSY makes it idle, and is said once. *out (yours then) is filled with

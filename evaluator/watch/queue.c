@@ -16,7 +16,7 @@ void queue_item_release(struct queue_item *item)
 {
     free(item->name);
     free(item->pinned);
-    opened_checkpoint_close(item->checkpoint);
+    opened_checkpoint_close(item->opened);
     memset(item, 0, sizeof *item);
 }
 

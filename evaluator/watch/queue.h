@@ -18,7 +18,7 @@ struct queue_item {
     int64_t step;
     uint64_t digest;
     enum checkpoint_kind kind;
-    struct opened_checkpoint *checkpoint; /* owned; holds the descriptors. May be NULL: pinned ones are opened later */
+    struct opened_checkpoint *opened; /* owned; holds the descriptors. NULL: it is pinned, and opened later */
     char *pinned;                 /* owned: where pin.h keeps it; NULL: it is not pinned */
     uint64_t pinned_bytes;
     double found;                 /* wall seconds when it was found whole */

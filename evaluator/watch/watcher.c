@@ -278,8 +278,8 @@ static void pin(struct watcher *w, struct queue_item *offer)
         return;
     }
     if (offer->kind != CHECKPOINT_OTHER) {
-        opened_checkpoint_close(offer->checkpoint);
-        offer->checkpoint = NULL;
+        opened_checkpoint_close(offer->opened);
+        offer->opened = NULL;
     }
 }
 
@@ -325,7 +325,7 @@ static int offer(struct watcher *w, int directory_fd, struct sighting *item, con
 static int whole(struct watcher *w, int directory_fd, struct sighting *item, const char *path,
                  struct opened_checkpoint *checkpoint, double now, struct error *e)
 {
-    struct queue_item new = { .kind = checkpoint->kind, .checkpoint = checkpoint, .digest = checkpoint->digest,
+    struct queue_item new = { .kind = checkpoint->kind, .opened = checkpoint, .digest = checkpoint->digest,
                               .found = clock_wall() };
     struct error why = { 0 };
     char witness[PATH_MAX];

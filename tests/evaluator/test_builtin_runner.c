@@ -172,14 +172,14 @@ static int run(const struct builtin_runner_options *options, struct sums *m, con
     int rc;
 
     assert_int_equal(builtin_runner_new(&runner, options, e), OK);
-    assert_int_equal(opened_checkpoint_open(&c.checkpoint, CHECKPOINT_BUNDLE, prefix, e), OK);
+    assert_int_equal(opened_checkpoint_open(&c.opened, CHECKPOINT_BUNDLE, prefix, e), OK);
     rc = runner.load(runner.context, &c, weights, e);
     if (rc == OK)
         rc = runner.evaluate(runner.context, NULL, NULL, &v, e);
     if (rc == OK)
         take(&v, m);
     evaluation_release(&v);
-    opened_checkpoint_close(c.checkpoint);
+    opened_checkpoint_close(c.opened);
     runner.free(runner.context);
     return rc;
 }
@@ -340,10 +340,10 @@ static void test_metrics(void **state)
         struct evaluation v = { .examples = -1, .correct = -1 };
         double hits = 0;
 
-        assert_int_equal(opened_checkpoint_open(&c.checkpoint, CHECKPOINT_BUNDLE, prefix, NULL), OK);
+        assert_int_equal(opened_checkpoint_open(&c.opened, CHECKPOINT_BUNDLE, prefix, NULL), OK);
         assert_int_equal(runner.load(runner.context, &c, &weights, NULL), OK);
         assert_int_equal(runner.evaluate(runner.context, NULL, NULL, &v, NULL), OK);
-        opened_checkpoint_close(c.checkpoint);
+        opened_checkpoint_close(c.opened);
         assert_int_equal(v.detail != NULL, c.index % 2 == 0);
         assert_true(value(&v, "precision_top_5") >= value(&v, EVALUATION_PRECISION));
         assert_true(value(&v, "examples_per_second") > 0 && value(&v, "seconds_per_evaluation") > 0);
@@ -408,7 +408,7 @@ static void test_many_complaints(void **state)
     network_variables(n, &variables);
     network_free(n);
     assert_int_equal(builtin_runner_new(&runner, &options, &e), OK);
-    assert_int_equal(opened_checkpoint_open(&c.checkpoint, CHECKPOINT_BUNDLE, prefix, &e), OK);
+    assert_int_equal(opened_checkpoint_open(&c.opened, CHECKPOINT_BUNDLE, prefix, &e), OK);
     assert_true(runner.load(runner.context, &c, &weights, &e) < 0);
     snprintf(path, sizeof path, "%s/logs/7-model.ckpt-7.log", top);
     assert_non_null(strstr(e.message, "init/init_conv/DW is missing"));
@@ -421,7 +421,7 @@ static void test_many_complaints(void **state)
     assert_int_equal(lines, variables);
     assert_non_null(strstr(buffer_text(&text), "\nlogit/biases is missing\n"));
     buffer_release(&text);
-    opened_checkpoint_close(c.checkpoint);
+    opened_checkpoint_close(c.opened);
     runner.free(runner.context);
     unlink(path);
     snprintf(path, sizeof path, "%s/logs", top);
