@@ -22,6 +22,11 @@ void evaluation_flight_free(struct evaluation_flight *f)
     free(f);
 }
 
+static int no_memory(const struct queue_item *item, struct error *e)
+{
+    return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->checkpoint.name);
+}
+
 /* A pinned one is DIRECTORY/NAME as well, only elsewhere. */
 static int set_paths(struct evaluation_flight *f, const struct queue_item *item, const char *directory, struct error *e)
 {
@@ -30,13 +35,13 @@ static int set_paths(struct evaluation_flight *f, const struct queue_item *item,
     int rc;
 
     if (!(f->directory = strndup(item->pinned ? item->pinned : directory, length)) ||
-        asprintf(&f->path, "%s/%s", f->directory, item->name) < 0) {
+        asprintf(&f->path, "%s/%s", f->directory, item->checkpoint.name) < 0) {
         f->path = NULL;
-        return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
+        return no_memory(item, e);
     }
     if ((rc = checkpoint_witness(item->kind, f->path, witness, sizeof witness, e)) != OK)
         return rc;
-    return (f->witness = strdup(witness)) ? OK : error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
+    return (f->witness = strdup(witness)) ? OK : no_memory(item, e);
 }
 
 int evaluation_flight_new(struct evaluation_flight **out, const struct queue_item *item, const char *directory,
@@ -47,20 +52,18 @@ int evaluation_flight_new(struct evaluation_flight **out, const struct queue_ite
 
     *out = NULL;
     if (!f)
-        return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
+        return no_memory(item, e);
     if ((rc = set_paths(f, item, directory, e)) != OK) {
         evaluation_flight_free(f);
         return rc;
     }
     f->item = *item;
     f->evaluation = (struct evaluation){ .examples = -1, .correct = -1 };
-    f->job = (struct runner_job){ .name = f->item.name, .directory = directory, .path = f->path,
-                                  .witness = f->witness, .eval_directory = eval_directory, .step = item->step,
+    f->job = (struct runner_job){ .checkpoint = &f->item.checkpoint, .directory = directory, .path = f->path,
+                                  .witness = f->witness, .eval_directory = eval_directory,
                                   .written = item->written, .index = index, .opened = item->opened };
     f->begin = clock_monotonic();
-    f->record = (struct ledger_record){ .step = item->step, .digest = item->digest, .has_digest = 1,
-                                        .started = clock_wall() };
-    snprintf(f->record.checkpoint, sizeof f->record.checkpoint, "%s", item->name);
+    f->record = (struct ledger_record){ .checkpoint = item->checkpoint, .started = clock_wall() };
     f->record.lag = f->record.started - item->written;
     *out = f;
     return OK;
@@ -116,7 +119,7 @@ static enum evaluation_flight_files other_files(const struct evaluation_flight *
     if (content_read(f->path, &now, e) != OK)
         return unreadable(f, e);
     *digest = content_digest(&now);
-    if (c->digest == f->item.digest && content_only_grew(&c->content, &now))
+    if (c->digest == f->item.checkpoint.digest && content_only_grew(&c->content, &now))
         files = *digest == c->digest ? FLIGHT_FILES_SAME : FLIGHT_FILES_GREW;
     content_release(&now);
     return files;
@@ -136,5 +139,5 @@ enum evaluation_flight_files evaluation_flight_files(const struct evaluation_fli
         return unreadable(f, e);
     *digest = now->digest;
     opened_checkpoint_close(now);
-    return *digest == f->item.digest ? FLIGHT_FILES_SAME : FLIGHT_FILES_CHANGED;
+    return *digest == f->item.checkpoint.digest ? FLIGHT_FILES_SAME : FLIGHT_FILES_CHANGED;
 }

@@ -19,18 +19,19 @@ enum { LOOK_SECONDS = 1 };
 static int recall(void *context, const struct ledger_record *r, struct error *e)
 {
     struct evaluation_watch *w = context;
+    const struct checkpoint_identity *c = &r->checkpoint;
     int rc = evaluation_record_note(w, r, e);
 
     if (rc != OK)
         return rc;
-    if (r->step > w->greatest_step)
-        w->greatest_step = r->step;
+    if (c->step > w->greatest_step)
+        w->greatest_step = c->step;
     evaluation_best_recall(w->keeper, r);
-    if (!r->has_digest || r->status == LEDGER_GONE || (r->status == LEDGER_FAILED && w->settings.retry_failed))
+    if (!c->has_digest || r->status == LEDGER_GONE || (r->status == LEDGER_FAILED && w->settings.retry_failed))
         return OK;
-    if (r->digest_after && queue_remember(&w->queue, r->checkpoint, r->digest_after, e) != OK)
+    if (c->digest_after && queue_remember(&w->queue, c->name, c->digest_after, e) != OK)
         return ERR_NOMEM;
-    return queue_remember(&w->queue, r->checkpoint, r->digest, e);
+    return queue_remember(&w->queue, c->name, c->digest, e);
 }
 
 static int take_lock(struct evaluation_watch *w, const char *path, int take_over, struct evaluation_lock_held *held,
@@ -202,7 +203,7 @@ static int make_points(struct evaluation_watch *w, const char *ledger, int64_t *
 static void forget_pins(struct evaluation_watch *w)
 {
     for (size_t i = 0; i < w->queue.count;) {
-        struct queue_item item = w->queue.items[i];
+        struct queue_item item = *w->queue.items[i];
 
         if (!item.pinned || item.opened || access(item.pinned, F_OK) == 0) {
             i++;
@@ -232,7 +233,7 @@ static int make_again(struct evaluation_watch *w, const char *ledger, struct err
     for (size_t i = 0; i < w->flight_count; i++) {
         const struct evaluation_flight *f = w->flights[i];
 
-        evaluation_best_before(w->keeper, f->directory, f->item.pinned != NULL, f->item.name, f->item.digest);
+        evaluation_best_before(w->keeper, f->directory, f->item.pinned != NULL, &f->item.checkpoint);
     }
     forget_pins(w);
     memset(&w->work, 0, sizeof w->work);

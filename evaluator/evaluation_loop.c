@@ -98,9 +98,9 @@ static void loop_start(struct evaluation_loop *l, size_t slot, struct evaluation
     struct error why = { 0 };
     int rc = OK;
 
-    if (f->item.step < 0)
+    if (f->item.checkpoint.step < 0)
         rc = error_set(&why, ERR_ARG, "%s has no step: neither its name nor a tensor global_step gives one of "
-                       "0 or more", f->item.name);
+                       "0 or more", f->item.checkpoint.name);
     if (rc == OK && (rc = evaluation_flight_reopen(f, &why)) == OK && !evaluation_watch_start(w, f, l->runner->by_path))
         return;
     if (rc == OK)

@@ -16,9 +16,9 @@ int evaluation_record_note(struct evaluation_watch *w, const struct ledger_recor
 {
     int rc = outcomes_note(&w->outcomes, r, e);
 
-    w->last_step = r->step;
+    w->last_step = r->checkpoint.step;
     if (w->newest_written <= 0)
-        w->newest_step = r->step;
+        w->newest_step = r->checkpoint.step;
     return rc == OK ? evaluation_series_add(&w->series, w->settings.tags, r, e) : rc;
 }
 
@@ -53,9 +53,9 @@ static int append(struct evaluation_watch *w, const struct ledger_record *r, int
     int rc;
 
     if (ledger_append(w->ledger, r, &why) != OK)
-        return try_later(w, "not recorded", r->checkpoint, signalled, &why, e);
+        return try_later(w, "not recorded", r->checkpoint.name, signalled, &why, e);
     if (w->retry_at > 0)
-        watch_log_say(w, "%s: recorded now", r->checkpoint);
+        watch_log_say(w, "%s: recorded now", r->checkpoint.name);
     w->retry_at = 0;
     if ((rc = evaluation_record_note(w, r, e)) != OK)
         return rc;
@@ -101,8 +101,8 @@ void evaluation_record_post(struct evaluation_watch *w, enum hook_event event, c
     if (!hooks_wanted(w->settings.hooks, event))
         return;
     if (best || r) {
-        values.name = best ? s->best_checkpoint : r->checkpoint;
-        values.step = best ? s->best_step : r->step;
+        values.name = best ? s->best.name : r->checkpoint.name;
+        values.step = best ? s->best.step : r->checkpoint.step;
         path_of(w, values.name, best, path);
         values.checkpoint = path;
     }
@@ -120,8 +120,7 @@ static void post_outcome(struct evaluation_watch *w, const struct ledger_record 
 
     if (r->status != LEDGER_DONE)
         evaluation_record_post(w, HOOK_FAILURE, r, r->reason);
-    else if (s->has_best && !s->since_best && s->best_step == r->step && s->best_digest == r->digest &&
-             !strcmp(s->best_checkpoint, r->checkpoint))
+    else if (s->has_best && !s->since_best && checkpoint_identity_same(&s->best, &r->checkpoint))
         evaluation_record_post(w, HOOK_BEST, r, NULL);
 }
 
@@ -129,7 +128,7 @@ static int stop_if_strict(const struct evaluation_watch *w, const struct ledger_
 {
     if (!w->settings.strict || r->status == LEDGER_DONE)
         return OK;
-    error_set(e, ERR_CORRUPT, "%s: %.300s; ending because of --strict", r->checkpoint, r->reason);
+    error_set(e, ERR_CORRUPT, "%s: %.300s; ending because of --strict", r->checkpoint.name, r->reason);
     return WATCH_STOPPED;
 }
 
@@ -165,7 +164,7 @@ static int add_best(struct evaluation_watch *w, struct ledger_record *r, struct 
     if (!metric) {
         if (!w->best_missing_said && r->metrics.count)
             watch_log_say(w, "%s: no metric is named '%s', so no checkpoint is the best; name another with "
-                          "--best-metric", r->checkpoint, s->rule.metric);
+                          "--best-metric", r->checkpoint.name, s->rule.metric);
         w->best_missing_said = 1;
         return OK;
     }
@@ -192,16 +191,16 @@ static int prepare(struct evaluation_watch *w, struct evaluation_flight *f, stru
     }
     for (size_t i = 0; i < r->metrics.count; i++)
         if (isnan(r->metrics.items[i].value) && loss != &r->metrics.items[i])
-            watch_log_say(w, "%s: %s is NaN", r->checkpoint, r->metrics.items[i].name);
+            watch_log_say(w, "%s: %s is NaN", r->checkpoint.name, r->metrics.items[i].name);
     if ((rc = add_best(w, r, e)) != OK)
         return rc;
-    r->run = evaluation_log_run(w->points, r->step);
+    r->run = evaluation_log_run(w->points, r->checkpoint.step);
     if (r->run && r->run != ledger_summary(w->ledger)->last_run) {
         char directory[PATH_MAX];
 
         if (evaluation_log_directory(w->settings.eval_directory, r->run, directory, sizeof directory, NULL) == OK)
             watch_log_say(w, "%s: step %" PRId64 " is lower than one that was evaluated before: its points go to %s",
-                          r->checkpoint, r->step, directory);
+                          r->checkpoint.name, r->checkpoint.step, directory);
     }
     return OK;
 }
@@ -219,14 +218,14 @@ static void describe(struct evaluation_watch *w)
 static int write_points(struct evaluation_watch *w, struct evaluation_flight *f, int signalled, struct error *e)
 {
     const struct ledger_record *r = &f->record;
-    struct evaluation_point p = { r->step, r->point_time > 0 ? r->point_time : r->wall_time, &r->metrics,
+    struct evaluation_point p = { r->checkpoint.step, r->point_time > 0 ? r->point_time : r->wall_time, &r->metrics,
                                   f->evaluation.detail };
     struct error why = { 0 };
 
     if (r->has_metrics && w->settings.session && !w->described)
         describe(w);
     if (r->has_metrics && evaluation_log_point(w->points, &p, &why) != OK)
-        return try_later(w, "points not written", r->checkpoint, signalled, &why, e);
+        return try_later(w, "points not written", r->checkpoint.name, signalled, &why, e);
     f->state = FLIGHT_WRITTEN;
     return OK;
 }
@@ -237,14 +236,14 @@ static void say_result(struct evaluation_watch *w, const struct ledger_record *r
     char text[WATCH_LOG_MAX - 400];
 
     if (r->status != LEDGER_DONE)
-        watch_log_of(w, r, r->status == LEDGER_GONE ? "warning" : "error", "%s: %s: %s", r->checkpoint,
+        watch_log_of(w, r, r->status == LEDGER_GONE ? "warning" : "error", "%s: %s: %s", r->checkpoint.name,
                      r->status == LEDGER_GONE ? "gone" : "failed", r->reason);
     if (!r->has_metrics)
         return;
     evaluation_metrics_text(&r->metrics, text, sizeof text);
     if (!w->log->json)
         w->log->program = NULL; /* a line people parse: as it always was */
-    watch_log_of(w, r, "info", "step: %" PRId64 ", %s: %s", r->step, r->checkpoint, text);
+    watch_log_of(w, r, "info", "step: %" PRId64 ", %s: %s", r->checkpoint.step, r->checkpoint.name, text);
     w->log->program = program;
 }
 

@@ -23,9 +23,8 @@ struct gathered { /* while the ledger is read */
     } recent[STATUS_RATE_OVER];
     size_t recent_count;
     struct candidate { /* for the best: all lines with metrics would be many, so only those that were a best */
-        int64_t step;
+        struct checkpoint_identity checkpoint;
         double value;
-        char checkpoint[LEDGER_NAME_MAX];
     } best;
     struct outcomes outcomes;
     char **names; /* in the ledger */
@@ -66,9 +65,8 @@ static void note_best(struct gathered *g, const struct ledger_record *r)
         own = evaluation_metrics_value(&r->metrics, name);
         if (r->status == LEDGER_DONE && own == best->value &&
             (!s->has_best || strcmp(s->best_metric, name) || s->best_value != own)) {
-            g->best.step = r->step;
+            g->best.checkpoint = r->checkpoint;
             g->best.value = own;
-            snprintf(g->best.checkpoint, sizeof g->best.checkpoint, "%s", r->checkpoint);
         }
         s->has_best = 1;
         s->best_value = best->value;
@@ -95,15 +93,14 @@ static int take_line(void *context, const struct ledger_record *r, struct error 
     if (r->status == LEDGER_DONE) {
         s->done++;
         g->recent[g->recent_count++ % STATUS_RATE_OVER] = (struct recent){ r->wall_time, r->seconds,
-                                                                            r->started - r->lag, r->step };
+                                                                            r->started - r->lag, r->checkpoint.step };
     } else {
         snprintf(s->last_reason, sizeof s->last_reason, "%s", r->reason);
     }
     note_best(g, r);
-    s->last_step = r->step;
+    s->last = r->checkpoint;
     s->last_time = r->wall_time;
-    snprintf(s->last_checkpoint, sizeof s->last_checkpoint, "%s", r->checkpoint);
-    return outcomes_note(&g->outcomes, r, e) == OK ? note_name(g, r->checkpoint, e) : ERR_NOMEM;
+    return outcomes_note(&g->outcomes, r, e) == OK ? note_name(g, r->checkpoint.name, e) : ERR_NOMEM;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -200,11 +197,8 @@ static void status_finish(struct gathered *g, double now)
     struct evaluation_status *s = g->status;
     struct recent first, last = { .step = -1 };
 
-    s->best_step = -1;
-    if (s->has_best && g->best.value == s->best_value) {
-        s->best_step = g->best.step;
-        snprintf(s->best_checkpoint, sizeof s->best_checkpoint, "%s", g->best.checkpoint);
-    }
+    if (s->has_best && g->best.value == s->best_value)
+        s->best = g->best.checkpoint;
     s->failed = outcomes_count(&g->outcomes, LEDGER_FAILED);
     s->gone = outcomes_count(&g->outcomes, LEDGER_GONE);
     if (!s->failed && !s->gone)
@@ -225,12 +219,12 @@ static void status_finish(struct gathered *g, double now)
 
 int evaluation_status_read(const char *eval_directory, double now, struct evaluation_status *out, struct error *e)
 {
-    struct gathered g = { .status = out, .best = { .step = -1 } };
+    struct gathered g = { .status = out, .best.checkpoint.step = -1 };
     char path[PATH_MAX], ledger[PATH_MAX];
     int rc;
 
     memset(out, 0, sizeof *out);
-    out->last_step = out->best_step = -1;
+    out->last.step = out->best.step = -1;
     if ((rc = file_join(path, sizeof path, eval_directory, "evaluator.lock", e)) != OK ||
         (rc = file_join(ledger, sizeof ledger, eval_directory, "evaluations.jsonl", e)) != OK)
         return rc;

@@ -31,11 +31,10 @@ struct evaluation_status {
     int64_t newest_step;            /* of the newest checkpoint; -1: none */
     int64_t behind;                 /* steps from the last evaluated to the newest one; -1: not known */
     int has_best;                   /* the newest line that has a best_NAME says which metric */
-    char best_metric[EVALUATION_NAME_MAX], best_checkpoint[LEDGER_NAME_MAX];
+    char best_metric[EVALUATION_NAME_MAX];
     double best_value;
-    int64_t best_step;              /* -1: the line it comes from is not there */
-    int64_t last_step;              /* of the newest line; -1: none */
-    char last_checkpoint[LEDGER_NAME_MAX];
+    struct checkpoint_identity best; /* step -1: the line it comes from is not there */
+    struct checkpoint_identity last; /* of the newest line; step -1: none */
     double last_time;               /* wall seconds; 0: none */
     double rate;                    /* evaluations an hour; 0: not known */
     double each;                    /* seconds an evaluation takes; 0: not known */

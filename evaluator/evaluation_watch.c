@@ -33,7 +33,7 @@ static void on_found(void *context, const struct queue_item *item)
     w->last_news = clock_monotonic();
     if (item->written >= w->newest_written) {
         w->newest_written = item->written;
-        w->newest_step = item->step;
+        w->newest_step = item->checkpoint.step;
     }
     if (queue_full(&w->queue) && !w->full_said) {
         w->full_said = 1;
@@ -43,34 +43,31 @@ static void on_found(void *context, const struct queue_item *item)
     }
 }
 
-static struct ledger_record *pend(struct evaluation_watch *w, const char *name, int64_t step)
+static struct ledger_record *pend(struct evaluation_watch *w, const struct checkpoint_identity *checkpoint,
+                                  enum ledger_status status, const char *reason)
 {
     struct ledger_record *r;
 
     if (!ARRAY_ROOM(w->pending, w->pending_capacity, w->pending_count + 1)) {
-        error_set(&w->pending_error, ERR_NOMEM, "no memory to record what became of %s", name);
+        error_set(&w->pending_error, ERR_NOMEM, "no memory to record what became of %s",
+                  checkpoint->name);
         return NULL;
     }
-    r = memset(&w->pending[w->pending_count++], 0, sizeof *r);
-    r->step = step;
-    snprintf(r->checkpoint, sizeof r->checkpoint, "%s", name);
-    r->started = r->wall_time = clock_wall();
+    r = &w->pending[w->pending_count++];
+    *r = (struct ledger_record){ .checkpoint = *checkpoint, .status = status, .wall_time = clock_wall() };
+    r->started = r->wall_time;
+    snprintf(r->reason, sizeof r->reason, "%s", reason);
     return r;
 }
 
-static void on_failed(void *context, const struct watcher_failure *failure)
+static void on_failed(void *context, const struct checkpoint_identity *checkpoint, const char *reason)
 {
     struct evaluation_watch *w = context;
-    struct ledger_record *r = pend(w, failure->name, failure->step);
+    const struct ledger_record *r = pend(w, checkpoint, LEDGER_FAILED, reason);
 
-    if (!r)
-        return;
-    r->status = LEDGER_FAILED;
-    r->has_digest = failure->has_digest;
-    r->digest = failure->digest;
-    snprintf(r->reason, sizeof r->reason, "%s", failure->reason);
-    watch_log_of(w, r, "error", "%s: failed: not whole, and nothing changed any more: %s", failure->name,
-                 failure->reason);
+    if (r)
+        watch_log_of(w, r, "error", "%s: failed: not whole, and nothing changed any more: %s", checkpoint->name,
+                     reason);
 }
 
 static void on_known(void *context, const char *name)
@@ -80,20 +77,16 @@ static void on_known(void *context, const char *name)
     outcomes_read(&w->outcomes, name);
 }
 
-static void on_gone(void *context, const char *name, int64_t step)
+static void on_gone(void *context, const struct checkpoint_identity *checkpoint)
 {
+    static const char reason[] = "deleted before it could be opened whole";
     struct evaluation_watch *w = context;
-    struct ledger_record *r;
+    const struct ledger_record *r;
 
-    if (w->settings.watcher.source.steps.from != STEP_FROM_NAME) { /* the name comes back, and no step was known yet */
-        watch_log_say(w, "%s: deleted before it could be opened whole", name);
-        return;
-    }
-    if (!(r = pend(w, name, step)))
-        return;
-    r->status = LEDGER_GONE;
-    snprintf(r->reason, sizeof r->reason, "deleted before it could be opened whole");
-    watch_log_of(w, r, "warning", "%s: gone: %s", name, r->reason);
+    if (w->settings.watcher.source.steps.from != STEP_FROM_NAME) /* the name comes back, and no step was known yet */
+        watch_log_say(w, "%s: %s", checkpoint->name, reason);
+    else if ((r = pend(w, checkpoint, LEDGER_GONE, reason)))
+        watch_log_of(w, r, "warning", "%s: gone: %s", checkpoint->name, reason);
 }
 
 static void on_directory(void *context, int there)
@@ -120,27 +113,25 @@ static void on_trouble(void *context, const char *sentence)
 static int recall_pin(void *context, const struct pin *pin, const char *path, uint64_t bytes, struct error *e)
 {
     struct evaluation_watch *w = context;
-    struct queue_item item = { .step = pin->step, .digest = pin->digest, .kind = pin->kind, .pinned_bytes = bytes,
+    struct queue_item item = { .checkpoint = pin->checkpoint, .kind = pin->kind, .pinned_bytes = bytes,
                                .found = clock_wall() };
     struct stat st;
     char witness[PATH_MAX];
     int rc;
 
-    if (queue_knows(&w->queue, pin->name, pin->digest)) {
+    if (queue_knows(&w->queue, pin->checkpoint.name, pin->checkpoint.digest)) {
         pin_remove(path);
         return OK;
     }
-    if (pin->step > w->greatest_step)
-        w->greatest_step = pin->step;
+    if (pin->checkpoint.step > w->greatest_step)
+        w->greatest_step = pin->checkpoint.step;
     if (queue_full(&w->queue))
         return OK; /* the next start, or the directory itself, has it */
     item.written = item.modified = item.found;
     if (checkpoint_witness(pin->kind, path, witness, sizeof witness, NULL) == OK && stat(witness, &st) == 0)
         item.written = item.modified = file_stamp_modified(&st);
-    item.name = strdup(pin->name);
-    item.pinned = strdup(path);
-    rc = item.name && item.pinned ? queue_offer(&w->queue, &item, e)
-                                  : error_set(e, ERR_NOMEM, "no memory for the pinned %s", pin->name);
+    rc = (item.pinned = strdup(path)) ? queue_offer(&w->queue, &item, e)
+                                      : error_set(e, ERR_NOMEM, "no memory for the pinned %s", pin->checkpoint.name);
     if (rc != QUEUE_ADDED)
         queue_item_release(&item);
     return rc < 0 ? rc : OK;
@@ -207,8 +198,8 @@ void evaluation_watch_drop(struct evaluation_watch *w, struct evaluation_flight 
     while (w->flights[i] != flight)
         i++;
     memmove(w->flights + i, w->flights + i + 1, (--w->flight_count - i) * sizeof *w->flights);
-    if (flight->item.name)
-        evaluation_best_forget(w->keeper, flight->item.name, flight->item.digest);
+    if (*flight->item.checkpoint.name)
+        evaluation_best_forget(w->keeper, &flight->item.checkpoint);
     evaluation_flight_free(flight);
     if (large)
         malloc_trim(0); /* what pictures and tables took: else the heap creeps up, by holes, for hundreds of them */
@@ -247,9 +238,9 @@ static const char *skip(struct evaluation_watch *w, const struct queue_item *ite
     int64_t highest = ledger_summary(w->ledger)->highest_step;
     int selecting = s->latest_only || s->every > 1;
 
-    if (item->step >= 0 && item->step < s->from)
+    if (item->checkpoint.step >= 0 && item->checkpoint.step < s->from)
         return "--from";
-    if (selecting && item->found <= w->first_look && item->step < highest)
+    if (selecting && item->found <= w->first_look && item->checkpoint.step < highest)
         return s->latest_only ? "--latest-only" : "--every";
     if (s->latest_only && w->queue.count)
         return "--latest-only";
@@ -267,13 +258,13 @@ static int take_off(struct evaluation_watch *w, const struct queue_item *item, s
     int rc;
 
     if (!ARRAY_ROOM(w->flights, w->flight_capacity, w->flight_count + 1))
-        return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->name);
+        return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->checkpoint.name);
     if ((rc = evaluation_flight_new(&f, item, w->settings.checkpoint_directory, w->settings.eval_directory,
                                     (int64_t)(ledger_lines(s) + w->flight_count), e)) != OK)
         return rc;
     w->last_start = f->begin;
-    evaluation_best_before(w->keeper, f->directory, item->pinned != NULL, item->name, item->digest);
-    while (i > 0 && w->flights[i - 1]->item.step > item->step)
+    evaluation_best_before(w->keeper, f->directory, item->pinned != NULL, &item->checkpoint);
+    while (i > 0 && w->flights[i - 1]->item.checkpoint.step > item->checkpoint.step)
         i--;
     /* One whose points are out already keeps its place, whatever came late. */
     while (i < w->flight_count && w->flights[i]->state >= FLIGHT_PREPARED)
@@ -298,7 +289,7 @@ int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight *
         w->skipped++;
         if (item.pinned)
             pin_remove(item.pinned);
-        watch_log_say(w, "%s: skipped (%s)", item.name, why);
+        watch_log_say(w, "%s: skipped (%s)", item.checkpoint.name, why);
         queue_item_release(&item);
     }
     return 0;
@@ -307,7 +298,7 @@ int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight *
 static void say_lack(struct evaluation_watch *w, struct queue_item *item, const char *lack)
 {
     if (!item->lack_said)
-        watch_log_warn(w, "warning", "%s waits: %s; trying again every second", item->name, lack);
+        watch_log_warn(w, "warning", "%s waits: %s; trying again every second", item->checkpoint.name, lack);
     item->lack_said = 1;
 }
 
@@ -319,7 +310,7 @@ void evaluation_watch_progress(struct evaluation_watch *w, struct evaluation_fli
 
     if (weights && (!w->weights_said || strcmp(w->weights_said, weights))) {
         w->weights_said = weights;
-        watch_log_say(w, "%s: evaluated with the %s", flight->item.name,
+        watch_log_say(w, "%s: evaluated with the %s", flight->item.checkpoint.name,
                       !strcmp(weights, "mixed") ? "moving averages of those variables that have one" :
                       !strcmp(weights, "variables") ? "variables themselves" : "moving averages of the variables");
     }
@@ -332,14 +323,14 @@ void evaluation_watch_progress(struct evaluation_watch *w, struct evaluation_fli
     else
         snprintf(so_far, sizeof so_far, "%.0f %%", progress->share * 100);
     log_progress(w->log, "%s%s%s: %s, %zu queued", w->settings.name ? w->settings.name : "",
-                 w->settings.name ? ": " : "", flight->item.name, so_far, w->queue.count);
+                 w->settings.name ? ": " : "", flight->item.checkpoint.name, so_far, w->queue.count);
 }
 
 /* For a later look: what is there now is another checkpoint, or not whole. */
 static void drop_changed(struct evaluation_watch *w, struct evaluation_flight *f)
 {
-    watcher_uncount(w->watcher, f->item.step);
-    queue_forget(&w->queue, f->item.name, f->item.digest);
+    watcher_uncount(w->watcher, f->item.checkpoint.step);
+    queue_forget(&w->queue, f->item.checkpoint.name, f->item.checkpoint.digest);
     if (f->item.pinned)
         pin_remove(f->item.pinned);
     evaluation_watch_drop(w, f);
@@ -351,29 +342,29 @@ int evaluation_watch_start(struct evaluation_watch *w, struct evaluation_flight 
 
     f->by_path = by_path;
     if (!by_path || evaluation_flight_files(f, &now, &(struct error){ 0 }) != FLIGHT_FILES_CHANGED ||
-        watcher_look_again(w->watcher, f->item.name, 0) < 0)
+        watcher_look_again(w->watcher, f->item.checkpoint.name, 0) < 0)
         return 1;
     w->skipped++;
-    watch_log_say(w, "%s: changed while it waited; what is there now is evaluated instead", f->item.name);
+    watch_log_say(w, "%s: changed while it waited; what is there now is evaluated instead", f->item.checkpoint.name);
     drop_changed(w, f);
     return 0;
 }
 
 static void remember_after(struct evaluation_watch *w, struct evaluation_flight *f, uint64_t digest)
 {
-    if (queue_remember(&w->queue, f->item.name, digest, NULL) == OK)
-        f->record.digest_after = digest;
+    if (queue_remember(&w->queue, f->item.checkpoint.name, digest, NULL) == OK)
+        f->record.checkpoint.digest_after = digest;
 }
 
 /* It changed during its evaluation. 1: it is dropped, to be evaluated again; 0: there is no point in that, why. */
 static int again(struct evaluation_watch *w, struct evaluation_flight *f, uint64_t now, enum runner_state *state,
                  struct error *why)
 {
-    int times = watcher_look_again(w->watcher, f->item.name, 1);
+    int times = watcher_look_again(w->watcher, f->item.checkpoint.name, 1);
 
     if (times > 0 && times < DISTURBED_MAX) {
         watch_log_warn(w, "warning", "%s: changed while it was evaluated; its result is dropped, and it is evaluated "
-                       "again when it has stopped changing", f->item.name);
+                       "again when it has stopped changing", f->item.checkpoint.name);
         drop_changed(w, f);
         return 1;
     }
@@ -384,7 +375,7 @@ static int again(struct evaluation_watch *w, struct evaluation_flight *f, uint64
     }
     error_set(why, ERR_PEER, "changed during each of %d evaluations; either the command writes to it, or it is "
               "overwritten faster than it is evaluated", times);
-    watcher_undisturbed(w->watcher, f->item.name);
+    watcher_undisturbed(w->watcher, f->item.checkpoint.name);
     if (now)
         remember_after(w, f, now);
     return 0;
@@ -395,7 +386,7 @@ static void take_back(struct evaluation_watch *w, struct evaluation_flight *f, c
 {
     struct queue_item item = f->item;
 
-    evaluation_best_forget(w->keeper, item.name, item.digest);
+    evaluation_best_forget(w->keeper, &item.checkpoint);
     memset(&f->item, 0, sizeof f->item);
     evaluation_watch_drop(w, f);
     say_lack(w, &item, lack->message);
@@ -436,7 +427,7 @@ void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_fligh
             return;
         why = &changed;
     } else {
-        watcher_undisturbed(w->watcher, f->item.name);
+        watcher_undisturbed(w->watcher, f->item.checkpoint.name);
     }
     if (files == FLIGHT_FILES_GREW)
         remember_after(w, f, now);
@@ -447,9 +438,11 @@ void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_fligh
 
 void evaluation_watch_find_again(struct evaluation_watch *w, const struct queue_item *item)
 {
-    queue_forget(&w->queue, item->name, item->digest);
-    if (watcher_look_again(w->watcher, item->name, 0) < 0)
-        w->events.gone(w->events.context, item->name, item->step);
+    const struct checkpoint_identity gone = checkpoint_identity_of(item->checkpoint.name, item->checkpoint.step);
+
+    queue_forget(&w->queue, gone.name, item->checkpoint.digest);
+    if (watcher_look_again(w->watcher, gone.name, 0) < 0)
+        on_gone(w, &gone);
 }
 
 static const char *reason_to_end(struct evaluation_watch *w)

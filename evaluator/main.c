@@ -379,7 +379,7 @@ static int main_finish(const struct evaluation_watch *w, int rc)
     watch_log_say(w, "%lld evaluated%s; in all %zu done, %zu failed, %zu gone", (long long)w->evaluations, skipped,
                   s->done, failed, gone);
     if (s->has_best)
-        watch_log_say(w, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best_checkpoint);
+        watch_log_say(w, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best.name);
     else if (s->done)
         watch_log_say(w, "no best checkpoint yet");
     checkpoint_source_describe(&w->settings.watcher.source, wanted, sizeof wanted);

@@ -52,8 +52,8 @@ void watch_log_of(const struct evaluation_watch *w, const struct ledger_record *
     va_list args;
 
     if (w->log->json) {
-        buffer_format(&fields, "\"step\":%" PRId64 ",\"checkpoint\":", r->step);
-        json_file_name(&fields, r->checkpoint);
+        buffer_format(&fields, "\"step\":%" PRId64 ",\"checkpoint\":", r->checkpoint.step);
+        json_file_name(&fields, r->checkpoint.name);
         if (r->status == LEDGER_DONE && r->metrics.count) {
             buffer_append_text(&fields, ",\"metrics\":");
             evaluation_metrics_json(&r->metrics, &fields);

@@ -24,8 +24,7 @@ static void describe_work(const struct evaluation_watch *w, struct evaluation_wo
 
         if (f->state != FLIGHT_RUNNING)
             continue;
-        snprintf(one->checkpoint, sizeof one->checkpoint, "%s", f->item.name);
-        one->step = f->item.step;
+        one->checkpoint = f->item.checkpoint;
         one->since = f->record.started;
         out->in_hand_count++;
     }
@@ -75,5 +74,5 @@ void watch_report_text(const struct evaluation_watch *w, struct buffer *out)
     if (w->newest_written > 0)
         buffer_format(out, ", newest %s old", human_duration(clock_wall() - w->newest_written, age));
     if (s->has_best)
-        buffer_format(out, ", best %s %.3f (%s)", s->rule.metric, s->best_value, s->best_checkpoint);
+        buffer_format(out, ", best %s %.3f (%s)", s->rule.metric, s->best_value, s->best.name);
 }

@@ -48,7 +48,7 @@ OURS = {
     "evaluator": PARTS | {"evaluator/files", "evaluator/score", "evaluator/record", "evaluator/keep", "evaluator/watch"},
     "evaluator/files": PARTS,
     "evaluator/score": PARTS | {"evaluator/files"},
-    "evaluator/record": PARTS | {"evaluator/score"},
+    "evaluator/record": PARTS | {"evaluator/files", "evaluator/score"},
     "evaluator/keep": PARTS | {"evaluator/files", "evaluator/record"},
     "evaluator/watch": PARTS | {"evaluator/files", "evaluator/keep"},
 }

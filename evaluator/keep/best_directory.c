@@ -31,12 +31,12 @@ struct best_directory {
 /* What a checkpoint, or a file of it, is called here. */
 static const char *kept_name(const struct best_checkpoint *c)
 {
-    return c->kept ? c->kept : c->name;
+    return c->kept ? c->kept : c->checkpoint.name;
 }
 
 static int kept_file(const struct best_checkpoint *c, const char *file, char out[NAME_MAX + 1], struct error *e)
 {
-    const int n = snprintf(out, NAME_MAX + 1, "%s%s", kept_name(c), file + strlen(c->name));
+    const int n = snprintf(out, NAME_MAX + 1, "%s%s", kept_name(c), file + strlen(c->checkpoint.name));
 
     if (n <= 0 || n > NAME_MAX)
         return error_set(e, ERR_ARG, "%s: the name is too long", kept_name(c));
@@ -337,8 +337,9 @@ static int best_directory_check(const struct best_directory *b, const char *begi
     } else {
         return OK;
     }
-    return digest == c->digest || (c->digest_after && digest == c->digest_after)
-               ? OK : error_set(e, ERR_CORRUPT, "%s/%s: was replaced while it was evaluated", c->directory, c->name);
+    return digest == c->checkpoint.digest || (c->checkpoint.digest_after && digest == c->checkpoint.digest_after)
+               ? OK : error_set(e, ERR_CORRUPT, "%s/%s: was replaced while it was evaluated", c->directory,
+                                c->checkpoint.name);
 }
 
 /* All files of it under temporary names, the index last, or none. */
@@ -347,17 +348,17 @@ static int take(const struct best_directory *b, const struct best_checkpoint *c,
 {
     char begin[PREFIX_MAX], from[PATH_MAX], to[PATH_MAX];
     struct best_names files;
-    int rc = find_files(c->directory, "", c->name, &files, e);
+    int rc = find_files(c->directory, "", c->checkpoint.name, &files, e);
 
     if (rc != OK)
         return rc;
-    temporary_prefix(begin, c->digest);
+    temporary_prefix(begin, c->checkpoint.digest);
     for (size_t i = 0; rc == OK && i < files.count; i++)
         if ((rc = file_join(from, sizeof from, c->directory, files.items[i], e)) == OK &&
             (rc = join_prefixed(to, sizeof to, b->path, begin, files.items[i], e)) == OK)
             rc = take_file(b, from, to, means, e);
     if (rc == OK && means != FILE_TREE_LINK)
-        rc = best_directory_check(b, begin, c->name, c, 1, e);
+        rc = best_directory_check(b, begin, c->checkpoint.name, c, 1, e);
     if (rc != OK)
         remove_files(b, begin, &files);
     best_names_release(&files);
@@ -412,9 +413,9 @@ static int install(struct best_directory *b, const struct best_checkpoint *c, st
     struct best_names files;
     int rc;
 
-    temporary_prefix(begin, c->digest);
-    if ((rc = best_directory_check(b, begin, c->name, c, 0, e)) != OK ||
-        (rc = find_files(b->path, begin, c->name, &files, e)) != OK)
+    temporary_prefix(begin, c->checkpoint.digest);
+    if ((rc = best_directory_check(b, begin, c->checkpoint.name, c, 0, e)) != OK ||
+        (rc = find_files(b->path, begin, c->checkpoint.name, &files, e)) != OK)
         return rc;
     rc = mark(b, c, &files, e);
     /* Files of the same name are about to be replaced one by one: nobody may go by `checkpoint` meanwhile. */
@@ -433,8 +434,8 @@ static int reserved(const struct best_directory *b, const struct best_checkpoint
     char begin[PREFIX_MAX];
     struct best_names files;
 
-    temporary_prefix(begin, c->digest);
-    if (find_files(b->path, begin, c->name, &files, NULL) != OK)
+    temporary_prefix(begin, c->checkpoint.digest);
+    if (find_files(b->path, begin, c->checkpoint.name, &files, NULL) != OK)
         return 0;
     best_names_release(&files);
     return 1;
@@ -532,8 +533,8 @@ void best_directory_drop(struct best_directory *b, const struct best_checkpoint 
     char begin[PREFIX_MAX];
     struct best_names files;
 
-    temporary_prefix(begin, c->digest);
-    if (find_files(b->path, begin, c->name, &files, NULL) != OK)
+    temporary_prefix(begin, c->checkpoint.digest);
+    if (find_files(b->path, begin, c->checkpoint.name, &files, NULL) != OK)
         return;
     remove_files(b, begin, &files);
     best_names_release(&files);

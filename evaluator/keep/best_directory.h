@@ -19,15 +19,13 @@
 #define EVALUATOR_KEEP_BEST_DIRECTORY_H
 
 #include "base/error.h"
+#include "evaluator/files/checkpoint_identity.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
 struct best_checkpoint {
-    const char *directory; /* where it was found */
-    const char *name;      /* NAME.index and NAME.data-* of a bundle; or a file or directory NAME */
-    uint64_t digest;       /* of a bundle: as tensor_bundle_digest() */
-    uint64_t digest_after; /* of a directory with the results of its evaluation in it; 0: the same */
+    const char *directory; /* where it was found: NAME.index and NAME.data-* of a bundle; or a file or directory NAME */
+    struct checkpoint_identity checkpoint; /* its step does not matter */
     const char *kept;      /* its name here; NULL: the same. No two that are wanted have the same */
     int volatile_name;     /* 1: what has its name is overwritten, so it is copied and not linked */
 };

@@ -18,7 +18,7 @@ void best_list_release(struct best_list *l)
     *l = (struct best_list){ .limit = 0 };
 }
 
-int best_list_same(const struct best_list *l, const struct best_entry *a, const struct best_entry *b)
+int best_list_same(const struct best_list *l, const struct checkpoint_identity *a, const struct checkpoint_identity *b)
 {
     return !strcmp(a->name, b->name) && (!l->by_step || a->step == b->step);
 }
@@ -34,7 +34,7 @@ void best_list_add(struct best_list *l, const struct best_entry *entry)
 
     if (isnan(entry->value))
         return;
-    while (old < l->count && !best_list_same(l, &l->items[old], entry))
+    while (old < l->count && !best_list_same(l, &l->items[old].checkpoint, &entry->checkpoint))
         old++;
     if (old < l->count && !better(l, entry->value, l->items[old].value))
         return;

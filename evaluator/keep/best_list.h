@@ -6,19 +6,16 @@
 #define EVALUATOR_KEEP_BEST_LIST_H
 
 #include "base/error.h"
-#include "evaluator/record/ledger.h"
+#include "evaluator/files/checkpoint_identity.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
 struct best_list {
     size_t limit; /* N */
     int minimum;  /* 1: smaller is better */
     int by_step;  /* 1: the same name with another step is another checkpoint */
     struct best_entry {
-        char name[LEDGER_NAME_MAX];
-        int64_t step;
-        uint64_t digest, digest_after;
+        struct checkpoint_identity checkpoint;
         double value;
     } *items;     /* the best one first */
     size_t count;
@@ -31,6 +28,6 @@ void best_list_release(struct best_list *l);
 /* The next one; one whose value is NaN is never among the best. */
 void best_list_add(struct best_list *l, const struct best_entry *entry);
 /* 1: both are the same checkpoint. */
-int best_list_same(const struct best_list *l, const struct best_entry *a, const struct best_entry *b);
+int best_list_same(const struct best_list *l, const struct checkpoint_identity *a, const struct checkpoint_identity *b);
 
 #endif

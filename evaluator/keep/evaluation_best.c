@@ -17,7 +17,6 @@ struct evaluation_best {
     struct best_directory *directory; /* NULL: not kept */
     struct best_list list;
     struct best_checkpoint *wanted;   /* (keep) that are to be in the directory, the best one first */
-    struct best_entry *entries;       /* (keep) the same */
     char (*names)[NAME_MAX + 1];      /* (keep) theirs there */
     int stop_there;                   /* the stop file is there, ours or another's */
 };
@@ -29,9 +28,8 @@ static int open_directory(struct evaluation_best *b, struct error *e)
     int rc = file_join(path, sizeof path, o->eval_directory, "best", e);
 
     b->wanted = calloc(o->keep, sizeof *b->wanted);
-    b->entries = calloc(o->keep, sizeof *b->entries);
     b->names = calloc(o->keep, sizeof *b->names);
-    if (!b->wanted || !b->entries || !b->names)
+    if (!b->wanted || !b->names)
         return error_set(e, ERR_NOMEM, "%s: no memory for the best checkpoints", o->eval_directory);
     if (rc == OK && (rc = best_list_init(&b->list, o->keep, o->rule.minimum, o->volatile_names, e)) == OK)
         rc = best_directory_open(&b->directory, path, e);
@@ -61,14 +59,13 @@ void evaluation_best_close(struct evaluation_best *b)
     best_directory_close(b->directory);
     best_list_release(&b->list);
     free(b->wanted);
-    free(b->entries);
     free(b->names);
     free(b);
 }
 
-static struct best_checkpoint named(const struct evaluation_best *b, const char *name, uint64_t digest)
+static struct best_checkpoint found(const struct evaluation_best *b, const struct checkpoint_identity *checkpoint)
 {
-    return (struct best_checkpoint){ .directory = b->options.checkpoint_directory, .name = name, .digest = digest,
+    return (struct best_checkpoint){ .directory = b->options.checkpoint_directory, .checkpoint = *checkpoint,
                                      .volatile_name = b->options.volatile_names };
 }
 
@@ -76,37 +73,29 @@ static struct best_checkpoint named(const struct evaluation_best *b, const char 
 
 void evaluation_best_recall(struct evaluation_best *b, const struct ledger_record *r)
 {
-    struct best_entry entry = { .step = r->step, .digest = r->digest, .digest_after = r->digest_after };
+    struct best_entry entry = { .checkpoint = r->checkpoint };
 
     if (!b || !b->directory || r->status != LEDGER_DONE)
         return;
     entry.value = evaluation_metrics_value(&r->metrics, b->options.rule.metric);
-    snprintf(entry.name, sizeof entry.name, "%s", r->checkpoint);
     best_list_add(&b->list, &entry);
 }
 
 /* The best one is the ledger's, which a smallest difference may have kept; the others go by their values. */
 static size_t choose(struct evaluation_best *b, const struct ledger_summary *s)
 {
-    struct best_entry best = { .step = s->best_step, .digest = s->best_digest };
     size_t count = 0;
 
     if (!s->has_best)
         return 0;
-    snprintf(best.name, sizeof best.name, "%s", s->best_checkpoint);
-    for (size_t i = 0; i < b->list.count; i++)
-        if (best_list_same(&b->list, &b->list.items[i], &best) && b->list.items[i].digest == best.digest)
-            best = b->list.items[i];
-    b->entries[count++] = best;
+    b->wanted[count++] = found(b, &s->best);
     for (size_t i = 0; i < b->list.count && count < b->options.keep; i++)
-        if (!best_list_same(&b->list, &b->list.items[i], &best))
-            b->entries[count++] = b->list.items[i];
-    for (size_t i = 0; i < count; i++) {
-        b->wanted[i] = named(b, b->entries[i].name, b->entries[i].digest);
-        b->wanted[i].digest_after = b->entries[i].digest_after;
-        if (!b->options.volatile_names || b->options.keep == 1)
-            continue;
-        snprintf(b->names[i], sizeof b->names[i], "%lld-%.200s", (long long)b->entries[i].step, b->entries[i].name);
+        if (!best_list_same(&b->list, &b->list.items[i].checkpoint, &s->best))
+            b->wanted[count++] = found(b, &b->list.items[i].checkpoint);
+    for (size_t i = 0; b->options.volatile_names && b->options.keep > 1 && i < count; i++) {
+        const struct checkpoint_identity *c = &b->wanted[i].checkpoint;
+
+        snprintf(b->names[i], sizeof b->names[i], "%lld-%.200s", (long long)c->step, c->name);
         b->wanted[i].kept = b->names[i];
     }
     return count;
@@ -117,7 +106,7 @@ static size_t choose(struct evaluation_best *b, const struct ledger_summary *s)
 /* OK, EVALUATION_BEST_STOP or an error. */
 static int lose_patience(struct evaluation_best *b, const struct ledger_summary *s, struct error *e)
 {
-    struct stop_file stop = { .best_value = s->best_value, .best_step = s->best_step, .step = s->highest_step,
+    struct stop_file stop = { .best_value = s->best_value, .best_step = s->best.step, .step = s->highest_step,
                               .written = clock_wall() };
     struct stop_file before;
     char delta[64] = "";
@@ -134,7 +123,7 @@ static int lose_patience(struct evaluation_best *b, const struct ledger_summary 
     snprintf(stop.reason, sizeof stop.reason, "%.200s did not get %s%s in %zu evaluations", s->rule.metric,
              s->rule.minimum ? "lower" : "higher", delta, s->since_best);
     snprintf(stop.metric, sizeof stop.metric, "%s", s->rule.metric);
-    snprintf(stop.best_checkpoint, sizeof stop.best_checkpoint, "%s", s->best_checkpoint);
+    snprintf(stop.best_checkpoint, sizeof stop.best_checkpoint, "%s", s->best.name);
     if ((rc = stop_file_write(b->options.checkpoint_directory, &stop, e)) != OK)
         return rc;
     b->stop_there = 1;
@@ -148,7 +137,7 @@ int evaluation_best_kept(struct evaluation_best *b, const struct ledger_summary 
 
     if (!b || !b->directory || !choose(b, s))
         return 0;
-    snprintf(name, sizeof name, "%s", b->wanted[0].kept ? b->wanted[0].kept : b->wanted[0].name);
+    snprintf(name, sizeof name, "%s", b->wanted[0].kept ? b->wanted[0].kept : b->wanted[0].checkpoint.name);
     if (file_join(directory, sizeof directory, b->options.eval_directory, "best", NULL) != OK ||
         file_join(out, size, directory, name, NULL) != OK)
         return 0;
@@ -167,27 +156,27 @@ int evaluation_best_resume(struct evaluation_best *b, const struct ledger_summar
         struct error why = { 0 };
 
         if ((rc = best_directory_recover(b->directory, b->wanted, count, &why)) != OK)
-            error_set(e, rc, "%s is the best, but cannot be kept: %.300s", s->best_checkpoint, why.message);
+            error_set(e, rc, "%s is the best, but cannot be kept: %.300s", s->best.name, why.message);
     }
     return rc == OK ? lose_patience(b, s, e) : rc;
 }
 
-void evaluation_best_before(struct evaluation_best *b, const char *directory, int pinned, const char *name,
-                            uint64_t digest)
+void evaluation_best_before(struct evaluation_best *b, const char *directory, int pinned,
+                            const struct checkpoint_identity *checkpoint)
 {
     struct best_checkpoint c;
 
     if (!b || !b->directory || (b->options.volatile_names && !pinned))
         return; /* a link would change with what is overwritten */
-    c = named(b, name, digest);
+    c = found(b, checkpoint);
     c.directory = directory;
     best_directory_reserve(b->directory, &c);
 }
 
-void evaluation_best_forget(struct evaluation_best *b, const char *name, uint64_t digest)
+void evaluation_best_forget(struct evaluation_best *b, const struct checkpoint_identity *checkpoint)
 {
     if (b && b->directory) {
-        const struct best_checkpoint c = named(b, name, digest);
+        const struct best_checkpoint c = found(b, checkpoint);
 
         best_directory_drop(b->directory, &c);
     }
@@ -205,13 +194,12 @@ int evaluation_best_after(struct evaluation_best *b, const struct ledger_record 
     evaluation_best_recall(b, r);
     if (b->directory && r->status == LEDGER_DONE)
         count = choose(b, s);
-    while (i < count && (b->entries[i].digest != r->digest || b->entries[i].step != r->step ||
-                         strcmp(b->entries[i].name, r->checkpoint) != 0))
+    while (i < count && !checkpoint_identity_same(&b->wanted[i].checkpoint, &r->checkpoint))
         i++;
     if (i == count)
-        evaluation_best_forget(b, r->checkpoint, r->digest);
+        evaluation_best_forget(b, &r->checkpoint);
     else if ((rc = best_directory_promote(b->directory, b->wanted, count, i, &why)) != OK)
-        error_set(e, rc, "%s is %s, but cannot be kept: %.300s", r->checkpoint, i ? "among the best" : "the best",
+        error_set(e, rc, "%s is %s, but cannot be kept: %.300s", r->checkpoint.name, i ? "among the best" : "the best",
                   why.message);
     return rc == OK ? lose_patience(b, s, e) : rc;
 }

@@ -35,12 +35,12 @@ int evaluation_best_resume(struct evaluation_best *b, const struct ledger_summar
 /* 1 and where the best checkpoint is kept, of a bundle its prefix; 0: it is not kept. */
 int evaluation_best_kept(struct evaluation_best *b, const struct ledger_summary *s, char *out, size_t size);
 /* Before a checkpoint is evaluated; directory: where its files are just now, the watched one or a pin's (pinned). */
-void evaluation_best_before(struct evaluation_best *b, const char *directory, int pinned, const char *name,
-                            uint64_t digest);
+void evaluation_best_before(struct evaluation_best *b, const char *directory, int pinned,
+                            const struct checkpoint_identity *checkpoint);
 /* When its line is in the ledger; s: with it. OK, EVALUATION_BEST_STOP, or what went wrong, to be told. */
 int evaluation_best_after(struct evaluation_best *b, const struct ledger_record *r, const struct ledger_summary *s,
                           struct error *e);
 /* When it will not be recorded, or was; harmless to repeat. */
-void evaluation_best_forget(struct evaluation_best *b, const char *name, uint64_t digest);
+void evaluation_best_forget(struct evaluation_best *b, const struct checkpoint_identity *checkpoint);
 
 #endif

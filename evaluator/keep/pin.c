@@ -72,7 +72,7 @@ static int pin_check(const struct pin *pin, const char *path, struct error *e)
 
     if (rc != OK)
         return rc;
-    same = c->digest == pin->digest;
+    same = c->digest == pin->checkpoint.digest;
     opened_checkpoint_close(c);
     return same ? OK : error_set(e, ERR_IO, "%s: changed while it was pinned", path);
 }
@@ -80,26 +80,27 @@ static int pin_check(const struct pin *pin, const char *path, struct error *e)
 int pin_make(const char *eval_directory, const char *directory, const struct pin *pin, enum file_tree_means means,
              char **path, uint64_t *bytes, struct error *e)
 {
-    char all[PATH_MAX], begun[PATH_MAX], done[PATH_MAX], where[PATH_MAX], begun_name[96], *name;
+    char all[PATH_MAX], begun[PATH_MAX], done[PATH_MAX], where[PATH_MAX], begun_name[96], *directory_name;
+    const char *name = pin->checkpoint.name;
     int rc;
 
     *path = NULL;
     *bytes = 0;
-    snprintf(begun_name, sizeof begun_name, "%s%d-%" PRId64 "-%016" PRIx64, temporary, (int)pin->kind, pin->step,
-             pin->digest);
-    name = begun_name + strlen(temporary);
+    snprintf(begun_name, sizeof begun_name, "%s%d-%" PRId64 "-%016" PRIx64, temporary, (int)pin->kind,
+             pin->checkpoint.step, pin->checkpoint.digest);
+    directory_name = begun_name + strlen(temporary);
     if ((rc = file_join(all, sizeof all, eval_directory, "pinned", e)) != OK ||
         (rc = file_join(begun, sizeof begun, all, begun_name, e)) != OK ||
-        (rc = file_join(done, sizeof done, all, name, e)) != OK || (rc = file_tree_remove(begun, e)) != OK ||
+        (rc = file_join(done, sizeof done, all, directory_name, e)) != OK || (rc = file_tree_remove(begun, e)) != OK ||
         (rc = file_tree_remove(done, e)) != OK || (rc = file_make_directories(begun, e)) != OK)
         return rc;
-    rc = pin->kind == CHECKPOINT_BUNDLE ? keep_bundle(directory, pin->name, begun, means, e)
-                                        : keep_file(directory, pin->name, begun, means, e);
-    if (rc == OK && (rc = file_join(where, sizeof where, begun, pin->name, e)) == OK &&
+    rc = pin->kind == CHECKPOINT_BUNDLE ? keep_bundle(directory, name, begun, means, e)
+                                        : keep_file(directory, name, begun, means, e);
+    if (rc == OK && (rc = file_join(where, sizeof where, begun, name, e)) == OK &&
         (rc = pin_check(pin, where, e)) == OK && rename(begun, done) < 0)
         rc = error_system(e, "%s: cannot be renamed", begun);
-    if (rc == OK && (rc = file_join(where, sizeof where, done, pin->name, e)) == OK && !(*path = strdup(where)))
-        rc = error_set(e, ERR_NOMEM, "no memory to pin %s", pin->name);
+    if (rc == OK && (rc = file_join(where, sizeof where, done, name, e)) == OK && !(*path = strdup(where)))
+        rc = error_set(e, ERR_NOMEM, "no memory to pin %s", name);
     if (rc == OK)
         *bytes = file_tree_bytes(done);
     else
@@ -140,22 +141,23 @@ int pin_recover(const char *eval_directory, pin_visit *visit, void *context, str
     if (rc != OK || !(d = opendir(all)))
         return rc;
     while (rc == OK && (entry = readdir(d))) {
-        char directory[PATH_MAX + NAME_MAX + 2], name[NAME_MAX + 1], path[PATH_MAX + 2 * NAME_MAX + 4];
-        struct pin pin = { .name = name };
+        char directory[PATH_MAX + NAME_MAX + 2], path[PATH_MAX + 2 * NAME_MAX + 4];
+        struct pin pin = { .checkpoint.has_digest = 1 };
+        struct checkpoint_identity *c = &pin.checkpoint;
         int kind;
 
         snprintf(directory, sizeof directory, "%s/%s", all, entry->d_name);
         if (!strncmp(entry->d_name, temporary, strlen(temporary)))
             file_tree_remove(directory, NULL);
-        if (sscanf(entry->d_name, "%1d-%" SCNd64 "-%16" SCNx64, &kind, &pin.step, &pin.digest) != 3 || kind < 0 ||
+        if (sscanf(entry->d_name, "%1d-%" SCNd64 "-%16" SCNx64, &kind, &c->step, &c->digest) != 3 || kind < 0 ||
             kind > CHECKPOINT_OTHER)
             continue;
         pin.kind = (enum checkpoint_kind)kind;
-        if (!find_name(directory, pin.kind, name, sizeof name)) {
+        if (!find_name(directory, pin.kind, c->name, sizeof c->name)) {
             file_tree_remove(directory, NULL);
             continue;
         }
-        snprintf(path, sizeof path, "%s/%s", directory, name);
+        snprintf(path, sizeof path, "%s/%s", directory, c->name);
         rc = visit(context, &pin, path, file_tree_bytes(directory), e);
     }
     closedir(d);

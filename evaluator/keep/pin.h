@@ -8,6 +8,7 @@
 #define EVALUATOR_KEEP_PIN_H
 
 #include "base/error.h"
+#include "evaluator/files/checkpoint_identity.h"
 #include "evaluator/files/file_tree.h"
 #include "evaluator/files/opened_checkpoint.h"
 
@@ -16,9 +17,7 @@
 
 struct pin {
     enum checkpoint_kind kind;
-    int64_t step;
-    uint64_t digest;
-    const char *name; /* borrowed */
+    struct checkpoint_identity checkpoint; /* with its digest */
 };
 
 /* Pins the checkpoint DIRECTORY/NAME; *path becomes where it is now (of a bundle the prefix), yours to free, and *bytes
@@ -29,7 +28,7 @@ int pin_make(const char *eval_directory, const char *directory, const struct pin
 /* Removes the pin that holds this path. */
 void pin_remove(const char *path);
 
-/* Called for each pin an earlier process left; path and pin->name are borrowed. Not OK ends the walk. */
+/* Called for each pin an earlier process left; path is borrowed. Not OK ends the walk. */
 typedef int pin_visit(void *context, const struct pin *pin, const char *path, uint64_t bytes, struct error *e);
 /* Visits them in no order, and removes what was never finished. */
 int pin_recover(const char *eval_directory, pin_visit *visit, void *context, struct error *e);

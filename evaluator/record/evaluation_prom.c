@@ -43,7 +43,7 @@ int evaluation_series_add(struct evaluation_series *s, const struct evaluation_t
         if (!(n = prom_place(s, hint++, tag, e)))
             return ERR_NOMEM;
         n->value = value;
-        n->step = r->step;
+        n->step = r->checkpoint.step;
         n->wall_time = r->point_time > 0 ? r->point_time : r->wall_time;
         n->points++;
     }

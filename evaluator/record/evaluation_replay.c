@@ -69,8 +69,8 @@ static int begin_run(struct evaluation_replay *p, int64_t run, struct error *e)
 int evaluation_replay_record(void *context, const struct ledger_record *r, struct error *e)
 {
     struct evaluation_replay *p = context;
-    const struct evaluation_point point = { r->step, r->point_time > 0 ? r->point_time : r->wall_time, &r->metrics,
-                                             NULL };
+    const struct evaluation_point point = { r->checkpoint.step, r->point_time > 0 ? r->point_time : r->wall_time,
+                                             &r->metrics, NULL };
     int rc;
 
     if (!r->has_metrics)

@@ -36,8 +36,8 @@ static void take_in_hand(const json_t *list, struct evaluation_work *out)
 
         if (out->in_hand_count == WORK_IN_HAND_MAX || !name)
             return;
-        json_file_name_read(name, one->checkpoint, sizeof one->checkpoint);
-        one->step = work_take_count(item, "step");
+        json_file_name_read(name, one->checkpoint.name, sizeof one->checkpoint.name);
+        one->checkpoint.step = work_take_count(item, "step");
         one->since = json_number_value(json_object_get(item, "since"));
         out->in_hand_count++;
     }
@@ -80,8 +80,8 @@ void evaluation_work_format(const struct evaluation_work *work, struct buffer *o
     buffer_append_text(out, ",\"in_hand\":[");
     for (size_t i = 0; i < work->in_hand_count; i++) {
         buffer_append_text(out, i ? ",{\"checkpoint\":" : "{\"checkpoint\":");
-        json_file_name(out, work->in_hand[i].checkpoint);
-        step(out, "step", work->in_hand[i].step);
+        json_file_name(out, work->in_hand[i].checkpoint.name);
+        step(out, "step", work->in_hand[i].checkpoint.step);
         buffer_append_text(out, ",\"since\":");
         json_double(out, work->in_hand[i].since);
         buffer_append_text(out, "}");
@@ -96,8 +96,8 @@ int evaluation_work_same(const struct evaluation_work *a, const struct evaluatio
                a->in_hand_count == b->in_hand_count;
 
     for (size_t i = 0; same && i < a->in_hand_count; i++)
-        same = a->in_hand[i].step == b->in_hand[i].step && a->in_hand[i].since == b->in_hand[i].since &&
-               !strcmp(a->in_hand[i].checkpoint, b->in_hand[i].checkpoint);
+        same = a->in_hand[i].since == b->in_hand[i].since &&
+               checkpoint_identity_same(&a->in_hand[i].checkpoint, &b->in_hand[i].checkpoint);
     return same;
 }
 

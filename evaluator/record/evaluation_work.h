@@ -16,7 +16,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "evaluator/record/ledger.h"
+#include "evaluator/files/checkpoint_identity.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,9 +28,8 @@ struct evaluation_work {
     double updated;
     size_t in_hand_count; /* of in_hand */
     struct work_in_hand {
-        char checkpoint[LEDGER_NAME_MAX];
-        int64_t step;
-        double since; /* wall */
+        struct checkpoint_identity checkpoint; /* read back: without digest */
+        double since;                          /* wall */
     } in_hand[WORK_IN_HAND_MAX];
 };
 

@@ -35,12 +35,14 @@ static void number(struct buffer *out, const char *name, double x)
 
 void ledger_format(const struct ledger_record *r, struct buffer *out)
 {
-    buffer_format(out, "{\"step\":%lld,\"checkpoint\":", (long long)r->step);
-    json_file_name(out, r->checkpoint);
-    if (r->has_digest)
-        buffer_format(out, ",\"digest\":\"%016llx\"", (unsigned long long)r->digest);
-    if (r->has_digest && r->digest_after)
-        buffer_format(out, ",\"digest_after\":\"%016llx\"", (unsigned long long)r->digest_after);
+    const struct checkpoint_identity *c = &r->checkpoint;
+
+    buffer_format(out, "{\"step\":%lld,\"checkpoint\":", (long long)c->step);
+    json_file_name(out, c->name);
+    if (c->has_digest)
+        buffer_format(out, ",\"digest\":\"%016llx\"", (unsigned long long)c->digest);
+    if (c->has_digest && c->digest_after)
+        buffer_format(out, ",\"digest_after\":\"%016llx\"", (unsigned long long)c->digest_after);
     buffer_format(out, ",\"status\":\"%s\"", status_names[r->status]);
     if (r->has_metrics) {
         buffer_append_text(out, ",\"metrics\":");
@@ -138,6 +140,7 @@ static int take_record(const json_t *object, struct ledger_record *r, struct err
     const json_t *step = json_object_get(object, "step");
     json_t *metrics = json_object_get(object, "metrics");
     const char *name = json_string_value(json_object_get(object, "checkpoint"));
+    struct checkpoint_identity *c = &r->checkpoint;
     char status[16] = "";
     size_t k = 0, count = sizeof status_names / sizeof *status_names;
 
@@ -145,18 +148,18 @@ static int take_record(const json_t *object, struct ledger_record *r, struct err
         return error_set(e, ERR_CORRUPT, "not a JSON object");
     if (!json_is_integer(step))
         return error_set(e, ERR_CORRUPT, "no whole number as \"step\"");
-    if (!name || !json_file_name_read(name, r->checkpoint, sizeof r->checkpoint) || !*r->checkpoint)
-        return error_set(e, ERR_CORRUPT, "no name (of up to %d bytes) as \"checkpoint\"", LEDGER_NAME_MAX - 1);
+    if (!name || !json_file_name_read(name, c->name, sizeof c->name) || !*c->name)
+        return error_set(e, ERR_CORRUPT, "no name (of up to %d bytes) as \"checkpoint\"", CHECKPOINT_NAME_MAX - 1);
     ledger_take_text(object, "status", status, sizeof status);
     while (k < count && strcmp(status, status_names[k]))
         k++;
     if (k == count)
         return error_set(e, ERR_CORRUPT, "no \"status\" of done, failed or gone");
-    r->step = json_integer_value(step);
+    c->step = json_integer_value(step);
     r->status = (enum ledger_status)k;
-    r->has_digest = take_digest(object, "digest", &r->digest);
-    take_digest(object, "digest_after", &r->digest_after);
-    if (r->status == LEDGER_DONE && !r->has_digest)
+    c->has_digest = take_digest(object, "digest", &c->digest);
+    take_digest(object, "digest_after", &c->digest_after);
+    if (r->status == LEDGER_DONE && !c->has_digest)
         return error_set(e, ERR_CORRUPT, "no \"digest\" of 16 hex digits");
     r->has_metrics = json_is_object(metrics);
     r->correct = ledger_take_count(object, "correct");
@@ -212,9 +215,7 @@ static void compare_with_best(struct ledger_summary *s, const struct ledger_reco
     s->has_best = 1;
     s->since_best = 0;
     s->best_value = value;
-    s->best_step = r->step;
-    s->best_digest = r->digest;
-    strcpy(s->best_checkpoint, r->checkpoint);
+    s->best = r->checkpoint;
 }
 
 static void add_up(struct ledger_summary *s, const struct ledger_record *r)
@@ -229,14 +230,14 @@ static void add_up(struct ledger_summary *s, const struct ledger_record *r)
         compare_with_best(s, r);
     if (!r->has_metrics)
         return;
-    if (r->step > s->highest_step)
-        s->highest_step = r->step;
+    if (r->checkpoint.step > s->highest_step)
+        s->highest_step = r->checkpoint.step;
     if (r->run > s->last_run) {
         s->last_run = r->run;
         s->last_step = -1;
     }
-    if (r->run == s->last_run && r->step > s->last_step)
-        s->last_step = r->step;
+    if (r->run == s->last_run && r->checkpoint.step > s->last_step)
+        s->last_step = r->checkpoint.step;
 }
 
 /* Visits the records of a text; *whole becomes the bytes of its whole lines. */

@@ -28,6 +28,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/io.h"
+#include "evaluator/files/checkpoint_identity.h"
 #include "evaluator/score/evaluation.h"
 
 #include <fcntl.h>
@@ -35,17 +36,12 @@
 #include <stdint.h>
 
 enum ledger_status { LEDGER_DONE, LEDGER_FAILED, LEDGER_GONE };
-enum { LEDGER_NAME_MAX = 256 };
 #define LEDGER_FILE "evaluations.jsonl"
 /* O_APPEND: a write always goes to the end of what is there, also after the file was cut back. */
 enum { LEDGER_FLAGS = O_RDWR | O_APPEND | O_CREAT };
 
 struct ledger_record { /* ledger_record_release() it where metrics were put in */
-    int64_t step;
-    char checkpoint[LEDGER_NAME_MAX];
-    uint64_t digest;
-    int has_digest;
-    uint64_t digest_after; /* 0: the same */
+    struct checkpoint_identity checkpoint;
     enum ledger_status status;
     int has_metrics;
     struct evaluation_metrics metrics;
@@ -72,9 +68,7 @@ struct ledger_summary {
     struct ledger_best rule;
     int has_best;
     double best_value;                    /* of the rule's metric */
-    int64_t best_step;
-    uint64_t best_digest;
-    char best_checkpoint[LEDGER_NAME_MAX];
+    struct checkpoint_identity best;
     size_t since_best;                    /* done after it; without a best: done in all */
     int64_t last_run, last_step;          /* the newest run, and the highest step with a point in it; -1: none */
     int64_t highest_step;                 /* of all evaluated; -1: none */

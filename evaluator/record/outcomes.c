@@ -28,10 +28,10 @@ static int insert(struct outcomes *o, size_t at, const struct ledger_record *r, 
 
     if (!ARRAY_ROOM(o->items, o->capacity, o->count + 1))
         return error_set(e, ERR_NOMEM, "no memory for what became of %zu checkpoints", o->count + 1);
-    if (!(name = strdup(r->checkpoint)))
-        return error_set(e, ERR_NOMEM, "no memory for what became of %s", r->checkpoint);
+    if (!(name = strdup(r->checkpoint.name)))
+        return error_set(e, ERR_NOMEM, "no memory for what became of %s", r->checkpoint.name);
     memmove(o->items + at + 1, o->items + at, (o->count++ - at) * sizeof *o->items);
-    o->items[at] = (struct outcome){ name, step, r->status, r->status == LEDGER_FAILED && !r->has_digest };
+    o->items[at] = (struct outcome){ name, step, r->status, r->status == LEDGER_FAILED && !r->checkpoint.has_digest };
     return OK;
 }
 
@@ -43,18 +43,18 @@ static void take_out(struct outcomes *o, size_t i)
 
 int outcomes_note(struct outcomes *o, const struct ledger_record *r, struct error *e)
 {
-    const int64_t step = o->by_step ? r->step : 0; /* -1: it failed before its step was known */
-    size_t i = outcomes_place(o, r->checkpoint, o->by_step ? -1 : 0);
+    const int64_t step = o->by_step ? r->checkpoint.step : 0; /* -1: it failed before its step was known */
+    size_t i = outcomes_place(o, r->checkpoint.name, o->by_step ? -1 : 0);
 
     if (r->status != LEDGER_DONE) {
-        i = outcomes_place(o, r->checkpoint, step);
-        if (i == o->count || strcmp(o->items[i].name, r->checkpoint) || o->items[i].step != step)
+        i = outcomes_place(o, r->checkpoint.name, step);
+        if (i == o->count || strcmp(o->items[i].name, r->checkpoint.name) || o->items[i].step != step)
             return insert(o, i, r, step, e);
         o->items[i].status = r->status;
-        o->items[i].unread = o->items[i].unread && !r->has_digest;
+        o->items[i].unread = o->items[i].unread && !r->checkpoint.has_digest;
         return OK;
     }
-    while (i < o->count && !strcmp(o->items[i].name, r->checkpoint)) {
+    while (i < o->count && !strcmp(o->items[i].name, r->checkpoint.name)) {
         if (o->items[i].step >= 0 && o->items[i].step != step) {
             i++;
             continue;

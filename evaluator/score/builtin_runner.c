@@ -222,8 +222,8 @@ static int refuse(const struct builtin_runner *r, const struct runner_job *c, si
         taken = written ? strlen(path) + 9 : 0;
         shown = taken < COMPLAINTS_SHOWN - 60 ? COMPLAINTS_SHOWN - 3 - taken : 60;
     }
-    error_set(e, ERR_ARG, "%s is not a checkpoint of model %s: %zu of %zu variables do not fit: %.*s%s%s%s", c->name,
-              r->model->name, wrong, count, (int)shown, buffer_text(&complaints), cut ? "..." : "",
+    error_set(e, ERR_ARG, "%s is not a checkpoint of model %s: %zu of %zu variables do not fit: %.*s%s%s%s",
+              c->checkpoint->name, r->model->name, wrong, count, (int)shown, buffer_text(&complaints), cut ? "..." : "",
               written ? "; all in " : "", written ? path : "");
     buffer_release(&complaints);
     return ERR_ARG;
@@ -255,7 +255,7 @@ static int runner_load(void *context, const struct runner_job *c, const char **w
 
     if (!c->opened->bundle && !c->opened->safetensors)
         return error_set(e, ERR_ARG, "%s is not in a format that the built-in models read (TensorFlow V2, safetensors)"
-                         "; evaluate it with --exec", c->name);
+                         "; evaluate it with --exec", c->checkpoint->name);
     if ((rc = match(r, c, weights, e)) != OK)
         return rc;
     r->job = *c;
@@ -298,8 +298,8 @@ static int add_speed(const struct builtin_runner *r, double scored, struct evalu
     if (r->job.written > 0 &&
         (rc = evaluation_metrics_add(out, "lag_seconds", fmax(clock_wall() - r->job.written, 0), e)) != OK)
         return rc;
-    if (training_state_read(r->job.directory, &training, NULL) == 1 && training.global_step >= r->job.step)
-        rc = evaluation_metrics_add(out, "lag_steps", (double)(training.global_step - r->job.step), e);
+    if (training_state_read(r->job.directory, &training, NULL) == 1 && training.global_step >= r->job.checkpoint->step)
+        rc = evaluation_metrics_add(out, "lag_steps", (double)(training.global_step - r->job.checkpoint->step), e);
     return rc;
 }
 

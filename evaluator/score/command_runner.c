@@ -49,13 +49,14 @@ struct command_runner {
 static int launch(struct command_runner *r, struct slot *s, struct error *e)
 {
     char step[24], index[24];
-    const char *const texts[VALUES] = { s->job->path, step, index, s->job->eval_directory, s->job->name };
+    const char *const texts[VALUES] = { s->job->path, step, index, s->job->eval_directory,
+                                        s->job->checkpoint->name };
     struct command_value values[VALUES];
     struct command_variable variables[VALUES];
     char **words = NULL, **environment = NULL;
     int rc;
 
-    snprintf(step, sizeof step, "%" PRId64, s->job->step);
+    snprintf(step, sizeof step, "%" PRId64, s->job->checkpoint->step);
     snprintf(index, sizeof index, "%" PRId64, s->job->index);
     for (size_t i = 0; i < VALUES; i++) {
         values[i] = (struct command_value){ names[i].placeholder, texts[i] };

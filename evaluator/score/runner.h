@@ -7,16 +7,16 @@
 #define EVALUATOR_SCORE_RUNNER_H
 
 #include "base/error.h"
+#include "evaluator/files/checkpoint_identity.h"
 #include "evaluator/files/opened_checkpoint.h"
 #include "evaluator/score/evaluation.h"
 
 struct runner_job { /* all borrowed until the slot is idle again */
-    const char *name;             /* "model.ckpt-700" */
+    const struct checkpoint_identity *checkpoint;
     const char *directory;        /* where it was found */
     const char *path;             /* of the checkpoint, as a command gets it: "CKPT/model.ckpt-700" */
     const char *witness;          /* a file or directory that is there as long as the checkpoint is */
     const char *eval_directory;   /* where the ledger is */
-    int64_t step;
     double written;               /* wall seconds when the checkpoint was written; 0: not known */
     int64_t index;                /* evaluations of this eval_directory before it, those in other slots included */
     struct opened_checkpoint *opened;

@@ -12,6 +12,6 @@ int runner_log_path(const struct runner_job *job, char *out, size_t size)
     if (!job->eval_directory || file_join(out, size, job->eval_directory, "logs", NULL) != OK ||
         file_make_directories(out, NULL) != OK)
         return 0;
-    snprintf(name, sizeof name, "logs/%" PRId64 "-%.200s.log", job->step, job->name);
+    snprintf(name, sizeof name, "logs/%" PRId64 "-%.200s.log", job->checkpoint->step, job->checkpoint->name);
     return file_join(out, size, job->eval_directory, name, NULL) == OK;
 }

@@ -84,8 +84,8 @@ static void in_hand_json(struct buffer *b, const struct evaluation_status *s, do
         const struct work_in_hand *one = &s->work.in_hand[i];
 
         buffer_append_text(b, i ? ",{\"checkpoint\":" : "{\"checkpoint\":");
-        json_file_name(b, one->checkpoint);
-        count(b, "step", one->step);
+        json_file_name(b, one->checkpoint.name);
+        count(b, "step", one->checkpoint.step);
         number(b, "since", one->since, 1);
         number(b, "seconds", now - one->since, 1);
         buffer_append_text(b, "}");
@@ -126,17 +126,17 @@ static void run_json(struct buffer *b, const char *directory, const struct evalu
         buffer_append_text(b, ",\"best\":{\"metric\":");
         json_text(b, s->best_metric);
         number(b, "value", s->best_value, 1);
-        if (s->best_step >= 0) {
-            count(b, "step", s->best_step);
-            text(b, "checkpoint", s->best_checkpoint);
+        if (s->best.step >= 0) {
+            count(b, "step", s->best.step);
+            text(b, "checkpoint", s->best.name);
         }
         buffer_append_text(b, "}");
     } else {
         buffer_append_text(b, ",\"best\":null");
     }
     if (s->last_time > 0) {
-        buffer_format(b, ",\"last\":{\"step\":%" PRId64, s->last_step);
-        text(b, "checkpoint", s->last_checkpoint);
+        buffer_format(b, ",\"last\":{\"step\":%" PRId64, s->last.step);
+        text(b, "checkpoint", s->last.name);
         number(b, "wall_time", s->last_time, 1);
         number(b, "age", now - s->last_time, 1);
         buffer_append_text(b, "}");
@@ -248,12 +248,12 @@ static void work_lines(const struct page *p, const struct evaluation_status *s, 
     char age[HUMAN_TEXT_MAX], whole[48] = "";
 
     for (size_t i = 0; s->has_work && i < s->work.in_hand_count; i++)
-        line(p, i ? "" : "in hand", "%s, for %s", s->work.in_hand[i].checkpoint,
+        line(p, i ? "" : "in hand", "%s, for %s", s->work.in_hand[i].checkpoint.name,
              human_duration(now - s->work.in_hand[i].since, age));
     if (s->has_work && !s->work.in_hand_count && s->holder == LOCK_ALIVE)
         line(p, "in hand", "nothing");
     if (s->last_time > 0)
-        line(p, "last", "%s, %s ago", s->last_checkpoint, human_duration(now - s->last_time, age));
+        line(p, "last", "%s, %s ago", s->last.name, human_duration(now - s->last_time, age));
     if (s->has_work && s->work.not_whole)
         snprintf(whole, sizeof whole, ", %" PRId64 " not whole yet", s->work.not_whole);
     if (s->behind >= 0)
@@ -298,9 +298,9 @@ static void print_one(const struct page *p, const char *directory, const struct 
         line(p, "rate", "%s evaluations/h, %s each", human_number(s->rate, rate), human_duration(s->each, each));
     else if (s->each > 0)
         line(p, "rate", "%s an evaluation", human_duration(s->each, each));
-    if (s->has_best && s->best_step >= 0)
-        line(p, "best", "%s %.6g at step %" PRId64 ", %s", s->best_metric, s->best_value, s->best_step,
-             s->best_checkpoint);
+    if (s->has_best && s->best.step >= 0)
+        line(p, "best", "%s %.6g at step %" PRId64 ", %s", s->best_metric, s->best_value, s->best.step,
+             s->best.name);
     else if (s->has_best)
         line(p, "best", "%s %.6g", s->best_metric, s->best_value);
     end_line(p, s);
@@ -341,13 +341,13 @@ static void add_row(struct table *t, const char *directory, const struct evaluat
     char duration[HUMAN_TEXT_MAX];
 
     table_cell(t, "%s", evaluation_status_state(s));
-    count_cell(t, s->last_step);
+    count_cell(t, s->last.step);
     count_cell(t, s->behind);
     count_cell(t, s->queued);
     table_cell(t, "%zu", s->done);
     table_cell(t, "%zu", s->failed);
     table_cell(t, "%zu", s->gone);
-    table_cell(t, "%s", busy ? s->work.in_hand[0].checkpoint : "-");
+    table_cell(t, "%s", busy ? s->work.in_hand[0].checkpoint.name : "-");
     table_cell(t, "%s", busy ? human_duration(now - s->work.in_hand[0].since, duration) : "-");
     if (s->rate > 0)
         table_cell(t, "%s", human_number(s->rate, duration));
@@ -357,7 +357,7 @@ static void add_row(struct table *t, const char *directory, const struct evaluat
         table_number(t, s->best_value);
     else
         table_cell(t, "-");
-    count_cell(t, s->has_best ? s->best_step : -1);
+    count_cell(t, s->has_best ? s->best.step : -1);
     table_cell(t, "%s", s->seconds_left >= 0 ? human_duration(s->seconds_left, duration) : "-");
     table_cell(t, "%s", directory);
 }

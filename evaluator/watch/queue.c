@@ -14,7 +14,6 @@ void queue_init(struct queue *q, size_t limit)
 
 void queue_item_release(struct queue_item *item)
 {
-    free(item->name);
     free(item->pinned);
     opened_checkpoint_close(item->opened);
     memset(item, 0, sizeof *item);
@@ -22,8 +21,10 @@ void queue_item_release(struct queue_item *item)
 
 void queue_release(struct queue *q)
 {
-    for (size_t i = 0; i < q->count; i++)
-        queue_item_release(&q->items[i]);
+    for (size_t i = 0; i < q->count; i++) {
+        queue_item_release(q->items[i]);
+        free(q->items[i]);
+    }
     for (size_t i = 0; i < q->known_count; i++)
         free(q->known[i].name);
     free(q->items);
@@ -74,7 +75,7 @@ int queue_remember(struct queue *q, const char *name, uint64_t digest, struct er
     if (!(copy = strdup(name)))
         return error_set(e, ERR_NOMEM, "no memory to remember %s", name);
     memmove(q->known + i + 1, q->known + i, (q->known_count - i) * sizeof *q->known);
-    q->known[i] = (struct queue_identity){ copy, digest };
+    q->known[i] = (struct queue_known){ copy, digest };
     q->known_count++;
     return OK;
 }
@@ -94,25 +95,18 @@ int queue_full(const struct queue *q)
     return q->count >= q->limit;
 }
 
-/* Room for one more. */
-static int grow(struct queue *q, struct error *e)
-{
-    if (ARRAY_ROOM(q->items, q->capacity, q->count + 1))
-        return OK;
-    return error_set(e, ERR_NOMEM, "no memory for a queue of %zu checkpoints", q->count + 1);
-}
-
 int queue_return(struct queue *q, const struct queue_item *item, struct error *e)
 {
+    struct queue_item *copy = ARRAY_ROOM(q->items, q->capacity, q->count + 1) ? malloc(sizeof *copy) : NULL;
     size_t i = q->count;
 
-    if (grow(q, e) != OK)
-        return ERR_NOMEM;
-    while (i > 0 && q->items[i - 1].step > item->step)
+    if (!copy)
+        return error_set(e, ERR_NOMEM, "no memory for a queue of %zu checkpoints", q->count + 1);
+    *copy = *item;
+    while (i > 0 && q->items[i - 1]->checkpoint.step > item->checkpoint.step)
         i--;
-    memmove(q->items + i + 1, q->items + i, (q->count - i) * sizeof *q->items);
-    q->items[i] = *item;
-    q->count++;
+    memmove(q->items + i + 1, q->items + i, (q->count++ - i) * sizeof *q->items);
+    q->items[i] = copy;
     return OK;
 }
 
@@ -121,16 +115,18 @@ int queue_offer(struct queue *q, const struct queue_item *item, struct error *e)
     int rc;
 
     assert(!queue_full(q));
-    if (queue_knows(q, item->name, item->digest))
+    if (queue_knows(q, item->checkpoint.name, item->checkpoint.digest))
         return QUEUE_KNOWN;
-    if ((rc = queue_remember(q, item->name, item->digest, e)) != OK || (rc = queue_return(q, item, e)) != OK)
+    if ((rc = queue_remember(q, item->checkpoint.name, item->checkpoint.digest, e)) != OK ||
+        (rc = queue_return(q, item, e)) != OK)
         return rc;
     return QUEUE_ADDED;
 }
 
 void queue_take_at(struct queue *q, size_t i, struct queue_item *out)
 {
-    *out = q->items[i];
+    *out = *q->items[i];
+    free(q->items[i]);
     memmove(q->items + i, q->items + i + 1, (--q->count - i) * sizeof *q->items);
 }
 
@@ -147,6 +143,6 @@ uint64_t queue_pinned_bytes(const struct queue *q)
     uint64_t bytes = 0;
 
     for (size_t i = 0; i < q->count; i++)
-        bytes += q->items[i].pinned_bytes;
+        bytes += q->items[i]->pinned_bytes;
     return bytes;
 }

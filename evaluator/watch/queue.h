@@ -1,22 +1,19 @@
 /*
  * queue.h - checkpoints that are whole and wait for their evaluation, lowest step first, each with its files held
- * open; and the memory of which ones were seen before. A checkpoint is its base name together with a digest of its
- * index or contents: a moved directory changes neither, an overwritten checkpoint changes the digest. One thread at a
- * time.
+ * open; and the memory of which ones were seen before, by name and digest. One thread at a time.
  */
 #ifndef EVALUATOR_WATCH_QUEUE_H
 #define EVALUATOR_WATCH_QUEUE_H
 
 #include "base/error.h"
+#include "evaluator/files/checkpoint_identity.h"
 #include "evaluator/files/opened_checkpoint.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 struct queue_item {
-    char *name;                   /* owned */
-    int64_t step;
-    uint64_t digest;
+    struct checkpoint_identity checkpoint;
     enum checkpoint_kind kind;
     struct opened_checkpoint *opened; /* owned; holds the descriptors. NULL: it is pinned, and opened later */
     char *pinned;                 /* owned: where pin.h keeps it; NULL: it is not pinned */
@@ -28,16 +25,14 @@ struct queue_item {
     int lack_said;                /* that it waits for what the machine lacks */
 };
 
-struct queue_identity {
-    char *name;
-    uint64_t digest;
-};
-
 struct queue {
-    struct queue_item *items; /* ascending by step; equal steps in order of arrival */
+    struct queue_item **items; /* ascending by step; equal steps in order of arrival */
     size_t count, capacity;
-    size_t limit;             /* how many may wait with open files */
-    struct queue_identity *known; /* ascending by name, then digest */
+    size_t limit;              /* how many may wait with open files */
+    struct queue_known {
+        char *name;            /* owned */
+        uint64_t digest;
+    } *known;                  /* ascending by name, then digest */
     size_t known_count, known_capacity;
 };
 

@@ -191,7 +191,7 @@ static int look_at_data(struct watcher *w, int directory_fd, double now, struct 
 static int not_whole(struct watcher *w, struct sighting *item, const char *path, double now,
                      const struct error *why, struct error *e)
 {
-    struct watcher_failure failure = { .name = item->name, .step = item->step, .reason = why->message };
+    struct checkpoint_identity failed = checkpoint_identity_of(item->name, item->step);
 
     if (error_is_lack(why)) {
         say_trouble(w, why->message);
@@ -203,16 +203,16 @@ static int not_whole(struct watcher *w, struct sighting *item, const char *path,
         item->state = SIGHTING_FAILED;
     else if (!sighting_not_whole(&w->sightings, item, now))
         return OK;
-    failure.has_digest = opened_checkpoint_raw_digest((enum checkpoint_kind)item->kind, path, &failure.digest);
-    if (failure.has_digest) {
+    failed.has_digest = opened_checkpoint_raw_digest((enum checkpoint_kind)item->kind, path, &failed.digest);
+    if (failed.has_digest) {
         int rc;
 
-        if (queue_knows(w->queue, item->name, failure.digest))
+        if (queue_knows(w->queue, item->name, failed.digest))
             return OK;
-        if ((rc = queue_remember(w->queue, item->name, failure.digest, e)) != OK)
+        if ((rc = queue_remember(w->queue, item->name, failed.digest, e)) != OK)
             return rc;
     }
-    w->events->failed(w->events->context, &failure);
+    w->events->failed(w->events->context, &failed, why->message);
     return OK;
 }
 
@@ -258,12 +258,12 @@ static int named_by_step(const struct watcher *w)
 static void pin(struct watcher *w, struct queue_item *offer)
 {
     const enum file_tree_means means = named_by_step(w) ? FILE_TREE_LINK_OR_COPY : FILE_TREE_COPY;
-    struct pin pin = { offer->kind, offer->step, offer->digest, offer->name };
+    const struct pin pin = { offer->kind, offer->checkpoint };
     double already = (double)queue_pinned_bytes(w->queue);
     char sentence[TROUBLE_MAX];
     struct error why = { 0 };
 
-    if (!w->options.pin_directory || offer->step < 0)
+    if (!w->options.pin_directory || offer->checkpoint.step < 0)
         return;
     if (w->options.pin_limit > 0 && already >= w->options.pin_limit) {
         snprintf(sentence, sizeof sentence, "%.0f MB are pinned, which is as much as --pin-limit allows; what comes "
@@ -273,7 +273,7 @@ static void pin(struct watcher *w, struct queue_item *offer)
     }
     if (pin_make(w->options.pin_directory, w->directory, &pin, means, &offer->pinned, &offer->pinned_bytes,
                  &why) != OK) {
-        snprintf(sentence, sizeof sentence, "%.100s: not pinned: %.300s", offer->name, why.message);
+        snprintf(sentence, sizeof sentence, "%.100s: not pinned: %.300s", pin.checkpoint.name, why.message);
         say_trouble(w, sentence);
         return;
     }
@@ -305,8 +305,6 @@ static int offer(struct watcher *w, int directory_fd, struct sighting *item, con
         new->written = file_stamp_changed(&st);
         new->modified = file_stamp_modified(&st);
     }
-    if (!(new->name = strdup(item->name)))
-        return error_set(e, ERR_NOMEM, "no memory for the name %s", item->name);
     pin(w, new);
     if (!unchanged(w, directory_fd, item)) {
         if (new->pinned)
@@ -325,20 +323,22 @@ static int offer(struct watcher *w, int directory_fd, struct sighting *item, con
 static int whole(struct watcher *w, int directory_fd, struct sighting *item, const char *path,
                  struct opened_checkpoint *checkpoint, double now, struct error *e)
 {
-    struct queue_item new = { .kind = checkpoint->kind, .opened = checkpoint, .digest = checkpoint->digest,
-                              .found = clock_wall() };
+    struct queue_item new = { .checkpoint = checkpoint_identity_of(item->name, -1), .kind = checkpoint->kind,
+                              .opened = checkpoint, .found = clock_wall() };
     struct error why = { 0 };
     char witness[PATH_MAX];
     int rc;
 
+    new.checkpoint.has_digest = 1;
+    new.checkpoint.digest = checkpoint->digest;
     sighting_opened(item);
-    if (queue_knows(w->queue, item->name, new.digest)) {
+    if (queue_knows(w->queue, item->name, checkpoint->digest)) {
         opened_checkpoint_close(checkpoint);
         w->events->known(w->events->context, item->name);
         return OK;
     }
     if ((rc = checkpoint_witness(checkpoint->kind, path, witness, sizeof witness, &why)) != OK ||
-        (rc = find_step(w, directory_fd, item, checkpoint, witness, &new.step, &why)) != OK) {
+        (rc = find_step(w, directory_fd, item, checkpoint, witness, &new.checkpoint.step, &why)) != OK) {
         opened_checkpoint_close(checkpoint);
         return not_whole(w, item, path, now, &why, e);
     }
@@ -458,13 +458,12 @@ static void tell_unseen(struct watcher *w, const struct sighting_list *gone)
     const char *end = w->names.data + w->names.length, *file = w->names.data;
 
     for (; buffer_ok(&w->names) && file < end; file += strlen(file) + 1) {
-        char name[NAME_MAX + 1];
-        int64_t step;
+        struct checkpoint_identity c = { .has_digest = 0 };
 
-        if (checkpoint_source_name(&w->options.source, file, name, sizeof name, &step) &&
-            !sightings_find(&w->sightings, name, step) && !is_listed(gone->items, gone->count, name) &&
-            !queue_knows_name(w->queue, name))
-            w->events->gone(w->events->context, name, step);
+        if (checkpoint_source_name(&w->options.source, file, c.name, sizeof c.name, &c.step) &&
+            !sightings_find(&w->sightings, c.name, c.step) && !is_listed(gone->items, gone->count, c.name) &&
+            !queue_knows_name(w->queue, c.name))
+            w->events->gone(w->events->context, &c);
     }
 }
 
@@ -475,9 +474,12 @@ static int take_in(struct watcher *w, const struct checkpoint_rows *rows, double
 
     if (rc != OK)
         return rc;
-    for (size_t i = 0; i < gone.count; i++)
-        if (!queue_knows_name(w->queue, gone.items[i].name))
-            w->events->gone(w->events->context, gone.items[i].name, gone.items[i].step);
+    for (size_t i = 0; i < gone.count; i++) {
+        const struct checkpoint_identity c = checkpoint_identity_of(gone.items[i].name, gone.items[i].step);
+
+        if (!queue_knows_name(w->queue, c.name))
+            w->events->gone(w->events->context, &c);
+    }
     if (w->there == 1 && !w->sightings.closed)
         tell_unseen(w, &gone);
     sighting_list_release(&gone);

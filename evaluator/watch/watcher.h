@@ -24,23 +24,16 @@ struct watcher_options {
     double pin_limit;                /* bytes: no more is pinned while so much is; 0: no limit */
 };
 
-struct watcher_failure { /* a checkpoint that never became whole */
-    const char *name;
-    int64_t step;
-    int has_digest;
-    uint64_t digest;     /* of the index file, where it could be read; not the one of a whole checkpoint */
-    const char *reason;
-};
-
-/* What a look brings to light; called inside watcher_look(), all strings borrowed. None may be NULL. */
+/* What a look brings to light; called inside watcher_look(), all borrowed. None may be NULL. */
 struct watcher_events {
     void *context;
     void (*found)(void *context, const struct queue_item *item);
-    void (*failed)(void *context, const struct watcher_failure *failure);
-    void (*known)(void *context, const char *name);              /* whole, and what was found before */
-    void (*gone)(void *context, const char *name, int64_t step); /* deleted before it was opened */
-    void (*directory)(void *context, int there);                 /* when it comes or goes, and once at the start */
-    void (*trouble)(void *context, const char *sentence);        /* worth a line; not said twice in a row */
+    /* It never became whole. Its digest, if any, is that of opened_checkpoint_raw_digest(). */
+    void (*failed)(void *context, const struct checkpoint_identity *checkpoint, const char *reason);
+    void (*known)(void *context, const char *name);       /* whole, and what was found before */
+    void (*gone)(void *context, const struct checkpoint_identity *checkpoint); /* deleted before it was opened */
+    void (*directory)(void *context, int there);          /* when it comes or goes, and once at the start */
+    void (*trouble)(void *context, const char *sentence); /* worth a line; not said twice in a row */
 };
 
 struct watcher;

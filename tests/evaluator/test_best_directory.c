@@ -51,7 +51,7 @@ static const char *path_of(const char *directory, const char *name)
 /* A bundle of one variable with that value. */
 static struct best_checkpoint write_bundle(const char *name, float value)
 {
-    struct best_checkpoint c = { .directory = ckpt, .name = name };
+    struct best_checkpoint c = { .directory = ckpt, .checkpoint = checkpoint_identity_of(name, 0) };
     struct tensor_bundle_writer *w;
     struct tensor_bundle *b;
 
@@ -59,7 +59,7 @@ static struct best_checkpoint write_bundle(const char *name, float value)
     assert_int_equal(tensor_bundle_writer_add(w, "v", TENSOR_FLOAT, 0, NULL, &value, sizeof value, NULL), OK);
     assert_int_equal(tensor_bundle_writer_finish(w, NULL), OK);
     assert_int_equal(tensor_bundle_open(&b, path_of(ckpt, name), NULL), OK);
-    c.digest = tensor_bundle_digest(b);
+    c.checkpoint.digest = tensor_bundle_digest(b);
     tensor_bundle_close(b);
     return c;
 }
@@ -217,23 +217,23 @@ static void test_recover(void **state)
 static void test_files_and_directories(void **state)
 {
     struct best_directory *b = open_best();
-    struct best_checkpoint file = { .directory = ckpt, .name = "model-7.safetensors" };
-    struct best_checkpoint tree = { .directory = ckpt, .name = "checkpoint-8" };
-    struct best_checkpoint linked = { .directory = ckpt, .name = "checkpoint-9" };
+    struct best_checkpoint file = { .directory = ckpt, .checkpoint = { .name = "model-7.safetensors" } };
+    struct best_checkpoint tree = { .directory = ckpt, .checkpoint = { .name = "checkpoint-8" } };
+    struct best_checkpoint linked = { .directory = ckpt, .checkpoint = { .name = "checkpoint-9" } };
     struct stat st;
     char deep[ROOM];
 
     (void)state;
-    assert_int_equal(file_replace(NULL, path_of(ckpt, file.name), "seven", 5, NULL), OK);
-    snprintf(deep, sizeof deep, "%s/%s/a/b", ckpt, tree.name);
+    assert_int_equal(file_replace(NULL, path_of(ckpt, file.checkpoint.name), "seven", 5, NULL), OK);
+    snprintf(deep, sizeof deep, "%s/%s/a/b", ckpt, tree.checkpoint.name);
     assert_int_equal(file_make_directories(deep, NULL), OK);
     assert_int_equal(file_replace(NULL, path_of(deep, "weights"), "eight", 5, NULL), OK);
     assert_int_equal(mkfifo(path_of(deep, "fifo"), 0666), 0); /* left out, and nobody waits for a writer */
     assert_int_equal(symlink("/", path_of(deep, "link")), 0);
     assert_int_equal(symlink("nowhere", path_of(deep, "broken")), 0);
     assert_int_equal(symlink("weights", path_of(deep, "alias")), 0); /* as in a cache of a model hub: the file counts */
-    file.digest = digest_of(file.name);
-    tree.digest = digest_of(tree.name);
+    file.checkpoint.digest = digest_of(file.checkpoint.name);
+    tree.checkpoint.digest = digest_of(tree.checkpoint.name);
     best_directory_reserve(b, &file);
     assert_int_equal(promote(b, &file, NULL), OK);
     assert_int_equal(access(path_of(best, "model-7.safetensors"), F_OK), 0);
@@ -246,10 +246,10 @@ static void test_files_and_directories(void **state)
     assert_true(access(path_of(best, "model-7.safetensors"), F_OK) < 0 && entries(best) == 2);
     assert_int_equal(promote(b, &tree, NULL), OK); /* over itself */
     assert_true(access(path_of(best, "checkpoint-8/a/b/weights"), F_OK) == 0 && entries(best) == 2);
-    assert_int_equal(symlink(tree.name, path_of(ckpt, linked.name)), 0); /* a directory that stands elsewhere */
-    linked.digest = digest_of(linked.name);
+    assert_int_equal(symlink(tree.checkpoint.name, path_of(ckpt, linked.checkpoint.name)), 0); /* a directory that stands elsewhere */
+    linked.checkpoint.digest = digest_of(linked.checkpoint.name);
     assert_int_equal(promote(b, &linked, NULL), OK);
-    assert_int_equal(file_tree_remove(path_of(ckpt, tree.name), NULL), OK);
+    assert_int_equal(file_tree_remove(path_of(ckpt, tree.checkpoint.name), NULL), OK);
     assert_true(access(path_of(best, "checkpoint-9/a/b/weights"), F_OK) == 0 && entries(best) == 2);
     best_directory_close(b);
 }
@@ -393,15 +393,15 @@ static void test_several(void **state)
 static void test_one_name(void **state)
 {
     struct best_directory *b = open_best();
-    struct best_checkpoint wanted[2] = { { .directory = ckpt, .name = "last.ckpt", .kept = "20-last.ckpt" },
-                                         { .directory = ckpt, .name = "last.ckpt", .kept = "10-last.ckpt" } };
+    struct best_checkpoint wanted[2] = { { .directory = ckpt, .checkpoint = { .name = "last.ckpt" }, .kept = "20-last.ckpt" },
+                                         { .directory = ckpt, .checkpoint = { .name = "last.ckpt" }, .kept = "10-last.ckpt" } };
     struct error e = { 0 };
     struct stat here, there;
 
     (void)state;
     for (int i = 2; i-- > 0;) {
         assert_int_equal(file_replace(NULL, path_of(ckpt, "last.ckpt"), i ? "ten" : "twenty", i ? 3 : 6, NULL), OK);
-        wanted[i].digest = digest_of("last.ckpt");
+        wanted[i].checkpoint.digest = digest_of("last.ckpt");
         wanted[i].volatile_name = 1;
         assert_int_equal(best_directory_promote(b, wanted + i, 2 - (size_t)i, 0, NULL), OK);
     }

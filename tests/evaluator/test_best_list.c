@@ -17,14 +17,14 @@ static const char *best_of(const char *sequence, size_t limit, int minimum, int 
 
     assert_int_equal(best_list_init(&l, limit, minimum, by_step, NULL), OK);
     for (const char *p = sequence; *p; p += strcspn(p, " "), p += *p == ' ') {
-        struct best_entry entry = { .value = p[1] == 'n' ? NAN : p[1] - '0', .step = p[2] == '.' ? p[3] - '0' : 0 };
+        struct best_entry entry = { .value = p[1] == 'n' ? NAN : p[1] - '0',
+                                    .checkpoint = { { *p }, p[2] == '.' ? p[3] - '0' : 0, 0, 0, 0 } };
 
-        snprintf(entry.name, sizeof entry.name, "%c", *p);
         best_list_add(&l, &entry);
     }
     out[0] = '\0';
     for (size_t i = 0; i < l.count; i++)
-        used += (size_t)snprintf(out + used, sizeof out - used, "%s%g", l.items[i].name, l.items[i].value);
+        used += (size_t)snprintf(out + used, sizeof out - used, "%s%g", l.items[i].checkpoint.name, l.items[i].value);
     best_list_release(&l);
     return out;
 }

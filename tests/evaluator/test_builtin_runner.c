@@ -22,6 +22,7 @@
 enum { IMAGES = 23, RECORD = 3073, SEED = 5, OTHER_SEED = 6 };
 
 static char top[PATH_MAX], data[PATH_MAX], prefix[PATH_MAX];
+static const struct checkpoint_identity seven = { .name = "model.ckpt-7", .step = 7 };
 
 enum flaw { NONE, MISSING, WRONG_SHAPE, WRONG_TYPE, DOUBLES };
 
@@ -166,7 +167,7 @@ static void take(const struct evaluation *v, struct sums *s)
 
 static int run(const struct builtin_runner_options *options, struct sums *m, const char **weights, struct error *e)
 {
-    struct runner_job c = { .name = "model.ckpt-7", .directory = top, .step = 7 };
+    struct runner_job c = { .checkpoint = &seven, .directory = top };
     struct evaluation v = { .examples = -1, .correct = -1 };
     struct scorer runner;
     int rc;
@@ -329,7 +330,7 @@ static void test_metrics(void **state)
                                            "ship", "truck" };
     struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top,
                                               .metrics = METRIC_ALL, .detail_every = 2 };
-    struct runner_job c = { .name = "model.ckpt-7", .directory = top, .step = 7, .written = 1 };
+    struct runner_job c = { .checkpoint = &seven, .directory = top, .written = 1 };
     struct scorer runner;
     const char *weights;
 
@@ -393,7 +394,7 @@ static void test_does_not_fit(void **state)
 static void test_many_complaints(void **state)
 {
     struct builtin_runner_options options = { .model = "resnet32", .data = "cifar10", .data_directory = top };
-    struct runner_job c = { .name = "model.ckpt-7", .directory = top, .eval_directory = top, .step = 7 };
+    struct runner_job c = { .checkpoint = &seven, .directory = top, .eval_directory = top };
     struct buffer text = BUFFER_EMPTY;
     struct error e = { 0 };
     struct scorer runner;

@@ -70,7 +70,7 @@ static int fake_start(void *context, size_t slot, const struct runner_job *job, 
     if (f->lacks && f->lacks--)
         return error_set(e, ERR_NOMEM, "no memory for anything");
     snprintf(f->order + n, sizeof f->order - n, "%s%c%d", n ? " " : "", job->directory[strlen(job->directory) - 1],
-             (int)job->step);
+             (int)job->checkpoint->step);
     return OK;
 }
 
@@ -178,8 +178,8 @@ static void test_pinned(void **state)
     assert_int_equal(count, 2);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(watches[i]->queue.count, 2);
-        assert_non_null(watches[i]->queue.items[0].pinned);
-        assert_memory_equal(watches[i]->queue.items[0].pinned, pins[i], strlen(pins[i]));
+        assert_non_null(watches[i]->queue.items[0]->pinned);
+        assert_memory_equal(watches[i]->queue.items[0]->pinned, pins[i], strlen(pins[i]));
     }
     evaluation_set_close(s);
 }

@@ -17,8 +17,8 @@ static struct evaluation_work work_of(int64_t newest, size_t in_hand)
                                  .in_hand_count = in_hand };
 
     for (size_t i = 0; i < in_hand; i++) {
-        snprintf(w.in_hand[i].checkpoint, sizeof w.in_hand[i].checkpoint, "\"name\" %zu", i);
-        w.in_hand[i].step = (int64_t)i - 1;
+        snprintf(w.in_hand[i].checkpoint.name, sizeof w.in_hand[i].checkpoint.name, "\"name\" %zu", i);
+        w.in_hand[i].checkpoint.step = (int64_t)i - 1;
         w.in_hand[i].since = 1e9 + (double)i;
     }
     return w;

@@ -33,11 +33,11 @@ static int tear_down(void **state)
 
 static struct ledger_record record(int64_t step, double precision)
 {
-    struct ledger_record r = { .step = step, .digest = 0x00f1000000000000u + (uint64_t)step, .has_digest = 1,
+    struct ledger_record r = { .checkpoint = { "", step, 1, 0x00f1000000000000u + (uint64_t)step, 0 },
                                .has_metrics = 1, .correct = 3, .examples = 7, .seconds = 0.5, .started = 1.5e9,
                                .lag = 0.001, .wall_time = 1.5e9 + 0.5, .weights = "variables" };
 
-    snprintf(r.checkpoint, sizeof r.checkpoint, "model.ckpt-%d", (int)step);
+    snprintf(r.checkpoint.name, sizeof r.checkpoint.name, "model.ckpt-%d", (int)step);
     assert_int_equal(evaluation_metrics_add(&r.metrics, "precision", precision, NULL), OK);
     assert_int_equal(evaluation_metrics_add(&r.metrics, "best_precision", precision, NULL), OK);
     assert_int_equal(evaluation_metrics_add(&r.metrics, "loss", 1.25, NULL), OK);
@@ -51,7 +51,7 @@ static int count(void *context, const struct ledger_record *r, struct error *e)
 
     (void)e;
     steps[0]++;
-    steps[1] += r->step;
+    steps[1] += r->checkpoint.step;
     return OK;
 }
 
@@ -79,7 +79,7 @@ static void test_line(void **state)
     struct buffer line = BUFFER_EMPTY;
 
     (void)state;
-    strcpy(r.checkpoint, "odd \"name\"\\ \xc3\xa4\n-700");
+    strcpy(r.checkpoint.name, "odd \"name\"\\ \xc3\xa4\n-700");
     r.metrics.items[2].value = NAN;
     r.metrics.items[3].value = INFINITY;
     r.status = LEDGER_FAILED;
@@ -88,9 +88,10 @@ static void test_line(void **state)
     assert_int_equal(line.data[line.length - 1], '\n');
     assert_null(memchr(line.data, '\n', line.length - 1));
     assert_int_equal(ledger_parse(line.data, line.length - 1, &back, NULL), OK);
-    assert_int_equal(back.step, 700);
-    assert_string_equal(back.checkpoint, r.checkpoint);
-    assert_true(back.digest == r.digest && back.has_digest && back.status == LEDGER_FAILED);
+    assert_int_equal(back.checkpoint.step, 700);
+    assert_string_equal(back.checkpoint.name, r.checkpoint.name);
+    assert_true(back.checkpoint.digest == r.checkpoint.digest && back.checkpoint.has_digest);
+    assert_int_equal(back.status, LEDGER_FAILED);
     assert_int_equal(back.metrics.count, 4);
     for (size_t i = 0; i < 4; i++)
         assert_string_equal(back.metrics.items[i].name, r.metrics.items[i].name);
@@ -155,7 +156,7 @@ static void test_best(void **state)
         s = ledger_summary(l);
         assert_int_equal(s->has_best, cases[i].best >= 0);
         if (s->has_best)
-            assert_int_equal(s->best_step, cases[i].best);
+            assert_int_equal(s->best.step, cases[i].best);
         assert_int_equal(s->done, i + 1);
         ledger_close(l);
     }
@@ -166,7 +167,7 @@ static void test_best(void **state)
     failed.status = LEDGER_FAILED;
     assert_int_equal(ledger_append(l, &failed, NULL), OK);
     ledger_record_release(&failed);
-    assert_int_equal(ledger_summary(l)->best_step, 6);
+    assert_int_equal(ledger_summary(l)->best.step, 6);
     assert_int_equal(ledger_summary(l)->last_step, 50);
     ledger_close(l);
 }
@@ -187,8 +188,8 @@ static void test_best_rule(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         unlink(path);
         for (int64_t k = 0; k < 6; k++) {
-            struct ledger_record r = { .step = k, .has_digest = 1, .digest = 7, .has_metrics = 1, .correct = -1,
-                                       .examples = -1, .checkpoint = "model_1.pt" };
+            struct ledger_record r = { .checkpoint = { "model_1.pt", k, 1, 7, 0 }, .has_metrics = 1, .correct = -1,
+                                       .examples = -1 };
 
             assert_int_equal(ledger_open(&l, NULL, path, -1, &cases[i].rule, NULL, NULL, NULL), OK);
             assert_int_equal(evaluation_metrics_add(&r.metrics, "wer", cases[i].values[k], NULL), OK);
@@ -199,7 +200,7 @@ static void test_best_rule(void **state)
         assert_int_equal(ledger_open(&l, NULL, path, -1, &cases[i].rule, NULL, NULL, NULL), OK);
         assert_int_equal(ledger_summary(l)->has_best, cases[i].best >= 0);
         if (cases[i].best >= 0)
-            assert_int_equal(ledger_summary(l)->best_step, cases[i].best);
+            assert_int_equal(ledger_summary(l)->best.step, cases[i].best);
         assert_int_equal(ledger_summary(l)->since_best, cases[i].since);
         ledger_close(l);
     }
@@ -356,11 +357,11 @@ static void test_names(void **state)
         struct ledger_record r = record(1, 0.5), back;
         struct buffer line = BUFFER_EMPTY;
 
-        snprintf(r.checkpoint, sizeof r.checkpoint, "%s", cases[i].name);
+        snprintf(r.checkpoint.name, sizeof r.checkpoint.name, "%s", cases[i].name);
         ledger_format(&r, &line);
         assert_non_null(strstr(buffer_text(&line), cases[i].text));
         assert_int_equal(ledger_parse(buffer_text(&line), line.length - 1, &back, NULL), OK);
-        assert_string_equal(back.checkpoint, cases[i].name);
+        assert_string_equal(back.checkpoint.name, cases[i].name);
         ledger_record_release(&back);
         ledger_record_release(&r);
         buffer_release(&line);

@@ -42,13 +42,12 @@ static void test_newest_counts(void **state)
             struct outcomes o = { .by_step = by_step };
 
             for (const char *p = cases[i].lines; *p; p += p[3] ? 4 : 3) {
-                struct ledger_record r = { .step = p[1] == '-' ? -1 : p[1] - '0' };
+                struct ledger_record r = { .checkpoint = { { *p }, p[1] == '-' ? -1 : p[1] - '0', 0, 0, 0 } };
 
-                snprintf(r.checkpoint, sizeof r.checkpoint, "%c", *p);
                 r.status = p[2] == 'd' ? LEDGER_DONE : p[2] == 'g' ? LEDGER_GONE : LEDGER_FAILED;
-                r.has_digest = p[2] == 'd' || p[2] == 'f';
+                r.checkpoint.has_digest = p[2] == 'd' || p[2] == 'f';
                 if (p[2] == 'r')
-                    outcomes_read(&o, r.checkpoint);
+                    outcomes_read(&o, r.checkpoint.name);
                 else
                     assert_int_equal(outcomes_note(&o, &r, NULL), OK);
             }

@@ -73,11 +73,11 @@ static void make_checkpoints(struct pin pins[3], uint64_t sizes[3])
     put("m-33.index", "of another one");
     assert_int_equal(stat(path_of(ckpt, "m-3.index"), &index), 0);
     assert_int_equal(stat(path_of(ckpt, "m-3.data-00000-of-00001"), &data), 0);
-    pins[0] = (struct pin){ CHECKPOINT_OTHER, 1, 0, "weights-1.pt" };
-    pins[1] = (struct pin){ CHECKPOINT_OTHER, 2, 0, "checkpoint-2" };
-    pins[2] = (struct pin){ CHECKPOINT_BUNDLE, 3, 0, "m-3" };
+    pins[0] = (struct pin){ CHECKPOINT_OTHER, { "weights-1.pt", 1, 1, 0, 0 } };
+    pins[1] = (struct pin){ CHECKPOINT_OTHER, { "checkpoint-2", 2, 1, 0, 0 } };
+    pins[2] = (struct pin){ CHECKPOINT_BUNDLE, { "m-3", 3, 1, 0, 0 } };
     for (int i = 0; i < 3; i++)
-        pins[i].digest = digest_of(pins[i].kind, path_of(ckpt, pins[i].name));
+        pins[i].checkpoint.digest = digest_of(pins[i].kind, path_of(ckpt, pins[i].checkpoint.name));
     sizes[0] = 10;
     sizes[1] = 9;
     sizes[2] = (uint64_t)(index.st_size + data.st_size);
@@ -92,13 +92,13 @@ struct found {
 static int visit(void *context, const struct pin *pin, const char *path, uint64_t bytes, struct error *e)
 {
     struct found *f = context;
-    const struct pin *want = &f->pins[pin->step - 1];
+    const struct pin *want = &f->pins[pin->checkpoint.step - 1];
 
     (void)e;
-    assert_string_equal(pin->name, want->name);
+    assert_string_equal(pin->checkpoint.name, want->checkpoint.name);
     assert_int_equal(pin->kind, want->kind);
-    assert_true(pin->digest == want->digest && digest_of(pin->kind, path) == want->digest);
-    assert_int_equal(bytes, f->sizes[pin->step - 1]);
+    assert_true(pin->checkpoint.digest == want->checkpoint.digest && digest_of(pin->kind, path) == want->checkpoint.digest);
+    assert_int_equal(bytes, f->sizes[pin->checkpoint.step - 1]);
     f->count++;
     pin_remove(path);
     return OK;
@@ -118,7 +118,7 @@ static void pin_and_recover(const char *eval_directory)
 
         assert_int_equal(pin_make(eval_directory, ckpt, &pins[i], FILE_TREE_LINK_OR_COPY, &path, &bytes, NULL), OK);
         assert_int_equal(bytes, sizes[i]);
-        assert_true(digest_of(pins[i].kind, path) == pins[i].digest);
+        assert_true(digest_of(pins[i].kind, path) == pins[i].checkpoint.digest);
         free(path);
     }
     assert_int_equal(file_tree_remove(ckpt, NULL), OK);
@@ -153,7 +153,7 @@ static void test_copies(void **state)
 /* Gone or another one by now: nothing is left behind. */
 static void test_refused(void **state)
 {
-    struct pin pin = { CHECKPOINT_OTHER, 1, 7, "weights-1.pt" };
+    struct pin pin = { CHECKPOINT_OTHER, { "weights-1.pt", 1, 1, 7, 0 } };
     struct found none = { NULL, NULL, 0 };
     struct error e = { 0 };
     uint64_t bytes;

@@ -9,9 +9,11 @@
 
 static int offer(struct queue *q, const char *name, int64_t step, uint64_t digest)
 {
-    struct queue_item item = { .name = strdup(name), .step = step, .digest = digest };
-    int rc = queue_offer(q, &item, NULL);
+    struct queue_item item = { .checkpoint = checkpoint_identity_of(name, step) };
+    int rc;
 
+    item.checkpoint.digest = digest;
+    rc = queue_offer(q, &item, NULL);
     if (rc != QUEUE_ADDED)
         queue_item_release(&item);
     return rc;
@@ -22,8 +24,8 @@ static void takes(struct queue *q, const char *name, uint64_t digest)
     struct queue_item item;
 
     assert_int_equal(queue_take(q, &item), 1);
-    assert_string_equal(item.name, name);
-    assert_int_equal(item.digest, digest);
+    assert_string_equal(item.checkpoint.name, name);
+    assert_int_equal(item.checkpoint.digest, digest);
     queue_item_release(&item);
 }
 
@@ -127,7 +129,7 @@ static void test_many(void **state)
         struct queue_item item;
 
         assert_int_equal(queue_take(&q, &item), 1);
-        assert_int_equal(item.step, step);
+        assert_int_equal(item.checkpoint.step, step);
         queue_item_release(&item);
     }
     queue_release(&q);

@@ -22,7 +22,7 @@ static int fake_load(void *context, const struct runner_job *job, const char **w
 
     atomic_fetch_add(&f->loads, 1);
     *weights = "variables";
-    return f->fail_load ? error_set(e, ERR_ARG, "%s does not fit", job->name) : OK;
+    return f->fail_load ? error_set(e, ERR_ARG, "%s does not fit", job->path) : OK;
 }
 
 static int fake_evaluate(void *context, scorer_tick *tick, void *tick_context, struct evaluation *out,
@@ -81,7 +81,7 @@ static void test_outcomes(void **state)
         { 0, 0, RUNNER_DONE, "" }, { 1, 0, RUNNER_FAILED, "c-1 does not fit" }, { 0, 1, RUNNER_FAILED, "a bad tensor" },
         { 0, 0, RUNNER_DONE, "" },
     };
-    struct runner_job job = { .name = "c-1" };
+    struct runner_job job = { .path = "c-1" };
     struct fake f = { 0 };
     struct runner r = start(&f);
 
@@ -110,7 +110,7 @@ static void test_outcomes(void **state)
 
 static void test_stopping(void **state)
 {
-    struct runner_job job = { .name = "c-1" };
+    struct runner_job job = { .path = "c-1" };
     struct fake f = { .endless = 1 };
     struct runner r = start(&f);
     struct evaluation v = { .examples = -1 };
