@@ -99,8 +99,7 @@ void evaluation_flight_land(struct evaluation_flight *f, enum runner_state state
     f->evaluation.metrics = (struct evaluation_metrics){ NULL, 0, 0 };
     r->correct = v->correct;
     r->examples = v->examples;
-    if (v->weights)
-        snprintf(r->weights, sizeof r->weights, "%s", v->weights);
+    snprintf(r->weights, sizeof r->weights, "%s", evaluation_weights_text(v->weights));
 }
 
 static enum evaluation_flight_files unreadable(const struct evaluation_flight *f, const struct error *e)

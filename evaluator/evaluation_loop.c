@@ -48,7 +48,7 @@ static void collect(struct evaluation_loop *l)
 {
     for (size_t i = 0; i < l->runner->slots; i++) {
         struct evaluation_slot *slot = &l->slots[i];
-        struct runner_progress progress = { 0, NULL, NULL };
+        struct runner_progress progress = { 0, WEIGHTS_UNKNOWN, NULL };
         struct evaluation evaluation = { .examples = -1, .correct = -1 };
         struct error why = { 0 };
         enum runner_state state;

@@ -305,14 +305,13 @@ static void say_lack(struct evaluation_watch *w, struct queue_item *item, const 
 void evaluation_watch_progress(struct evaluation_watch *w, struct evaluation_flight *flight,
                                const struct runner_progress *progress)
 {
-    const char *weights = progress->weights;
+    static const char *const said[] = { "", "variables themselves", "moving averages of the variables",
+                                        "moving averages of those variables that have one" };
     char so_far[HUMAN_TEXT_MAX];
 
-    if (weights && (!w->weights_said || strcmp(w->weights_said, weights))) {
-        w->weights_said = weights;
-        watch_log_say(w, "%s: evaluated with the %s", flight->item.checkpoint.name,
-                      !strcmp(weights, "mixed") ? "moving averages of those variables that have one" :
-                      !strcmp(weights, "variables") ? "variables themselves" : "moving averages of the variables");
+    if (progress->weights != WEIGHTS_UNKNOWN && progress->weights != w->weights_said) {
+        w->weights_said = progress->weights;
+        watch_log_say(w, "%s: evaluated with the %s", flight->item.checkpoint.name, said[progress->weights]);
     }
     if (progress->lack)
         say_lack(w, &flight->item, progress->lack);

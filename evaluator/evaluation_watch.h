@@ -91,7 +91,7 @@ struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c
     double retry_at;               /* monotonic: a disk failed, and is tried again then; 0: it did not */
     int described;                 /* the settings of the training were given to points */
     int full_said, failed_training_said, best_missing_said;
-    const char *weights_said;
+    enum evaluation_weights weights_said;
     struct ending_training training;
     enum ending_training_end training_end; /* as training.json says, where that counts */
     const char *draining;          /* why it will end, while what is there is still evaluated */

@@ -229,7 +229,8 @@ static int refuse(const struct builtin_runner *r, const struct runner_job *c, si
     return ERR_ARG;
 }
 
-static int match(struct builtin_runner *r, const struct runner_job *c, const char **weights, struct error *e)
+static int match(struct builtin_runner *r, const struct runner_job *c, enum evaluation_weights *weights,
+                 struct error *e)
 {
     size_t count, wrong, averages = 0, trainable = 0;
     const struct variable *v = network_variables(r->network, &count);
@@ -242,12 +243,12 @@ static int match(struct builtin_runner *r, const struct runner_job *c, const cha
         averages += average != NULL;
         trainable += v[i].kind == VARIABLE_WEIGHT;
     }
-    *weights = !averages ? "variables" : averages == trainable ? "moving averages" : "mixed";
+    *weights = !averages ? WEIGHTS_VARIABLES : averages == trainable ? WEIGHTS_AVERAGES : WEIGHTS_MIXED;
     wrong = tensor_match(r->matches, count);
     return wrong ? refuse(r, c, wrong, count, e) : OK;
 }
 
-static int runner_load(void *context, const struct runner_job *c, const char **weights, struct error *e)
+static int runner_load(void *context, const struct runner_job *c, enum evaluation_weights *weights, struct error *e)
 {
     struct builtin_runner *r = context;
     size_t count;

@@ -205,7 +205,7 @@ static enum runner_state runner_look(void *context, size_t slot, struct runner_p
     struct command_runner *r = context;
     struct slot *s = &r->slots[slot];
 
-    *progress = (struct runner_progress){ -1, NULL, NULL };
+    *progress = (struct runner_progress){ -1, WEIGHTS_UNKNOWN, NULL };
     if (s->phase == WAITING && s->stopping)
         return go_idle(s, RUNNER_STOPPED);
     if (s->phase == WAITING && clock_monotonic() >= s->retry_at) {

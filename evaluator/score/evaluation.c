@@ -99,6 +99,13 @@ void evaluation_metrics_json(const struct evaluation_metrics *m, struct buffer *
     buffer_append_text(out, "}");
 }
 
+const char *evaluation_weights_text(enum evaluation_weights weights)
+{
+    static const char *const texts[] = { "", "variables", "moving averages", "mixed" };
+
+    return texts[weights];
+}
+
 void evaluation_release(struct evaluation *v)
 {
     evaluation_metrics_release(&v->metrics);

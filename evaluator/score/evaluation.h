@@ -45,12 +45,17 @@ void evaluation_metrics_text(const struct evaluation_metrics *m, char *text, siz
 void evaluation_metrics_json(const struct evaluation_metrics *m, struct buffer *out);
 void evaluation_metrics_release(struct evaluation_metrics *m); /* m is empty again */
 
+/* Which values of the variables were evaluated; mixed: the averages of those that have one. */
+enum evaluation_weights { WEIGHTS_UNKNOWN, WEIGHTS_VARIABLES, WEIGHTS_AVERAGES, WEIGHTS_MIXED };
+/* As the ledger has it, static: "", "variables", "moving averages", "mixed". */
+const char *evaluation_weights_text(enum evaluation_weights weights);
+
 struct evaluation_detail; /* what only the runner and what writes it know of: counts per class, curves */
 
 struct evaluation {
     struct evaluation_metrics metrics;
     int64_t examples, correct; /* -1: not counted */
-    const char *weights;       /* static: "variables", "moving averages", "mixed": what was evaluated; or NULL */
+    enum evaluation_weights weights;
     struct evaluation_detail *detail; /* or NULL */
     void (*detail_free)(struct evaluation_detail *detail);
 };

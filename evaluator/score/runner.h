@@ -24,7 +24,7 @@ struct runner_job { /* all borrowed until the slot is idle again */
 
 struct runner_progress {
     double share;        /* 0..1; below 0: not known */
-    const char *weights; /* which values are evaluated, static, once they are loaded; NULL before, and where unknown */
+    enum evaluation_weights weights; /* once they are loaded */
     const char *lack;    /* what the machine lacks just now, so that it waits; borrowed until the next call; or NULL */
 };
 

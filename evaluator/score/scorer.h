@@ -16,8 +16,8 @@ enum { SCORER_STOPPED = 1 };
 
 struct scorer {
     const char *name;
-    /* Takes the weights in; all of them or an error. *weights: which were used, static: "variables", ... */
-    int (*load)(void *context, const struct runner_job *job, const char **weights, struct error *e);
+    /* Takes the weights in; all of them or an error. *weights: which were used. */
+    int (*load)(void *context, const struct runner_job *job, enum evaluation_weights *weights, struct error *e);
     /* OK and *out, to be released; SCORER_STOPPED because tick said so; or an error. *out is empty when called. */
     int (*evaluate)(void *context, scorer_tick *tick, void *tick_context, struct evaluation *out, struct error *e);
     void (*free)(void *context);

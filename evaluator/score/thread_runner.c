@@ -16,7 +16,7 @@ struct thread_runner {
     const struct runner_job *job; /* NULL: idle */
     enum runner_state state;
     double share;
-    const char *weights;
+    enum evaluation_weights weights;
     struct evaluation evaluation;
     struct error why;
 };
@@ -45,7 +45,7 @@ static void evaluate(struct thread_runner *r, const struct runner_job *job)
 {
     struct evaluation evaluation = { .examples = -1, .correct = -1 };
     struct error why = { 0 };
-    const char *weights = NULL;
+    enum evaluation_weights weights = WEIGHTS_UNKNOWN;
     int rc = r->scorer.load(r->scorer.context, job, &weights, &why);
 
     if (rc == OK) {
@@ -94,7 +94,7 @@ static int thread_runner_start(void *context, size_t slot, const struct runner_j
     r->state = RUNNER_BUSY;
     r->stopping = 0;
     r->share = 0;
-    r->weights = NULL;
+    r->weights = WEIGHTS_UNKNOWN;
     pthread_cond_signal(&r->start);
     pthread_mutex_unlock(&r->mutex);
     return OK;

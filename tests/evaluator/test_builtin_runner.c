@@ -165,7 +165,7 @@ static void take(const struct evaluation *v, struct sums *s)
     assert_true(evaluation_metrics_value(&v->metrics, EVALUATION_PRECISION) == (double)v->correct / (double)v->examples);
 }
 
-static int run(const struct builtin_runner_options *options, struct sums *m, const char **weights, struct error *e)
+static int run(const struct builtin_runner_options *options, struct sums *m, enum evaluation_weights *weights, struct error *e)
 {
     struct runner_job c = { .checkpoint = &seven, .directory = top };
     struct evaluation v = { .examples = -1, .correct = -1 };
@@ -197,26 +197,26 @@ static void test_averages(void **state)
     struct sums plain = direct(SEED), averaged = direct(OTHER_SEED), m;
     struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top,
                                               .moving_averages = 1 };
-    const char *weights;
+    enum evaluation_weights weights;
 
     (void)state;
     assert_true(fabs(loss(&plain) - loss(&averaged)) > 1e-4);
     write_checkpoint("cifar10_cnn", 10, NONE);
     assert_int_equal(run(&options, &m, &weights, NULL), OK);
     agrees(&m, &averaged);
-    assert_string_equal(weights, "moving averages");
+    assert_int_equal(weights, WEIGHTS_AVERAGES);
     options.moving_averages = 0;
     assert_int_equal(run(&options, &m, &weights, NULL), OK);
     agrees(&m, &plain);
-    assert_string_equal(weights, "variables");
+    assert_int_equal(weights, WEIGHTS_VARIABLES);
     write_checkpoint("cifar10_cnn", 0, NONE);
     options.moving_averages = 1;
     assert_int_equal(run(&options, &m, &weights, NULL), OK);
     agrees(&m, &plain);
-    assert_string_equal(weights, "variables");
+    assert_int_equal(weights, WEIGHTS_VARIABLES);
     write_checkpoint("cifar10_cnn", 3, NONE);
     assert_int_equal(run(&options, &m, &weights, NULL), OK);
-    assert_string_equal(weights, "mixed");
+    assert_int_equal(weights, WEIGHTS_MIXED);
     write_checkpoint("cifar10_cnn", 10, MISSING); /* a plain one may be missing where its average is used */
     assert_int_equal(run(&options, &m, &weights, NULL), OK);
 }
@@ -224,7 +224,7 @@ static void test_averages(void **state)
 static void test_batches(void **state)
 {
     struct sums want = direct(SEED), m;
-    const char *weights;
+    enum evaluation_weights weights;
 
     (void)state;
     write_checkpoint("cifar10_cnn", 0, NONE);
@@ -248,7 +248,7 @@ static void test_tutorial_denominator(void **state)
 {
     struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top };
     struct sums parts[2], m, want;
-    const char *weights;
+    enum evaluation_weights weights;
 
     (void)state;
     write_checkpoint("cifar10_cnn", 0, NONE);
@@ -273,7 +273,7 @@ static void test_threads(void **state)
     struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top,
                                               .batch_size = 4 };
     struct sums want, m;
-    const char *weights;
+    enum evaluation_weights weights;
 
     (void)state;
     write_checkpoint("cifar10_cnn", 0, NONE);
@@ -297,7 +297,7 @@ static void test_damaged_weights(void **state)
     char path[PATH_MAX + 32];
     struct buffer bytes = BUFFER_EMPTY;
     struct sums m;
-    const char *weights;
+    enum evaluation_weights weights;
 
     (void)state;
     write_checkpoint("cifar10_cnn", 0, NONE);
@@ -332,7 +332,7 @@ static void test_metrics(void **state)
                                               .metrics = METRIC_ALL, .detail_every = 2 };
     struct runner_job c = { .checkpoint = &seven, .directory = top, .written = 1 };
     struct scorer runner;
-    const char *weights;
+    enum evaluation_weights weights;
 
     (void)state;
     write_checkpoint("cifar10_cnn", 0, NONE);
@@ -379,7 +379,7 @@ static void test_does_not_fit(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error e = { 0 };
         struct sums m;
-        const char *weights;
+        enum evaluation_weights weights;
 
         write_checkpoint(cases[i].model, 0, cases[i].flaw);
         assert_true(run(&options, &m, &weights, &e) < 0);
@@ -398,7 +398,7 @@ static void test_many_complaints(void **state)
     struct buffer text = BUFFER_EMPTY;
     struct error e = { 0 };
     struct scorer runner;
-    const char *weights;
+    enum evaluation_weights weights;
     char path[PATH_MAX + 32], end[PATH_MAX + 64];
     size_t lines = 0, variables;
     struct network *n;

@@ -79,7 +79,7 @@ static enum runner_state fake_look(void *context, size_t slot, struct runner_pro
 {
     (void)context;
     (void)slot;
-    *progress = (struct runner_progress){ 1, NULL, NULL };
+    *progress = (struct runner_progress){ 1, WEIGHTS_UNKNOWN, NULL };
     return evaluation_metrics_add(&out->metrics, EVALUATION_PRECISION, 0.5, why) == OK ? RUNNER_DONE : RUNNER_FAILED;
 }
 

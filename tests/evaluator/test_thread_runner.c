@@ -16,12 +16,12 @@ struct fake {
     int fail_load, fail_evaluate, endless;
 };
 
-static int fake_load(void *context, const struct runner_job *job, const char **weights, struct error *e)
+static int fake_load(void *context, const struct runner_job *job, enum evaluation_weights *weights, struct error *e)
 {
     struct fake *f = context;
 
     atomic_fetch_add(&f->loads, 1);
-    *weights = "variables";
+    *weights = WEIGHTS_VARIABLES;
     return f->fail_load ? error_set(e, ERR_ARG, "%s does not fit", job->path) : OK;
 }
 
@@ -97,7 +97,7 @@ static void test_outcomes(void **state)
         assert_string_equal(why.message, cases[i].why);
         if (cases[i].want == RUNNER_DONE) {
             assert_int_equal(v.examples, 7);
-            assert_string_equal(v.weights, "variables");
+            assert_int_equal(v.weights, WEIGHTS_VARIABLES);
             assert_true(evaluation_metrics_value(&v.metrics, "m") == 0.5);
         } else {
             assert_int_equal(v.metrics.count, 0);
