@@ -5,11 +5,11 @@
 #include "evaluator/files/content_digest.h"
 #include "evaluator/files/file_stamp.h"
 #include "evaluator/keep/pin.h"
+#include "evaluator/watch/checkpoint_data.h"
 #include "evaluator/watch/checkpoint_ready.h"
 #include "evaluator/watch/sightings.h"
 #include "evaluator/watch/watch_inotify.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -120,70 +120,6 @@ int watcher_should_look(struct watcher *w)
     if (w->inotify && watch_inotify_take(w->inotify, w->place))
         return 1;
     return watcher_due(w) <= 0;
-}
-
-/* ---- what the file system says ----------------------------------------------------------------------------------- */
-
-struct data_files { /* of one checkpoint that is not whole */
-    struct sighting *item;
-    uint64_t sum;
-    double newest;
-};
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct data_files *)a)->item->name, ((const struct data_files *)b)->item->name);
-}
-
-static void add_data_file(int directory_fd, const char *file, struct data_files *files, size_t count)
-{
-    const char *mark = strstr(file, ".data-"), *next;
-    char name[NAME_MAX + 1];
-    struct sighting key_item = { .name = name };
-    struct data_files key = { .item = &key_item }, *found;
-    struct stat st;
-
-    while (mark && (next = strstr(mark + 1, ".data-"))) /* the last: the name itself may hold such letters */
-        mark = next;
-    if (!mark || snprintf(name, sizeof name, "%.*s", (int)(mark - file), file) >= (int)sizeof name ||
-        !(found = bsearch(&key, files, count, sizeof *files, by_name)) || fstatat(directory_fd, file, &st, 0) < 0)
-        return;
-    found->sum += file_stamp(&st);
-    if (file_stamp_changed(&st) > found->newest)
-        found->newest = file_stamp_changed(&st);
-}
-
-/* What the data files of those that are not whole look like now: they decide whether the quiet time goes on. */
-static int look_at_data(struct watcher *w, int directory_fd, double now, struct error *e)
-{
-    size_t count = 0, incomplete = sightings_incomplete(&w->sightings);
-    struct data_files *files;
-    struct dirent *entry;
-    DIR *d = NULL;
-    int fd;
-
-    if (!incomplete)
-        return OK;
-    if (!(files = calloc(incomplete, sizeof *files)))
-        return error_set(e, ERR_NOMEM, "no memory for %zu checkpoints that are not whole", incomplete);
-    if ((fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || !(d = fdopendir(fd))) {
-        if (fd >= 0)
-            close(fd);
-        free(files);
-        return OK; /* gone since: the next look will tell */
-    }
-    for (size_t i = 0; i < w->sightings.count; i++)
-        if (w->sightings.items[i].kind == CHECKPOINT_BUNDLE && sighting_incomplete(&w->sightings.items[i]))
-            files[count++] = (struct data_files){ &w->sightings.items[i], 1, 0 }; /* 0 would mean: not looked yet */
-    qsort(files, count, sizeof *files, by_name);
-    while ((entry = readdir(d)))
-        add_data_file(directory_fd, entry->d_name, files, count);
-    closedir(d);
-    for (size_t i = 0; i < count; i++)
-        sighting_data(files[i].item, files[i].sum ? files[i].sum : 1,
-                      files[i].newest > 0 ? w->wall - files[i].newest : w->wall, now);
-    free(files);
-    return OK;
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
@@ -553,7 +489,7 @@ int watcher_look(struct watcher *w, struct error *e)
     checkpoint_rows_release(&rows);
     spare_poll(w, clock_monotonic() - now);
     if (rc == OK && fd >= 0) {
-        if ((rc = look_at_data(w, fd, now, e)) == OK)
+        if ((rc = checkpoint_data_look(&w->sightings, fd, now, w->wall, e)) == OK)
             rc = open_due(w, fd, now, e);
     }
     if (fd >= 0)
