@@ -95,17 +95,16 @@ static int match(struct match *m, size_t part, size_t at)
     if (m->failed[part][at / 8] >> at % 8 & 1)
         return 0;
     if (p->kind == PATTERN_TEXT) {
-        rc = m->length - at >= p->length && !memcmp(m->name + at, m->pattern->text + p->start, p->length) &&
-             match(m, part + 1, at + p->length);
+        rc = !strncmp(m->name + at, m->pattern->text + p->start, p->length) && match(m, part + 1, at + p->length);
     } else if (p->kind == PATTERN_ANY) {
         for (; !rc && end <= m->length; end++)
             rc = match(m, part + 1, end);
     } else {
-        for (; end < m->length && is_digit(m->name[end]) && end - at < STEP_DIGITS_MAX; end++)
+        for (; is_digit(m->name[end]) && end - at < STEP_DIGITS_MAX; end++)
             step = step * 10 + (m->name[end] - '0');
         /* Not the tail of a number whose head the part before took, and not its head only. */
-        rc = end > at && (end == m->length || !is_digit(m->name[end])) &&
-             !(at && is_digit(m->name[at - 1]) && part && p[-1].kind == PATTERN_ANY) && match(m, part + 1, end);
+        rc = end > at && !is_digit(m->name[end]) &&
+             !(at && is_digit(m->name[at - 1]) && p[-1].kind == PATTERN_ANY) && match(m, part + 1, end);
         if (rc)
             m->step = step;
     }

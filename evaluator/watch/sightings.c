@@ -74,7 +74,7 @@ int sightings_update(struct sightings *s, const struct sighting_seen *seen, size
             goto no_memory;
     }
     old = 0;
-    for (size_t i = 0; i <= count; i++) {
+    for (size_t i = 0;; i++) {
         for (; old < s->count && (i == count || compare(&s->items[old], &seen[i]) < 0); old++) {
             if (sighting_due(&s->items[old]))
                 lost[lost_count++] = s->items[old];

@@ -82,10 +82,11 @@ int step_rule_find(const struct step_rule *r, const char *path, const char *byte
         rc = error_set(e, ERR_CORRUPT, "%.200s is not whole JSON: line %d: %s", path, why.line, why.text);
     else if (!value)
         rc = error_set(e, ERR_CORRUPT, "%.200s has no member '%.100s'", path, r->key);
-    else if (!json_is_number(value) || number < 0 || number > 9e15 || number != floor(number))
+    else if ((json_typeof(value) != JSON_INTEGER && json_typeof(value) != JSON_REAL) || number < 0 || number > 9e15 ||
+             number != floor(number))
         rc = error_set(e, ERR_CORRUPT, "%.200s: '%.100s' is not a whole number", path, r->key);
     else
-        *out = json_is_integer(value) ? json_integer_value(value) : (int64_t)number;
+        *out = (int64_t)number; /* exact, also of an integer, up to there */
     json_decref(root);
     return rc;
 }

@@ -23,6 +23,8 @@ static const struct { const char *pattern, *name; int64_t step; } cases[] = { /*
     { "{step}", "42", 42 },
     { "{step}", "", -1 },
     { "{*}{step}.pt", "model123.pt", 123 },              /* never 3, or 23 */
+    { "{*}{step}.pt", "1234567890123456789.pt", -1 },    /* nor all but the first of too many */
+    { "{step}{*}", "1234567890123456789", -1 },
     { "{step}{*}", "12ab34", 12 },
     { "{*}-{step}{*}", "a-5-10.pt", 5 },                 /* the earliest place */
     { "{*}-{step}.pt", "a-5-10.pt", 10 },
@@ -53,13 +55,13 @@ static void test_wrong(void **state)
         { "x{step", "byte 1" }, { "{step}0.pt", "digit" }, { "", "{step}" }, { "/", "{step}" },
         { "a{step}{", "byte 7" },
     };
-    char longest[400];
+    char longest[400], *end = longest;
+    struct error e = { 0 };
     struct pattern p;
+    int64_t step;
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct error e = { 0 };
-
         assert_int_equal(pattern_parse(wrong[i].pattern, 1, &p, &e), ERR_ARG);
         if (!strstr(e.message, wrong[i].word))
             fail_msg("%s: no '%s' in: %s", wrong[i].pattern, wrong[i].word, e.message);
@@ -67,6 +69,21 @@ static void test_wrong(void **state)
     memset(longest, 'x', sizeof longest);
     memcpy(longest + 392, "{step}", 7);
     assert_int_equal(pattern_parse(longest, 1, &p, NULL), ERR_ARG);
+    for (int i = 0; i < PATTERN_PARTS_MAX / 2; i++)
+        end = stpcpy(end, "{*}a");
+    assert_int_equal(pattern_parse("{*}{}a{}{*}{*}", 0, &p, NULL), OK);
+    assert_int_equal(p.count, 3); /* what stands side by side is one */
+    strcpy(end - 4, "{*}a{*}");
+    assert_int_equal(pattern_parse(longest, 0, &p, &e), ERR_ARG);
+    assert_non_null(strstr(e.message, "more than 32 parts"));
+    strcpy(end - 4, "{*}a");
+    assert_int_equal(pattern_parse(longest, 0, &p, NULL), OK);
+    assert_int_equal(p.count, PATTERN_PARTS_MAX);
+    memset(longest, 'x', 256);
+    longest[256] = '\0';
+    assert_int_equal(pattern_parse("{*}", 0, &p, NULL), OK);
+    assert_int_equal(pattern_match(&p, longest, &step), 0); /* no name is as long */
+    assert_int_equal(pattern_match(&p, longest + 1, &step), 1);
 }
 
 /* Names without a step, where it is found elsewhere. */

@@ -2,6 +2,7 @@
 #include "evaluator/watch/queue.h"
 
 #include "tests/check.h"
+#include "tests/failing_allocation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +88,7 @@ static void test_known(void **state)
     assert_int_equal(queue_knows_name(&q, "c-100"), 1);
     assert_int_equal(queue_knows_name(&q, "c-10"), 0);
     assert_int_equal(queue_knows_name(&q, "c-1000"), 0);
+    assert_int_equal(queue_knows_name(&q, "z"), 0);
     queue_release(&q); /* closes what still waits */
 }
 
@@ -100,6 +102,57 @@ static void test_limit(void **state)
     assert_int_equal(queue_full(&q), 0);
     assert_int_equal(offer(&q, "c-1", 1, 1), QUEUE_ADDED);
     queue_release(&q);
+}
+
+/* What pins of all that wait take; and one that is given back is taken again before later ones. */
+static void test_pinned(void **state)
+{
+    struct queue_item item = { .checkpoint = checkpoint_identity_of("c-2", 2), .pinned_bytes = 5 };
+    struct queue q;
+
+    (void)state;
+    queue_init(&q, 4);
+    assert_int_equal(queue_pinned_bytes(&q), 0);
+    assert_int_equal(queue_offer(&q, &item, NULL), QUEUE_ADDED);
+    item.checkpoint = checkpoint_identity_of("c-3", 3);
+    item.pinned_bytes = 7;
+    assert_int_equal(queue_offer(&q, &item, NULL), QUEUE_ADDED);
+    assert_int_equal(queue_pinned_bytes(&q), 12);
+    queue_take_at(&q, 1, &item);
+    assert_int_equal(item.checkpoint.step, 3);
+    assert_int_equal(queue_pinned_bytes(&q), 5);
+    item.checkpoint.step = 1;
+    assert_int_equal(queue_return(&q, &item, NULL), OK); /* known already, and waits all the same */
+    takes(&q, "c-3", 0);
+    takes(&q, "c-2", 0);
+    queue_release(&q);
+}
+
+/* Want of memory at each allocation: the item stays the caller's, and may be offered again. */
+static void test_no_memory(void **state)
+{
+    struct queue_item item = { .checkpoint = checkpoint_identity_of("c-1", 1) };
+    long at = 1;
+    int rc;
+
+    (void)state;
+    for (;; at++) {
+        struct error e = { 0 };
+        struct queue q;
+
+        queue_init(&q, 4);
+        atomic_store(&calls, 0);
+        atomic_store(&fail_at, at);
+        rc = queue_offer(&q, &item, &e);
+        atomic_store(&fail_at, 0);
+        assert_int_equal(q.count, rc == QUEUE_ADDED);
+        queue_release(&q);
+        if (rc == QUEUE_ADDED)
+            break;
+        assert_int_equal(rc, ERR_NOMEM);
+        assert_non_null(strstr(e.message, "no memory"));
+    }
+    assert_int_equal(at, 5); /* a list of the known ones and a name; a queue and an item */
 }
 
 static void test_many(void **state)
@@ -141,7 +194,7 @@ int main(void)
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_known), cmocka_unit_test(test_forget),
         cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_many),  cmocka_unit_test(test_pinned), cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,7 @@ static void test_together(void **state)
         { { "marker:DONE", "quiet:2" }, 0, 1, 2 },
         { { "quiet:2", "marker:DONE", "marker:{name}.ok" }, 0, 2, 2 },
         { { "rename", "quiet:1" }, 1, 0, 1 },
+        { { "latest:last" }, 0, 0, 0 },
     };
     struct ready_rule r;
 
@@ -40,7 +41,7 @@ static void test_wrong(void **state)
 {
     static const char *const wrong[] = { "", "now", "marker:", "latest:", "quiet:", "quiet:-1", "quiet:x", "quiet:nan", "quiet:1e10",
                                          "Rename" };
-    static const char *const twice[] = { "quiet:1", "rename", "quiet:2" };
+    static const char *const twice[] = { "quiet:1", "rename", "quiet:2" }, *const latest[] = { "latest:a", "latest:b" };
     const char *many[READY_MARKERS_MAX + 1];
     struct error e = { 0 };
     struct ready_rule r;
@@ -50,10 +51,28 @@ static void test_wrong(void **state)
         assert_int_equal(ready_rule_parse(&r, &wrong[i], 1, NULL), ERR_ARG);
     assert_int_equal(ready_rule_parse(&r, twice, 3, &e), ERR_ARG);
     assert_non_null(strstr(e.message, "given twice"));
+    assert_int_equal(ready_rule_parse(&r, latest, 2, &e), ERR_ARG);
+    assert_non_null(strstr(e.message, "latest:FILE is given twice"));
     for (size_t i = 0; i <= READY_MARKERS_MAX; i++)
         many[i] = "marker:x";
     assert_int_equal(ready_rule_parse(&r, many, READY_MARKERS_MAX, NULL), OK);
     assert_int_equal(ready_rule_parse(&r, many, READY_MARKERS_MAX + 1, NULL), ERR_ARG);
+}
+
+/* The name alone says it where nothing else is asked for. */
+static void test_by_name(void **state)
+{
+    static const struct { const char *texts[2]; int by_name; } cases[] = {
+        { { "rename", NULL }, 1 },     { { "quiet:0", NULL }, 0 },      { { "rename", "marker:x" }, 0 },
+        { { "rename", "latest:x" }, 0 }, { { "rename", "quiet:0.1" }, 0 }, { { "rename", "quiet:0" }, 1 },
+    };
+    struct ready_rule r;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(ready_rule_parse(&r, cases[i].texts, cases[i].texts[1] ? 2 : 1, NULL), OK);
+        assert_int_equal(ready_rule_by_name(&r), cases[i].by_name);
+    }
 }
 
 static void test_marker_paths(void **state)
@@ -89,6 +108,9 @@ static void test_latest(void **state)
         { "iter_{step}/", "iter_", -1 },
         { "{step}/", "700", 700 },
     };
+    char longest[PATTERN_TEXT_MAX + 1];
+    struct pattern any;
+    int64_t found;
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -100,6 +122,14 @@ static void test_latest(void **state)
             (cases[i].number >= 0 && number != cases[i].number))
             fail_msg("%s on '%s': %lld", cases[i].pattern, cases[i].text, (long long)number);
     }
+    assert_int_equal(pattern_parse("{step}/", 1, &any, NULL), OK);
+    assert_int_equal(ready_rule_latest(&any, "7", 2, &found), 0); /* bytes of no text: a NUL at the end, */
+    assert_int_equal(ready_rule_latest(&any, "\0" "7", 2, &found), 0);
+    assert_int_equal(ready_rule_latest(&any, "7\0" "7", 3, &found), 0);
+    memset(longest, '0', sizeof longest); /* and longer than a name */
+    assert_int_equal(ready_rule_latest(&any, longest, sizeof longest - 1, &found), 0);
+    longest[PATTERN_TEXT_MAX - 19] = '/';
+    assert_int_equal(ready_rule_latest(&any, longest, sizeof longest - 2, &found), 1);
 }
 
 static void test_whole(void **state)
@@ -110,6 +140,9 @@ static void test_whole(void **state)
         { "c-5/DONE", "500\n", OK },
         { "c-5/DONE", "{\"step\": 5}\n", OK },
         { "c-5/DONE", " \n{\"step\": ", ERR_CORRUPT },
+        { "done", "{", ERR_CORRUPT },
+        { "ok", "{", ERR_CORRUPT },
+        { "ok", " \t\r\n", OK },
         { "c-5/state.json", "", ERR_CORRUPT },
         { "c-5/state.JSON", "[1, 2", ERR_CORRUPT },
         { "c-5/state.json", "[1, 2]", OK },
@@ -126,6 +159,7 @@ static void test_whole(void **state)
         if (ready_rule_marker_whole(cases[i].path, cases[i].text, strlen(cases[i].text), &e) != cases[i].code)
             fail_msg("%s: '%s': %s", cases[i].path, cases[i].text, e.message);
     }
+    assert_int_equal(ready_rule_says_json("DONE", " \0{", 3), 0); /* bytes of no text */
 }
 
 int main(void)
@@ -133,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_together), cmocka_unit_test(test_wrong), cmocka_unit_test(test_marker_paths),
         cmocka_unit_test(test_whole),    cmocka_unit_test(test_latest),
+        cmocka_unit_test(test_by_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

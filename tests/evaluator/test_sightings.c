@@ -2,6 +2,7 @@
 #include "evaluator/watch/sightings.h"
 
 #include "tests/check.h"
+#include "tests/failing_allocation.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -178,6 +179,137 @@ static void test_in_place(void **state)
     sightings_release(&s);
 }
 
+/* The same name and time, and another kind of checkpoint: it is looked at again. */
+static void test_other_kind(void **state)
+{
+    struct sighting_seen seen = { .name = "c-1", .step = 1, .stamp = 7 };
+    struct sighting_list gone;
+    struct sightings s;
+
+    (void)state;
+    sightings_init(&s, QUIET);
+    for (int kind = 0; kind < 2; kind++) {
+        seen.kind = kind;
+        assert_int_equal(sightings_update(&s, &seen, 1, kind, &gone, NULL), OK);
+        sighting_list_release(&gone);
+        assert_string_equal(due(&s), "c-1");
+        assert_int_equal(s.items[0].kind, kind);
+        sighting_opened(&s.items[0]);
+    }
+    sightings_release(&s);
+}
+
+/* By name and step, among few and many, and what is not there before, between and behind them. */
+static void test_find(void **state)
+{
+    static const struct { const char *name; int64_t step; } missing[] = {
+        { "c-1", 1 }, { "c-3", 4 }, { "c-5", 5 }, { "c-9", 9 }, { "c-4", 3 }, { "a", 6 }, { "z", 6 },
+    };
+    struct sightings s;
+
+    (void)state;
+    sightings_init(&s, QUIET);
+    assert_null(sightings_find(&s, "c-2", 2));
+    see(&s, 0, "c-2 c-3 c-4 c-6 c-7", 7, "");
+    for (size_t i = 0; i < s.count; i++)
+        assert_ptr_equal(sightings_find(&s, s.items[i].name, s.items[i].step), &s.items[i]);
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+        assert_null(sightings_find(&s, missing[i].name, missing[i].step));
+    sightings_release(&s);
+}
+
+/* Who is looked at for its data files, and who may still become one: by the four states. */
+static void test_states(void **state)
+{
+    static const struct { enum sighting_state state; int incomplete, due; } cases[] = {
+        { SIGHTING_NEW, 0, 1 }, { SIGHTING_WAITING, 1, 1 }, { SIGHTING_OPENED, 0, 0 }, { SIGHTING_FAILED, 1, 0 },
+    };
+    struct sightings s;
+
+    (void)state;
+    sightings_init(&s, QUIET);
+    see(&s, 0, "c-1 c-2 c-3 c-4", 7, "");
+    for (int i = 0; i < 4; i++) {
+        s.items[i].state = cases[i].state;
+        assert_int_equal(sighting_incomplete(&s.items[i]), cases[i].incomplete);
+        assert_int_equal(sighting_due(&s.items[i]), cases[i].due);
+    }
+    assert_int_equal(sightings_incomplete(&s), 2);
+    assert_int_equal(sightings_undecided(&s), 2);
+    sightings_release(&s);
+}
+
+/* Of those that wait the earliest counts, wherever it stands in the list. */
+static void test_deadline(void **state)
+{
+    struct sightings s;
+
+    (void)state;
+    sightings_init(&s, QUIET);
+    see(&s, 0, "c-1 c-2 c-3", 7, "");
+    for (int i = 0; i < 3; i++) {
+        s.items[i].state = SIGHTING_WAITING;
+        s.items[i].changed = 10 * (i ? 3 - i : 3);
+    }
+    assert_true(sightings_deadline(&s) == 10 + QUIET); /* 30, 20, 10 */
+    s.items[0].patience = 1;
+    assert_true(sightings_deadline(&s) == 31);
+    sightings_release(&s);
+}
+
+/* What is not whole has waited for its data; what has failed and gets new data is tried again. */
+static void test_first_data(void **state)
+{
+    struct sighting *item;
+    struct sightings s;
+
+    (void)state;
+    sightings_init(&s, QUIET);
+    see(&s, 100, "c-1", 7, "");
+    item = &s.items[0];
+    assert_int_equal(sighting_not_whole(&s, item, 100 + QUIET), 1);
+    sighting_data(item, 1, 1e9, 140); /* the first look at its data tells nothing new */
+    assert_true(item->state == SIGHTING_FAILED && item->changed == 100);
+    sighting_data(item, 2, 1e9, 150); /* another file, and an old one */
+    assert_true(item->state == SIGHTING_WAITING && item->changed == 100);
+    sightings_release(&s);
+}
+
+/* Want of memory at each allocation: nothing has changed, and the same listing is taken in afterwards. */
+static void test_no_memory(void **state)
+{
+    const struct sighting_seen seen[] = { { .name = "c-1", .step = 1, .stamp = 9 },
+                                          { .name = "c-2", .step = 2, .stamp = 7 },
+                                          { .name = "c-3", .step = 3, .stamp = 7 } };
+    struct sighting_list gone;
+    struct sightings s;
+    long at = 1;
+
+    (void)state;
+    sightings_init(&s, QUIET);
+    see(&s, 0, "c-1 c-4", 7, "");
+    for (;; at++) {
+        struct error e = { 0 };
+        int rc;
+
+        atomic_store(&calls, 0);
+        atomic_store(&fail_at, at);
+        rc = sightings_update(&s, seen, 3, 1, &gone, &e);
+        atomic_store(&fail_at, 0);
+        if (rc == OK)
+            break;
+        assert_int_equal(rc, ERR_NOMEM);
+        assert_non_null(strstr(e.message, "3 checkpoints"));
+        assert_true(!gone.items && !gone.count && s.count == 2 && s.items[0].stamp == 7);
+        assert_string_equal(due(&s), "c-1 c-4");
+    }
+    assert_int_equal(at, 5); /* two lists and two new names */
+    assert_true(gone.count == 1 && !strcmp(gone.items[0].name, "c-4"));
+    sighting_list_release(&gone);
+    assert_string_equal(due(&s), "c-1 c-2 c-3");
+    sightings_release(&s);
+}
+
 static void test_closed(void **state)
 {
     struct sightings s;
@@ -228,7 +360,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_life),     cmocka_unit_test(test_quiet_time), cmocka_unit_test(test_old_files),
         cmocka_unit_test(test_closed),   cmocka_unit_test(test_all_pairs),  cmocka_unit_test(test_markers),
-        cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_in_place), cmocka_unit_test(test_other_kind), cmocka_unit_test(test_find),
+        cmocka_unit_test(test_states),   cmocka_unit_test(test_deadline),   cmocka_unit_test(test_first_data),
+        cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

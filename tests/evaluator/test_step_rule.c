@@ -8,6 +8,7 @@
 static void test_from(void **state)
 {
     static const char *const wrong[] = { "", "counts", "state.json", ":step", "state.json:", "step" };
+    char from[sizeof((struct step_rule *)0)->file + sizeof ":step"];
     struct step_rule r;
 
     (void)state;
@@ -23,6 +24,11 @@ static void test_from(void **state)
     assert_string_equal(r.key, "trainer.step");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(step_rule_parse(&r, wrong[i], 0, 0, NULL), ERR_ARG);
+    memset(from, 'f', sizeof from);
+    strcpy(from + sizeof r.file, ":step");
+    assert_int_equal(step_rule_parse(&r, from, 0, 0, NULL), ERR_ARG);
+    assert_int_equal(step_rule_parse(&r, from + 1, 0, 0, NULL), OK);
+    assert_int_equal(strlen(r.file), sizeof r.file - 1);
 }
 
 static void test_scale(void **state)
@@ -30,6 +36,7 @@ static void test_scale(void **state)
     static const struct { int64_t scale, offset, number, step; } cases[] = {
         { 0, 0, 7, 7 }, { 0, 0, -1, -1 }, { 391, 0, 3, 1173 }, { 391, 391, 0, 391 }, { 1, -7, 7, 0 }, { 1, -7, 6, -1 },
         { 1000000000000, 0, 10000000, -1 }, { 1, 1, INT64_MAX, -1 },
+        { 0, 5, 7, 12 }, { 1, 5, -1, -1 }, { 1, -9, 6, -1 }, { 4, 0, ((int64_t)1 << 62) + 1, -1 },
     };
     struct step_rule r;
 
@@ -43,6 +50,9 @@ static void test_scale(void **state)
     assert_int_equal(step_rule_parse(&r, NULL, 10, 5, NULL), OK);
     assert_int_equal(step_rule_number(&r, 4), -1);
     assert_int_equal(step_rule_number(&r, 29), 2); /* of another scale: rounded down */
+    assert_int_equal(step_rule_number(&r, -1), -1);
+    assert_int_equal(step_rule_parse(&r, NULL, 1, -7, NULL), OK);
+    assert_int_equal(step_rule_number(&r, INT64_MAX), -1);
     assert_int_equal(step_rule_number(&r, -1), -1);
 }
 
@@ -67,22 +77,24 @@ static void test_paths(void **state)
 
 static void test_find(void **state)
 {
-    static const struct { const char *key, *text; int64_t number; } cases[] = { /* number -1: an error */
-        { "step", "{\"step\": 500}", 500 },
-        { "step", "{\"loss\": NaN, \"step\": 500.0}", 500 },
-        { "trainer.step", "{\"trainer\": {\"step\": 0}}", 0 },
-        { "trainer.step", "{\"trainer.step\": 5, \"trainer\": {\"step\": 6}}", 5 },
-        { "a.b.c", "{\"a.b\": {\"c\": 8}, \"a\": {}}", 8 },
-        { "a.b", "{\"a\": 5}", -1 },
-        { "step", "{\"steps\": 500}", -1 },
-        { "step", "{\"step\": \"500\"}", -1 },
-        { "step", "{\"step\": -1}", -1 },
-        { "step", "{\"step\": 0.5}", -1 },
-        { "step", "{\"step\": NaN}", -1 },
-        { "step", "{\"step\": 1e300}", -1 },
-        { "step", "{\"step\": 5", -1 },
-        { "step", "[5]", -1 },
-        { "step", "", -1 },
+    static const struct { const char *key, *text; int64_t number; int cut; } cases[] = { /* number -1: an error */
+        { "step", "{\"step\": 500}", 500, 0 },
+        { "step", "{\"loss\": NaN, \"step\": 500.0}", 500, 0 },
+        { "trainer.step", "{\"trainer\": {\"step\": 0}}", 0, 0 },
+        { "trainer.step", "{\"trainer.step\": 5, \"trainer\": {\"step\": 6}}", 5, 0 },
+        { "a.b.c", "{\"a.b\": {\"c\": 8}, \"a\": {}}", 8, 0 },
+        { "a.b", "{\"a\": 5}", -1, 0 },
+        { "step", "{\"steps\": 500}", -1, 0 },
+        { "step", "{\"step\": \"500\"}", -1, 0 },
+        { "step", "{\"step\": -1}", -1, 0 },
+        { "step", "{\"step\": 0.5}", -1, 0 },
+        { "step", "{\"step\": NaN}", -1, 0 },
+        { "step", "{\"step\": 1e300}", -1, 0 },
+        { "step", "{\"step\": 9007199254740993}", -1, 0 },
+        { "step", "{\"step\": 8999999999999999}", 8999999999999999, 0 },
+        { "step", "{\"step\": 5", -1, 1 },
+        { "step", "[5]", -1, 0 },
+        { "step", "", -1, 1 },
     };
     char from[64] = "f:";
     struct step_rule r;
@@ -99,6 +111,7 @@ static void test_find(void **state)
         if (number != cases[i].number || (rc == OK) != (number >= 0))
             fail_msg("%s of %s: %lld, %s", cases[i].key, cases[i].text, (long long)number, e.message);
         assert_true(rc == OK || strstr(e.message, "ckpt/state.json"));
+        assert_int_equal(strstr(e.message, "not whole JSON") != NULL, cases[i].cut);
     }
 }
 
