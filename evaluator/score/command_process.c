@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +12,6 @@
 #include <unistd.h>
 
 enum { READ_AT_ONCE = 1 << 16, LOOK_BYTES_MAX = 1 << 22 };
-
-/* How long what the command left behind has from SIGTERM to SIGKILL, and a pipe that others hold may stay open. */
-#define LEFT_BEHIND_SECONDS 1.0
 
 extern char **environ;
 
@@ -96,9 +92,7 @@ int command_process_start(struct command_process *p, char *const *words, char *c
     if (rc != OK)
         return rc;
     p->running = 1;
-    p->started = clock_monotonic();
-    p->kill_at = INFINITY;
-    p->leaving = p->late = 0;
+    command_life_begin(&p->life, clock_monotonic());
     for (int i = 0; i < COMMAND_STREAMS; i++)
         if (p->streams[i] >= 0)
             watch(poll_fd, p->streams[i]);
@@ -148,43 +142,25 @@ int command_process_look(struct command_process *p, double timeout, command_proc
 {
     /* In this order: what was said before the end has been read after it. */
     const int gone = command_guard_look(&p->guard), open = read_streams(p, output, context);
-    const double now = clock_monotonic();
+    const struct command_facts facts = { .gone = gone, .ended = p->guard.reported, .open = open };
+    const enum command_act act = command_life_look(&p->life, &facts, timeout, clock_monotonic());
 
-    if (!p->leaving && (gone || p->guard.reported)) {
-        p->leaving = 1;
-        p->kill_at = p->leave_at = now + LEFT_BEHIND_SECONDS;
-    }
-    if (gone)
-        return !open || now >= p->leave_at;
-    if (!p->leaving && timeout > 0 && now - p->started >= timeout && !p->late) {
-        p->late = 1;
-        command_process_stop(p, COMMAND_GRACE_SECONDS);
-    }
-    if (now >= p->kill_at || (p->leaving && !open)) {
+    if (act == COMMAND_TERMINATE)
+        command_guard_terminate(&p->guard);
+    if (act == COMMAND_KILL)
         command_guard_kill(&p->guard);
-        p->kill_at = INFINITY;
-    }
-    return 0;
+    return act == COMMAND_OVER;
 }
 
 void command_process_stop(struct command_process *p, double grace)
 {
-    double at = clock_monotonic() + grace;
-
-    if (!p->running || p->leaving)
-        return;
-    if (isinf(p->kill_at))
+    if (p->running && command_life_stop(&p->life, grace, clock_monotonic()) == COMMAND_TERMINATE)
         command_guard_terminate(&p->guard);
-    p->kill_at = fmin(p->kill_at, at);
 }
 
 double command_process_due(const struct command_process *p, double timeout)
 {
-    double now = clock_monotonic(), due = (p->guard.report_fd < 0 ? p->leave_at : p->kill_at) - now;
-
-    if (!p->leaving && timeout > 0 && !p->late)
-        due = fmin(due, p->started + timeout - now);
-    return due;
+    return command_life_due(&p->life, timeout, clock_monotonic());
 }
 
 /* ---- ending ------------------------------------------------------------------------------------------------------ */
@@ -199,7 +175,7 @@ void command_process_finish(struct command_process *p)
     if (!p->guard.not_started)
         command_log_note(&p->log, "%s %d after %.3f s", WIFSIGNALED(*status) ? "signal" : "exit status",
                          WIFSIGNALED(*status) ? WTERMSIG(*status) : WEXITSTATUS(*status),
-                         clock_monotonic() - p->started);
+                         clock_monotonic() - p->life.started);
 }
 
 int command_process_outcome(const struct command_process *p, const char *program, double timeout, const char *option,
@@ -214,7 +190,7 @@ int command_process_outcome(const struct command_process *p, const char *program
     }
     command_log_last_line(&p->log, said, sizeof said);
     command_log_see(&p->log, log, sizeof log);
-    if (p->late)
+    if (p->life.late)
         return error_set(why, ERR_PEER, "the command ran longer than the %g s of %s and was ended%s", timeout, option,
                          log);
     if (WIFSIGNALED(status))

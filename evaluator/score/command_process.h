@@ -1,19 +1,19 @@
 /*
  * command_process.h - a command in a process of its own: started without a shell in a process group of its own, with
  * nothing on its standard input; its output is read as it comes and kept in a log, up to a limit; it is ended with all
- * that it started (command_guard.h), also if this process dies. All calls come from one thread, and none but
- * release() blocks.
+ * that it started (command_guard.h), also if this process dies; command_life.h says when. All calls come from one
+ * thread, and none but release() blocks.
  */
 #ifndef EVALUATOR_SCORE_COMMAND_PROCESS_H
 #define EVALUATOR_SCORE_COMMAND_PROCESS_H
 
 #include "base/error.h"
 #include "evaluator/score/command_guard.h"
+#include "evaluator/score/command_life.h"
 #include "evaluator/score/command_log.h"
 
 #include <stddef.h>
 
-enum { COMMAND_GRACE_SECONDS = 5 }; /* from SIGTERM to SIGKILL, for one that is late */
 enum { COMMAND_STREAMS = 2 };       /* standard output, standard error */
 
 struct command_variable { /* of the environment */
@@ -27,11 +27,8 @@ struct command_process { /* changed by command_process.c only */
     struct command_guard guard;
     struct command_log log;       /* opened, noted in and closed by the caller */
     int streams[COMMAND_STREAMS]; /* -1: none, or ended */
-    double started;               /* monotonic */
-    double kill_at;               /* SIGTERM was sent; SIGKILL then. infinity: none, or sent */
-    double leave_at;              /* it has ended; its output is read no longer than until then */
-    int running, leaving;         /* leaving: it has ended, its output is read to the end */
-    int late;
+    struct command_life life;
+    int running;
 };
 
 /* p holds nothing. */
