@@ -1,6 +1,7 @@
 #include "evaluator/score/command_runner.h"
 
 #include "base/clock.h"
+#include "evaluator/score/command_attempts.h"
 #include "evaluator/score/command_process.h"
 #include "evaluator/score/command_words.h"
 #include "evaluator/score/metric_output.h"
@@ -16,23 +17,18 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { VALUES = 5, LOG_BYTES_MAX = 16 << 20, BACK_OFF_MAX = 60, LACK_SECONDS = 1 };
+enum { VALUES = 5, LOG_BYTES_MAX = 16 << 20 };
 
 static const struct { const char *placeholder, *variable; } names[VALUES] = {
     { "checkpoint", "EVALUATOR_CHECKPOINT" }, { "step", "EVALUATOR_STEP" },         { "index", "EVALUATOR_INDEX" },
     { "eval_dir", "EVALUATOR_EVAL_DIR" },     { "name", "EVALUATOR_NAME" },
 };
 
-enum phase { IDLE, RUNNING, WAITING };
-
 struct slot {
-    enum phase phase;
+    struct command_attempts attempts;
     const struct runner_job *job;
-    int64_t attempt;                 /* from 1 */
     struct command_process process;
-    double retry_at;                 /* WAITING */
-    struct error lack;               /* WAITING: what the machine lacked, code OK if nothing */
-    int stopping;
+    struct error lack; /* what the machine lacked for the last attempt, code OK if nothing */
     struct metric_output output;
     struct evaluation_metrics metrics;
 };
@@ -66,11 +62,9 @@ static int launch(struct command_runner *r, struct slot *s, struct error *e)
         !(environment = command_process_environment(variables, VALUES)))
         rc = error_set(e, ERR_NOMEM, "no memory for the environment of the command");
     if (!s->lack.code)
-        command_log_note(&s->process.log, "attempt %" PRId64 ": %s", s->attempt, r->options.command);
-    if (rc == OK && (rc = command_process_start(&s->process, words, environment, 0, r->poll_fd, e)) == OK) {
-        s->phase = RUNNING;
+        command_log_note(&s->process.log, "attempt %" PRId64 ": %s", s->attempts.number, r->options.command);
+    if (rc == OK && (rc = command_process_start(&s->process, words, environment, 0, r->poll_fd, e)) == OK)
         metric_output_init(&s->output);
-    }
     command_words_free(words);
     free(environment);
     return rc;
@@ -83,12 +77,11 @@ static int runner_start(void *context, size_t slot, const struct runner_job *job
     char log[PATH_MAX];
 
     (void)e;
-    *s = (struct slot){ .job = job, .attempt = 0 };
+    *s = (struct slot){ .job = job };
     command_process_init(&s->process, LOG_BYTES_MAX);
     if (runner_log_path(job, log, sizeof log))
         command_log_open(&s->process.log, log);
-    s->phase = WAITING; /* for the first attempt, at once */
-    s->retry_at = 0;
+    command_attempts_start(&s->attempts);
     return OK;
 }
 
@@ -101,22 +94,24 @@ static void take_output(void *context, const char *bytes, size_t n)
     metric_output_add(&s->output, bytes, n, &s->metrics);
 }
 
-/* What became of the attempt; 1: trying again may help. */
-static int judge(const struct command_runner *r, struct slot *s, struct evaluation *out, struct error *why)
+static enum command_outcome judge(const struct command_runner *r, struct slot *s, struct evaluation *out,
+                                  struct error *why)
 {
     char log[PATH_MAX + 8];
 
+    if (s->attempts.stopping)
+        return ATTEMPT_STOPPED;
     if (command_process_outcome(&s->process, r->words[0], r->options.timeout, "--exec-timeout", why) != OK)
-        return 1;
+        return why->system && error_is_lack(why) ? ATTEMPT_LACK : ATTEMPT_FAILED;
     if (metric_output_finish(&s->output, &s->metrics, why) != OK) {
         command_log_see(&s->process.log, log, sizeof log);
         if (strlen(why->message) + strlen(log) < sizeof why->message)
             strcat(why->message, log);
-        return 0;
+        return ATTEMPT_USELESS;
     }
     out->metrics = s->metrics;
     s->metrics = (struct evaluation_metrics){ NULL, 0, 0 };
-    return 0;
+    return ATTEMPT_DONE;
 }
 
 static void release_attempt(struct slot *s)
@@ -126,77 +121,35 @@ static void release_attempt(struct slot *s)
     evaluation_metrics_release(&s->metrics);
 }
 
-static enum runner_state go_idle(struct slot *s, enum runner_state state)
+/* why: of a failure or a lack; changed where the checkpoint is gone. */
+static enum runner_state end_attempt(const struct command_runner *r, struct slot *s, enum command_outcome outcome,
+                                     struct error *why)
 {
-    command_log_close(&s->process.log);
-    s->phase = IDLE;
+    const int failed = outcome == ATTEMPT_FAILED || outcome == ATTEMPT_USELESS;
+    enum runner_state state;
+    int gone;
+
+    if (failed)
+        command_log_note(&s->process.log, "%s", why->message);
+    gone = failed && access(s->job->witness, F_OK) < 0 && errno == ENOENT;
+    state = command_attempts_end(&s->attempts, outcome, gone, r->options.retries, clock_monotonic());
+    if (state == RUNNER_GONE)
+        error_set(why, ERR_IO, "deleted before the command had evaluated it (--pin keeps checkpoints until then)");
+    s->lack = outcome == ATTEMPT_LACK ? *why : (struct error){ 0 };
+    if (state != RUNNER_BUSY)
+        command_log_close(&s->process.log);
     return state;
 }
 
-/* After an attempt that failed for a reason in why: again later, or the end of it. */
-static enum runner_state after_failure(const struct command_runner *r, struct slot *s, int again, struct error *why)
+static enum runner_state finish(const struct command_runner *r, struct slot *s, struct evaluation *out,
+                                struct error *why)
 {
-    double pause = s->attempt < 7 ? (double)(1 << (s->attempt - 1)) : BACK_OFF_MAX;
-
-    command_log_note(&s->process.log, "%s", why->message);
-    if (access(s->job->witness, F_OK) < 0 && errno == ENOENT) {
-        error_set(why, ERR_IO, "deleted before the command had evaluated it (--pin keeps checkpoints until then)");
-        return go_idle(s, RUNNER_GONE);
-    }
-    if (!again || s->attempt > r->options.retries)
-        return go_idle(s, RUNNER_FAILED);
-    s->phase = WAITING;
-    s->retry_at = clock_monotonic() + fmin(pause, BACK_OFF_MAX);
-    return RUNNER_BUSY;
-}
-
-/* The same attempt again, as often as it takes. */
-static enum runner_state wait_for_machine(struct slot *s, const struct error *lack)
-{
-    s->attempt--;
-    s->lack = *lack;
-    s->phase = WAITING;
-    s->retry_at = clock_monotonic() + LACK_SECONDS;
-    return RUNNER_BUSY;
-}
-
-/* The next attempt, or, while the machine lacks what it takes, the same again. */
-static enum runner_state begin(struct command_runner *r, struct slot *s, struct error *why)
-{
-    struct error reason = { 0 };
-
-    s->attempt++;
-    if (launch(r, s, &reason) == OK)
-        return RUNNER_BUSY;
-    if (error_is_lack(&reason))
-        return wait_for_machine(s, &reason);
-    s->lack.code = OK;
-    if (why)
-        *why = reason;
-    return after_failure(r, s, 1, &reason);
-}
-
-static enum runner_state finish(struct command_runner *r, struct slot *s, struct evaluation *out, struct error *why)
-{
-    int again;
-    struct error reason = { 0 };
-    enum runner_state state = RUNNER_DONE;
+    enum command_outcome outcome;
 
     command_process_finish(&s->process);
-    again = s->stopping ? 0 : judge(r, s, out, &reason);
+    outcome = judge(r, s, out, why);
     release_attempt(s);
-    if (s->stopping)
-        return go_idle(s, RUNNER_STOPPED);
-    if (reason.system && error_is_lack(&reason))
-        return wait_for_machine(s, &reason);
-    s->lack.code = OK;
-    if (reason.code)
-        state = after_failure(r, s, again, &reason);
-    else
-        go_idle(s, RUNNER_DONE);
-    if (why)
-        *why = reason;
-    return state;
+    return end_attempt(r, s, outcome, why);
 }
 
 static enum runner_state runner_look(void *context, size_t slot, struct runner_progress *progress,
@@ -204,20 +157,21 @@ static enum runner_state runner_look(void *context, size_t slot, struct runner_p
 {
     struct command_runner *r = context;
     struct slot *s = &r->slots[slot];
+    const enum command_step step = command_attempts_step(&s->attempts, clock_monotonic());
+    enum runner_state state = RUNNER_BUSY;
+    struct error reason = { 0 };
 
-    *progress = (struct runner_progress){ -1, WEIGHTS_UNKNOWN, NULL };
-    if (s->phase == WAITING && s->stopping)
-        return go_idle(s, RUNNER_STOPPED);
-    if (s->phase == WAITING && clock_monotonic() >= s->retry_at) {
-        const enum runner_state state = begin(r, s, why);
-
-        if (state != RUNNER_BUSY)
-            return state;
-    }
-    progress->lack = s->lack.code ? s->lack.message : NULL;
-    if (s->phase == WAITING || !command_process_look(&s->process, r->options.timeout, take_output, s))
-        return RUNNER_BUSY;
-    return finish(r, s, out, why);
+    if (step == ATTEMPTS_GIVE_UP)
+        state = end_attempt(r, s, ATTEMPT_STOPPED, &reason);
+    else if (step == ATTEMPTS_BEGIN && launch(r, s, &reason) != OK)
+        state = end_attempt(r, s, error_is_lack(&reason) ? ATTEMPT_LACK : ATTEMPT_FAILED, &reason);
+    *progress = (struct runner_progress){ -1, WEIGHTS_UNKNOWN, s->lack.code ? s->lack.message : NULL };
+    if (s->attempts.phase == ATTEMPTS_RUNNING &&
+        command_process_look(&s->process, r->options.timeout, take_output, s))
+        state = finish(r, s, out, &reason);
+    if (why)
+        *why = reason;
+    return state;
 }
 
 static void runner_stop(void *context, size_t slot)
@@ -225,8 +179,8 @@ static void runner_stop(void *context, size_t slot)
     struct command_runner *r = context;
     struct slot *s = &r->slots[slot];
 
-    s->stopping = 1;
-    if (s->phase == RUNNING)
+    s->attempts.stopping = 1;
+    if (s->attempts.phase == ATTEMPTS_RUNNING)
         command_process_stop(&s->process, 1); /* whoever stops is in a hurry */
 }
 
@@ -238,9 +192,8 @@ static double runner_due(void *context)
     for (size_t i = 0; i < r->options.jobs; i++) {
         const struct slot *s = &r->slots[i];
 
-        if (s->phase == WAITING)
-            due = fmin(due, s->stopping ? 0 : s->retry_at - now);
-        if (s->phase == RUNNING)
+        due = fmin(due, command_attempts_due(&s->attempts, now));
+        if (s->attempts.phase == ATTEMPTS_RUNNING)
             due = fmin(due, command_process_due(&s->process, r->options.timeout));
     }
     return due > 0 ? due : 0;
@@ -255,10 +208,10 @@ static void runner_free(void *context)
     for (size_t i = 0; r->slots && i < r->options.jobs; i++) {
         struct slot *s = &r->slots[i];
 
-        if (s->phase == RUNNING)
+        if (s->attempts.phase == ATTEMPTS_RUNNING)
             release_attempt(s);
-        if (s->phase != IDLE)
-            go_idle(s, RUNNER_STOPPED);
+        if (s->attempts.phase != ATTEMPTS_IDLE)
+            command_log_close(&s->process.log);
     }
     if (r->poll_fd >= 0)
         close(r->poll_fd);
