@@ -25,6 +25,7 @@ OURS = {
     "eventlog": {"base"},
     "eventlog/format": {"base"},
     "eventlog/write": {"base", "eventlog", "eventlog/format"},
+    "eventlog/write/kinds": {"base", "eventlog", "eventlog/format", "eventlog/write"},
     "eventlog/read": {"base", "eventlog", "eventlog/format"},
     "eventlog/check": {"base", "eventlog/format"},
     "eventlog/rewrite": {"base", "eventlog/format", "eventlog/read", "eventlog/check"},
@@ -69,7 +70,7 @@ LIBRARIES = {
     "snappy-c.h": ["checkpoint/"],
     "jansson.h": ["checkpoint/", "evaluator/"],
     "protobuf-c": ["proto/"],
-    "png.h": ["eventlog/"],
+    "png.h": ["eventlog/write/kinds/"],
     "sqlite3.h": ["eventlog/tool/"],
     "curses.h": ["eventlog/tool/watch/watch_screen_ncurses.c"],
 }

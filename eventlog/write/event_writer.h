@@ -1,6 +1,6 @@
 /*
  * event_writer.h - what the library's own files need of the writer beyond eventlog.h: system calls that can be made
- * to fail, and the way on which every kind of value but the scalar gets into the file. A file event_writer_<family>.c
+ * to fail, and the way on which every kind of value but the scalar gets into the file. kinds/event_writer_<family>.c
  * encodes its values with wire.h, without I/O, and hands the bytes to event_writer_finish().
  */
 #ifndef EVENTLOG_WRITE_EVENT_WRITER_H

@@ -1,5 +1,5 @@
 /* Sizes of pictures from their first bytes: a table of headers, and every cut of each. */
-#include "eventlog/write/image_header.h"
+#include "eventlog/write/kinds/image_header.h"
 
 #include "tests/check.h"
 #include "tests/eventlog/hex.h"

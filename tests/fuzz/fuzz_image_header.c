@@ -1,5 +1,5 @@
 /* Any bytes as a picture: a size comes with a kind and only with one, and needs no more bytes than were given. */
-#include "eventlog/write/image_header.h"
+#include "eventlog/write/kinds/image_header.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "eventlog/write/image_header.h"
+#include "eventlog/write/kinds/image_header.h"
 
 #include "base/bytes.h"
 

@@ -1,7 +1,7 @@
 #include "eventlog/write/event_writer.h"
 
 #include "eventlog/eventlog.h"
-#include "eventlog/write/image_header.h"
+#include "eventlog/write/kinds/image_header.h"
 
 #include <math.h>
 #include <png.h>

@@ -2,8 +2,8 @@
  * image_header.h - what kind of picture some bytes are, and its size. A pure function; only the first bytes are looked
  * at, so a picture can still be broken behind them.
  */
-#ifndef EVENTLOG_WRITE_IMAGE_HEADER_H
-#define EVENTLOG_WRITE_IMAGE_HEADER_H
+#ifndef EVENTLOG_WRITE_KINDS_IMAGE_HEADER_H
+#define EVENTLOG_WRITE_KINDS_IMAGE_HEADER_H
 
 #include <stddef.h>
 #include <stdint.h>
