@@ -1,8 +1,7 @@
-#include "eventlog/write/event_queue.h"
-
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "eventlog/format/record.h"
+#include "eventlog/write/event_sink.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,7 +12,7 @@
 #include <time.h>
 
 /*
- * Two batches: callers fill `pending` under the lock, the thread swaps it for its own empty `taken` and writes that
+ * Two batches: callers fill the sink's under the lock, the thread swaps it for its own empty `taken` and writes that
  * without the lock. What could not be written stays in taken and is tried again. A new file is asked for by a mark
  * between two records: a length that no record has.
  */
@@ -22,19 +21,19 @@ static const uint64_t MARK_LENGTH = UINT64_MAX;
 static const double RETRY_SECONDS = 0.25;
 
 struct event_queue {
+    struct event_sink sink; /* under the lock */
     pthread_mutex_t mutex;
     pthread_cond_t work, room, done;
     pthread_t thread;
-    struct event_queue_options options;
+    struct event_sink_options options;
     /* under the lock */
-    struct event_batch pending;
     size_t taken_left;     /* bytes of taken that are not in the file yet */
     uint64_t taken_events;
     uint64_t put, written; /* bytes ever */
-    double first;          /* when the oldest record of pending came */
+    double first;          /* when the oldest record of the sink's batch came */
     double retry_at;
     uint64_t asked, answered; /* flushes */
-    int asked_how, stop, failing, waiting, rotation_failed;
+    int asked_how, stop, failing, waiting;
     struct error failure;  /* the last write's, while failing */
     struct error answer;   /* to flushes up to answered */
     struct event_file counters;
@@ -45,106 +44,106 @@ struct event_queue {
     double next_sync;
 };
 
-void event_queue_lock(struct event_queue *q)
+static struct event_queue *queue_of(struct event_sink *s)
 {
-    pthread_mutex_lock(&q->mutex);
-}
-
-void event_queue_unlock(struct event_queue *q)
-{
-    pthread_mutex_unlock(&q->mutex);
+    return (struct event_queue *)s;
 }
 
 /* ---- the callers' side ------------------------------------------------------------------------------------------- */
 
+static void queue_enter(struct event_sink *s)
+{
+    pthread_mutex_lock(&queue_of(s)->mutex);
+}
+
+static void queue_leave(struct event_sink *s)
+{
+    pthread_mutex_unlock(&queue_of(s)->mutex);
+}
+
 static int fits(const struct event_queue *q, size_t n)
 {
-    size_t used = q->pending.used + q->taken_left;
+    size_t used = q->sink.batch.used + q->taken_left;
 
     return !used || (used <= q->options.bytes && n <= q->options.bytes - used);
 }
 
-int event_queue_room(struct event_queue *q, size_t n, struct error *e)
+static int queue_begin(struct event_sink *s, size_t n, struct error *e)
 {
+    struct event_queue *q = queue_of(s);
+
+    pthread_mutex_lock(&q->mutex);
     while (!fits(q, n)) {
         if (q->options.drop)
-            return 1;
+            return EVENT_SINK_DROPPED;
         if (q->failing) {
-            if (e)
-                *e = q->failure;
-            error_prefix(e, "event refused, the queue is full");
-            return q->failure.code;
+            *e = q->failure;
+            return error_prefix(e, "event refused, the queue is full");
         }
         q->waiting++;
         pthread_cond_signal(&q->work);
         pthread_cond_wait(&q->room, &q->mutex);
         q->waiting--;
     }
-    if (event_batch_reserve(&q->pending, n + MARK, q->options.bytes) < 0)
+    if (event_batch_reserve(&s->batch, n + MARK, q->options.bytes) < 0)
         return error_set(e, ERR_NOMEM, "%s: out of memory for an event of %zu bytes", q->path, n);
     return OK;
 }
 
 static void added(struct event_queue *q, size_t n)
 {
-    size_t before = q->pending.used;
+    size_t before = q->sink.batch.used;
 
-    q->pending.used += n;
+    q->sink.batch.used += n;
     q->put += n;
     if (!before)
         q->first = clock_monotonic();
-    if (!before || (before < q->options.batch && q->pending.used >= q->options.batch))
+    if (!before || (before < q->options.batch && q->sink.batch.used >= q->options.batch))
         pthread_cond_signal(&q->work);
 }
 
-void event_queue_rotate(struct event_queue *q)
+static int queue_rotate(struct event_sink *s, struct error *e)
 {
-    put_le64(q->pending.bytes + q->pending.used, MARK_LENGTH);
-    added(q, MARK);
+    (void)e;
+    put_le64(event_sink_place(s), MARK_LENGTH);
+    added(queue_of(s), MARK);
+    return OK;
 }
 
-uint8_t *event_queue_end(struct event_queue *q)
+static int queue_put(struct event_sink *s, size_t n, struct error *e)
 {
-    return q->pending.bytes + q->pending.used;
+    s->batch.events++;
+    added(queue_of(s), n);
+    pthread_mutex_unlock(&queue_of(s)->mutex);
+    return e->code;
 }
 
-void event_queue_put(struct event_queue *q, size_t n)
+static void queue_state(struct event_sink *s, struct event_sink_state *state)
 {
-    q->pending.events++;
-    added(q, n);
+    const struct event_queue *q = queue_of(s);
+
+    state->queued = s->batch.events + q->taken_events;
+    state->file = q->counters;
+    state->path = q->path;
 }
 
-int event_queue_flush(struct event_queue *q, int how, struct error *e)
+static int queue_flush(struct event_sink *s, int how, struct error *e)
 {
+    struct event_queue *q = queue_of(s);
     uint64_t mine;
     int rc;
 
-    event_queue_lock(q);
+    pthread_mutex_lock(&q->mutex);
     mine = ++q->asked;
     q->asked_how |= how;
     pthread_cond_signal(&q->work);
     while (q->answered < mine)
         pthread_cond_wait(&q->done, &q->mutex);
     rc = q->answer.code;
-    if (rc != OK && e)
+    if (rc != OK)
         *e = q->answer;
-    event_queue_unlock(q);
+    pthread_mutex_unlock(&q->mutex);
     return rc;
-}
-
-void event_queue_state(struct event_queue *q, struct event_queue_state *state)
-{
-    state->queued = q->pending.events + q->taken_events;
-    state->file = q->counters;
-    state->path = q->path;
-}
-
-int event_queue_rotation_failed(struct event_queue *q)
-{
-    int failed = q->rotation_failed;
-
-    q->rotation_failed = 0;
-    return failed;
 }
 
 /* ---- the thread's side ------------------------------------------------------------------------------------------- */
@@ -196,40 +195,40 @@ static void attempt(struct event_queue *q)
     int how = q->asked_how, rc = OK, failed = 0, kept;
 
     q->asked_how = 0;
-    event_queue_unlock(q);
-    kept = how & EVENT_QUEUE_MAKE_AGAIN ? event_file_make_again(q->file, &keep_error)
+    pthread_mutex_unlock(&q->mutex);
+    kept = how & EVENT_SINK_MAKE_AGAIN ? event_file_make_again(q->file, &keep_error)
                                         : event_file_keep(q->file, answer_to != q->answered, &keep_error);
-    event_queue_lock(q);
+    pthread_mutex_lock(&q->mutex);
     while (rc == OK && q->written < target) {
         if (!q->taken.used) {
             struct event_batch empty = q->taken;
 
-            q->taken = q->pending;
-            q->pending = empty;
+            q->taken = q->sink.batch;
+            q->sink.batch = empty;
             q->taken_left = q->taken.used;
             q->taken_events = q->taken.events;
         }
-        event_queue_unlock(q);
+        pthread_mutex_unlock(&q->mutex);
         rc = write_taken(q, &failed, &e);
-        event_queue_lock(q);
+        pthread_mutex_lock(&q->mutex);
         q->written += q->taken_left - q->taken.used;
         q->taken_left = q->taken.used;
         q->taken_events = q->taken.events;
         q->counters = *q->file;
         q->path = event_file_path(q->file);
-        q->rotation_failed |= failed;
+        q->sink.rotation_failed |= failed;
         q->failing = rc != OK;
         q->failure = e;
         pthread_cond_broadcast(&q->room);
     }
     q->retry_at = clock_monotonic() + RETRY_SECONDS;
-    event_queue_unlock(q);
-    if (rc == OK && how & EVENT_QUEUE_SYNC)
+    pthread_mutex_unlock(&q->mutex);
+    if (rc == OK && how & EVENT_SINK_SYNC)
         event_file_sync(q->file, &sync_error);
     event_file_sync_when_due(q->file, clock_monotonic(), &q->next_sync, NULL);
     if (rc == OK && kept == OK && sync_error.code == OK && answer_to != q->answered)
         event_file_notice(q->file, &sync_error);
-    event_queue_lock(q);
+    pthread_mutex_lock(&q->mutex);
     q->counters = *q->file;
     q->path = event_file_path(q->file);
     q->answer = kept != OK ? keep_error : rc != OK ? e : sync_error;
@@ -245,9 +244,9 @@ static void wait_for_work(struct event_queue *q)
 
         if (q->failing)
             due = q->retry_at;
-        else if (q->pending.used && (q->waiting || q->pending.used >= q->options.batch))
+        else if (q->sink.batch.used && (q->waiting || q->sink.batch.used >= q->options.batch))
             return;
-        else if (q->pending.used)
+        else if (q->sink.batch.used)
             due = q->first + q->options.flush_seconds;
         if (due < until)
             until = due;
@@ -268,13 +267,13 @@ static void *run(void *argument)
     struct event_queue *q = argument;
     int stopping = 0;
 
-    event_queue_lock(q);
+    pthread_mutex_lock(&q->mutex);
     while (!stopping) {
         wait_for_work(q);
         stopping = q->stop;
         attempt(q);
     }
-    event_queue_unlock(q);
+    pthread_mutex_unlock(&q->mutex);
     return NULL;
 }
 
@@ -286,14 +285,45 @@ static void queue_release(struct event_queue *q)
     pthread_cond_destroy(&q->room);
     pthread_cond_destroy(&q->work);
     pthread_mutex_destroy(&q->mutex);
-    event_batch_release(&q->pending);
+    event_batch_release(&q->sink.batch);
     event_batch_release(&q->taken);
     free(q);
 }
 
-int event_queue_start(struct event_queue **out, struct event_file *file, const struct event_queue_options *options,
+static int queue_stop(struct event_sink *s, uint64_t *lost, struct error *e)
+{
+    struct event_queue *q = queue_of(s);
+    int rc;
+
+    pthread_mutex_lock(&q->mutex);
+    q->stop = 1;
+    pthread_cond_signal(&q->work);
+    pthread_mutex_unlock(&q->mutex);
+    pthread_join(q->thread, NULL);
+    *lost = s->batch.events + q->taken.events;
+    rc = q->answer.code;
+    if (rc != OK)
+        *e = q->answer;
+    queue_release(q);
+    return rc;
+}
+
+static int queue_abandon(struct event_sink *s)
+{
+    const struct event_file *file = queue_of(s)->file;
+
+    file->io->close(file->io->context, file->fd);
+    return 0;
+}
+
+int event_queue_start(struct event_sink **out, struct event_file *file, const struct event_sink_options *options,
                       struct error *e)
 {
+    static const struct event_sink_operations operations = {
+        .enter = queue_enter, .leave = queue_leave, .begin = queue_begin, .rotate = queue_rotate,
+        .put = queue_put,     .state = queue_state, .flush = queue_flush, .stop = queue_stop,
+        .abandon = queue_abandon,
+    };
     struct event_queue *q = calloc(1, sizeof *q);
     pthread_condattr_t monotonic;
     sigset_t all, before;
@@ -302,6 +332,7 @@ int event_queue_start(struct event_queue **out, struct event_file *file, const s
     *out = NULL;
     if (!q)
         return error_set(e, ERR_NOMEM, "%s: out of memory for a queue", event_file_path(file));
+    q->sink.operations = &operations;
     q->options = *options;
     q->file = file;
     q->path = event_file_path(file);
@@ -324,23 +355,6 @@ int event_queue_start(struct event_queue **out, struct event_file *file, const s
         errno = rc;
         return error_system(e, "%s: cannot start the thread of its queue", event_file_path(file));
     }
-    *out = q;
+    *out = &q->sink;
     return OK;
-}
-
-int event_queue_stop(struct event_queue *q, uint64_t *lost, struct error *e)
-{
-    int rc;
-
-    event_queue_lock(q);
-    q->stop = 1;
-    pthread_cond_signal(&q->work);
-    event_queue_unlock(q);
-    pthread_join(q->thread, NULL);
-    *lost = q->pending.events + q->taken.events;
-    rc = q->answer.code;
-    if (rc != OK && e)
-        *e = q->answer;
-    queue_release(q);
-    return rc;
 }

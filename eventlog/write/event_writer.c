@@ -8,10 +8,9 @@
 #include "eventlog/format/event_encode.h"
 #include "eventlog/format/record.h"
 #include "eventlog/public.h"
-#include "eventlog/write/event_batch.h"
 #include "eventlog/write/event_file.h"
-#include "eventlog/write/event_queue.h"
 #include "eventlog/write/event_resume.h"
+#include "eventlog/write/event_sink.h"
 #include "eventlog/write/tag_table.h"
 
 #include <math.h>
@@ -21,17 +20,15 @@
 #include <unistd.h>
 
 /*
- * A call encodes its event as a whole record at the end of a batch. Without a queue that is the writer's own, written
- * by the call that fills it or comes late enough; what could not be written stays at its front for the next try. With
- * a queue it is the queue's, all state below is under the queue's lock, and `file` belongs to the queue's thread.
+ * A call encodes its event as a whole record where the sink says. All state below is changed inside the sink only, and
+ * `file` belongs to the sink as long as there is one.
  *
  * begin_event() finds room and decides about rotation, so that what is encoded next knows its file; end_event() hands
  * over. Values with metadata need to know it: name and description stand with the first value of a tag in each file.
  * Plugin and content stand with every value: TensorBoard remembers them, readers of other programs look at each value
  * alone.
  */
-enum { DEFAULT_BUFFER = 65536, LEAST_BUFFER = 64, FULL_BUFFERS = 16, TAGS_OF_SCALARS = 65536,
-       VALUE_OVERHEAD = 64 };
+enum { DEFAULT_BUFFER = 65536, LEAST_BUFFER = 64, FULL_BUFFERS = 16, TAGS_OF_SCALARS = 65536, VALUE_OVERHEAD = 64 };
 
 /* The longest event: protobuf's own limit is 2 GiB. */
 static const size_t EVENT_MAX = (size_t)1 << 30;
@@ -39,14 +36,9 @@ static const double ROTATION_RETRY = 10; /* seconds */
 
 static const char SCALARS[] = "scalars";
 
-enum { DROPPED = 1 };
-
 struct eventlog_writer {
     struct event_file file;
-    struct event_queue *queue; /* or NULL */
-    struct event_batch batch;  /* without a queue */
-    size_t full, limit;        /* bytes that make a write worth while, that may wait in memory */
-    double flush_seconds, last_write, due; /* due: no later than then something is to be done at a call */
+    struct event_sink *sink;
     struct tag_table tags;     /* of all files; an entry's file is the number of the last one with its metadata */
     uint64_t number;           /* of the file that the next event goes to, from 1 */
     uint64_t rotate_bytes, file_bytes; /* file_bytes: what that file holds once all that waits is written, */
@@ -95,91 +87,14 @@ static int check_process(const struct eventlog_writer *w, struct error *e)
 
 static const char *path_of(const struct eventlog_writer *w)
 {
-    struct event_queue_state state;
+    struct event_sink_state state;
 
-    if (!w->queue || is_forked(w))
+    if (is_forked(w))
         return event_file_path(&w->file);
-    event_queue_lock(w->queue);
-    event_queue_state(w->queue, &state);
-    event_queue_unlock(w->queue);
+    w->sink->operations->enter(w->sink);
+    w->sink->operations->state(w->sink, &state);
+    w->sink->operations->leave(w->sink);
     return state.path;
-}
-
-/* ---- writing without a queue ------------------------------------------------------------------------------------- */
-
-static double least(double a, double b)
-{
-    return a < b ? a : b;
-}
-
-static int write_out(struct eventlog_writer *w, struct error *e)
-{
-    struct event_batch *b = &w->batch;
-    size_t whole;
-    int rc;
-
-    if (!b->used)
-        return OK;
-    rc = event_file_write(&w->file, b->bytes, b->used, &whole, e);
-    memmove(b->bytes, b->bytes + whole, b->used - whole);
-    b->used -= whole;
-    b->events = rc == OK ? 0 : event_file_records(b->bytes, b->used);
-    if (rc == OK) {
-        w->last_write = clock_monotonic();
-        /* What one large value took is given back. */
-        if (b->capacity > w->limit + 1024)
-            event_batch_shrink(b, w->full + 1024);
-    }
-    return rc;
-}
-
-/* The first error is kept. */
-static int keep_first(int rc, int also, const struct error *own, struct error *e)
-{
-    if (rc != OK || also == OK)
-        return rc;
-    if (e)
-        *e = *own;
-    return also;
-}
-
-/* Into a file that is there, looked for `always` or now and then. */
-static int put_out(struct eventlog_writer *w, int always, struct error *e)
-{
-    struct error own;
-    int rc = event_file_keep(&w->file, always, e);
-
-    return keep_first(rc, write_out(w, &own), &own, e);
-}
-
-/* What is due by time or size. The first error is kept. */
-static int write_when_due(struct eventlog_writer *w, struct error *e)
-{
-    struct error own;
-    double now, next;
-    int rc = OK;
-
-    if (w->batch.used < w->full && clock_monotonic_coarse() < w->due)
-        return OK;
-    now = clock_monotonic();
-    if (w->batch.used >= w->full || now - w->last_write >= w->flush_seconds)
-        rc = put_out(w, 0, e);
-    rc = keep_first(rc, event_file_sync_when_due(&w->file, now, &next, &own), &own, e);
-    w->due = least(w->last_write + w->flush_seconds, next);
-    return rc == OK && e ? event_file_notice(&w->file, e) : rc;
-}
-
-/* Room for `need` more bytes, beyond a batch only while writes fail (or for one very long event, which waits alone). */
-static int make_room(struct eventlog_writer *w, size_t need, struct error *e)
-{
-    size_t limit = need > w->limit ? need : w->limit;
-
-    if (w->batch.used > limit - need && write_out(w, e) != OK && w->batch.used > limit - need)
-        return error_prefix(e, "event refused, %d buffers are full", FULL_BUFFERS);
-    if (event_batch_reserve(&w->batch, need, limit) < 0)
-        return error_set(e, ERR_NOMEM, "%s: out of memory for %zu bytes of events", event_file_path(&w->file),
-                         w->batch.used + need);
-    return OK;
 }
 
 /* ---- one event --------------------------------------------------------------------------------------------------- */
@@ -201,9 +116,7 @@ static void rotate(struct eventlog_writer *w, struct error *e)
 {
     double now = clock_monotonic();
 
-    if (w->queue) {
-        event_queue_rotate(w->queue);
-    } else if (write_out(w, e) != OK || event_file_next(&w->file, e) != OK) {
+    if (w->sink->operations->rotate(w->sink, e) != OK) {
         w->rotate_after = now + ROTATION_RETRY;
         return;
     }
@@ -213,22 +126,19 @@ static void rotate(struct eventlog_writer *w, struct error *e)
     w->rotate_after = 0;
 }
 
-/* Room for an event of up to need bytes. OK; DROPPED or an error: the event is not taken. With a queue OK leaves its
- * lock held until end_event() or abandon_event(). An error of rotation is only noted in e: the event is taken. */
+/* Room for an event of up to need bytes. OK: the caller is inside the sink until end_event() or leave(); or an error or
+ * EVENT_SINK_DROPPED: the event is not taken. An error of rotation is only noted in e: the event is taken. */
 static int begin_event(struct eventlog_writer *w, size_t need, struct error *e)
 {
-    int rc;
+    int rc = w->sink->operations->begin(w->sink, need, e);
 
-    if (w->queue)
-        event_queue_lock(w->queue);
-    rc = w->queue ? event_queue_room(w->queue, need, e) : make_room(w, need, e);
     if (rc != OK) {
         w->dropped++;
-        if (w->queue)
-            event_queue_unlock(w->queue);
+        w->sink->operations->leave(w->sink);
         return rc;
     }
-    if (w->queue && event_queue_rotation_failed(w->queue)) {
+    if (w->sink->rotation_failed) {
+        w->sink->rotation_failed = 0;
         w->rotate_after = clock_monotonic() + ROTATION_RETRY;
         w->file_bytes = w->rotate_bytes + w->first_bytes;
         w->file_since = -INFINITY;
@@ -238,34 +148,12 @@ static int begin_event(struct eventlog_writer *w, size_t need, struct error *e)
     return OK;
 }
 
-static uint8_t *event_place(struct eventlog_writer *w)
-{
-    return w->queue ? event_queue_end(w->queue) : w->batch.bytes + w->batch.used;
-}
-
-static void abandon_event(struct eventlog_writer *w)
-{
-    if (w->queue)
-        event_queue_unlock(w->queue);
-}
-
-/* The n bytes at event_place() are one record. What e holds already is the call's answer if all else goes well. */
+/* The n bytes at event_sink_place() are one record. */
 static int end_event(struct eventlog_writer *w, size_t n, struct error *e)
 {
     w->events++;
     w->file_bytes += n;
-    if (w->queue) {
-        event_queue_put(w->queue, n);
-        event_queue_unlock(w->queue);
-        return e->code;
-    }
-    w->batch.used += n;
-    w->batch.events++;
-    if (e->code) {
-        write_when_due(w, NULL);
-        return e->code;
-    }
-    return write_when_due(w, e);
+    return w->sink->operations->put(w->sink, n, e);
 }
 
 static int check_tag(const char *tag, size_t n, struct error *e)
@@ -278,7 +166,7 @@ static int check_tag(const char *tag, size_t n, struct error *e)
                            bad, (unsigned char)tag[bad]);
 }
 
-/* The tag is a scalar's or new. Under the queue's lock. */
+/* The tag is a scalar's or new. */
 static int check_scalar_tag(struct eventlog_writer *w, const char *tag, size_t n, struct error *e)
 {
     const struct tag_entry *known = tag_table_entry(&w->tags, tag, n);
@@ -314,14 +202,14 @@ int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t s
         goto refused;
     }
     if ((rc = begin_event(w, n + EVENT_SCALAR_OVERHEAD, &e)) != OK)
-        return rc == DROPPED ? EVENTLOG_OK : public_error(error, &e);
+        return rc == EVENT_SINK_DROPPED ? EVENTLOG_OK : public_error(error, &e);
     if (check_scalar_tag(w, tag, n, &e) != OK) {
-        abandon_event(w);
+        w->sink->operations->leave(w->sink);
         goto refused;
     }
     if (wall_time == 0 && !w->exact_times)
         wall_time = clock_wall();
-    rc = end_event(w, event_encode_scalar(event_place(w), tag, n, step, wall_time, value), &e);
+    rc = end_event(w, event_encode_scalar(event_sink_place(w->sink), tag, n, step, wall_time, value), &e);
     return rc == OK ? EVENTLOG_OK : public_error(error, &e);
 refused:
     error_prefix(&e, "%s", path_of(w));
@@ -351,11 +239,11 @@ double event_writer_time(double wall_time)
     return wall_time == 0 ? clock_wall() : wall_time;
 }
 
-/* Encodes one event, whose fields after the step are `body`, at event_place(). Its length. */
+/* Encodes one event, whose fields after the step are `body`, at event_sink_place(). Its length. */
 static size_t encode_event(struct eventlog_writer *w, const struct wire *head, const struct wire *body)
 {
     size_t n = head->bytes.length + body->bytes.length;
-    uint8_t *record = event_place(w);
+    uint8_t *record = event_sink_place(w->sink);
 
     memcpy(record + RECORD_HEADER, buffer_text(&head->bytes), head->bytes.length); /* may be none */
     memcpy(record + RECORD_HEADER + head->bytes.length, body->bytes.data, body->bytes.length);
@@ -408,7 +296,7 @@ static int check_length(size_t n, struct error *e)
 /* The answer of a call that came to rc; the sentence of what was refused names the file. */
 static int answer(struct eventlog_writer *w, int rc, int refused, struct error *e, struct eventlog_error *error)
 {
-    if (rc == OK || rc == DROPPED)
+    if (rc == OK || rc == EVENT_SINK_DROPPED)
         return EVENTLOG_OK;
     if (refused)
         error_prefix(e, "%s", path_of(w));
@@ -482,7 +370,7 @@ static int writer_put_value(struct eventlog_writer *w, const struct event_writer
     if (rc != OK) {
         *e = own;
         *refused = 1;
-        abandon_event(w);
+        w->sink->operations->leave(w->sink);
     } else {
         n = encode_event(w, head, &body);
         /* Without memory for the tag its next value has name and description again, which readers do not mind. */
@@ -545,51 +433,37 @@ const struct io *event_writer_io(const struct eventlog_writer *w)
 
 /* ---- the whole writer -------------------------------------------------------------------------------------------- */
 
-static int flush(struct eventlog_writer *w, int sync, struct eventlog_error *error)
+/* how: as of the sink. */
+static int flush(struct eventlog_writer *w, int how, struct eventlog_error *error)
 {
+    struct event_sink *sink = w->sink;
     struct error e = { 0 };
     int rc = check_process(w, &e);
 
     if (rc != OK) {
         error_prefix(&e, "%s", path_of(w));
-    } else if (w->queue) {
-        event_queue_lock(w->queue);
-        w->flushes++;
-        event_queue_unlock(w->queue);
-        rc = event_queue_flush(w->queue, sync ? EVENT_QUEUE_SYNC : 0, &e);
     } else {
-        w->flushes++;
-        if ((rc = put_out(w, 1, &e)) == OK && sync)
-            rc = event_file_sync(&w->file, &e);
-        if (rc == OK)
-            rc = event_file_notice(&w->file, &e);
-        w->due = 0; /* looked at anew by the next call */
+        sink->operations->enter(sink);
+        w->flushes += !(how & EVENT_SINK_MAKE_AGAIN);
+        sink->operations->leave(sink);
+        rc = sink->operations->flush(sink, how, &e);
     }
     return rc == OK ? EVENTLOG_OK : public_error(error, &e);
 }
 
 int eventlog_writer_flush(struct eventlog_writer *w, struct eventlog_error *error)
 {
-    return flush(w, w->sync == EVENTLOG_SYNC_AT_FLUSH, error);
+    return flush(w, w->sync == EVENTLOG_SYNC_AT_FLUSH ? EVENT_SINK_SYNC : 0, error);
 }
 
 int eventlog_writer_sync(struct eventlog_writer *w, struct eventlog_error *error)
 {
-    return flush(w, 1, error);
+    return flush(w, EVENT_SINK_SYNC, error);
 }
 
 int eventlog_writer_make_again(struct eventlog_writer *w, struct eventlog_error *error)
 {
-    struct error e = { 0 };
-    int rc = check_process(w, &e);
-
-    if (rc != OK)
-        error_prefix(&e, "%s", path_of(w));
-    else if (w->queue)
-        rc = event_queue_flush(w->queue, EVENT_QUEUE_MAKE_AGAIN, &e);
-    else if ((rc = event_file_make_again(&w->file, &e)) == OK)
-        rc = event_file_notice(&w->file, &e);
-    return rc == OK ? EVENTLOG_OK : public_error(error, &e);
+    return flush(w, EVENT_SINK_MAKE_AGAIN, error);
 }
 
 const char *eventlog_writer_path(const struct eventlog_writer *w)
@@ -600,7 +474,7 @@ const char *eventlog_writer_path(const struct eventlog_writer *w)
 int eventlog_writer_statistics(struct eventlog_writer *w, struct eventlog_writer_statistics *s,
                                struct eventlog_error *error)
 {
-    struct event_queue_state state;
+    struct event_sink_state state;
     struct error e = { 0 };
 
     memset(s, 0, sizeof *s);
@@ -608,18 +482,12 @@ int eventlog_writer_statistics(struct eventlog_writer *w, struct eventlog_writer
         error_prefix(&e, "%s", path_of(w));
         return public_error(error, &e);
     }
-    if (w->queue) {
-        event_queue_lock(w->queue);
-        event_queue_state(w->queue, &state);
-    } else {
-        state.queued = w->batch.events;
-        state.file = w->file;
-    }
+    w->sink->operations->enter(w->sink);
+    w->sink->operations->state(w->sink, &state);
     s->events = w->events;
     s->dropped = w->dropped;
     s->flushes = w->flushes;
-    if (w->queue)
-        event_queue_unlock(w->queue);
+    w->sink->operations->leave(w->sink);
     s->queued = state.queued;
     s->bytes = state.file.bytes;
     s->files = state.file.files;
@@ -636,22 +504,16 @@ static void writer_release(struct eventlog_writer *w)
     if (w->mark)
         munmap(w->mark, (size_t)sysconf(_SC_PAGESIZE));
     tag_table_release(&w->tags);
-    event_batch_release(&w->batch);
     free(w);
 }
 
-/* In a forked child. What the queue's thread held may be half changed there, so it is left alone. */
 static int close_forked(struct eventlog_writer *w, struct eventlog_error *error)
 {
     struct error e = { 0 };
 
     refuse_forked(w, &e);
     error_prefix(&e, "%s", path_of(w));
-    if (w->queue)
-        w->file.io->close(w->file.io->context, w->file.fd);
-    else
-        event_file_close(&w->file, NULL);
-    if (!w->queue)
+    if (w->sink->operations->abandon(w->sink))
         writer_release(w);
     return public_error(error, &e);
 }
@@ -665,7 +527,8 @@ static int tell_lost(struct eventlog_writer *w, uint64_t waiting, int rc, struct
         return rc == OK ? event_file_notice(&w->file, e) : rc;
     if (rc != OK)
         return error_prefix(e, waiting ? "the last %llu events are lost" : "%llu events are lost", lost);
-    return error_set(e, ERR_IO, "%s: %llu events are lost, which were in files that are gone", path_of(w), lost);
+    return error_set(e, ERR_IO, "%s: %llu events are lost, which were in files that are gone",
+                     event_file_path(&w->file), lost);
 }
 
 int eventlog_writer_close(struct eventlog_writer *w, struct eventlog_error *error)
@@ -678,14 +541,11 @@ int eventlog_writer_close(struct eventlog_writer *w, struct eventlog_error *erro
         return EVENTLOG_OK;
     if (is_forked(w))
         return close_forked(w, error);
-    if (w->queue) {
-        rc = event_queue_stop(w->queue, &waiting, &e);
-        w->queue = NULL;
-    } else {
-        rc = put_out(w, 1, &e);
-        waiting = w->batch.events;
+    rc = w->sink->operations->stop(w->sink, &waiting, &e);
+    if (event_file_keep(&w->file, 1, &own) != OK && rc == OK) { /* with what was just written */
+        rc = own.code;
+        e = own;
     }
-    rc = keep_first(rc, event_file_keep(&w->file, 1, &own), &own, &e); /* with what was just written */
     if (rc == OK && w->sync != EVENTLOG_SYNC_NEVER)
         rc = event_file_sync(&w->file, &e);
     rc = tell_lost(w, waiting, rc, &e);
@@ -722,22 +582,16 @@ static int open_file(struct eventlog_writer *w, const char *directory, const str
 static int start(struct eventlog_writer *w, const char *directory, const struct eventlog_writer_options *o,
                  const struct io *io, struct error *e)
 {
-    struct event_queue_options queue = { .drop = o->when_full == EVENTLOG_WHEN_FULL_DROP };
+    const size_t buffer = o->buffer_bytes ? o->buffer_bytes : DEFAULT_BUFFER;
+    struct event_sink_options sink = { .batch = buffer < LEAST_BUFFER ? LEAST_BUFFER : buffer,
+                                       .flush_seconds = o->flush_seconds > 0 ? o->flush_seconds : 2,
+                                       .drop = o->when_full == EVENTLOG_WHEN_FULL_DROP };
     int rc;
 
-    w->full = o->buffer_bytes ? o->buffer_bytes : DEFAULT_BUFFER;
-    if (w->full < LEAST_BUFFER)
-        w->full = LEAST_BUFFER;
-    w->limit = w->full * FULL_BUFFERS;
-    w->flush_seconds = o->flush_seconds > 0 ? o->flush_seconds : 2;
     w->rotate_bytes = o->rotate_bytes;
     w->rotate_seconds = o->rotate_seconds;
     w->sync = o->sync;
     w->number = 1;
-    /* A large buffer is for the few who fill it, and grows when they do. */
-    if (!o->queue_bytes &&
-        event_batch_reserve(&w->batch, (w->full < DEFAULT_BUFFER ? w->full : DEFAULT_BUFFER) + 1024, w->limit) < 0)
-        return error_set(e, ERR_NOMEM, "%s: out of memory for a buffer of %zu bytes", directory, w->full);
     if ((rc = open_file(w, directory, o, io, e)) != OK)
         return rc;
     w->file.leave_lost = o->leave_lost != 0;
@@ -745,19 +599,20 @@ static int start(struct eventlog_writer *w, const char *directory, const struct 
     w->file.sync_seconds = o->sync_seconds;
     w->file_bytes = w->file.size;
     w->first_bytes = w->file.first;
-    w->last_write = w->file_since = clock_monotonic();
-    w->due = w->last_write + least(w->flush_seconds, o->sync == EVENTLOG_SYNC_EVERY ? o->sync_seconds : INFINITY);
-    if (!o->queue_bytes)
-        return OK;
-    queue.bytes = o->queue_bytes < w->full ? w->full : o->queue_bytes;
-    queue.batch = w->full < queue.bytes / 2 ? w->full : queue.bytes / 2;
-    queue.flush_seconds = w->flush_seconds;
-    if ((rc = event_queue_start(&w->queue, &w->file, &queue, e)) != OK) {
-        if (o->resume == EVENTLOG_RESUME_APPEND)
-            event_file_close(&w->file, NULL);
-        else
-            event_file_remove(&w->file);
+    w->file_since = clock_monotonic();
+    if (o->queue_bytes) {
+        sink.bytes = o->queue_bytes < sink.batch ? sink.batch : o->queue_bytes;
+        if (sink.batch > sink.bytes / 2)
+            sink.batch = sink.bytes / 2;
+        rc = event_queue_start(&w->sink, &w->file, &sink, e);
+    } else {
+        sink.bytes = sink.batch * FULL_BUFFERS;
+        rc = event_direct_start(&w->sink, &w->file, &sink, e);
     }
+    if (rc != OK && o->resume == EVENTLOG_RESUME_APPEND)
+        event_file_close(&w->file, NULL);
+    else if (rc != OK)
+        event_file_remove(&w->file);
     return rc;
 }
 

@@ -171,7 +171,9 @@ static void life_left_lost(const struct eventlog_writer_options *like, void (*fa
     w = open_run(&options, NULL);
     for (int i = 0; i < 20; i++)
         assert_int_equal(write_one(w, i), 0);
+    s = statistics(w);
     assert_int_equal(eventlog_writer_make_again(w, &error), EVENTLOG_OK); /* it is where it was */
+    assert_int_equal(statistics(w).flushes, s.flushes);
     assert_int_equal(eventlog_writer_flush(w, &error), EVENTLOG_OK);
     fault(eventlog_writer_path(w));
     there = files_there();
