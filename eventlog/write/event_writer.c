@@ -1,7 +1,6 @@
 #include "eventlog/write/event_writer.h"
 
 #include "base/buffer.h"
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -156,16 +155,6 @@ static int end_event(struct eventlog_writer *w, size_t n, struct error *e)
     return w->sink->operations->put(w->sink, n, e);
 }
 
-static int check_tag(const char *tag, size_t n, struct error *e)
-{
-    size_t bad = 0;
-
-    return utf8_valid(tag, n, &bad)
-               ? OK
-               : error_set(e, ERR_ARG, "the tag is not UTF-8 at byte %zu (0x%02x); TensorBoard would give the file up",
-                           bad, (unsigned char)tag[bad]);
-}
-
 /* The tag is a scalar's or new. */
 static int check_scalar_tag(struct eventlog_writer *w, const char *tag, size_t n, struct error *e)
 {
@@ -177,7 +166,7 @@ static int check_scalar_tag(struct eventlog_writer *w, const char *tag, size_t n
                          known->plugin);
     if (known)
         return OK;
-    if ((rc = check_tag(tag, n, e)) == OK && w->tags.count < TAGS_OF_SCALARS)
+    if ((rc = event_writer_value_check_tag(tag, n, e)) == OK && w->tags.count < TAGS_OF_SCALARS)
         tag_table_add(&w->tags, tag, SCALARS); /* without memory for it the next call comes here again */
     return rc;
 }
@@ -218,22 +207,6 @@ refused:
 
 /* ---- values with metadata ---------------------------------------------------------------------------------------- */
 
-size_t event_writer_tensor(struct wire *w, int dtype, const int64_t *shape, size_t rank)
-{
-    size_t tensor = wire_begin(w, VALUE_FIELD_TENSOR), dimensions;
-
-    wire_integer(w, TENSOR_FIELD_DTYPE, dtype);
-    dimensions = wire_begin(w, TENSOR_FIELD_SHAPE);
-    for (size_t i = 0; i < rank; i++) {
-        size_t dimension = wire_begin(w, 2);
-
-        wire_integer(w, 1, shape[i]);
-        wire_end(w, dimension);
-    }
-    wire_end(w, dimensions);
-    return tensor;
-}
-
 double event_writer_time(double wall_time)
 {
     return wall_time == 0 ? clock_wall() : wall_time;
@@ -273,21 +246,6 @@ static int check_call(const struct eventlog_writer *w, double wall_time, struct 
     return OK;
 }
 
-/* What can be said of the value without the table of tags. */
-static int check_value(const struct event_writer_value *v, struct error *e)
-{
-    if (!v->tag || !*v->tag)
-        return error_set(e, ERR_ARG, "a value needs a tag");
-    if (check_tag(v->tag, strlen(v->tag), e) != OK)
-        return ERR_ARG;
-    if (v->blob && v->tag[strcspn(v->tag, "\"\\\n")])
-        return error_set(e, ERR_ARG, "tag '%.80s': TensorBoard does not serve %s whose tag has a quote, a backslash or "
-                         "a newline", v->tag, v->plugin);
-    if (!v->options)
-        return OK;
-    return public_reserved(v->options->reserved, sizeof v->options->reserved / sizeof *v->options->reserved, e);
-}
-
 static int check_length(size_t n, struct error *e)
 {
     return n <= EVENT_MAX ? OK : error_set(e, ERR_ARG, "an event of %zu bytes is longer than 1 GiB", n);
@@ -321,35 +279,6 @@ int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, d
     return answer(w, rc, refused, e, error);
 }
 
-static void encode_metadata(struct wire *body, const struct event_writer_value *v, const char *display_name,
-                            const char *description)
-{
-    size_t metadata = wire_begin(body, 9), plugin = wire_begin(body, 1);
-
-    wire_text(body, 1, v->plugin);
-    if (v->content_length)
-        wire_bytes(body, 2, v->content, v->content_length);
-    wire_end(body, plugin);
-    wire_text(body, 2, display_name);
-    wire_text(body, 3, description);
-    wire_integer(body, 4, v->data_class);
-    wire_end(body, metadata);
-}
-
-/* The fields of an event that holds the one value. */
-static int encode_value(const struct event_writer_value *v, const struct wire *member, const struct wire *metadata,
-                        struct wire *body, struct error *e)
-{
-    size_t summary = wire_begin(body, EVENT_FIELD_SUMMARY), value = wire_begin(body, 1);
-
-    wire_text(body, 1, v->tag);
-    buffer_append(&body->bytes, member->bytes.data, member->bytes.length);
-    buffer_append(&body->bytes, metadata->bytes.data, metadata->bytes.length);
-    wire_end(body, value);
-    wire_end(body, summary);
-    return wire_check(body, v->plugin, e);
-}
-
 /* Begun: the value's event with the metadata of a tag's first value in the file, or of a later one. *refused: it is not
  * taken. */
 static int writer_put_value(struct eventlog_writer *w, const struct event_writer_value *v, const struct wire *head,
@@ -366,7 +295,7 @@ static int writer_put_value(struct eventlog_writer *w, const struct event_writer
         rc = error_set(&own, ERR_ARG, "tag '%.80s' belongs to %.40s in this run; a value of %.40s under it would be "
                        "hidden", v->tag, known->plugin, v->plugin);
     else
-        rc = encode_value(v, member, fresh ? first : later, &body, &own);
+        rc = event_writer_value_encode(&body, v, member, fresh ? first : later, &own);
     if (rc != OK) {
         *e = own;
         *refused = 1;
@@ -394,11 +323,12 @@ int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_wr
 
     if (rc == OK)
         rc = wire_check(member, value->plugin, e);
-    if (rc == OK && (rc = check_call(w, value->wall_time, e)) == OK && (rc = check_value(value, e)) == OK &&
+    if (rc == OK && (rc = check_call(w, value->wall_time, e)) == OK &&
+        (rc = event_writer_value_check(value, e)) == OK &&
         (rc = encode_head(w, &head, value->step, value->wall_time, e)) == OK) {
-        encode_metadata(&first, value, options->display_name, options->description);
+        event_writer_value_metadata(&first, value, options->display_name, options->description);
         if (described)
-            encode_metadata(&later, value, NULL, NULL);
+            event_writer_value_metadata(&later, value, NULL, NULL);
         if ((rc = wire_check(&first, value->plugin, e)) == OK)
             rc = wire_check(&later, value->plugin, e);
     }

@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "eventlog/eventlog.h"
 #include "eventlog/format/wire.h"
+#include "eventlog/write/event_writer_value.h"
 
 /* eventlog_writer_open() through the calls of io, which outlives the writer; NULL is io_real. */
 int event_writer_open_io(struct eventlog_writer **out, const char *directory,
@@ -17,35 +18,6 @@ int event_writer_open_io(struct eventlog_writer **out, const char *directory,
 
 /* ERR_ARG where the directory's name or an option makes no sense. */
 int event_writer_check_options(const char *directory, const struct eventlog_writer_options *o, struct error *e);
-
-/* Fields of the messages that several families write; the numbers stand in TensorBoard's .proto files. */
-enum {
-    EVENT_FIELD_GRAPH = 4,
-    EVENT_FIELD_SUMMARY = 5,
-    EVENT_FIELD_RUN_METADATA = 8,
-    VALUE_FIELD_TENSOR = 8,
-    TENSOR_FIELD_DTYPE = 1,
-    TENSOR_FIELD_SHAPE = 2,
-    TENSOR_FIELD_CONTENT = 4,
-    TENSOR_FIELD_STRING = 8,
-};
-
-/* One value of a series, beside its bytes. All texts are borrowed for the call. */
-struct event_writer_value {
-    const char *tag;
-    int64_t step;
-    double wall_time; /* 0: now */
-    const char *plugin;
-    const void *content; /* plugin_data.content */
-    size_t content_length;
-    int data_class; /* 0: readers take it from the plugin */
-    int blob;       /* TensorBoard serves it by a key made of the tag: some characters are out */
-    const struct eventlog_value_options *options;
-};
-
-/* The start of a Summary.Value's tensor, up to and with its shape (rank 0 writes an empty shape). The contents follow,
- * then wire_end() with the mark that this returns. */
-size_t event_writer_tensor(struct wire *w, int dtype, const int64_t *shape, size_t rank);
 
 /* Last step of every function of a family. rc: what encoding came to, with its sentence in e; on OK member (fields of
  * Summary.Value beside tag and metadata) becomes an event with metadata: all of it when the tag is new to the file,

@@ -174,7 +174,7 @@ static int write_double(struct eventlog_writer *writer, const struct point_input
                                               .plugin = "scalars" };
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
-    size_t tensor = event_writer_tensor(&member, EVENTLOG_DTYPE_DOUBLE, NULL, 0);
+    size_t tensor = event_writer_value_tensor(&member, EVENTLOG_DTYPE_DOUBLE, NULL, 0);
     uint8_t bytes[8];
 
     put_le64(bytes, double_bits(p->value));

@@ -62,7 +62,7 @@ static size_t audio_begin(struct wire *member, size_t clips)
 {
     int64_t shape[] = { (int64_t)clips, 2 };
 
-    return event_writer_tensor(member, EVENTLOG_DTYPE_STRING, shape, 2);
+    return event_writer_value_tensor(member, EVENTLOG_DTYPE_STRING, shape, 2);
 }
 
 static int encode_samples(struct wire *member, const float *samples, size_t clips, size_t frames, unsigned channels,

@@ -31,7 +31,7 @@ static double number(const struct numbers *v, size_t i)
 static uint8_t *add_rows(struct wire *member, size_t k)
 {
     int64_t shape[] = { (int64_t)k, 3 };
-    size_t tensor = event_writer_tensor(member, EVENTLOG_DTYPE_DOUBLE, shape, 2), content;
+    size_t tensor = event_writer_value_tensor(member, EVENTLOG_DTYPE_DOUBLE, shape, 2), content;
     char *rows;
 
     if (k) {

@@ -145,7 +145,7 @@ static int finish(struct eventlog_writer *w, int rc, const char *tag, double wal
         rc = wire_check(content, tag, e);
     value.content = content->bytes.data;
     value.content_length = content->bytes.length;
-    wire_end(&member, event_writer_tensor(&member, EVENTLOG_DTYPE_FLOAT, shape, 1));
+    wire_end(&member, event_writer_value_tensor(&member, EVENTLOG_DTYPE_FLOAT, shape, 1));
     rc = event_writer_finish(w, rc, &value, &member, e, error);
     wire_release(content);
     return rc;

@@ -23,7 +23,7 @@ static void put_size(struct wire *member, size_t size)
 static size_t image_begin(struct wire *member, size_t n, size_t height, size_t width)
 {
     int64_t shape[] = { (int64_t)n + 2 };
-    size_t tensor = event_writer_tensor(member, EVENTLOG_DTYPE_STRING, shape, 1);
+    size_t tensor = event_writer_value_tensor(member, EVENTLOG_DTYPE_STRING, shape, 1);
 
     put_size(member, width);
     put_size(member, height);

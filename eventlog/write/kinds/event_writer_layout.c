@@ -51,7 +51,7 @@ int eventlog_writer_layout(struct eventlog_writer *w, double wall_time, const st
     struct wire layout = WIRE_EMPTY, member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = layout_encode(&layout, categories, n, &e);
-    size_t tensor = event_writer_tensor(&member, EVENTLOG_DTYPE_STRING, NULL, 0);
+    size_t tensor = event_writer_value_tensor(&member, EVENTLOG_DTYPE_STRING, NULL, 0);
 
     wire_bytes(&member, TENSOR_FIELD_STRING, layout.bytes.data, layout.bytes.length);
     wire_end(&member, tensor);

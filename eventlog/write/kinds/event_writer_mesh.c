@@ -53,7 +53,7 @@ static void encode_tensor(struct wire *member, const struct eventlog_mesh *m, en
     size_t n = (size_t)(shape[0] * shape[1] * shape[2]), tensor, content;
     uint8_t *p;
 
-    tensor = event_writer_tensor(member, dtypes[part], shape, 3);
+    tensor = event_writer_value_tensor(member, dtypes[part], shape, 3);
     if (part == PART_COLOR) {
         wire_bytes(member, TENSOR_FIELD_CONTENT, m->colors, n);
     } else {

@@ -26,7 +26,7 @@ static void put_column(uint8_t *content, size_t thresholds, size_t j, const doub
 static uint8_t *add_tensor(struct wire *member, size_t thresholds)
 {
     int64_t shape[] = { ROWS, (int64_t)thresholds };
-    size_t n = ROWS * thresholds * 4, tensor = event_writer_tensor(member, EVENTLOG_DTYPE_FLOAT, shape, 2);
+    size_t n = ROWS * thresholds * 4, tensor = event_writer_value_tensor(member, EVENTLOG_DTYPE_FLOAT, shape, 2);
     size_t content = wire_begin(member, TENSOR_FIELD_CONTENT);
     char *numbers = buffer_reserve(&member->bytes, n);
 

@@ -70,7 +70,7 @@ int eventlog_writer_tensor(struct eventlog_writer *w, const char *tag, int64_t s
     }
     rc = check_plugin(value.plugin, &e);
     if (rc == OK && (rc = tensor_check(dtype, shape, rank, data, bytes, &e)) == OK) {
-        size_t tensor = event_writer_tensor(&member, dtype, shape, rank);
+        size_t tensor = event_writer_value_tensor(&member, dtype, shape, rank);
 
         if (bytes)
             wire_bytes(&member, TENSOR_FIELD_CONTENT, data, bytes);

@@ -7,7 +7,7 @@
 static int text_encode(struct wire *member, const char *const *cells, const int64_t *shape, size_t rank, size_t n,
                        struct error *e)
 {
-    size_t tensor = event_writer_tensor(member, EVENTLOG_DTYPE_STRING, shape, rank);
+    size_t tensor = event_writer_value_tensor(member, EVENTLOG_DTYPE_STRING, shape, rank);
 
     for (size_t i = 0; i < n; i++) {
         if (!cells[i])

@@ -1,0 +1,59 @@
+/*
+ * event_writer_value.h - one value of a series that is no scalar, and its bytes around those that its kind encodes. All
+ * functions are pure. The numbers of fields stand in TensorBoard's .proto files.
+ */
+#ifndef EVENTLOG_WRITE_EVENT_WRITER_VALUE_H
+#define EVENTLOG_WRITE_EVENT_WRITER_VALUE_H
+
+#include "base/error.h"
+#include "eventlog/eventlog.h"
+#include "eventlog/format/wire.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Fields of the messages that several families write. */
+enum {
+    EVENT_FIELD_GRAPH = 4,
+    EVENT_FIELD_SUMMARY = 5,
+    EVENT_FIELD_RUN_METADATA = 8,
+    VALUE_FIELD_TENSOR = 8,
+    TENSOR_FIELD_DTYPE = 1,
+    TENSOR_FIELD_SHAPE = 2,
+    TENSOR_FIELD_CONTENT = 4,
+    TENSOR_FIELD_STRING = 8,
+};
+
+/* The value beside its bytes. All texts are borrowed for the call. */
+struct event_writer_value {
+    const char *tag;
+    int64_t step;
+    double wall_time; /* 0: now */
+    const char *plugin;
+    const void *content; /* plugin_data.content */
+    size_t content_length;
+    int data_class; /* 0: readers take it from the plugin */
+    int blob;       /* TensorBoard serves it by a key made of the tag: some characters are out */
+    const struct eventlog_value_options *options;
+};
+
+/* What can be said of the value without knowing others: OK or ERR_ARG. */
+int event_writer_value_check(const struct event_writer_value *v, struct error *e);
+/* The same of a tag of n bytes alone. */
+int event_writer_value_check_tag(const char *tag, size_t n, struct error *e);
+
+/* The start of a Summary.Value's tensor, up to and with its shape (rank 0 writes an empty shape). The contents follow,
+ * then wire_end() with the mark that this returns. */
+size_t event_writer_value_tensor(struct wire *w, int dtype, const int64_t *shape, size_t rank);
+
+/* Appends the field of a Summary.Value that is its metadata; either text may be NULL. Whether there was memory for it,
+ * wire_check() says. */
+void event_writer_value_metadata(struct wire *out, const struct event_writer_value *v, const char *display_name,
+                                 const char *description);
+
+/* Appends the field of an event that holds the one value: its tag, its member (fields beside tag and metadata) and its
+ * metadata. */
+int event_writer_value_encode(struct wire *out, const struct event_writer_value *v, const struct wire *member,
+                              const struct wire *metadata, struct error *e);
+
+#endif
