@@ -2,13 +2,13 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
+#include "eventlog/check/log_naming.h"
 #include "eventlog/check/log_value.h"
 #include "eventlog/format/event_decode.h"
 #include "eventlog/format/event_wire.h"
 #include "eventlog/format/tag_index.h"
 #include "eventlog/format/wire.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,75 +128,13 @@ static void settle(struct log_check *c, uint64_t offset)
     c->pending = 0;
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------- */
-
-static int all_digits(const char *from, const char *to)
-{
-    if (from == to)
-        return 0;
-    for (; from < to; from++)
-        if (!isdigit((unsigned char)*from))
-            return 0;
-    return 1;
-}
-
-/*
- * Two names in byte order whose numbers say the other order: `.10` before `.2`. It counts only where the number tells
- * when the file was begun: the seconds behind `tfevents.`, or the last number of a name that is equal before it. A
- * process id or a host's number tells nothing.
- */
-static int order_broken(const char *former, const char *name)
-{
-    size_t same = 0, start;
-    const char *a, *b;
-    unsigned long long first, second;
-
-    while (former[same] && former[same] == name[same])
-        same++;
-    for (start = same; start && name[start - 1] != '.'; start--)
-        ;
-    a = former + start + strcspn(former + start, ".");
-    b = name + start + strcspn(name + start, ".");
-    if (!all_digits(former + start, a) || !all_digits(name + start, b))
-        return 0;
-    first = strtoull(former + start, NULL, 10);
-    second = strtoull(name + start, NULL, 10);
-    if (first <= second)
-        return 0;
-    if (start >= 9 && !strncmp(name + start - 9, "tfevents.", 9))
-        return 1;
-    for (const char *p = b; *p;) { /* another number behind it: this one is no counter */
-        const char *from = p + 1, *to = from + strcspn(from, ".");
-
-        if (all_digits(from, to))
-            return 0;
-        p = to;
-    }
-    return 1;
-}
-
-static int copy_name(const char *name)
-{
-    static const char *const endings[] = { ".bak", ".orig", ".old", ".swp", ".tmp", ".save", ".backup", "~", ".gz",
-                                           ".zst", ".part", ".partial" };
-    size_t n = strlen(name);
-
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (n > strlen(endings[i]) && !strcmp(name + n - strlen(endings[i]), endings[i]))
-            return 1;
-    return 0;
-}
+/* ---- runs and files -------------------------------------------------------------------------------------------- */
 
 static int check_run_name(struct log_check *c, struct error *e)
 {
-    int rc = OK;
+    int rc = utf8_valid(c->run, strlen(c->run), NULL) ? OK : note(c, NULL, LOG_RUN_NAME, 0, e);
 
-    if (!utf8_valid(c->run, strlen(c->run), NULL))
-        rc = note(c, NULL, LOG_RUN_NAME, 0, e);
-    for (const char *p = c->run; rc == OK && *p; p += strcspn(p, "/"), p += *p == '/')
-        if (*p == '.' && p[1] && p[1] != '/')
-            return note(c, NULL, LOG_HIDDEN_DIRECTORY, 0, e);
-    return rc;
+    return rc == OK && log_naming_is_hidden(c->run) ? note(c, NULL, LOG_HIDDEN_DIRECTORY, 0, e) : rc;
 }
 
 int log_check_new(struct log_check **out, const char *run, struct error *e)
@@ -248,9 +186,9 @@ int log_check_file(struct log_check *c, const char *name, struct error *e)
     c->file_records = 0;
     if (!c->files++)
         rc = check_run_name(c, e);
-    if (rc == OK && c->former_name && order_broken(c->former_name, name))
+    if (rc == OK && c->former_name && log_naming_order_broken(c->former_name, name))
         rc = note(c, NULL, LOG_NAME_ORDER, 0, e);
-    if (rc == OK && copy_name(name))
+    if (rc == OK && log_naming_is_copy(name))
         rc = note(c, NULL, LOG_BACKUP_NAME, 0, e);
     return rc;
 }
