@@ -4,6 +4,7 @@
 #include "base/human.h"
 #include "base/text.h"
 #include "eventlog/tool/picture/picture_range.h"
+#include "eventlog/tool/picture/picture_svg_curve.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -14,14 +15,14 @@
 /* Sizes in the units of the picture. A panel is title, plot, axis, then a line of text for each run. */
 enum {
     PANEL_WIDTH = 560, PLOT_HEIGHT = 240, LEFT = 62, RIGHT = 20, TITLE = 38, AXIS = 46, ROW = 18, MARGIN = 24, GAP = 28,
-    HEADING = 34, SETTINGS = 18, LEGEND = 30, LEGEND_ROW = 22, ROWS_MOST = 64, COLOURS = 8, TICKS = 6, LETTER = 11,
+    HEADING = 34, SETTINGS = 18, LEGEND = 30, LEGEND_ROW = 22, ROWS_MOST = 64, TICKS = 6, LETTER = 11,
     SAMPLE_WIDTH = 28, FIGURE = 74,
 };
 static const double AIR = 0.06, CHARACTER = 7.3 /* of the font, at most on average */;
 
 /* Okabe and Ito's colours for all kinds of sight, in an order that keeps neighbours apart, darkened where they were too
  * pale for a white ground; beside them the lighter ones for a dark ground. */
-static const struct { const char *light, *dark, *dash; } styles[COLOURS] = {
+static const struct { const char *light, *dark, *dash; } styles[PICTURE_SVG_COLOURS] = {
     { "#0072b2", "#56b4e9", "" },           { "#d55e00", "#ff8c42", "8 4" },
     { "#009e73", "#2fd0a2", "2.5 3.5" },    { "#b04a86", "#e79ac4", "10 3 2.5 3" },
     { "#a87400", "#f0b429", "14 4" },       { "#3a86b8", "#9ad5f5", "5 3" },
@@ -35,13 +36,6 @@ static const struct { const char *class, *path, *meaning; } marks[PICTURE_MARKS]
     [PICTURE_MINUS] = { "minus", "m-5 -10h10l-5 8.5z", "-inf" },
     [PICTURE_ABOVE] = { "above", "m-4.5 5.5l4.5 -4.5l4.5 4.5m-4.5 -4.5v9", "above the axis" },
     [PICTURE_BELOW] = { "below", "m-4.5 -5.5l4.5 4.5l4.5 -4.5m-4.5 4.5v-9", "below the axis" },
-};
-
-struct frame { /* of one plot: where it is and what it spans */
-    double left, top, width, height;
-    struct picture_range range;
-    double per_x, per_y; /* units of the picture for one of the axis */
-    struct picture_summary *summaries; /* of each curve */
 };
 
 /* ---- text ------------------------------------------------------------------------------------------------------ */
@@ -102,17 +96,8 @@ static void draw_figure(struct buffer *b, double x, double y, const char *class,
 
 /* ---- axes ------------------------------------------------------------------------------------------------------ */
 
-static double svg_place_x(const struct frame *f, double x)
-{
-    return f->left + (x - f->range.x0) * f->per_x;
-}
-
-static double svg_place_y(const struct frame *f, double y)
-{
-    return f->top + (f->range.y1 - y) * f->per_y;
-}
-
-static void draw_axes(struct buffer *b, const struct picture *p, enum picture_axis axis, const struct frame *f)
+static void draw_axes(struct buffer *b, const struct picture *p, enum picture_axis axis,
+                      const struct picture_svg_plot *f)
 {
     const struct picture_range *r = &f->range;
     struct picture_ticks ticks;
@@ -122,14 +107,14 @@ static void draw_axes(struct buffer *b, const struct picture *p, enum picture_ax
 
     picture_value_ticks(p, r->y0, r->y1, TICKS, &ticks);
     for (size_t i = 0; i < ticks.count; i++) {
-        double y = svg_place_y(f, ticks.at[i]);
+        double y = picture_svg_y(f, ticks.at[i]);
 
         buffer_format(b, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text class=\"tick e\" x=\"%.1f\" y=\"%.1f\">%s"
                       "</text>\n", f->left, y, f->left + f->width, f->left - 8, y + 4, ticks.text[i]);
     }
     picture_axis_ticks(axis, r->x0, r->x1, TICKS, &ticks);
     for (size_t i = 0; i < ticks.count; i++) {
-        double x = svg_place_x(f, ticks.at[i]);
+        double x = picture_svg_x(f, ticks.at[i]);
 
         buffer_format(b, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/><text class=\"tick m\" x=\"%.1f\" y=\"%.1f\">%s"
                       "</text>\n", x, bottom, x, bottom + 18, ticks.text[i]);
@@ -143,181 +128,25 @@ static void draw_axes(struct buffer *b, const struct picture *p, enum picture_ax
     buffer_release(&notes);
 }
 
-/* ---- curves ---------------------------------------------------------------------------------------------------- */
-
-/* A long curve has many points in one column of the screen: of those, the first, lowest, highest and last are drawn,
- * which looks the same. */
-struct pen {
-    struct buffer *out;
-    const struct frame *frame;
-    int points;              /* of the line so far */
-    struct picture_point at; /* the last of them */
-    long column;             /* of what is gathered; -1: nothing */
-    double x[4], y[4];       /* first, lowest, highest, last */
-};
-
-static int inside(const struct frame *f, double y)
-{
-    return y >= f->range.y0 && y <= f->range.y1;
-}
-
-static void pen_move(struct pen *pen, char how, struct picture_point to)
-{
-    buffer_format(pen->out, "%c%.1f %.1f", how, svg_place_x(pen->frame, to.x), svg_place_y(pen->frame, to.y));
-}
-
-static void pen_point(struct pen *pen, double x, double y)
-{
-    struct picture_point from = pen->at, to = { x, y };
-
-    if (!pen->points++) {
-        if (inside(pen->frame, y))
-            pen_move(pen, 'M', to);
-    } else if (picture_clip(pen->frame->range.y0, pen->frame->range.y1, &from, &to)) {
-        if (!inside(pen->frame, pen->at.y))
-            pen_move(pen, 'M', from);
-        pen_move(pen, 'L', to);
-    }
-    pen->at = (struct picture_point){ x, y };
-}
-
-static void pen_flush(struct pen *pen)
-{
-    int low_first = pen->x[1] <= pen->x[2], one = pen->x[0] == pen->x[3] && pen->y[1] == pen->y[2];
-
-    if (pen->column < 0)
-        return;
-    pen_point(pen, pen->x[0], pen->y[0]);
-    if (!one) {
-        int a = low_first ? 1 : 2, c = low_first ? 2 : 1;
-
-        if (pen->y[a] != pen->y[0])
-            pen_point(pen, pen->x[a], pen->y[a]);
-        if (pen->y[c] != pen->y[3] && pen->y[c] != pen->y[0])
-            pen_point(pen, pen->x[c], pen->y[c]);
-        pen_point(pen, pen->x[3], pen->y[3]);
-    }
-    pen->column = -1;
-}
-
-static void pen_up(struct pen *pen)
-{
-    pen_flush(pen);
-    if (pen->points == 1 && inside(pen->frame, pen->at.y)) /* a line of one point is not seen */
-        buffer_append_text(pen->out, "m-1 0h2");
-    pen->points = 0;
-}
-
-static void pen_to(struct pen *pen, double x, double y)
-{
-    long column = (long)(svg_place_x(pen->frame, x) * 2);
-
-    if (column != pen->column) {
-        pen_flush(pen);
-        pen->column = column;
-        for (int i = 0; i < 4; i++) {
-            pen->x[i] = x;
-            pen->y[i] = y;
-        }
-        return;
-    }
-    for (int i = 1; i < 4; i++)
-        if (i == 3 || (i == 1 ? y < pen->y[1] : y > pen->y[2])) {
-            pen->x[i] = x;
-            pen->y[i] = y;
-        }
-}
-
-static int dash_of(size_t run) /* runs of one colour differ in it */
-{
-    return (int)((run + run / COLOURS * 3) % COLOURS);
-}
+/* ---- marks and figures ------------------------------------------------------------------------------------------- */
 
 /* More runs than colours: letters tell them apart. */
 static int svg_lettered(const struct picture *p)
 {
-    return p->run_count > COLOURS;
-}
-
-static void draw_line(struct buffer *b, const struct picture *p, const struct frame *f, const struct picture_curve *c,
-                      double smoothing, const char *class)
-{
-    struct picture_walk walk = picture_walk_begin(p, c, smoothing, f->range.y0, f->range.y1);
-    struct pen pen = { .out = b, .frame = f, .column = -1 };
-    struct picture_point q;
-    enum picture_mark mark;
-
-    buffer_format(b, "<path class=\"%s c%zu d%d\" d=\"", class, c->run % COLOURS, dash_of(c->run));
-    while (picture_walk_next(&walk, &q, &mark))
-        if (picture_draws_line(mark))
-            pen_to(&pen, q.x, q.y);
-        else
-            pen_up(&pen);
-    pen_up(&pen);
-    buffer_append_text(b, "\"/>\n");
-}
-
-/* What a column of the screen spans of a band. */
-struct band_column {
-    double x, low, high; /* in units of the picture, y from above: low is the larger */
-};
-
-static void draw_band_piece(struct buffer *b, const struct picture_curve *c, const struct band_column *columns,
-                            size_t n)
-{
-    if (!n)
-        return;
-    buffer_format(b, "<path class=\"f band c%zu\" d=\"", c->run % COLOURS);
-    for (size_t i = 0; i < n; i++)
-        buffer_format(b, "%c%.1f %.1f", i ? 'L' : 'M', columns[i].x, columns[i].high);
-    for (size_t i = n; i-- > 0;)
-        buffer_format(b, "L%.1f %.1f", columns[i].x, columns[i].low);
-    buffer_append_text(b, "z\"/>\n");
-}
-
-/* The area between the edges of a band, with gaps where they are no numbers; of points in one column of the screen the
- * outermost. */
-static void svg_draw_band(struct buffer *b, const struct picture *p, const struct frame *f,
-                          const struct picture_curve *c)
-{
-    struct picture_curve low = { .points = c->low, .count = c->count }, high = { .points = c->high, .count = c->count };
-    struct picture_walk below = picture_walk_begin(p, &low, 0, f->range.y0, f->range.y1);
-    struct picture_walk above = picture_walk_begin(p, &high, 0, f->range.y0, f->range.y1);
-    struct band_column columns[2 * PANEL_WIDTH];
-    struct picture_point l, h;
-    enum picture_mark l_mark, h_mark;
-    size_t n = 0;
-
-    while (picture_walk_next(&below, &l, &l_mark) && picture_walk_next(&above, &h, &h_mark)) {
-        double x = svg_place_x(f, h.x), bottom = f->top + f->height;
-        if (!picture_draws_line(h_mark) || !(picture_draws_line(l_mark) || l_mark == PICTURE_GAP)) {
-            draw_band_piece(b, c, columns, n);
-            n = 0;
-            continue;
-        }
-        /* On a logarithmic scale the lower edge may be below 0. */
-        l.y = l_mark == PICTURE_GAP ? bottom : fmin(bottom, fmax(f->top, svg_place_y(f, l.y)));
-        h.y = fmin(bottom, fmax(f->top, svg_place_y(f, h.y)));
-        if (n && (x - columns[n - 1].x < 0.5 || n == sizeof columns / sizeof *columns)) {
-            columns[n - 1].low = fmax(columns[n - 1].low, l.y);
-            columns[n - 1].high = fmin(columns[n - 1].high, h.y);
-        } else {
-            columns[n++] = (struct band_column){ x, l.y, h.y };
-        }
-    }
-    draw_band_piece(b, c, columns, n);
+    return p->run_count > PICTURE_SVG_COLOURS;
 }
 
 /* Where that mark of a point is: those of values outside are at the edge. */
-static double mark_y(const struct frame *f, enum picture_mark mark, double y)
+static double mark_y(const struct picture_svg_plot *f, enum picture_mark mark, double y)
 {
-    return mark == PICTURE_NAN ? svg_place_y(f, y) : mark == PICTURE_PLUS || mark == PICTURE_ABOVE ? f->top
-                                                                                              : f->top + f->height;
+    return mark == PICTURE_NAN ? picture_svg_y(f, y) : mark == PICTURE_PLUS || mark == PICTURE_ABOVE ? f->top
+                                                                                                : f->top + f->height;
 }
 
 /* Marks of what the line does not show; of those that would be on top of each other the first. wanted: 1 << mark. */
 static void draw_marks(struct buffer *b, const struct picture *p, const struct picture_panel *panel,
-                       const struct frame *f, const struct picture_curve *c, double smoothing, unsigned wanted)
+                       const struct picture_svg_plot *f, const struct picture_curve *c, double smoothing,
+                       unsigned wanted)
 {
     struct picture_walk walk = picture_walk_begin(p, c, smoothing, f->range.y0, f->range.y1);
     double last[PICTURE_MARKS];
@@ -329,12 +158,12 @@ static void draw_marks(struct buffer *b, const struct picture *p, const struct p
     while (picture_walk_next(&walk, &q, &mark)) {
         char at[64];
 
-        if (!(wanted >> mark & 1) || fabs(svg_place_x(f, q.x) - last[mark]) < 8)
+        if (!(wanted >> mark & 1) || fabs(picture_svg_x(f, q.x) - last[mark]) < 8)
             continue;
-        last[mark] = svg_place_x(f, q.x);
+        last[mark] = picture_svg_x(f, q.x);
         picture_point_text(panel->axis, q.x, f->range.x0, f->range.x1, at, sizeof at);
-        buffer_format(b, "<path class=\"%s c%zu\" d=\"M%.1f %.1f%s\"><title>", marks[mark].class, c->run % COLOURS,
-                      last[mark], mark_y(f, mark, q.y), marks[mark].path);
+        buffer_format(b, "<path class=\"%s c%zu\" d=\"M%.1f %.1f%s\"><title>", marks[mark].class,
+                      picture_svg_colour(c->run), last[mark], mark_y(f, mark, q.y), marks[mark].path);
         escape(b, p->runs[c->run], strlen(p->runs[c->run]));
         buffer_format(b, ": %.6g at %s</title></path>\n", c->points[walk.next - 1].y, at);
     }
@@ -342,10 +171,10 @@ static void draw_marks(struct buffer *b, const struct picture *p, const struct p
 
 /* The end of a curve is a dot, its best value a ring; hovering tells the numbers. */
 static void draw_figures(struct buffer *b, const struct picture *p, const struct picture_panel *panel,
-                         const struct frame *f, size_t number)
+                         const struct picture_svg_plot *f, const struct picture_curve *c,
+                         const struct picture_summary *summary)
 {
-    const struct picture_curve *c = &panel->curves[number];
-    const struct picture_point *points[2] = { f->summaries[number].best, f->summaries[number].last };
+    const struct picture_point *points[2] = { summary->best, summary->last };
     const char *last = svg_lettered(p) ? "1.8" : "3.2",
                *best = svg_lettered(p) ? "3.5" : "5.5"; /* of many less is more */
 
@@ -360,7 +189,7 @@ static void draw_figures(struct buffer *b, const struct picture *p, const struct
             continue;
         picture_point_text(panel->axis, q.x, f->range.x0, f->range.x1, at, sizeof at);
         buffer_format(b, "<circle class=\"%s c%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>", i ? "f last" : "best",
-                      c->run % COLOURS, svg_place_x(f, q.x), svg_place_y(f, q.y), i ? last : best);
+                      picture_svg_colour(c->run), picture_svg_x(f, q.x), picture_svg_y(f, q.y), i ? last : best);
         escape(b, p->runs[c->run], strlen(p->runs[c->run]));
         buffer_format(b, ": %s %.6g at %s</title></circle>\n", i ? "final" : "best", points[i]->y, at);
     }
@@ -387,7 +216,7 @@ static int svg_from_above(const void *a, const void *b)
 }
 
 /* Where the curve ends, as it is drawn: 0 if nothing of it is. */
-static int find_end(const struct picture *p, const struct frame *f, const struct picture_curve *c,
+static int find_end(const struct picture *p, const struct picture_svg_plot *f, const struct picture_curve *c,
                     struct svg_line_end *out)
 {
     struct picture_walk walk = picture_walk_begin(p, c, picture_smoothing_of(p, c), f->range.y0, f->range.y1);
@@ -397,8 +226,8 @@ static int find_end(const struct picture *p, const struct frame *f, const struct
 
     while (picture_walk_next(&walk, &q, &mark))
         if (mark != PICTURE_GAP) {
-            *out = (struct svg_line_end){ c->run, svg_place_x(f, q.x),
-                                          svg_place_y(f, fmax(f->range.y0, fmin(f->range.y1, q.y))) };
+            *out = (struct svg_line_end){ c->run, picture_svg_x(f, q.x),
+                                          picture_svg_y(f, fmax(f->range.y0, fmin(f->range.y1, q.y))) };
             any = 1;
         }
     return any;
@@ -406,7 +235,7 @@ static int find_end(const struct picture *p, const struct frame *f, const struct
 
 /* A letter for each curve to the right of the plot, as near to the height of its end as the others allow. */
 static void draw_letters(struct buffer *b, const struct picture *p, const struct picture_panel *panel,
-                         const struct frame *f)
+                         const struct picture_svg_plot *f)
 {
     struct svg_line_end *ends = malloc((panel->count + 1) * sizeof *ends);
     double *places = malloc((panel->count + 1) * sizeof *places);
@@ -424,11 +253,11 @@ static void draw_letters(struct buffer *b, const struct picture *p, const struct
     picture_spread(places, n, (double)LETTER / (double)columns, f->top, f->top + f->height);
     for (size_t i = 0; i < n; i++) {
         double x = f->left + f->width + 11 + (double)(i % columns) * LETTER;
+        size_t colour = picture_svg_colour(ends[i].run);
 
         buffer_format(b, "<path class=\"lead c%zu\" d=\"M%.1f %.1fL%.1f %.1f\"/>"
-                      "<text class=\"f letter m c%zu\" x=\"%.1f\" y=\"%.1f\">%c</text>\n", ends[i].run % COLOURS,
-                      ends[i].x, ends[i].y, x - 5, places[i], ends[i].run % COLOURS, x, places[i] + 4,
-                      picture_letter(ends[i].run));
+                      "<text class=\"f letter m c%zu\" x=\"%.1f\" y=\"%.1f\">%c</text>\n", colour,
+                      ends[i].x, ends[i].y, x - 5, places[i], colour, x, places[i] + 4, picture_letter(ends[i].run));
     }
 out:
     free(ends);
@@ -442,10 +271,10 @@ static void draw_name(struct buffer *b, const struct picture *p, size_t run, dou
 {
     double name = SAMPLE_WIDTH + 8 + (svg_lettered(p) ? LETTER + 5 : 0);
 
-    buffer_format(b, "<path class=\"line c%zu d%d\" d=\"M%.1f %.1fh%d\"/>", run % COLOURS, dash_of(run), x, y - 4,
-                  SAMPLE_WIDTH);
+    buffer_format(b, "<path class=\"line c%zu d%zu\" d=\"M%.1f %.1fh%d\"/>", picture_svg_colour(run),
+                  picture_svg_dash(run), x, y - 4, SAMPLE_WIDTH);
     if (svg_lettered(p))
-        buffer_format(b, "<text class=\"f letter m c%zu\" x=\"%.1f\" y=\"%.1f\">%c</text>", run % COLOURS,
+        buffer_format(b, "<text class=\"f letter m c%zu\" x=\"%.1f\" y=\"%.1f\">%c</text>", picture_svg_colour(run),
                       x + SAMPLE_WIDTH + 11, y, picture_letter(run));
     draw_text(b, "row", x + name, y, width - name, p->runs[run], strlen(p->runs[run]));
 }
@@ -457,7 +286,7 @@ static size_t rows_of(const struct picture_panel *panel)
 
 /* Under the plot: run, final and best value, so that the picture can be read without a ruler. */
 static void draw_rows(struct buffer *b, const struct picture *p, const struct picture_panel *panel,
-                      const struct frame *f)
+                      const struct picture_svg_plot *f, const struct picture_summary *summaries)
 {
     static const char *const at_names[PICTURE_AXES] = { "at step", "after steps", "at", "after" };
     double y = f->top + f->height + AXIS + 12, right = f->left + f->width, left = f->left - LEFT + 14;
@@ -471,11 +300,11 @@ static void draw_rows(struct buffer *b, const struct picture *p, const struct pi
         draw_figure(b, right, y, "tick", at_names[panel->axis]);
     }
     for (size_t i = 0; i < panel->count; i++) {
-        human_rounding_add(&rounding, f->summaries[i].last ? f->summaries[i].last->y : 0);
-        human_rounding_add(&rounding, f->summaries[i].best ? f->summaries[i].best->y : 0);
+        human_rounding_add(&rounding, summaries[i].last ? summaries[i].last->y : 0);
+        human_rounding_add(&rounding, summaries[i].best ? summaries[i].best->y : 0);
     }
     for (size_t i = 0; i < panel->count && i < ROWS_MOST; i++) {
-        struct picture_summary s = f->summaries[i];
+        struct picture_summary s = summaries[i];
 
         draw_name(b, p, panel->curves[i].run, left, y += ROW, width);
         if (s.last)
@@ -564,48 +393,48 @@ static unsigned svg_draw_panel(struct buffer *b, const struct picture *p, const 
     const unsigned outside = 1u << PICTURE_ABOVE | 1u << PICTURE_BELOW;
     const unsigned broken = 1u << PICTURE_NAN | 1u << PICTURE_PLUS | 1u << PICTURE_MINUS;
     double width = PANEL_WIDTH - LEFT - RIGHT - letter_columns(p) * LETTER;
-    struct frame f = { left + LEFT, top + TITLE, width, PLOT_HEIGHT,
-                       picture_range_of(p, panel, p->smoothing > 0, AIR), 0, 0,
-                       malloc((panel->count + 1) * sizeof *f.summaries) };
+    struct picture_svg_plot f = { left + LEFT, top + TITLE, width, PLOT_HEIGHT,
+                                  picture_range_of(p, panel, p->smoothing > 0, AIR), 0, 0 };
+    struct picture_summary *summaries = malloc((panel->count + 1) * sizeof *summaries);
 
-    if (!f.summaries || f.range.failed) {
+    if (!summaries || f.range.failed) {
         b->failed = 1;
-        free(f.summaries);
+        free(summaries);
         return 0;
     }
     f.per_x = f.width / (f.range.x1 - f.range.x0);
     f.per_y = f.height / (f.range.y1 - f.range.y0);
     for (size_t i = 0; i < panel->count; i++)
-        f.summaries[i] = picture_summary_of(&panel->curves[i], panel->better);
+        summaries[i] = picture_summary_of(&panel->curves[i], panel->better);
     draw_text(b, "title", f.left, top + 22, width / 1.3, panel->title, panel->title_length);
     draw_axes(b, p, panel->axis, &f);
     for (size_t i = 0; i < panel->count; i++)
         if (panel->curves[i].low)
-            svg_draw_band(b, p, &f, &panel->curves[i]);
+            picture_svg_band(b, p, &f, &panel->curves[i]);
     for (size_t i = 0; i < panel->count; i++) {
         double smoothing = picture_smoothing_of(p, &panel->curves[i]);
 
         if (smoothing > 0)
-            draw_line(b, p, &f, &panel->curves[i], 0, "faint");
-        draw_line(b, p, &f, &panel->curves[i], smoothing, "line");
+            picture_svg_line(b, p, &f, &panel->curves[i], 0, "faint");
+        picture_svg_line(b, p, &f, &panel->curves[i], smoothing, "line");
     }
     for (size_t i = 0; i < panel->count; i++) {
         if (f.range.marks & outside)
             draw_marks(b, p, panel, &f, &panel->curves[i], 0, outside);
         if (f.range.marks & broken)
             draw_marks(b, p, panel, &f, &panel->curves[i], picture_smoothing_of(p, &panel->curves[i]), broken);
-        draw_figures(b, p, panel, &f, i);
+        draw_figures(b, p, panel, &f, &panel->curves[i], &summaries[i]);
     }
     if (svg_lettered(p))
         draw_letters(b, p, panel, &f);
-    draw_rows(b, p, panel, &f);
-    free(f.summaries);
+    draw_rows(b, p, panel, &f, summaries);
+    free(summaries);
     return f.range.marks;
 }
 
 static void draw_colours(struct buffer *b, int dark)
 {
-    for (int i = 0; i < COLOURS; i++) {
+    for (int i = 0; i < PICTURE_SVG_COLOURS; i++) {
         const char *colour = dark ? styles[i].dark : styles[i].light;
 
         buffer_format(b, ".c%d{stroke:%s}.f.c%d{fill:%s;stroke:none}\n", i, colour, i, colour);
@@ -627,7 +456,7 @@ static void draw_style(struct buffer *b)
         ".lead{stroke-width:1;opacity:.5}\n"
         ".band{opacity:.18}.best,.plus,.minus,.above,.below{fill:none;stroke-width:1.6}\n");
     draw_colours(b, 0);
-    for (int i = 0; i < COLOURS; i++)
+    for (int i = 0; i < PICTURE_SVG_COLOURS; i++)
         if (*styles[i].dash)
             buffer_format(b, ".line.d%d{stroke-dasharray:%s}", i, styles[i].dash);
     buffer_append_text(b, "\n@media(prefers-color-scheme:dark){\n"

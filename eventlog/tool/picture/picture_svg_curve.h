@@ -1,0 +1,50 @@
+/*
+ * picture_svg_curve.h - the line of a curve and the band around it, as paths of an SVG document whose classes say
+ * colour (c0 to c7) and dash (d0 to d7) of the run. A long curve has many points in one column of the screen: of those,
+ * the first, lowest, highest and last are drawn, which looks the same; of a band the outermost. Pure.
+ */
+#ifndef EVENTLOG_TOOL_PICTURE_PICTURE_SVG_CURVE_H
+#define EVENTLOG_TOOL_PICTURE_PICTURE_SVG_CURVE_H
+
+#include "base/buffer.h"
+#include "eventlog/tool/picture/picture.h"
+#include "eventlog/tool/picture/picture_range.h"
+
+enum { PICTURE_SVG_COLOURS = 8 };
+
+struct picture_svg_plot { /* where a plot is and what it spans */
+    double left, top, width, height; /* in units of the picture */
+    struct picture_range range;
+    double per_x, per_y; /* units of the picture for one of the axis */
+};
+
+static inline double picture_svg_x(const struct picture_svg_plot *f, double x)
+{
+    return f->left + (x - f->range.x0) * f->per_x;
+}
+
+static inline double picture_svg_y(const struct picture_svg_plot *f, double y)
+{
+    return f->top + (f->range.y1 - y) * f->per_y;
+}
+
+/* Numbers of a run's colour and of the dash of its lines, in which runs of one colour differ. */
+static inline size_t picture_svg_colour(size_t run)
+{
+    return run % PICTURE_SVG_COLOURS;
+}
+
+static inline size_t picture_svg_dash(size_t run)
+{
+    return (run + run / PICTURE_SVG_COLOURS * 3) % PICTURE_SVG_COLOURS;
+}
+
+/* The curve, smoothed so much; class: what kind of line. A line of one point is a short stroke. */
+void picture_svg_line(struct buffer *b, const struct picture *p, const struct picture_svg_plot *f,
+                      const struct picture_curve *c, double smoothing, const char *class);
+
+/* The area between the edges of its band, with gaps where they are no numbers. */
+void picture_svg_band(struct buffer *b, const struct picture *p, const struct picture_svg_plot *f,
+                      const struct picture_curve *c);
+
+#endif
