@@ -9,11 +9,21 @@
 
 enum { DAMAGE_LINES = 20, RESTARTS = 3 };
 
-int scan_open(struct scan *s, const char *program, char *const *paths, size_t count)
+int scan_begin(struct scan *s, const struct options *o, int argc, char **argv, int *count, struct error *e)
+{
+    log_init(&s->log, o->program, 2);
+    return options_parse(o, argc, argv, count, e);
+}
+
+int scan_leave(struct scan *s, int rc, const struct error *e)
+{
+    return rc == OPTIONS_DONE ? EXIT_DONE : scan_fail(s, e);
+}
+
+int scan_open(struct scan *s, char *const *paths, size_t count)
 {
     struct error e = { 0 };
 
-    log_init(&s->log, program, 2);
     s->began = clock_monotonic();
     s->input.standard_input = 1;
     s->paths = paths;

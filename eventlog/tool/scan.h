@@ -42,9 +42,15 @@ struct scan_sink { /* what a command does with what is read; any may be NULL */
     void (*restart)(void *context); /* a file was replaced under our hands: forget the run, it is read again */
 };
 
+/* Begins a command: s talks under the program's name from now on; the command line is read as by options_parse(). */
+int scan_begin(struct scan *s, const struct options *o, int argc, char **argv, int *count, struct error *e);
+/* Ends it where rc, of that or of a later check of the options, is not OK: EXIT_DONE after --help, or EXIT_USAGE with
+ * the error's sentence printed. */
+int scan_leave(struct scan *s, int rc, const struct error *e);
+
 /* Lists the paths and prints problems, a --run that matches nothing among them. EXIT_DONE, or EXIT_USAGE with its
  * sentence printed. */
-int scan_open(struct scan *s, const char *program, char *const *paths, size_t count);
+int scan_open(struct scan *s, char *const *paths, size_t count);
 void scan_close(struct scan *s);
 
 /* From now on the runs stand in natural order of their names ("r2" before "r10"), for people. */

@@ -397,14 +397,11 @@ int command_export(int argc, char **argv)
     struct scan s = { .failed = 0 };
     struct export_options a;
     struct error e = { 0 };
-    int count = 0, status, rc;
+    int count = 0, status, rc = export_options_parse(&a, &s, argc, argv, &count, &e);
 
-    log_init(&s.log, "eventlog export", 2);
-    if ((rc = export_options_parse(&a, &s, argc, argv, &count, &e)) == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc != OK)
-        return scan_fail(&s, &e);
-    if ((status = scan_open(&s, "eventlog export", argv + 1, (size_t)count)) == EXIT_DONE)
+        return scan_leave(&s, rc, &e);
+    if ((status = scan_open(&s, argv + 1, (size_t)count)) == EXIT_DONE)
         status = write_log(&s, &a, &e);
     scan_close(&s);
     return status;

@@ -178,7 +178,7 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
         .nonfinite = "string", .step = "number", .prom_prefix = "tb", .ops = "mean,std",
         .kinds = "images,audio,text,tensors", .range = POINT_RANGE_ALL,
     };
-    if ((rc = options_parse(&options, argc, argv, paths, e)) != OPTIONS_RUN)
+    if ((rc = scan_begin(s, &options, argc, argv, paths, e)) != OPTIONS_RUN)
         return rc;
     return complete(&options, a, argv[1], e);
 }

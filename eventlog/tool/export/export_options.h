@@ -19,8 +19,8 @@ struct export_options {
     int64_t min_runs; /* min_runs 0: all that have the tag */
 };
 
-/* Parses argv into *a, and the globs into *s. OPTIONS_RUN with the paths in argv[1..*paths], OPTIONS_DONE, or ERR_ARG:
- * also for an option that the format does not know. */
+/* scan_begin() with argv into *a, and the globs into *s. OPTIONS_RUN with the paths in argv[1..*paths], OPTIONS_DONE,
+ * or ERR_ARG: also for an option that the format does not know. */
 int export_options_parse(struct export_options *a, struct scan *s, int argc, char **argv, int *paths,
                          struct error *e);
 

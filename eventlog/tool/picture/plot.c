@@ -181,19 +181,16 @@ int command_plot(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = scan_begin(&p.scan, &options, argc, argv, &count, &e);
 
-    log_init(&p.scan.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK)
         rc = output_format_settle(&p.to, formats, sizeof formats / sizeof *formats, "text", &e);
     if (rc == OK)
         rc = curves_settle(&p.curves, &e);
     if (rc != OK)
-        return scan_fail(&p.scan, &e);
+        return scan_leave(&p.scan, rc, &e);
     p.curves.scan = &p.scan;
-    if ((status = scan_open(&p.scan, options.program, argv + 1, (size_t)count)) != EXIT_DONE)
+    if ((status = scan_open(&p.scan, argv + 1, (size_t)count)) != EXIT_DONE)
         return status;
     rc = plot(&p, &e);
     status = rc == OK ? scan_status(&p.scan, p.curves.tag_count > 0) : scan_fail(&p.scan, &e);

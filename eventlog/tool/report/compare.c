@@ -272,11 +272,8 @@ int command_compare(int argc, char **argv)
         .least = 1, .wanted = "no RUN given;",
     };
     struct error e = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = scan_begin(&s, &options, argc, argv, &count, &e);
 
-    log_init(&s.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK)
         rc = report_settle(&c.options, formats, sizeof formats / sizeof *formats, "text", &e);
     if (rc == OK)
@@ -284,8 +281,8 @@ int command_compare(int argc, char **argv)
     if (rc == OK)
         rc = compare_check(&c, &e);
     if (rc != OK)
-        return scan_fail(&s, &e);
-    if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
+        return scan_leave(&s, rc, &e);
+    if ((status = scan_open(&s, argv + 1, (size_t)count)) == EXIT_DONE)
         status = compare(&c, &e);
     curves_release(&c.curves);
     scan_close(&s);

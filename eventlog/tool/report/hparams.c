@@ -469,20 +469,17 @@ int command_hparams(int argc, char **argv)
         .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = scan_begin(&s, &options, argc, argv, &count, &e);
 
-    log_init(&s.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK)
         rc = report_settle(&o, formats, sizeof formats / sizeof *formats, "csv", &e);
     wide |= rc == OK && strcmp(o.to.format, "csv") != 0 && strcmp(o.to.format, "jsonl") != 0;
     if (rc == OK && !wide && (metrics.count || w.no_run))
         rc = error_set(&e, ERR_ARG, "--%s needs a wide table; add --wide", metrics.count ? "metric" : "no-run");
     if (rc != OK)
-        return scan_fail(&s, &e);
+        return scan_leave(&s, rc, &e);
     parse_metrics(&w, &metrics);
-    if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
+    if ((status = scan_open(&s, argv + 1, (size_t)count)) == EXIT_DONE)
         status = write_sessions(&s, &w, wide, &o, &e);
     scan_close(&s);
     return status;

@@ -380,11 +380,8 @@ int command_inspect(int argc, char **argv)
         .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = scan_begin(&s, &options, argc, argv, &count, &e);
 
-    log_init(&s.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK)
         rc = output_format_flag(&o.to, tree, "tree", &e);
     if (rc == OK)
@@ -393,10 +390,10 @@ int command_inspect(int argc, char **argv)
         rc = error_set(&e, ERR_ARG, "--%s does not apply to --format=%s; use jsonl, csv or text",
                        o.sort ? "sort" : "top", o.to.format);
     if (rc != OK)
-        return scan_fail(&s, &e);
+        return scan_leave(&s, rc, &e);
     s.quiet_damage = !strcmp(o.to.format, "text") || !strcmp(o.to.format, "json"); /* they show it */
     s.quiet_damage &= !(o.sort || o.top);
-    if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
+    if ((status = scan_open(&s, argv + 1, (size_t)count)) == EXIT_DONE)
         status = inspect(&s, &o, &e);
     scan_close(&s);
     return status;

@@ -272,21 +272,18 @@ int command_stats(int argc, char **argv)
         .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = scan_begin(&s, &options, argc, argv, &count, &e);
 
-    log_init(&s.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK)
         rc = report_settle(&o, formats, sizeof formats / sizeof *formats, "csv", &e);
     if (rc == OK)
         rc = point_range_settle(&g.range, &e);
     if (rc != OK)
-        return scan_fail(&s, &e);
+        return scan_leave(&s, rc, &e);
     g.run = diverged ? divergence_of_run : stats_of_run;
     g.view = scalar_view_of(view);
     w.relative = o.time && !strcmp(o.time, "relative");
-    if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
+    if ((status = scan_open(&s, argv + 1, (size_t)count)) == EXIT_DONE)
         status = write_stats(&w, &g, &o, diverged, &e);
     scan_close(&s);
     return status;

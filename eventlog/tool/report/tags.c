@@ -141,18 +141,15 @@ int command_tags(int argc, char **argv)
         .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = scan_begin(&s, &options, argc, argv, &count, &e);
 
-    log_init(&s.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK)
         rc = report_settle(&o, formats, sizeof formats / sizeof *formats, "csv", &e);
     if (rc == OK)
         rc = tags_check(&o, &w.plugins, &e);
     if (rc != OK)
-        return scan_fail(&s, &e);
-    if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
+        return scan_leave(&s, rc, &e);
+    if ((status = scan_open(&s, argv + 1, (size_t)count)) == EXIT_DONE)
         status = write_tags(&s, &w, &o, &e);
     scan_close(&s);
     return status;

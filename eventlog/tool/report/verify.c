@@ -363,21 +363,18 @@ int command_verify(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table,
     };
     struct error e = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = scan_begin(&s, &options, argc, argv, &count, &e);
 
-    log_init(&s.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK && !count == !kinds)
         rc = error_set(&e, ERR_ARG, kinds ? "--kinds takes no PATH"
                                            : "no PATH given; run 'eventlog verify --help' for help");
     if (rc == OK)
         rc = report_settle(&o, formats, sizeof formats / sizeof *formats, "text", &e);
     if (rc != OK)
-        return scan_fail(&s, &e);
+        return scan_leave(&s, rc, &e);
     if (kinds)
         status = list_kinds(&v, &o, &e);
-    else if ((status = scan_open(&s, options.program, argv + 1, (size_t)count)) == EXIT_DONE)
+    else if ((status = scan_open(&s, argv + 1, (size_t)count)) == EXIT_DONE)
         status = verify(&v, &o, argv + 1, (size_t)count, strict, &e);
     buffer_release(&v.line);
     buffer_release(&v.runs_json);

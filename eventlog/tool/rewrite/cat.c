@@ -250,11 +250,8 @@ int command_cat(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no ARCHIVE given;",
     };
     struct error e = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = scan_begin(&r.scan, &options, argc, argv, &count, &e);
 
-    log_init(&r.scan.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK && (r.list + r.check > 1 || (r.output && (r.list || r.check))))
         rc = error_set(&e, ERR_ARG, "-o, --list and --check contradict each other; give one of them");
     r.output = r.output && !strcmp(r.output, "-") ? NULL : r.output;
@@ -265,7 +262,7 @@ int command_cat(int argc, char **argv)
             rc = error_set(&e, ERR_ARG, "more than %d names; use a pattern", OPTION_LIST_MOST);
     if (rc == OK)
         rc = open_archive(&r, argv[1], &e);
-    status = rc == OK ? cat(&r, &e) : scan_fail(&r.scan, &e);
+    status = rc == OK ? cat(&r, &e) : scan_leave(&r.scan, rc, &e);
     selection_release(&r.names);
     log_input_release(&r.scan.input);
     return status;

@@ -170,16 +170,13 @@ int command_downsample(int argc, char **argv)
     const struct rewrite_filter filter = { &s, downsample_begin_run, downsample_choose };
     struct error e = { 0 };
     char more[100], series[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = scan_begin(&s.rewrite.scan, &options, argc, argv, &count, &e);
 
-    log_init(&s.rewrite.scan.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK && !s.every == !s.most)
         rc = error_set(&e, ERR_ARG, "give one of --max-points N and --every K");
     if (rc != OK)
-        return scan_fail(&s.rewrite.scan, &e);
-    if ((status = rewrite_open(&s.rewrite, options.program, argv + 1, (size_t)count)) != EXIT_DONE)
+        return scan_leave(&s.rewrite.scan, rc, &e);
+    if ((status = rewrite_open(&s.rewrite, argv + 1, (size_t)count)) != EXIT_DONE)
         return status;
     s.rewrite.scan.passes = 2;
     rc = rewrite_filter(&s.rewrite, &filter, &e);

@@ -57,13 +57,10 @@ int command_drop_tag(int argc, char **argv)
     const struct rewrite_filter filter = { &d, NULL, drop_tag_choose };
     struct error e = { 0 };
     char more[80], tags[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
-    int count = 0, first, globbing = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, first, globbing = 0, status, rc = scan_begin(&d.rewrite.scan, &options, argc, argv, &count, &e);
     int named = d.globs.patterns.count > 0;
     size_t hit = 0;
 
-    log_init(&d.rewrite.scan.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     /* The first argument is a glob, and those behind it that are no files, but for the last. */
     for (first = 1; rc == OK && first <= count && (first == 1 ? !named : globbing); first++) {
         globbing = first + 1 < count && access(argv[first + 1], F_OK) != 0;
@@ -72,9 +69,9 @@ int command_drop_tag(int argc, char **argv)
     }
     if (rc == OK && first > count)
         rc = error_set(&e, ERR_ARG, "no PATH given; run '%s --help' for help", options.program);
-    status = rc == OK ? rewrite_open(&d.rewrite, options.program, argv + first, (size_t)(count - first + 1))
-                      : scan_fail(&d.rewrite.scan, &e);
-    if (status == EXIT_DONE) {
+    status = rc == OK ? rewrite_open(&d.rewrite, argv + first, (size_t)(count - first + 1))
+                      : scan_leave(&d.rewrite.scan, rc, &e);
+    if (rc == OK && status == EXIT_DONE) {
         rc = rewrite_filter(&d.rewrite, &filter, &e);
         for (size_t i = 0; i < d.tags.count; i++)
             hit += d.tags.entries[i].value;

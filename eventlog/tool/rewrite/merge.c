@@ -415,18 +415,15 @@ int command_merge(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = scan_begin(&m.rewrite.scan, &options, argc, argv, &count, &e);
 
-    log_init(&m.rewrite.scan.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK && m.keep_runs + m.prefix + m.join > 1)
         rc = error_set(&e, ERR_ARG, "--keep-runs, --prefix and --join contradict each other; give one of them");
     m.overlap = !strcmp(overlap, "first") ? LOG_MERGE_FIRST : !strcmp(overlap, "keep") ? LOG_MERGE_KEEP
                 : !strcmp(overlap, "error") ? LOG_MERGE_ERROR : LOG_MERGE_LAST;
     if (rc != OK)
-        return scan_fail(&m.rewrite.scan, &e);
-    if ((status = rewrite_open(&m.rewrite, options.program, argv + 1, (size_t)count)) != EXIT_DONE)
+        return scan_leave(&m.rewrite.scan, rc, &e);
+    if ((status = rewrite_open(&m.rewrite, argv + 1, (size_t)count)) != EXIT_DONE)
         return status;
     m.rewrite.scan.passes = 2;
     if ((rc = rewrite_group_files(&m.rewrite, &e)) == OK && (rc = merge(&m, &e)) == OK && m.runs)

@@ -458,15 +458,12 @@ int command_prune(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no LOGDIR given;",
     };
     struct error e = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = scan_begin(&p.scan, &options, argc, argv, &count, &e);
 
-    log_init(&p.scan.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK)
         rc = run(&p, argv + 1, count, &e);
     p.scan.damaged = 0; /* what is damaged stays */
-    status = rc == OK ? scan_status(&p.scan, 1) : scan_fail(&p.scan, &e);
+    status = rc == OK ? scan_status(&p.scan, 1) : scan_leave(&p.scan, rc, &e);
     if (status == EXIT_DONE && (p.left || p.left_over))
         status = EXIT_NO;
     removable_release(&p.list);

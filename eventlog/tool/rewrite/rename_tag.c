@@ -241,11 +241,8 @@ int command_rename_tag(int argc, char **argv)
     const struct rewrite_filter filter = { &r, rename_tag_begin_run, rename_tag_choose };
     struct scan *scan = &r.rewrite.scan;
     struct error e = { 0 };
-    int count = 0, first, renaming = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, first, renaming = 0, status, rc = scan_begin(&r.rewrite.scan, &options, argc, argv, &count, &e);
 
-    log_init(&r.rewrite.scan.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     /* The first argument is OLD=NEW, unless -e gives some, and so are those behind it that could be and are no
      * files. */
     for (first = 1; rc == OK && first <= count && (first == 1 ? !rules.count : renaming); first++) {
@@ -259,9 +256,9 @@ int command_rename_tag(int argc, char **argv)
     r.asked = (struct selection){ .matches = fits, .context = &r };
     for (size_t i = 0; i < r.count; i++)
         option_list_add(&r.asked.patterns, r.rules[i].from);
-    status = rc == OK ? rewrite_open(&r.rewrite, options.program, argv + first, (size_t)(count - first + 1))
-                      : scan_fail(&r.rewrite.scan, &e);
-    if (status == EXIT_DONE) {
+    status = rc == OK ? rewrite_open(&r.rewrite, argv + first, (size_t)(count - first + 1))
+                      : scan_leave(&r.rewrite.scan, rc, &e);
+    if (rc == OK && status == EXIT_DONE) {
         if ((rc = rewrite_filter(&r.rewrite, &filter, &e)) == OK)
             rename_tag_print(&r);
         if (rc == OK)

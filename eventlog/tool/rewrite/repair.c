@@ -127,11 +127,8 @@ int command_repair(int argc, char **argv)
         .least = 1, .wanted = "no FILE given;",
     };
     struct error e = { 0 };
-    int count = 0, status = EXIT_DONE, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status = EXIT_DONE, rc = scan_begin(&s, &options, argc, argv, &count, &e);
 
-    log_init(&s.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK && !to == !in_place)
         rc = error_set(&e, ERR_ARG, "no output given; add -o NEW or --in-place");
     else if (rc == OK && json && output_stream_is(to))
@@ -139,7 +136,7 @@ int command_repair(int argc, char **argv)
     else if (rc == OK && to && count > 1)
         rc = error_set(&e, ERR_ARG, "-o NEW repairs a single FILE; use --in-place for several");
     if (rc != OK)
-        return scan_fail(&s, &e);
+        return scan_leave(&s, rc, &e);
     s.input.standard_input = 1;
     for (int i = 1; i <= count; i++)
         if (repair(&s, argv[i], to, in_place, force, json, &e) != OK)

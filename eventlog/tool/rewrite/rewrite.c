@@ -41,12 +41,11 @@ static int refuse_packed(struct rewrite *w, struct error *e)
     return OK;
 }
 
-int rewrite_open(struct rewrite *w, const char *program, char *const *paths, size_t count)
+int rewrite_open(struct rewrite *w, char *const *paths, size_t count)
 {
     struct error e = { 0 };
     int status;
 
-    log_init(&w->scan.log, program, 2);
     if (output_stream_is(w->output) && w->json) {
         error_set(&e, ERR_ARG, "--json contradicts '-o -', which writes the new log to standard output");
         return scan_fail(&w->scan, &e);
@@ -56,7 +55,7 @@ int rewrite_open(struct rewrite *w, const char *program, char *const *paths, siz
                                           : "no output given; add -o DIR");
         return scan_fail(&w->scan, &e);
     }
-    if ((status = scan_open(&w->scan, program, paths, count)) != EXIT_DONE || !w->in_place)
+    if ((status = scan_open(&w->scan, paths, count)) != EXIT_DONE || !w->in_place)
         return status;
     if (refuse_packed(w, &e) == OK)
         return EXIT_DONE;

@@ -51,7 +51,7 @@ struct rewrite {
       "Files that are being written are refused. A running TensorBoard reads a new file only after a restart" }
 
 /* Checks where the result goes and lists the runs. EXIT_DONE, or a status that has been told. */
-int rewrite_open(struct rewrite *w, const char *program, char *const *paths, size_t count);
+int rewrite_open(struct rewrite *w, char *const *paths, size_t count);
 /* Removes what was not put in place; tells what was damaged. Returns the status: rc, what the command came to, has its
  * sentence in e; matched: it found something to do. */
 int rewrite_close(struct rewrite *w, int rc, int matched, const struct error *e);

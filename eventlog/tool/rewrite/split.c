@@ -389,16 +389,13 @@ int command_split(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = scan_begin(&s.rewrite.scan, &options, argc, argv, &count, &e);
 
-    log_init(&s.rewrite.scan.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK)
         rc = prepare(&s, &tags, &steps, &e);
-    status = rc == OK ? rewrite_open(&s.rewrite, options.program, argv + 1, (size_t)count)
-                      : scan_fail(&s.rewrite.scan, &e);
-    if (status == EXIT_DONE) {
+    status = rc == OK ? rewrite_open(&s.rewrite, argv + 1, (size_t)count)
+                      : scan_leave(&s.rewrite.scan, rc, &e);
+    if (rc == OK && status == EXIT_DONE) {
         if (s.sessions_wanted)
             s.rewrite.scan.passes = 2;
         if ((rc = rewrite_group_files(&s.rewrite, &e)) == OK)

@@ -511,11 +511,8 @@ int command_write(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table,
     };
     struct error e = { 0 }, closing = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, rc = scan_begin(&w.scan, &options, argc, argv, &count, &e);
 
-    log_init(&w.scan.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     a.values = argv + 1;
     a.count = (size_t)count;
     if (rc == OK && (rc = check(&w, &a, options_given(&options, "step"), &e)) == OK) {
@@ -531,6 +528,5 @@ int command_write(int argc, char **argv)
             rc = error_system(&e, "standard output: cannot write");
         tag_index_release(&w.runs);
     }
-    status = rc != OK ? scan_fail(&w.scan, &e) : w.bad_lines ? EXIT_NO : EXIT_DONE;
-    return status;
+    return rc != OK ? scan_leave(&w.scan, rc, &e) : w.bad_lines ? EXIT_NO : EXIT_DONE;
 }

@@ -401,18 +401,15 @@ int command_tail(int argc, char **argv)
         .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
-    int count = 0, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, rc = scan_begin(&s, &options, argc, argv, &count, &e);
 
-    log_init(&s.log, options.program, 2);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc == OK)
         rc = point_range_settle(&t.range, &e);
     if (!options_given(&options, "points") && (t.range.since_text || options_given(&options, "from-step") ||
                                                options_given(&options, "to-step")))
         t.keep = -1;
     if (rc != OK)
-        return scan_fail(&s, &e);
+        return scan_leave(&s, rc, &e);
     t.time = time_option_style(time);
     t.terminal = isatty(STDOUT_FILENO);
     t.follow = (struct follow){ .scan = &s, .paths = argv + 1, .path_count = (size_t)count,

@@ -265,13 +265,10 @@ int command_watch(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
     struct error e = { 0 };
-    int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
+    int count = 0, status, rc = scan_begin(&w.scan, &options, argc, argv, &count, &e);
 
-    log_init(&w.scan.log, options.program, STDERR_FILENO);
-    if (rc == OPTIONS_DONE)
-        return EXIT_DONE;
     if (rc != OK)
-        return scan_fail(&w.scan, &e);
+        return scan_leave(&w.scan, rc, &e);
     buffer_format(&w.title, count > 1 ? "%s %s and %d more" : "%s %s", options.program, argv[1], count - 1);
     w.model.title = buffer_text(&w.title);
     picture_axis_next(&w.axis, &w.model.axis);
