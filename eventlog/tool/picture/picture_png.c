@@ -1,6 +1,7 @@
 #include "eventlog/tool/picture/picture_png.h"
 
-#include <dlfcn.h>
+#include "base/late_library.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,17 +34,14 @@ static const char *const names[] = { /* in the order of struct library */
 enum { FUNCTIONS = sizeof names / sizeof *names };
 _Static_assert(sizeof(struct library) == FUNCTIONS * sizeof(void *), "a name for each function");
 
-/* What is loaded stays: it has threads and tables of its own that do not survive being unloaded. */
 static int load(struct library *l, struct error *e)
 {
-    void *handle = dlopen("librsvg-2.so.2", RTLD_NOW | RTLD_LOCAL), *found[FUNCTIONS];
+    struct error cause = { 0 };
 
-    for (size_t i = 0; i < FUNCTIONS; i++) /* finds them in the libraries it stands on, too */
-        if (!handle || !(found[i] = dlsym(handle, names[i])))
-            return error_set(e, ERR_IO, "drawing PNG needs librsvg: %s; install it (on Debian: librsvg2-2), or write "
-                             "a .svg", dlerror());
-    memcpy(l, found, sizeof *l);
-    return OK;
+    if (late_library_load("librsvg-2.so.2", names, FUNCTIONS, l, &cause) == OK)
+        return OK;
+    return error_set(e, ERR_IO, "drawing PNG needs librsvg: %.300s; install it (on Debian: librsvg2-2), or write "
+                     "a .svg", cause.message);
 }
 
 static int append(void *context, const uint8_t *data, unsigned n)
