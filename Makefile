@@ -123,7 +123,10 @@ $(call lib,evaluator):  $(call objects,$(EVALUATOR_C))
 DOUBLE_C  := $(filter-out %_onednn.c,$(MODEL_C))
 $(call lib,model-double): $(patsubst %.c,$(B)/double/%.o,$(DOUBLE_C))
 
-MATH_LIBS = $(shell $(CONFIG) --libs openblas) $(if $(filter 1,$(ONEDNN)),-ldnnl) -lm
+# OpenBLAS and oneDNN are loaded when a network is made (base/late_library.h), under the names that linking would note.
+MATH_LIBS = -lm
+soname    = $(or $(shell objdump -p "$$($(CC) -print-file-name=lib$1.so)" 2>/dev/null | sed -n 's/^ *SONAME *//p'),lib$1.so)
+LATE      = -DOPENBLAS_SONAME='"$(call soname,openblas)"' $(if $(filter 1,$(ONEDNN)),-DONEDNN_SONAME='"$(call soname,dnnl)"')
 MPI_LIBS  = $(shell $(CONFIG) --libs ompi-c)
 # What each part links, itself first: the include table of docs/architecture.md in the linker's words.
 NEEDS_base       = $(call lib,base)
@@ -247,7 +250,7 @@ $(B)/tests/mpi/%.o $(B)/bench/%.o: EXTRA = $(MPI_CFLAGS)
 # Loops over channels become vector code, square roots in them too (which errno would forbid); what is computed stays
 # the same (no -ffast-math).
 MODEL_FLAGS ?= -ftree-vectorize -fvect-cost-model=dynamic -fno-math-errno
-$(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(MODEL_FLAGS)
+$(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(LATE) $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
 $(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE)
 $(B)/eventlog/tool/watch/watch_screen_ncurses.o: EXTRA = $(shell $(CONFIG) --cflags ncursesw)

@@ -2,7 +2,6 @@
 
 #include "base/random.h"
 #include "model/kernels/convolution.h"
-#include "model/kernels/dense.h"
 #include "model/network_internal.h"
 #include "model/network_profile.h"
 
@@ -27,6 +26,17 @@ static real *new_reals(size_t n)
     return memset(memory, 0, (n ? n : 1) * sizeof(real));
 }
 
+static int load_libraries(struct error *e)
+{
+    const int rc = convolution_blas.load(e);
+
+#if CONVOLUTION_ONEDNN
+    return rc == OK ? convolution_onednn.load(e) : rc;
+#else
+    return rc;
+#endif
+}
+
 int network_new(struct network **out, const struct model *model, int max_batch, struct error *e)
 {
     struct network *n;
@@ -35,9 +45,10 @@ int network_new(struct network **out, const struct model *model, int max_batch, 
 
     if (max_batch < 0)
         return error_set(e, ERR_ARG, "model %s: a batch cannot have %d images", model->name, max_batch);
+    if ((rc = load_libraries(e)) < 0)
+        return rc;
     if (!(n = calloc(1, sizeof *n)))
         return error_set(e, ERR_NOMEM, "no memory for model %s", model->name);
-    dense_single_thread();
     b = &n->built;
     network_builder_init(b, model);
     rc = b->error.code ? b->error.code : model->build(b, &b->error);

@@ -42,8 +42,9 @@ struct variable {
 
 struct network;
 
-/* max_batch: the largest batch the calls below get; 0 builds the table of variables only (a parameter server).
- * ERR_NOMEM, ERR_ARG. On OK *out is yours until network_free(). */
+/* max_batch: the largest batch the calls below get; 0 builds the table of variables only (a parameter server). The
+ * first call loads the libraries that compute.
+ * ERR_NOMEM, ERR_ARG; ERR_IO: such a library is missing. On OK *out is yours until network_free(). */
 int network_new(struct network **out, const struct model *model, int max_batch, struct error *e);
 void network_free(struct network *n); /* NULL is fine */
 
@@ -95,7 +96,7 @@ double network_decay_loss(const struct network *n);
 /* The same of one variable. */
 double network_decay_loss_of(const struct network *n, const struct variable *v);
 
-/* Which convolution code is used: "oneDNN 2.6" or "OpenBLAS". Static. */
+/* Which convolution code is used, once there is a network: "oneDNN 2.6" or "OpenBLAS". Static. */
 const char *network_backend(void);
 
 #endif

@@ -4,6 +4,19 @@ is set back, a disk that turns read-only, a data set that takes long to open. So
 import os
 import subprocess
 
+# No library is found whose name has $NO_LIBRARY in it.
+NO_LIBRARY = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+void *dlopen(const char *name, int flags)
+{
+    void *(*next)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+    return next(name && strstr(name, getenv("NO_LIBRARY")) ? "/nowhere/library.so" : name, flags);
+}
+"""
+
 # Moves the wall clock of a program by the seconds in a file. Monotonic clocks stay, as they do in truth.
 CLOCK = r"""
 #define _GNU_SOURCE
@@ -157,16 +170,27 @@ FTSENT *fts_read(FTS *tree) /* which enters a directory with the call after the 
 }
 """
 
-# Matrix products that take SLOW_MICROSECONDS longer each: long steps that cost no processor and no memory.
+# Matrix products that take SLOW_MICROSECONDS longer each: long steps that cost no processor and no memory. OpenBLAS is
+# loaded by its name: this one's product is found first in the handle that the program gets.
 SLOW_PRODUCTS = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+static void *library;
+void *dlopen(const char *name, int flags)
+{
+    void *(*next)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+    if (!name || !strstr(name, "openblas"))
+        return next(name, flags);
+    library = next(name, flags | RTLD_GLOBAL);
+    return next(NULL, flags);
+}
 void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
                  int ldb, float beta, float *c, int ldc)
 {
-    __typeof__(&cblas_sgemm) next = (__typeof__(&cblas_sgemm))dlsym(RTLD_NEXT, "cblas_sgemm");
+    __typeof__(&cblas_sgemm) next = (__typeof__(&cblas_sgemm))dlsym(library, "cblas_sgemm");
     usleep((unsigned)atoi(getenv("SLOW_MICROSECONDS")));
     next(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }

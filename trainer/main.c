@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 enum { CHECK_EVERY = 100 }; /* steps between two comparisons of all replicas */
@@ -492,21 +491,6 @@ static void release(struct run *r)
         close(r->lock);
 }
 
-/*
- * OpenBLAS starts a thread for every core when it is loaded, before anybody can tell it not to, and those threads burn
- * the cores for a while at the start of each rank. Only the environment is early enough: set it and start again. The
- * kernel then names the process "exe"; ps, pgrep and killall look for "trainer".
- */
-static void restart_single_threaded(char **argv)
-{
-    if (getenv("OPENBLAS_NUM_THREADS")) {
-        prctl(PR_SET_NAME, program_invocation_short_name);
-        return;
-    }
-    setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    execv("/proc/self/exe", argv); /* where that cannot be, all works without */
-}
-
 #define ROW(function, name, help) { name, help, command_##function },
 static const struct subcommand commands[] = { TRAINER_COMMANDS(ROW) };
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -521,7 +505,6 @@ int main(int argc, char **argv)
     r.lock = -1;
     if (train_options_command(commands, COMMANDS, argc, argv, &status))
         return status;
-    restart_single_threaded(argv);
     log_init(&r.log, NULL, 2);
     parsed = train_options_parse(&r.options, commands, COMMANDS, argc, argv, &e);
     rc = world_open(&r.world, parsed == OPTIONS_RUN ? r.options.deadline : TRAIN_DEADLINE, &trouble);

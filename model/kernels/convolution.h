@@ -35,6 +35,8 @@ struct convolution; /* begins with a pointer to its backend */
 
 struct convolution_backend {
     const char *name;
+    /* Loads the library, before anything else is called; harmless to repeat, in any thread. ERR_IO. */
+    int (*load)(struct error *e);
     /* The block this backend wants for images of so many channels; 0: it does not compute such convolutions.
      * `input`: these are the network's input, whose block is always `channels`. */
     int (*block)(int channels, int input);

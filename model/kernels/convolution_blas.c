@@ -7,6 +7,7 @@
 
 #include "model/kernels/blas.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,6 +193,6 @@ static void blas_weights_gradient(struct convolution *c, real *dw)
 }
 
 const struct convolution_backend convolution_blas = {
-    "OpenBLAS", blas_block, blas_make, blas_release, blas_prepare, blas_forward, blas_backward_data,
+    "OpenBLAS", blas_load, blas_block, blas_make, blas_release, blas_prepare, blas_forward, blas_backward_data,
     blas_backward_weights, blas_weights_gradient,
 };

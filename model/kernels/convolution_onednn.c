@@ -8,14 +8,65 @@
  */
 #include "model/kernels/convolution.h"
 
+#include "base/late_library.h"
+
 #include <dnnl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define FUNCTIONS(ROW)                          \
+    ROW(convolution_backward_data_desc_init)    \
+    ROW(convolution_backward_weights_desc_init) \
+    ROW(convolution_forward_desc_init)          \
+    ROW(engine_create)                          \
+    ROW(engine_destroy)                         \
+    ROW(get_effective_cpu_isa)                  \
+    ROW(memory_create)                          \
+    ROW(memory_desc_get_size)                   \
+    ROW(memory_desc_init_by_tag)                \
+    ROW(memory_destroy)                         \
+    ROW(memory_set_data_handle)                 \
+    ROW(primitive_create)                       \
+    ROW(primitive_desc_create)                  \
+    ROW(primitive_desc_destroy)                 \
+    ROW(primitive_desc_query_md)                \
+    ROW(primitive_destroy)                      \
+    ROW(primitive_execute)                      \
+    ROW(stream_create)                          \
+    ROW(stream_destroy)
+#define MEMBER(function) __typeof__(dnnl_##function) *function;
+#define NAME(function) "dnnl_" #function,
+static struct { FUNCTIONS(MEMBER) } dnnl;
+static const char *const names[] = { FUNCTIONS(NAME) };
+
 /* oneDNN as Debian builds it takes its number of threads from OpenMP when a primitive is made. Not every build has
- * OpenMP, hence weak. */
-extern int omp_get_max_threads(void) __attribute__((weak));
-extern void omp_set_num_threads(int n) __attribute__((weak));
+ * OpenMP: then these stay NULL. */
+static struct {
+    int (*get_max_threads)(void);
+    void (*set_num_threads)(int n);
+} omp;
+static const char *const omp_names[] = { "omp_get_max_threads", "omp_set_num_threads" };
+
+static struct error loading;
+
+static void load_onednn(void)
+{
+    if (late_library_load(ONEDNN_SONAME, names, sizeof names / sizeof *names, &dnnl, &loading) < 0)
+        error_prefix(&loading, "convolutions need oneDNN");
+    else
+        late_library_load(ONEDNN_SONAME, omp_names, 2, &omp, NULL);
+}
+
+static int onednn_load(struct error *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, load_onednn);
+    if (loading.code && e)
+        *e = loading;
+    return loading.code;
+}
 
 enum { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS, BACKWARD_WEIGHTS_ONE, PRIMITIVES };
 
@@ -49,7 +100,7 @@ static int onednn_block(int channels, int input)
     int block = 0;
 
 #ifdef __x86_64__
-    const int isa = (int)dnnl_get_effective_cpu_isa();
+    const int isa = (int)dnnl.get_effective_cpu_isa();
     block = has(isa, dnnl_cpu_isa_avx512_core) ? 16 : has(isa, dnnl_cpu_isa_avx2) ? 8 : 0;
 #endif
     if (input)
@@ -59,10 +110,10 @@ static int onednn_block(int channels, int input)
 
 static void release_primitive(struct primitive *p)
 {
-    dnnl_memory_destroy(p->source);
-    dnnl_memory_destroy(p->kernel);
-    dnnl_memory_destroy(p->result);
-    dnnl_primitive_destroy(p->primitive);
+    dnnl.memory_destroy(p->source);
+    dnnl.memory_destroy(p->kernel);
+    dnnl.memory_destroy(p->result);
+    dnnl.primitive_destroy(p->primitive);
     free(p->kernel_memory);
     free(p->places);
 }
@@ -73,8 +124,8 @@ static void onednn_release(struct convolution *c)
         return;
     for (int i = 0; i < PRIMITIVES; i++)
         release_primitive(&c->primitives[i]);
-    dnnl_stream_destroy(c->stream);
-    dnnl_engine_destroy(c->engine);
+    dnnl.stream_destroy(c->stream);
+    dnnl.engine_destroy(c->engine);
     free(c->sum);
     free(c->planes);
     free(c);
@@ -102,7 +153,7 @@ static int make_places(struct primitive *p, const struct convolution_shape *s, c
     size_t k = 0;
     void *memory;
 
-    p->kernel_size = dnnl_memory_desc_get_size(d) / sizeof(float);
+    p->kernel_size = dnnl.memory_desc_get_size(d) / sizeof(float);
     p->places = malloc((size_t)(s->window.height * s->window.width) * (size_t)s->channels * (size_t)s->out_channels *
                        sizeof *p->places);
     if (posix_memalign(&memory, 64, p->kernel_size * sizeof(float)))
@@ -140,23 +191,23 @@ static int make_primitive(struct convolution *c, int kind, int images)
     dnnl_primitive_desc_t hint = NULL, pd = NULL;
     dnnl_status_t rc;
 
-    if ((rc = dnnl_memory_desc_init_by_tag(&source, 4, source_dims, dnnl_f32, source_tag)) ||
-        (rc = dnnl_memory_desc_init_by_tag(&kernel, 4, kernel_dims, dnnl_f32, dnnl_format_tag_any)) ||
-        (rc = dnnl_memory_desc_init_by_tag(&result, 4, result_dims, dnnl_f32, result_tag)) ||
-        (rc = dnnl_convolution_forward_desc_init(&d, dnnl_forward_training, dnnl_convolution_direct, &source, &kernel,
+    if ((rc = dnnl.memory_desc_init_by_tag(&source, 4, source_dims, dnnl_f32, source_tag)) ||
+        (rc = dnnl.memory_desc_init_by_tag(&kernel, 4, kernel_dims, dnnl_f32, dnnl_format_tag_any)) ||
+        (rc = dnnl.memory_desc_init_by_tag(&result, 4, result_dims, dnnl_f32, result_tag)) ||
+        (rc = dnnl.convolution_forward_desc_init(&d, dnnl_forward_training, dnnl_convolution_direct, &source, &kernel,
                                                  NULL, &result, strides, before, after)) ||
-        (rc = dnnl_primitive_desc_create(&hint, &d, NULL, c->engine, NULL)))
+        (rc = dnnl.primitive_desc_create(&hint, &d, NULL, c->engine, NULL)))
         goto out;
     if (kind == BACKWARD_DATA)
-        rc = dnnl_convolution_backward_data_desc_init(&d, dnnl_convolution_direct, &source, &kernel, &result, strides,
+        rc = dnnl.convolution_backward_data_desc_init(&d, dnnl_convolution_direct, &source, &kernel, &result, strides,
                                                       before, after);
     else if (weights)
-        rc = dnnl_convolution_backward_weights_desc_init(&d, dnnl_convolution_direct, &source, &kernel, NULL, &result,
+        rc = dnnl.convolution_backward_weights_desc_init(&d, dnnl_convolution_direct, &source, &kernel, NULL, &result,
                                                          strides, before, after);
-    if (rc || (rc = dnnl_primitive_desc_create(&pd, &d, NULL, c->engine, kind == FORWARD ? NULL : hint)) ||
-        (rc = dnnl_primitive_create(&p->primitive, pd)))
+    if (rc || (rc = dnnl.primitive_desc_create(&pd, &d, NULL, c->engine, kind == FORWARD ? NULL : hint)) ||
+        (rc = dnnl.primitive_create(&p->primitive, pd)))
         goto out;
-    kernel = *dnnl_primitive_desc_query_md(pd, weights ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
+    kernel = *dnnl.primitive_desc_query_md(pd, weights ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
     if (kernel.format_kind != dnnl_blocked) {
         rc = dnnl_unimplemented;
         goto out;
@@ -165,16 +216,16 @@ static int make_primitive(struct convolution *c, int kind, int images)
         rc = dnnl_out_of_memory;
         goto out;
     }
-    if ((rc = dnnl_memory_create(&p->source, &source, c->engine, DNNL_MEMORY_NONE)) ||
-        (rc = dnnl_memory_create(&p->kernel, &kernel, c->engine, p->kernel_memory)) ||
-        (rc = dnnl_memory_create(&p->result, &result, c->engine, DNNL_MEMORY_NONE)))
+    if ((rc = dnnl.memory_create(&p->source, &source, c->engine, DNNL_MEMORY_NONE)) ||
+        (rc = dnnl.memory_create(&p->kernel, &kernel, c->engine, p->kernel_memory)) ||
+        (rc = dnnl.memory_create(&p->result, &result, c->engine, DNNL_MEMORY_NONE)))
         goto out;
     p->arguments[0] = (dnnl_exec_arg_t){ kind == BACKWARD_DATA ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, p->source };
     p->arguments[1] = (dnnl_exec_arg_t){ weights ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, p->kernel };
     p->arguments[2] = (dnnl_exec_arg_t){ kind == FORWARD ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, p->result };
 out:
-    dnnl_primitive_desc_destroy(pd);
-    dnnl_primitive_desc_destroy(hint);
+    dnnl.primitive_desc_destroy(pd);
+    dnnl.primitive_desc_destroy(hint);
     return rc;
 }
 
@@ -188,7 +239,7 @@ static float *new_floats(size_t n)
 static int onednn_make(struct convolution **out, const struct convolution_shape *s, struct error *e)
 {
     struct convolution *c = calloc(1, sizeof *c);
-    const int threads = omp_get_max_threads ? omp_get_max_threads() : 1;
+    const int threads = omp.get_max_threads ? omp.get_max_threads() : 1;
     int rc;
 
     if (!c)
@@ -200,16 +251,16 @@ static int onednn_make(struct convolution **out, const struct convolution_shape 
         free(c);
         return error_set(e, ERR_NOMEM, "no memory for a convolution");
     }
-    if (omp_set_num_threads)
-        omp_set_num_threads(1);
-    if (!(rc = dnnl_engine_create(&c->engine, dnnl_cpu, 0)) &&
-        !(rc = dnnl_stream_create(&c->stream, c->engine, dnnl_stream_default_flags)) &&
+    if (omp.set_num_threads)
+        omp.set_num_threads(1);
+    if (!(rc = dnnl.engine_create(&c->engine, dnnl_cpu, 0)) &&
+        !(rc = dnnl.stream_create(&c->stream, c->engine, dnnl_stream_default_flags)) &&
         !(rc = make_primitive(c, FORWARD, 1)) &&
         !(rc = s->need_data_gradient ? make_primitive(c, BACKWARD_DATA, 1) : 0) &&
         !(rc = make_primitive(c, BACKWARD_WEIGHTS_ONE, 1)) && s->images > 1)
         rc = make_primitive(c, BACKWARD_WEIGHTS, s->images);
-    if (omp_set_num_threads)
-        omp_set_num_threads(threads);
+    if (omp.set_num_threads)
+        omp.set_num_threads(threads);
     if (!rc && !(c->sum = new_floats(c->primitives[BACKWARD_WEIGHTS_ONE].kernel_size)))
         rc = dnnl_out_of_memory;
     if (rc) {
@@ -241,9 +292,9 @@ static void onednn_prepare(struct convolution *c, const real *w, int backward)
 /* Shapes and places are right by construction, and these calls allocate nothing: there is nothing to fail. */
 static void execute(struct convolution *c, struct primitive *p, const float *source, const float *result)
 {
-    dnnl_memory_set_data_handle(p->source, (void *)(uintptr_t)source);
-    dnnl_memory_set_data_handle(p->result, (void *)(uintptr_t)result);
-    dnnl_primitive_execute(p->primitive, c->stream, 3, p->arguments);
+    dnnl.memory_set_data_handle(p->source, (void *)(uintptr_t)source);
+    dnnl.memory_set_data_handle(p->result, (void *)(uintptr_t)result);
+    dnnl.primitive_execute(p->primitive, c->stream, 3, p->arguments);
 }
 
 /* NHWC to planes, for the network's few input channels. */
@@ -331,6 +382,7 @@ static void onednn_weights_gradient(struct convolution *c, real *dw)
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 const struct convolution_backend convolution_onednn = {
-    "oneDNN " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR), onednn_block, onednn_make, onednn_release,
-    onednn_prepare, onednn_forward, onednn_backward_data, onednn_backward_weights, onednn_weights_gradient,
+    "oneDNN " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR), onednn_load, onednn_block, onednn_make,
+    onednn_release, onednn_prepare, onednn_forward, onednn_backward_data, onednn_backward_weights,
+    onednn_weights_gradient,
 };

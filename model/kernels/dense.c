@@ -2,12 +2,6 @@
 
 #include "model/kernels/blas.h"
 
-void dense_single_thread(void)
-{
-    if (openblas_get_num_threads() != 1)
-        openblas_set_num_threads(1);
-}
-
 void dense_forward(int rows, int inputs, int outputs, const real *x, const real *w, real *y)
 {
     blas_product(0, 0, rows, outputs, inputs, x, w, 0, y);

@@ -1,14 +1,12 @@
 /*
  * dense.h - the dense layer as matrix products. Row-major, no padding; no two arguments overlap.
+ * convolution_blas.load() comes first.
  *   x (rows, inputs)  w (inputs, outputs)  y, dy (rows, outputs)
  */
 #ifndef MODEL_KERNELS_DENSE_H
 #define MODEL_KERNELS_DENSE_H
 
 #include "model/real.h"
-
-/* The BLAS library computes in the calling thread from here on. Harmless to repeat. */
-void dense_single_thread(void);
 
 /* y = x w;  dx = dy w^T;  dw += x^T dy */
 void dense_forward(int rows, int inputs, int outputs, const real *x, const real *w, real *y);

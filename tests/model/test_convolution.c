@@ -187,10 +187,12 @@ static void each_shape(void **state)
         p.y = new_doubles(p.y_size, 0);
         p.dx = new_doubles(p.x_size, 0);
         p.dw = new_doubles(p.w_size, 0);
+        assert_int_equal(convolution_blas.load(NULL), OK);
         for (int images = s->images; images >= 1; images -= images > 1 ? images - 1 : 1) { /* full, and one */
             plain_convolution(&p, images);
             check_backend(&convolution_blas, &p, images);
 #if CONVOLUTION_ONEDNN
+            assert_int_equal(convolution_onednn.load(NULL), OK);
             if (convolution_onednn.block(s->channels, s->channels <= 4) &&
                 convolution_onednn.block(s->out_channels, 0)) {
                 check_backend(&convolution_onednn, &p, images);

@@ -1,0 +1,60 @@
+#include "model/kernels/blas.h"
+
+#include "base/late_library.h"
+
+#include <cblas.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#ifdef REAL_DOUBLE
+#define GEMM cblas_dgemm
+#else
+#define GEMM cblas_sgemm
+#endif
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+static struct {
+    __typeof__(GEMM) *gemm;
+    __typeof__(openblas_get_num_threads) *get_num_threads;
+    __typeof__(openblas_set_num_threads) *set_num_threads;
+} blas;
+static const char *const names[] = { TEXT(GEMM), "openblas_get_num_threads", "openblas_set_num_threads" };
+
+static struct error loading;
+
+/* OpenBLAS starts a thread for every core when it is loaded, and those burn the cores for a while. Only the environment
+ * is early enough to tell it not to. Commands that are started later are to have theirs as it was. */
+static void load_blas(void)
+{
+    static const char threads[] = "OPENBLAS_NUM_THREADS";
+    const int given = getenv(threads) != NULL;
+
+    setenv(threads, "1", 0);
+    if (late_library_load(OPENBLAS_SONAME, names, sizeof names / sizeof *names, &blas, &loading) < 0)
+        error_prefix(&loading, "matrix products need OpenBLAS");
+    else if (blas.get_num_threads() != 1)
+        blas.set_num_threads(1);
+    if (!given)
+        unsetenv(threads);
+}
+
+int blas_load(struct error *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, load_blas);
+    if (loading.code && e)
+        *e = loading;
+    return loading.code;
+}
+
+void blas_product(int transpose_a, int transpose_b, int rows, int columns, int inner, const real *a, const real *b,
+                  real beta, real *c)
+{
+    const enum CBLAS_TRANSPOSE ta = transpose_a ? CblasTrans : CblasNoTrans;
+    const enum CBLAS_TRANSPOSE tb = transpose_b ? CblasTrans : CblasNoTrans;
+    const int lda = transpose_a ? rows : inner, ldb = transpose_b ? inner : columns;
+
+    blas.gemm(CblasRowMajor, ta, tb, rows, columns, inner, 1, a, lda, b, ldb, beta, c, columns);
+}
