@@ -1,9 +1,13 @@
-"""For all tests: signals as a shell would leave them, and what runs, told every few seconds."""
+"""For all tests: signals as a shell would leave them, what runs, told every few seconds, and what tests of several folders
+read: a log with values of every kind, and the documents."""
 import os
+import pathlib
 import signal
+import subprocess
 
 import pytest
 
+import kinds_log
 import progress
 
 # Under nohup SIGHUP is ignored, behind the & of a script SIGINT and SIGQUIT, and every child inherits that.
@@ -71,3 +75,19 @@ def pytest_configure(config):
     # The process that hands out tests to others: where tests run, what is printed belongs to them.
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Told(config.pluginmanager.get_plugin("terminalreporter")))
+
+
+@pytest.fixture(scope="session")
+def kinds(tmp_path_factory):
+    """A log with a value of every kind, one for all tests: they only read it."""
+    return kinds_log.write(tmp_path_factory.mktemp("kinds") / "log")
+
+
+@pytest.fixture(scope="session")
+def documents():
+    """The build directory, with man pages and completions as they are now."""
+    root = pathlib.Path(__file__).resolve().parents[1]
+    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
+    run = subprocess.run(["make", "-s", "documents"], cwd=root, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()

@@ -1,6 +1,6 @@
 /*
  * The EXAMPLE of each page of libeventlog: the function below the comment with the page's name. Lines have 72 columns
- * at most. main() runs them all, in a directory that it is given; tests/peers/test_documents.py does.
+ * at most. main() runs them all, in a directory that it is given; tests/tool/test_documents.py does.
  */
 #include <eventlog/eventlog.h>
 

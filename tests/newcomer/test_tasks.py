@@ -12,11 +12,10 @@ import time
 
 import pytest
 
+import kinds_log
 import waiting
 
-for folder in "peers", "mpi":
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / folder))
-import kinds_log  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mpi"))
 import ranks  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
