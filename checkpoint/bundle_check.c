@@ -50,7 +50,7 @@ static void check_overlaps(struct bundle_check *c, const struct tensor_bundle *b
         qsort(all->items, all->count, sizeof *all->items, bundle_check_compare_places);
     for (size_t i = 0; i < all->count; i++) {
         const struct tensor_entry *entry = all->items[i];
-        struct error e = { .code = OK };
+        struct error e = { 0 };
 
         if (!entry->size)
             continue;
@@ -75,7 +75,7 @@ struct checking {
 static void take_loose_slice(void *context, const struct tensor_entry *slice)
 {
     struct checking *checking = context;
-    struct error why = { .code = OK };
+    struct error why = { 0 };
 
     error_set(&why, ERR_CORRUPT, "%s.index: no variable lists this slice of %s",
               tensor_bundle_prefix(checking->bundle), bundle_entry_label(slice));
@@ -100,7 +100,7 @@ static int check_bytes(struct tensor_bundle *b, const struct tensor_entry *entry
 static void check_entry(struct bundle_check *c, struct tensor_bundle *b, const struct tensor_entry *entry,
                         char *piece)
 {
-    struct error why = { .code = OK };
+    struct error why = { 0 };
 
     c->tensors++;
     if (!tensor_type_size(entry->type) && entry->type != TENSOR_STRING && entry->type != TENSOR_VARIANT)

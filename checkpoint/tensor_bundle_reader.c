@@ -242,7 +242,7 @@ static int open_shards(struct tensor_bundle *b, struct error *e)
 {
     size_t count = 0, all = b->whole.count + b->slices.count;
     int32_t *numbers = malloc((all + 1) * sizeof *numbers);
-    struct error why = { .code = OK };
+    struct error why = { 0 };
     char path[PATH_MAX];
     int rc = OK;
 
@@ -358,7 +358,7 @@ int tensor_bundle_find_slice(const struct tensor_bundle *b, const struct tensor_
 static int check_entries(const struct tensor_bundle *b, struct error *e)
 {
     const struct tensor_entry *part;
-    struct error why = { .code = OK };
+    struct error why = { 0 };
     int rc;
 
     for (size_t i = 0; i < b->slices.count; i++)

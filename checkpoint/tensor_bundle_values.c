@@ -18,7 +18,7 @@ enum { PIECE = 1 << 18 }; /* tensors are read, and their CRC is taken, in pieces
 static int read_stored(const struct tensor_bundle *b, const struct tensor_entry *entry, void *out, struct error *e)
 {
     size_t size = (size_t)entry->size;
-    struct error why = { .code = OK };
+    struct error why = { 0 };
     uint32_t crc = 0;
     int rc;
 

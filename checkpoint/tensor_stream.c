@@ -79,7 +79,7 @@ static int list_parts(struct tensor_stream *s, struct error *e)
 
 static int hold_variants(struct tensor_stream *s, struct error *e)
 {
-    struct error why = { .code = OK };
+    struct error why = { 0 };
     uint32_t crc = 0;
     int rc = tensor_bundle_read_piece(s->bundle, s->entry, 0, s->held, (size_t)s->bytes, &crc, e);
 

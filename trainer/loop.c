@@ -159,7 +159,7 @@ static int save_here(struct loop *l, struct error *e)
 /* The optimizer of rank 0 holds the state of position.global_step. */
 static int save(struct loop *l, struct error *e)
 {
-    struct error failure = { OK, 0, "" };
+    struct error failure = { 0 };
     const double begun = clock_monotonic();
     char path[4096];
     int rc = file_join(path, sizeof path, l->options->checkpoint_directory, "model.ckpt", e);
@@ -189,7 +189,7 @@ static int save(struct loop *l, struct error *e)
  * told, counted, and training goes on. */
 static int save_now(struct loop *l, int last, struct error *e)
 {
-    struct error failure = { OK, 0, "" };
+    struct error failure = { 0 };
     int more_to_come = last && !l->options->strategy.synchronous; /* pushes of others, after ours */
     int checkpoints = l->options->checkpoint_directory != NULL, kept, rc;
 
@@ -417,7 +417,7 @@ static const char *last_state(const struct loop *l, int failed)
 int loop_close(struct loop *l, int failed)
 {
     char newest[4096 + 32] = "";
-    struct error e = { OK, 0, "" };
+    struct error e = { 0 };
     int lost = l->lead && l->options->checkpoint_directory && keep_directory(l, &e) < 0;
     struct summary s = { .state = last_state(l, failed), .run_option = l->options->strategy.kind->name,
                          .reason = l->state.reason, .checkpoint = newest,

@@ -193,7 +193,7 @@ static int load(struct run *r, const char *name, struct error *e)
 
 static int load_step(struct run *r, struct error *e)
 {
-    struct error why = { OK, 0, "" };
+    struct error why = { 0 };
     char name[64];
     int rc;
 
@@ -209,7 +209,7 @@ static int load_newest(struct run *r, const struct checkpoint_list *list, struct
     int rc = 0;
 
     for (size_t i = list->count; i-- > 0 && rc == 0;) {
-        struct error why = { OK, 0, "" };
+        struct error why = { 0 };
 
         rc = load(r, list->items[i].name, &why);
         if (rc < 0 && rc != ERR_CORRUPT && rc != ERR_IO)
@@ -453,7 +453,7 @@ static void say_if_done(struct run *r)
 
 static int train(struct run *r)
 {
-    struct error e = { OK, 0, "" };
+    struct error e = { 0 };
     int rc = set_up(r, &e);
 
     if (rc == OK)
@@ -498,7 +498,7 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 int main(int argc, char **argv)
 {
     struct run r;
-    struct error e = { OK, 0, "" }, trouble = { OK, 0, "" };
+    struct error e = { 0 }, trouble = { 0 };
     int parsed, rc, status;
 
     memset(&r, 0, sizeof r);

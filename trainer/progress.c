@@ -14,7 +14,7 @@
 int progress_open(struct progress *p, struct log *log, const char *log_directory, int64_t step, struct error *e)
 {
     struct eventlog_writer_options options = { .flush_seconds = 0.5 };
-    struct eventlog_error error = { 0, 0, "" };
+    struct eventlog_error error = { 0 };
 
     if (step > 0) {
         options.resume = EVENTLOG_RESUME_PURGE;
@@ -53,7 +53,7 @@ static void complain(struct progress *p, const struct eventlog_error *error)
 
 static void scalar(struct progress *p, const char *tag, int64_t step, double value)
 {
-    struct eventlog_error error = { 0, 0, "" };
+    struct eventlog_error error = { 0 };
 
     if (p->events && eventlog_writer_scalar(p->events, tag, step, 0, (float)value, &error) != EVENTLOG_OK)
         complain(p, &error);
@@ -124,7 +124,7 @@ void progress_show(struct progress *p)
 
 void progress_flush(struct progress *p, int durable)
 {
-    struct eventlog_error error = { 0, 0, "" };
+    struct eventlog_error error = { 0 };
 
     p->flushed_at = clock_monotonic();
     if (p->events && (durable ? eventlog_writer_sync : eventlog_writer_flush)(p->events, &error) != EVENTLOG_OK)
@@ -134,7 +134,7 @@ void progress_flush(struct progress *p, int durable)
 int progress_close(struct progress *p)
 {
     struct eventlog_writer_statistics s = { 0 };
-    struct eventlog_error error = { 0, 0, "" };
+    struct eventlog_error error = { 0 };
     int rc;
 
     if (!p->events)

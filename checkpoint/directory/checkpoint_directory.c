@@ -370,7 +370,7 @@ static int newest_disagrees(const char *directory, const char *newest, const cha
 {
     const char *base = file_base_name(newest);
     char prefix[PATH_MAX];
-    struct error why = { .code = OK };
+    struct error why = { 0 };
 
     if (checkpoint_leads_elsewhere(directory, newest))
         error_set(e, ERR_ARG, "%s/checkpoint: names %s, which is outside this directory; using %s", directory,
@@ -389,7 +389,7 @@ static int newest_disagrees(const char *directory, const char *newest, const cha
 int checkpoint_directory_disagrees(const char *directory, const char *name, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
-    struct error why = { .code = OK };
+    struct error why = { 0 };
     struct state_file state;
     char path[PATH_MAX];
     int rc = 0;

@@ -58,7 +58,7 @@ int stop_file_parse(const char *path, const char *text, size_t n, struct stop_fi
 int stop_file_read(const char *checkpoint_directory, struct stop_file *out, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
-    struct error why = { .code = OK };
+    struct error why = { 0 };
     char path[PATH_MAX];
     int rc;
 

@@ -98,7 +98,7 @@ static int decode(const char *path, const json_t *root, struct training_state *o
 int training_state_read(const char *checkpoint_directory, struct training_state *out, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
-    struct error why = { .code = OK };
+    struct error why = { 0 };
     char path[PATH_MAX];
     json_error_t where;
     json_t *root;

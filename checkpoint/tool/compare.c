@@ -268,7 +268,7 @@ int command_compare(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table,
         .least = 2, .most = 2, .wanted = "name two checkpoints;",
     };
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     int n = 0, status, rc = options_parse(&options, argc, argv, &n, &e);
 
     x.out.program = options.program;

@@ -9,7 +9,7 @@ int conversion_wants(struct conversion *c, const struct source_tensor *tensor)
 
 void conversion_leave_out(struct conversion *c, const struct source_tensor *tensor, const char *format)
 {
-    struct error e = { .code = OK };
+    struct error e = { 0 };
 
     error_set(&e, ERR_ARG, "%s: tensor %s is left out: %s cannot store %s", c->source.path, tensor->name,
               format, tensor->type_name);
@@ -19,7 +19,7 @@ void conversion_leave_out(struct conversion *c, const struct source_tensor *tens
 
 int conversion_can_read(struct conversion *c, const struct source_tensor *tensor)
 {
-    struct error e = { .code = OK };
+    struct error e = { 0 };
 
     if (tensor->type != TENSOR_VARIANT && (tensor->type != TENSOR_STRING || !tensor->slices))
         return 1;

@@ -24,7 +24,7 @@ static const struct {
 static void leave_out_slice(void *context, const struct tensor_entry *slice)
 {
     struct conversion *c = context;
-    struct error e = { .code = OK };
+    struct error e = { 0 };
 
     if (!selection_wants(&c->tensors, bundle_entry_label(slice)))
         return;
@@ -129,7 +129,7 @@ int command_convert(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table,
         .least = 2, .most = 2, .wanted = "name a source and a destination;",
     };
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
     c.out.program = options.program;

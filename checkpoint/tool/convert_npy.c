@@ -117,7 +117,7 @@ static int convert_npy_take_piece(void *context, const void *bytes, size_t n, st
 static void tell_shortened(struct conversion *c, const struct source_tensor *tensor,
                            const struct tensor_string *strings)
 {
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     size_t ending = 0;
 
     for (size_t i = 0; i < tensor->elements; i++)

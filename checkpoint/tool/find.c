@@ -192,7 +192,7 @@ static int index_whole(const char *directory, const struct checkpoint_name *item
 /* The highest step that is whole; among TensorFlow's checkpoints, the choice of the state file. */
 static int find_newest(const char *directory, int index_only, struct found *out, struct error *e)
 {
-    struct error why = { .code = OK };
+    struct error why = { 0 };
     struct checkpoint_list list;
     char name[NAME_MAX + 1];
     int64_t step = -1;

@@ -213,7 +213,7 @@ static void text_end(struct inspect *x, const struct source *s)
 static void show_tensor(struct inspect *x, const struct source *s, const struct source_tensor *tensor)
 {
     struct inspected t = { .tensor = tensor, .value = BUFFER_EMPTY };
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     int rc = OK;
 
     if (x->values && !x->out.json)
@@ -344,7 +344,7 @@ int command_inspect(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table,
         .least = 1, .most = 1, .wanted = "name one checkpoint;",
     };
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
     x.out.program = options.program;

@@ -170,7 +170,7 @@ int inspect_directory(struct inspect *x, const char *directory, struct error *e)
         buffer_append_text(&x->out.text, ",\"checkpoints\":[");
     }
     for (size_t i = 0; i < list.count; i++) {
-        struct error why = { .code = OK };
+        struct error why = { 0 };
         int is_whole = checkpoint_listed_whole(directory, &list.items[i], &why);
 
         whole += (size_t)is_whole;

@@ -118,7 +118,7 @@ static int wanted(void *context, const char *tensor)
 static void check_step(struct verify *v, struct tensor_bundle *b, const char *prefix)
 {
     int64_t named = checkpoint_name_step(file_base_name(prefix)), step = source_global_step(b, NULL);
-    struct error e = { .code = OK };
+    struct error e = { 0 };
 
     if (step < 0 || named < 0 || step == named)
         return;
@@ -129,7 +129,7 @@ static void check_step(struct verify *v, struct tensor_bundle *b, const char *pr
 static void verify_prefix(struct verify *v, const char *prefix)
 {
     struct bundle_check check = { .problem = finding, .wanted = wanted, .context = v };
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     struct tensor_bundle *b = NULL;
     int rc;
 
@@ -151,7 +151,7 @@ static void verify_prefix(struct verify *v, const char *prefix)
  * strings that `checkpoint convert` put into it. */
 static void verify_file(struct verify *v, const char *path)
 {
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     struct source s;
     char *bytes;
     int rc;
@@ -188,7 +188,7 @@ static int index_here(const char *directory, const char *path)
 /* A directory that was moved is no surprise; one whose state file means another that is there is one. */
 static void check_place(struct verify *v, const char *path, const char *directory, const char *listed)
 {
-    struct error e = { .code = OK };
+    struct error e = { 0 };
 
     if (!checkpoint_leads_elsewhere(directory, listed))
         return;
@@ -198,7 +198,7 @@ static void check_place(struct verify *v, const char *path, const char *director
 
 static void check_state(struct verify *v, const char *path, const char *directory, const struct state_file *state)
 {
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     int listed = state->count == 0;
 
     if (!state->newest) {
@@ -234,7 +234,7 @@ static void check_state(struct verify *v, const char *path, const char *director
 static void verify_state(struct verify *v, const char *directory)
 {
     struct buffer text = BUFFER_EMPTY;
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     struct state_file state;
     char path[PATH_MAX];
     int rc;
@@ -258,7 +258,7 @@ static void verify_state(struct verify *v, const char *directory)
 
 static void verify_directory(struct verify *v, const char *directory)
 {
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     struct checkpoint_list list;
     char path[PATH_MAX];
     int rc = checkpoint_directory_list_all(directory, &list, &e);
@@ -277,7 +277,7 @@ static void verify_directory(struct verify *v, const char *directory)
 
 static void verify_path(struct verify *v, const char *path)
 {
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     struct found found;
     struct stat st;
 
@@ -308,7 +308,7 @@ int command_verify(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table,
         .least = 1, .wanted = "name one or more checkpoints;",
     };
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);
 
     v.out.program = options.program;

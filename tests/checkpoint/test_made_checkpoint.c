@@ -14,7 +14,7 @@ static void test_made(void **state)
 
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct made_checkpoint made;
-        struct error e = { .code = OK };
+        struct error e = { 0 };
 
         made_checkpoint_init(&made, decisions_from_seed(seed));
         snprintf(prefix, sizeof prefix, "%s/of-%d", f->directory, made.shards);

@@ -59,7 +59,7 @@ static int load(const char *directory, struct network *n, struct optimizer *o, s
 int main(int argc, char **argv)
 {
     const struct optimizer_options options = { .kind = OPTIMIZER_MOMENTUM, .learning_rate = 0.1, .momentum = 0.9 };
-    struct error e = { OK, 0, "" };
+    struct error e = { 0 };
     struct optimizer *o = NULL;
     struct network *n = NULL;
     int rc;

@@ -12,7 +12,7 @@ static void entry(const uint8_t *data, size_t size)
 {
     struct buffer bytes = BUFFER_EMPTY, second = BUFFER_EMPTY;
     struct tensor_entry *one, *two;
-    struct error e = { .code = OK };
+    struct error e = { 0 };
 
     if (bundle_entry_decode("fuzz", "name", 4, data, size, 3, &one, &e) != OK) {
         if (!e.message[0])

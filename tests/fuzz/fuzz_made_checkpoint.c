@@ -27,7 +27,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct made_checkpoint made;
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     char prefix[96];
 
     made_checkpoint_init(&made, decisions_from_bytes(data, size));

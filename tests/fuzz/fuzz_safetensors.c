@@ -13,7 +13,7 @@ static void write_again(const struct safetensors_header *h)
 {
     struct safetensors_header *again;
     struct buffer out = BUFFER_EMPTY;
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     uint64_t end;
     size_t n;
 
@@ -35,7 +35,7 @@ static void write_again(const struct safetensors_header *h)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct safetensors_header *h;
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     uint64_t data_size = 0;
     size_t n;
     char *json;

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct buffer text = BUFFER_EMPTY, second = BUFFER_EMPTY;
     struct state_file one, two;
-    struct error e = { .code = OK };
+    struct error e = { 0 };
 
     if (state_file_parse((const char *)data, size, &one, &e) != OK) {
         if (!e.message[0])

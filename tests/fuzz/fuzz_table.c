@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct buffer built = BUFFER_EMPTY;
     struct context c = { .shards = 1, .first = 1 };
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     uint8_t *copy;
 
     if (!size || !(copy = malloc(size)))

@@ -114,7 +114,7 @@ static void write_files(const uint8_t *data, size_t size)
 static void same_in_pieces(struct tensor_bundle *b, const struct tensor_entry *entry, const char *whole, size_t bytes)
 {
     struct tensor_stream *s;
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     char piece[7];
     size_t at = 0, got;
 
@@ -145,7 +145,7 @@ static void same_in_batch(struct tensor_bundle *b, const struct tensor_entry *en
 static void read_entry(struct tensor_bundle *b, const struct tensor_entry *entry, int damaged, int threads)
 {
     const uint64_t bytes = tensor_entry_bytes(entry);
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     float *floats;
     int64_t integer;
     char *out;
@@ -179,7 +179,7 @@ static void count_problem(void *context, const struct error *problem)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct tensor_bundle *b = NULL;
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     char prefix[80];
     int problems = 0, rc;
 

@@ -68,7 +68,7 @@ static int read_pieces(struct tensor_bundle *b, const struct tensor_entry *entry
 /* Both ways say the same, and give the same bytes; variants come in pieces only. */
 static int read_tensor(struct tensor_bundle *b, const struct tensor_entry *entry, struct values *v, struct error *e)
 {
-    struct error other = { .code = OK };
+    struct error other = { 0 };
     int pieces, whole;
 
     if (tensor_entry_bytes(entry) > LARGEST)
@@ -142,7 +142,7 @@ static int read_all(const struct made_checkpoint *c, const char *prefix, int *sa
     *same = rc == OK && count == c->count;
     for (size_t i = 0; i < count; i++) {
         const struct tensor_entry *entry = tensor_bundle_entry(b, i);
-        struct error why = { .code = OK };
+        struct error why = { 0 };
         int read = read_tensor(b, entry, &values[i], &why);
 
         if (read != OK && !why.message[0])
@@ -180,7 +180,7 @@ static int verify(const char *prefix, struct error *e)
 {
     struct bundle_check check = { .problem = take_problem, .context = e };
     struct tensor_bundle *b = NULL;
-    struct error why = { .code = OK };
+    struct error why = { 0 };
     int rc = tensor_bundle_open_damaged(&b, prefix, take_problem, e, &why);
 
     if (rc == OK)
@@ -194,7 +194,7 @@ static int verify(const char *prefix, struct error *e)
 int made_checkpoint_judge(const struct made_checkpoint *c, const char *prefix, struct error *e)
 {
     const char *damage = buffer_text(&c->damage);
-    struct error reading = { .code = OK }, checking = { .code = OK };
+    struct error reading = { 0 }, checking = { 0 };
     int same, read = read_all(c, prefix, &same, &reading), checked = verify(prefix, &checking);
 
     if (read != OK && !reading.message[0])

@@ -11,7 +11,7 @@ int main(int argc, char **argv)
     static const char *const notes[] = { "evalboard/world_size", "evalboard/workers", "evalboard/batch_size",
                                          "evalboard/run_option", "evalboard/shard",
                                          "evalboard/data" };
-    struct error e = { OK, 0, "" };
+    struct error e = { 0 };
     struct tensor_bundle *b;
     int rc;
 

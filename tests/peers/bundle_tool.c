@@ -237,7 +237,7 @@ static int compress_index(const char *from, const char *to, struct error *e)
 
 int main(int argc, char **argv)
 {
-    struct error e = { .code = OK };
+    struct error e = { 0 };
     char name[4096];
     int rc = ERR_ARG;
 

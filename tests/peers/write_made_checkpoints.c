@@ -107,7 +107,7 @@ static void put_line(const struct made_checkpoint *made, const char *prefix)
 {
     static const char *const verdicts[] = { "sound", "damaged", "either" };
     struct buffer tensors = BUFFER_EMPTY, line = BUFFER_EMPTY;
-    struct error e = { .code = OK };
+    struct error e = { 0 };
 
     buffer_append_text(&line, "{\"prefix\":");
     json_text(&line, prefix);

@@ -89,7 +89,7 @@ static void test_refused(void **state)
 
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        struct error e = { OK, 0, "" };
+        struct error e = { 0 };
         struct parsed p;
 
         assert_int_equal(parse(cases[c].words, &p, &e), ERR_ARG);

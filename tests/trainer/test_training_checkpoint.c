@@ -81,7 +81,7 @@ static const struct training_position position = { 7, 0x8000000000000001u, 3, 2,
 
 static void save(struct training *t)
 {
-    struct error e = { OK, 0, "" };
+    struct error e = { 0 };
 
     if (training_checkpoint_save(NULL, directory, 5, t->optimizer, &t->losses, &position, &e) != OK)
         fail_msg("%s", e.message);
@@ -275,7 +275,7 @@ static void test_other_model(void **state)
     struct training a = training_of("lenet", OPTIMIZER_ADAM, 0, 1), b = training_of("cifar10_cnn", OPTIMIZER_SGD, 0, 1);
     struct training c = training_of("cifar10_cnn", OPTIMIZER_SGD, 0, 1);
     struct training_position p = { 0 };
-    struct error e = { OK, 0, "" };
+    struct error e = { 0 };
 
     (void)state;
     save(&a);
@@ -297,7 +297,7 @@ static void test_integers(void **state)
     struct training c = training_of("lenet", OPTIMIZER_MOMENTUM, 0, 2);
     struct optimizer_array slot = optimizer_array(b.optimizer, ARRAY_SLOT_1);
     struct training_position p = { 0 };
-    struct error e = { OK, 0, "" };
+    struct error e = { 0 };
 
     (void)state;
     write_foreign(a.network, 1, "conv2/biases");
@@ -336,7 +336,7 @@ static void test_failing_disk(void **state)
         struct training b = training_of("lenet", OPTIMIZER_MOMENTUM, 0, 2);
         struct training_position q = { 0 };
         char name[64], path[160];
-        struct error e = { OK, 0, "" };
+        struct error e = { 0 };
         int rc;
 
         p.global_step = 100 + n;

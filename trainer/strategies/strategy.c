@@ -17,7 +17,7 @@ const struct strategy_kind *strategy_find(const char *name)
 
 static int same(struct world *w, uint64_t value, const char *what, struct error *e)
 {
-    struct error found = { OK, 0, "" };
+    struct error found = { 0 };
 
     if (world_same(w, "compare its options", value, what, &found) < 0)
         return error_set(e, found.code, "%s%s", found.message,
