@@ -19,7 +19,7 @@
 static inline int late_library_load(const char *soname, const char *const *names, size_t count, void *functions,
                                     struct error *e)
 {
-    void *handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL), *found;
+    void *handle = dlopen(soname, RTLD_LAZY | RTLD_LOCAL), *found;
 
     for (size_t i = 0; i < count; i++) {
         if (!handle || !(found = dlsym(handle, names[i])))
