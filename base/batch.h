@@ -19,7 +19,14 @@ struct field {
     int32_t shape[FIELD_RANK_MAX]; /* [0, rank) */
 };
 
-/* Samples of one step. Which fields there are, and in which order, is the model's (model.h). */
+/* What a sample consists of, by its place among the fields. A batch may end before the weights: then all are 1. */
+enum {
+    FIELD_INPUT,   /* what a model is fed: of images (count, height, width, channels), floats */
+    FIELD_LABELS,  /* (count) integers */
+    FIELD_WEIGHTS, /* (count) float32, by which each label's loss counts; 0: padding */
+};
+
+/* Samples of one step. */
 struct batch {
     int64_t step;           /* that the batch is for, counted from 0 */
     int count;              /* samples: the first dimension of each field */

@@ -161,9 +161,9 @@ static int allocate_slots(struct batch_source *s)
         slot->labels = s->labels + i * batch;
         slot->samples = s->samples + i * batch;
         slot->batch = (struct batch){ .count = s->batch_size, .field_count = 2, .samples = slot->samples };
-        slot->batch.fields[BATCH_IMAGES] = s->image;
-        slot->batch.fields[BATCH_IMAGES].data = slot->images;
-        slot->batch.fields[BATCH_LABELS] = (struct field){ slot->labels, ELEMENT_INT32, 1, { s->batch_size } };
+        slot->batch.fields[FIELD_INPUT] = s->image;
+        slot->batch.fields[FIELD_INPUT].data = slot->images;
+        slot->batch.fields[FIELD_LABELS] = (struct field){ slot->labels, ELEMENT_INT32, 1, { s->batch_size } };
     }
     return 1;
 }

@@ -10,9 +10,8 @@
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
 
-/* A batch's fields: images (count, height, width, channels) of the transform, float32, and labels (count), int32. Its
- * count is always batch_size. */
-enum { BATCH_IMAGES, BATCH_LABELS };
+/* A batch has FIELD_INPUT, images of the transform in float32, and FIELD_LABELS in int32. Its count is always
+ * batch_size. */
 
 struct batch_source_options {
     const struct transform *transform;

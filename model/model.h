@@ -13,10 +13,6 @@
 
 struct network_builder; /* network_builder.h: what `build` calls, layer by layer */
 
-/* The fields of a batch: reals in the shape of the input; a label each, of any integer type; and, where the batch has
- * a third one, a weight each (float32), by which its loss counts. Without it all weights are 1. */
-enum { FIELD_INPUT, FIELD_LABELS, FIELD_WEIGHTS };
-
 struct model {
     const char *name, *summary;
     int height, width, channels, classes;              /* of the input the network is fed, and its logits */

@@ -70,7 +70,7 @@ static const struct batch *next(struct batch_source *s)
 
 static const float *images_of(const struct batch *b)
 {
-    return b->fields[BATCH_IMAGES].data;
+    return b->fields[FIELD_INPUT].data;
 }
 
 static int record_of(const struct batch *b, int i)
@@ -79,7 +79,7 @@ static int record_of(const struct batch *b, int i)
 
     for (int p = 1; p < PIXELS; p++)
         assert_true(images_of(b)[i * PIXELS + p] == images_of(b)[i * PIXELS]);
-    assert_int_equal(field_integer(&b->fields[BATCH_LABELS], (size_t)i), record % 10);
+    assert_int_equal(field_integer(&b->fields[FIELD_LABELS], (size_t)i), record % 10);
     return record;
 }
 
