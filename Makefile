@@ -125,8 +125,8 @@ $(call lib,model-double): $(patsubst %.c,$(B)/double/%.o,$(DOUBLE_C))
 
 # OpenBLAS and oneDNN are loaded when a network is made (base/late_library.h), under the names that linking would note.
 MATH_LIBS = -lm
-soname    = $(or $(shell objdump -p "$$($(CC) -print-file-name=lib$1.so)" 2>/dev/null | sed -n 's/^ *SONAME *//p'),lib$1.so)
-LATE      = -DOPENBLAS_SONAME='"$(call soname,openblas)"' $(if $(filter 1,$(ONEDNN)),-DONEDNN_SONAME='"$(call soname,dnnl)"')
+soname    = $(or $(shell objdump -p "$$($(CC) -print-file-name=lib$1.so 2>/dev/null)" 2>/dev/null | sed -n 's/^ *SONAME *//p'),lib$1.so)
+LATE     := -DOPENBLAS_SONAME='"$(call soname,openblas)"' $(if $(filter 1,$(ONEDNN)),-DONEDNN_SONAME='"$(call soname,dnnl)"')
 MPI_LIBS  = $(shell $(CONFIG) --libs ompi-c)
 # What each part links, itself first: the include table of docs/architecture.md in the linker's words.
 NEEDS_base       = $(call lib,base)
