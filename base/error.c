@@ -19,6 +19,21 @@ int error_set(struct error *e, int code, const char *format, ...)
     return code;
 }
 
+int error_memory(struct error *e, const char *where, const char *purpose, ...)
+{
+    va_list args;
+    size_t used;
+
+    if (!e)
+        return ERR_NOMEM;
+    error_set(e, ERR_NOMEM, "%s%sno memory ", where ? where : "", where ? ": " : "");
+    used = strlen(e->message);
+    va_start(args, purpose);
+    vsnprintf(e->message + used, sizeof e->message - used, purpose, args);
+    va_end(args);
+    return ERR_NOMEM;
+}
+
 int error_system(struct error *e, const char *format, ...)
 {
     int system = errno, code = system == ENOMEM ? ERR_NOMEM : ERR_IO;

@@ -29,6 +29,10 @@ int error_set(struct error *e, int code, const char *format, ...) __attribute__(
 /* The same with ERR_IO (ERR_NOMEM for ENOMEM), keeping errno and adding ": " and its text. */
 int error_system(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same with ERR_NOMEM and "WHERE: no memory PURPOSE", where the purpose is "for 3 runs" or "to list it", and where
+ * is a file or a run, or NULL for none. */
+int error_memory(struct error *e, const char *where, const char *purpose, ...) __attribute__((format(printf, 3, 4)));
+
 /* 1: what was missing is the process's or the machine's (memory, descriptors, processes), which says nothing of the
  * files in question, and passes. */
 int error_is_lack(const struct error *e);

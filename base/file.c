@@ -25,7 +25,7 @@ static int read_all(int fd, const char *path, size_t limit, struct buffer *out, 
         if (out->length == 0 && fstat(fd, &st) == 0 && st.st_size > 0 && (uintmax_t)st.st_size <= limit)
             ask = (size_t)st.st_size + 1;
         if (!(room = buffer_reserve(out, ask))) {
-            rc = error_set(e, ERR_NOMEM, "%s: out of memory while reading", path);
+            rc = error_memory(e, path, "while reading");
             break;
         }
         n = read(fd, room, ask);

@@ -72,7 +72,7 @@ int spool_append_from(struct spool *s, int fd, const char *from_path, struct err
 {
     char *block = malloc(BLOCK);
     ssize_t n = 1;
-    int rc = block ? OK : error_set(e, ERR_NOMEM, "out of memory for reading");
+    int rc = block ? OK : error_memory(e, NULL, "for reading");
 
     while (rc == OK && n) {
         n = read(fd, block, BLOCK);

@@ -30,7 +30,7 @@ static int list_stored(const struct tensor_bundle *b, struct stored *out, struct
 
     out->count = 0;
     if (!(out->items = malloc((slices + whole + 1) * sizeof(struct tensor_entry *))))
-        return error_set(e, ERR_NOMEM, "no memory to list the tensors");
+        return error_memory(e, NULL, "to list the tensors");
     for (size_t i = 0; i < slices; i++)
         if (!tensor_bundle_slice(b, i)->slices)
             out->items[out->count++] = tensor_bundle_slice(b, i);
@@ -124,7 +124,7 @@ int bundle_check(struct bundle_check *c, struct tensor_bundle *b, struct error *
 
     c->tensors = c->bytes = 0;
     if (!piece)
-        return error_set(e, ERR_NOMEM, "no memory to read");
+        return error_memory(e, NULL, "to read");
     if ((rc = list_stored(b, &all, e)) == OK && (rc = loose_slices(b, take_loose_slice, &checking, e)) == OK) {
         check_overlaps(c, b, &all);
         for (size_t i = 0; i < all.count; i++)

@@ -265,7 +265,7 @@ int bundle_entry_decode(const char *file, const void *name, size_t name_length, 
     else if ((rc = check_dimensions(file, text, shown, proto, e)) != OK)
         ;
     else if (!(*out = entry_new(name, name_length, proto->shape ? proto->shape->n_dim : 0, proto->n_slices)))
-        rc = error_set(e, ERR_NOMEM, "%s: no memory for tensor %.*s", file, shown, text);
+        rc = error_memory(e, file, "for tensor %.*s", shown, text);
     else
         rc = fill_entry(file, proto, *out, shards, e);
     if (rc != OK) {
@@ -315,7 +315,7 @@ int bundle_entry_encode(struct buffer *out, const struct tensor_entry *entry, st
     char *room;
 
     if (packing_init(&p, rank, entry->slices) != OK)
-        return error_set(e, ERR_NOMEM, "no memory for the entry of tensor %s", entry->name);
+        return error_memory(e, NULL, "for the entry of tensor %s", entry->name);
     for (size_t d = 0; d < rank; d++) {
         tensor_bundle__tensor_shape_proto__dim__init(&p.dimension[d]);
         p.dimension[d].size = entry->shape[d];
@@ -352,7 +352,7 @@ int bundle_entry_encode(struct buffer *out, const struct tensor_entry *entry, st
     if ((room = buffer_reserve(out, size)))
         out->length += tensor_bundle__bundle_entry_proto__pack(&p.entry, (uint8_t *)room);
     free(p.memory);
-    return buffer_ok(out) ? OK : error_set(e, ERR_NOMEM, "no memory for the entry of tensor %s", entry->name);
+    return buffer_ok(out) ? OK : error_memory(e, NULL, "for the entry of tensor %s", entry->name);
 }
 
 /* ---- slices ---------------------------------------------------------------------------------------------------- */
@@ -434,7 +434,7 @@ int bundle_slices_check(const char *file, const struct tensor_entry *full, struc
     int rc = OK;
 
     if (!order)
-        return error_set(e, ERR_NOMEM, "%s: no memory for the slices of tensor %s", file, full->name);
+        return error_memory(e, file, "for the slices of tensor %s", full->name);
     for (size_t i = 0; i < full->slices; i++) {
         uint64_t elements = 1;
 

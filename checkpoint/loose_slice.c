@@ -21,7 +21,7 @@ int loose_slices(const struct tensor_bundle *b, loose_slice *visit, void *contex
     for (size_t i = 0; i < tensor_bundle_count(b); i++)
         count += tensor_bundle_entry(b, i)->slices;
     if (!(known = malloc((count + 1) * sizeof(struct tensor_entry *))))
-        return error_set(e, ERR_NOMEM, "no memory to list the slices");
+        return error_memory(e, NULL, "to list the slices");
     for (size_t i = 0; i < tensor_bundle_count(b); i++)
         for (size_t k = 0; k < tensor_bundle_entry(b, i)->slices; k++)
             if (tensor_bundle_find_slice(b, tensor_bundle_entry(b, i), k, &slice, NULL) == OK)

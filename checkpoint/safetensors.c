@@ -53,7 +53,7 @@ static int read_header(struct safetensors *s, struct error *e)
         (rc = safetensors_header_length(s->path, head, size, &length, e)) != OK)
         return rc;
     if (!(json = malloc(length + 1)))
-        return error_set(e, ERR_NOMEM, "%s: no memory for its header", s->path);
+        return error_memory(e, s->path, "for its header");
     s->data = SAFETENSORS_HEAD + length;
     if ((rc = read_at(s, json, length, SAFETENSORS_HEAD, e)) == OK)
         rc = safetensors_header_parse(s->path, json, length, size - s->data, &s->header, e);
@@ -79,7 +79,7 @@ int safetensors_open(struct safetensors **out, const char *path, struct error *e
     *out = NULL;
     if (!s || !(s->path = strdup(path))) {
         free(s);
-        return error_set(e, ERR_NOMEM, "%s: no memory to open it", path);
+        return error_memory(e, path, "to open it");
     }
     /* O_NONBLOCK so that a pipe of that name does not wait for a writer. */
     if ((s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
@@ -166,7 +166,7 @@ int safetensors_writer_open(struct safetensors_writer **out, const struct io *io
 
     *out = NULL;
     if (!w)
-        return error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+        return error_memory(e, path, "to write it");
     w->io = io ? io : &io_real;
     w->left = count ? tensors[count - 1].end : 0;
     w->fd = -1;
@@ -177,7 +177,7 @@ int safetensors_writer_open(struct safetensors_writer **out, const struct io *io
     }
     safetensors_header_encode(&head, tensors, count, pairs, pair_count);
     if (!buffer_ok(&head))
-        rc = error_set(e, ERR_NOMEM, "%s: no memory for its header", path);
+        rc = error_memory(e, path, "for its header");
     else if (head.length - SAFETENSORS_HEAD > SAFETENSORS_HEADER_MAX)
         rc = error_set(e, ERR_ARG, "%s: a header of %zu bytes, over the format's limit", path, head.length);
     if (rc == OK) {

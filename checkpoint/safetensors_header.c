@@ -196,7 +196,7 @@ struct reading {
 
 static int safetensors_no_memory(const struct reading *r, struct error *e)
 {
-    return error_set(e, ERR_NOMEM, "%s: no memory for its header", r->text.file);
+    return error_memory(e, r->text.file, "for its header");
 }
 
 static char *copied(const char *text, size_t n)

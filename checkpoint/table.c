@@ -103,7 +103,7 @@ static int uncompress(const struct reader *r, struct block *b, struct error *e)
         return error_set(e, ERR_CORRUPT, "%s: bad compressed data in the block at byte %llu (%zu bytes cannot become "
                          "%zu)", r->name, (unsigned long long)b->offset, b->size, size);
     if (!(b->memory = malloc(size ? size : 1)))
-        return error_set(e, ERR_NOMEM, "%s: no memory for a block of %zu bytes", r->name, size);
+        return error_memory(e, r->name, "for a block of %zu bytes", size);
     if (snappy_uncompress((const char *)b->bytes, b->size, b->memory, &size) != SNAPPY_OK)
         return error_set(e, ERR_CORRUPT, "%s: bad compressed data in the block at byte %llu", r->name,
                          (unsigned long long)b->offset);
@@ -209,7 +209,7 @@ static int cursor_next(const struct reader *r, struct cursor *c, struct buffer *
     key->length = order;
     buffer_append(key, b->bytes + at, (size_t)field[1]);
     if (!buffer_ok(key))
-        return error_set(e, ERR_NOMEM, "%s: no memory for a key", r->name);
+        return error_memory(e, r->name, "for a key");
     c->value = b->bytes + at + field[1];
     c->value_length = (size_t)field[2];
     c->at = at + (size_t)field[1] + (size_t)field[2];
@@ -278,7 +278,7 @@ static int table_read_index(const struct reader *r, const struct block *index, u
         before.length = 0;
         buffer_append(&before, separator.data, separator.length);
         if (!buffer_ok(&before)) {
-            rc = error_set(e, ERR_NOMEM, "%s: no memory for a key", r->name);
+            rc = error_memory(e, r->name, "for a key");
             break;
         }
     }
@@ -492,5 +492,5 @@ int table_builder_finish(struct table_builder *t, struct error *e)
     put_handle(footer + n, offset[1], size[1]);
     memcpy(footer + TABLE_FOOTER - sizeof magic, magic, sizeof magic);
     buffer_append(t->out, footer, sizeof footer);
-    return buffer_ok(t->out) ? OK : error_set(e, ERR_NOMEM, "no memory for the index of a checkpoint");
+    return buffer_ok(t->out) ? OK : error_memory(e, NULL, "for the index of a checkpoint");
 }

@@ -78,7 +78,7 @@ static int list_tasks(struct batch *s, size_t count, struct error *e)
     for (size_t i = 0; i < count; i++)
         all += tasks_of(&s->items[i]); /* at most one more for each TASK bytes of memory: no overflow */
     if (!(s->tasks = calloc(all + 1, sizeof *s->tasks)))
-        return error_set(e, ERR_NOMEM, "no memory for a list of %zu pieces of tensors", all);
+        return error_memory(e, NULL, "for a list of %zu pieces of tensors", all);
     s->count = all;
     for (size_t i = 0; i < count; i++) {
         const size_t pieces = tasks_of(&s->items[i]), bytes = s->items[i].bytes;

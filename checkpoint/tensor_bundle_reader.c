@@ -98,7 +98,7 @@ static int take_entry(void *context, const void *key, size_t key_length, const v
         return rc;
     if (entries_add(slice ? &b->slices : &b->whole, entry) != OK) {
         free(entry);
-        return error_set(e, ERR_NOMEM, "%s: no memory for its entries", b->index_path);
+        return error_memory(e, b->index_path, "for its entries");
     }
     return OK;
 }
@@ -191,7 +191,7 @@ static int reader_read_index(struct tensor_bundle *b, struct error *e)
         goto out;
     }
     if (!buffer_reserve(&bytes, (size_t)size)) {
-        rc = error_set(e, ERR_NOMEM, "%s: no memory for %llu bytes", b->index_path, (unsigned long long)size);
+        rc = error_memory(e, b->index_path, "for %llu bytes", (unsigned long long)size);
         goto out;
     }
     if ((got = file_read_at(fd, bytes.data, (size_t)size, 0)) < 0) {
@@ -248,7 +248,7 @@ static int open_shards(struct tensor_bundle *b, struct error *e)
 
     if (!numbers || !(b->shard = malloc((all + 1) * sizeof *b->shard))) {
         free(numbers);
-        return error_set(e, ERR_NOMEM, "%s: no memory for its shards", b->index_path);
+        return error_memory(e, b->index_path, "for its shards");
     }
     for (size_t i = 0; i < b->whole.count; i++)
         if (!b->whole.items[i]->slices)
@@ -334,7 +334,7 @@ int tensor_bundle_find_slice(const struct tensor_bundle *b, const struct tensor_
     slice_key_append(&key, full->name, full->name_length, full->rank, full->slice[i].start, full->slice[i].length);
     if (!buffer_ok(&key)) {
         buffer_release(&key);
-        return error_set(e, ERR_NOMEM, "%s: no memory for a key", b->index_path);
+        return error_memory(e, b->index_path, "for a key");
     }
     found = entries_find(&b->slices, key.data, key.length);
     buffer_release(&key);
@@ -389,7 +389,7 @@ static int open_bundle(struct tensor_bundle **out, const char *prefix, int index
     *out = NULL;
     if (!b || !(b->prefix = strdup(prefix)) || !(b->index_path = malloc(n + sizeof ".index"))) {
         tensor_bundle_close(b);
-        return error_set(e, ERR_NOMEM, "%s: no memory to open it", prefix);
+        return error_memory(e, prefix, "to open it");
     }
     b->index_only = index_only;
     b->problem = problem;

@@ -109,7 +109,7 @@ int tensor_bundle_read_float(struct tensor_bundle *b, const struct tensor_entry 
     if (entry->type == TENSOR_FLOAT)
         return tensor_bundle_read(b, entry, out, count * each, e);
     if (!(bytes = malloc(count * each + 1)))
-        return error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", tensor_bundle_prefix(b), entry->name);
+        return error_memory(e, tensor_bundle_prefix(b), "for tensor %s", entry->name);
     rc = tensor_bundle_read(b, entry, bytes, count * each, e);
     if (rc == OK)
         tensor_floats(entry->type, bytes, count, out);

@@ -92,7 +92,7 @@ int tensor_bundle_writer_open(struct tensor_bundle_writer **out, const struct io
     *out = NULL;
     if (!w || !(w->prefix = strdup(prefix))) {
         free(w);
-        return error_set(e, ERR_NOMEM, "%s: no memory to write it", prefix);
+        return error_memory(e, prefix, "to write it");
     }
     w->io = io ? io : &io_real;
     /* The longest name last: if it fits, all do. */
@@ -149,7 +149,7 @@ static int write_bytes(struct tensor_bundle_writer *w, const void *bytes, size_t
     if (buffer_ok(&w->gather))
         return OK;
     w->failed = 1;
-    error_set(&w->first, ERR_NOMEM, "%s: no memory for a buffer", w->prefix);
+    error_memory(&w->first, w->prefix, "for a buffer");
     return error_set(e, ERR_NOMEM, "%s", w->first.message);
 }
 
@@ -174,7 +174,7 @@ static int keep_item(struct tensor_bundle_writer *w, struct item *item, struct e
 {
     if (!item || !buffer_ok(&item->key) || !ARRAY_ROOM(w->items, w->room, w->count + 1)) {
         item_free(item);
-        return error_set(e, ERR_NOMEM, "%s: no memory for one more tensor", w->prefix);
+        return error_memory(e, w->prefix, "for one more tensor");
     }
     w->items[w->count++] = item;
     return OK;
@@ -357,7 +357,7 @@ int tensor_bundle_writer_add_strings(struct tensor_bundle_writer *w, const char 
             item_free(item);
     } else {
         item_free(item);
-        rc = error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", w->prefix, name);
+        rc = error_memory(e, w->prefix, "for tensor %s", name);
     }
     buffer_release(&stored);
     return rc;
@@ -454,7 +454,7 @@ static int encode_item(const struct tensor_bundle_writer *w, struct item *item, 
         return bundle_entry_encode(value, &item->entry, e);
     if (!(slice = malloc(slices * sizeof *slice)) || !buffer_ok(&item->extents)) {
         free(slice);
-        return error_set(e, ERR_NOMEM, "%s: no memory for the slices of tensor %s", w->prefix, item->name);
+        return error_memory(e, w->prefix, "for the slices of tensor %s", item->name);
     }
     for (size_t i = 0; i < slices; i++) {
         slice[i].start = rank ? numbers + 2 * rank * i : item->shape;

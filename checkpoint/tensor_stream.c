@@ -56,7 +56,7 @@ static int list_parts(struct tensor_stream *s, struct error *e)
 
     s->parts = malloc((full->slices + 1) * sizeof *s->parts);
     if (!s->parts)
-        return error_set(e, ERR_NOMEM, "no memory for the parts of tensor %s", full->name);
+        return error_memory(e, NULL, "for the parts of tensor %s", full->name);
     if (!full->slices)
         s->parts[s->count++] = (struct part){ 0, full };
     for (size_t i = 0; i < full->slices; i++) {
@@ -98,14 +98,13 @@ int tensor_stream_open(struct tensor_stream **out, struct tensor_bundle *b, cons
 
     *out = NULL;
     if (!s)
-        return error_set(e, ERR_NOMEM, "no memory to read tensor %s", entry->name);
+        return error_memory(e, NULL, "to read tensor %s", entry->name);
     *s = (struct tensor_stream){ .bundle = b, .entry = entry, .bytes = tensor_entry_bytes(entry) };
     if (tensor_type_size(entry->type) && (in_pieces = list_parts(s, e)) < 0) {
         rc = in_pieces;
     } else if (!in_pieces) {
         if (s->bytes >= SIZE_MAX || !(s->held = malloc((size_t)s->bytes + 1)))
-            rc = error_set(e, ERR_NOMEM, "no memory to hold tensor %s, %llu bytes", entry->name,
-                           (unsigned long long)s->bytes);
+            rc = error_memory(e, NULL, "to hold tensor %s, %llu bytes", entry->name, (unsigned long long)s->bytes);
         else if (entry->type == TENSOR_VARIANT && !entry->slices)
             rc = hold_variants(s, e);
         else

@@ -179,7 +179,7 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
     if (rc < 0)
         return rc;
     if (!(s = calloc(1, sizeof *s)))
-        return error_set(e, ERR_NOMEM, "out of memory for the input batches");
+        return error_memory(e, NULL, "for the input batches");
     s->data = d;
     s->transform = *t;
     s->shard = options->shard;
@@ -196,7 +196,7 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
     pthread_cond_init(&s->filled, NULL);
     pthread_cond_init(&s->freed, NULL);
     if (!allocate_slots(s))
-        rc = error_set(e, ERR_NOMEM, "no memory for %d input batches of %d images", s->slot_count, s->batch_size);
+        rc = error_memory(e, NULL, "for %d input batches of %d images", s->slot_count, s->batch_size);
     else if (start_thread(s) != 0)
         rc = error_set(e, ERR_NOMEM, "the system gives no thread for preparing input");
     if (rc < 0) {

@@ -84,7 +84,7 @@ int cifar10_read(const char *path, size_t count, uint8_t *images, uint8_t *label
     if (fd < 0)
         return error_system(e, "%s: cannot open", path);
     if (!(piece = malloc((size_t)RECORDS_A_READ * CIFAR10_RECORD)))
-        rc = error_set(e, ERR_NOMEM, "%s: out of memory", path);
+        rc = error_memory(e, path, "for it");
     while (rc == OK && done < count) {
         want = count - done < RECORDS_A_READ ? count - done : RECORDS_A_READ;
         got = file_read_at(fd, piece, want * CIFAR10_RECORD, (uint64_t)done * CIFAR10_RECORD);

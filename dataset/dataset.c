@@ -134,7 +134,7 @@ static int read_cifar10(struct owned *o, const struct kind *kind, const char *di
     o->images = total > SIZE_MAX / CIFAR10_IMAGE ? NULL : malloc(total * CIFAR10_IMAGE);
     o->labels = malloc(total);
     if (!o->images || !o->labels)
-        return error_set(e, ERR_NOMEM, "%s: no memory for %zu images", where, total);
+        return error_memory(e, where, "for %zu images", total);
     for (int f = 0; f < files; f++) {
         if (count[f] == 0)
             continue;
@@ -206,7 +206,7 @@ int dataset_open(struct dataset **out, const char *name, const char *directory, 
         return error_set(e, ERR_ARG, "%s has no usual place, so its directory must be given; %s", kind->name,
                          kind->how_to_get);
     if (!(o = calloc(1, sizeof *o)))
-        return error_set(e, ERR_NOMEM, "%s: out of memory", directory);
+        return error_memory(e, directory, "for it");
     for (int i = 0; i < CLASSES; i++)
         o->name_list[i] = kind->class_names[i];
     if ((rc = kind->read(o, kind, directory, split, shard, e)) < 0) {

@@ -65,7 +65,7 @@ int idx_decoder_new(struct idx_decoder **out, const char *name, uint64_t file_by
     if (strlen(name) >= sizeof d->name)
         return error_set(e, ERR_ARG, "%.100s...: path too long", name);
     if (!(d = calloc(1, sizeof *d)))
-        return error_set(e, ERR_NOMEM, "%s: out of memory", name);
+        return error_memory(e, name, "for it");
     memcpy(d->name, name, strlen(name) + 1);
     d->file_bytes = file_bytes;
     d->header_need = 4;
@@ -118,7 +118,7 @@ static int header_accept(struct idx_decoder *d, struct error *e)
         bytes *= x->size[i];
     }
     if (bytes > SIZE_MAX - HUGE_PAGE || !(x->data = allocate((size_t)bytes)))
-        return error_set(e, ERR_NOMEM, "%s: no memory for %s elements", d->name, shape);
+        return error_memory(e, d->name, "for %s elements", shape);
     x->bytes = (size_t)bytes;
     d->header_done = 1;
     return OK;
@@ -175,7 +175,7 @@ static int gzip_start(struct idx_decoder *d, struct error *e)
     int rc = d->inflating ? inflateReset(&d->stream) : inflateInit2(&d->stream, 15 + 16); /* 16: gzip frame and CRC */
 
     if (rc != Z_OK)
-        return error_set(e, ERR_NOMEM, "%s: out of memory for gunzip", d->name);
+        return error_memory(e, d->name, "for gunzip");
     d->inflating = 1;
     d->member_end = 0;
     return OK;
@@ -209,7 +209,7 @@ static int gzip_feed(struct idx_decoder *d, const uint8_t *bytes, size_t n, uint
         if (rc == Z_BUF_ERROR) /* wants more input; nothing is wrong */
             return OK;
         if (rc == Z_MEM_ERROR)
-            return error_set(e, ERR_NOMEM, "%s: out of memory for gunzip", d->name);
+            return error_memory(e, d->name, "for gunzip");
         if (rc != Z_OK && rc != Z_STREAM_END)
             return error_set(e, ERR_CORRUPT, "%s: byte %llu: the gzip stream is damaged (%s)", d->name, where,
                              s->msg ? s->msg : "it needs a dictionary");
@@ -290,7 +290,7 @@ int idx_read(struct idx *out, const char *path, struct error *e)
         goto done;
     }
     if (!(piece = malloc(READ_BYTES))) {
-        rc = error_set(e, ERR_NOMEM, "%s: out of memory", path);
+        rc = error_memory(e, path, "for it");
         goto done;
     }
     if ((rc = idx_decoder_new(&d, path, (uint64_t)st.st_size, e)) < 0)

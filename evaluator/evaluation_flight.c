@@ -24,7 +24,7 @@ void evaluation_flight_free(struct evaluation_flight *f)
 
 static int no_memory(const struct queue_item *item, struct error *e)
 {
-    return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->checkpoint.name);
+    return error_memory(e, NULL, "to evaluate %s", item->checkpoint.name);
 }
 
 /* A pinned one is DIRECTORY/NAME as well, only elsewhere. */

@@ -212,7 +212,7 @@ static int take_watches(struct evaluation_loop *l, struct error *e)
         struct pollfd *grown = realloc(l->fds, wanted * sizeof *grown);
 
         if (!grown)
-            return error_set(e, ERR_NOMEM, "no memory for %zu directories", l->watch_count);
+            return error_memory(e, NULL, "for %zu directories", l->watch_count);
         l->fds = grown;
         l->fd_count = wanted;
     }
@@ -273,7 +273,7 @@ static void write_prom(struct evaluation_loop *l)
                                                 w->last_step };
     }
     rc = rows && names ? evaluation_prom_write(l->prom, rows, l->watch_count, &why)
-                       : error_set(&why, ERR_NOMEM, "%s: no memory for it", l->prom);
+                       : error_memory(&why, l->prom, "for it");
     if (rc != OK && !l->prom_failed)
         log_event(l->log, "error", NULL, "%s; trying again after each evaluation", why.message);
     l->prom_failed = rc != OK;
@@ -426,7 +426,7 @@ int evaluation_loop_run(struct evaluation_loop *l, struct error *e)
             post_ends(l, rc, e);
         finish_hooks(l);
     } else if (rc == OK) {
-        rc = error_set(e, ERR_NOMEM, "no memory for %zu evaluations at a time", l->runner->slots);
+        rc = error_memory(e, NULL, "for %zu evaluations at a time", l->runner->slots);
     }
     release_fds(l);
     free(l->slots);

@@ -78,11 +78,11 @@ static int add(struct evaluation_set *s, const char *name, const char *directory
     if (snprintf(path, sizeof path, "%s/%s/eval", s->options.eval_root, name) >= (int)sizeof path)
         return error_set(e, ERR_ARG, "%s/%s/eval: path too long", s->options.eval_root, name);
     if (!ARRAY_ROOM(s->members, s->capacity, s->count + 1))
-        return error_set(e, ERR_NOMEM, "no memory for %zu directories", s->count + 1);
+        return error_memory(e, NULL, "for %zu directories", s->count + 1);
     if (!(m = calloc(1, sizeof *m)) || !(m->name = strdup(name)) || !(m->directory = strdup(directory)) ||
         !(m->eval_directory = strdup(path))) {
         member_free(m);
-        return error_set(e, ERR_NOMEM, "no memory for the directory %s", directory);
+        return error_memory(e, NULL, "for the directory %s", directory);
     }
     m->source = source;
     m->listed = 1;
@@ -346,7 +346,7 @@ static int gather(struct evaluation_set *s, int changed_since, struct error *e)
     if (!paths || !watches) {
         free(paths);
         free(watches);
-        return error_set(e, ERR_NOMEM, "no memory for %zu directories", s->count);
+        return error_memory(e, NULL, "for %zu directories", s->count);
     }
     for (size_t i = 0; i < s->count; i++)
         if (s->members[i]->watch) {
@@ -390,7 +390,7 @@ static int open_pairs(struct evaluation_set *s, struct error *e)
     for (size_t i = 0; i < s->options.pair_count; i++) {
         char *copy = strdup(s->options.pairs[i]), *name, *directory;
         int rc = copy ? watch_pair_parse(copy, &name, &directory, e)
-                      : error_set(e, ERR_NOMEM, "no memory for a name");
+                      : error_memory(e, NULL, "for a name");
 
         if (rc == 0)
             rc = error_set(e, ERR_ARG, "'%s': not NAME=DIR", s->options.pairs[i]);
@@ -412,7 +412,7 @@ int evaluation_set_open(struct evaluation_set **out, const struct evaluation_set
 
     *out = NULL;
     if (!s)
-        return error_set(e, ERR_NOMEM, "no memory for a set of directories");
+        return error_memory(e, NULL, "for a set of directories");
     s->options = *options;
     s->log = log;
     if (options->inotify)

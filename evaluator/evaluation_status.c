@@ -78,9 +78,9 @@ static void note_best(struct gathered *g, const struct ledger_record *r)
 static int note_name(struct gathered *g, const char *name, struct error *e)
 {
     if (!ARRAY_ROOM(g->names, g->name_capacity, g->name_count + 1))
-        return error_set(e, ERR_NOMEM, "no memory for the names in the ledger");
+        return error_memory(e, NULL, "for the names in the ledger");
     if (!(g->names[g->name_count] = strdup(name)))
-        return error_set(e, ERR_NOMEM, "no memory for the names in the ledger");
+        return error_memory(e, NULL, "for the names in the ledger");
     g->name_count++;
     return OK;
 }

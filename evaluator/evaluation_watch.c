@@ -49,8 +49,7 @@ static struct ledger_record *pend(struct evaluation_watch *w, const struct check
     struct ledger_record *r;
 
     if (!ARRAY_ROOM(w->pending, w->pending_capacity, w->pending_count + 1)) {
-        error_set(&w->pending_error, ERR_NOMEM, "no memory to record what became of %s",
-                  checkpoint->name);
+        error_memory(&w->pending_error, NULL, "to record what became of %s", checkpoint->name);
         return NULL;
     }
     r = &w->pending[w->pending_count++];
@@ -131,7 +130,7 @@ static int recall_pin(void *context, const struct pin *pin, const char *path, ui
     if (checkpoint_witness(pin->kind, path, witness, sizeof witness, NULL) == OK && stat(witness, &st) == 0)
         item.written = item.modified = file_stamp_modified(&st);
     rc = (item.pinned = strdup(path)) ? queue_offer(&w->queue, &item, e)
-                                      : error_set(e, ERR_NOMEM, "no memory for the pinned %s", pin->checkpoint.name);
+                                      : error_memory(e, NULL, "for the pinned %s", pin->checkpoint.name);
     if (rc != QUEUE_ADDED)
         queue_item_release(&item);
     return rc < 0 ? rc : OK;
@@ -169,7 +168,7 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
 
     *out = NULL;
     if (!w)
-        return error_set(e, ERR_NOMEM, "no memory to watch %s", settings->checkpoint_directory);
+        return error_memory(e, NULL, "to watch %s", settings->checkpoint_directory);
     w->settings = *settings;
     w->log = log;
     w->lock = (struct evaluation_lock_held)EVALUATION_LOCK_NOT_HELD;
@@ -258,7 +257,7 @@ static int take_off(struct evaluation_watch *w, const struct queue_item *item, s
     int rc;
 
     if (!ARRAY_ROOM(w->flights, w->flight_capacity, w->flight_count + 1))
-        return error_set(e, ERR_NOMEM, "no memory to evaluate %s", item->checkpoint.name);
+        return error_memory(e, NULL, "to evaluate %s", item->checkpoint.name);
     if ((rc = evaluation_flight_new(&f, item, w->settings.checkpoint_directory, w->settings.eval_directory,
                                     (int64_t)(ledger_lines(s) + w->flight_count), e)) != OK)
         return rc;

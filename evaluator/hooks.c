@@ -123,7 +123,7 @@ static int hooks_start(struct hooks *h, struct error *e)
     command_log_note(&h->process.log, "%s: %s", r->about, h->options.commands[r->event]);
     if ((rc = command_words_fill(h->words[r->event], values, VALUES, &words, e)) == OK &&
         !(environment = command_process_environment(variables, VALUES)))
-        rc = error_set(e, ERR_NOMEM, "no memory for the environment of the command");
+        rc = error_memory(e, NULL, "for the environment of the command");
     if (rc == OK)
         rc = command_process_start(&h->process, words, environment, 1, h->poll_fd, e);
     command_words_free(words);
@@ -250,7 +250,7 @@ int hooks_new(struct hooks **out, const struct hooks_options *options, struct lo
     if (!options->commands[HOOK_BEST] && !options->commands[HOOK_FAILURE] && !options->commands[HOOK_END])
         return OK;
     if (!(h = calloc(1, sizeof *h)))
-        return error_set(e, ERR_NOMEM, "no memory for --on-end");
+        return error_memory(e, NULL, "for --on-end");
     h->options = *options;
     h->log = log;
     command_process_init(&h->process, HOOK_LOG_RUN);

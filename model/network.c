@@ -48,7 +48,7 @@ int network_new(struct network **out, const struct model *model, int max_batch, 
     if ((rc = load_libraries(e)) < 0)
         return rc;
     if (!(n = calloc(1, sizeof *n)))
-        return error_set(e, ERR_NOMEM, "no memory for model %s", model->name);
+        return error_memory(e, NULL, "for model %s", model->name);
     b = &n->built;
     network_builder_init(b, model);
     rc = b->error.code ? b->error.code : model->build(b, &b->error);
@@ -65,7 +65,7 @@ int network_new(struct network **out, const struct model *model, int max_batch, 
     n->statistics = new_reals(b->statistics);
     n->exchange = n->own_exchange = new_reals(network_exchange_count(n));
     if (!n->parameters || !n->statistics || !n->exchange) {
-        rc = error_set(e, ERR_NOMEM, "no memory for the %zu parameters of model %s", b->parameters, model->name);
+        rc = error_memory(e, NULL, "for the %zu parameters of model %s", b->parameters, model->name);
         goto fail;
     }
     n->max_batch = max_batch;

@@ -16,7 +16,7 @@ void network_builder_init(struct network_builder *b, const struct model *model)
     memset(b, 0, sizeof *b);
     b->model = model;
     if (!(images = network_plan_add_value(&b->plan))) {
-        error_set(&b->error, ERR_NOMEM, "no memory for a network");
+        error_memory(&b->error, NULL, "for a network");
         return;
     }
     images->shape = (struct shape){ model->height, model->width, model->channels, model->channels };
@@ -54,7 +54,7 @@ static struct variable *add_variable(struct network_builder *b, const char *scop
     if (b->error.code)
         return NULL;
     if (!ARRAY_ROOM(b->variables, b->variable_room, b->variable_count + 1)) {
-        error_set(&b->error, ERR_NOMEM, "no memory for the variables of model %s", b->model->name);
+        error_memory(&b->error, NULL, "for the variables of model %s", b->model->name);
         return NULL;
     }
     v = memset(&b->variables[b->variable_count], 0, sizeof *v);
@@ -130,7 +130,7 @@ static int sign_is_read(const struct network_plan *p, int in)
 static void no_memory(struct network_builder *b)
 {
     if (!b->error.code)
-        error_set(&b->error, ERR_NOMEM, "no memory for the layers of model %s", b->model->name);
+        error_memory(&b->error, NULL, "for the layers of model %s", b->model->name);
 }
 
 /* 1 if value `in` can be given to one more layer of these flags; else the mistake is kept. */

@@ -104,7 +104,7 @@ static int make_segments(struct network_plan *p, int max_batch, struct error *e)
 
     p->segments = calloc((size_t)p->layer_count + 1, sizeof *p->segments);
     if (!p->segments)
-        return error_set(e, ERR_NOMEM, "no memory for the plan of a network");
+        return error_memory(e, NULL, "for the plan of a network");
     for (int i = 0; i < p->layer_count; i++) {
         if (starts_segment(p, i)) {
             p->segments[n].first = i;
@@ -194,7 +194,7 @@ static int plan_gradients(struct network_plan *p, struct error *e)
     if (!written || !wanted) {
         free(written);
         free(wanted);
-        return error_set(e, ERR_NOMEM, "no memory for the plan of a network");
+        return error_memory(e, NULL, "for the plan of a network");
     }
     for (int i = 0; i < p->layer_count; i++) { /* a value learns if anything before it does */
         struct layer *l = &p->layers[i];
@@ -239,7 +239,7 @@ static int place_whole_gradients(struct network_plan *p, const struct use *uses,
     int count = 0;
 
     if (!slots)
-        return error_set(e, ERR_NOMEM, "no memory for the plan of a network");
+        return error_memory(e, NULL, "for the plan of a network");
     for (int g = p->segment_count - 1; g >= 0; g--)
         for (int i = 1; i < p->value_count; i++) {
             struct value *v = &p->values[i];
@@ -315,7 +315,7 @@ static int place_values(struct network_plan *p, int max_batch, struct error *e)
     int rc;
 
     if (!uses)
-        return error_set(e, ERR_NOMEM, "no memory for the plan of a network");
+        return error_memory(e, NULL, "for the plan of a network");
     find_uses(p, uses);
     for (int i = 1; i < p->value_count; i++) {
         struct value *v = &p->values[i];

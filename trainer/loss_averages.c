@@ -14,7 +14,7 @@ int loss_averages_init(struct loss_averages *a, const struct network *n, double 
     if (a->decay == 0)
         return OK;
     if (!(a->items = calloc(count + 2, sizeof *a->items)))
-        return error_set(e, ERR_NOMEM, "no memory for the averages of the losses");
+        return error_memory(e, NULL, "for the averages of the losses");
     snprintf(a->items[a->count++].name, sizeof a->items->name, "cross_entropy/avg");
     for (size_t i = 0; i < count; i++) {
         const char *slash = strrchr(v[i].name, '/');

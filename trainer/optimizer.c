@@ -40,7 +40,7 @@ static int make_segments(struct optimizer *o, struct error *e)
 
     o->segments = calloc(count + 1, sizeof *o->segments);
     if (!o->segments)
-        return error_set(e, ERR_NOMEM, "no memory for the optimizer's table of %zu variables", count);
+        return error_memory(e, NULL, "for the optimizer's table of %zu variables", count);
     for (size_t i = 0; i < count; i++) {
         struct segment *s = &o->segments[i];
 
@@ -63,7 +63,7 @@ int optimizer_new(struct optimizer **out, struct network *n, const struct optimi
     real *next;
 
     if (!o)
-        return error_set(e, ERR_NOMEM, "no memory for an optimizer");
+        return error_memory(e, NULL, "for an optimizer");
     o->network = n;
     o->options = *options;
     o->parameters = p;
@@ -77,7 +77,7 @@ int optimizer_new(struct optimizer **out, struct network *n, const struct optimi
     next = o->memory = calloc(p * (size_t)(slots + (options->moving_average > 0)) + s + 1, sizeof *next);
     if (!o->memory) {
         optimizer_free(o);
-        return error_set(e, ERR_NOMEM, "no memory for the optimizer's slots of %zu weights", p);
+        return error_memory(e, NULL, "for the optimizer's slots of %zu weights", p);
     }
     if (slots > 0) {
         o->slot1 = next;

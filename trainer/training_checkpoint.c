@@ -169,7 +169,7 @@ static int training_checkpoint_check(struct tensor_bundle *b, struct optimizer *
     struct buffer text = BUFFER_EMPTY;
 
     if (!matches)
-        return error_set(e, ERR_NOMEM, "%s: no memory for %zu variables", tensor_bundle_prefix(b), count);
+        return error_memory(e, tensor_bundle_prefix(b), "for %zu variables", count);
     for (size_t i = 0; i < count; i++)
         matches[i] = match_of(b, &v[i], v[i].name);
     if ((wrong = tensor_match(matches, count))) {

@@ -180,7 +180,7 @@ static int list_files(const char *directory, struct checkpoint_list *out, size_t
         if (length < sizeof suffix || strcmp(entry->d_name + name, suffix) != 0)
             continue;
         if (!checkpoint_name_temporary(entry->d_name) && list_add_bundle(out, room, entry->d_name, name) != OK)
-            rc = error_set(e, ERR_NOMEM, "%s: no memory to list it", directory);
+            rc = error_memory(e, directory, "to list it");
     }
     if (rc == OK && errno)
         rc = error_system(e, "%s: cannot read the directory", directory);
@@ -205,7 +205,7 @@ static int list_state(const char *directory, struct checkpoint_list *out, size_t
         for (size_t k = 0; k < out->count && !known; k++)
             known = strcmp(out->items[k].name, name) == 0;
         if (!known && list_add_bundle(out, room, name, strlen(name)) != OK)
-            rc = error_set(e, ERR_NOMEM, "%s: no memory to list it", directory);
+            rc = error_memory(e, directory, "to list it");
     }
     state_file_release(&state);
     return rc;
@@ -243,7 +243,7 @@ static int list_others(const char *directory, struct checkpoint_list *out, size_
             step = checkpoint_file_v1(dirfd(d), entry->d_name);
         }
         if (step >= 0 && list_add(out, room, entry->d_name, strlen(entry->d_name), step, format) != OK)
-            rc = error_set(e, ERR_NOMEM, "%s: no memory to list it", directory);
+            rc = error_memory(e, directory, "to list it");
     }
     if (rc == OK && errno)
         rc = error_system(e, "%s: cannot read the directory", directory);
@@ -530,7 +530,7 @@ int checkpoint_directory_commit(const struct io *io, const char *directory, cons
         return rc;
     names = malloc((state.count + 1) * sizeof *names);
     if (!names || merge_names(directory, &state, name, names, &count) != OK) {
-        rc = error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+        rc = error_memory(e, path, "to write it");
         goto out;
     }
     old = keep && count > keep ? count - keep : 0;
@@ -539,7 +539,7 @@ int checkpoint_directory_commit(const struct io *io, const char *directory, cons
     next.count = count - old;
     state_file_encode(&next, &text);
     if (!buffer_ok(&text))
-        rc = error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+        rc = error_memory(e, path, "to write it");
     else if ((rc = file_replace(io, path, text.data, text.length, e)) == OK && old &&
              remove_checkpoints(io, directory, names, old, e) < 0)
         rc = CHECKPOINT_OLD_REMAINS;

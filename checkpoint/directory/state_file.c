@@ -51,7 +51,7 @@ static int wrong(struct parser *p, const char *what)
 
 static int state_file_no_memory(struct parser *p)
 {
-    return error_set(p->e, ERR_NOMEM, "no memory for a state file of %zu bytes", p->n);
+    return error_memory(p->e, NULL, "for a state file of %zu bytes", p->n);
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------------------------- */

@@ -108,7 +108,7 @@ int stop_file_write(const char *checkpoint_directory, const struct stop_file *s,
     stop_file_put_number(&text, "written", s->written);
     buffer_append_text(&text, "}\n");
     rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
-                          : error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+                          : error_memory(e, path, "to write it");
     buffer_release(&text);
     return rc;
 }

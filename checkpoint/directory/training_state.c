@@ -175,7 +175,7 @@ int training_state_write(const char *checkpoint_directory, const struct training
         return rc;
     format(s, &text);
     rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
-                          : error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+                          : error_memory(e, path, "to write it");
     buffer_release(&text);
     return rc;
 }

@@ -90,7 +90,7 @@ static int compare_pieces(const struct compare *x, struct finding *f, struct err
     int rc;
 
     if (!pieces)
-        return error_set(e, ERR_NOMEM, "no memory to compare tensor %s", f->a->name);
+        return error_memory(e, NULL, "to compare tensor %s", f->a->name);
     if ((rc = source_stream_open(&one, &x->a, f->a, e)) == OK &&
         (rc = source_stream_open(&two, &x->b, f->b, e)) == OK) {
         while ((rc = source_stream_read(&one, pieces, PIECE, &got, e)) == OK &&

@@ -81,7 +81,7 @@ static int write_header(struct convert_npy_writing *x, const char *descr, struct
         head.data[9] = (char)((head.length - 10) >> 8);
         rc = put(x, head.data, head.length, e);
     } else {
-        rc = error_set(e, ERR_NOMEM, "%s: no memory for its header", x->path);
+        rc = error_memory(e, x->path, "for its header");
     }
     buffer_release(&head);
     return rc;
@@ -146,7 +146,7 @@ static int write_strings(struct conversion *c, struct convert_npy_writing *x, st
         rc = error_set(e, ERR_ARG, "%s: tensor %s: %zu strings of up to %zu bytes are too large for one array; "
                        "select other tensors with --tensor", c->source.path, x->tensor->name, count, width);
     else if (!(cell = malloc(width)))
-        rc = error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", c->source.path, x->tensor->name);
+        rc = error_memory(e, c->source.path, "for tensor %s", x->tensor->name);
     snprintf(descr, sizeof descr, "|S%zu", width);
     if (rc == OK)
         rc = write_header(x, descr, e);
@@ -253,7 +253,7 @@ int convert_npy(struct conversion *c, struct error *e)
         }
         file_name(&name, tensor);
         rc = buffer_ok(&name) ? write_tensor(c, tensor, buffer_text(&name), descr, widen, e)
-                              : error_set(e, ERR_NOMEM, "no memory for the name of a file");
+                              : error_memory(e, NULL, "for the name of a file");
         buffer_release(&name);
         c->written++;
         c->bytes += tensor->bytes;

@@ -126,7 +126,7 @@ static int list_tensors(struct convert_safetensors_writing *x, struct error *e)
         else if (rc == 0)
             conversion_leave_out(x->conversion, &s->tensors[i], "safetensors");
     }
-    return rc < 0 ? error_set(e, ERR_NOMEM, "%s: no memory to list its tensors", s->path) : OK;
+    return rc < 0 ? error_memory(e, s->path, "to list its tensors") : OK;
 }
 
 static int convert_safetensors_take_piece(void *context, const void *bytes, size_t n, struct error *e)

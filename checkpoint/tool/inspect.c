@@ -291,7 +291,7 @@ static int show_checkpoint(struct inspect *x, const char *path, struct error *e)
             text_end(x, &s);
         free(wanted);
     } else {
-        rc = error_set(e, ERR_NOMEM, "%s: no memory to list its tensors", s.path);
+        rc = error_memory(e, s.path, "to list its tensors");
     }
     source_close(&s);
     return rc;

@@ -117,7 +117,7 @@ int inspect_tree(struct inspect *x, const struct source_tensor **tensors, size_t
     struct tree t = { x, calloc(count + 1, sizeof *t.leaves), '.' };
 
     if (!t.leaves)
-        return error_set(e, ERR_NOMEM, "no memory for the tree");
+        return error_memory(e, NULL, "for the tree");
     for (size_t i = 0; i < count; i++) {
         size_t n = tensors[i]->name_length, end = sizeof attribute - 1;
 

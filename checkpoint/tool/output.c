@@ -100,7 +100,7 @@ void output_put(struct output *o)
     if (o->text.length && !o->json && isatty(fileno(o->file)))
         wrap(o);
     if (!buffer_ok(&o->text) && o->error.code == OK)
-        error_set(&o->error, ERR_NOMEM, "no memory for the output");
+        error_memory(&o->error, NULL, "for the output");
     if (o->error.code == OK && fwrite(buffer_text(&o->text), 1, o->text.length, o->file) != o->text.length)
         failed(o, "write");
     buffer_clear(&o->text);

@@ -21,7 +21,7 @@ static int open_bundle(struct source *s, int index_only, struct error *e)
     s->shards = tensor_bundle_shards(s->bundle);
     s->count = tensor_bundle_count(s->bundle);
     if (!(s->tensors = calloc(s->count + 1, sizeof *s->tensors)))
-        return error_set(e, ERR_NOMEM, "%s: no memory for its tensors", s->path);
+        return error_memory(e, s->path, "for its tensors");
     for (size_t i = 0; i < s->count; i++) {
         const struct tensor_entry *entry = tensor_bundle_entry(s->bundle, i);
 
@@ -137,7 +137,7 @@ static int apply_hints(struct source *s, const struct safetensors_header *h, str
             continue;
         found = source_find(s, h->pairs[i].key + length, h->pairs[i].key_length - length);
         if (found && apply_hint(&s->tensors[found - s->tensors], h->pairs[i].value) != OK)
-            return error_set(e, ERR_NOMEM, "%s: no memory for its tensors", s->path);
+            return error_memory(e, s->path, "for its tensors");
     }
     return OK;
 }
@@ -154,7 +154,7 @@ static int open_safetensors(struct source *s, struct error *e)
     s->shards = 1;
     s->count = h->count;
     if (!(s->tensors = calloc(s->count + 1, sizeof *s->tensors)))
-        return error_set(e, ERR_NOMEM, "%s: no memory for its tensors", s->path);
+        return error_memory(e, s->path, "for its tensors");
     for (size_t i = 0; i < s->count; i++) {
         const struct safetensors_tensor *t = &h->tensors[i];
         int type = safetensors_tensor_type(t->dtype);
@@ -259,7 +259,7 @@ int source_read(const struct source *s, const struct source_tensor *tensor, char
 
     *out = NULL;
     if (tensor->bytes >= SIZE_MAX || !(*out = malloc(bytes + 1)))
-        return error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", s->path, tensor->name);
+        return error_memory(e, s->path, "for tensor %s", tensor->name);
     if ((rc = source_stream_open(&stream, s, tensor, e)) == OK)
         while ((rc = source_stream_read(&stream, *out + done, bytes - done, &got, e)) == OK && got)
             done += got;
@@ -286,7 +286,7 @@ int source_strings(const struct source *s, const struct source_tensor *tensor, c
     if (!(*strings = malloc(((size_t)tensor->elements + 1) * sizeof **strings))) {
         free(*stored);
         *stored = NULL;
-        return error_set(e, ERR_NOMEM, "%s: no memory for tensor %s", s->path, tensor->name);
+        return error_memory(e, s->path, "for tensor %s", tensor->name);
     }
     string_tensor_split(*stored, (size_t)tensor->bytes, tensor->elements, *strings);
     return OK;
@@ -301,7 +301,7 @@ int source_pieces(const struct source *s, const struct source_tensor *tensor, so
     int rc;
 
     if (!piece)
-        return error_set(e, ERR_NOMEM, "%s: no memory to read tensor %s", s->path, tensor->name);
+        return error_memory(e, s->path, "to read tensor %s", tensor->name);
     if ((rc = source_stream_open(&stream, s, tensor, e)) == OK)
         while ((rc = source_stream_read(&stream, piece, PIECE, &got, e)) == OK && got &&
                (rc = take(context, piece, got, e)) == OK)

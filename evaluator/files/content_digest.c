@@ -131,10 +131,10 @@ static int add_file(void *context, int directory_fd, const char *file, const cha
 
     (void)st;
     if (!ARRAY_ROOM(c->files, c->capacity, c->count + 1))
-        return error_set(e, ERR_NOMEM, "no memory for %zu files", c->count + 1);
+        return error_memory(e, NULL, "for %zu files", c->count + 1);
     added = &c->files[c->count];
     if (!(added->name = strdup(name)))
-        return error_set(e, ERR_NOMEM, "no memory for %zu files", c->count);
+        return error_memory(e, NULL, "for %zu files", c->count);
     c->count++;
     if ((rc = digest_file(directory_fd, file, *name ? name : file, &added->digest, e)) != OK)
         return rc;

@@ -21,7 +21,7 @@ static int copy_bytes(int in, int out, const char *from, const char *to, struct 
     int rc = OK;
 
     if (!piece)
-        return error_set(e, ERR_NOMEM, "%s: no memory to copy it", from);
+        return error_memory(e, from, "to copy it");
     while (rc == OK && (n = read(in, piece, PIECE)) != 0)
         if (n < 0 && errno != EINTR)
             rc = error_system(e, "%s: cannot read", from);

@@ -43,7 +43,7 @@ static int open_safetensors(struct opened_checkpoint *c, const char *path, struc
     content_release(&content);
     h = safetensors_contents(c->safetensors);
     if (!(c->entries = calloc(h->count + 1, sizeof *c->entries)))
-        return error_set(e, ERR_NOMEM, "%s: no memory for %zu tensors", path, h->count);
+        return error_memory(e, path, "for %zu tensors", h->count);
     for (size_t i = 0; i < h->count; i++)
         c->entries[i] = (struct tensor_entry){ .name = h->tensors[i].name, .name_length = h->tensors[i].name_length,
                                                .type = safetensors_tensor_type(h->tensors[i].dtype),
@@ -88,7 +88,7 @@ int opened_checkpoint_open(struct opened_checkpoint **out, enum checkpoint_kind 
 
     *out = NULL;
     if (!c)
-        return error_set(e, ERR_NOMEM, "%s: no memory to open it", path);
+        return error_memory(e, path, "to open it");
     c->kind = kind;
     switch (kind) {
     case CHECKPOINT_BUNDLE:
@@ -195,7 +195,7 @@ int opened_checkpoint_read_floats(struct opened_checkpoint *c, const struct open
                                   int threads, struct error *e)
 {
     struct tensor_batch_item *items = calloc(n + 1, sizeof *items);
-    int rc = items ? OK : error_set(e, ERR_NOMEM, "no memory to read %zu tensors", n);
+    int rc = items ? OK : error_memory(e, NULL, "to read %zu tensors", n);
     size_t batch = 0, bytes = 0;
 
     for (size_t i = 0; i < n && rc == OK; i++) {

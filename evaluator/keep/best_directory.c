@@ -166,7 +166,7 @@ static int write_state(const struct best_directory *b, const struct best_names *
     state.newest = n->items[n->count - 1];
     state_file_encode(&state, &text);
     rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
-                          : error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+                          : error_memory(e, path, "to write it");
     buffer_release(&text);
     return rc;
 }
@@ -201,7 +201,7 @@ static int write_manifest(const struct best_directory *b, struct error *e)
     best_manifest_format(&b->own, &text);
     if (rc == OK)
         rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
-                              : error_set(e, ERR_NOMEM, "%s: no memory to write it", path);
+                              : error_memory(e, path, "to write it");
     buffer_release(&text);
     return rc;
 }
@@ -503,7 +503,7 @@ int best_directory_open(struct best_directory **out, const char *directory, stru
     *out = NULL;
     if (!b || !(b->path = strdup(directory))) {
         free(b);
-        return error_set(e, ERR_NOMEM, "%s: no memory for it", directory);
+        return error_memory(e, directory, "for it");
     }
     if ((rc = file_make_directories(directory, e)) != OK || (rc = read_manifest(b, e)) != OK ||
         (rc = refuse_others(b, e)) != OK) {
@@ -545,8 +545,7 @@ int best_directory_promote(struct best_directory *b, const struct best_checkpoin
 {
     struct best_names named;
     char *here = calloc(count, 1);
-    int rc = here ? read_state(b, &named, e) : error_set(e, ERR_NOMEM, "%s: no memory for %zu checkpoints", b->path,
-                                                        count);
+    int rc = here ? read_state(b, &named, e) : error_memory(e, b->path, "for %zu checkpoints", count);
 
     if (!here)
         return rc;
@@ -568,8 +567,7 @@ int best_directory_recover(struct best_directory *b, const struct best_checkpoin
 {
     struct best_names named;
     char *here = calloc(count + 1, 1);
-    int rc = here ? read_state(b, &named, e) : error_set(e, ERR_NOMEM, "%s: no memory for %zu checkpoints", b->path,
-                                                        count);
+    int rc = here ? read_state(b, &named, e) : error_memory(e, b->path, "for %zu checkpoints", count);
 
     if (!here)
         return rc;

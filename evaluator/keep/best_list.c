@@ -8,7 +8,7 @@ int best_list_init(struct best_list *l, size_t limit, int minimum, int by_step, 
 {
     *l = (struct best_list){ .limit = limit, .minimum = minimum, .by_step = by_step };
     if (!(l->items = calloc(limit + 1, sizeof *l->items)))
-        return error_set(e, ERR_NOMEM, "no memory for the %zu best checkpoints", limit);
+        return error_memory(e, NULL, "for the %zu best checkpoints", limit);
     return OK;
 }
 

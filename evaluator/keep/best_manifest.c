@@ -23,7 +23,7 @@ int best_names_add(struct best_names *n, const char *name, struct error *e)
     if (grown)
         n->items = grown;
     if (!grown || !(n->items[n->count] = strdup(name)))
-        return error_set(e, ERR_NOMEM, "%s: no memory for its files, or too many of them", name);
+        return error_memory(e, name, "for its files, or too many of them");
     n->count++;
     return OK;
 }

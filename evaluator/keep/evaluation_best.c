@@ -30,7 +30,7 @@ static int open_directory(struct evaluation_best *b, struct error *e)
     b->wanted = calloc(o->keep, sizeof *b->wanted);
     b->names = calloc(o->keep, sizeof *b->names);
     if (!b->wanted || !b->names)
-        return error_set(e, ERR_NOMEM, "%s: no memory for the best checkpoints", o->eval_directory);
+        return error_memory(e, o->eval_directory, "for the best checkpoints");
     if (rc == OK && (rc = best_list_init(&b->list, o->keep, o->rule.minimum, o->volatile_names, e)) == OK)
         rc = best_directory_open(&b->directory, path, e);
     return rc;
@@ -43,7 +43,7 @@ int evaluation_best_open(struct evaluation_best **out, const struct evaluation_b
 
     *out = NULL;
     if (!b)
-        return error_set(e, ERR_NOMEM, "%s: no memory for the best checkpoint", options->eval_directory);
+        return error_memory(e, options->eval_directory, "for the best checkpoint");
     b->options = *options;
     if (options->keep && (rc = open_directory(b, e)) != OK)
         evaluation_best_close(b);

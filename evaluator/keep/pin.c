@@ -100,7 +100,7 @@ int pin_make(const char *eval_directory, const char *directory, const struct pin
         (rc = pin_check(pin, where, e)) == OK && rename(begun, done) < 0)
         rc = error_system(e, "%s: cannot be renamed", begun);
     if (rc == OK && (rc = file_join(where, sizeof where, done, name, e)) == OK && !(*path = strdup(where)))
-        rc = error_set(e, ERR_NOMEM, "no memory to pin %s", name);
+        rc = error_memory(e, NULL, "to pin %s", name);
     if (rc == OK)
         *bytes = file_tree_bytes(done);
     else

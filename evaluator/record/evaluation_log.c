@@ -103,7 +103,7 @@ int evaluation_log_open(struct evaluation_log **out, const char *directory, cons
     *out = NULL;
     if (!l || !(l->directory = strdup(directory))) {
         free(l);
-        return error_set(e, ERR_NOMEM, "%s: no memory for the event log", directory);
+        return error_memory(e, directory, "for the event log");
     }
     l->tags = tags;
     l->run = last_run > 0 ? last_run : 0;

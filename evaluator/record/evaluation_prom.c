@@ -24,7 +24,7 @@ static struct evaluation_newest *prom_place(struct evaluation_series *s, size_t 
     if (s->items[s->count].tag)
         return &s->items[s->count++];
 fail:
-    error_set(e, ERR_NOMEM, "no memory for the newest value of %s", tag);
+    error_memory(e, NULL, "for the newest value of %s", tag);
     return NULL;
 }
 
@@ -164,7 +164,7 @@ int evaluation_prom_write(const char *path, const struct evaluation_prom_row *ro
 
     append_rows(&b, rows, count);
     rc = buffer_ok(&b) ? file_replace(NULL, path, b.data, b.length, e)
-                       : error_set(e, ERR_NOMEM, "%s: no memory for its text", path);
+                       : error_memory(e, path, "for its text");
     buffer_release(&b);
     return rc;
 }

@@ -135,7 +135,7 @@ int evaluation_work_write(const char *eval_directory, const struct evaluation_wo
         return error_system(e, "%s: cannot create", part);
     evaluation_work_format(work, &text);
     if (!buffer_ok(&text))
-        rc = error_set(e, ERR_NOMEM, "%s: no memory for it", path);
+        rc = error_memory(e, path, "for it");
     else if (io_write_full(&io_real, fd, text.data, text.length) < 0)
         rc = error_system(e, "%s: cannot write", part);
     close(fd);

@@ -300,7 +300,7 @@ int ledger_open(struct ledger **out, const struct io *io, const char *path, int 
     *out = NULL;
     if (!l || !(l->path = strdup(path))) {
         free(l);
-        return error_set(e, ERR_NOMEM, "%s: no memory for the ledger", path);
+        return error_memory(e, path, "for the ledger");
     }
     l->io = io ? io : &io_real;
     l->summary.rule = best ? *best : usual;
@@ -366,7 +366,7 @@ int ledger_append(struct ledger *l, const struct ledger_record *record, struct e
     buffer_clear(&l->line);
     ledger_format(record, &l->line);
     if (!buffer_ok(&l->line))
-        return error_set(e, ERR_NOMEM, "%s: no memory for a line", l->path);
+        return error_memory(e, l->path, "for a line");
     if ((rc = cut_back(l, e)) != OK)
         return rc;
     l->cut = 1; /* until all of it is down */

@@ -27,9 +27,9 @@ static int insert(struct outcomes *o, size_t at, const struct ledger_record *r, 
     char *name;
 
     if (!ARRAY_ROOM(o->items, o->capacity, o->count + 1))
-        return error_set(e, ERR_NOMEM, "no memory for what became of %zu checkpoints", o->count + 1);
+        return error_memory(e, NULL, "for what became of %zu checkpoints", o->count + 1);
     if (!(name = strdup(r->checkpoint.name)))
-        return error_set(e, ERR_NOMEM, "no memory for what became of %s", r->checkpoint.name);
+        return error_memory(e, NULL, "for what became of %s", r->checkpoint.name);
     memmove(o->items + at + 1, o->items + at, (o->count++ - at) * sizeof *o->items);
     o->items[at] = (struct outcome){ name, step, r->status, r->status == LEDGER_FAILED && !r->checkpoint.has_digest };
     return OK;

@@ -122,7 +122,7 @@ static int name_classes(struct builtin_runner *r, struct error *e)
     r->class_text = calloc(classes, sizeof *r->class_text);
     r->class_names = calloc(classes, sizeof *r->class_names);
     if (!r->class_text || !r->class_names)
-        return error_set(e, ERR_NOMEM, "no memory for the names of %zu classes", classes);
+        return error_memory(e, NULL, "for the names of %zu classes", classes);
     for (size_t k = 0; k < classes; k++) {
         char *text = r->class_text[k];
 
@@ -146,13 +146,13 @@ static int name_classes(struct builtin_runner *r, struct error *e)
 static int prepare_images(struct builtin_runner *r, size_t limit, struct error *e)
 {
     if (!(r->labels = malloc(r->examples * sizeof *r->labels)))
-        return error_set(e, ERR_NOMEM, "no memory for %zu labels", r->examples);
+        return error_memory(e, NULL, "for %zu labels", r->examples);
     for (size_t i = 0; i < r->examples; i++)
         r->labels[i] = r->data->labels[i % r->images_taken];
     if (r->examples > limit / sizeof(float) / r->width)
         return OK;
     if (!(r->images = aligned_alloc(64, (r->examples * r->width * sizeof(float) + 63) / 64 * 64)))
-        return error_set(e, ERR_NOMEM, "no memory for %zu images of %zu floats", r->examples, r->width);
+        return error_memory(e, NULL, "for %zu images of %zu floats", r->examples, r->width);
     transform_images(r, 0, r->examples, r->images);
     dataset_free(r->data); /* the bytes have done their work */
     r->data = NULL;
@@ -374,7 +374,7 @@ static int list_variables(struct builtin_runner *r, struct error *e)
     r->wanted = calloc(count + 1, sizeof *r->wanted);
     r->matches = calloc(count + 1, sizeof *r->matches);
     if (!r->wanted || !r->matches)
-        return error_set(e, ERR_NOMEM, "no memory for %zu variables", count);
+        return error_memory(e, NULL, "for %zu variables", count);
     for (size_t i = 0; i < count; i++) {
         r->wanted[i].out = v[i].offset + (v[i].kind == VARIABLE_WEIGHT ? network_parameters(r->network)
                                                                      : network_statistics(r->network));
@@ -390,7 +390,7 @@ int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *
     int rc;
 
     if (!r)
-        return error_set(e, ERR_NOMEM, "no memory for the runner");
+        return error_memory(e, NULL, "for the runner");
     if (!(r->model = model_find(o->model))) {
         rc = unknown("model", o->model, model_names(), e);
         goto fail;

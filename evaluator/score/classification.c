@@ -29,7 +29,7 @@ int classification_init(struct classification *c, int classes, int ties_are_corr
     if (c->confusion && c->positives && c->negatives && c->softmax)
         return OK;
     classification_release(c);
-    return error_set(e, ERR_NOMEM, "no memory for the counts of %d classes", classes);
+    return error_memory(e, NULL, "for the counts of %d classes", classes);
 }
 
 void classification_release(struct classification *c)

@@ -60,7 +60,7 @@ static int launch(struct command_runner *r, struct slot *s, struct error *e)
     }
     if ((rc = command_words_fill(r->words, values, VALUES, &words, e)) == OK &&
         !(environment = command_process_environment(variables, VALUES)))
-        rc = error_set(e, ERR_NOMEM, "no memory for the environment of the command");
+        rc = error_memory(e, NULL, "for the environment of the command");
     if (!s->lack.code)
         command_log_note(&s->process.log, "attempt %" PRId64 ": %s", s->attempts.number, r->options.command);
     if (rc == OK && (rc = command_process_start(&s->process, words, environment, 0, r->poll_fd, e)) == OK)
@@ -227,7 +227,7 @@ int command_runner_new(struct runner *out, const struct command_runner_options *
     int rc;
 
     if (!r)
-        return error_set(e, ERR_NOMEM, "no memory for the runner");
+        return error_memory(e, NULL, "for the runner");
     r->options = *options;
     r->options.jobs = options->jobs ? options->jobs : 1;
     r->poll_fd = -1;
@@ -237,7 +237,7 @@ int command_runner_new(struct runner *out, const struct command_runner_options *
         (rc = command_words_check(r->words, values, VALUES, e)) != OK) {
         error_prefix(e, "--exec");
     } else if (!(r->slots = calloc(r->options.jobs, sizeof *r->slots))) {
-        rc = error_set(e, ERR_NOMEM, "no memory for %zu commands at a time", r->options.jobs);
+        rc = error_memory(e, NULL, "for %zu commands at a time", r->options.jobs);
     } else if ((r->poll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0) {
         rc = error_system(e, "cannot make a descriptor for the runner");
     } else {

@@ -35,7 +35,7 @@ static int take_word(const char **text, struct buffer *word, struct error *e)
     if (quote)
         return error_set(e, ERR_ARG, "a quote (%c) is not closed in the command", quote);
     *text = p;
-    return buffer_ok(word) ? OK : error_set(e, ERR_NOMEM, "no memory for a word of the command");
+    return buffer_ok(word) ? OK : error_memory(e, NULL, "for a word of the command");
 }
 
 int command_words_split(const char *text, char ***out, struct error *e)
@@ -43,7 +43,7 @@ int command_words_split(const char *text, char ***out, struct error *e)
     char **words = calloc(COMMAND_WORDS_MAX + 1, sizeof *words);
     struct buffer word = BUFFER_EMPTY;
     size_t count = 0;
-    int rc = words ? OK : error_set(e, ERR_NOMEM, "no memory for the command");
+    int rc = words ? OK : error_memory(e, NULL, "for the command");
 
     *out = NULL;
     while (rc == OK) {
@@ -54,7 +54,7 @@ int command_words_split(const char *text, char ***out, struct error *e)
         if (count == COMMAND_WORDS_MAX)
             rc = error_set(e, ERR_ARG, "the command has more than %d words", COMMAND_WORDS_MAX);
         else if ((rc = take_word(&text, &word, e)) == OK && !(words[count++] = strdup(buffer_text(&word))))
-            rc = error_set(e, ERR_NOMEM, "no memory for the command");
+            rc = error_memory(e, NULL, "for the command");
     }
     if (rc == OK && !count)
         rc = error_set(e, ERR_ARG, "the command is empty");
@@ -105,11 +105,11 @@ int command_words_fill(char *const *words, const struct command_value *values, s
         n++;
     *out = NULL;
     if (!(filled = calloc(n + 1, sizeof *filled)))
-        return error_set(e, ERR_NOMEM, "no memory for the command");
+        return error_memory(e, NULL, "for the command");
     for (size_t i = 0; i < n; i++)
         if (!(filled[i] = words_fill(words[i], values, count))) {
             command_words_free(filled);
-            return error_set(e, ERR_NOMEM, "no memory for the command");
+            return error_memory(e, NULL, "for the command");
         }
     *out = filled;
     return OK;

@@ -109,7 +109,7 @@ static int make(struct confusion_image *out, size_t height, size_t width, struct
 {
     *out = (struct confusion_image){ height, width, malloc(height * width * 3) };
     if (!out->pixels)
-        return error_set(e, ERR_NOMEM, "no memory for a picture of %zu x %zu pixels", width, height);
+        return error_memory(e, NULL, "for a picture of %zu x %zu pixels", width, height);
     memset(out->pixels, 255, height * width * 3);
     return OK;
 }

@@ -38,7 +38,7 @@ int evaluation_metrics_insert(struct evaluation_metrics *m, size_t at, const cha
     if (m->count >= EVALUATION_METRICS_MAX)
         return error_set(e, ERR_ARG, "more than %d metrics", EVALUATION_METRICS_MAX);
     if (!ARRAY_ROOM(m->items, m->capacity, m->count + 1) || !(copy = strdup(name)))
-        return error_set(e, ERR_NOMEM, "no memory for the metric '%s'", name);
+        return error_memory(e, NULL, "for the metric '%s'", name);
     memmove(m->items + at + 1, m->items + at, (m->count - at) * sizeof *m->items);
     m->items[at] = (struct evaluation_metric){ copy, value };
     m->count++;

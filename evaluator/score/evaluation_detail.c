@@ -19,7 +19,7 @@ int evaluation_detail_new(struct evaluation_detail **out, unsigned metrics, cons
 
     *out = NULL;
     if (!d)
-        return error_set(e, ERR_NOMEM, "no memory for the counts of an evaluation");
+        return error_memory(e, NULL, "for the counts of an evaluation");
     d->metrics = metrics;
     d->names = names;
     rc = classification_init(&d->counts, counts->classes, counts->ties_are_correct, counts->thresholds, e);

@@ -107,7 +107,7 @@ static int make_worker(struct scoring *s, struct worker *w, struct error *e)
         return error_set(e, ERR_ARG, "model %s: batches of %zu images are too large", m->name, batch);
     w->images = aligned_alloc(64, (batch * width * sizeof *w->images + 63) / 64 * 64);
     w->logits = malloc(batch * (size_t)m->classes * sizeof *w->logits);
-    return w->images && w->logits ? OK : error_set(e, ERR_NOMEM, "no memory for batches of %zu images", batch);
+    return w->images && w->logits ? OK : error_memory(e, NULL, "for batches of %zu images", batch);
 }
 
 int scoring_new(struct scoring **out, const struct scoring_options *options, const struct scoring_source *source,
@@ -117,14 +117,14 @@ int scoring_new(struct scoring **out, const struct scoring_options *options, con
     int rc = OK;
 
     if (!s)
-        return error_set(e, ERR_NOMEM, "no memory for the evaluation");
+        return error_memory(e, NULL, "for the evaluation");
     s->options = *options;
     s->source = *source;
     s->batches = (source->examples + (size_t)options->batch_size - 1) / (size_t)options->batch_size;
     s->workers = calloc((size_t)options->threads, sizeof *s->workers);
     s->losses = calloc(source->examples, sizeof *s->losses);
     if (!s->workers || !s->losses) {
-        rc = error_set(e, ERR_NOMEM, "no memory for the losses of %zu examples", source->examples);
+        rc = error_memory(e, NULL, "for the losses of %zu examples", source->examples);
         goto fail;
     }
     pthread_mutex_init(&s->lock, NULL);

@@ -162,7 +162,7 @@ int thread_runner_new(struct runner *out, const struct scorer *scorer, struct er
 
     if (!r) {
         scorer->free(scorer->context);
-        return error_set(e, ERR_NOMEM, "no memory for the runner");
+        return error_memory(e, NULL, "for the runner");
     }
     r->scorer = *scorer;
     r->evaluation = (struct evaluation){ .examples = -1, .correct = -1 };

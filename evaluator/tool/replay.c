@@ -183,7 +183,7 @@ static int replay(const char *directory, const char *output, const char *tags, s
     int rc;
 
     if (!s)
-        return error_set(e, ERR_NOMEM, "%s: no memory", directory);
+        return error_memory(e, directory, "for it");
     if ((rc = evaluation_status_read(directory, clock_wall(), s, e)) == OK) {
         if (!(p.tags = find_tags(tags ? tags : s->lock.tags)))
             rc = error_set(e, ERR_ARG, "%s: the evaluator's tags, '%s', are unknown; name others with --tags",

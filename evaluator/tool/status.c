@@ -410,7 +410,7 @@ static int show(struct job *j, const char *directory)
     one = &j->items[j->count];
     if ((rc = evaluation_status_read(directory, j->now, &one->status, &e)) == OK &&
         !(one->directory = strdup(directory)))
-        rc = error_set(&e, ERR_NOMEM, "%s: no memory", directory);
+        rc = error_memory(&e, directory, "for it");
     if (rc != OK) {
         log_line(&j->log, "%s", e.message);
         return rc;

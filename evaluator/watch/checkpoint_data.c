@@ -52,7 +52,7 @@ int checkpoint_data_look(struct sightings *s, int directory_fd, double now, doub
     if (!incomplete)
         return OK;
     if (!(files = calloc(incomplete, sizeof *files)))
-        return error_set(e, ERR_NOMEM, "no memory for %zu checkpoints that are not whole", incomplete);
+        return error_memory(e, NULL, "for %zu checkpoints that are not whole", incomplete);
     if ((fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || !(d = fdopendir(fd))) {
         if (fd >= 0)
             close(fd);

@@ -234,7 +234,7 @@ static int each_name(struct listing *l, const char *directory, int (*add)(struct
     }
     while (rc == OK && (errno = 0, entry = readdir(d)))
         if (*entry->d_name != '.' && add(l, entry->d_name) != OK)
-            rc = error_set(e, ERR_NOMEM, "%s: no memory to list it", directory);
+            rc = error_memory(e, directory, "to list it");
     if (rc == OK && errno)
         rc = error_system(e, "%s: cannot read the directory", directory);
     closedir(d);
@@ -260,7 +260,7 @@ static int list_bundles(struct listing *l, const char *directory, struct error *
         snprintf(file, sizeof file, "%s.index", list.items[i].name);
         if (add_file(l, file, strlen(list.items[i].name), named_step(l->source, list.items[i].step),
                      CHECKPOINT_BUNDLE) != OK)
-            rc = error_set(e, ERR_NOMEM, "%s: no memory to list it", directory);
+            rc = error_memory(e, directory, "to list it");
     }
     checkpoint_list_release(&list);
     return rc;

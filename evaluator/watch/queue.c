@@ -71,9 +71,9 @@ int queue_remember(struct queue *q, const char *name, uint64_t digest, struct er
     if (queue_knows(q, name, digest))
         return OK;
     if (!ARRAY_ROOM(q->known, q->known_capacity, q->known_count + 1))
-        return error_set(e, ERR_NOMEM, "no memory to remember %zu checkpoints", q->known_count + 1);
+        return error_memory(e, NULL, "to remember %zu checkpoints", q->known_count + 1);
     if (!(copy = strdup(name)))
-        return error_set(e, ERR_NOMEM, "no memory to remember %s", name);
+        return error_memory(e, NULL, "to remember %s", name);
     memmove(q->known + i + 1, q->known + i, (q->known_count - i) * sizeof *q->known);
     q->known[i] = (struct queue_known){ copy, digest };
     q->known_count++;
@@ -101,7 +101,7 @@ int queue_return(struct queue *q, const struct queue_item *item, struct error *e
     size_t i = q->count;
 
     if (!copy)
-        return error_set(e, ERR_NOMEM, "no memory for a queue of %zu checkpoints", q->count + 1);
+        return error_memory(e, NULL, "for a queue of %zu checkpoints", q->count + 1);
     *copy = *item;
     while (i > 0 && q->items[i - 1]->checkpoint.step > item->checkpoint.step)
         i--;

@@ -108,7 +108,7 @@ no_memory:
         free(items[i].name);
     free(items);
     free(lost);
-    return error_set(e, ERR_NOMEM, "no memory for a list of %zu checkpoints", count);
+    return error_memory(e, NULL, "for a list of %zu checkpoints", count);
 }
 
 const struct sighting *sightings_find(const struct sightings *s, const char *name, int64_t step)

@@ -57,7 +57,7 @@ int watcher_open(struct watcher **out, const char *directory, const struct watch
     *out = NULL;
     if (!w || !(w->directory = strdup(directory))) {
         free(w);
-        return error_set(e, ERR_NOMEM, "%s: no memory to watch it", directory);
+        return error_memory(e, directory, "to watch it");
     }
     w->options = *options;
     w->queue = queue;
@@ -356,7 +356,7 @@ static int open_due(struct watcher *w, int directory_fd, double now, struct erro
 {
     struct due *due = calloc(w->sightings.count + 1, sizeof *due);
     size_t count = 0;
-    int rc = due ? OK : error_set(e, ERR_NOMEM, "no memory for %zu checkpoints", w->sightings.count);
+    int rc = due ? OK : error_memory(e, NULL, "for %zu checkpoints", w->sightings.count);
 
     for (size_t i = 0; rc == OK && i < w->sightings.count; i++)
         if (sighting_due(&w->sightings.items[i]))

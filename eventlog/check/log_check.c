@@ -61,7 +61,7 @@ static struct log_finding *add(struct log_check *c, enum log_finding_kind kind, 
     struct log_finding *f;
 
     if (!ARRAY_ROOM(c->findings, c->capacity, c->count + 1)) {
-        error_set(e, ERR_NOMEM, "run %s: out of memory for %zu findings", c->run, c->count + 1);
+        error_memory(e, c->run, "for %zu findings", c->count + 1);
         return NULL;
     }
     f = &c->findings[c->count++];
@@ -77,7 +77,7 @@ static int note(struct log_check *c, struct series *s, enum log_finding_kind kin
     size_t *found = s ? s->found : c->found;
 
     if (s && !found && !(found = s->found = calloc(LOG_KINDS, sizeof *found)))
-        return error_set(e, ERR_NOMEM, "run %s: out of memory for findings", c->run);
+        return error_memory(e, c->run, "for findings");
     if (found[kind] && c->findings[found[kind] - 1].file == c->files - 1) {
         c->findings[found[kind] - 1].count++;
         c->totals.by_level[log_finding_text(kind)->level]++;
@@ -144,7 +144,7 @@ int log_check_new(struct log_check **out, const char *run, struct error *e)
     *out = NULL;
     if (!c || !(c->run = strdup(run))) {
         free(c);
-        return error_set(e, ERR_NOMEM, "run %s: out of memory for its check", run);
+        return error_memory(e, run, "for its check");
     }
     *out = c;
     return OK;
@@ -174,7 +174,7 @@ int log_check_file(struct log_check *c, const char *name, struct error *e)
     free(c->former_name);
     c->former_name = c->name;
     if (!(c->name = strdup(name)))
-        return error_set(e, ERR_NOMEM, "run %s: out of memory for a name", c->run);
+        return error_memory(e, c->run, "for a name");
     memset(c->found, 0, sizeof c->found);
     memset(c->kind_count, 0, sizeof c->kind_count);
     if (c->has_wall && (!c->former_has_wall || c->wall_most > c->former_wall_most)) {
@@ -238,7 +238,7 @@ static struct series *new_series(struct log_check *c, const struct log_value *v,
     return s;
 memory:
     free(words);
-    error_set(e, ERR_NOMEM, "run %s: out of memory for %zu tags", c->run, c->tags.count + 1);
+    error_memory(e, c->run, "for %zu tags", c->tags.count + 1);
     return NULL;
 }
 

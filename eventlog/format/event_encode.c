@@ -89,7 +89,7 @@ int event_encode_start(struct buffer *out, double wall_time, const char *source,
     if ((rc = wire_check(&event, "the first record of an event file", e)) == OK) {
         event_encode_record(out, event.bytes.data, event.bytes.length);
         if (!buffer_ok(out))
-            rc = error_set(e, ERR_NOMEM, "out of memory for the first record of an event file");
+            rc = error_memory(e, NULL, "for the first record of an event file");
     }
     wire_release(&event);
     return rc;

@@ -35,7 +35,7 @@ int record_file_take(struct record_file *f, const char *path, int fd, struct err
         return error_set(e, ERR_IO, "%s: not a regular file", path);
     f->size = (uint64_t)st.st_size;
     if (!(f->window = malloc(WINDOW)))
-        return error_set(e, ERR_NOMEM, "%s: out of memory for a window of the file", path);
+        return error_memory(e, path, "for a window of the file");
     f->capacity = WINDOW;
     return OK;
 }
@@ -84,8 +84,7 @@ static int fill(struct record_file *f, size_t need, struct error *e)
         uint8_t *window = realloc(f->window, capacity);
 
         if (!window)
-            return error_set(e, ERR_NOMEM, "%s: out of memory for a record of %zu bytes at %llu", f->path, need,
-                             (unsigned long long)position);
+            return error_memory(e, f->path, "for a record of %zu bytes at %llu", need, (unsigned long long)position);
         f->window = window;
         f->capacity = capacity;
     }

@@ -115,7 +115,7 @@ int wire_check(const struct wire *w, const char *what, struct error *e)
     if (w->bad_text)
         return error_set(e, ERR_ARG, "%s: a text is not UTF-8 at byte %zu (0x%02x); TensorBoard would give the file up",
                          what, w->bad_at, (unsigned char)w->bad_text[w->bad_at]);
-    return buffer_ok(&w->bytes) ? OK : error_set(e, ERR_NOMEM, "%s: out of memory for its bytes", what);
+    return buffer_ok(&w->bytes) ? OK : error_memory(e, what, "for its bytes");
 }
 
 static void varint(struct wire *w, uint64_t v)

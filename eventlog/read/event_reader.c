@@ -55,7 +55,7 @@ int event_reader_open(struct event_reader **out, struct log_input *in, const cha
     *out = NULL;
     if (!r || !(r->path = strdup(path))) {
         free(r);
-        return error_set(e, ERR_NOMEM, "%s: out of memory for reading", path);
+        return error_memory(e, path, "for reading");
     }
     rc = log_input_open(in, r->path, &r->file, e);
     if (rc == OK && fstat(r->file.fd, &st) < 0)

@@ -62,7 +62,7 @@ int log_archive_writer_new(struct log_archive_writer **out, int fd, const char *
     uint8_t head[HEAD] = { 0 };
 
     if (!w)
-        return error_set(e, ERR_NOMEM, "%s: out of memory for an archive", path);
+        return error_memory(e, path, "for an archive");
     w->fd = fd;
     w->level = level;
     w->path = path;
@@ -89,7 +89,7 @@ static int pack(struct log_archive_writer *w, int from, const char *from_path, u
     int rc = OK;
 
     if (deflateInit(&z, w->level) != Z_OK)
-        return error_set(e, ERR_NOMEM, "%s: out of memory for compression", w->path);
+        return error_memory(e, w->path, "for compression");
     while (rc == OK && got) {
         got = read(from, w->in, sizeof w->in);
         if (got < 0 && errno == EINTR)
@@ -128,7 +128,7 @@ int log_archive_writer_add(struct log_archive_writer *w, const char *name, uint3
         return error_set(e, ERR_ARG, "%s: member '%.80s' does not come behind '%.80s'", w->path, name, w->last);
     free(w->last);
     if (!(w->last = strdup(name)))
-        return error_set(e, ERR_NOMEM, "%s: out of memory for a name", w->path);
+        return error_memory(e, w->path, "for a name");
     w->crc = 0;
     if ((rc = pack(w, from, from_path, &crc, &length, e)) != OK)
         return rc;
@@ -154,7 +154,7 @@ int log_archive_writer_finish(struct log_archive_writer *w, struct error *e)
     int rc;
 
     if (!buffer_ok(&w->directory))
-        return error_set(e, ERR_NOMEM, "%s: out of memory for its directory", w->path);
+        return error_memory(e, w->path, "for its directory");
     put_le64(footer, w->offset);
     put_le64(footer + 8, w->directory.length);
     put_le64(footer + 16, w->members);
@@ -215,7 +215,7 @@ int log_archive_directory(struct log_archive_entry **out, size_t *count, const s
     if (crc32c(bytes, n) != place->crc)
         return error_set(e, ERR_CORRUPT, "its directory has a wrong CRC");
     if (!(entries = calloc((size_t)place->members + 1, sizeof *entries)))
-        return error_set(e, ERR_NOMEM, "out of memory for %llu members", (unsigned long long)place->members);
+        return error_memory(e, NULL, "for %llu members", (unsigned long long)place->members);
     for (size_t i = 0; rc == OK && i < place->members; i++) {
         struct log_archive_entry *entry = &entries[i];
         size_t took = read_entry(entry, bytes + at, n - at);
@@ -226,7 +226,7 @@ int log_archive_directory(struct log_archive_entry **out, size_t *count, const s
             break;
         }
         if (!(entry->name = strndup((const char *)bytes + at + ENTRY, took - ENTRY)))
-            rc = error_set(e, ERR_NOMEM, "out of memory for a name");
+            rc = error_memory(e, NULL, "for a name");
         else if (i && strcmp(entries[i - 1].name, entry->name) >= 0)
             rc = error_set(e, ERR_CORRUPT, "entry %zu of its directory is out of order", i + 1);
         at += took;
@@ -281,7 +281,7 @@ int log_archive_take(struct log_archive *a, int fd, const char *path, struct err
 
     *a = (struct log_archive){ .fd = fd };
     if (!(a->path = strdup(path)))
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+        return error_memory(e, path, "for it");
     if (fstat(a->fd, &st) < 0)
         return error_system(e, "%s: cannot be opened", path);
     if (!S_ISREG(st.st_mode))
@@ -296,7 +296,7 @@ int log_archive_take(struct log_archive *a, int fd, const char *path, struct err
         return rc;
     if ((rc = log_archive_footer(&place, footer, (uint64_t)st.st_size, e)) == OK &&
         !(directory = malloc((size_t)place.length + 1)))
-        rc = error_set(e, ERR_NOMEM, "out of memory for %llu members", (unsigned long long)place.members);
+        rc = error_memory(e, NULL, "for %llu members", (unsigned long long)place.members);
     if (rc == OK && (rc = read_at(a, directory, (size_t)place.length, place.offset, e)) != OK) {
         free(directory);
         return rc;
@@ -368,7 +368,7 @@ int log_archive_read(const struct log_archive *a, const struct log_archive_entry
 
     if (!u || inflateInit(&u->z) != Z_OK) {
         free(u);
-        return error_set(e, ERR_NOMEM, "%s: out of memory for unpacking", a->path);
+        return error_memory(e, a->path, "for unpacking");
     }
     rc = unpack(a, entry, u, sink, context, e);
     inflateEnd(&u->z);

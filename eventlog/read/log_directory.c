@@ -36,7 +36,7 @@ static void *one_more(void *list, size_t count, size_t size)
 
 static int directory_no_memory(struct error *e, const char *path)
 {
-    return error_set(e, ERR_NOMEM, "%s: out of memory while listing", path);
+    return error_memory(e, path, "while listing");
 }
 
 static int problem(struct walk *w, const char *path)
@@ -380,7 +380,7 @@ static int list_paths(struct log_directory *d, struct log_input *in, char *const
 
     memset(d, 0, sizeof *d);
     if (!clean)
-        return error_set(e, ERR_NOMEM, "out of memory for %zu paths", count);
+        return error_memory(e, NULL, "for %zu paths", count);
     if (count > 1)
         common_parent(paths, count, clean, &parent);
     for (size_t i = 0; i < count && rc == OK; i++) {

@@ -36,7 +36,7 @@ int log_filter_init(struct log_filter *f, const struct eventlog_reader_options *
     f->tags = copies(o->tags, o->tag_count);
     f->run_count = f->runs ? o->run_count : 0;
     f->tag_count = f->tags ? o->tag_count : 0;
-    return f->runs && f->tags ? OK : error_set(e, ERR_NOMEM, "out of memory for the names that are wanted");
+    return f->runs && f->tags ? OK : error_memory(e, NULL, "for the names that are wanted");
 }
 
 void log_filter_release(struct log_filter *f)

@@ -86,7 +86,7 @@ static struct log_follow_run *run_of(struct log_follow *f, const char *name, str
     if (number < f->count)
         return &f->runs[number];
     if (number == TAG_INDEX_NONE || !(runs = realloc(f->runs, (f->count + 1) * sizeof *runs))) {
-        error_set(e, ERR_NOMEM, "run %s: out of memory", name);
+        error_memory(e, name, "for it");
         return NULL;
     }
     f->runs = runs;
@@ -106,7 +106,7 @@ static int follow_add_file(struct log_follow_run *run, const char *path, struct 
     if (known && (known->reader || !strcmp(known->path, path)))
         return OK;
     if (!(copy = strdup(path)))
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+        return error_memory(e, path, "for it");
     if (known) {
         free(known->path);
         known->path = copy;
@@ -116,7 +116,7 @@ static int follow_add_file(struct log_follow_run *run, const char *path, struct 
         run->files = files;
     if (!files || tag_index_add(&run->paths, path, n) == TAG_INDEX_NONE) {
         free(copy);
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+        return error_memory(e, path, "for it");
     }
     files[run->count++] = (struct log_follow_file){ .path = copy };
     return OK;

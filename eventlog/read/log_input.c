@@ -86,7 +86,7 @@ int log_input_archive(struct log_input *in, const char *path, const struct log_a
     }
     if (!(bigger = realloc(in->archives, (in->archive_count + 1) * sizeof *bigger))) {
         close(fd);
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+        return error_memory(e, path, "for it");
     }
     in->archives = bigger;
     *archive = a = &bigger[in->archive_count];
@@ -144,7 +144,7 @@ static int unpack_stream(int fd, enum file_kind kind, struct spool *to, int *bro
     struct log_unpack *u = NULL;
     uint64_t at = 0;
     ssize_t n = 1;
-    int rc = block ? log_unpack_new(&u, kind, append, to, e) : error_set(e, ERR_NOMEM, "out of memory for unpacking");
+    int rc = block ? log_unpack_new(&u, kind, append, to, e) : error_memory(e, NULL, "for unpacking");
 
     while (rc == OK && n) {
         n = file_read_at(fd, block, BLOCK, at);

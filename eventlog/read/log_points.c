@@ -148,7 +148,7 @@ static int move_points(struct points_series *to, struct scalar_series *s, const 
                        struct error *e)
 {
     if (s->count && !(to->points = malloc(s->count * sizeof *to->points)))
-        return error_set(e, ERR_NOMEM, "out of memory for %zu points", s->count);
+        return error_memory(e, NULL, "for %zu points", s->count);
     for (size_t i = 0; i < s->count; i++)
         if (log_filter_step(filter, s->points[i].step))
             to->points[to->count++] = (struct eventlog_point){ s->points[i].step, s->points[i].wall_time,
@@ -170,11 +170,11 @@ static int points_add_series(struct eventlog_points *p, struct points_run *run, 
         if (!tag_wanted(w, s) || (w->filter->numbers_only && !s->seen))
             continue;
         if (!ARRAY_ROOM(p->series, p->series_capacity, p->series_count + 1))
-            return error_set(e, ERR_NOMEM, "out of memory for %zu series", p->series_count + 1);
+            return error_memory(e, NULL, "for %zu series", p->series_count + 1);
         to = &p->series[p->series_count++];
         memset(to, 0, sizeof *to);
         if (!(to->series = log_series_new(run->name, s, 1)))
-            return error_set(e, ERR_NOMEM, "out of memory for a series");
+            return error_memory(e, NULL, "for a series");
         if (move_points(to, s, w->filter, e) != OK)
             return ERR_NOMEM;
     }
@@ -189,7 +189,7 @@ static int points_add_run(struct eventlog_points *p, struct log_input *in, const
     int rc;
 
     if (!(run->name = strdup(listed->name)))
-        return error_set(e, ERR_NOMEM, "run %s: out of memory", listed->name);
+        return error_memory(e, listed->name, "for it");
     scalar_run_init(&run->scalars, view, 0, 1);
     p->run_count++;
     if ((rc = read_run(p, &run->scalars, listed, &w, e)) == OK) {
@@ -217,11 +217,11 @@ int eventlog_points_read(struct eventlog_points **out, const char *path, enum ev
 
     *out = NULL;
     if (rc == OK && !paths[0])
-        rc = error_set(&e, ERR_NOMEM, "%s: out of memory for its points", path);
+        rc = error_memory(&e, path, "for its points");
     if (rc == OK && (rc = log_directory_list(&d, &in, paths, 1, &e)) == OK && d.problem_count)
         rc = error_set(&e, ERR_IO, "%s", d.problems[0]);
     if (rc == OK && !(p->runs = calloc(d.count + 1, sizeof *p->runs)))
-        rc = error_set(&e, ERR_NOMEM, "%s: out of memory for %zu runs", path, d.count);
+        rc = error_memory(&e, path, "for %zu runs", d.count);
     for (size_t i = 0; rc == OK && i < d.count; i++)
         if (log_filter_run(&filter, d.runs[i].name))
             rc = points_add_run(p, &in, &d.runs[i], inner, &filter, &e);

@@ -73,7 +73,7 @@ static int make_places(struct eventlog_reader *r, size_t count, struct error *e)
     struct log_place *runs = count > r->run_count ? realloc(r->runs, count * sizeof *runs) : r->runs;
 
     if (count && !runs)
-        return error_set(e, ERR_NOMEM, "%s: out of memory for %zu runs", r->path, count);
+        return error_memory(e, r->path, "for %zu runs", count);
     r->runs = runs;
     for (; r->run_count < count; r->run_count++) {
         runs[r->run_count] = (struct log_place){ .series = NULL };
@@ -118,7 +118,7 @@ int eventlog_reader_open(struct eventlog_reader **out, const char *path, const s
 
     *out = NULL;
     if (!r) {
-        error_set(&e, ERR_NOMEM, "%s: out of memory for reading", path);
+        error_memory(&e, path, "for reading");
         return public_error(error, &e);
     }
     r->watch = no_watch;
@@ -126,7 +126,7 @@ int eventlog_reader_open(struct eventlog_reader **out, const char *path, const s
     r->follow = (struct log_follow){ .input = &r->input, .wanted = run_wanted, .context = &r->filter,
                                      .records_only = r->filter.records_only, .whole_runs = 1, .forgets = 1 };
     if (rc == OK && !(r->path = strdup(path)))
-        rc = error_set(&e, ERR_NOMEM, "%s: out of memory for reading", path);
+        rc = error_memory(&e, path, "for reading");
     if (rc == OK)
         rc = look(r, 1, &e);
     if (rc != OK) {
@@ -315,7 +315,7 @@ static int out_of_memory(struct eventlog_reader *r, struct eventlog_error *error
     struct error e = { 0 };
 
     r->failed = 0;
-    error_set(&e, ERR_NOMEM, "%s: out of memory for a series", r->path);
+    error_memory(&e, r->path, "for a series");
     return public_error(error, &e);
 }
 

@@ -27,7 +27,7 @@ struct log_unpack {
 
 static int unpack_no_memory(struct error *e)
 {
-    return error_set(e, ERR_NOMEM, "out of memory for unpacking");
+    return error_memory(e, NULL, "for unpacking");
 }
 
 /* ---- gzip ------------------------------------------------------------------------------------------------------ */

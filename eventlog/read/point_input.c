@@ -38,7 +38,7 @@ int point_input_new(struct point_input **out, enum point_input_format format, co
     struct point_input *p = *out = calloc(1, sizeof *p);
 
     if (!p)
-        return error_set(e, ERR_NOMEM, "out of memory for a reader of points");
+        return error_memory(e, NULL, "for a reader of points");
     p->format = format;
     p->tag = tag;
     return OK;
@@ -119,7 +119,7 @@ static int begin_field(struct point_input *p, size_t *count, struct error *e)
         if (more > COLUMNS_MOST * 2)
             return error_set(e, ERR_CORRUPT, "more than %d columns", COLUMNS_MOST);
         if (!(bigger = realloc(p->starts, more * sizeof *bigger)))
-            return error_set(e, ERR_NOMEM, "out of memory for %zu columns", more);
+            return error_memory(e, NULL, "for %zu columns", more);
         p->starts = bigger;
         p->starts_capacity = more;
     }
@@ -182,7 +182,7 @@ static int split(struct point_input *p, const char *row, size_t n, size_t *count
             break;
         at++;
     }
-    return buffer_ok(&p->fields) ? OK : error_set(e, ERR_NOMEM, "out of memory for a row of %zu bytes", n);
+    return buffer_ok(&p->fields) ? OK : error_memory(e, NULL, "for a row of %zu bytes", n);
 }
 
 static const char *field(const struct point_input *p, size_t i)
@@ -224,7 +224,7 @@ static int header(struct point_input *p, const char *row, size_t n, struct error
     if (rc != OK)
         return rc;
     if (!(p->columns = calloc(count, sizeof *p->columns)))
-        return error_set(e, ERR_NOMEM, "out of memory for %zu columns", count);
+        return error_memory(e, NULL, "for %zu columns", count);
     for (size_t i = 0; i < count; i++) {
         int kind = column_kind(field(p, i), tensorboard);
 
@@ -247,7 +247,7 @@ static int header(struct point_input *p, const char *row, size_t n, struct error
             name += 4;
         has[SERIES] |= c->kind == SERIES;
         if (c->kind == SERIES && !(c->tag = strdup(name)))
-            return error_set(e, ERR_NOMEM, "out of memory for %zu columns", count);
+            return error_memory(e, NULL, "for %zu columns", count);
     }
     if (!has[STEP] || (!p->is_long && !has[SERIES]))
         return error_set(e, ERR_CORRUPT, "the header has no column 'step'%s",
@@ -457,7 +457,7 @@ static int json_line(struct point_input *p, const char *line, size_t n, point_in
     if (!given[STEP] || (is_long && !given[VALUE]))
         return error_set(e, ERR_CORRUPT, "no \"%s\" in the object", given[STEP] ? "value" : "step");
     if (!buffer_ok(&p->run) || !buffer_ok(&p->name))
-        return error_set(e, ERR_NOMEM, "out of memory for a name");
+        return error_memory(e, NULL, "for a name");
     point.run = given[RUN] ? buffer_text(&p->run) : NULL;
     point.tag = given[NAME] ? buffer_text(&p->name) : p->tag;
     rc = members(p, line, n, &point, is_long, visit, context, &visited, e);

@@ -235,7 +235,7 @@ int scalar_run_value(struct scalar_run *r, const struct event *event, const stru
     int is_shown, is_point;
 
     if (!(*series = s))
-        return error_set(e, ERR_NOMEM, "out of memory for a series");
+        return error_memory(e, NULL, "for a series");
     *from = value->kind == EVENT_VALUE_SIMPLE ? SCALAR_FROM_SIMPLE | SCALAR_FROM_FLOAT32
             : value->dtype == EVENT_FLOAT     ? SCALAR_FROM_FLOAT32 : 0;
     *from |= loaded(r, s, value);
@@ -301,7 +301,7 @@ int scalar_run_event(struct scalar_run *r, const struct event *event, struct err
             (r->wanted && !r->wanted(r->context, s, &point)))
             continue;
         if (!keep_point(r, s, &point, from))
-            return error_set(e, ERR_NOMEM, "out of memory for %llu points", (unsigned long long)r->numbered);
+            return error_memory(e, NULL, "for %llu points", (unsigned long long)r->numbered);
     }
     return OK;
 }
@@ -395,7 +395,7 @@ int scalar_series_sort(struct scalar_series *s, struct error *e)
     if (!other || (s->marks && !other_marks)) {
         free(other);
         free(other_marks);
-        return error_set(e, ERR_NOMEM, "out of memory for sorting %zu points", s->count);
+        return error_memory(e, NULL, "for sorting %zu points", s->count);
     }
     merge_sort(s->points, s->marks, s->count, other, other_marks);
     free(other);

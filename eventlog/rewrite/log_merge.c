@@ -52,7 +52,7 @@ struct log_merge {
 
 static int no_memory(const struct log_merge *m, struct error *e)
 {
-    return error_set(e, ERR_NOMEM, "out of memory for %zu values", m->count + 1);
+    return error_memory(e, NULL, "for %zu values", m->count + 1);
 }
 
 /* Room for one more in a growing list. */
@@ -114,7 +114,7 @@ int log_merge_new(struct log_merge **out, enum log_merge_overlap overlap, struct
             *out = m = NULL;
         }
     if (!m)
-        return error_set(e, ERR_NOMEM, "out of memory for a merge");
+        return error_memory(e, NULL, "for a merge");
     m->overlap = overlap;
     return OK;
 }

@@ -28,7 +28,7 @@ struct copy {
 static int flush(struct copy *c, struct error *e)
 {
     if (!buffer_ok(&c->pending))
-        return error_set(e, ERR_NOMEM, "%s: out of memory", c->to);
+        return error_memory(e, c->to, "for it");
     if (c->fd >= 0 && c->pending.length && io_write_full(c->io, c->fd, c->pending.data, c->pending.length) < 0)
         return error_system(e, "%s: cannot write", c->to);
     buffer_clear(&c->pending);

@@ -32,7 +32,7 @@ int log_replace_backup_name(char *out, size_t size, const char *path, struct err
     buffer_append_text(&b, at);
     buffer_append_text(&b, ".bak");
     if (!buffer_ok(&b))
-        rc = error_set(e, ERR_NOMEM, "%s: out of memory for a name", path);
+        rc = error_memory(e, path, "for a name");
     else if (b.length >= size)
         rc = error_set(e, ERR_ARG, "%s: path too long", path);
     else

@@ -30,7 +30,7 @@ int log_rewrite_new(struct log_rewrite **out, struct error *e)
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
-        return error_set(e, ERR_NOMEM, "out of memory for a file's tags");
+        return error_memory(e, NULL, "for a file's tags");
     (*out)->file = 1;
     return OK;
 }
@@ -70,7 +70,7 @@ static struct rewrite_series *rewrite_series_of(struct log_rewrite *r, const cha
     memset(&r->series[number], 0, sizeof *r->series);
     return &r->series[number];
 memory:
-    error_set(e, ERR_NOMEM, "out of memory for %zu tags", r->tags.count + 1);
+    error_memory(e, NULL, "for %zu tags", r->tags.count + 1);
     return NULL;
 }
 
@@ -79,7 +79,7 @@ static int remember(struct rewrite_series *s, const struct event_value *v, struc
     if (!v->has_metadata || s->metadata)
         return OK;
     if (!(s->metadata = malloc(v->metadata_length + 1)))
-        return error_set(e, ERR_NOMEM, "out of memory for %zu bytes of metadata", v->metadata_length);
+        return error_memory(e, NULL, "for %zu bytes of metadata", v->metadata_length);
     memcpy(s->metadata, v->metadata, v->metadata_length);
     s->length = v->metadata_length;
     s->kind = v->kind;
@@ -142,7 +142,7 @@ static int take_value(struct log_rewrite *r, const struct event_value *v, const 
 static int seal(struct buffer *out, size_t mark, struct error *e)
 {
     if (!buffer_reserve(out, RECORD_FOOTER) || !buffer_ok(out))
-        return error_set(e, ERR_NOMEM, "out of memory for a record of %zu bytes", out->length - mark);
+        return error_memory(e, NULL, "for a record of %zu bytes", out->length - mark);
     record_seal((uint8_t *)out->data + mark, out->length - mark - RECORD_HEADER);
     out->length += RECORD_FOOTER;
     return OK;
@@ -184,7 +184,7 @@ int log_rewrite_record(struct log_rewrite *r, const uint8_t *data, size_t n, con
     if (rc != OK || (changed && r->totals.values == before))
         return rc;
     if (!buffer_ok(&r->summary.bytes))
-        return error_set(e, ERR_NOMEM, "out of memory for a record of %zu bytes", n);
+        return error_memory(e, NULL, "for a record of %zu bytes", n);
     mark = begin_record(out);
     if (!changed)
         buffer_append(out, data, n);

@@ -13,7 +13,7 @@ static int split(struct chart_layout *layout, const char *option, struct words *
     char *text = strdup(option), *tags, *title;
 
     if (!text)
-        return error_set(e, ERR_NOMEM, "out of memory for a chart");
+        return error_memory(e, NULL, "for a chart");
     layout->words[layout->word_count++] = text;
     if (!(tags = strchr(text, '=')) || !tags[1])
         return error_set(e, ERR_ARG, "--chart: '%.80s' is not [CATEGORY/]TITLE=TAGS", option);

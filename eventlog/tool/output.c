@@ -155,7 +155,7 @@ static int open_file(struct output *o, const char *path, int force, struct error
     struct stat st;
 
     if (!(o->path = strdup(path)))
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+        return error_memory(e, path, "for it");
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { /* a device or a pipe: nothing to rename */
         if ((o->fd = open(path, O_WRONLY | O_CLOEXEC)) < 0)
             return error_system(e, "%s: cannot open", path);
@@ -166,7 +166,7 @@ static int open_file(struct output *o, const char *path, int force, struct error
     if (log_replace_temporary_name(temporary, sizeof temporary, path, e) != OK)
         return ERR_ARG;
     if (!(o->temporary = strdup(temporary)))
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+        return error_memory(e, path, "for it");
     o->force = force;
     o->unfinished = unfinished_begin(AT_FDCWD, temporary);
     unlink(temporary); /* of a killed process with our number */
@@ -212,7 +212,7 @@ int output_open(struct output **out, const char *path, int force, struct error *
 
     *out = NULL;
     if (!o)
-        return error_set(e, ERR_NOMEM, "out of memory for output");
+        return error_memory(e, NULL, "for output");
     o->fd = 1;
     if (path && strcmp(path, "-") != 0)
         rc = open_file(o, path, force, e);
@@ -223,7 +223,7 @@ int output_open(struct output **out, const char *path, int force, struct error *
         if (!o->gzip || deflateInit2(o->gzip, Z_BEST_SPEED, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
             free(o->gzip);
             o->gzip = NULL;
-            rc = error_set(e, ERR_NOMEM, "%s: out of memory for compression", path);
+            rc = error_memory(e, path, "for compression");
         }
     }
     if (rc != OK) {

@@ -28,7 +28,7 @@ int output_directory_open(struct output_directory *d, const char *path, int forc
     while (n > 1 && path[n - 1] == '/')
         n--;
     if (!(d->path = strndup(path, n)))
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+        return error_memory(e, path, "for it");
     return file_make_directories(d->path, e);
 }
 
@@ -74,7 +74,7 @@ int output_directory_next(struct output_directory *d, const char *stem, const ch
         numbered(&name, stem, number++, extension);
         at = buffer_ok(&name) ? tag_index_add(&d->used, buffer_text(&name), name.length) : TAG_INDEX_NONE;
     } while (at < known);
-    rc = at == TAG_INDEX_NONE ? error_set(e, ERR_NOMEM, "%s: out of memory for the names in it", d->path)
+    rc = at == TAG_INDEX_NONE ? error_memory(e, d->path, "for the names in it")
                               : file_join(path, sizeof path, d->path, buffer_text(&name), e);
     if (rc == OK)
         rc = output_open(out, path, d->force, e);

@@ -99,8 +99,7 @@ static int direct_begin(struct event_sink *s, size_t n, struct error *e)
     if (s->batch.used > limit - n && write_out(d, e) != OK && s->batch.used > limit - n)
         return error_prefix(e, "event refused, %zu buffers are full", d->options.bytes / d->options.batch);
     if (event_batch_reserve(&s->batch, n, limit) < 0)
-        return error_set(e, ERR_NOMEM, "%s: out of memory for %zu bytes of events", event_file_path(d->file),
-                         s->batch.used + n);
+        return error_memory(e, event_file_path(d->file), "for %zu bytes of events", s->batch.used + n);
     return OK;
 }
 
@@ -180,8 +179,7 @@ int event_direct_start(struct event_sink **out, struct event_file *file, const s
     *out = NULL;
     if (!d || event_batch_reserve(&d->sink.batch, first, options->bytes) < 0) {
         free(d);
-        return error_set(e, ERR_NOMEM, "%s: out of memory for a buffer of %zu bytes", event_file_directory(file),
-                         options->batch);
+        return error_memory(e, event_file_directory(file), "for a buffer of %zu bytes", options->batch);
     }
     d->sink.operations = &operations;
     d->options = *options;

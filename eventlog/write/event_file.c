@@ -46,7 +46,7 @@ static int remember(struct event_file *f, const char *path, struct error *e)
     struct event_file_name *name = malloc(sizeof *name + n);
 
     if (!name)
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+        return error_memory(e, path, "for it");
     memcpy(name->path, path, n);
     name->older = f->names;
     name->events = 0;
@@ -226,7 +226,7 @@ static int first_record(struct event_file *f, struct error *e)
 static int copy(struct event_file *f, const struct event_file *from, struct error *e)
 {
     uint8_t *bytes = malloc(COPY_BYTES);
-    int rc = bytes ? OK : error_set(e, ERR_NOMEM, "%s: out of memory for a copy", event_file_path(f));
+    int rc = bytes ? OK : error_memory(e, event_file_path(f), "for a copy");
 
     while (rc == OK && f->size < from->size) {
         size_t left = from->size - f->size < COPY_BYTES ? (size_t)(from->size - f->size) : COPY_BYTES;
@@ -315,7 +315,7 @@ static int set_up(struct event_file *f, const struct io *io, const char *directo
     f->suffix = strdup(suffix);
     f->source = strdup(source);
     if (!f->directory || !f->suffix || !f->source)
-        return error_set(e, ERR_NOMEM, "%s: out of memory", directory);
+        return error_memory(e, directory, "for it");
     rc = event_encode_start(&first, clock_wall(), source, e);
     f->first = first.length;
     buffer_release(&first);

@@ -86,7 +86,7 @@ static int queue_begin(struct event_sink *s, size_t n, struct error *e)
         q->waiting--;
     }
     if (event_batch_reserve(&s->batch, n + MARK, q->options.bytes) < 0)
-        return error_set(e, ERR_NOMEM, "%s: out of memory for an event of %zu bytes", q->path, n);
+        return error_memory(e, q->path, "for an event of %zu bytes", n);
     return OK;
 }
 
@@ -331,7 +331,7 @@ int event_queue_start(struct event_sink **out, struct event_file *file, const st
 
     *out = NULL;
     if (!q)
-        return error_set(e, ERR_NOMEM, "%s: out of memory for a queue", event_file_path(file));
+        return error_memory(e, event_file_path(file), "for a queue");
     q->sink.operations = &operations;
     q->options = *options;
     q->file = file;

@@ -124,5 +124,5 @@ int event_resume_purge(struct buffer *out, int64_t step, double wall_time, struc
     for (int i = 0; i < 2 && buffer_ok(&body.bytes); i++)
         event_encode_record(out, body.bytes.data, body.bytes.length);
     wire_release(&body);
-    return out->length && buffer_ok(out) ? OK : error_set(e, ERR_NOMEM, "out of memory for a session start");
+    return out->length && buffer_ok(out) ? OK : error_memory(e, NULL, "for a session start");
 }

@@ -234,7 +234,7 @@ static int encode_head(const struct eventlog_writer *w, struct wire *head, int64
 {
     wire_number(head, 1, w->exact_times ? wall_time : event_writer_time(wall_time));
     wire_integer(head, 2, step);
-    return buffer_ok(&head->bytes) ? OK : error_set(e, ERR_NOMEM, "out of memory for an event");
+    return buffer_ok(&head->bytes) ? OK : error_memory(e, NULL, "for an event");
 }
 
 static int check_call(const struct eventlog_writer *w, double wall_time, struct error *e)
@@ -560,7 +560,7 @@ int event_writer_open_io(struct eventlog_writer **out, const char *directory,
     if (event_writer_check_options(directory, &o, &e) != OK || file_make_directories(directory, &e) != OK)
         return public_error(error, &e);
     if (!(w = calloc(1, sizeof *w))) {
-        error_set(&e, ERR_NOMEM, "%s: out of memory for an event writer", directory);
+        error_memory(&e, directory, "for an event writer");
         return public_error(error, &e);
     }
     w->pid = getpid();

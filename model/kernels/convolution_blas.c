@@ -42,7 +42,7 @@ static int blas_make(struct convolution **out, const struct convolution_shape *s
     const int pixels = s->out_height * s->out_width;
 
     if (!c)
-        return error_set(e, ERR_NOMEM, "no memory for a convolution");
+        return error_memory(e, NULL, "for a convolution");
     c->s = *s;
     c->patch = s->window.height * s->window.width * s->channels;
     c->group = pixels >= ROWS ? 1 : ROWS / pixels;
@@ -52,7 +52,7 @@ static int blas_make(struct convolution **out, const struct convolution_shape *s
     c->sum = calloc((size_t)c->patch * (size_t)s->out_channels, sizeof *c->sum);
     if (!c->rows || !c->sum) {
         blas_release(c);
-        return error_set(e, ERR_NOMEM, "no memory for the rows of a convolution");
+        return error_memory(e, NULL, "for the rows of a convolution");
     }
     *out = c;
     return OK;

@@ -243,13 +243,13 @@ static int onednn_make(struct convolution **out, const struct convolution_shape 
     int rc;
 
     if (!c)
-        return error_set(e, ERR_NOMEM, "no memory for a convolution");
+        return error_memory(e, NULL, "for a convolution");
     c->s = *s;
     c->kernel_count = (size_t)(s->window.height * s->window.width) * (size_t)s->channels * (size_t)s->out_channels;
     if (s->block == s->channels && onednn_block(s->channels, 0) != s->block &&
         !(c->planes = new_floats((size_t)s->images * (size_t)s->channels * (size_t)s->height * (size_t)s->width))) {
         free(c);
-        return error_set(e, ERR_NOMEM, "no memory for a convolution");
+        return error_memory(e, NULL, "for a convolution");
     }
     if (omp.set_num_threads)
         omp.set_num_threads(1);

@@ -40,7 +40,7 @@ static int layer_batch_norm_make(struct layer *l, int slice, int batch, struct e
     n->sum = calloc(c * 4, sizeof *n->sum);
     n->shift = calloc(c * 6, sizeof *n->shift);
     if (!n->sum || !n->shift)
-        return error_set(e, ERR_NOMEM, "no memory for a batch norm of %zu channels", c);
+        return error_memory(e, NULL, "for a batch norm of %zu channels", c);
     n->square = n->sum + c;
     n->mean_exact = n->sum + 2 * c;
     n->inverse = n->sum + 3 * c;

@@ -18,7 +18,7 @@ static int bias_make(struct layer *l, int slice, int batch, struct error *e)
 
     (void)slice, (void)batch;
     own->sums = calloc((size_t)l->in_shape.channels, sizeof *own->sums);
-    return own->sums ? OK : error_set(e, ERR_NOMEM, "no memory for the sums of a bias");
+    return own->sums ? OK : error_memory(e, NULL, "for the sums of a bias");
 }
 
 static void bias_release(struct layer *l)

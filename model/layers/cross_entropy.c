@@ -16,7 +16,7 @@ static int cross_entropy_make(struct layer *l, int slice, int batch, struct erro
 
     (void)slice, (void)batch;
     x->softmax = malloc((size_t)l->in_shape.channels * sizeof *x->softmax);
-    return x->softmax ? OK : error_set(e, ERR_NOMEM, "no memory for %d classes", l->in_shape.channels);
+    return x->softmax ? OK : error_memory(e, NULL, "for %d classes", l->in_shape.channels);
 }
 
 static void cross_entropy_release(struct layer *l)

@@ -25,7 +25,7 @@ static int layer_dense_make(struct layer *l, int slice, int batch, struct error 
     if (!needs_flat(l))
         return OK;
     own->flat = malloc((size_t)batch * shape_size(&l->in_shape) * sizeof *own->flat);
-    return own->flat ? OK : error_set(e, ERR_NOMEM, "no memory for the input of a dense layer");
+    return own->flat ? OK : error_memory(e, NULL, "for the input of a dense layer");
 }
 
 static void layer_dense_release(struct layer *l)

@@ -16,7 +16,7 @@ static int make_winners(struct layer *l, int slice, int batch, struct error *e)
 
     (void)slice;
     own->winner = malloc((size_t)batch * shape_size(&l->out_shape));
-    return own->winner ? OK : error_set(e, ERR_NOMEM, "no memory for the winners of a max pool");
+    return own->winner ? OK : error_memory(e, NULL, "for the winners of a max pool");
 }
 
 static void release_winners(struct layer *l)

@@ -68,7 +68,7 @@ static int fake_start(void *context, size_t slot, const struct runner_job *job, 
 
     (void)slot;
     if (f->lacks && f->lacks--)
-        return error_set(e, ERR_NOMEM, "no memory for anything");
+        return error_memory(e, NULL, "for anything");
     snprintf(f->order + n, sizeof f->order - n, "%s%c%d", n ? " " : "", job->directory[strlen(job->directory) - 1],
              (int)job->checkpoint->step);
     return OK;

@@ -110,7 +110,7 @@ static int infer(char **argv, struct error *e)
         goto done;
     classes = (size_t)network_model(n)->classes;
     if (!(logits = calloc(count * classes, sizeof *logits))) {
-        rc = error_set(e, ERR_NOMEM, "out of memory");
+        rc = error_memory(e, NULL, "left");
         goto done;
     }
     input = model_input(network_model(n), images.data, (int)count);
@@ -141,7 +141,7 @@ static int train(char **argv, struct error *e)
         goto done;
     }
     if (!(samples = calloc(count + 1, sizeof *samples))) {
-        rc = error_set(e, ERR_NOMEM, "out of memory");
+        rc = error_memory(e, NULL, "left");
         goto done;
     }
     for (size_t i = 0; i < count; i++)
@@ -183,7 +183,7 @@ static int optimize(char **argv, struct error *e)
         goto done;
     width = network_exchange_count(n) - 1;
     if (!(sum = calloc(width + 1, sizeof *sum))) {
-        rc = error_set(e, ERR_NOMEM, "out of memory");
+        rc = error_memory(e, NULL, "left");
         goto done;
     }
     sum[width] = (real)atoll(argv[6]);
@@ -198,7 +198,7 @@ static int optimize(char **argv, struct error *e)
         buffer_append(&arrays, a.values, a.count * sizeof(real));
     }
     rc = buffer_ok(&arrays) ? put_file(argv[8], arrays.data, arrays.length, e)
-                            : error_set(e, ERR_NOMEM, "out of memory");
+                            : error_memory(e, NULL, "left");
 done:
     free(sum);
     optimizer_free(o);

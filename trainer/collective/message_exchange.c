@@ -287,7 +287,7 @@ static int allocate(struct message_exchange *m, const struct transport_plan *p, 
         if (r != p->rank) /* pages outside this rank's slices are never touched after this */
             bad = !(m->incoming[r] = calloc(p->total, sizeof(real)));
     if (bad)
-        return error_set(e, ERR_NOMEM, "no memory to exchange %zu values with %d ranks", p->total, p->ranks);
+        return error_memory(e, NULL, "to exchange %zu values with %d ranks", p->total, p->ranks);
     m->base.vector = m->memory;
     m->result = m->memory + aligned;
     m->base.result = m->result;
@@ -304,7 +304,7 @@ int message_exchange_new(struct transport **out, const struct transport_plan *pl
     int rc = OK;
 
     if (!m) {
-        rc = error_set(e, ERR_NOMEM, "no memory for the message exchange");
+        rc = error_memory(e, NULL, "for the message exchange");
     } else {
         m->base.operations = &operations;
         m->base.plan = *plan;

@@ -131,7 +131,7 @@ int ranks_start(struct participants **out, struct error *e)
     if (rc < 0)
         return rc;
     if (!(p = calloc(1, sizeof *p)))
-        return error_set(e, ERR_NOMEM, "no memory to start as a rank");
+        return error_memory(e, NULL, "to start as a rank");
     p->operations = &operations;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* nobody else in this program talks to MPI */
     MPI_Comm_rank(MPI_COMM_WORLD, &p->rank);

@@ -262,7 +262,7 @@ int shared_window_new(struct transport **out, const struct transport_plan *plan,
         s->late = calloc((size_t)plan->ranks, 1);
     }
     if (!s || !s->vectors || !s->late)
-        rc = error_set(e, ERR_NOMEM, "no memory for the shared window");
+        rc = error_memory(e, NULL, "for the shared window");
     if ((rc = world_agree(plan->world, "make room for shared memory", rc, e)) == OK)
         rc = map(s, e);
     if (rc < 0) {

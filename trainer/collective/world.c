@@ -184,7 +184,7 @@ static int meet(struct world *w, struct error *e)
     w->out = calloc((size_t)w->size, sizeof *w->out);
     w->late = calloc((size_t)w->size, 1);
     if (!w->places || !w->in || !w->out || !w->late)
-        return error_set(e, ERR_NOMEM, "no memory to start as one of %d ranks", w->size);
+        return error_memory(e, NULL, "to start as one of %d ranks", w->size);
     process_self(&self);
     if (w->watchdog)
         w->deadline = INFINITY; /* the watchdog's counts */
@@ -214,7 +214,7 @@ int world_open(struct world **out, double deadline, struct error *e)
     int rc;
 
     if (!w)
-        return error_set(e, ERR_NOMEM, "no memory to start");
+        return error_memory(e, NULL, "to start");
     w->launched = launched();
     prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* else a pause of 20 us takes 70 */
     *out = w;
@@ -233,7 +233,7 @@ int world_over(struct world **out, struct participants *p, double deadline, stru
     struct world *w = world_new(deadline);
 
     if (!w)
-        return error_set(e, ERR_NOMEM, "no memory to start");
+        return error_memory(e, NULL, "to start");
     *out = w;
     w->participants = p;
     return meet(w, e);
@@ -363,7 +363,7 @@ int world_agree(struct world *w, const char *doing, int status, struct error *e)
     mine.code = status;
     if (!(all = calloc((size_t)w->size, sizeof *all))) {
         w->lost = 1;
-        return error_set(e, ERR_NOMEM, "no memory to compare %d ranks", w->size);
+        return error_memory(e, NULL, "to compare %d ranks", w->size);
     }
     rc = gather(w, &mine, sizeof mine, all, doing, e);
     for (int r = 0; r < w->size && rc == OK; r++) {
@@ -417,7 +417,7 @@ int world_same(struct world *w, const char *doing, uint64_t value, const char *w
         return OK;
     if (!(all = calloc((size_t)w->size, sizeof *all))) {
         w->lost = 1;
-        return error_set(e, ERR_NOMEM, "no memory to compare %d ranks", w->size);
+        return error_memory(e, NULL, "to compare %d ranks", w->size);
     }
     rc = gather(w, &value, sizeof value, all, doing, e);
     for (int r = 0; rc == OK && r < w->size; r++)

@@ -39,7 +39,7 @@ int aggregation_new(struct aggregation **out, struct optimizer *o, const struct 
     if (!a || !a->state || !a->sent || (synchronous && !a->before) || !a->incoming || !a->outgoing || !a->sum ||
         !a->rows) {
         aggregation_free(a);
-        return error_set(e, ERR_NOMEM, "no memory for a server that holds %zu values", p->length);
+        return error_memory(e, NULL, "for a server that holds %zu values", p->length);
     }
     for (size_t w = 0; w < count; w++)
         a->rows[w] = a->incoming + w * row;

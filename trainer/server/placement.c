@@ -72,7 +72,7 @@ int placement_make(struct placement *out, const struct extent *variables, size_t
     if (!parts || !out->items || !out->held) {
         free(parts);
         placement_release(out);
-        return error_set(e, ERR_NOMEM, "no memory to place %zu variables on %d servers", count, servers);
+        return error_memory(e, NULL, "to place %zu variables on %d servers", count, servers);
     }
     cut(variables, count, most ? most : 1, parts);
     qsort(parts, n, sizeof *parts, larger_first);
@@ -106,7 +106,7 @@ int placement_of(struct placement *out, const struct network *n, int servers, st
     int rc;
 
     if (!extents)
-        return error_set(e, ERR_NOMEM, "no memory to place %zu variables", count);
+        return error_memory(e, NULL, "to place %zu variables", count);
     for (size_t i = 0; i < count; i++) {
         extents[i].from = network_exchange_place(n, &v[i]);
         extents[i].to = extents[i].from + v[i].count;
@@ -157,7 +157,7 @@ int packing_make(struct packing *out, const struct placement *p, int server, siz
     out->packets = calloc(packets + 1, sizeof *out->packets);
     if (!out->pieces || !out->packets) {
         packing_release(out);
-        return error_set(e, ERR_NOMEM, "no memory to plan the messages of a server");
+        return error_memory(e, NULL, "to plan the messages of a server");
     }
     while (shared.to > shared.from)
         shared.to -= put_piece(out, limit, shared);

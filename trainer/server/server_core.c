@@ -53,7 +53,7 @@ int server_core_new(struct server_core **out, const struct server_plan *plan, st
     }
     if (!c || !c->workers || !c->parts || !c->here || !c->used || !c->version || !c->counts) {
         server_core_free(c);
-        return error_set(e, ERR_NOMEM, "no memory for a server of %zu workers and %zu packets", workers, plan->packets);
+        return error_memory(e, NULL, "for a server of %zu workers and %zu packets", workers, plan->packets);
     }
     for (size_t w = 0; w < workers; w++) {
         c->workers[w].limit = INT64_MAX;

@@ -323,7 +323,7 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
         l->late = calloc(workers, 1);
     }
     if (!l || !l->in || !l->out || !l->tallies || !l->words || !l->counts || !l->late)
-        error_set(e, ERR_NOMEM, "no memory for a server's messages");
+        error_memory(e, NULL, "for a server's messages");
     else if ((rc = server_core_new(&l->core, &plan, e)) == OK)
         rc = aggregation_new(&l->aggregation, setup->optimizer, setup->packing, setup->workers, setup->synchronous, e);
     if (rc < 0) {

@@ -156,7 +156,7 @@ static int allreduce_start(struct strategy **out, const struct strategy *common,
             a->bucket = EXCHANGE_ALIGNMENT;
     }
     if (!a || !a->parts)
-        rc = error_set(e, ERR_NOMEM, "no memory to start the all-reduce");
+        rc = error_memory(e, NULL, "to start the all-reduce");
     if ((rc = world_agree(common->world, "make room for the all-reduce", rc, e)) == OK)
         rc = open_transport(a, e);
     if (rc < 0) {

@@ -342,7 +342,7 @@ static int parameter_server_collect(struct strategy *s, int last, int64_t *step,
             largest = ps->worker->servers[j].layout.length;
     packed = malloc((largest + 1) * sizeof *packed);
     if (!counts || !packed)
-        rc = error_set(e, ERR_NOMEM, "no memory for the servers' state of %zu values", largest);
+        rc = error_memory(e, NULL, "for the servers' state of %zu values", largest);
     if (rc == OK && last)
         rc = say_done(ps, e);
     if (rc == OK)
@@ -447,7 +447,7 @@ static int worker_side_new(struct parameter_server *ps, struct error *e)
         c->words = calloc(1 + (size_t)ps->base.workers, sizeof *c->words);
         bad = !c->push || !c->pull || !c->out || !c->in || !c->words;
     }
-    return bad ? error_set(e, ERR_NOMEM, "no memory for a worker's messages") : OK;
+    return bad ? error_memory(e, NULL, "for a worker's messages") : OK;
 }
 
 static int place(struct parameter_server *ps, struct error *e)
@@ -457,7 +457,7 @@ static int place(struct parameter_server *ps, struct error *e)
     int rc;
 
     if (!(ps->packings = calloc((size_t)ps->servers, sizeof *ps->packings)))
-        return error_set(e, ERR_NOMEM, "no memory for %d servers", ps->servers);
+        return error_memory(e, NULL, "for %d servers", ps->servers);
     rc = placement_of(&ps->placement, s->network, ps->servers, e);
     limit = s->options.bucket_bytes / sizeof(real);
     for (int j = 0; j < ps->servers && rc == OK; j++) {
@@ -489,7 +489,7 @@ static int parameter_server_start(struct strategy **out, const struct strategy *
     int rc;
 
     if (!ps) {
-        rc = error_set(e, ERR_NOMEM, "no memory to start");
+        rc = error_memory(e, NULL, "to start");
     } else {
         ps->base = *common;
         ps->base.operations = &operations;

@@ -67,7 +67,7 @@ int single_start(struct strategy **out, const struct strategy *common, struct er
     struct strategy *s = malloc(sizeof *s);
 
     if (!s)
-        return error_set(e, ERR_NOMEM, "no memory to start");
+        return error_memory(e, NULL, "to start");
     *s = *common;
     s->operations = &operations;
     *out = s;

@@ -52,7 +52,7 @@ static struct made *made_of(struct work *w, const struct scalar_series *s, struc
         size_t count = i + 16;
 
         if (!(m = realloc(w->made, count * sizeof *m))) {
-            error_set(e, ERR_NOMEM, "out of memory for %zu series", count);
+            error_memory(e, NULL, "for %zu series", count);
             return NULL;
         }
         memset(m + w->made_count, 0, (count - w->made_count) * sizeof *m);
@@ -66,7 +66,7 @@ static struct made *made_of(struct work *w, const struct scalar_series *s, struc
         if (m->wanted)
             w->format->prefix(&w->x, w->run.name, s, &m->prefix);
         if (!buffer_ok(&m->prefix)) {
-            error_set(e, ERR_NOMEM, "out of memory for the name of a series");
+            error_memory(e, NULL, "for the name of a series");
             return NULL;
         }
     }
@@ -215,7 +215,7 @@ static int write_in_order(struct work *w, struct error *e)
     for (size_t i = 0; i < r->count; i++)
         n += r->series[i].count;
     if (!(places = malloc((n ? n : 1) * sizeof *places)))
-        return error_set(e, ERR_NOMEM, "out of memory for %zu points", n);
+        return error_memory(e, NULL, "for %zu points", n);
     n = 0;
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->series[i].count; k++)
@@ -308,7 +308,7 @@ static int export_runs(struct work *w, struct error *e)
     struct export_run *runs = calloc(s->directory.count + 1, sizeof *runs);
     int sorted = strcmp(w->x.options->order, "file") != 0;
     size_t count = 0, with_points = 0;
-    int rc = runs ? OK : error_set(e, ERR_NOMEM, "out of memory for %zu runs", s->directory.count);
+    int rc = runs ? OK : error_memory(e, NULL, "for %zu runs", s->directory.count);
 
     for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
         int points = 0;

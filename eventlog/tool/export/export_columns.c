@@ -22,10 +22,10 @@ int export_columns_find(struct export_columns *c, const struct export *x, const 
             const struct scalar_series *s = &runs[i].scalars.series[k];
 
             if (s->count && tag_index_add(&c->tags, s->tag, s->tag_length) == TAG_INDEX_NONE)
-                return error_set(e, ERR_NOMEM, "out of memory for %zu columns", c->tags.count + 1);
+                return error_memory(e, NULL, "for %zu columns", c->tags.count + 1);
         }
     if (!(c->order = malloc((c->tags.count + 1) * sizeof *c->order)))
-        return error_set(e, ERR_NOMEM, "out of memory for %zu columns", c->tags.count);
+        return error_memory(e, NULL, "for %zu columns", c->tags.count);
     for (size_t i = 0; i < c->tags.count; i++)
         c->order[i] = &c->tags.entries[i];
     if (strcmp(x->options->columns, "first") != 0)

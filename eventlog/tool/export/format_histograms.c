@@ -13,7 +13,7 @@ static int histograms_start(struct export *x, struct error *e)
     static const char *const names[] = { "run", "tag", "step", "left", "right", "count", "wall_time" };
 
     if (!(x->state = calloc(1, sizeof(struct value_list))))
-        return error_set(e, ERR_NOMEM, "out of memory for histograms");
+        return error_memory(e, NULL, "for histograms");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         output_text(x->out, i ? x->tsv ? "\t" : "," : "");
         output_text(x->out, names[i]);
@@ -118,7 +118,7 @@ static int histograms_run_read(struct export *x, const char *run, const struct s
     free(tags);
     free(places);
     value_list_release(list);
-    return good ? OK : error_set(e, ERR_NOMEM, "out of memory for the histograms of run %s", run);
+    return good ? OK : error_memory(e, NULL, "for the histograms of run %s", run);
 }
 
 static int histograms_finish(struct export *x, int commit, struct error *e)

@@ -48,7 +48,7 @@ static int media_start(struct export *x, struct error *e)
     int rc;
 
     if (!m)
-        return error_set(e, ERR_NOMEM, "out of memory for files");
+        return error_memory(e, NULL, "for files");
     m->directory.fd = -1;
     m->force = x->options->to.force;
     if ((rc = parse_kinds(m, x->options->kinds, e)) != OK)
@@ -217,7 +217,7 @@ static int media_run_read(struct export *x, const char *run, const struct scalar
     m->directory.force = m->force;
     buffer_clear(&m->lines);
     media_directory_run(&m->directory);
-    return good ? OK : error_set(e, ERR_NOMEM, "out of memory for the list of files");
+    return good ? OK : error_memory(e, NULL, "for the list of files");
 }
 
 static int media_finish(struct export *x, int commit, struct error *e)

@@ -26,7 +26,7 @@ struct samples {
 
 static int prom_start(struct export *x, struct error *e)
 {
-    return (x->state = calloc(1, sizeof(struct samples))) ? OK : error_set(e, ERR_NOMEM, "out of memory for samples");
+    return (x->state = calloc(1, sizeof(struct samples))) ? OK : error_memory(e, NULL, "for samples");
 }
 
 static void label(struct buffer *out, const char *text, size_t n)
@@ -51,7 +51,7 @@ static int prom_series(struct export *x, const char *run, const struct scalar_se
     struct sample *sample;
 
     if (!ARRAY_ROOM(all->list, all->capacity, all->count + 1))
-        return error_set(e, ERR_NOMEM, "out of memory for %zu samples", all->count + 1);
+        return error_memory(e, NULL, "for %zu samples", all->count + 1);
     sample = &all->list[all->count++];
     *sample = (struct sample){ BUFFER_EMPTY, s->points[s->count - 1], scalar_series_from(s, s->count - 1), s->count };
     buffer_append_text(&sample->labels, "{run=\"");
@@ -59,7 +59,7 @@ static int prom_series(struct export *x, const char *run, const struct scalar_se
     buffer_append_text(&sample->labels, "\",tag=\"");
     label(&sample->labels, s->tag, s->tag_length);
     buffer_append_text(&sample->labels, "\"} ");
-    return buffer_ok(&sample->labels) ? OK : error_set(e, ERR_NOMEM, "out of memory for the name of a series");
+    return buffer_ok(&sample->labels) ? OK : error_memory(e, NULL, "for the name of a series");
 }
 
 static int number(const struct export *x, double v, unsigned from, char *out)
@@ -115,7 +115,7 @@ static int prom_finish(struct export *x, int commit, struct error *e)
     if (all)
         free(all->list);
     free(all);
-    return good ? OK : error_set(e, ERR_NOMEM, "out of memory for the names of metrics");
+    return good ? OK : error_memory(e, NULL, "for the names of metrics");
 }
 
 const struct export_format format_prom = {

@@ -87,7 +87,7 @@ static int find_columns(struct table *t, const struct export *x, struct error *e
     t->row = calloc(t->count + 1, sizeof *t->row);
     t->cursors = calloc(series + 1, sizeof *t->cursors);
     if (rc == OK && (!t->columns || !t->row || !t->cursors))
-        rc = error_set(e, ERR_NOMEM, "out of memory for %zu columns of %zu series", t->count, series);
+        rc = error_memory(e, NULL, "for %zu columns of %zu series", t->count, series);
     for (size_t i = 0; rc == OK && i < t->run_count; i++)
         for (size_t k = 0; k < t->runs[i].scalars.count; k++) {
             const struct scalar_series *s = &t->runs[i].scalars.series[k];
@@ -326,7 +326,7 @@ static int write_table(struct export *x, struct table *t, struct output *out, st
         output_bytes(out, buffer_text(&line), line.length);
     }
     if (!buffer_ok(&line))
-        rc = error_set(e, ERR_NOMEM, "out of memory for a row of %zu columns", t->count);
+        rc = error_memory(e, NULL, "for a row of %zu columns", t->count);
     buffer_release(&line);
     return rc;
 }
@@ -408,7 +408,7 @@ static int reduce_runs(struct export *x, struct export_run *list, size_t count, 
     t.values = malloc((count + 1) * sizeof *t.values);
     t.sorted = malloc((count + 1) * sizeof *t.sorted);
     if (rc == OK && (!t.values || !t.sorted))
-        rc = error_set(e, ERR_NOMEM, "out of memory for %zu runs", count);
+        rc = error_memory(e, NULL, "for %zu runs", count);
     if (rc == OK)
         rc = find_columns(&t, x, e);
     if (rc == OK && !x->options->lax_tags)

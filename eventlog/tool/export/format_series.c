@@ -58,7 +58,7 @@ static int series_series(struct export *x, const char *run, const struct scalar_
     buffer_append_text(&end, "}\n");
     if (!buffer_ok(&end)) {
         buffer_release(&end);
-        return error_set(e, ERR_NOMEM, "out of memory for the name of a series");
+        return error_memory(e, NULL, "for the name of a series");
     }
     output_bytes(x->out, end.data, end.length);
     buffer_release(&end);

@@ -90,7 +90,7 @@ static int sqlite_start(struct export *x, struct error *e)
     int rc;
 
     if (!d)
-        return error_set(e, ERR_NOMEM, "out of memory for a database");
+        return error_memory(e, NULL, "for a database");
     if ((rc = output_open(&d->file, x->options->to.path, x->options->to.force, e)) != OK)
         return rc;
     if (!output_temporary(d->file))
@@ -150,7 +150,7 @@ static int sqlite_value(struct export *x, const struct scalar_series *s, const s
     if (strcmp(s->plugin, "text") != 0 || !export_value_text(v, &text))
         return OK;
     if (!buffer_ok(&text))
-        rc = error_set(e, ERR_NOMEM, "out of memory for a text");
+        rc = error_memory(e, NULL, "for a text");
     else
         rc = value_list_add(&d->texts, s->number, event->step, event->wall_time, buffer_text(&text), text.length, e);
     buffer_release(&text);

@@ -69,7 +69,7 @@ static int to_directory(struct export *x, struct export_run *runs, size_t count,
             buffer_append_text(&stem, "-tag-");
             output_directory_safe(&stem, s->tag, s->tag_length);
             if (!buffer_ok(&stem))
-                rc = error_set(e, ERR_NOMEM, "out of memory for the name of a file");
+                rc = error_memory(e, NULL, "for the name of a file");
             if (rc == OK)
                 rc = output_directory_next(&directory, buffer_text(&stem), extension, &out, e);
             if (rc != OK)
@@ -105,7 +105,7 @@ static int multirun(struct export *x, struct output *out, struct export_run *run
             json_span(&name, runs[i].name, strlen(runs[i].name), 1);
             buffer_append_text(&name, ": ");
             if (!buffer_ok(&name))
-                return error_set(e, ERR_NOMEM, "out of memory for the name of a run");
+                return error_memory(e, NULL, "for the name of a run");
             output_bytes(out, name.data, name.length);
             buffer_release(&name);
             json_body(x, out, s);

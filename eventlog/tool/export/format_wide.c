@@ -77,7 +77,7 @@ static int row(struct export *x, const char *run, int64_t step, struct wide_curs
     }
     buffer_append_text(line, x->crlf ? "\r\n" : "\n");
     if (!buffer_ok(line))
-        return error_set(e, ERR_NOMEM, "out of memory for a row of %zu columns", columns);
+        return error_memory(e, NULL, "for a row of %zu columns", columns);
     output_bytes(x->out, line->data, at_wall_time);
     if (x->options->wall_time) {
         output_bytes(x->out, &between, 1);
@@ -122,7 +122,7 @@ static int wide_runs(struct export *x, struct export_run *runs, size_t count, st
     size_t n = columns.tags.count;
 
     if (rc == OK && !(cursors = malloc((n + 1) * sizeof *cursors)))
-        rc = error_set(e, ERR_NOMEM, "out of memory for %zu columns", n);
+        rc = error_memory(e, NULL, "for %zu columns", n);
     if (rc == OK)
         header(x, &columns);
     for (size_t i = 0; i < count && rc == OK; i++) {

@@ -104,7 +104,7 @@ int media_directory_value(struct media_directory *d, const char *run, const char
     buffer_append_byte(name, '/');
     snprintf(text, sizeof text, "%lld", (long long)step);
     good = good && append_free(&d->step_names, name, text) != TAG_INDEX_NONE;
-    return good && buffer_ok(name) ? OK : error_set(e, ERR_NOMEM, "%s: out of memory for the names in it", d->path);
+    return good && buffer_ok(name) ? OK : error_memory(e, d->path, "for the names in it");
 }
 
 int media_directory_write(struct media_directory *d, const char *name, const char *file, const void *bytes, size_t n,

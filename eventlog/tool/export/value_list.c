@@ -11,9 +11,9 @@ int value_list_add(struct value_list *l, size_t series, int64_t step, double wal
     char *copy;
 
     if (!ARRAY_ROOM(l->items, l->capacity, l->count + 1))
-        return error_set(e, ERR_NOMEM, "out of memory for %zu values", l->count + 1);
+        return error_memory(e, NULL, "for %zu values", l->count + 1);
     if (!(copy = malloc(n + 1)))
-        return error_set(e, ERR_NOMEM, "out of memory for a value of %zu bytes", n);
+        return error_memory(e, NULL, "for a value of %zu bytes", n);
     if (n)
         memcpy(copy, bytes, n);
     l->items[l->count++] = (struct value_item){ series, step, wall_time, copy, n };

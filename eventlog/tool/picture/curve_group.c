@@ -134,7 +134,7 @@ int curve_group_means(const struct picture_curve *curves, size_t count, enum cur
 {
     size_t *at = calloc(count + 1, sizeof *at);
     double *values = calloc(count + 1, sizeof *values);
-    int rc = at && values ? OK : error_set(e, ERR_NOMEM, "out of memory for the mean of %zu curves", count);
+    int rc = at && values ? OK : error_memory(e, NULL, "for the mean of %zu curves", count);
 
     while (rc == OK) {
         double x = INFINITY;

@@ -76,7 +76,7 @@ int curves_read(struct curves *w, struct error *e)
     w->labels = calloc(d->count + 1, sizeof *w->labels);
     w->starts = calloc(d->count + 1, sizeof *w->starts);
     if (!w->runs || !w->names || !w->labels || !w->starts)
-        return error_set(e, ERR_NOMEM, "out of memory for %zu runs", d->count);
+        return error_memory(e, NULL, "for %zu runs", d->count);
     for (size_t i = 0; i < d->count; i++) {
         struct scalar_run *r = &w->runs[w->count];
         int rc;
@@ -125,7 +125,7 @@ int curves_choose_tags(struct curves *w, struct error *e)
     for (size_t i = 0; i < w->count; i++)
         n += w->runs[i].count;
     if (!(w->tags = malloc((n + 1) * sizeof *w->tags)))
-        return error_set(e, ERR_NOMEM, "out of memory for %zu tags", n);
+        return error_memory(e, NULL, "for %zu tags", n);
     n = 0;
     for (size_t i = 0; i < w->count; i++)
         for (size_t k = 0; k < w->runs[i].count; k++)

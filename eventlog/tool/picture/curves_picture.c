@@ -31,7 +31,7 @@ static int place_run(struct curves_picture *p, const struct curves *w, size_t ru
 
     line->option = group_of(w, w->names[run], &line->group);
     if (!buffer_ok(&line->group))
-        return error_set(e, ERR_NOMEM, "out of memory for the groups of runs");
+        return error_memory(e, NULL, "for the groups of runs");
     for (; at < p->line_count; at++)
         if (line->option && p->lines[at].option && !strcmp(buffer_text(&line->group), buffer_text(&p->lines[at].group)))
             break;
@@ -61,7 +61,7 @@ static int find_lines(struct curves_picture *p, const struct curves *w, struct e
         if (line->option)
             buffer_format(&line->label, " (%zu run%s)", line->runs, line->runs == 1 ? "" : "s");
         if (!buffer_ok(&line->label))
-            rc = error_set(e, ERR_NOMEM, "out of memory for the names of %zu runs", w->count);
+            rc = error_memory(e, NULL, "for the names of %zu runs", w->count);
         p->labels[i] = buffer_text(&line->label);
     }
     for (size_t i = 0; i < w->groups.count && rc == OK; i++)
@@ -230,7 +230,7 @@ static int allocate(struct curves_picture *p, const struct curves *w, size_t pan
         points = p->means && p->lows && p->highs ? points : 0;
     }
     if (!p->lines || !p->labels || !p->line_of || !p->panels || !p->curves || !p->members || !p->points || !points)
-        return error_set(e, ERR_NOMEM, "out of memory for a picture");
+        return error_memory(e, NULL, "for a picture");
     return OK;
 }
 
@@ -306,7 +306,7 @@ int curves_picture_print(struct curves *w, const char *format, struct output *ou
         struct picture_size size = picture_svg_draw(&svg, &p.picture);
 
         if (!buffer_ok(&svg))
-            rc = error_set(e, ERR_NOMEM, "out of memory for a picture");
+            rc = error_memory(e, NULL, "for a picture");
         else if (drawn == &png)
             rc = picture_png_draw(&png, &svg, size, PNG_SCALE, e);
         output_bytes(out, buffer_text(drawn), drawn->length);

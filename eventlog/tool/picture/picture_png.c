@@ -78,11 +78,11 @@ int picture_png_draw(struct buffer *out, const struct buffer *svg, struct pictur
     surface = l.surface_new(ARGB32, (int)all.width, (int)all.height);
     cairo = l.cairo_new(surface);
     if (l.surface_status(surface) != SUCCESS)
-        rc = error_set(e, ERR_NOMEM, "out of memory for a picture of %.0f x %.0f pixels", all.width, all.height);
+        rc = error_memory(e, NULL, "for a picture of %.0f x %.0f pixels", all.width, all.height);
     else if (!l.render_document(handle, cairo, &all, &complaint))
         rc = refused(&l, complaint, e);
     else if (l.surface_write(surface, append, out) != SUCCESS)
-        rc = error_set(e, ERR_NOMEM, "out of memory for a picture of %.0f x %.0f pixels", all.width, all.height);
+        rc = error_memory(e, NULL, "for a picture of %.0f x %.0f pixels", all.width, all.height);
     l.cairo_free(cairo);
     l.surface_free(surface);
     l.unref(handle);

@@ -117,7 +117,7 @@ static int plot_print_text(struct plot *p, struct output *out, struct error *e)
     else if (rc == OK)
         chart_draw(&b, &picture.picture, &chart);
     if (rc == OK && !buffer_ok(&b))
-        rc = error_set(e, ERR_NOMEM, "out of memory for a chart");
+        rc = error_memory(e, NULL, "for a chart");
     output_colours(out);
     output_bytes(out, buffer_text(&b), b.length);
     buffer_release(&b);

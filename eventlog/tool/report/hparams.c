@@ -115,8 +115,7 @@ static int other(void *context, const struct scalar_series *s, const struct even
         return OK;
     summary_metadata_read(&m, value->metadata, value->metadata_length);
     w->current.run = "";
-    return summary_metadata_hparams(&m, add_entry, w) ? error_set(e, ERR_NOMEM, "out of memory for "
-                                                                  "hyperparameters") : OK;
+    return summary_metadata_hparams(&m, add_entry, w) ? error_memory(e, NULL, "for hyperparameters") : OK;
 }
 
 static void again(void *context)
@@ -176,21 +175,21 @@ static int hparams_one_run(void *context, const char *name, struct scalar_run *s
         if (!w->metric_count)
             return OK;
         if (!(outer = realloc(w->outer, (w->outer_count + 1) * sizeof *outer)))
-            return error_set(e, ERR_NOMEM, "out of memory for run %s", name);
+            return error_memory(e, NULL, "for run %s", name);
         w->outer = outer;
         outer += w->outer_count;
         *outer = (struct outer){ .run = name };
         if (!take_metrics(w, scalars, &outer->metrics, &outer->present))
-            return error_set(e, ERR_NOMEM, "out of memory for run %s", name);
+            return error_memory(e, NULL, "for run %s", name);
         w->outer_count++;
         return OK;
     }
     if (!(list = realloc(w->sessions, (w->count + 1) * sizeof *list)))
-        return error_set(e, ERR_NOMEM, "out of memory for run %s", name);
+        return error_memory(e, NULL, "for run %s", name);
     w->sessions = list;
     s->run = name;
     if (!take_metrics(w, scalars, &s->metrics, &s->present))
-        return error_set(e, ERR_NOMEM, "out of memory for run %s", name);
+        return error_memory(e, NULL, "for run %s", name);
     if (s->count)
         qsort(s->entries, s->count, sizeof *s->entries, by_name);
     list[w->count++] = *s;
@@ -362,7 +361,7 @@ static int print_sessions(struct scan *s, struct hparams_work *w, int wide, cons
     int status;
 
     if (rc == OK && !((names = all_names(w, &count)) && (columns = wide_columns(w, names, count, &layout.count))))
-        rc = error_set(e, ERR_NOMEM, "out of memory for a table of %zu columns", count);
+        rc = error_memory(e, NULL, "for a table of %zu columns", count);
     layout.columns = wide ? columns : long_columns;
     layout.count = wide ? layout.count : 3;
     if (rc == OK)

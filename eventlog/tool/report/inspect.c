@@ -26,7 +26,7 @@ static void *grown(struct inspect_work *w, void *list, size_t *capacity, size_t 
     void *bigger = realloc(list, more * size);
 
     if (!bigger) {
-        error_set(&w->memory, ERR_NOMEM, "out of memory for what is in run %s", w->run.name);
+        error_memory(&w->memory, NULL, "for what is in run %s", w->run.name);
         return NULL;
     }
     *capacity = more;
@@ -40,7 +40,7 @@ static void begin_file(void *context, const char *path)
 
     scalar_run_begin_file(&w->run.all);
     if (!files) {
-        error_set(&w->memory, ERR_NOMEM, "out of memory for the files of run %s", w->run.name);
+        error_memory(&w->memory, NULL, "for the files of run %s", w->run.name);
         return;
     }
     w->run.files = files;
@@ -58,7 +58,7 @@ static void end_file(void *context, const struct event_reader_state *state)
 static void add_step(struct inspect_work *w, enum inspect_kind kind, int64_t step)
 {
     if (!step_list_add(&w->run.kinds[kind], step, 0))
-        error_set(&w->memory, ERR_NOMEM, "out of memory for the steps of run %s", w->run.name);
+        error_memory(&w->memory, NULL, "for the steps of run %s", w->run.name);
 }
 
 static void add_tag_kind(struct inspect_work *w, size_t series, enum inspect_kind kind)
@@ -101,7 +101,7 @@ static void inspect_add_value(struct inspect_work *w, const struct scalar_series
         good &= step_list_add(&to->kept, step, (from & SCALAR_SHOWN) != 0);
     }
     if (!good)
-        error_set(&w->memory, ERR_NOMEM, "out of memory for the steps of run %s", w->run.name);
+        error_memory(&w->memory, NULL, "for the steps of run %s", w->run.name);
 }
 
 static void add_kind(struct inspect_work *w, const struct scalar_series *s, const struct event_value *value,
@@ -171,7 +171,7 @@ static int damage(void *context, const struct event_damage *d, struct error *e)
         size_t capacity = f->damage_count ? f->damage_count * 2 : 1;
 
         if (!(list = realloc(f->damage, capacity * sizeof *list)))
-            return error_set(e, ERR_NOMEM, "%s: out of memory for its damage", f->path);
+            return error_memory(e, f->path, "for its damage");
         f->damage = list;
     }
     if (f) {

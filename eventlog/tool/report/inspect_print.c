@@ -69,7 +69,7 @@ static struct sorted *sorted_series(const struct inspect_run *run, size_t *count
 
     *count = 0;
     if (!list) {
-        error_set(e, ERR_NOMEM, "out of memory for %zu series", run->all.count);
+        error_memory(e, NULL, "for %zu series", run->all.count);
         return NULL;
     }
     for (size_t i = 0; i < run->all.count; i++)
@@ -85,7 +85,7 @@ static int finish(struct output *out, struct buffer *b, struct error *e)
 
     output_bytes(out, buffer_text(b), b->length);
     buffer_release(b);
-    return good ? OK : error_set(e, ERR_NOMEM, "out of memory for what is to be printed");
+    return good ? OK : error_memory(e, NULL, "for what is to be printed");
 }
 
 /* The steps of a series: of its points, or of its values where it has none. */
@@ -94,7 +94,7 @@ static int statistics(const struct inspect_run *run, const struct scalar_series 
 {
     *f = (struct step_figures){ s->skipped_first, s->skipped_last, s->skipped_min, s->skipped_max, 0, 0 };
     if (s->seen && !step_list_figures(&run->series[s->number].steps, f))
-        return error_set(e, ERR_NOMEM, "out of memory for the steps of a series");
+        return error_memory(e, NULL, "for the steps of a series");
     return OK;
 }
 
@@ -230,7 +230,7 @@ static int tb_kind(struct buffer *b, const char *name, enum inspect_kind kind, c
         return OK;
     }
     if (!step_list_figures(l, &t))
-        return error_set(e, ERR_NOMEM, "out of memory for the steps of a kind");
+        return error_memory(e, NULL, "for the steps of a kind");
     buffer_format(b, "   %-20s %lld\n   %-20s %lld\n   %-20s %lld\n", "first_step", (long long)t.first, "last_step",
                   (long long)t.last, "max_step", (long long)t.most);
     buffer_format(b, "   %-20s %lld\n   %-20s %llu\n", "min_step", (long long)t.least, "num_steps",
@@ -415,7 +415,7 @@ int inspect_report(struct report *r, const struct inspect_run *run, int ranked, 
             append_files(&details, run, r);
         report_section(r, buffer_text(&heading), buffer_text(&details), 0);
         if (!buffer_ok(&heading) || !buffer_ok(&details))
-            rc = error_set(e, ERR_NOMEM, "run %s: out of memory for its files", run->name);
+            rc = error_memory(e, run->name, "for its files");
         buffer_release(&heading);
         buffer_release(&details);
     }

@@ -13,7 +13,7 @@ int inspect_tree_add(struct inspect_tree *t, const struct inspect_run *run, stru
     struct inspect_leaf *leaf;
 
     if (!ARRAY_ROOM(t->leaves, t->capacity, t->count + 1))
-        return error_set(e, ERR_NOMEM, "out of memory for %zu runs", t->count + 1);
+        return error_memory(e, NULL, "for %zu runs", t->count + 1);
     leaf = &t->leaves[t->count++];
     *leaf = (struct inspect_leaf){ .name = run->name, .files = run->file_count };
     for (size_t i = 0; i < run->file_count; i++) {
@@ -137,5 +137,5 @@ int inspect_tree_print(struct output *out, struct inspect_tree *t, struct error 
     buffer_release(&behind);
     output_bytes(out, buffer_text(&b), b.length);
     buffer_release(&b);
-    return good ? OK : error_set(e, ERR_NOMEM, "out of memory for the tree");
+    return good ? OK : error_memory(e, NULL, "for the tree");
 }

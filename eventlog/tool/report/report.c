@@ -107,7 +107,7 @@ int report_open(struct report **out, const struct report_layout *layout, const s
     *out = NULL;
     if (!r || !(r->cells = calloc(layout->count + 1, sizeof *r->cells))) {
         free(r);
-        return error_set(e, ERR_NOMEM, "out of memory for a table of %zu columns", layout->count);
+        return error_memory(e, NULL, "for a table of %zu columns", layout->count);
     }
     while (strcmp(names[r->format], o->to.format) != 0)
         r->format++;
@@ -416,7 +416,7 @@ int report_finish(struct report *r, struct scan *s, int rc, int matched, struct 
     r->failed |= !buffer_ok(&r->members) || !buffer_ok(&r->total);
     flush_line(r);
     if (rc == OK && r->failed)
-        rc = error_set(e, ERR_NOMEM, "out of memory for a table of %llu rows", (unsigned long long)r->number);
+        rc = error_memory(e, NULL, "for a table of %llu rows", (unsigned long long)r->number);
     if (r->left_out && r->view.layout->tell_left_out)
         log_line(&s->log, "%zu columns do not fit the terminal; use --format=csv to see all", r->left_out);
     r->out = NULL;

@@ -74,7 +74,7 @@ static int tags_one_run(void *context, const char *name, struct scalar_run *scal
         first = 0;
         w->series++;
     }
-    return buffer_ok(&w->text) ? OK : error_set(e, ERR_NOMEM, "out of memory for the tags of run %s", name);
+    return buffer_ok(&w->text) ? OK : error_memory(e, NULL, "for the tags of run %s", name);
 }
 
 static int write_tags(struct scan *s, struct tags_work *w, const struct report_options *o, struct error *e)

@@ -114,7 +114,7 @@ static int print(struct verify *v, const char *run, const char *path, const stru
         add_finding(v, run, path, f);
     else
         print_finding(v, path, f);
-    return buffer_ok(&v->line) ? OK : error_set(e, ERR_NOMEM, "%s: out of memory for a finding", path);
+    return buffer_ok(&v->line) ? OK : error_memory(e, path, "for a finding");
 }
 
 /* The figures of a run, or of all, as members of a JSON object. */
@@ -198,7 +198,7 @@ static int check_run(struct verify *v, const struct log_run *run, struct error *
     int rc = log_check_new(&c, run->name, e);
 
     if (rc == OK && !(paths = calloc(run->file_count + 1, sizeof *paths)))
-        rc = error_set(e, ERR_NOMEM, "run %s: out of memory for its files", run->name);
+        rc = error_memory(e, run->name, "for its files");
     for (size_t i = 0; rc == OK && i < run->file_count; i++) {
         int began = 0;
 
@@ -280,7 +280,7 @@ static int open_output(struct verify *v, const struct report_layout *layout, con
 static int close_output(struct verify *v, int rc, int matched, struct error *e)
 {
     if (rc == OK && (!buffer_ok(&v->line) || !buffer_ok(&v->runs_json)))
-        rc = error_set(e, ERR_NOMEM, "out of memory for a finding");
+        rc = error_memory(e, NULL, "for a finding");
     return v->report ? report_finish(v->report, v->scan, rc, matched, e)
                      : gather_finish(v->scan, v->out, rc, matched, e);
 }

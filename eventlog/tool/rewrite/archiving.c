@@ -36,13 +36,13 @@ int archiving_add(struct archiving *a, const char *name, const char *path, const
     if (!log_archive_name_allowed(name, strlen(name)))
         return error_set(e, ERR_ARG, "%s: the name cannot be in an archive", path);
     if (!ARRAY_ROOM(a->files, a->capacity, a->count + 1))
-        return error_set(e, ERR_NOMEM, "%s: out of memory while listing", path);
+        return error_memory(e, path, "while listing");
     f = &a->files[a->count];
     *f = (struct archiving_file){ strdup(name), strdup(path), *st };
     if (!f->name || !f->path) {
         free(f->name);
         free(f->path);
-        return error_set(e, ERR_NOMEM, "%s: out of memory while listing", path);
+        return error_memory(e, path, "while listing");
     }
     a->count++;
     a->bytes += (uint64_t)st->st_size;

@@ -45,7 +45,7 @@ static struct series *series_of(struct sampling *s, const struct event_value *v,
     series->wanted = scan_tag_wanted(&s->rewrite.scan, s->tags.entries[number].text);
     return series;
 memory:
-    error_set(e, ERR_NOMEM, "out of memory for %zu tags", s->tags.count + 1);
+    error_memory(e, NULL, "for %zu tags", s->tags.count + 1);
     return NULL;
 }
 
@@ -75,7 +75,7 @@ static int gather(void *context, uint64_t offset, const uint8_t *data, size_t n,
                 y = realloc(series->y, more * sizeof *y);
             }
             if (!y)
-                return error_set(e, ERR_NOMEM, "out of memory for %zu points", more);
+                return error_memory(e, NULL, "for %zu points", more);
             series->y = y;
             series->capacity = more;
         }
@@ -113,7 +113,7 @@ static int downsample_begin_run(void *context, const struct log_run *run, struct
         if (!series->wanted)
             continue;
         if (!(series->keep = malloc(series->count)))
-            return error_set(e, ERR_NOMEM, "out of memory for %zu points", series->count);
+            return error_memory(e, NULL, "for %zu points", series->count);
         if (s->every)
             downsample_every(series->count, (size_t)s->every, series->keep);
         else if (series->numbers)

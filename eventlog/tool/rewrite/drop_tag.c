@@ -26,7 +26,7 @@ static int drop_tag_choose(void *context, const struct event *event, const struc
     if (!v)
         return OK;
     if ((number = tag_index_add(&d->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
-        return error_set(e, ERR_NOMEM, "out of memory for %zu tags", known + 1);
+        return error_memory(e, NULL, "for %zu tags", known + 1);
     tag = &d->tags.entries[number];
     if (number == known) /* a new one */
         tag->value = selection_wants(&d->globs, tag->text) != d->invert;

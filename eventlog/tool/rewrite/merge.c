@@ -81,7 +81,7 @@ static int plan_values(struct merge *m, uint64_t offset, const struct event *eve
         const char *tag = new_tag(m, m->run, v.tag, &n);
 
         if (!tag)
-            return error_set(e, ERR_NOMEM, "run %s: out of memory for a tag", m->run);
+            return error_memory(e, m->run, "for a tag");
         rc = advise(log_merge_value(m->plan, offset, number++, tag, n, event->step, event->wall_time, e), e);
         if (rc == OK)
             rc = log_rewrite_remember(m->records, tag, n, &v, e);
@@ -116,7 +116,7 @@ static int plan_version(struct merge *m, const uint8_t *data, size_t n, const st
     buffer_clear(&m->version);
     buffer_append(&m->version, data, n);
     m->start = event->wall_time;
-    return buffer_ok(&m->version) ? OK : error_set(e, ERR_NOMEM, "run %s: out of memory", m->run);
+    return buffer_ok(&m->version) ? OK : error_memory(e, m->run, "for it");
 }
 
 static int plan_record(void *context, uint64_t offset, const uint8_t *data, size_t n, const struct event *event,
@@ -157,7 +157,7 @@ static int merge_choose(void *context, const struct event *event, const struct e
     choice->keep = m->item_next < m->item_count && m->items[m->item_next].value == number;
     m->item_next += choice->keep != 0;
     if (!(tag = new_tag(m, m->run, v->tag, &n)))
-        return error_set(e, ERR_NOMEM, "run %s: out of memory for a tag", m->run);
+        return error_memory(e, m->run, "for a tag");
     if (tag != v->tag) {
         choice->tag = tag;
         choice->tag_length = n;
@@ -262,7 +262,7 @@ static int merge_runs(struct merge *m, const struct log_run *first, size_t count
     m->start = m->earliest = NAN;
     m->paths = calloc(files + 1, sizeof *m->paths);
     runs = calloc(files + 1, sizeof *runs);
-    rc = m->paths && runs ? OK : error_set(e, ERR_NOMEM, "out of memory for %zu files", files);
+    rc = m->paths && runs ? OK : error_memory(e, NULL, "for %zu files", files);
     if (rc == OK && (rc = log_merge_new(&m->plan, m->overlap, e)) == OK)
         rc = log_rewrite_new(&m->records, e);
     for (size_t i = 0; rc == OK && i < count; i++)
@@ -327,7 +327,7 @@ static int by_start(struct log_directory *d, struct log_input *in, struct error 
     struct started *runs = malloc((d->count + 1) * sizeof *runs);
 
     if (!runs)
-        return error_set(e, ERR_NOMEM, "out of memory for %zu runs", d->count);
+        return error_memory(e, NULL, "for %zu runs", d->count);
     for (size_t i = 0; i < d->count; i++)
         runs[i] = (struct started){ .at = began(in, &d->runs[i]), .place = i, .run = d->runs[i] };
     qsort(runs, d->count, sizeof *runs, by_time);

@@ -98,14 +98,14 @@ static int count_points(struct prune *p, struct candidate *c, struct error *e)
     const struct removable_run *run = c->run;
     struct log_run files = { run->name, run->directory, calloc(run->count, sizeof(char *)), 0 };
     uint64_t damaged = p->scan.damaged;
-    int failed = p->scan.failed, rc = files.files ? OK : error_set(e, ERR_NOMEM, "run %s: out of memory", run->name);
+    int failed = p->scan.failed, rc = files.files ? OK : error_memory(e, run->name, "for it");
     struct scalar_run scalars;
     char path[PATH_MAX];
 
     for (size_t i = 0; rc == OK && i < run->count; i++)
         if ((rc = file_join(path, sizeof path, run->directory, run->files[i].name, e)) == OK &&
             !(files.files[files.file_count++] = strdup(path)))
-            rc = error_set(e, ERR_NOMEM, "run %s: out of memory", run->name);
+            rc = error_memory(e, run->name, "for it");
     if (rc == OK)
         log_run_sort(&files);
     scalar_run_init(&scalars, SCALAR_VIEW_ALL, 0, 0);
@@ -377,7 +377,7 @@ static int prune_list(struct prune *p, char **paths, int count, struct error *e)
     for (int i = 0; rc == OK && i < count; i++)
         rc = removable_list(&p->list, paths[i], count > 1, &p->scan.log, e);
     if (rc == OK && !(p->runs = calloc(p->list.count + 1, sizeof *p->runs)))
-        rc = error_set(e, ERR_NOMEM, "out of memory for %zu runs", p->list.count);
+        rc = error_memory(e, NULL, "for %zu runs", p->list.count);
     for (size_t i = 0; rc == OK && i < p->list.count; i++) {
         const struct removable_run *run = &p->list.runs[i];
         int wanted = scan_run_wanted(&p->scan, run->name);
@@ -409,7 +409,7 @@ static int run(struct prune *p, char **paths, int count, struct error *e)
     p->json ? prune_print_json(p, &b) : print_text(p, &b);
     prune_tell(p);
     if (!buffer_ok(&b))
-        rc = error_set(e, ERR_NOMEM, "out of memory for the list of runs");
+        rc = error_memory(e, NULL, "for the list of runs");
     else if (fputs(buffer_text(&b), stdout) == EOF || fflush(stdout) != 0)
         rc = error_system(e, "standard output: cannot write");
     buffer_release(&b);

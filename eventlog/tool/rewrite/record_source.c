@@ -47,7 +47,7 @@ int record_source_open(struct record_source **out, struct log_input *in, const c
     *out = NULL;
     if (!s || !(s->sources = calloc(count + 1, sizeof *s->sources))) {
         free(s);
-        return error_set(e, ERR_NOMEM, "out of memory for %zu files", count);
+        return error_memory(e, NULL, "for %zu files", count);
     }
     for (size_t i = 0; i < count; i++)
         s->sources[i].fd = -1;
@@ -99,7 +99,7 @@ static const uint8_t *bytes_at(struct record_source *s, size_t file, uint64_t of
         uint8_t *bigger = realloc(f->window, capacity);
 
         if (!bigger) {
-            error_set(e, ERR_NOMEM, "%s: out of memory for %zu bytes", s->paths[file], capacity);
+            error_memory(e, s->paths[file], "for %zu bytes", capacity);
             return NULL;
         }
         f->window = bigger;

@@ -19,7 +19,7 @@
 
 static int removable_no_memory(const char *path, struct error *e)
 {
-    return error_set(e, ERR_NOMEM, "%s: out of memory while listing", path);
+    return error_memory(e, path, "while listing");
 }
 
 /* What stands behind the directory that was listed, "." for that itself; of several, all of the path. */

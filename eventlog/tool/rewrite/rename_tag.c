@@ -38,7 +38,7 @@ static int parse_rule(struct renaming *r, const char *text, struct error *e)
     if (r->count == RULES_MOST)
         return error_set(e, ERR_ARG, "more than %d names to change", RULES_MOST);
     if (!(rule->from = out = malloc(strlen(text) + 2)))
-        return error_set(e, ERR_NOMEM, "out of memory for a name");
+        return error_memory(e, NULL, "for a name");
     r->count++;
     for (const char *p = text; *p; p++) {
         if (*p == '\\' && p[1] == '=') {
@@ -114,7 +114,7 @@ static int new_name(struct renaming *r, const char *tag, size_t n, struct buffer
 
 static int rename_tag_no_memory(const struct renaming *r, struct error *e)
 {
-    return error_set(e, ERR_NOMEM, "out of memory for %zu tags", r->tags.count + 1);
+    return error_memory(e, NULL, "for %zu tags", r->tags.count + 1);
 }
 
 static int is_renamed(const struct renaming *r, size_t number)

@@ -93,7 +93,7 @@ static int join_runs(struct log_run *a, struct log_run *b, struct tag_index *kno
     char **files = realloc(a->files, (a->file_count + b->file_count + 1) * sizeof *files);
 
     if (!files)
-        return error_set(e, ERR_NOMEM, "out of memory for %zu files", a->file_count + b->file_count);
+        return error_memory(e, NULL, "for %zu files", a->file_count + b->file_count);
     a->files = files;
     for (size_t i = 0; i < b->file_count; i++) {
         int is = is_known(known, number, b->files[i]);
@@ -104,7 +104,7 @@ static int join_runs(struct log_run *a, struct log_run *b, struct tag_index *kno
             files[a->file_count++] = b->files[i];
         b->files[i] = NULL;
         if (is < 0)
-            return error_set(e, ERR_NOMEM, "out of memory for %zu files", a->file_count);
+            return error_memory(e, NULL, "for %zu files", a->file_count);
     }
     return OK;
 }
@@ -141,7 +141,7 @@ int rewrite_group_files(struct rewrite *w, struct error *e)
             kept++;
         }
         if (rc == OK)
-            rc = same == TAG_INDEX_NONE ? error_set(e, ERR_NOMEM, "out of memory for %zu runs", d->count)
+            rc = same == TAG_INDEX_NONE ? error_memory(e, NULL, "for %zu runs", d->count)
                                         : join_runs(&d->runs[same], &run, &known, same, e);
         release_run(&run);
     }
@@ -275,7 +275,7 @@ static int rewrite_add_file(struct rewrite *w, const char *run, const char *path
     if (!bigger || !f || !(f->path = strdup(path)) || !(f->run = strdup(run))) {
         free(f ? f->path : NULL);
         free(f);
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+        return error_memory(e, path, "for it");
     }
     f->fd = -1;
     w->files[w->count++] = f;
@@ -302,7 +302,7 @@ static int begin(struct rewrite *w, const char *run, const char *path, struct re
         return error_system(e, "%s: cannot create", temporary);
     if (!(f->temporary = strdup(temporary))) {
         unlink(temporary);
-        return error_set(e, ERR_NOMEM, "%s: out of memory", path);
+        return error_memory(e, path, "for it");
     }
     *out = f;
     return OK;
@@ -371,7 +371,7 @@ int rewrite_flush(struct rewrite *w, struct rewrite_file *f, int end, struct err
     int fd;
 
     if (!buffer_ok(&f->pending))
-        return error_set(e, ERR_NOMEM, "%s: out of memory", f->path);
+        return error_memory(e, f->path, "for it");
     if (f->pending.length < FLUSH && !end)
         return OK;
     if (f->pending.length && io_write_full(&io_real, f->fd, f->pending.data, f->pending.length) < 0)

@@ -58,7 +58,7 @@ static int begin_part(struct splitting *s, const char *text, const char **value,
     if (!at || !n || memchr(text, '/', n) || *text == '.')
         return error_set(e, ERR_ARG, "'%.80s' is not NAME=... with a directory name", text);
     if (!(p->name = strndup(text, n)))
-        return error_set(e, ERR_NOMEM, "out of memory for a name");
+        return error_memory(e, NULL, "for a name");
     *value = at + 1;
     *out = p;
     s->count++;
@@ -110,7 +110,7 @@ static size_t home_of(struct splitting *s, const struct event *event, const stru
         return home < s->count ? home : PARTS_MOST;
     }
     if ((number = tag_index_add(&s->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE) {
-        error_set(e, ERR_NOMEM, "out of memory for %zu tags", known + 1);
+        error_memory(e, NULL, "for %zu tags", known + 1);
         return TAG_INDEX_NONE;
     }
     tag = &s->tags.entries[number];
@@ -240,7 +240,7 @@ static int roll_record(void *context, uint64_t offset, const uint8_t *data, size
 
     if (event->what == EVENT_FILE_VERSION && !s->version.length) { /* stands at the start of every new file */
         event_encode_record(&s->version, data, n);
-        return buffer_ok(&s->version) ? OK : error_set(e, ERR_NOMEM, "%s: out of memory", s->path);
+        return buffer_ok(&s->version) ? OK : error_memory(e, s->path, "for it");
     }
     if (!s->version.length && (rc = event_encode_start(&s->version, event->wall_time, "evalboard", e)) != OK)
         return rc;

@@ -31,7 +31,7 @@ struct split_session {
 
 static int split_session_no_memory(struct error *e)
 {
-    return error_set(e, ERR_NOMEM, "out of memory for sessions");
+    return error_memory(e, NULL, "for sessions");
 }
 
 static struct span *span_of(struct split_session *s, const struct event_value *v)

@@ -97,7 +97,7 @@ static int make_room(struct write *w, struct error *e)
         waiting = realloc(w->waiting, room * sizeof *waiting);
     }
     if (!waiting)
-        return error_set(e, ERR_NOMEM, "out of memory for %zu runs", w->capacity + 1);
+        return error_memory(e, NULL, "for %zu runs", w->capacity + 1);
     w->waiting = waiting;
     w->capacity = room;
     return OK;
@@ -115,7 +115,7 @@ static int new_run(struct write *w, const char *run, size_t *number, struct erro
         return rc;
     if ((*number = tag_index_add(&w->runs, run, strlen(run))) == TAG_INDEX_NONE) {
         eventlog_writer_close(new.writer, NULL);
-        return error_set(e, ERR_NOMEM, "out of memory for %zu runs", w->runs.count + 1);
+        return error_memory(e, NULL, "for %zu runs", w->runs.count + 1);
     }
     w->writers[*number] = new;
     return OK;
@@ -244,7 +244,7 @@ static int chunk(struct write *w, struct stream *s, const char *bytes, size_t n,
                                  (unsigned long long)s->number + 1, LINE_MOST);
             buffer_append(&s->line, at, length);
             if (!buffer_ok(&s->line))
-                return error_set(e, ERR_NOMEM, "%s: out of memory for a line", s->name);
+                return error_memory(e, s->name, "for a line");
         }
         if (stop) {
             s->number++;
@@ -261,7 +261,7 @@ static int read_stream(struct write *w, struct stream *s, int fd, struct error *
 {
     char *bytes = malloc(CHUNK);
     ssize_t got = 1;
-    int rc = bytes ? OK : error_set(e, ERR_NOMEM, "out of memory for reading");
+    int rc = bytes ? OK : error_memory(e, NULL, "for reading");
 
     while (rc == OK && got) {
         got = read(fd, bytes, CHUNK);
@@ -318,7 +318,7 @@ static int halves(const char *text, int last, char **tag, const char **value, st
     if (!at || at == text)
         return error_set(e, ERR_ARG, "'%.80s' is not TAG=%s", text, last ? "NUMBER" : "...");
     if (!(*tag = strndup(text, (size_t)(at - text))))
-        return error_set(e, ERR_NOMEM, "out of memory for a tag");
+        return error_memory(e, NULL, "for a tag");
     *value = at + 1;
     return OK;
 }

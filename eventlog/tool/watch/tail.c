@@ -161,7 +161,7 @@ static int print(struct tail *t, const struct tail_run *run, const struct last *
         buffer_format(b, "\t%s\n", time_text(t->time, l->point.wall_time, time));
     }
     if (!buffer_ok(b))
-        return error_set(e, ERR_NOMEM, "run %s: out of memory for a line", run->name);
+        return error_memory(e, run->name, "for a line");
     t->points++;
     if (io_write_full(&io_real, 1, b->data, b->length) < 0)
         return error_system(e, "standard output: cannot write");
@@ -184,7 +184,7 @@ static int point(struct tail *t, struct tail_run *run, const struct last *l, str
         more = more < run->ring_size ? more : run->ring_size;
         if (!(bigger = realloc(run->ring, more * sizeof *bigger))) {
             free(l->details);
-            return error_set(e, ERR_NOMEM, "run %s: out of memory for its last %zu points", run->name, more);
+            return error_memory(e, run->name, "for its last %zu points", more);
         }
         run->ring = bigger;
         run->ring_capacity = more;
@@ -245,7 +245,7 @@ static int take_other(struct tail *t, struct tail_run *run, const struct event *
     if (!l.word || t->scan->tags.patterns.count || !point_range_holds(&t->range, event->step, event->wall_time))
         return OK;
     if (!(l.details = strdup("")))
-        return error_set(e, ERR_NOMEM, "run %s: out of memory for a line", run->name);
+        return error_memory(e, run->name, "for a line");
     return point(t, run, &l, e);
 }
 
@@ -265,7 +265,7 @@ static int take_event(struct tail *t, struct tail_run *run, const struct event *
         if (rc == 0 && t->everything && wanted) {
             l.word = value_words_word(&value, s->plugin);
             if (!(l.details = details(&value, s->plugin, t->json)))
-                return error_set(e, ERR_NOMEM, "run %s: out of memory for a line", run->name);
+                return error_memory(e, run->name, "for a line");
             l.point = (struct scalar_point){ event->step, event->wall_time, 0 };
             rc = 1;
         }
@@ -287,7 +287,7 @@ static int tail_new_run(void *context, size_t number, int first, struct error *e
     struct tail_run *runs = realloc(t->runs, (number + 1) * sizeof *runs);
 
     if (!runs)
-        return error_set(e, ERR_NOMEM, "run %s: out of memory", name);
+        return error_memory(e, name, "for it");
     t->runs = runs;
     runs += t->run_count++;
     *runs = (struct tail_run){ .name = name, .holding = first && t->keep >= 0 };

@@ -31,7 +31,7 @@ int watch_model_add_run(struct watch_model *m, const char *name, struct error *e
     if (runs)
         m->runs = runs;
     if (!runs || !(order = realloc(m->order, (m->run_count + 1) * sizeof *order)))
-        return error_set(e, ERR_NOMEM, "run %s: out of memory", name);
+        return error_memory(e, name, "for it");
     m->order = order;
     runs[m->run_count] = (struct watch_run){ .name = name };
     scalar_run_init(&runs[m->run_count].scalars, SCALAR_VIEW_ALL, 0, 1);
@@ -168,7 +168,7 @@ int watch_model_update(struct watch_model *m, struct error *e)
             const struct scalar_series *s = &r->scalars.series[k];
 
             if (s->count && tag_index_add(&m->tags, s->tag, s->tag_length) == TAG_INDEX_NONE)
-                return error_set(e, ERR_NOMEM, "run %s: out of memory for its tags", r->name);
+                return error_memory(e, r->name, "for its tags");
         }
         m->version += r->known != r->scalars.numbered;
         r->known = r->scalars.numbered;
@@ -176,7 +176,7 @@ int watch_model_update(struct watch_model *m, struct error *e)
     if (m->tags.count == tags)
         return OK;
     if (!(shown = realloc(m->shown_tags, m->tags.count * sizeof *shown)))
-        return error_set(e, ERR_NOMEM, "out of memory for %zu tags", m->tags.count);
+        return error_memory(e, NULL, "for %zu tags", m->tags.count);
     m->shown_tags = shown;
     filter_tags(m);
     if (!m->tag_chosen)

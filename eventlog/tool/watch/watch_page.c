@@ -286,7 +286,7 @@ static int add_curve(struct drawing *d, const struct watch_model *m, size_t run,
     if (picture_axis_counts(m->axis) && !ascends(s)) {
         sorted.marks = NULL;
         if (!(sorted.points = malloc(s->count * sizeof *s->points)))
-            return error_set(e, ERR_NOMEM, "out of memory for a chart");
+            return error_memory(e, NULL, "for a chart");
         memcpy(sorted.points, s->points, s->count * sizeof *s->points);
         rc = scalar_series_sort(&sorted, e);
     }
@@ -311,7 +311,7 @@ static int fill_drawing(struct drawing *d, const struct watch_model *m, size_t t
     d->curves = malloc((m->run_count + 1) * sizeof *d->curves);
     d->points = malloc((points + 1) * sizeof *d->points);
     if (!d->curves || !d->points)
-        return error_set(e, ERR_NOMEM, "out of memory for a chart");
+        return error_memory(e, NULL, "for a chart");
     for (size_t i = 0; i < m->run_count && rc == OK; i++) {
         const struct scalar_series *s = m->runs[i].hidden ? NULL : watch_model_series(m, &m->runs[i], tag);
 
@@ -339,7 +339,7 @@ static int draw_chart(struct watch_page *p, const struct watch_model *m, size_t 
 
         chart_draw(&b, &picture, &chart);
         if (!buffer_ok(&b))
-            rc = error_set(e, ERR_NOMEM, "out of memory for a chart");
+            rc = error_memory(e, NULL, "for a chart");
     }
     for (const char *line = buffer_text(&b), *end; (end = strchr(line, '\n')); line = end + 1, row++)
         cell_grid_put(&p->charts, row, at.column, at.column + at.columns, plain, line, (size_t)(end - line));
@@ -359,7 +359,7 @@ static int put_charts(struct watch_page *p, const struct watch_model *m, struct 
 
     if (p->drawn != m->version || area->columns != p->charts.columns || area->rows != p->charts.rows) {
         if (!cell_grid_begin(&p->charts, area->columns, area->rows))
-            return error_set(e, ERR_NOMEM, "out of memory for charts");
+            return error_memory(e, NULL, "for charts");
         for (size_t i = 0; i < m->layout.chart_count && rc == OK; i++)
             rc = draw_chart(p, m, i, e);
         p->drawn = m->version;
@@ -404,7 +404,7 @@ static int put_page(struct watch_page *p, const struct watch_model *m, double no
     int below = m->layout.list.row + m->layout.list.rows, foot = m->rows - 1, rc = OK;
 
     if (!statuses)
-        return error_set(e, ERR_NOMEM, "out of memory for %zu runs", m->run_count);
+        return error_memory(e, NULL, "for %zu runs", m->run_count);
     for (size_t i = 0; i < m->run_count; i++)
         statuses[i] = watch_status_of(&m->runs[i], now, m->stalled_after);
     put_title(p, m, statuses, now);
@@ -429,7 +429,7 @@ int watch_page_draw(struct watch_page *p, struct watch_model *m, double now, str
 
     p->grid.ascii = p->charts.ascii = p->ascii;
     if (!cell_grid_begin(&p->grid, m->columns, m->rows))
-        return error_set(e, ERR_NOMEM, "out of memory for a page");
+        return error_memory(e, NULL, "for a page");
     watch_model_lay_out(m);
     if (m->help)
         put_help(p, m);

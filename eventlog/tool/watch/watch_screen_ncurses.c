@@ -50,7 +50,7 @@ int watch_screen_open(struct watch_screen **out, int colour, struct error *e)
         return error_set(e, ERR_ARG, "standard %s is not a terminal; 'eventlog tail -f' prints points as they come, "
                          "'eventlog plot' draws curves once", isatty(STDIN_FILENO) ? "output" : "input");
     if (!(s = calloc(1, sizeof *s)))
-        return error_set(e, ERR_NOMEM, "out of memory for a screen");
+        return error_memory(e, NULL, "for a screen");
     setlocale(LC_CTYPE, ""); /* which characters the terminal shows; numbers stay as in C */
     if (!(s->screen = newterm(NULL, stdout, stdin)) || !can_place_cursor()) {
         const char *term = getenv("TERM");

@@ -169,7 +169,7 @@ static int encode_numbers(struct wire *member, const struct numbers *v, size_t b
     if (buckets > MOST_BUCKETS)
         return error_set(e, ERR_ARG, "%zu buckets in a histogram; %d is the most", buckets, MOST_BUCKETS);
     if (!(counts = malloc(buckets * sizeof *counts)))
-        return error_set(e, ERR_NOMEM, "out of memory for %zu buckets", buckets);
+        return error_memory(e, NULL, "for %zu buckets", buckets);
     rc = encode_equal(member, v, min, max, buckets, counts, e);
     free(counts);
     return rc;

@@ -44,7 +44,7 @@ int event_writer_png(const uint8_t *pixels, size_t height, size_t width, size_t 
     image.format = formats[channels];
     size = PNG_IMAGE_PNG_SIZE_MAX(image);
     if (!(*bytes = malloc(size)))
-        return error_set(e, ERR_NOMEM, "out of memory for an image of %zu x %zu", width, height);
+        return error_memory(e, NULL, "for an image of %zu x %zu", width, height);
     if (png_image_write_to_memory(&image, *bytes, &size, 0, pixels, 0, NULL)) {
         *n = size;
         return OK;
@@ -108,7 +108,7 @@ static int encode_floats(struct wire *member, const float *values, size_t n, siz
         return rc;
     count = height * width * channels;
     if (!(pixels = malloc(count)))
-        return error_set(e, ERR_NOMEM, "out of memory for an image of %zu x %zu", width, height);
+        return error_memory(e, NULL, "for an image of %zu x %zu", width, height);
     tensor = image_begin(member, n, height, width);
     for (size_t i = 0; i < n && rc == OK; i++) {
         for (size_t j = 0; j < count && rc == OK; j++) {

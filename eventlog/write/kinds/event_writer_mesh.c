@@ -80,7 +80,7 @@ static int put_part(struct eventlog_writer *w, int rc, const struct event_writer
 
     if (rc == OK && asprintf(&tag, "%s%s", value.tag, suffixes[part]) < 0) {
         tag = NULL;
-        rc = error_set(e, ERR_NOMEM, "out of memory for a tag");
+        rc = error_memory(e, NULL, "for a tag");
     }
     if (rc == OK) {
         encode_content(&content, value.tag, m, part, shape);

@@ -65,7 +65,7 @@ static int encode_predictions(struct wire *member, const uint8_t *labels, const 
     int rc;
 
     if (!(sums = malloc(2 * thresholds * sizeof *sums)))
-        return error_set(e, ERR_NOMEM, "out of memory for %zu thresholds", thresholds);
+        return error_memory(e, NULL, "for %zu thresholds", thresholds);
     tp = sums;
     fp = sums + thresholds;
     rc = gather(sums, thresholds, labels, predictions, weights, n, e);

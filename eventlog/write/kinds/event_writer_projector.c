@@ -33,7 +33,7 @@ static int write_file(struct eventlog_writer *w, size_t k, const char *ending, c
 static int write_text(struct eventlog_writer *w, size_t k, const char *ending, const struct buffer *b, struct error *e)
 {
     if (!buffer_ok(b))
-        return error_set(e, ERR_NOMEM, "out of memory for projector_%zu%s", k, ending);
+        return error_memory(e, NULL, "for projector_%zu%s", k, ending);
     return write_file(w, k, ending, b->data, b->length, e);
 }
 
@@ -174,7 +174,7 @@ static int write_sprites(struct eventlog_writer *w, size_t k, const struct event
     int rc;
 
     if (!pixels)
-        return error_set(e, ERR_NOMEM, "out of memory for %zu pictures", x->points);
+        return error_memory(e, NULL, "for %zu pictures", x->points);
     for (size_t i = 0; i < x->points; i++)
         for (size_t y = 0; y < x->sprite_height; y++)
             memcpy(pixels + ((i / across * x->sprite_height + y) * across + i % across) * line,
@@ -251,7 +251,7 @@ int eventlog_writer_projector(struct eventlog_writer *w, const struct eventlog_e
         rc = write_embedding(w, k, &embeddings[k], across, &e);
     }
     if (rc == OK && !buffer_ok(&config))
-        rc = error_set(&e, ERR_NOMEM, "out of memory for the projector's config");
+        rc = error_memory(&e, NULL, "for the projector's config");
     if (rc == OK &&
         (rc = file_join(path, sizeof path, event_writer_directory(w), "projector_config.pbtxt", &e)) == OK)
         rc = file_replace(event_writer_io(w), path, config.data, config.length, &e);
