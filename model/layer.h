@@ -56,6 +56,8 @@ struct run {
     real *exchange;
     size_t parameter_count;
     int training, count;   /* count: images of the batch */
+    const struct field *input; /* what the network is fed, of all samples of the batch */
+    const struct gradient_sink *sink; /* training; NULL: nobody is told */
     const struct batch *batch; /* NULL: it is not scored */
     const float *weights;  /* of the batch's labels; NULL: all are 1 */
     double weight;         /* of the whole batch; training */

@@ -215,8 +215,9 @@ int network_train(struct network *n, const struct batch *batch, uint64_t seed, c
                   struct score *score)
 {
     struct run r = make_run(n, 1, batch, score);
-    const real *images = batch->fields[FIELD_INPUT].data;
 
+    r.input = &batch->fields[FIELD_INPUT];
+    r.sink = sink;
     r.count = batch->count;
     r.seed = seed;
     r.leave = n->leave;
@@ -226,8 +227,7 @@ int network_train(struct network *n, const struct batch *batch, uint64_t seed, c
     memset(n->exchange, 0, network_exchange_count(n) * sizeof(real));
     n->exchange[network_exchange_count(n) - 1] = (real)r.weight;
     network_plan_begin(&n->built.plan, &r);
-    return network_plan_forward(&n->built.plan, &r, images) &&
-           network_plan_backward(&n->built.plan, &r, images, sink);
+    return network_plan_forward(&n->built.plan, &r) && network_plan_backward(&n->built.plan, &r);
 }
 
 /* Some images at a time, so that what they need stays near the processor whatever the caller's batch. */
@@ -238,11 +238,12 @@ static void infer(struct network *n, const struct field *input, const struct bat
     const int count = input->shape[0];
     const size_t classes = (size_t)n->built.model->classes;
 
+    r.input = input;
     network_plan_begin(&n->built.plan, &r);
     for (int first = 0; first < count; first += n->chunk) {
         r.first_sample = first;
         r.count = count - first < n->chunk ? count - first : n->chunk;
-        network_plan_forward(&n->built.plan, &r, field_at(input, (size_t)first));
+        network_plan_forward(&n->built.plan, &r);
         if (logits)
             memcpy(logits + (size_t)first * classes, network_plan_logits(&n->built.plan),
                    (size_t)r.count * classes * sizeof *logits);

@@ -394,23 +394,23 @@ static real *value_gradient(const struct network_plan *p, int value, int first)
 
 /* Where the slice of a value lies. Inference reuses the place of the first images for each slice, but for what a layer
  * wants of the whole batch: what a slice has needed is not looked at again. */
-static real *slice_data(const struct network_plan *p, const struct run *r, int value, const real *images, int first)
+static real *slice_data(const struct network_plan *p, const struct run *r, int value, int first)
 {
     if (value == VALUE_IMAGES)
-        return (real *)(uintptr_t)(images + (size_t)first * shape_size(&p->values[0].shape));
+        return (real *)(uintptr_t)field_at(r->input, (size_t)(r->first_sample + first));
     return value_data(p, value, r->training || p->values[p->values[value].data].wanted_whole ? first : 0);
 }
 
-static struct slice make_slice(const struct network_plan *p, const struct layer *l, const struct run *r,
-                               const real *images, int first, int count)
+static struct slice make_slice(const struct network_plan *p, const struct layer *l, const struct run *r, int first,
+                               int count)
 {
     struct slice s = { .first = first, .count = count };
 
     for (int k = 0; k < l->input_count; k++)
         if (!l->inputs[k].gradient_only)
-            s.ins[k] = slice_data(p, r, l->inputs[k].value, images, first);
+            s.ins[k] = slice_data(p, r, l->inputs[k].value, first);
     if (l->out >= 0)
-        s.out = slice_data(p, r, l->out, images, first);
+        s.out = slice_data(p, r, l->out, first);
     return s;
 }
 
@@ -419,10 +419,9 @@ static int skips(const struct layer *l, const struct run *r)
     return (!r->training && (l->kind->flags & LAYER_TRAINING_ONLY)) || (!r->batch && (l->kind->flags & LAYER_SCORES));
 }
 
-static void layer_forward(struct network_plan *p, struct layer *l, const struct run *r, const real *images, int first,
-                          int count)
+static void layer_forward(struct network_plan *p, struct layer *l, const struct run *r, int first, int count)
 {
-    const struct slice s = make_slice(p, l, r, images, first, count);
+    const struct slice s = make_slice(p, l, r, first, count);
 
     if (p->seconds) {
         const double start = clock_monotonic();
@@ -439,17 +438,16 @@ void network_plan_begin(struct network_plan *p, const struct run *r)
             p->layers[i].kind->forward_begin(&p->layers[i], r);
 }
 
-static void run_segment(struct network_plan *p, const struct segment *g, const struct run *r, const real *images,
-                        int first, int count)
+static void run_segment(struct network_plan *p, const struct segment *g, const struct run *r, int first, int count)
 {
     for (int i = g->first; i < g->last; i++)
         if (!skips(&p->layers[i], r))
-            layer_forward(p, &p->layers[i], r, images, first, count);
+            layer_forward(p, &p->layers[i], r, first, count);
 }
 
 /* Without batch statistics nothing waits for the whole batch before the dense layers: a slice goes through all segments
  * before the next one starts, and finds in the cache what the one before left there. */
-static void plan_infer(struct network_plan *p, const struct run *r, const real *images)
+static void plan_infer(struct network_plan *p, const struct run *r)
 {
     const struct segment *end = p->segments + p->segment_count;
 
@@ -460,7 +458,7 @@ static void plan_infer(struct network_plan *p, const struct run *r, const real *
             slice = next->slice < slice ? next->slice : slice;
         for (int first = 0; first < r->count; first += slice)
             for (const struct segment *s = g; s < next; s++)
-                run_segment(p, s, r, images, first, r->count - first < slice ? r->count - first : slice);
+                run_segment(p, s, r, first, r->count - first < slice ? r->count - first : slice);
     }
 }
 
@@ -469,17 +467,17 @@ static int leaves(const struct run *r)
     return r->leave && r->leave(r->leave_context);
 }
 
-int network_plan_forward(struct network_plan *p, const struct run *r, const real *images)
+int network_plan_forward(struct network_plan *p, const struct run *r)
 {
     if (!r->training) {
-        plan_infer(p, r, images);
+        plan_infer(p, r);
         return 1;
     }
     for (const struct segment *g = p->segments; g < p->segments + p->segment_count; g++) {
         for (int first = 0; first < r->count; first += g->slice) {
             if (leaves(r))
                 return 0;
-            run_segment(p, g, r, images, first, r->count - first < g->slice ? r->count - first : g->slice);
+            run_segment(p, g, r, first, r->count - first < g->slice ? r->count - first : g->slice);
         }
         for (int i = g->first; i < g->last; i++)
             if (p->layers[i].kind->forward_end)
@@ -493,10 +491,9 @@ static int runs_again(const struct network_plan *p, const struct layer *l)
     return (l->kind->flags & LAYER_AGAIN) && !p->values[p->values[l->out].data].data_whole;
 }
 
-static void layer_backward(struct network_plan *p, struct layer *l, const struct run *r, const real *images, int first,
-                           int count)
+static void layer_backward(struct network_plan *p, struct layer *l, const struct run *r, int first, int count)
 {
-    struct slice s = make_slice(p, l, r, images, first, count);
+    struct slice s = make_slice(p, l, r, first, count);
     real *temporary = p->temporary;
     const double start = p->seconds ? clock_monotonic() : 0;
 
@@ -526,12 +523,11 @@ static void tell(const struct gradient_sink *sink, size_t low)
         sink->dense(sink->context, low);
 }
 
-int network_plan_backward(struct network_plan *p, const struct run *r, const real *images,
-                          const struct gradient_sink *sink)
+int network_plan_backward(struct network_plan *p, const struct run *r)
 {
     size_t low = r->parameter_count;
 
-    tell(sink, low);
+    tell(r->sink, low);
     for (const struct segment *g = p->segments + p->segment_count - 1; g >= p->segments; g--) {
         for (int i = g->first; i < g->last; i++)
             if (p->layers[i].kind->backward_begin)
@@ -542,17 +538,17 @@ int network_plan_backward(struct network_plan *p, const struct run *r, const rea
                 return 0;
             for (int i = g->first; i < g->last; i++)
                 if (runs_again(p, &p->layers[i]))
-                    layer_forward(p, &p->layers[i], r, images, first, count);
+                    layer_forward(p, &p->layers[i], r, first, count);
             for (int i = g->last - 1; i >= g->first; i--)
                 if (p->layers[i].kind->backward)
-                    layer_backward(p, &p->layers[i], r, images, first, count);
+                    layer_backward(p, &p->layers[i], r, first, count);
         }
         for (int i = g->first; i < g->last; i++)
             if (p->layers[i].kind->backward_end)
                 p->layers[i].kind->backward_end(&p->layers[i], r);
         if (g->low < low) {
             low = g->low;
-            tell(sink, low);
+            tell(r->sink, low);
         }
     }
     return 1;

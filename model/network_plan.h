@@ -48,11 +48,10 @@ enum { NETWORK_PLAN_INFERENCE = 128 };
 
 /* Takes the parameters (and for inference the moving statistics): once before any number of forward passes. */
 void network_plan_begin(struct network_plan *p, const struct run *r);
-/* images (r->count, ...). With r->batch the batch is scored. 1: done, 0: left half-way, in training,
- * because r->leave asked for it. */
-int network_plan_forward(struct network_plan *p, const struct run *r, const real *images);
-int network_plan_backward(struct network_plan *p, const struct run *r, const real *images,
-                          const struct gradient_sink *sink);
+/* Samples [r->first_sample, r->first_sample + r->count) of r->input. With r->batch they are scored. 1: done, 0: left
+ * half-way, in training, because r->leave asked for it. */
+int network_plan_forward(struct network_plan *p, const struct run *r);
+int network_plan_backward(struct network_plan *p, const struct run *r);
 const real *network_plan_logits(const struct network_plan *p); /* of the last forward pass */
 
 #endif
