@@ -107,6 +107,7 @@ enum layer_flag {
     LAYER_NO_GRADIENT_IN = 64,  /* backward leaves the inputs' gradients to another layer */
     LAYER_ADDS = 128,           /* backward adds to inputs' gradients by itself, in order, where accumulate is set */
     LAYER_SCORES = 256,         /* needs labels */
+    LAYER_READS_INTEGERS = 1024, /* its input is what the network is fed, and that is integers */
     LAYER_KEEPS_SIGN = 512,     /* in place, but what was positive stays so unless its gradient becomes 0 */
 };
 

@@ -16,6 +16,7 @@ struct network_builder; /* network_builder.h: what `build` calls, layer by layer
 struct model {
     const char *name, *summary;
     int height, width, channels, classes;              /* of the input the network is fed, and its logits */
+    int integers;                   /* 1: the input is integers of any width, such as tokens */
     const char *transform;          /* how an image is fed that is not augmented: a name in dataset/transform.h */
     int moving_averages;            /* 1: evaluated with moving averages of its weights, where a checkpoint has them */
     int ties_are_correct;           /* 1: right where no logit is above the label's (tutorial); 0: argmax, lowest */
@@ -23,7 +24,7 @@ struct model {
     int (*build)(struct network_builder *b, struct error *e);
 };
 
-/* FIELD_INPUT of `count` samples; images (count, height, width, channels) of real.h are borrowed. */
+/* FIELD_INPUT of `count` samples; images (count, height, width, channels) of real.h are borrowed. Not of integers. */
 struct field model_input(const struct model *m, const void *images, int count);
 
 /* NULL: unknown. names: all, NULL at the end. */

@@ -67,11 +67,22 @@ void network_set_exchange(struct network *n, real *memory);
 /* Fills parameters and statistics with the model's initial values: a pure function of seed. */
 void network_initialize(struct network *n, uint64_t seed);
 
+/* Sums over the batch of d(loss)/d(row), of the rows that it names. Borrowed until the sink returns. */
+struct row_gradient {
+    size_t variable;     /* its place in network_variables() */
+    size_t count, width; /* rows named, each once; reals of one */
+    const int32_t *rows; /* (count) rising */
+    const real *values;  /* (count, width); what one row gets from several samples is added in sample order */
+};
+
 /* Who is told how far gradients are, during the backward pass, from the training thread. */
 struct gradient_sink {
     /* Everything in the exchange vector at or above `low` is final. low falls from parameters (statistics are final
      * after the forward pass) to 0. */
     void (*dense)(void *context, size_t low);
+    /* The gradient of a table of which the batch names some rows. Comes before `low` passes the table, whose elements
+     * in the exchange vector stay 0. NULL: they hold these rows, and 0 elsewhere. */
+    void (*rows)(void *context, const struct row_gradient *g);
     void *context;
 };
 

@@ -144,6 +144,10 @@ static int check_input(struct network_builder *b, int in, const char *name, unsi
         network_builder_refuse(b, name, "its input is not a value of this network");
     else if (p->logits != VALUE_NONE)
         network_builder_refuse(b, name, "comes after the cross entropy");
+    else if ((flags & LAYER_READS_INTEGERS) && (in != VALUE_IMAGES || !b->model->integers))
+        network_builder_refuse(b, name, "it reads integers, and its input is none");
+    else if (in == VALUE_IMAGES && b->model->integers && !(flags & LAYER_READS_INTEGERS))
+        network_builder_refuse(b, name, "its input is integers; an embedding makes reals of them");
     else if (p->values[in].overwritten)
         network_builder_refuse(b, name, "its input was changed in place by an earlier layer");
     else if ((flags & LAYER_IN_PLACE) && (p->values[in].consumers || in == VALUE_IMAGES))

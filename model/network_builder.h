@@ -25,6 +25,10 @@ struct kernel_options {
 
 int network_builder_images(struct network_builder *b); /* the value that the network is fed */
 
+/* Of a model of integers: a row of variable `name` (rows, width) for each, so that in's channel becomes `width`. An
+ * integer outside [0, rows) stands for zeros. The gradient comes as rows (struct row_gradient). */
+int network_builder_embedding(struct network_builder *b, int in, const char *name, int rows, int width,
+                              const struct kernel_options *options);
 /* Kernel variable `name` (window's height, width, channels of in, channels). Add the bias with network_builder_bias. */
 int network_builder_convolution(struct network_builder *b, int in, const char *name, int channels, struct window window,
                                 const struct kernel_options *options);

@@ -313,7 +313,7 @@ static int stop_file_there(struct loop *l)
 static int train_step(struct loop *l, struct tally *tally, struct error *e)
 {
     struct strategy *s = l->strategy;
-    const struct gradient_sink sink = { ready, s };
+    const struct gradient_sink sink = { .dense = ready, .context = s };
     struct score score = { 0 };
     const struct batch *batch = NULL;
     int whole = 0, rc;

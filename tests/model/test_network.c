@@ -379,7 +379,7 @@ static void ready(void **state)
         struct batch batch = part(f, 0, 9);
         struct score result;
 
-        network_train(n, &batch, 1, &(struct gradient_sink){ on_ready, &w }, &result);
+        network_train(n, &batch, 1, &(struct gradient_sink){ .dense = on_ready, .context = &w }, &result);
         assert_int_equal(w.low, 0);
         assert_int_equal(w.lows[0], network_parameter_count(n)); /* the statistics come first */
         assert_true(w.calls >= 3);
