@@ -31,7 +31,7 @@ struct batch_source {
     const struct dataset *data;
     struct transform transform;
     struct shard shard;
-    int batch_size;
+    int batch_size, contiguous;
     uint64_t seed;
     int64_t first_step;
     struct field image; /* as a batch's images, without data */
@@ -71,18 +71,19 @@ static size_t record_at(struct batch_source *s, int64_t place)
     return s->order[place % count];
 }
 
-/* Places of step t: with shared records, worker i of n takes every n-th place of [t n B, (t + 1) n B), from i on. With
- * files of its own it takes [t B, (t + 1) B) of its own order; the sample index is the same in both, so it is unique
- * over workers and steps. */
+/* Sample indices of step t: worker i of n takes every n-th of [t n B, (t + 1) n B), from i on, or the i-th B of them;
+ * they are unique over workers and steps. With shared records they are places of the endless order; with files of its
+ * own it takes places [t B, (t + 1) B) of its own order. */
 static void prepare(struct batch_source *s, struct slot *slot, int64_t step)
 {
-    int64_t n = s->shard.count, size = s->batch_size;
+    const int64_t n = s->shard.count, size = s->batch_size;
     size_t bytes = (size_t)s->data->height * (size_t)s->data->width * (size_t)s->data->channels;
 
     slot->batch.step = step;
     for (int64_t j = 0; j < size && !atomic_load_explicit(&s->stop, memory_order_relaxed); j++) {
-        int64_t sample = (step * size + j) * n + s->shard.index;
-        size_t record = record_at(s, s->shard.kind == SHARD_FILES ? step * size + j : sample);
+        const int64_t sample = s->contiguous ? (step * n + s->shard.index) * size + j
+                                             : (step * size + j) * n + s->shard.index;
+        const size_t record = record_at(s, s->shard.kind == SHARD_FILES ? step * size + j : sample);
 
         slot->samples[j] = sample;
         slot->labels[j] = s->data->labels[record];
@@ -184,6 +185,7 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
     s->transform = *t;
     s->shard = options->shard;
     s->batch_size = options->batch_size;
+    s->contiguous = options->contiguous;
     s->seed = options->seed;
     s->first_step = options->first_step;
     s->slot_count = (options->ahead > 0 ? options->ahead : AHEAD_DEFAULT) + 1; /* one more: the borrowed one */

@@ -17,6 +17,7 @@ struct batch_source_options {
     const struct transform *transform;
     struct shard shard;
     int batch_size;     /* samples of this worker a step, > 0 */
+    int contiguous;     /* 1: a worker's samples follow each other; 0: they are every n-th */
     uint64_t seed;      /* the same for all workers */
     int64_t first_step; /* the first call of next gives this step, counted from 0 */
     int ahead;          /* batches prepared in advance; 0: 3 */

@@ -239,14 +239,16 @@ static void tell_of_old_stop(struct loop *l)
 }
 
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
-              struct batch_source *source, struct loss_averages *losses, struct loop_signals *signals, int *lock,
-              struct log *log, const struct training_position *position, int64_t saved, struct error *e)
+              struct micro_shards *shards, struct batch_source *source, struct loss_averages *losses,
+              struct loop_signals *signals, int *lock, struct log *log,
+              const struct training_position *position, int64_t saved, struct error *e)
 {
     int rc;
 
     memset(l, 0, sizeof *l);
     l->options = options;
     l->strategy = strategy;
+    l->shards = shards;
     l->source = source;
     l->losses = losses;
     l->signals = signals;
@@ -325,7 +327,7 @@ static int train_step(struct loop *l, struct tally *tally, struct error *e)
     if ((rc = s->operations->step_begin(s, batch ? batch->step : s->global_step, e)) < 0)
         return rc;
     if (batch)
-        whole = network_train(s->network, batch, l->position.seed, &sink, &score);
+        whole = micro_shards_train(l->shards, batch, l->position.seed, &sink, &score);
     *tally = (struct tally){ .score = score, .flags = tally_signal(l->signals->stop) };
     if (!whole)
         tally->flags |= TALLY_LEFT;

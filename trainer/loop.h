@@ -19,6 +19,7 @@
 #include "base/program/log.h"
 #include "checkpoint/directory/training_state.h"
 #include "dataset/batch_source.h"
+#include "trainer/collective/micro_shards.h"
 #include "trainer/progress.h"
 #include "trainer/strategies/strategy.h"
 #include "trainer/train_options.h"
@@ -36,6 +37,7 @@ struct loop_signals { /* set by main's handlers */
 struct loop {
     const struct train_options *options;
     struct strategy *strategy;
+    struct micro_shards *shards;
     struct batch_source *source;
     struct loss_averages *losses; /* without items on other ranks than rank 0 */
     struct loop_signals *signals;
@@ -66,8 +68,9 @@ struct loop {
  * rank 0 opens the event file, writes training.json and the first checkpoint: an error here is one to end with. From
  * then on it makes the checkpoint directory again if that is deleted, moved or replaced. */
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
-              struct batch_source *source, struct loss_averages *losses, struct loop_signals *signals, int *lock,
-              struct log *log, const struct training_position *position, int64_t saved, struct error *e);
+              struct micro_shards *shards, struct batch_source *source, struct loss_averages *losses,
+              struct loop_signals *signals, int *lock, struct log *log,
+              const struct training_position *position, int64_t saved, struct error *e);
 
 /* Trains to the end, and lets the other ranks go in order. OK also when checkpoints failed or the loss was bad.
  * < 0: a rank failed or did not answer; the other ranks are to be ended. */

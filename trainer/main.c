@@ -27,6 +27,7 @@ struct run {
     struct log log;
     struct dataset *dataset; /* workers */
     struct network *network;
+    struct micro_shards *shards; /* workers */
     struct optimizer *optimizer;
     struct loss_averages losses; /* rank 0 */
     struct strategy *strategy;
@@ -108,10 +109,30 @@ static int open_data(struct run *r, struct error *e)
     return OK;
 }
 
+/* How many micro-shards a worker's batch is. */
+static int shards_of_worker(const struct run *r, struct error *e)
+{
+    const struct train_options *o = &r->options;
+    const int count = o->micro_shards ? o->micro_shards / r->workers : 1;
+
+    if (o->micro_shards % r->workers)
+        return error_set(e, ERR_ARG, "--micro-shards %d: not a multiple of the %d workers", o->micro_shards,
+                         r->workers);
+    if (o->batch_size % count)
+        return error_set(e, ERR_ARG, "--micro-shards %d: a worker's batch of %d images cannot be cut into %d equal "
+                         "parts", o->micro_shards, o->batch_size, count);
+    return count;
+}
+
 static int build(struct run *r, struct error *e)
 {
-    int rc = network_new(&r->network, r->options.model, r->worker < 0 ? 0 : r->options.batch_size, e);
+    const int shards = shards_of_worker(r, e);
+    int rc = shards;
 
+    if (rc > 0)
+        rc = network_new(&r->network, r->options.model, r->worker < 0 ? 0 : r->options.batch_size / shards, e);
+    if (rc == OK && r->worker >= 0)
+        rc = micro_shards_new(&r->shards, r->network, shards, e);
     if (rc == OK)
         rc = optimizer_new(&r->optimizer, r->network, &r->options.optimizer, e);
     if (rc == OK && world_rank(r->world) == 0)
@@ -327,6 +348,7 @@ static int start(struct run *r, struct error *e)
         .transform = transform_find(training_transform(o)),
         .shard = { o->shard, r->workers, r->worker },
         .batch_size = o->batch_size,
+        .contiguous = o->micro_shards > 0, /* so that a micro-shard is the same for any number of workers */
         .seed = r->position.seed,
         /* Asynchronous workers count their own steps; together they have made global_step of them. */
         .first_step = r->position.global_step / (o->strategy.synchronous ? 1 : r->workers),
@@ -428,13 +450,15 @@ static void say_what_begins(struct run *r)
     const struct train_options *o = &r->options;
     const int ranks = world_size(r->world), together = o->strategy.synchronous ? r->workers : 1;
     const double images = (double)r->dataset->count * (o->shard == SHARD_FILES ? r->workers : 1);
-    char how[64] = "", batch[80] = "", epoch[HUMAN_TEXT_MAX];
+    char how[64] = "", shards[40] = "", batch[80] = "", epoch[HUMAN_TEXT_MAX];
 
     if (o->quiet)
         return;
     o->strategy.kind->describe(&o->strategy, ranks, how, sizeof how);
-    if (together > 1)
-        snprintf(batch, sizeof batch, " (%d x %d)", together, o->batch_size);
+    if (o->micro_shards > r->workers)
+        snprintf(shards, sizeof shards, "%d micro-shards", o->micro_shards);
+    if (together > 1 || shards[0])
+        snprintf(batch, sizeof batch, " (%d x %d%s%s)", together, o->batch_size, shards[0] ? ", " : "", shards);
     log_line(&r->log, "%s (%zu weights) on %s (%.0f images): %s%s%s; %sbatch %d%s, %s steps an epoch, to step %" PRId64
              "; %s, learning rate %g", o->model->name, network_parameter_count(r->network), o->data, images,
              o->strategy.label, how[0] ? ", " : "", how, together > 1 ? "global " : "", together * o->batch_size, batch,
@@ -462,8 +486,8 @@ static int train(struct run *r)
         if (r->worker == 0)
             say_what_begins(r);
         if (r->worker >= 0)
-            rc = loop_open(&r->loop, &r->options, r->strategy, r->source, &r->losses, &asked, &r->lock, &r->log,
-                           &r->position, r->resumed, &e);
+            rc = loop_open(&r->loop, &r->options, r->strategy, r->shards, r->source, &r->losses, &asked, &r->lock,
+                           &r->log, &r->position, r->resumed, &e);
         rc = world_agree(r->world, "write its first checkpoint and training.json", rc, &e);
     }
     if (world_lost(r->world))
@@ -485,6 +509,7 @@ static void release(struct run *r)
     strategy_free(r->strategy);
     loss_averages_release(&r->losses);
     optimizer_free(r->optimizer);
+    micro_shards_free(r->shards);
     network_free(r->network);
     dataset_free(r->dataset);
     if (r->lock >= 0)

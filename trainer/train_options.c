@@ -19,7 +19,7 @@ enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 31 };
 struct command { /* as given; what is not given stays at these defaults */
     const char *model, *data, *data_directory, *checkpoint_directory, *log_directory, *run_option, *optimizer, *shard,
         *resume;
-    int64_t batch_size, save_steps, keep, log_every, max_steps, seed, bucket_bytes;
+    int64_t batch_size, micro_shards, save_steps, keep, log_every, max_steps, seed, bucket_bytes;
     double save_seconds, learning_rate, momentum, deadline;
     int augment, moving_average, quiet, json, take_over;
     char models[256], data_sets[256], strategies[128]; /* to choose from */
@@ -104,6 +104,10 @@ static size_t fill_table(struct option *t, struct command *c)
           .help = "Finish the training at global step N. Default: 1000." },
         { OPTION_INT, .name = "batch-size", .value = &c->batch_size, .argument = "N", .minimum = 1,
           .maximum = 1 << 20, .help = "Train each worker on N images per step. Default: the model's." },
+        { OPTION_INT, .name = "micro-shards", .value = &c->micro_shards, .argument = "N", .minimum = 1,
+          .maximum = 1 << 20,
+          .help = "Compute the gradients of a step in N equal parts of all workers' images, and add them in a fixed "
+                  "tree: memory is needed for one part at a time. Default: one part per worker." },
         { OPTION_CHOICE, .name = "optimizer", .value = &c->optimizer, .argument = "NAME",
           .choices = "sgd|momentum|adam", .help = "Use this optimizer. Default: the model's." },
         { OPTION_DOUBLE, .name = "learning-rate", .value = &c->learning_rate, .argument = "X", .minimum = 1e-12,
@@ -274,6 +278,7 @@ static int translate(const struct command *c, const struct options *given, struc
     o->json = c->json;
     o->take_over = c->take_over;
     o->batch_size = c->batch_size ? (int)c->batch_size : o->recipe->batch_size;
+    o->micro_shards = (int)c->micro_shards;
     o->max_steps = c->max_steps;
     o->log_every = c->log_every;
     o->save_steps = c->save_steps;
@@ -340,7 +345,7 @@ uint64_t train_options_fingerprint(const struct train_options *o)
 {
     double numbers[] = { o->optimizer.learning_rate, o->optimizer.momentum, o->optimizer.moving_average,
                          (double)o->optimizer.kind, (double)o->batch_size, (double)o->max_steps, (double)o->seed,
-                         (double)o->shard, (double)o->augment };
+                         (double)o->shard, (double)o->augment, (double)o->micro_shards };
     uint64_t h = exchange_hash(o->model->name, strlen(o->model->name), EXCHANGE_HASH_SEED);
 
     h = exchange_hash(o->data, strlen(o->data), h);

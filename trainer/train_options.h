@@ -27,6 +27,7 @@ struct train_options {
     enum shard_kind shard;
     int augment, quiet, json, take_over;
     int batch_size;
+    int micro_shards;                                 /* of all workers; 0: one a worker */
     int64_t max_steps, log_every;
     int64_t save_steps;                               /* 0: not by steps */
     double save_seconds;                              /* 0: not by time */

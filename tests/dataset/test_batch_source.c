@@ -109,11 +109,13 @@ static void test_workers_share_one_order(void **state)
             assert_int_equal(seen[record[epoch * COUNT + i]]++, 0);
         assert_true(epoch == 0 || memcmp(record, record + epoch * COUNT, sizeof seen) != 0);
     }
-    for (int workers = 2; workers <= 6; workers += workers == 4 ? 2 : 1) {
+    for (int k = 0; k < 10; k++) {
+        const int workers = k / 2 < 4 ? 1 + k / 2 : 6, size = GLOBAL / workers;
         int given[STEPS * GLOBAL] = { 0 };
 
         for (int worker = 0; worker < workers; worker++) {
-            o = options(workers, worker, GLOBAL / workers, 0);
+            o = options(workers, worker, size, 0);
+            o.contiguous = k % 2;
             s = open_source(&o);
             for (int t = 0; t < STEPS; t++) {
                 const struct batch *b = next(s);
@@ -122,7 +124,8 @@ static void test_workers_share_one_order(void **state)
                     int64_t sample = b->samples[i];
 
                     assert_true(sample >= t * GLOBAL && sample < (t + 1) * GLOBAL);
-                    assert_int_equal(sample % workers, worker);
+                    assert_int_equal(o.contiguous ? sample % GLOBAL / size : sample % workers, worker);
+                    assert_true(!o.contiguous || i == 0 || sample == b->samples[i - 1] + 1);
                     assert_int_equal(given[sample]++, 0);
                     assert_int_equal(record_of(b, i), record[sample]);
                 }

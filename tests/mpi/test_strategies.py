@@ -66,6 +66,21 @@ def test_all_strategies_agree(name, cifar, tmp_path):
                 assert ran[key][2] == bits, key
 
 
+@pytest.mark.parametrize("name", ["lenet", "resnet32"])
+def test_micro_shards_are_the_unit(name, cifar, tmp_path):
+    """One tree of sums: two workers are its halves, so they have the bits of one that computes all its parts."""
+    model = LENET if name == "lenet" else ["--model", name, "--data", "cifar10", "--data-dir", cifar]
+    model = [*model, "--max-steps", 3, "--json", "--bucket-bytes", 20000]
+    bits = {}
+    for key, count, batch, options in [
+            ("single", 1, 32, ["--micro-shards", 8]), ("mpi", 2, 16, ["--run-option", "mpi", "--micro-shards", 8]),
+            ("ps", 3, 16, ["--run-option", "ps", "--micro-shards", 8]), ("whole", 1, 32, [])]:
+        _, said = ranks.train(count, *model, "--batch-size", batch, "--checkpoint-dir", tmp_path / key, *options)
+        assert ("8 micro-shards" in said) == (key != "whole")
+        bits[key] = ranks.variables(tmp_path / key / "model.ckpt-3")
+    assert bits["single"] == bits["mpi"] == bits["ps"] != bits["whole"]
+
+
 def test_batch_statistics_agree(cifar, tmp_path):
     """resnet32's statistics travel with the gradients: two workers by any way, one result."""
     model = ["--model", "resnet32", "--data", "cifar10", "--data-dir", cifar, "--batch-size", 8, "--max-steps", 3,

@@ -42,6 +42,8 @@ def test_input_errors(count, tmp_path):
     assert "nowhere" in refused(count, *LENET, *mpi, "--data-dir", tmp_path / "nowhere")
     assert "did you mean lenet?" in refused(count, "--model", "lenett", "--data", "mnist", *mpi)
     assert "--batch-size 61000" in refused(count, *LENET, *mpi, "--batch-size", "61000")
+    assert "--micro-shards 3: " in refused(count, *LENET, *mpi, "--micro-shards", "3")
+    assert "equal parts" in refused(count, *LENET, *mpi, "--micro-shards", "32")
     assert "lenet is for images of 28x28x1" in refused(count, "--model", "lenet", "--data", "cifar10", "--data-dir",
                                                        ranks.write_cifar(tmp_path / "data", 4), *mpi)
     broken = ranks.write_cifar(tmp_path / "odd", 4)
