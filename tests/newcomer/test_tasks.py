@@ -13,10 +13,8 @@ import time
 import pytest
 
 import kinds_log
+import ranks
 import waiting
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mpi"))
-import ranks  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()

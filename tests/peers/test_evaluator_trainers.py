@@ -2,7 +2,7 @@
 whole, under its step; and with --tags keras where Keras itself logs.
 
 Imitations of those that are not installed here, and of what goes wrong in the middle, are in
-tests/faults/test_evaluator_layouts.py.
+tests/evaluator/test_evaluator_layouts.py.
 """
 import json
 import os

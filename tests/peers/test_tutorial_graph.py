@@ -2,19 +2,15 @@
 tutorial builds, with its losses and their moving averages, restores all of its variables from ours, and goes on.
 """
 import os
-import pathlib
 import re
 import subprocess
-import sys
 
 import numpy
 import pytest
 
 tf = pytest.importorskip("tensorflow")
-import seed_models  # noqa: E402
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mpi"))
 import ranks  # noqa: E402
+import seed_models  # noqa: E402
 from waiting import DEADLINE  # noqa: E402
 
 v1 = tf.compat.v1

@@ -12,7 +12,7 @@ import pytest
 
 from waiting import DEADLINE, wait_for
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 EVALUATOR = BUILD / "bin" / "evaluator"
 WRITER = BUILD / "tests" / "peers" / "write_checkpoint"
