@@ -4,9 +4,10 @@
 usage: run.py --build DIR [--peers all] [--sanitizer NAMES] [--only WORD] TEST_PROGRAM...
 
 First what the Python tests need is installed into build/venv, and that is said. Then come lint, the C test programs (two
-at a time) and the Python tests: mpi/ (ranks under mpirun), faults/ (killed processes), evaluator/ and tool/ (programs by
-their command lines), peers/ (TensorBoard and a browser; with --peers all also TensorFlow, PyTorch, safetensors), newcomer/
-(make and README as a newcomer has them). Where nothing else is printed, a line says every few seconds what is running.
+at a time) and the Python tests: mpi/ (ranks under mpirun), faults/ (killed processes), evaluator/, checkpoint/ and tool/
+(programs by their command lines), peers/ (TensorBoard and a browser; with --peers all also TensorFlow, PyTorch,
+safetensors), newcomer/ (make, make install and README as a newcomer has them), abi/ (programs built with an older header)
+and runner/ (what runs the tests). Where nothing else is printed, a line says every few seconds what is running.
 With --sanitizer only the C test programs run: they are what was built with it; with thread, those of the parts that
 have threads.
 """
@@ -65,7 +66,7 @@ def run_c_test(program, variables, told):
 
 # The files that take longest first, so that no worker is left alone with one.
 FOLDERS = ("tests/newcomer", "tests/peers/test_tensorboard_page.py", "tests/mpi", "tests/faults", "tests/evaluator",
-           "tests/peers", "tests/tool")
+           "tests/peers", "tests/tool", "tests/checkpoint", "tests/abi", "tests/runner")
 
 
 def c_tests(programs, sanitizer):

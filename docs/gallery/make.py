@@ -22,7 +22,7 @@ import tempfile
 
 import pytest
 
-sys.path[:0] = ["tests", "tests/peers"]
+sys.path[:0] = ["tests"]
 from browser import HELPERS, chromium
 from tensorboard_server import TensorBoard
 from waiting import wait_for

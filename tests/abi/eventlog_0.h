@@ -1,5 +1,5 @@
 /*
- * (A copy of eventlog/eventlog.h as programs were built with it, kept as it was; tests/peers/test_abi.py.)
+ * (A copy of eventlog/eventlog.h as programs were built with it, kept as it was; tests/abi/test_abi.py.)
  *
  * eventlog.h - the public interface of libeventlog: write event files that an unmodified TensorBoard shows, and read
  * those that anybody wrote, finished or growing.
