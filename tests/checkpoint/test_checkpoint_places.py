@@ -64,16 +64,6 @@ def test_standard_input(tmp_path, command):
     assert said == f"checkpoint {command}: -: a checkpoint cannot be read from standard input; name a file or a directory\n"
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_real_torch_files(tmp_path):
-    torch = pytest.importorskip("torch")
-    torch.save({"w": torch.zeros(3)}, tmp_path / "new.pt")
-    torch.save({"w": torch.zeros(3)}, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
-    torch.jit.script(torch.nn.Linear(2, 2)).save(tmp_path / "script.pt")
-    for name, what in (("new.pt", "a PyTorch file"), ("old.pt", "a Python pickle"), ("script.pt", "a PyTorch file")):
-        assert f"{name}: not a checkpoint, but {what}" in checkpoint("inspect", tmp_path / name, status=2)
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_any_file_of_a_checkpoint_means_it(tmp_path, command):
     prefix = write_bundle(tmp_path / "ckpt/model.ckpt-7", W)

@@ -1,6 +1,9 @@
-"""eventlog hparams with the layout of PyTorch's add_hparams: a run named by the time below the writer's own."""
+"""eventlog hparams with the layout of PyTorch's add_hparams, a run named by the time below the writer's own, and with what
+TensorBoard's own plugin writes.
+"""
 import csv
 import io
+import json
 import os
 import pathlib
 import subprocess
@@ -8,6 +11,10 @@ import subprocess
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
+
+
+def run(*arguments):
+    return subprocess.run([BUILD / "bin/eventlog", *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def hparams(*arguments):
@@ -43,3 +50,21 @@ def test_one_run_above_several_sessions(tmp_path):
     assert rows == [{"rate": f"{i}.0", "loss": "", "hparam/score": f"{i}.0"} for i in range(3)]
     assert said == ("eventlog hparams: run .: loss could be of any of the 3 runs with hyperparameters below it; "
                     "left out\n")
+
+
+def test_hparams_of_tensorboards_plugin(tmp_path):
+    """Written by the hparams plugin's own API: numbers are doubles, absent ones are empty."""
+    api = pytest.importorskip("tensorboard.plugins.hparams.summary")
+    writer = pytest.importorskip("tensorboard.summary.writer.event_file_writer")
+    event_pb2 = pytest.importorskip("tensorboard.compat.proto.event_pb2")
+    for name, values in ("a", {"batch": 32, "name": 'x, "y"', "ok": True}), ("b", {"batch": 0.5, "größe": "ä"}):
+        w = writer.EventFileWriter(str(tmp_path / name))
+        event = event_pb2.Event()  # by its bytes: with TensorFlow there the plugin's message is TensorFlow's
+        event.summary.ParseFromString(api.session_start_pb(values).SerializeToString())
+        w.add_event(event)
+        w.close()
+    assert run("hparams", tmp_path) == ('run,name,value\na,batch,32.0\na,name,"x, ""y"""\na,ok,True\n'
+                                        "b,batch,0.5\nb,größe,ä\n")
+    assert json.loads(run("hparams", tmp_path, "--json")) == {
+        "header": ["run", "batch", "größe", "name", "ok"],
+        "rows": [["a", 32.0, "", 'x, "y"', True], ["b", 0.5, "ä", "", ""]]}

@@ -106,24 +106,6 @@ def test_hparams(kinds, log, tmp_path):
     assert (tmp_path / "h.csv").read_text() == HPARAMS
 
 
-def test_hparams_of_tensorboards_plugin(tmp_path):
-    """Written by the hparams plugin's own API: numbers are doubles, absent ones are empty."""
-    api = pytest.importorskip("tensorboard.plugins.hparams.summary")
-    writer = pytest.importorskip("tensorboard.summary.writer.event_file_writer")
-    event_pb2 = pytest.importorskip("tensorboard.compat.proto.event_pb2")
-    for name, values in ("a", {"batch": 32, "name": 'x, "y"', "ok": True}), ("b", {"batch": 0.5, "größe": "ä"}):
-        w = writer.EventFileWriter(str(tmp_path / name))
-        event = event_pb2.Event()  # by its bytes: with TensorFlow there the plugin's message is TensorFlow's
-        event.summary.ParseFromString(api.session_start_pb(values).SerializeToString())
-        w.add_event(event)
-        w.close()
-    assert run("hparams", tmp_path) == ('run,name,value\na,batch,32.0\na,name,"x, ""y"""\na,ok,True\n'
-                                        "b,batch,0.5\nb,größe,ä\n")
-    assert json.loads(run("hparams", tmp_path, "--json")) == {
-        "header": ["run", "batch", "größe", "name", "ok"],
-        "rows": [["a", 32.0, "", 'x, "y"', True], ["b", 0.5, "ä", "", ""]]}
-
-
 def test_tags(kinds, log):
     rows = list(csv.DictReader(io.StringIO(run("tags", kinds))))
     assert {"run": "kinds", "tag": "text/one", "plugin": "text", "display_name": "Größe",
