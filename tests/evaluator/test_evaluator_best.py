@@ -1,4 +1,6 @@
-"""EVAL/best/ and --patience: the evaluator killed at random moments, and a training that is asked to end."""
+"""EVAL/best/ and --patience: what is kept, also where the evaluator is killed at random moments, and a training that is
+asked to end.
+"""
 import hashlib
 import json
 import os
