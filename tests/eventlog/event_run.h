@@ -127,6 +127,21 @@ static inline struct eventlog_writer *open_with(struct eventlog_writer_options o
     return w;
 }
 
+static inline void put_steps(struct eventlog_writer *w, const char *tag, int64_t from, int64_t to)
+{
+    for (int64_t step = from; step < to; step++)
+        if (eventlog_writer_scalar(w, tag, step, 5.5, 1, &error) != EVENTLOG_OK)
+            fail_msg("step %lld: %s", (long long)step, error.message);
+}
+
+static inline void close_well(struct eventlog_writer *w)
+{
+    if (eventlog_writer_close(w, &error) != EVENTLOG_OK)
+        fail_msg("%s", error.message);
+}
+
+static const struct eventlog_value_options described = { .description = "what it is" };
+
 static inline struct eventlog_writer_statistics statistics(struct eventlog_writer *w)
 {
     struct eventlog_writer_statistics s;

@@ -1,4 +1,4 @@
-/* What a long job sets: rotation, resume, fsync, the queue; each on a real directory, with failing calls where it
+/* What a long job sets: rotation, resume, fsync; each on a real directory, with failing calls where it
  * matters. */
 #include "eventlog/write/event_writer.h"
 
@@ -10,30 +10,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-static void put(struct eventlog_writer *w, const char *tag, int64_t from, int64_t to)
-{
-    for (int64_t step = from; step < to; step++)
-        if (eventlog_writer_scalar(w, tag, step, 5.5, 1, &error) != EVENTLOG_OK)
-            fail_msg("step %lld: %s", (long long)step, error.message);
-}
-
-static void close_well(struct eventlog_writer *w)
-{
-    if (eventlog_writer_close(w, &error) != EVENTLOG_OK)
-        fail_msg("%s", error.message);
-}
-
-static const struct eventlog_value_options described = { .description = "what it is" };
 
 static size_t longest_file(void)
 {
@@ -61,7 +44,7 @@ static void rotate_by_size(size_t queue_bytes)
 
     snprintf(first, sizeof first, "%s", eventlog_writer_path(w));
     for (int i = 0; i < 200; i++) {
-        put(w, "loss", i, i + 1);
+        put_steps(w, "loss", i, i + 1);
         assert_int_equal(eventlog_writer_text(w, "note", i, 5.5, "hello", &described, &error), EVENTLOG_OK);
     }
     assert_int_equal(eventlog_writer_flush(w, NULL), EVENTLOG_OK);
@@ -97,7 +80,7 @@ static void test_rotation_by_age(void **state)
     struct seen s;
     (void)state;
 
-    put(w, "loss", 0, 5);
+    put_steps(w, "loss", 0, 5);
     close_well(w);
     s = read_run();
     assert_int_equal(s.files, 5);
@@ -199,7 +182,7 @@ static void test_rotation_lists_nothing(void **state)
     (void)state;
 
     assert_in_range(before, 1, 1000);
-    put(w, "loss", 0, 20);
+    put_steps(w, "loss", 0, 20);
     assert_int_equal(statistics(w).files, 20);
     assert_int_equal(listings, before);
     close_well(w);
@@ -236,13 +219,13 @@ static void test_append(void **state)
         struct seen s;
 
         snprintf(path, sizeof path, "%s", eventlog_writer_path(w));
-        put(w, "loss", 0, 10);
+        put_steps(w, "loss", 0, 10);
         close_well(w);
         append_bytes(path, tails[i].bytes, tails[i].n);
         w = open_with(append);
         /* A torn tail is cut off, but not written over: a reader may have half of it. */
         assert_int_equal(strcmp(eventlog_writer_path(w), path) > 0, tails[i].n > 0);
-        put(w, "loss", 10, 20);
+        put_steps(w, "loss", 10, 20);
         close_well(w);
         s = read_run();
         assert_int_equal(s.files, tails[i].n ? 2 : 1);
@@ -262,13 +245,13 @@ static void test_append_takes_the_newest(void **state)
 
     for (int i = 0; i < 3; i++) {
         w = open_with(new);
-        put(w, "loss", i, i + 1);
+        put_steps(w, "loss", i, i + 1);
         close_well(w);
     }
     snprintf(packed, sizeof packed, "%s/events.out.tfevents.9999999999.x.gz", directory);
     append_bytes(packed, (const uint8_t *)"\x1f\x8b", 2); /* finished, whatever it is called */
     w = open_with(append);
-    put(w, "loss", 3, 10);
+    put_steps(w, "loss", 3, 10);
     close_well(w);
     assert_int_equal(unlink(packed), 0);
     s = read_run();
@@ -281,7 +264,7 @@ static void test_append_takes_the_newest(void **state)
     assert_int_equal(truncate(eventlog_writer_path(w), 0), 0);
     close_well(w);
     w = open_with(append);
-    put(w, "loss", 0, 3);
+    put_steps(w, "loss", 0, 3);
     close_well(w);
     assert_int_equal(read_run().points, 3);
     assert_int_equal(read_run().files, 1);
@@ -310,7 +293,7 @@ static void test_append_refused(void **state)
     (void)state;
 
     snprintf(path, sizeof path, "%s", eventlog_writer_path(w));
-    put(w, "loss", 0, 100);
+    put_steps(w, "loss", 0, 100);
     refuse(EVENTLOG_ERROR_IO, EBUSY, "is being written"); /* by us */
     close_well(w);
     assert_true((fd = open(path, O_WRONLY)) >= 0);
@@ -335,10 +318,10 @@ static void test_purge(void **state)
     struct seen s;
     (void)state;
 
-    put(w, "loss", 0, 10);
+    put_steps(w, "loss", 0, 10);
     close_well(w);
     w = open_with(purge);
-    put(w, "loss", 7, 9);
+    put_steps(w, "loss", 7, 9);
     close_well(w);
     s = read_run();
     assert_int_equal(s.files, 2);
@@ -360,7 +343,7 @@ static void test_failing_open(void **state)
             char path[300];
             int rc;
 
-            put(w, "loss", 0, 10);
+            put_steps(w, "loss", 0, 10);
             snprintf(path, sizeof path, "%s", eventlog_writer_path(w));
             close_well(w);
             if (resume == EVENTLOG_RESUME_APPEND)
@@ -394,7 +377,7 @@ static void test_sync_policies(void **state)
                                                  .buffer_bytes = 200, .queue_bytes = queue_bytes };
         struct eventlog_writer *w = open_with(never);
 
-        put(w, "loss", 0, 100);
+        put_steps(w, "loss", 0, 100);
         eventlog_writer_flush(w, NULL);
         assert_int_equal(statistics(w).syncs, 0);
         eventlog_writer_sync(w, NULL);
@@ -402,13 +385,13 @@ static void test_sync_policies(void **state)
         assert_int_equal(statistics(w).flushes, 2);
         close_well(w);
         w = open_with(at_flush);
-        put(w, "loss", 0, 100);
+        put_steps(w, "loss", 0, 100);
         assert_int_equal(statistics(w).syncs, 0);
         eventlog_writer_flush(w, NULL);
         assert_int_equal(statistics(w).syncs, 1);
         close_well(w);
         w = open_with(every);
-        put(w, "loss", 0, 100);
+        put_steps(w, "loss", 0, 100);
         eventlog_writer_flush(w, NULL);
         assert_true(statistics(w).syncs > 0);
         close_well(w);
@@ -444,7 +427,7 @@ static void test_kinds_of_scalars(void **state)
     (void)state;
 
     assert_int_equal(eventlog_writer_text(w, "note", 1, 0, "x", NULL, &error), EVENTLOG_OK);
-    put(w, "loss", 0, 10);
+    put_steps(w, "loss", 0, 10);
     assert_int_equal(eventlog_writer_scalar(w, "note", 1, 0, 1, &error), EVENTLOG_ERROR_ARGUMENT);
     assert_non_null(strstr(error.message, "belongs to text"));
     assert_int_equal(eventlog_writer_text(w, "loss", 1, 0, "x", NULL, &error), EVENTLOG_ERROR_ARGUMENT);
@@ -452,222 +435,6 @@ static void test_kinds_of_scalars(void **state)
     assert_int_equal(statistics(w).events, 11);
     close_well(w);
     assert_int_equal(read_run().points, 11);
-    remove_files();
-}
-
-/* ---- the queue --------------------------------------------------------------------------------------------------- */
-
-/* A disk that can be stopped, or full. */
-struct slow_disk {
-    atomic_int stopped, full;
-};
-
-static ssize_t slow_write(void *context, int fd, const void *bytes, size_t n)
-{
-    struct slow_disk *disk = context;
-    struct timespec moment = { 0, 1000000 };
-
-    while (atomic_load(&disk->stopped))
-        nanosleep(&moment, NULL);
-    if (atomic_load(&disk->full)) {
-        errno = ENOSPC;
-        return -1;
-    }
-    return io_real.write(NULL, fd, bytes, n);
-}
-
-static void test_full_queue_drops(void **state)
-{
-    struct slow_disk disk = { 0 };
-    struct io io = io_real;
-    struct eventlog_writer_options options = { .queue_bytes = 4000, .buffer_bytes = 100,
-                                               .when_full = EVENTLOG_WHEN_FULL_DROP };
-    struct eventlog_writer_statistics s;
-    struct eventlog_writer *w;
-    (void)state;
-
-    io.write = slow_write;
-    io.context = &disk;
-    assert_int_equal(event_writer_open_io(&w, directory, &options, &io, &error), EVENTLOG_OK);
-    atomic_store(&disk.stopped, 1);
-    put(w, "loss", 0, 1000); /* none of these waits for the disk */
-    s = statistics(w);
-    assert_true(s.dropped > 800 && s.events == 1000 - s.dropped && s.queued <= s.events);
-    atomic_store(&disk.stopped, 0);
-    assert_int_equal(eventlog_writer_flush(w, &error), EVENTLOG_OK);
-    put(w, "loss", 1000, 1001);
-    close_well(w);
-    assert_int_equal(read_run().points, s.events + 1);
-    remove_files();
-}
-
-struct caller {
-    pthread_t thread;
-    struct eventlog_writer *w;
-    int number;
-};
-
-static void *call(void *argument)
-{
-    struct caller *c = argument;
-    char tag[20], text[20];
-    intptr_t failures = 0;
-
-    snprintf(tag, sizeof tag, "loss/%d", c->number);
-    snprintf(text, sizeof text, "text/%d", c->number);
-    for (int i = 0; i < 300; i++) {
-        failures += eventlog_writer_scalar(c->w, tag, i, 0, 1, NULL) != EVENTLOG_OK;
-        failures += eventlog_writer_text(c->w, text, i, 0, "hello", &described, NULL) != EVENTLOG_OK;
-        if (i % 100 == 50)
-            failures += eventlog_writer_flush(c->w, NULL) != EVENTLOG_OK;
-        if (i % 100 == 70) {
-            struct eventlog_writer_statistics s;
-
-            failures += eventlog_writer_statistics(c->w, &s, NULL) != EVENTLOG_OK || !*eventlog_writer_path(c->w);
-        }
-    }
-    return (void *)failures;
-}
-
-/* Several threads, a queue that is often full, rotation and fsync all at once: nothing is lost, none is torn. */
-static void test_queue_of_many(void **state)
-{
-    struct eventlog_writer_options options = { .queue_bytes = 2000, .buffer_bytes = 500, .rotate_bytes = 20000,
-                                               .sync = EVENTLOG_SYNC_EVERY, .sync_seconds = 0.05 };
-    struct caller callers[4];
-    struct eventlog_writer *w = open_with(options);
-    struct seen s;
-    (void)state;
-
-    for (int i = 0; i < 4; i++) {
-        callers[i] = (struct caller){ .w = w, .number = i };
-        assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
-    }
-    for (int i = 0; i < 4; i++) {
-        void *failures;
-
-        assert_int_equal(pthread_join(callers[i].thread, &failures), 0);
-        assert_null(failures);
-    }
-    assert_int_equal(statistics(w).events, 2400);
-    close_well(w);
-    s = read_run();
-    assert_int_equal(s.points, 2400);
-    assert_true(s.files > 3);
-    assert_int_equal(s.named, 1200);
-    assert_in_range(s.described, 4, 4 * s.files);
-    remove_files();
-}
-
-/* The disk is full for a while: what the queue holds waits, what does not fit is refused and counted. */
-static void test_queue_on_a_full_disk(void **state)
-{
-    struct slow_disk disk = { 0 };
-    struct io io = io_real;
-    struct eventlog_writer_options options = { .queue_bytes = 4000, .buffer_bytes = 100 };
-    struct eventlog_writer_statistics s;
-    struct eventlog_writer *w;
-    uint64_t refused = 0;
-    (void)state;
-
-    io.write = slow_write;
-    io.context = &disk;
-    assert_int_equal(event_writer_open_io(&w, directory, &options, &io, &error), EVENTLOG_OK);
-    atomic_store(&disk.full, 1);
-    for (int i = 0; i < 1000; i++)
-        refused += eventlog_writer_scalar(w, "loss", i, 5.5, 1, &error) == EVENTLOG_ERROR_IO;
-    assert_non_null(strstr(error.message, "event refused"));
-    assert_int_equal(error.system, ENOSPC);
-    assert_int_equal(eventlog_writer_flush(w, &error), EVENTLOG_ERROR_IO);
-    s = statistics(w);
-    assert_true(refused > 800 && s.dropped == refused && s.events == 1000 - refused && s.queued == s.events);
-    assert_true(s.errors > 0 && s.last_error.system == ENOSPC);
-    atomic_store(&disk.full, 0);
-    assert_int_equal(eventlog_writer_flush(w, &error), EVENTLOG_OK);
-    put(w, "loss", 1000, 1001);
-    close_well(w);
-    assert_int_equal(read_run().points, s.events + 1);
-    remove_files();
-}
-
-/* Close on a disk that stays full says how many are lost. */
-static void test_close_tells_what_is_lost(void **state)
-{
-    struct eventlog_writer_options options[] = { { .queue_bytes = 4000 }, { 0 } };
-    (void)state;
-
-    for (int i = 0; i < 2; i++) {
-        struct io_failing failing = { .error_number = ENOSPC, .stay_failed = 1, .fail_at = 3 };
-        struct io io = io_failing_table(&failing);
-        struct eventlog_writer *w;
-
-        assert_int_equal(event_writer_open_io(&w, directory, &options[i], &io, &error), EVENTLOG_OK);
-        put(w, "loss", 0, 7);
-        assert_int_equal(eventlog_writer_close(w, &error), EVENTLOG_ERROR_IO);
-        assert_non_null(strstr(error.message, "the last 7 events are lost"));
-        assert_int_equal(read_run().points, 0);
-        remove_files();
-    }
-}
-
-/* Without calls the queue's thread writes all the same. */
-static void test_queue_flushes_by_time(void **state)
-{
-    struct eventlog_writer_options options = { .queue_bytes = 1 << 20, .flush_seconds = 0.01 };
-    struct eventlog_writer *w = open_with(options);
-    (void)state;
-
-    put(w, "loss", 0, 3);
-    for (int i = 0; i < 600000 && statistics(w).queued; i++)
-        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
-    assert_int_equal(read_run().points, 3);
-    close_well(w);
-    remove_files();
-}
-
-static void test_long_event_through_a_small_queue(void **state)
-{
-    struct eventlog_writer_options options = { .queue_bytes = 1000 };
-    struct eventlog_writer *w = open_with(options);
-    char *text = malloc(3000001);
-    (void)state;
-
-    assert_non_null(text);
-    memset(text, 'x', 3000000);
-    text[3000000] = 0;
-    put(w, "loss", 0, 1);
-    for (int i = 1; i < 4; i++)
-        assert_int_equal(eventlog_writer_text(w, "long", i, 0, text, NULL, &error), EVENTLOG_OK);
-    close_well(w);
-    free(text);
-    assert_int_equal(read_run().points, 4);
-    remove_files();
-}
-
-static void test_forked_child_of_a_queue(void **state)
-{
-    struct eventlog_writer_options options = { .queue_bytes = 1 << 20, .flush_seconds = 1000 };
-    struct eventlog_writer *w = open_with(options);
-    int status;
-    pid_t pid;
-    (void)state;
-
-    put(w, "loss", 0, 3);
-    if (!(pid = fork())) {
-        struct eventlog_writer_statistics s;
-
-        _exit(eventlog_writer_scalar(w, "loss", 4, 0, 1, NULL) == EVENTLOG_ERROR_ARGUMENT &&
-              eventlog_writer_text(w, "note", 4, 0, "x", NULL, NULL) == EVENTLOG_ERROR_ARGUMENT &&
-              eventlog_writer_flush(w, NULL) == EVENTLOG_ERROR_ARGUMENT && *eventlog_writer_path(w) &&
-              eventlog_writer_statistics(w, &s, NULL) == EVENTLOG_ERROR_ARGUMENT &&
-              eventlog_writer_close(w, &error) == EVENTLOG_ERROR_ARGUMENT &&
-              strstr(error.message, "forked") ? 0 : 1);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-    put(w, "loss", 3, 5);
-    close_well(w);
-    assert_int_equal(read_run().points, 5);
     remove_files();
 }
 
@@ -681,10 +448,6 @@ int main(void)
         cmocka_unit_test(test_append_refused),        cmocka_unit_test(test_purge),
         cmocka_unit_test(test_failing_open),          cmocka_unit_test(test_sync_policies),
         cmocka_unit_test(test_refused_options),       cmocka_unit_test(test_kinds_of_scalars),
-        cmocka_unit_test(test_full_queue_drops),      cmocka_unit_test(test_queue_of_many),
-        cmocka_unit_test(test_queue_on_a_full_disk),  cmocka_unit_test(test_close_tells_what_is_lost),
-        cmocka_unit_test(test_queue_flushes_by_time), cmocka_unit_test(test_long_event_through_a_small_queue),
-        cmocka_unit_test(test_forked_child_of_a_queue),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

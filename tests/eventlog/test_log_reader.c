@@ -4,80 +4,12 @@
  */
 #include "eventlog/eventlog.h"
 
-#include "base/bytes.h"
-#include "eventlog/format/record.h"
-#include "tests/check.h"
-#include "tests/eventlog/hex.h"
-#include "tests/eventlog/remove_tree.h"
+#include "tests/eventlog/golden_log.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
-
-/* Eleven records: file version; loss at steps 0, 1, 2; a histogram, an image, a clip, a text, a graph, hyperparameters;
- * loss at step 1 again. 624 bytes, SHA-256 818c8c5f811e95d2... */
-static const char golden_hex[] =
-    "1800000000000000a37f4b22090000000065cdcd411a0d627261696e2e4576656e743a32f4eb195e1800000000000000a37f"
-    "4b22090000800065cdcd412a0d0a0b0a046c6f73731500000040deaae8b21a00000000000000129bd82d090000000165cdcd"
-    "4110012a0d0a0b0a046c6f7373150000803f0da02dfc1a00000000000000129bd82d090000800165cdcd4110022a0d0a0b0a"
-    "046c6f7373150000003f2f248e2573000000000000000d737cc8090000000265cdcd412a680a660a01772a61090000000000"
-    "00f0bf110000000000000840190000000000001040210000000000000040290000000000002c403218000000000000000000"
-    "00000000000040ffffffffffffef7f3a18000000000000f03f0000000000000040000000000000f03ff9813d5c2000000000"
-    "00000029eda950090000800265cdcd412a150a130a03696d67220c080210031803220489504e47e309dc892e000000000000"
-    "00c5cb57fa090000000365cdcd412a230a210a03736e64321a0d0000fa45100118012204524946462a09617564696f2f7761"
-    "761dd09c9a2e00000000000000c5cb57fa090000800365cdcd412a230a210a046e6f7465420f080712041202080142056865"
-    "6c6c6f4a080a060a047465787466cc30c41700000000000000e7cef81e090000000465cdcd41220c0a0a0a01611205436f6e"
-    "7374fc16807b3c00000000000000c8b7a352090000800465cdcd412a310a2f0a1c5f68706172616d735f2f73657373696f6e"
-    "5f73746172745f696e666f4a0f0a0d0a0768706172616d7312021a00c3ed16e61a00000000000000129bd82d090000000a65"
-    "cdcd4110012a0d0a0b0a046c6f7373150000403fe68cef19";
-
-static uint8_t golden[800];
-static size_t golden_size;
-static char directory[64];
-
-static const char *in(const char *name)
-{
-    static char paths[4][256];
-    static int turn;
-
-    turn = (turn + 1) % 4;
-    snprintf(paths[turn], sizeof paths[turn], "%s/%s", directory, name);
-    return paths[turn];
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    golden_size = hex_bytes(golden_hex, golden);
-    strcpy(directory, "/tmp/test_log_reader.XXXXXX");
-    return mkdtemp(directory) ? 0 : -1;
-}
-
-static int empty(void **state)
-{
-    (void)state;
-    return empty_tree(directory);
-}
-
-static int teardown(void **state)
-{
-    return empty(state) || rmdir(directory);
-}
-
-static void put(const char *path, int flags, const void *bytes, size_t n)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | flags, 0666);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, bytes, n), n);
-    assert_int_equal(close(fd), 0);
-}
 
 static struct eventlog_reader *open_reader(const char *path, const struct eventlog_reader_options *options)
 {
@@ -246,32 +178,6 @@ static void test_grows_anywhere(void **state)
     }
     assert_string_equal(first, whole);
     eventlog_reader_close(r);
-}
-
-/* One scalar as a record of its own file or behind it. */
-static void scalar(const char *path, int flags, const char *tag, int64_t step, double wall, float value)
-{
-    uint8_t record[200] = { 0 }, *p = record + RECORD_HEADER;
-    size_t tag_length = strlen(tag), n = 0;
-
-    p[n++] = 0x09;
-    put_le64(p + n, double_bits(wall));
-    n += 8;
-    p[n++] = 0x10;
-    n += (size_t)put_varint(p + n, (uint64_t)step);
-    p[n++] = 0x2a;
-    p[n++] = (uint8_t)(tag_length + 9);
-    p[n++] = 0x0a;
-    p[n++] = (uint8_t)(tag_length + 7);
-    p[n++] = 0x0a;
-    p[n++] = (uint8_t)tag_length;
-    memcpy(p + n, tag, tag_length);
-    n += tag_length;
-    p[n++] = 0x15;
-    put_le32(p + n, float_bits(value));
-    n += 4;
-    record_seal(record, n);
-    put(path, flags, record, n + RECORD_OVERHEAD);
 }
 
 static void expect(struct eventlog_reader *r, const char *wanted)
@@ -597,51 +503,6 @@ static void test_contents(void **state)
     eventlog_reader_close(r);
 }
 
-static void test_points(void **state)
-{
-    static const char *const tags[] = { "loss" };
-    const struct eventlog_reader_options only = { .tags = tags, .tag_count = 1, .has_last_step = 1, .last_step = 1 };
-    struct eventlog_error error = { 0 };
-    const struct eventlog_point *points;
-    struct eventlog_points *p;
-    size_t index, count;
-    (void)state;
-
-    assert_int_equal(mkdir(in("b"), 0777), 0);
-    assert_int_equal(mkdir(in("a"), 0777), 0);
-    put(in("b/1.tfevents"), 0, golden, golden_size);
-    scalar(in("a/1.tfevents"), 0, "t", 1, 5, 1);
-    assert_int_equal(eventlog_points_read(&p, directory, EVENTLOG_VIEW_ALL, NULL, &error), EVENTLOG_OK);
-    assert_string_equal(eventlog_points_run(p, 0), "a");
-    assert_string_equal(eventlog_points_run(p, 1), "b");
-    assert_null(eventlog_points_run(p, 2));
-    assert_string_equal(eventlog_points_series(p, 0)->tag, "t");
-    assert_string_equal(eventlog_points_series(p, 1)->tag, "_hparams_/session_start_info");
-    assert_null(eventlog_points_series(p, 7));
-    assert_int_equal(eventlog_points_find(p, "a", "loss", &index), 0);
-    assert_int_equal(eventlog_points_find(p, "b", "loss", &index), 1);
-    points = eventlog_points_of(p, index, &count);
-    assert_int_equal(count, 4);
-    assert_true(points[3].step == 1 && points[3].value == 0.75 && points[3].wall_time == 1e9 + 20);
-    assert_null(eventlog_points_of(p, 1, &count));
-    assert_int_equal(count, 0);
-    assert_int_equal(eventlog_points_damaged(p), 0);
-    eventlog_points_free(p);
-    assert_int_equal(eventlog_points_read(&p, directory, EVENTLOG_VIEW_TENSORBOARD, NULL, &error), EVENTLOG_OK);
-    assert_int_equal(eventlog_points_find(p, "b", "loss", &index), 1);
-    points = eventlog_points_of(p, index, &count);
-    assert_true(count == 2 && points[0].step == 0 && points[1].step == 1 && points[1].value == 0.75);
-    eventlog_points_free(p);
-    assert_int_equal(eventlog_points_read(&p, directory, EVENTLOG_VIEW_ALL, &only, &error), EVENTLOG_OK);
-    assert_string_equal(eventlog_points_series(p, 0)->run, "b");
-    assert_null(eventlog_points_series(p, 1));
-    points = eventlog_points_of(p, 0, &count);
-    assert_true(count == 3 && points[2].value == 0.75);
-    eventlog_points_free(p);
-    assert_int_equal(eventlog_points_read(&p, in("c"), EVENTLOG_VIEW_ALL, NULL, &error), EVENTLOG_ERROR_IO);
-    assert_non_null(strstr(error.message, "/c"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -656,7 +517,6 @@ int main(void)
         cmocka_unit_test_teardown(test_compressed, empty),
         cmocka_unit_test_teardown(test_wait, empty),
         cmocka_unit_test_teardown(test_contents, empty),
-        cmocka_unit_test_teardown(test_points, empty),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

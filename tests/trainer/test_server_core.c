@@ -2,88 +2,8 @@
 #include "trainer/server/server_core.h"
 
 #include "base/random.h"
-#include "tests/check.h"
 #include "tests/failing_allocation.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-enum { WORKERS = 3, PACKETS = 2 };
-
-static const struct server_plan plan_sync = {
-    .workers = WORKERS, .synchronous = 1, .tallies = 1, .servers = 1, .packets = PACKETS, .first_step = 10,
-    .max_steps = 13,
-};
-
-static struct server_core *core_of(struct server_plan plan)
-{
-    struct server_core *c;
-
-    assert_int_equal(server_core_new(&c, &plan, NULL), OK);
-    server_core_begin(c, 0);
-    return c;
-}
-
-static struct server_core *core_async(void)
-{
-    struct server_plan plan = plan_sync;
-
-    plan.synchronous = 0;
-    plan.max_steps = 17;
-    return core_of(plan);
-}
-
-static struct server_action push(struct server_core *c, int worker, size_t packet)
-{
-    struct server_action a;
-
-    assert_true(server_core_takes_push(c, worker, packet));
-    server_core_push(c, worker, packet, 0, &a);
-    return a;
-}
-
-static struct server_action tally(struct server_core *c, int worker, const struct tally_part *part, uint32_t flags)
-{
-    struct server_action a;
-
-    assert_true(server_core_takes_tally(c, worker));
-    server_core_tally(c, worker, part, flags, 0, &a);
-    return a;
-}
-
-static struct server_action cut(struct server_core *c, double now)
-{
-    struct server_action a;
-
-    server_core_cut(c, now, &a);
-    return a;
-}
-
-static void control(struct server_core *c, int worker, int64_t kind, const int64_t *counts)
-{
-    int64_t words[1 + WORKERS] = { kind };
-
-    if (counts)
-        memcpy(words + 1, counts, WORKERS * sizeof *counts);
-    server_core_control(c, worker, words, 0);
-}
-
-static void done(struct server_core *c, int worker, uint32_t flags)
-{
-    const int64_t words[1 + WORKERS] = { CONTROL_DONE, flags };
-
-    server_core_control(c, worker, words, 0);
-}
-
-static const struct tally_part part = { .score = { 2, 5, 3, 6 } };
-
-/* All packets and the tally of one worker. */
-static void step_of(struct server_core *c, int worker)
-{
-    for (size_t k = 0; k < PACKETS; k++)
-        push(c, worker, k);
-    tally(c, worker, &part, 0);
-}
+#include "tests/trainer/server_cores.h"
 
 /* ---- pushes ------------------------------------------------------------------------------------------------------ */
 
@@ -472,122 +392,6 @@ static void test_end(void **state)
     server_core_free(c);
 }
 
-/* ---- who is late ------------------------------------------------------------------------------------------------- */
-
-/* limit 10, precedence 4; wanted: a digit a worker. */
-static void assert_late(const struct server_core *c, double now, double calm, const char *wanted)
-{
-    char late[WORKERS], got[WORKERS + 1] = "";
-    const int some = server_core_late(c, now, calm, 10, 4, late);
-
-    for (int w = 0; w < WORKERS; w++)
-        got[w] = (char)('0' + late[w]);
-    assert_string_equal(got, wanted);
-    assert_int_equal(some, strchr(wanted, '1') != NULL);
-}
-
-static void test_late_together(void **state)
-{
-    struct server_core *c = core_of(plan_sync);
-    int64_t step;
-
-    (void)state;
-    assert_late(c, 10, 0, "000");
-    assert_late(c, 10.5, 0, "111"); /* nobody has sent anything */
-    assert_late(c, 20, 10.5, "000");
-    push(c, 1, 0);
-    assert_late(c, 11, 0, "101");
-    assert_int_equal(server_core_waits_for(c, &step), 0);
-    push(c, 0, 0);
-    push(c, 2, 0);
-    push(c, 0, 1);
-    push(c, 2, 1);
-    assert_int_equal(server_core_waits_for(c, &step), 1);
-    assert_int_equal(step, 10);
-    assert_late(c, 11, 0, "010");
-    push(c, 1, 1);
-    assert_int_equal(server_core_waits_for(c, &step), 0);
-    tally(c, 2, &part, 0);
-    assert_late(c, 11, 0, "110");
-    done(c, 0, 0);
-    assert_late(c, 11, 0, "010"); /* who is done owes nothing */
-    server_core_free(c);
-}
-
-static void test_late_alone(void **state)
-{
-    struct server_core *c = core_async();
-    struct server_action a;
-
-    (void)state;
-    server_core_push(c, 1, 0, 5, &a);
-    server_core_tally(c, 2, &part, 0, 7, &a);
-    assert_late(c, 10.5, 10, "100");
-    assert_late(c, 16, 15.9, "110");
-    assert_late(c, 18, 18, "111");
-    server_core_free(c);
-}
-
-/* Where all are silent, and one of the other servers may be whom they wait for, this one waits a little longer. */
-static void test_late_beside_others(void **state)
-{
-    struct server_plan plan = plan_sync;
-    struct server_core *c;
-    struct server_action a;
-    char late[WORKERS];
-
-    (void)state;
-    plan.servers = 2;
-    c = core_of(plan);
-    assert_false(server_core_late(c, 13.9, 0, 10, 4, late));
-    assert_true(server_core_late(c, 14.1, 0, 10, 4, late));
-    push(c, 0, 0); /* that one answers: of the others it is known who */
-    assert_true(server_core_late(c, 10.1, 0, 10, 4, late));
-    assert_int_equal(late[0], 0);
-    assert_int_equal(late[1], 1);
-    server_core_free(c);
-
-    plan.synchronous = 0;
-    c = core_of(plan);
-    server_core_push(c, 0, 0, 5.2, &a);
-    assert_true(server_core_late(c, 10.1, 10.1, 10, 4, late)); /* heard of worker 0 within half the limit */
-    assert_false(server_core_late(c, 10.3, 10.3, 10, 4, late));
-    assert_true(server_core_late(c, 14.1, 14.1, 10, 4, late));
-    server_core_free(c);
-}
-
-static void test_late_frozen(void **state)
-{
-    static const int64_t limits[WORKERS] = { 0, 1, 0 };
-    struct server_core *c = core_async();
-
-    (void)state;
-    control(c, 0, CONTROL_FREEZE, NULL);
-    cut(c, 0);
-    assert_late(c, 11, 0, "100"); /* worker 0 owes the cut */
-    control(c, 0, CONTROL_CUT, limits);
-    assert_late(c, 11, 0, "010"); /* worker 1 owes its push */
-    push(c, 1, 0);
-    push(c, 1, 1);
-    tally(c, 1, &part, 0);
-    assert_late(c, 11, 0, "000");
-    assert_int_equal(cut(c, 12).kind, SERVER_SNAPSHOT);
-    assert_late(c, 21, 12, "000"); /* frozen time is nobody's fault */
-    assert_late(c, 23, 12, "111");
-    server_core_free(c);
-}
-
-static void test_late_at_end(void **state)
-{
-    struct server_core *c = core_of(plan_sync);
-
-    (void)state;
-    for (int w = 0; w < WORKERS; w++)
-        done(c, w, 0);
-    assert_late(c, 11, 0, "100"); /* worker 0 lets the servers go */
-    server_core_free(c);
-}
-
 /* ---- any order ---------------------------------------------------------------------------------------------------- */
 
 enum { SERVERS = 3, STEPS = 40 };
@@ -734,13 +538,11 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_together), cmocka_unit_test(test_alone), cmocka_unit_test(test_weight_first), cmocka_unit_test(test_verdict_together),
-        cmocka_unit_test(test_last_step), cmocka_unit_test(test_replicas_differ), cmocka_unit_test(test_staleness),
+        cmocka_unit_test(test_together), cmocka_unit_test(test_alone), cmocka_unit_test(test_weight_first),
+        cmocka_unit_test(test_verdict_together), cmocka_unit_test(test_last_step), cmocka_unit_test(test_replicas_differ), cmocka_unit_test(test_staleness),
         cmocka_unit_test(test_tickets), cmocka_unit_test(test_few_steps),
         cmocka_unit_test(test_flags_alone), cmocka_unit_test(test_cut_alone), cmocka_unit_test(test_cut_back),
-        cmocka_unit_test(test_other_servers), cmocka_unit_test(test_end), cmocka_unit_test(test_late_together),
-        cmocka_unit_test(test_late_alone), cmocka_unit_test(test_late_beside_others),
-        cmocka_unit_test(test_late_frozen), cmocka_unit_test(test_late_at_end), cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_other_servers), cmocka_unit_test(test_end), cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_no_memory),
     };
 

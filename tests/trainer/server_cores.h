@@ -1,0 +1,88 @@
+/* server_cores.h - for tests of the core of a parameter server: cores of three workers, and messages to them. */
+#ifndef TESTS_TRAINER_SERVER_CORES_H
+#define TESTS_TRAINER_SERVER_CORES_H
+
+#include "tests/check.h"
+#include "trainer/server/server_core.h"
+
+#include <string.h>
+
+enum { WORKERS = 3, PACKETS = 2 };
+
+static const struct server_plan plan_sync = {
+    .workers = WORKERS, .synchronous = 1, .tallies = 1, .servers = 1, .packets = PACKETS, .first_step = 10,
+    .max_steps = 13,
+};
+
+static inline struct server_core *core_of(struct server_plan plan)
+{
+    struct server_core *c;
+
+    assert_int_equal(server_core_new(&c, &plan, NULL), OK);
+    server_core_begin(c, 0);
+    return c;
+}
+
+static inline struct server_core *core_async(void)
+{
+    struct server_plan plan = plan_sync;
+
+    plan.synchronous = 0;
+    plan.max_steps = 17;
+    return core_of(plan);
+}
+
+static inline struct server_action push(struct server_core *c, int worker, size_t packet)
+{
+    struct server_action a;
+
+    assert_true(server_core_takes_push(c, worker, packet));
+    server_core_push(c, worker, packet, 0, &a);
+    return a;
+}
+
+static inline struct server_action tally(struct server_core *c, int worker, const struct tally_part *part,
+                                         uint32_t flags)
+{
+    struct server_action a;
+
+    assert_true(server_core_takes_tally(c, worker));
+    server_core_tally(c, worker, part, flags, 0, &a);
+    return a;
+}
+
+static inline struct server_action cut(struct server_core *c, double now)
+{
+    struct server_action a;
+
+    server_core_cut(c, now, &a);
+    return a;
+}
+
+static inline void control(struct server_core *c, int worker, int64_t kind, const int64_t *counts)
+{
+    int64_t words[1 + WORKERS] = { kind };
+
+    if (counts)
+        memcpy(words + 1, counts, WORKERS * sizeof *counts);
+    server_core_control(c, worker, words, 0);
+}
+
+static inline void done(struct server_core *c, int worker, uint32_t flags)
+{
+    const int64_t words[1 + WORKERS] = { CONTROL_DONE, flags };
+
+    server_core_control(c, worker, words, 0);
+}
+
+static const struct tally_part part = { .score = { 2, 5, 3, 6 } };
+
+/* All packets and the tally of one worker. */
+static inline void step_of(struct server_core *c, int worker)
+{
+    for (size_t k = 0; k < PACKETS; k++)
+        push(c, worker, k);
+    tally(c, worker, &part, 0);
+}
+
+#endif

@@ -1,0 +1,129 @@
+/* Whom a parameter server waits for in vain, and from when on. */
+#include "tests/trainer/server_cores.h"
+
+/* limit 10, precedence 4; wanted: a digit a worker. */
+static void assert_late(const struct server_core *c, double now, double calm, const char *wanted)
+{
+    char late[WORKERS], got[WORKERS + 1] = "";
+    const int some = server_core_late(c, now, calm, 10, 4, late);
+
+    for (int w = 0; w < WORKERS; w++)
+        got[w] = (char)('0' + late[w]);
+    assert_string_equal(got, wanted);
+    assert_int_equal(some, strchr(wanted, '1') != NULL);
+}
+
+static void test_late_together(void **state)
+{
+    struct server_core *c = core_of(plan_sync);
+    int64_t step;
+
+    (void)state;
+    assert_late(c, 10, 0, "000");
+    assert_late(c, 10.5, 0, "111"); /* nobody has sent anything */
+    assert_late(c, 20, 10.5, "000");
+    push(c, 1, 0);
+    assert_late(c, 11, 0, "101");
+    assert_int_equal(server_core_waits_for(c, &step), 0);
+    push(c, 0, 0);
+    push(c, 2, 0);
+    push(c, 0, 1);
+    push(c, 2, 1);
+    assert_int_equal(server_core_waits_for(c, &step), 1);
+    assert_int_equal(step, 10);
+    assert_late(c, 11, 0, "010");
+    push(c, 1, 1);
+    assert_int_equal(server_core_waits_for(c, &step), 0);
+    tally(c, 2, &part, 0);
+    assert_late(c, 11, 0, "110");
+    done(c, 0, 0);
+    assert_late(c, 11, 0, "010"); /* who is done owes nothing */
+    server_core_free(c);
+}
+
+static void test_late_alone(void **state)
+{
+    struct server_core *c = core_async();
+    struct server_action a;
+
+    (void)state;
+    server_core_push(c, 1, 0, 5, &a);
+    server_core_tally(c, 2, &part, 0, 7, &a);
+    assert_late(c, 10.5, 10, "100");
+    assert_late(c, 16, 15.9, "110");
+    assert_late(c, 18, 18, "111");
+    server_core_free(c);
+}
+
+/* Where all are silent, and one of the other servers may be whom they wait for, this one waits a little longer. */
+static void test_late_beside_others(void **state)
+{
+    struct server_plan plan = plan_sync;
+    struct server_core *c;
+    struct server_action a;
+    char late[WORKERS];
+
+    (void)state;
+    plan.servers = 2;
+    c = core_of(plan);
+    assert_false(server_core_late(c, 13.9, 0, 10, 4, late));
+    assert_true(server_core_late(c, 14.1, 0, 10, 4, late));
+    push(c, 0, 0); /* that one answers: of the others it is known who */
+    assert_true(server_core_late(c, 10.1, 0, 10, 4, late));
+    assert_int_equal(late[0], 0);
+    assert_int_equal(late[1], 1);
+    server_core_free(c);
+
+    plan.synchronous = 0;
+    c = core_of(plan);
+    server_core_push(c, 0, 0, 5.2, &a);
+    assert_true(server_core_late(c, 10.1, 10.1, 10, 4, late)); /* heard of worker 0 within half the limit */
+    assert_false(server_core_late(c, 10.3, 10.3, 10, 4, late));
+    assert_true(server_core_late(c, 14.1, 14.1, 10, 4, late));
+    server_core_free(c);
+}
+
+static void test_late_frozen(void **state)
+{
+    static const int64_t limits[WORKERS] = { 0, 1, 0 };
+    struct server_core *c = core_async();
+
+    (void)state;
+    control(c, 0, CONTROL_FREEZE, NULL);
+    cut(c, 0);
+    assert_late(c, 11, 0, "100"); /* worker 0 owes the cut */
+    control(c, 0, CONTROL_CUT, limits);
+    assert_late(c, 11, 0, "010"); /* worker 1 owes its push */
+    push(c, 1, 0);
+    push(c, 1, 1);
+    tally(c, 1, &part, 0);
+    assert_late(c, 11, 0, "000");
+    assert_int_equal(cut(c, 12).kind, SERVER_SNAPSHOT);
+    assert_late(c, 21, 12, "000"); /* frozen time is nobody's fault */
+    assert_late(c, 23, 12, "111");
+    server_core_free(c);
+}
+
+static void test_late_at_end(void **state)
+{
+    struct server_core *c = core_of(plan_sync);
+
+    (void)state;
+    for (int w = 0; w < WORKERS; w++)
+        done(c, w, 0);
+    assert_late(c, 11, 0, "100"); /* worker 0 lets the servers go */
+    server_core_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_late_together),
+        cmocka_unit_test(test_late_alone),
+        cmocka_unit_test(test_late_beside_others),
+        cmocka_unit_test(test_late_frozen),
+        cmocka_unit_test(test_late_at_end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
