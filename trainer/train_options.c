@@ -330,7 +330,7 @@ int train_options_parse(struct train_options *out, const struct subcommand *comm
     if (rc != OPTIONS_RUN)
         return rc;
     if (positional > 0)
-        return subcommand_unknown(&o, argv[1], e);
+        return options_unknown_command(&o, argv[1], e);
     if ((rc = train_options_check(&c, e)) < 0 || (rc = translate(&c, &o, out, e)) < 0)
         return rc;
     return OPTIONS_RUN;

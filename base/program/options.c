@@ -3,7 +3,6 @@
 #include "base/buffer.h"
 #include "base/number.h"
 #include "base/program/options_describe.h"
-#include "base/program/subcommand.h"
 #include "base/program/terminal.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -245,6 +244,18 @@ static int parse_letter(const struct options *o, const char *argument, int argc,
     return error_set(e, ERR_ARG, "unknown option -%c; '%s --help' lists them", argument[1], o->program);
 }
 
+int options_unknown_command(const struct options *o, const char *word, struct error *e)
+{
+    const char *names[128] = { "help" }, *near;
+    size_t count = 1;
+
+    for (size_t i = 0; i < o->command_count && count < 128; i++)
+        names[count++] = o->commands[i].name;
+    near = options_nearest(word, names, count);
+    return error_set(e, ERR_ARG, "unknown command '%s'%s%s%s; '%s --help' lists them", word,
+                     near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", o->program);
+}
+
 int options_parse(const struct options *o, int argc, char **argv, int *positional, struct error *e)
 {
     int kept = 0, ended = 0, rc = OK;
@@ -275,7 +286,7 @@ int options_parse(const struct options *o, int argc, char **argv, int *positiona
     }
     *positional = kept;
     if (kept && o->command_count)
-        return subcommand_unknown(o, argv[1], e);
+        return options_unknown_command(o, argv[1], e);
     if ((size_t)kept < o->least || (o->most && (size_t)kept > o->most))
         return error_set(e, ERR_ARG, "%s run '%s --help' for help", o->wanted, o->program);
     return OPTIONS_RUN;

@@ -50,7 +50,13 @@ struct option {
     int given;            /* out: how often it was given */
 };
 
-struct subcommand;
+/* One of the commands of a program that has some (subcommand.h). run gets the arguments from the command's own name on
+ * and returns the status. Asked for --describe it prints its options and does nothing else, as options_parse() does. */
+struct subcommand {
+    const char *name; /* "rename-tag" */
+    const char *help; /* one line */
+    int (*run)(int argc, char **argv);
+};
 
 struct options {
     const char *program;  /* "trainer", "eventlog export" */
@@ -61,7 +67,7 @@ struct options {
     size_t count;
     size_t least, most;   /* positional arguments; most 0: as many as are given */
     const char *wanted;   /* said when they are not: "which log?", "one checkpoint at a time;" */
-    const struct subcommand *commands; /* of a program that has some (subcommand.h), and then nothing positional */
+    const struct subcommand *commands; /* of a program that has some, and then nothing positional */
     size_t command_count;
 };
 
@@ -74,6 +80,9 @@ enum { OPTIONS_RUN = 0, OPTIONS_DONE = 1 }; /* DONE: --help or --version was pri
 int options_parse(const struct options *o, int argc, char **argv, int *positional, struct error *e);
 
 void options_print_help(const struct options *o, FILE *out);
+
+/* ERR_ARG: there is no such command; the nearest name is suggested. */
+int options_unknown_command(const struct options *o, const char *word, struct error *e);
 
 /* The item of names (count) nearest to `word` by edit distance, NULL when none is near. Borrowed from names. */
 const char *options_nearest(const char *word, const char *const *names, size_t count);

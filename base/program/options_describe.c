@@ -1,7 +1,6 @@
 #include "base/program/options_describe.h"
 
 #include "base/json.h"
-#include "base/program/subcommand.h"
 #include "base/version.h"
 
 #include <string.h>

@@ -14,18 +14,6 @@ static const struct subcommand *subcommand_find(const struct options *o, const c
     return NULL;
 }
 
-int subcommand_unknown(const struct options *o, const char *word, struct error *e)
-{
-    const char *names[128] = { "help" }, *near;
-    size_t count = 1;
-
-    for (size_t i = 0; i < o->command_count && count < 128; i++)
-        names[count++] = o->commands[i].name;
-    near = options_nearest(word, names, count);
-    return error_set(e, ERR_ARG, "unknown command '%s'%s%s%s; '%s --help' lists them", word,
-                     near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", o->program);
-}
-
 /* `help` and `help COMMAND`. */
 static int help(const struct options *o, const char *name)
 {
@@ -43,7 +31,7 @@ static int help(const struct options *o, const char *name)
         options_print_help(o, stdout);
         return EXIT_DONE;
     }
-    subcommand_unknown(o, name, &e);
+    options_unknown_command(o, name, &e);
     log_init(&log, o->program, 2);
     log_line(&log, "%s", e.message);
     return EXIT_USAGE;

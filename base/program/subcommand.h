@@ -9,20 +9,9 @@
 
 enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2 }; /* 1: the answer is no, or there is damage; 2: usage, or input */
 
-/* run gets the arguments from the command's own name on and returns the status. Asked for --describe it prints its
- * options and does nothing else, as options_parse() does it. */
-struct subcommand {
-    const char *name; /* "rename-tag" */
-    const char *help; /* one line */
-    int (*run)(int argc, char **argv);
-};
-
 /* Runs what argv[1] asks for: a command, or `help` and `help COMMAND` as --help. 1 and *status; 0 where argv[1] is
  * neither (or is missing), for programs that also do something by themselves. */
 int subcommand_run(const struct options *o, int argc, char **argv, int *status);
-
-/* ERR_ARG: there is no such command; the nearest name is suggested. */
-int subcommand_unknown(const struct options *o, const char *word, struct error *e);
 
 /* main() of a program that does nothing without a command: runs the one that argv[1] names, or prints what is asked
  * for. Returns the status. */
