@@ -2,7 +2,7 @@
 #ifndef MODEL_MODELS_MODELS_H
 #define MODEL_MODELS_MODELS_H
 
-#include "model/model.h"
+struct model; /* model.h */
 
 #define MODELS(ROW) \
     ROW(lenet)      \
