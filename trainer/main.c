@@ -4,6 +4,7 @@
 #include "base/human.h"
 #include "base/program/subcommand.h"
 #include "checkpoint/directory/checkpoint_directory.h"
+#include "trainer/collective/places.h"
 #include "trainer/loop.h"
 #include "trainer/tool/command.h"
 #include "trainer/training_lock.h"
@@ -396,7 +397,7 @@ static _Noreturn void abandon(struct run *r, struct error *e)
     if (e->code == ERR_CORRUPT && world_rank(r->world) > 0) { /* replicas differ: all ranks know, rank 0 speaks */
         struct patience p;
 
-        patience_init(&p, r->world, world_precedence(0, 1));
+        patience_init(&p, r->world, places_precedence(0, 1));
         while (patience_pause(&p))
             ;
     }

@@ -62,10 +62,19 @@ static void test_one_host(void **state)
     assert_int_equal(places_one_host(other_boot, 2), 0);
 }
 
+/* Whoever has the word first waits no longer; each other waits longer than those before. */
+static void test_precedence(void **state)
+{
+    (void)state;
+    assert_true(places_precedence(60, 0) == 0);
+    assert_true(places_precedence(60, 1) == 9);
+    assert_true(places_precedence(60, 4) == 18);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_text), cmocka_unit_test(test_scattered),
-                                        cmocka_unit_test(test_one_host) };
+                                        cmocka_unit_test(test_one_host), cmocka_unit_test(test_precedence) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,11 @@ int places_scattered(const struct process *places, const char *marks, int count)
     return several && apart;
 }
 
+double places_precedence(double deadline, int before)
+{
+    return before > 0 ? 3 * before + deadline / 10 : 0;
+}
+
 int places_one_host(const struct process *places, int count)
 {
     for (int r = 1; r < count; r++)

@@ -7,7 +7,6 @@
 #include "base/process.h"
 #include "base/program/log.h"
 #include "trainer/collective/places.h"
-#include "trainer/collective/world.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -194,7 +193,7 @@ static void *watch(void *context)
         passed = clock_monotonic() - last;
         last += passed;
         waited += passed < 0.1 ? passed : 0.1; /* a run that is stopped and continued has not waited */
-        if (phase == WATCHDOG_RUNNING || waited <= d->deadline + world_precedence(d->deadline, grace) ||
+        if (phase == WATCHDOG_RUNNING || waited <= d->deadline + places_precedence(d->deadline, grace) ||
             atomic_load(&d->phase) != phase)
             continue;
         give_up(d, phase, grace);

@@ -74,7 +74,7 @@ int patience_speaks(const struct patience *p, const char *late)
     if (w->say)
         return !before_here;
     return world_ran(p->world) - p->begun >
-           p->limit + world_precedence(w->deadline, before + 4 * places_scattered(w->places, late, w->size));
+           p->limit + places_precedence(w->deadline, before + 4 * places_scattered(w->places, late, w->size));
 }
 
 int patience_over(const struct patience *p, struct error *e, const char *format, ...)
@@ -344,11 +344,6 @@ void world_set_idle(struct world *w, void (*idle)(void *context), void *context)
 double world_deadline(const struct world *w)
 {
     return w->deadline;
-}
-
-double world_precedence(double deadline, int before)
-{
-    return before > 0 ? 3 * before + deadline / 10 : 0;
 }
 
 int world_agree(struct world *w, const char *doing, int status, struct error *e)

@@ -74,11 +74,6 @@ struct message {
 };
 
 enum { WORLD_ANY_RANK = PARTICIPANT_ANY };
-/* When a deadline passes several ranks know. The one that knows most speaks and ends all, which takes the launcher a
- * second or two; the others wait this many seconds longer, so that they speak only where it cannot. A tenth of the
- * deadline is for their clocks, which count only the time in which they run, on a busy machine. before: how many have
- * the word before; 0: none. */
-double world_precedence(double deadline, int before);
 
 /* Start sending or receiving n bytes (n <= INT_MAX); the bytes are the message's until message_done(). Messages
  * between two ranks with one tag arrive in order. */

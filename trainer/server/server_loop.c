@@ -283,13 +283,13 @@ static int settle_all(struct server_loop *l, struct error *e)
 
 int server_loop_run(struct server_loop *l, const volatile int *signal, struct error *e)
 {
-    const double deadline = world_deadline(l->setup.world), precedence = world_precedence(deadline, 3);
+    const double deadline = world_deadline(l->setup.world), precedence = places_precedence(deadline, 3);
     struct patience p;
     int rc = post_all(l, e);
 
     l->signal = signal;
     /* Of several servers the first speaks: the others wait a little longer. */
-    patience_init(&p, l->setup.world, deadline + world_precedence(deadline, l->setup.server > 0));
+    patience_init(&p, l->setup.world, deadline + places_precedence(deadline, l->setup.server > 0));
     server_core_begin(l->core, p.begun);
     while (rc >= 0 && !server_core_ended(l->core)) {
         if ((rc = look(l, e)) > 0)

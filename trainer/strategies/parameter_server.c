@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "trainer/collective/exchange.h"
+#include "trainer/collective/places.h"
 #include "trainer/server/packed_state.h"
 #include "trainer/server/parameter_protocol.h"
 #include "trainer/server/placement.h"
@@ -166,7 +167,7 @@ static double patience_of(const struct parameter_server *ps)
 {
     const double deadline = world_deadline(ps->base.world);
 
-    return deadline + world_precedence(deadline, 1 + (ps->base.worker > 0));
+    return deadline + places_precedence(deadline, 1 + (ps->base.worker > 0));
 }
 
 static int wait_for_step(struct parameter_server *ps, struct error *e)
