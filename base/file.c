@@ -153,7 +153,7 @@ int file_sync_parent(const struct io *io, const char *path, struct error *e)
 int file_replace(const struct io *io, const char *path, const void *bytes, size_t n, struct error *e)
 {
     char temporary[PATH_MAX];
-    int fd, rc;
+    int fd, rc = OK;
 
     if (!io)
         io = &io_real;
@@ -163,28 +163,16 @@ int file_replace(const struct io *io, const char *path, const void *bytes, size_
     unlink(temporary);
     if ((fd = io->open(io->context, temporary, O_WRONLY | O_CREAT | O_EXCL, 0666)) < 0)
         return error_system(e, "%s: cannot create", temporary);
-    if (io_write_full(io, fd, bytes, n) < 0) {
+    if (io_write_full(io, fd, bytes, n) < 0)
         rc = error_system(e, "%s: cannot write", temporary);
-        goto fail;
-    }
-    if (io->fsync(io->context, fd) < 0) {
+    else if (io->fsync(io->context, fd) < 0)
         rc = error_system(e, "%s: cannot sync", temporary);
-        goto fail;
-    }
-    if (io->close(io->context, fd) < 0) {
-        fd = -1;
+    if (io->close(io->context, fd) < 0 && rc == OK)
         rc = error_system(e, "%s: cannot close", temporary);
-        goto fail;
-    }
-    fd = -1;
-    if (io->rename(io->context, temporary, path) < 0) {
+    if (rc == OK && io->rename(io->context, temporary, path) < 0)
         rc = error_system(e, "%s: cannot rename to %s", temporary, path);
-        goto fail;
-    }
-    return file_sync_parent(io, path, e);
-fail:
-    if (fd >= 0)
-        io->close(io->context, fd);
+    if (rc == OK)
+        return file_sync_parent(io, path, e);
     unlink(temporary);
     return rc;
 }
