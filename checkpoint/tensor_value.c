@@ -54,24 +54,11 @@ static double small_float(unsigned v, int exponent_bits, int fraction_bits, int 
     return sign ? -magnitude : magnitude;
 }
 
-static float half_float(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 0x1f, fraction = h & 0x3ff;
-    float v;
-
-    if (exponent == 31)
-        return bits_float(sign | 0x7f800000 | fraction << 13);
-    if (exponent)
-        return bits_float(sign | (exponent + 112) << 23 | fraction << 13);
-    v = (float)fraction * 0x1p-24f;
-    return sign ? -v : v;
-}
-
 static double float_value(int type, const uint8_t *p)
 {
     switch (type) {
     case TENSOR_DOUBLE: return bits_double(get_le64(p));
-    case TENSOR_HALF: return (double)half_float(get_le16(p));
+    case TENSOR_HALF: return half_double(get_le16(p));
     case TENSOR_BFLOAT16: return (double)bits_float((uint32_t)get_le16(p) << 16);
     case FLOAT8_E5M2: return small_float(*p, 5, 2, 15, 0, 0);
     case FLOAT8_E4M3FN: return small_float(*p, 4, 3, 7, 1, 0);
