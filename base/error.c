@@ -70,6 +70,13 @@ int error_prefix(struct error *e, const char *format, ...)
     return e->code;
 }
 
+int error_copy(struct error *e, const struct error *from)
+{
+    if (e && from->code != OK)
+        *e = *from;
+    return from->code;
+}
+
 int error_is_lack(const struct error *e)
 {
     return e->code == ERR_NOMEM || e->system == EMFILE || e->system == ENFILE || e->system == EAGAIN;

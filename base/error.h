@@ -33,6 +33,9 @@ int error_system(struct error *e, const char *format, ...) __attribute__((format
  * is a file or a run, or NULL for none. */
 int error_memory(struct error *e, const char *where, const char *purpose, ...) __attribute__((format(printf, 3, 4)));
 
+/* Hands on what another struct holds, unless that is OK; returns its code. */
+int error_copy(struct error *e, const struct error *from);
+
 /* 1: what was missing is the process's or the machine's (memory, descriptors, processes), which says nothing of the
  * files in question, and passes. */
 int error_is_lack(const struct error *e);

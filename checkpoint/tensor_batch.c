@@ -102,11 +102,8 @@ static int check(const struct batch *s, struct error *e)
         int rc;
 
         for (; k < s->count && s->tasks[k].item == first->item; k++) {
-            if (s->tasks[k].error.code != OK) {
-                if (e)
-                    *e = s->tasks[k].error;
-                return s->tasks[k].error.code;
-            }
+            if (s->tasks[k].error.code != OK)
+                return error_copy(e, &s->tasks[k].error);
             crc = crc32c_combine(crc, s->tasks[k].crc, s->tasks[k].bytes);
         }
         if (!first->whole && !atomic_load(&s->failed) &&

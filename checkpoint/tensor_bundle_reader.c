@@ -232,9 +232,7 @@ static int found(const struct tensor_bundle *b, int rc, const struct error *why,
         b->problem(b->problem_context, why);
         return OK;
     }
-    if (e)
-        *e = *why;
-    return rc;
+    return error_copy(e, why);
 }
 
 /* Opens each shard that an entry with bytes refers to. */

@@ -56,8 +56,7 @@ struct tensor_bundle_writer {
     uint64_t begun_left;    /* bytes it still wants */
     uint32_t begun_crc;
     int use_thread;
-    int failed;             /* a write failed: finish will not make it visible */
-    struct error first;     /* and why */
+    struct error first;     /* why a write failed: finish will not make it visible */
 };
 
 static void item_free(struct item *item)
@@ -127,9 +126,8 @@ void tensor_bundle_writer_use_thread(struct tensor_bundle_writer *w, int use)
 static int flush(struct tensor_bundle_writer *w, const void *bytes, size_t n, struct error *e)
 {
     if (n && io_write_full(w->io, w->fd, bytes, n) < 0) {
-        w->failed = 1;
         error_system(&w->first, "%s: cannot write", w->data_temporary);
-        return error_set(e, w->first.code, "%s", w->first.message);
+        return error_copy(e, &w->first);
     }
     return OK;
 }
@@ -148,9 +146,8 @@ static int write_bytes(struct tensor_bundle_writer *w, const void *bytes, size_t
     buffer_append(&w->gather, bytes, n);
     if (buffer_ok(&w->gather))
         return OK;
-    w->failed = 1;
     error_memory(&w->first, w->prefix, "for a buffer");
-    return error_set(e, ERR_NOMEM, "%s", w->first.message);
+    return error_copy(e, &w->first);
 }
 
 /* A new item without a key, held by nobody yet. */
@@ -194,8 +191,8 @@ static int check_arguments(const char *name, int rank, const int64_t *shape, uin
 /* Nothing can be added while a tensor waits for the rest of its bytes. */
 static int check_begun(const struct tensor_bundle_writer *w, struct error *e)
 {
-    if (w->failed)
-        return error_set(e, w->first.code, "%s", w->first.message);
+    if (w->first.code != OK)
+        return error_copy(e, &w->first);
     if (w->begun_left)
         return error_set(e, ERR_ARG, "tensor %s: %llu of its bytes are missing", w->begun->name,
                          (unsigned long long)w->begun_left);
@@ -299,8 +296,8 @@ int tensor_bundle_writer_append(struct tensor_bundle_writer *w, const void *byte
 {
     int rc;
 
-    if (w->failed)
-        return error_set(e, w->first.code, "%s", w->first.message);
+    if (w->first.code != OK)
+        return error_copy(e, &w->first);
     if (!w->begun || n > w->begun_left)
         return error_set(e, ERR_ARG, "tensor %s: more bytes than type and shape make", w->begun ? w->begun->name : "?");
     if ((rc = write_with_crc(w, bytes, n, &w->begun_crc, e)) != OK)

@@ -53,7 +53,7 @@ int network_new(struct network **out, const struct model *model, int max_batch, 
     network_builder_init(b, model);
     rc = b->error.code ? b->error.code : model->build(b, &b->error);
     if (b->error.code || rc < 0) {
-        rc = b->error.code ? error_set(e, b->error.code, "%s", b->error.message)
+        rc = b->error.code ? error_copy(e, &b->error)
                            : error_set(e, rc, "model %s cannot be built", model->name);
         goto fail;
     }

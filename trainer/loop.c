@@ -173,8 +173,8 @@ static int save(struct loop *l, struct error *e)
         sign(l, &failure);
         log_line(l->log, "trainer: saved, but %s", failure.message);
         rc = OK;
-    } else if (rc < 0 && e) {
-        *e = failure;
+    } else if (rc < 0) {
+        error_copy(e, &failure);
     }
     l->tried = l->position.global_step;
     l->tried_at = clock_monotonic();

@@ -222,7 +222,7 @@ static int load_step(struct run *r, struct error *e)
     snprintf(name, sizeof name, "model.ckpt-%" PRId64, r->options.resume_step);
     if ((rc = load(r, name, &why)) == ERR_CORRUPT || rc == ERR_IO)
         return error_set(e, rc, "%s; --resume auto resumes from the newest whole checkpoint", why.message);
-    return rc < 0 ? error_set(e, rc, "%s", why.message) : rc;
+    return rc < 0 ? error_copy(e, &why) : rc;
 }
 
 /* From the newest that is whole. 1, 0: there are no checkpoints, or an error; so it is if all are damaged. */
@@ -235,7 +235,7 @@ static int load_newest(struct run *r, const struct checkpoint_list *list, struct
 
         rc = load(r, list->items[i].name, &why);
         if (rc < 0 && rc != ERR_CORRUPT && rc != ERR_IO)
-            return error_set(e, rc, "%s", why.message);
+            return error_copy(e, &why);
         if (rc == 1 && i + 1 == list->count &&
             checkpoint_directory_disagrees(r->options.checkpoint_directory, list->items[i].name, &why))
             log_line(&r->log, "%s", why.message);

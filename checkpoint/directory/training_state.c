@@ -109,7 +109,7 @@ int training_state_read(const char *checkpoint_directory, struct training_state 
         return rc;
     if ((rc = file_read(path, FILE_MAX, &text, &why)) != OK) {
         buffer_release(&text);
-        return why.system == ENOENT ? 0 : error_set(e, rc, "%s", why.message);
+        return why.system == ENOENT ? 0 : error_copy(e, &why);
     }
     root = json_loadb(buffer_text(&text), text.length, JSON_REJECT_DUPLICATES, &where);
     buffer_release(&text);

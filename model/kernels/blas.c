@@ -44,9 +44,7 @@ int blas_load(struct error *e)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, load_blas);
-    if (loading.code && e)
-        *e = loading;
-    return loading.code;
+    return error_copy(e, &loading);
 }
 
 void blas_product(int transpose_a, int transpose_b, int rows, int columns, int inner, const real *a, const real *b,

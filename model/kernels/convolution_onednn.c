@@ -63,9 +63,7 @@ static int onednn_load(struct error *e)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, load_onednn);
-    if (loading.code && e)
-        *e = loading;
-    return loading.code;
+    return error_copy(e, &loading);
 }
 
 enum { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS, BACKWARD_WEIGHTS_ONE, PRIMITIVES };

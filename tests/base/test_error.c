@@ -94,6 +94,19 @@ static void test_nobody_asks(void **state)
     assert_int_equal(error_prefix(NULL, "a"), OK);
 }
 
+static void test_copy(void **state)
+{
+    struct error e = { ERR_ARG, 0, "as it was" };
+    const struct error none = { 0 }, failure = { ERR_IO, ENOSPC, "disk full" };
+
+    (void)state;
+    assert_int_equal(error_copy(&e, &none), OK); /* what is known stays */
+    assert_error(&e, ERR_ARG, 0, "as it was");
+    assert_int_equal(error_copy(NULL, &failure), ERR_IO);
+    assert_int_equal(error_copy(&e, &failure), ERR_IO);
+    assert_error(&e, ERR_IO, ENOSPC, "disk full");
+}
+
 static void test_lack(void **state)
 {
     struct error e = { .code = ERR_NOMEM };
@@ -111,6 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_set),    cmocka_unit_test(test_system), cmocka_unit_test(test_memory),
         cmocka_unit_test(test_prefix), cmocka_unit_test(test_long),   cmocka_unit_test(test_nobody_asks),
+        cmocka_unit_test(test_copy),
         cmocka_unit_test(test_lack),
     };
 

@@ -212,11 +212,8 @@ static int message_exchange_complete(struct transport *t, const struct tally_par
     for (;;) {
         if (progress(m))
             patience_calm(&p);
-        if (message_exchange_failed(m)) {
-            if (e)
-                *e = m->error;
-            return m->error.code;
-        }
+        if (message_exchange_failed(m))
+            return error_copy(e, &m->error);
         if (finished(m, &first))
             break;
         if (patience_pause(&p))

@@ -366,9 +366,7 @@ int world_agree(struct world *w, const char *doing, int status, struct error *e)
         worst = worst < 0 && all[r].code < 0 ? r : worst;
     }
     if (worst >= 0) {
-        rc = all[worst].code;
-        if (e)
-            *e = all[worst];
+        rc = error_copy(e, &all[worst]);
         if (e && !alike) /* what all say is nobody's own */
             world_sign(w, worst, e);
     }

@@ -242,11 +242,8 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
     w->part = strategy_part(s, tally);
     w->part.flags |= w->flags;
     parameter_server_ready(s, 0);
-    if (w->error.code < 0) {
-        if (e)
-            *e = w->error;
-        return w->error.code;
-    }
+    if (w->error.code < 0)
+        return error_copy(e, &w->error);
     rc = world_send(s->world, parameter_server_rank_of(ps, 0), TAG_TALLY, &w->part, sizeof w->part, &w->tally_out, e);
     if (rc < 0 || (rc = wait_for_step(ps, e)) < 0)
         return rc;
