@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/file_kind.h"
@@ -209,11 +210,11 @@ out:
     return rc;
 }
 
-static int compare_numbers(const void *a, const void *b)
+static int compare_shards(const void *a, const void *b)
 {
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    const struct shard *x = a, *y = b;
 
-    return (x > y) - (x < y);
+    return (x->number > y->number) - (x->number < y->number);
 }
 
 int tensor_bundle_shard_path(const struct tensor_bundle *b, int32_t number, char *out, size_t size, struct error *e)
@@ -239,52 +240,38 @@ static int found(const struct tensor_bundle *b, int rc, const struct error *why,
 static int open_shards(struct tensor_bundle *b, struct error *e)
 {
     size_t count = 0, all = b->whole.count + b->slices.count;
-    int32_t *numbers = malloc((all + 1) * sizeof *numbers);
     struct error why = { 0 };
     char path[PATH_MAX];
     int rc = OK;
 
-    if (!numbers || !(b->shard = malloc((all + 1) * sizeof *b->shard))) {
-        free(numbers);
+    if (!(b->shard = malloc((all + 1) * sizeof *b->shard)))
         return error_memory(e, b->index_path, "for its shards");
-    }
     for (size_t i = 0; i < b->whole.count; i++)
         if (!b->whole.items[i]->slices)
-            numbers[count++] = b->whole.items[i]->shard;
+            b->shard[count++] = (struct shard){ .number = b->whole.items[i]->shard, .fd = -1 };
     for (size_t i = 0; i < b->slices.count; i++)
-        numbers[count++] = b->slices.items[i]->shard;
+        b->shard[count++] = (struct shard){ .number = b->slices.items[i]->shard, .fd = -1 };
     if (count)
-        qsort(numbers, count, sizeof *numbers, compare_numbers);
-    for (size_t i = 0; i < count && rc == OK; i++) {
+        qsort(b->shard, count, sizeof *b->shard, compare_shards);
+    for (size_t i = 0; i < count && rc == OK; i++) { /* each once, in front of those that are looked at */
         struct shard *shard = &b->shard[b->shard_count];
 
-        if (i && numbers[i] == numbers[i - 1])
+        if (b->shard_count && shard[-1].number == b->shard[i].number)
             continue;
-        *shard = (struct shard){ .number = numbers[i], .fd = -1 };
+        *shard = b->shard[i];
         if ((rc = tensor_bundle_shard_path(b, shard->number, path, sizeof path, &why)) == OK)
             rc = open_file(AT_FDCWD, path, &shard->fd, &shard->size, &why);
         if ((rc = found(b, rc, &why, e)) == OK)
             b->shard_count++;
     }
-    free(numbers);
     return rc;
 }
 
 static struct shard *find_shard(const struct tensor_bundle *b, int32_t number)
 {
-    size_t low = 0, high = b->shard_count;
+    const struct shard key = { .number = number };
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (b->shard[middle].number == number)
-            return &b->shard[middle];
-        if (b->shard[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    return b->shard_count ? bsearch(&key, b->shard, b->shard_count, sizeof key, compare_shards) : NULL;
 }
 
 static int check_length(const struct tensor_bundle *b, const struct tensor_entry *entry, struct error *e)
@@ -300,26 +287,21 @@ static int check_length(const struct tensor_bundle *b, const struct tensor_entry
                      (unsigned long long)end);
 }
 
-static const struct tensor_entry *entries_find(const struct entries *list, const void *name, size_t length)
+static int compare_entries(const void *a, const void *b)
 {
-    size_t low = 0, high = list->count;
+    const struct tensor_entry *x = *(const struct tensor_entry *const *)a, *y = *(const struct tensor_entry *const *)b;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct tensor_entry *entry = list->items[middle];
-        size_t both = entry->name_length < length ? entry->name_length : length;
-        int compared = memcmp(entry->name, name, both);
+    return bytes_compare(x->name, x->name_length, y->name, y->name_length);
+}
 
-        if (!compared)
-            compared = (entry->name_length > length) - (entry->name_length < length);
-        if (!compared)
-            return entry;
-        if (compared < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+static const struct tensor_entry *entries_find(const struct entries *list, const char *name, size_t length)
+{
+    const struct tensor_entry key = { .name = name, .name_length = length }, *wanted = &key;
+    struct tensor_entry *const *at = NULL;
+
+    if (list->count)
+        at = bsearch(&wanted, list->items, list->count, sizeof *list->items, compare_entries);
+    return at ? *at : NULL;
 }
 
 /* The entry of one slice of a partitioned variable, which must have its type and the slice's shape. */
