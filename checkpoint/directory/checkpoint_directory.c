@@ -113,25 +113,18 @@ void checkpoint_list_release(struct checkpoint_list *list)
     list->count = 0;
 }
 
-static int list_add(struct checkpoint_list *list, size_t *room, const char *name, size_t length, int64_t step,
-                    enum checkpoint_format format)
+/* step: unless it is a bundle, whose name says it. */
+static int list_add(struct checkpoint_list *list, size_t *room, const char *name, size_t length,
+                    enum checkpoint_format format, int64_t step)
 {
     char *copy;
 
-    if (!ARRAY_ROOM(list->items, *room, list->count + 1))
+    if (!ARRAY_ROOM(list->items, *room, list->count + 1) || !(copy = strndup(name, length)))
         return ERR_NOMEM;
-    if (!(copy = strndup(name, length)))
-        return ERR_NOMEM;
+    if (format == CHECKPOINT_FORMAT_BUNDLE)
+        step = checkpoint_name_step(copy);
     list->items[list->count++] = (struct checkpoint_name){ copy, step, format };
     return OK;
-}
-
-static int list_add_bundle(struct checkpoint_list *list, size_t *room, const char *name, size_t length)
-{
-    char text[NAME_MAX + 1];
-
-    snprintf(text, sizeof text, "%.*s", (int)length, name);
-    return list_add(list, room, name, length, checkpoint_name_step(text), CHECKPOINT_FORMAT_BUNDLE);
 }
 
 /* ---- the state file -------------------------------------------------------------------------------------------- */
@@ -152,8 +145,7 @@ static int read_state(const char *directory, struct state_file *state, struct er
     return rc == ERR_NOMEM ? error_set(e, rc, "%s: no memory to read it", path) : OK;
 }
 
-/* The base name under which a listed path has an index in the directory; NULL: it has none. */
-static const char *listed_here(const char *directory, const char *path)
+const char *checkpoint_listed_here(const char *directory, const char *path)
 {
     const char *name = file_base_name(path);
     char index[PATH_MAX];
@@ -165,23 +157,33 @@ static const char *listed_here(const char *directory, const char *path)
 
 /* ---- listing --------------------------------------------------------------------------------------------------- */
 
-static int list_files(const char *directory, struct checkpoint_list *out, size_t *room, struct error *e)
+/* Adds the file, if it is the index of a bundle or, with `others`, a checkpoint of another format. */
+static int list_file(struct checkpoint_list *list, size_t *room, int directory_fd, const char *file, int others)
 {
     static const char suffix[] = ".index";
+    size_t length = strlen(file), name = length - (sizeof suffix - 1);
+    int64_t step;
+
+    if (length >= sizeof suffix && strcmp(file + name, suffix) == 0)
+        return checkpoint_name_temporary(file) ? OK : list_add(list, room, file, name, CHECKPOINT_FORMAT_BUNDLE, -1);
+    if (others && (step = checkpoint_name_safetensors(file)) >= 0)
+        return list_add(list, room, file, length, CHECKPOINT_FORMAT_SAFETENSORS, step);
+    if (others && (step = checkpoint_file_v1(directory_fd, file)) >= 0)
+        return list_add(list, room, file, length, CHECKPOINT_FORMAT_V1, step);
+    return OK;
+}
+
+static int list_files(const char *directory, int others, struct checkpoint_list *out, size_t *room, struct error *e)
+{
     DIR *d = opendir(directory);
     struct dirent *entry;
     int rc = OK;
 
     if (!d)
         return error_system(e, "%s: cannot open the directory", directory);
-    while (rc == OK && (errno = 0, entry = readdir(d))) {
-        size_t length = strlen(entry->d_name), name = length - (sizeof suffix - 1);
-
-        if (length < sizeof suffix || strcmp(entry->d_name + name, suffix) != 0)
-            continue;
-        if (!checkpoint_name_temporary(entry->d_name) && list_add_bundle(out, room, entry->d_name, name) != OK)
+    while (rc == OK && (errno = 0, entry = readdir(d)))
+        if (list_file(out, room, dirfd(d), entry->d_name, others) != OK)
             rc = error_memory(e, directory, "to list it");
-    }
     if (rc == OK && errno)
         rc = error_system(e, "%s: cannot read the directory", directory);
     closedir(d);
@@ -200,65 +202,26 @@ static int list_state(const char *directory, struct checkpoint_list *out, size_t
         int known = 0;
 
         /* Only a temporary-looking name can be missing from the directory's listing. */
-        if (!checkpoint_name_temporary(name) || !listed_here(directory, path))
+        if (!checkpoint_name_temporary(name) || !checkpoint_listed_here(directory, path))
             continue;
         for (size_t k = 0; k < out->count && !known; k++)
             known = strcmp(out->items[k].name, name) == 0;
-        if (!known && list_add_bundle(out, room, name, strlen(name)) != OK)
+        if (!known && list_add(out, room, name, strlen(name), CHECKPOINT_FORMAT_BUNDLE, -1) != OK)
             rc = error_memory(e, directory, "to list it");
     }
     state_file_release(&state);
     return rc;
 }
 
-int checkpoint_directory_list(const char *directory, struct checkpoint_list *out, struct error *e)
-{
-    size_t room = 0;
-    int rc;
-
-    *out = (struct checkpoint_list){ NULL, 0 };
-    if ((rc = list_files(directory, out, &room, e)) != OK || (rc = list_state(directory, out, &room, e)) != OK) {
-        checkpoint_list_release(out);
-        return rc;
-    }
-    if (out->count)
-        qsort(out->items, out->count, sizeof *out->items, directory_compare_names);
-    return OK;
-}
-
-static int list_others(const char *directory, struct checkpoint_list *out, size_t *room, struct error *e)
-{
-    DIR *d = opendir(directory);
-    struct dirent *entry;
-    int rc = OK;
-
-    if (!d)
-        return error_system(e, "%s: cannot open the directory", directory);
-    while (rc == OK && (errno = 0, entry = readdir(d))) {
-        enum checkpoint_format format = CHECKPOINT_FORMAT_SAFETENSORS;
-        int64_t step = checkpoint_name_safetensors(entry->d_name);
-
-        if (step < 0) {
-            format = CHECKPOINT_FORMAT_V1;
-            step = checkpoint_file_v1(dirfd(d), entry->d_name);
-        }
-        if (step >= 0 && list_add(out, room, entry->d_name, strlen(entry->d_name), step, format) != OK)
-            rc = error_memory(e, directory, "to list it");
-    }
-    if (rc == OK && errno)
-        rc = error_system(e, "%s: cannot read the directory", directory);
-    closedir(d);
-    return rc;
-}
-
-int checkpoint_directory_list_all(const char *directory, struct checkpoint_list *out, struct error *e)
+/* Sorted, each once: a V1 checkpoint comes behind the bundle of its name. */
+static int list_all(const char *directory, int others, struct checkpoint_list *out, struct error *e)
 {
     size_t room = 0, kept = 0;
     int rc;
 
     *out = (struct checkpoint_list){ NULL, 0 };
-    if ((rc = list_files(directory, out, &room, e)) != OK || (rc = list_state(directory, out, &room, e)) != OK ||
-        (rc = list_others(directory, out, &room, e)) != OK) {
+    if ((rc = list_files(directory, others, out, &room, e)) != OK ||
+        (rc = list_state(directory, out, &room, e)) != OK) {
         checkpoint_list_release(out);
         return rc;
     }
@@ -273,6 +236,16 @@ int checkpoint_directory_list_all(const char *directory, struct checkpoint_list 
     }
     out->count = kept;
     return OK;
+}
+
+int checkpoint_directory_list(const char *directory, struct checkpoint_list *out, struct error *e)
+{
+    return list_all(directory, 0, out, e);
+}
+
+int checkpoint_directory_list_all(const char *directory, struct checkpoint_list *out, struct error *e)
+{
+    return list_all(directory, 1, out, e);
 }
 
 int checkpoint_listed_whole(const char *directory, const struct checkpoint_name *item, struct error *e)
@@ -377,7 +350,7 @@ static int newest_disagrees(const char *directory, const char *newest, const cha
                   newest, name);
     else if (strcmp(base, name) == 0)
         return 0;
-    else if (!listed_here(directory, newest))
+    else if (!checkpoint_listed_here(directory, newest))
         error_set(e, ERR_ARG, "%s/checkpoint: names %s, which is not here; using %s", directory, newest, name);
     else if (file_join(prefix, sizeof prefix, directory, base, NULL) == OK && !checkpoint_complete(prefix, &why))
         error_set(e, ERR_ARG, "%s; using %s", why.message, name);
@@ -494,7 +467,7 @@ static int merge_names(const char *directory, const struct state_file *state, co
     if (!all)
         return ERR_NOMEM;
     for (size_t i = 0; i < state->count; i++) {
-        const char *here = listed_here(directory, state->paths[i]);
+        const char *here = checkpoint_listed_here(directory, state->paths[i]);
 
         if (here)
             all[count++] = (struct listed){ here, i };

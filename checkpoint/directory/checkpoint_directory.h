@@ -49,6 +49,9 @@ int checkpoint_listed_whole(const char *directory, const struct checkpoint_name 
  * that is); 0: there is none; < 0: an error. */
 int checkpoint_directory_newest(const char *directory, char *name, size_t size, struct error *e);
 
+/* The base name under which a path of the state file has an index in the directory; NULL: it has none. */
+const char *checkpoint_listed_here(const char *directory, const char *path);
+
 /* 1: a path of the state file leads to a checkpoint in another directory, by an absolute path or "..". */
 int checkpoint_leads_elsewhere(const char *directory, const char *path);
 

@@ -177,14 +177,6 @@ static void verify_file(struct verify *v, const char *path)
 
 /* ---- a directory ----------------------------------------------------------------------------------------------- */
 
-static int index_here(const char *directory, const char *path)
-{
-    char index[PATH_MAX];
-
-    return snprintf(index, sizeof index, "%s/%s.index", directory, file_base_name(path)) < (int)sizeof index &&
-           access(index, F_OK) == 0;
-}
-
 /* A directory that was moved is no surprise; one whose state file means another that is there is one. */
 static void check_place(struct verify *v, const char *path, const char *directory, const char *listed)
 {
@@ -208,7 +200,7 @@ static void check_state(struct verify *v, const char *path, const char *director
     for (size_t i = 0; i < state->count; i++) {
         listed |= state->newest && strcmp(state->newest, state->paths[i]) == 0;
         check_place(v, path, directory, state->paths[i]);
-        if (index_here(directory, state->paths[i]))
+        if (checkpoint_listed_here(directory, state->paths[i]))
             continue;
         error_set(&e, ERR_CORRUPT, "%s: lists %s, which has no index in %s", path, state->paths[i], directory);
         finding(v, &e);
@@ -220,7 +212,7 @@ static void check_state(struct verify *v, const char *path, const char *director
     }
     if (state->newest && !state->count)
         check_place(v, path, directory, state->newest);
-    if (state->newest && !state->count && !index_here(directory, state->newest)) {
+    if (state->newest && !state->count && !checkpoint_listed_here(directory, state->newest)) {
         error_set(&e, ERR_CORRUPT, "%s: the newest checkpoint, %s, has no index in %s", path, state->newest, directory);
         finding(v, &e);
     }
