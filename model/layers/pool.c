@@ -7,7 +7,7 @@
 
 struct pool {
     struct pool_shape shape;
-    uint8_t *winner; /* (batch, out) of maximum pooling */
+    uint8_t *winner; /* (batch, out) of maximum pooling; else NULL */
 };
 
 static int make_winners(struct layer *l, int slice, int batch, struct error *e)
@@ -44,54 +44,44 @@ static uint8_t *slice_winners(const struct layer *l, const struct slice *s)
     return ((const struct pool *)l->state)->winner + (size_t)s->first * shape_size(&l->out_shape);
 }
 
-static void max_forward(struct layer *l, const struct run *r, const struct slice *s)
+static void layer_pool_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const struct pool *own = l->state;
 
     (void)r;
-    for (size_t k = 0; k < slice_planes(l, s); k++)
-        pool_max_forward(&own->shape, s->in + k * in_plane(l), s->out + k * out_plane(l),
-                         slice_winners(l, s) + k * out_plane(l));
+    for (size_t k = 0; k < slice_planes(l, s); k++) {
+        const real *x = s->in + k * in_plane(l);
+        real *y = s->out + k * out_plane(l);
+
+        if (own->winner)
+            pool_max_forward(&own->shape, x, y, slice_winners(l, s) + k * out_plane(l));
+        else
+            pool_average_forward(&own->shape, x, y);
+    }
 }
 
-static void max_backward(struct layer *l, const struct run *r, const struct slice *s)
+static void layer_pool_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const struct pool *own = l->state;
 
     (void)r;
-    if (!s->gradient_in)
-        return;
-    for (size_t k = 0; k < slice_planes(l, s); k++)
-        pool_max_backward(&own->shape, s->gradient_out + k * out_plane(l), slice_winners(l, s) + k * out_plane(l),
-                          s->gradient_in + k * in_plane(l));
-}
+    for (size_t k = 0; s->gradient_in && k < slice_planes(l, s); k++) {
+        const real *dy = s->gradient_out + k * out_plane(l);
+        real *dx = s->gradient_in + k * in_plane(l);
 
-static void average_forward(struct layer *l, const struct run *r, const struct slice *s)
-{
-    const struct pool *own = l->state;
-
-    (void)r;
-    for (size_t k = 0; k < slice_planes(l, s); k++)
-        pool_average_forward(&own->shape, s->in + k * in_plane(l), s->out + k * out_plane(l));
-}
-
-static void average_backward(struct layer *l, const struct run *r, const struct slice *s)
-{
-    const struct pool *own = l->state;
-
-    (void)r;
-    if (!s->gradient_in)
-        return;
-    for (size_t k = 0; k < slice_planes(l, s); k++)
-        pool_average_backward(&own->shape, s->gradient_out + k * out_plane(l), s->gradient_in + k * in_plane(l));
+        if (own->winner)
+            pool_max_backward(&own->shape, dy, slice_winners(l, s) + k * out_plane(l), dx);
+        else
+            pool_average_backward(&own->shape, dy, dx);
+    }
 }
 
 static const struct layer_kind layer_max_pool = {
-    .name = "max pool", .make = make_winners, .release = release_winners, .forward = max_forward,
-    .backward = max_backward,
+    .name = "max pool", .make = make_winners, .release = release_winners, .forward = layer_pool_forward,
+    .backward = layer_pool_backward,
 };
 static const struct layer_kind layer_average_pool = {
-    .name = "average pool", .forward = average_forward, .backward = average_backward,
+    .name = "average pool", .forward = layer_pool_forward, .backward = layer_pool_backward,
 };
 
 static int add_pool(struct network_builder *b, const struct layer_kind *kind, int in, struct window window)
