@@ -1,5 +1,6 @@
 #include "model/network_plan.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "model/kernels/activation.h"
 
@@ -36,41 +37,20 @@ void network_plan_release(struct network_plan *p)
     memset(p, 0, sizeof *p);
 }
 
-static void *add_one(void *array, int *count, int *room, size_t size)
-{
-    void **base = array;
-
-    if (*count == *room) {
-        const int more = *room ? *room * 2 : 64;
-        void *grown = realloc(*base, (size_t)more * size);
-        if (!grown)
-            return NULL;
-        *base = grown;
-        *room = more;
-    }
-    return memset((char *)*base + (size_t)(*count)++ * size, 0, size);
-}
-
 struct layer *network_plan_add_layer(struct network_plan *p)
 {
-    void *array = p->layers;
-    struct layer *l = add_one(&array, &p->layer_count, &p->layer_room, sizeof *l);
-
-    p->layers = array;
-    if (l)
-        l->low = SIZE_MAX;
-    return l;
+    if (!ARRAY_ROOM(p->layers, p->layer_room, (size_t)p->layer_count + 1))
+        return NULL;
+    p->layers[p->layer_count] = (struct layer){ .low = SIZE_MAX };
+    return &p->layers[p->layer_count++];
 }
 
 struct value *network_plan_add_value(struct network_plan *p)
 {
-    void *array = p->values;
-    struct value *v = add_one(&array, &p->value_count, &p->value_room, sizeof *v);
-
-    p->values = array;
-    if (v)
-        v->data = v->gradient = p->value_count - 1;
-    return v;
+    if (!ARRAY_ROOM(p->values, p->value_room, (size_t)p->value_count + 1))
+        return NULL;
+    p->values[p->value_count] = (struct value){ .data = p->value_count, .gradient = p->value_count };
+    return &p->values[p->value_count++];
 }
 
 /* ---- which layers run together ----------------------------------------------------------------------------------- */

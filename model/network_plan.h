@@ -22,9 +22,9 @@ struct segment {
 
 struct network_plan {
     struct layer *layers;
-    int layer_count, layer_room;
     struct value *values;
-    int value_count, value_room;
+    int layer_count, value_count;
+    size_t layer_room, value_room;
     struct segment *segments;
     int segment_count;
     int logits;            /* value */
