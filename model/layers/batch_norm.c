@@ -74,16 +74,22 @@ static void statistics_begin(struct layer *l, const struct run *r)
     n->have_shift = 0;
 }
 
-/* The first slice's mean: near enough to the batch's that squared differences from it do not cancel. */
-static void find_shift(struct batch_norm *n, const struct shape *x, const struct slice *s)
+/* Adds x - shift and its squares to the sums. */
+static void add_sums(struct batch_norm *n, const struct shape *x, const struct slice *s)
 {
     const size_t plane = shape_pixels(x) * (size_t)x->block, planes = shape_planes(x);
 
-    memset(n->shift, 0, n->channels * sizeof *n->shift);
     for (size_t k = 0; k < (size_t)s->count * planes; k++) {
         const size_t c = k % planes * (size_t)x->block;
         batch_norm_sums(shape_pixels(x), (size_t)x->block, s->in + k * plane, n->shift + c, n->sum + c, n->square + c);
     }
+}
+
+/* The first slice's mean: near enough to the batch's that squared differences from it do not cancel. */
+static void find_shift(struct batch_norm *n, const struct shape *x, const struct slice *s)
+{
+    memset(n->shift, 0, n->channels * sizeof *n->shift);
+    add_sums(n, x, s);
     for (size_t c = 0; c < n->channels; c++)
         n->shift[c] = (real)(n->sum[c] / ((double)s->count * (double)shape_pixels(x)));
     clear_sums(n);
@@ -93,16 +99,11 @@ static void find_shift(struct batch_norm *n, const struct shape *x, const struct
 static void statistics_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
     struct batch_norm *n = l->state;
-    const struct shape *x = &l->in_shape;
-    const size_t plane = shape_pixels(x) * (size_t)x->block, planes = shape_planes(x);
 
     (void)r;
     if (!n->have_shift)
-        find_shift(n, x, s);
-    for (size_t k = 0; k < (size_t)s->count * planes; k++) {
-        const size_t c = k % planes * (size_t)x->block;
-        batch_norm_sums(shape_pixels(x), (size_t)x->block, s->in + k * plane, n->shift + c, n->sum + c, n->square + c);
-    }
+        find_shift(n, &l->in_shape, s);
+    add_sums(n, &l->in_shape, s);
 }
 
 /* y = scale x + offset from mean and variance. */

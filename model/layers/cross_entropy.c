@@ -24,20 +24,28 @@ static void cross_entropy_release(struct layer *l)
     free(((struct cross_entropy *)l->state)->softmax);
 }
 
+/* The label of row n of the slice, and its weight; 0: padding, whose label may be anything. */
+static int32_t label_of(const struct run *r, const struct slice *s, int n, real *weight)
+{
+    const size_t sample = (size_t)r->first_sample + (size_t)(s->first + n);
+
+    *weight = r->weights ? (real)r->weights[sample] : 1;
+    return (int32_t)field_integer(&r->batch->fields[FIELD_LABELS], sample);
+}
+
 static void cross_entropy_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const int classes = l->in_shape.channels;
+    real weight;
 
     for (int n = 0; n < s->count; n++) {
-        const size_t sample = (size_t)r->first_sample + (size_t)(s->first + n);
-        const int32_t label = (int32_t)field_integer(&r->batch->fields[FIELD_LABELS], sample);
-        const double weight = r->weights ? (double)r->weights[sample] : 1;
+        const int32_t label = label_of(r, s, n, &weight);
         const real *logits = s->in + (size_t)n * (size_t)classes;
 
-        if (weight == 0) /* padding: its label may be anything */
+        if (weight == 0)
             continue;
-        r->score->loss += weight * task_cross_entropy(classes, logits, label, NULL);
-        r->score->weight += weight;
+        r->score->loss += (double)weight * task_cross_entropy(classes, logits, label, NULL);
+        r->score->weight += (double)weight;
         r->score->hits += task_correct(classes, logits, label, r->ties_are_correct);
         r->score->units++;
     }
@@ -47,21 +55,18 @@ static void cross_entropy_backward(struct layer *l, const struct run *r, const s
 {
     const int classes = l->in_shape.channels;
     double *softmax = ((struct cross_entropy *)l->state)->softmax;
+    real weight;
 
     for (int n = 0; n < s->count; n++) {
-        const size_t sample = (size_t)r->first_sample + (size_t)(s->first + n);
-        const int32_t label = (int32_t)field_integer(&r->batch->fields[FIELD_LABELS], sample);
+        const int32_t label = label_of(r, s, n, &weight);
         real *gradient = s->gradient_in + (size_t)n * (size_t)classes;
 
-        if (r->weights && r->weights[sample] == 0) {
-            memset(gradient, 0, (size_t)classes * sizeof *gradient);
+        memset(gradient, 0, (size_t)classes * sizeof *gradient);
+        if (weight == 0)
             continue;
-        }
         task_cross_entropy(classes, s->in + (size_t)n * (size_t)classes, label, softmax);
         for (int c = 0; c < classes; c++)
-            gradient[c] = (real)(softmax[c] - (c == label));
-        for (int c = 0; r->weights && c < classes; c++)
-            gradient[c] *= (real)r->weights[sample];
+            gradient[c] = (real)(softmax[c] - (c == label)) * weight;
     }
 }
 
