@@ -14,85 +14,72 @@
 
 enum { FILE_MAX = 1 << 20 };
 
-/* Members may be missing, but what is there must have its type. 1: it was there, 0: not, -1: of another type. */
-static int training_state_get_text(const json_t *object, const char *name, char *out, size_t size)
-{
-    const json_t *v = json_object_get(object, name);
+enum kind { TEXT, INTEGER, NUMBER };
 
-    *out = '\0';
-    if (!v)
+/* In the order in which they are written. known: left out where the text is empty, or the number not above 0. */
+static const struct member {
+    const char *name;
+    enum kind kind;
+    int known;
+    size_t place, size; /* in the struct */
+} members[] = {
+#define MEMBER(name, kind, known, member) \
+    { name, kind, known, offsetof(struct training_state, member), sizeof ((struct training_state *)0)->member }
+    MEMBER("state", TEXT, 0, state),
+    MEMBER("host", TEXT, 0, process.host),
+    MEMBER("pid", INTEGER, 0, process.pid),
+    MEMBER("process_start", INTEGER, 0, process.start),
+    MEMBER("boot", TEXT, 1, process.boot),
+    MEMBER("global_step", INTEGER, 0, global_step),
+    MEMBER("max_steps", INTEGER, 0, max_steps),
+    MEMBER("run_option", TEXT, 1, run_option),
+    MEMBER("world_size", INTEGER, 0, world_size),
+    MEMBER("started", NUMBER, 0, started),
+    MEMBER("updated", NUMBER, 0, updated),
+    MEMBER("stepped", NUMBER, 1, stepped),
+    MEMBER("steps_per_second", NUMBER, 1, steps_per_second),
+    MEMBER("images_per_second", NUMBER, 1, images_per_second),
+    MEMBER("reason", TEXT, 1, reason),
+    MEMBER("signal", TEXT, 1, signal),
+    MEMBER("model", TEXT, 1, model),
+    MEMBER("data", TEXT, 1, data),
+    MEMBER("optimizer", TEXT, 1, optimizer),
+    MEMBER("batch_size", INTEGER, 1, batch_size),
+    MEMBER("learning_rate", NUMBER, 1, learning_rate),
+};
+enum { MEMBERS = sizeof members / sizeof *members };
+
+/* 1: the value is at its place; 0: it is of another type. */
+static int take(const struct member *m, const json_t *value, char *at)
+{
+    const int64_t integer = json_integer_value(value);
+    const double number = json_number_value(value);
+
+    if (m->kind == TEXT ? !json_is_string(value)
+                        : m->kind == INTEGER ? !json_is_integer(value) : !json_is_number(value))
         return 0;
-    if (!json_is_string(v))
-        return -1;
-    snprintf(out, size, "%s", json_string_value(v));
+    if (m->kind == TEXT)
+        snprintf(at, m->size, "%s", json_string_value(value));
+    else
+        memcpy(at, m->kind == INTEGER ? (const void *)&integer : &number, m->size);
     return 1;
 }
 
-static int training_state_get_integer(const json_t *object, const char *name, int64_t *out)
-{
-    const json_t *v = json_object_get(object, name);
-
-    *out = 0;
-    if (!v)
-        return 0;
-    if (!json_is_integer(v))
-        return -1;
-    *out = json_integer_value(v);
-    return 1;
-}
-
-static int training_state_get_number(const json_t *object, const char *name, double *out)
-{
-    const json_t *v = json_object_get(object, name);
-
-    *out = 0;
-    if (!v)
-        return 0;
-    if (!json_is_number(v))
-        return -1;
-    *out = json_number_value(v);
-    return 1;
-}
-
-/* Which process writes it; any of its members may be missing. */
-static int get_process(const json_t *root, struct process *out)
-{
-    const int started = training_state_get_integer(root, "process_start", &out->start);
-
-    if (started == 0)
-        out->start = -1;
-    if (started < 0 || training_state_get_text(root, "host", out->host, sizeof out->host) < 0 ||
-        training_state_get_integer(root, "pid", &out->pid) < 0 ||
-        training_state_get_text(root, "boot", out->boot, sizeof out->boot) < 0)
-        return -1;
-    return 1;
-}
-
+/* Members may be missing, but what is there must have its type. */
 static int decode(const char *path, const json_t *root, struct training_state *out, struct error *e)
 {
-    if (training_state_get_text(root, "state", out->state, sizeof out->state) != 1 ||
-        (strcmp(out->state, "running") != 0 && strcmp(out->state, "finished") != 0 &&
-         strcmp(out->state, "stopped") != 0 && strcmp(out->state, "failed") != 0))
+    int odd = 0;
+
+    out->process.start = -1;
+    for (int i = 0; i < MEMBERS; i++) {
+        const json_t *value = json_object_get(root, members[i].name);
+
+        odd |= value && !take(&members[i], value, (char *)out + members[i].place);
+    }
+    if (strcmp(out->state, "running") != 0 && strcmp(out->state, "finished") != 0 &&
+        strcmp(out->state, "stopped") != 0 && strcmp(out->state, "failed") != 0)
         return error_set(e, ERR_CORRUPT, "%s: \"state\" is not one of running, finished, stopped, failed", path);
-    if (get_process(root, &out->process) < 0 ||
-        training_state_get_text(root, "run_option", out->run_option, sizeof out->run_option) < 0 ||
-        training_state_get_integer(root, "global_step", &out->global_step) < 0 ||
-        training_state_get_integer(root, "max_steps", &out->max_steps) < 0 ||
-        training_state_get_text(root, "reason", out->reason, sizeof out->reason) < 0 ||
-        training_state_get_text(root, "signal", out->signal, sizeof out->signal) < 0 ||
-        training_state_get_text(root, "model", out->model, sizeof out->model) < 0 ||
-        training_state_get_text(root, "data", out->data, sizeof out->data) < 0 ||
-        training_state_get_text(root, "optimizer", out->optimizer, sizeof out->optimizer) < 0 ||
-        training_state_get_integer(root, "batch_size", &out->batch_size) < 0 ||
-        training_state_get_number(root, "learning_rate", &out->learning_rate) < 0 ||
-        training_state_get_integer(root, "world_size", &out->world_size) < 0 ||
-        training_state_get_number(root, "started", &out->started) < 0 ||
-        training_state_get_number(root, "updated", &out->updated) < 0 ||
-        training_state_get_number(root, "stepped", &out->stepped) < 0 ||
-        training_state_get_number(root, "steps_per_second", &out->steps_per_second) < 0 ||
-        training_state_get_number(root, "images_per_second", &out->images_per_second) < 0)
-        return error_set(e, ERR_CORRUPT, "%s: a member has another type than a training state has", path);
-    return 1;
+    return odd ? error_set(e, ERR_CORRUPT, "%s: a member has another type than a training state has", path) : 1;
 }
 
 int training_state_read(const char *checkpoint_directory, struct training_state *out, struct error *e)
@@ -120,60 +107,38 @@ int training_state_read(const char *checkpoint_directory, struct training_state 
     return rc;
 }
 
-static void training_state_put_number(struct buffer *b, const char *name, double value)
+static void append(struct buffer *b, const struct member *m, const char *at)
 {
-    buffer_format(b, ", \"%s\": ", name);
-    json_double(b, value);
-}
+    int64_t integer = 0;
+    double number = 0;
 
-/* Left out when empty. */
-static void training_state_put_text(struct buffer *b, const char *name, const char *text)
-{
-    if (!*text)
+    if (m->kind != TEXT)
+        memcpy(m->kind == INTEGER ? (void *)&integer : &number, at, m->size);
+    if (m->known && !(m->kind == TEXT ? *at : integer > 0 || number > 0))
         return;
-    buffer_format(b, ", \"%s\": ", name);
-    json_text(b, text);
-}
-
-static void format(const struct training_state *s, struct buffer *out)
-{
-    buffer_append_text(out, "{\"state\": ");
-    json_text(out, s->state);
-    buffer_append_text(out, ", \"host\": ");
-    json_text(out, s->process.host);
-    buffer_format(out, ", \"pid\": %" PRId64 ", \"process_start\": %" PRId64, s->process.pid, s->process.start);
-    training_state_put_text(out, "boot", s->process.boot);
-    buffer_format(out, ", \"global_step\": %" PRId64 ", \"max_steps\": %" PRId64, s->global_step, s->max_steps);
-    training_state_put_text(out, "run_option", s->run_option);
-    buffer_format(out, ", \"world_size\": %" PRId64, s->world_size);
-    training_state_put_number(out, "started", s->started);
-    training_state_put_number(out, "updated", s->updated);
-    if (s->stepped > 0) {
-        training_state_put_number(out, "stepped", s->stepped);
-        training_state_put_number(out, "steps_per_second", s->steps_per_second);
-        training_state_put_number(out, "images_per_second", s->images_per_second);
-    }
-    training_state_put_text(out, "reason", s->reason);
-    training_state_put_text(out, "signal", s->signal);
-    training_state_put_text(out, "model", s->model);
-    training_state_put_text(out, "data", s->data);
-    training_state_put_text(out, "optimizer", s->optimizer);
-    if (s->batch_size > 0)
-        buffer_format(out, ", \"batch_size\": %" PRId64, s->batch_size);
-    if (s->learning_rate > 0)
-        training_state_put_number(out, "learning_rate", s->learning_rate);
-    buffer_append_text(out, "}\n");
+    buffer_format(b, "%s\"%s\": ", b->length ? ", " : "{", m->name);
+    if (m->kind == TEXT)
+        json_text(b, at);
+    else if (m->kind == INTEGER)
+        buffer_format(b, "%" PRId64, integer);
+    else
+        json_double(b, number);
 }
 
 int training_state_write(const char *checkpoint_directory, const struct training_state *s, struct error *e)
 {
+    struct training_state known = *s;
     struct buffer text = BUFFER_EMPTY;
     char path[PATH_MAX];
     int rc;
 
     if ((rc = file_join(path, sizeof path, checkpoint_directory, TRAINING_STATE_FILE, e)) != OK)
         return rc;
-    format(s, &text);
+    if (!(known.stepped > 0))
+        known.steps_per_second = known.images_per_second = 0;
+    for (int i = 0; i < MEMBERS; i++)
+        append(&text, &members[i], (const char *)&known + members[i].place);
+    buffer_append_text(&text, "}\n");
     rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
                           : error_memory(e, path, "to write it");
     buffer_release(&text);
