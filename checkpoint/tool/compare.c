@@ -127,11 +127,10 @@ static void string_text(const struct tensor_string *s, struct buffer *out)
 static int compare_strings(const struct compare *x, struct finding *f, struct error *e)
 {
     struct tensor_string *items = NULL, *others = NULL;
-    char *one = NULL, *two = NULL;
     int rc;
 
-    if ((rc = source_strings(&x->a, f->a, &one, &items, e)) == OK)
-        rc = source_strings(&x->b, f->b, &two, &others, e);
+    if ((rc = source_strings(&x->a, f->a, &items, e)) == OK)
+        rc = source_strings(&x->b, f->b, &others, e);
     for (size_t i = 0; i < f->a->elements && rc == OK; i++) {
         if (items[i].length == others[i].length && memcmp(items[i].bytes, others[i].bytes, items[i].length) == 0)
             continue;
@@ -145,8 +144,6 @@ static int compare_strings(const struct compare *x, struct finding *f, struct er
     }
     free(items);
     free(others);
-    free(one);
-    free(two);
     return rc;
 }
 

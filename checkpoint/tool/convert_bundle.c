@@ -16,19 +16,17 @@ static int add(struct conversion *c, struct tensor_bundle_writer *w, const struc
                struct error *e)
 {
     struct tensor_string *strings;
-    char *stored;
     int rc;
 
     if (strlen(tensor->name) != tensor->name_length)
         return error_set(e, ERR_ARG, "%s: cannot store a name with a zero byte (%s...) in a TensorFlow checkpoint",
                          c->source.path, tensor->name);
     if (tensor->type == TENSOR_STRING) {
-        if ((rc = source_strings(&c->source, tensor, &stored, &strings, e)) != OK)
+        if ((rc = source_strings(&c->source, tensor, &strings, e)) != OK)
             return rc;
         rc = tensor_bundle_writer_add_strings(w, tensor->name, tensor->rank, tensor->shape, strings,
                                               (size_t)tensor->elements, e);
         free(strings);
-        free(stored);
         return rc;
     }
     rc = tensor_bundle_writer_begin(w, tensor->name, tensor->type, tensor->rank, tensor->shape, e);

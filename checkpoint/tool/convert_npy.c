@@ -135,8 +135,8 @@ static int write_strings(struct conversion *c, struct convert_npy_writing *x, st
 {
     size_t count = (size_t)x->tensor->elements, width = 1;
     struct tensor_string *strings;
-    char *stored, *cell = NULL, descr[32];
-    int rc = source_strings(&c->source, x->tensor, &stored, &strings, e);
+    char *cell = NULL, descr[32];
+    int rc = source_strings(&c->source, x->tensor, &strings, e);
 
     if (rc != OK)
         return rc;
@@ -159,7 +159,6 @@ static int write_strings(struct conversion *c, struct convert_npy_writing *x, st
         tell_shortened(c, x->tensor, strings);
     free(cell);
     free(strings);
-    free(stored);
     return rc;
 }
 

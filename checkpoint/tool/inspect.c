@@ -27,8 +27,7 @@ static int take_numbers(void *context, const void *bytes, size_t n, struct error
 static int measure_strings(const struct source *s, struct inspected *t, struct error *e)
 {
     struct tensor_string *items;
-    char *stored;
-    int rc = source_strings(s, t->tensor, &stored, &items, e);
+    int rc = source_strings(s, t->tensor, &items, e);
 
     for (uint64_t i = 0; i < t->tensor->elements && rc == OK; i++) {
         size_t length = items[i].length;
@@ -38,7 +37,6 @@ static int measure_strings(const struct source *s, struct inspected *t, struct e
         t->length += length;
     }
     free(items);
-    free(stored);
     return rc;
 }
 

@@ -36,13 +36,11 @@ static int print_piece(void *context, const void *bytes, size_t n, struct error 
 static int print_strings(struct printing *p, const struct source *s, struct error *e)
 {
     struct tensor_string *items;
-    char *stored;
-    int rc = source_strings(s, p->tensor, &stored, &items, e);
+    int rc = source_strings(s, p->tensor, &items, e);
 
     for (uint64_t i = 0; i < p->tensor->elements && rc == OK; i++)
         tensor_print_add_string(&p->print, items[i].bytes, items[i].length);
     free(items);
-    free(stored);
     return rc;
 }
 
@@ -143,8 +141,7 @@ static int json_piece(void *context, const void *bytes, size_t n, struct error *
 static int json_strings(struct printing *p, const struct source *s, struct error *e)
 {
     struct tensor_string *items;
-    char *stored;
-    int rc = source_strings(s, p->tensor, &stored, &items, e);
+    int rc = source_strings(s, p->tensor, &items, e);
 
     for (uint64_t i = 0; i < p->tensor->elements && rc == OK; i++) {
         put_brackets(p, 1);
@@ -152,7 +149,6 @@ static int json_strings(struct printing *p, const struct source *s, struct error
         put_brackets(p, 0);
     }
     free(items);
-    free(stored);
     return rc;
 }
 

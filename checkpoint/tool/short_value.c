@@ -21,13 +21,11 @@ static int append_text(struct buffer *out, const char *text, size_t n)
 static int string(const struct source *s, const struct source_tensor *tensor, struct buffer *out, struct error *e)
 {
     struct tensor_string *strings;
-    char *stored;
-    int rc = source_strings(s, tensor, &stored, &strings, e);
+    int rc = source_strings(s, tensor, &strings, e);
 
     if (rc == OK)
         rc = append_text(out, strings[0].bytes, strings[0].length);
     free(strings);
-    free(stored);
     return rc;
 }
 

@@ -274,21 +274,24 @@ int source_read(const struct source *s, const struct source_tensor *tensor, char
     return rc;
 }
 
-int source_strings(const struct source *s, const struct source_tensor *tensor, char **stored,
-                   struct tensor_string **strings, struct error *e)
+int source_strings(const struct source *s, const struct source_tensor *tensor, struct tensor_string **out,
+                   struct error *e)
 {
-    int rc = source_read(s, tensor, stored, e);
+    size_t head = ((size_t)tensor->elements + 1) * sizeof **out, bytes = (size_t)tensor->bytes;
+    char *stored, *all;
+    int rc = source_read(s, tensor, &stored, e);
 
-    *strings = NULL;
+    *out = NULL;
     if (rc != OK)
         return rc;
     /* Each string has a byte of length at least, so elements are no more than bytes. */
-    if (!(*strings = malloc(((size_t)tensor->elements + 1) * sizeof **strings))) {
-        free(*stored);
-        *stored = NULL;
+    if (!(all = realloc(stored, head + bytes))) {
+        free(stored);
         return error_memory(e, s->path, "for tensor %s", tensor->name);
     }
-    string_tensor_split(*stored, (size_t)tensor->bytes, tensor->elements, *strings);
+    memmove(all + head, all, bytes);
+    *out = (struct tensor_string *)(void *)all;
+    string_tensor_split(all + head, bytes, tensor->elements, *out);
     return OK;
 }
 

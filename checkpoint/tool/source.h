@@ -86,8 +86,8 @@ int source_pieces(const struct source *s, const struct source_tensor *tensor, so
 /* The whole tensor, checked, in fresh memory of tensor->bytes + 1; yours to free(). */
 int source_read(const struct source *s, const struct source_tensor *tensor, char **out, struct error *e);
 
-/* The strings of a string tensor; *stored holds their bytes. Both are yours to free(), NULL after an error. */
-int source_strings(const struct source *s, const struct source_tensor *tensor, char **stored,
-                   struct tensor_string **strings, struct error *e);
+/* The strings of a string tensor, with their bytes behind them; yours to free(), NULL after an error. */
+int source_strings(const struct source *s, const struct source_tensor *tensor, struct tensor_string **out,
+                   struct error *e);
 
 #endif
