@@ -17,11 +17,11 @@ static const char examples[] =
 enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 31 };
 
 struct command { /* as given; what is not given stays at these defaults */
-    const char *model, *data, *data_directory, *checkpoint_directory, *log_directory, *run_option, *optimizer, *shard,
-        *resume;
-    int64_t batch_size, micro_shards, save_steps, keep, log_every, max_steps, seed, bucket_bytes;
-    double save_seconds, learning_rate, momentum, deadline;
-    int augment, moving_average, quiet, json, take_over;
+    struct train_options o; /* what needs no translation */
+    const char *model, *run_option, *optimizer, *shard, *resume;
+    int64_t batch_size, micro_shards, keep, seed, bucket_bytes;
+    double learning_rate, momentum;
+    int moving_average;
     char models[256], data_sets[256], strategies[128]; /* to choose from */
     char strategies_help[640];
     struct strategy_own own[STRATEGY_KINDS];    /* of each kind of strategy, by its row in the table */
@@ -30,8 +30,8 @@ struct command { /* as given; what is not given stays at these defaults */
 };
 
 static const struct command defaults = {
-    .run_option = "single", .shard = "records", .resume = "auto", .augment = 1,
-    .max_steps = 1000, .keep = 5, .log_every = 10, .seed = 1, .deadline = TRAIN_DEADLINE,
+    .o = { .augment = 1, .max_steps = 1000, .log_every = 10, .deadline = TRAIN_DEADLINE },
+    .run_option = "single", .shard = "records", .resume = "auto", .keep = 5, .seed = 1,
     /* Below Open MPI's eager limit of TCP, 65536 with its header. Larger messages are announced first, and go when the
      * receiver has answered: at a latency of 5 ms a step of lenet, ps, took 26 ms instead of 10. */
     .bucket_bytes = 61440,
@@ -86,10 +86,10 @@ static size_t fill_table(struct option *t, struct command *c)
         { OPTION_CHOICE, .name = "model", .value = &c->model, .argument = "NAME",
           .help = "Train this model. Required.",
           .choices = options_choices(model_names(), c->models, sizeof c->models) },
-        { OPTION_CHOICE, .name = "data", .value = &c->data, .argument = "NAME",
+        { OPTION_CHOICE, .name = "data", .value = &c->o.data, .argument = "NAME",
           .help = "Train on this data set. Required.",
           .choices = options_choices(dataset_names(), c->data_sets, sizeof c->data_sets) },
-        { OPTION_TEXT, .name = "data-dir", .value = &c->data_directory, .argument = "DIR",
+        { OPTION_TEXT, .name = "data-dir", .value = &c->o.data_directory, .argument = "DIR",
           .help = "Read the data set from DIR. Default: where Debian's package installs it, if there is one." },
         { OPTION_CHOICE, .name = "run-option", .value = &c->run_option, .argument = "HOW",
           .choices = strategies_choices(c->strategies, sizeof c->strategies),
@@ -100,7 +100,7 @@ static size_t fill_table(struct option *t, struct command *c)
           .help = "Give each worker its part of all records in one shuffled order (records, the default), or whole "
                   "files of its own (files)." },
         { OPTION_HEADING, .help = "How to train:" },
-        { OPTION_INT, .name = "max-steps", .value = &c->max_steps, .argument = "N", .minimum = 1, .maximum = 1e15,
+        { OPTION_INT, .name = "max-steps", .value = &c->o.max_steps, .argument = "N", .minimum = 1, .maximum = 1e15,
           .help = "Finish the training at global step N. Default: 1000." },
         { OPTION_INT, .name = "batch-size", .value = &c->batch_size, .argument = "N", .minimum = 1,
           .maximum = 1 << 20, .help = "Train each worker on N images per step. Default: the model's." },
@@ -116,18 +116,18 @@ static size_t fill_table(struct option *t, struct command *c)
           .help = "Use momentum X. Default: the model's, or 0.9." },
         { OPTION_FLAG, .name = "moving-average", .value = &c->moving_average,
           .help = "Keep moving averages of the variables. Default: as the model's reference does." },
-        { OPTION_FLAG, .name = "augment", .value = &c->augment,
+        { OPTION_FLAG, .name = "augment", .value = &c->o.augment,
           .help = "Augment images by random crops, flips and so on, as the model's reference does (default)." },
         { OPTION_INT, .name = "seed", .value = &c->seed, .argument = "N", .minimum = 0, .maximum = 9e15,
           .help = "Draw the initial values, the order of the data and the augmentation from seed N. Default: 1, or the "
                   "checkpoint's on resume." },
         { OPTION_HEADING, .help = "Checkpoints and curves:" },
-        { OPTION_TEXT, .name = "checkpoint-dir", .value = &c->checkpoint_directory, .argument = "CKPT",
+        { OPTION_TEXT, .name = "checkpoint-dir", .value = &c->o.checkpoint_directory, .argument = "CKPT",
           .help = "Save checkpoints (model.ckpt-N), their list (checkpoint) and training.json in CKPT. Default: save "
                   "nothing." },
-        { OPTION_INT, .name = "save-checkpoint-steps", .value = &c->save_steps, .argument = "N", .minimum = 1,
+        { OPTION_INT, .name = "save-checkpoint-steps", .value = &c->o.save_steps, .argument = "N", .minimum = 1,
           .maximum = 1e15, .help = "Save a checkpoint every N steps, besides those at the start and at the end." },
-        { OPTION_DOUBLE, .name = "save-checkpoint-seconds", .value = &c->save_seconds, .argument = "SECONDS",
+        { OPTION_DOUBLE, .name = "save-checkpoint-seconds", .value = &c->o.save_seconds, .argument = "SECONDS",
           .minimum = 0.001, .maximum = 1e9, .help = "Save a checkpoint every SECONDS instead of every N steps." },
         { OPTION_INT, .name = "keep", .value = &c->keep, .argument = "N", .minimum = 0, .maximum = 1e9,
           .help = "Keep only the newest N checkpoints; 0 keeps all. Default: 5." },
@@ -135,19 +135,19 @@ static size_t fill_table(struct option *t, struct command *c)
           .help = "Resume from the newest whole checkpoint and name damaged ones, or start anew if there are none "
                   "(auto, the default); start anew and replace checkpoints of the same steps (never); or resume from "
                   "the checkpoint of STEP." },
-        { OPTION_FLAG, .name = "take-over", .value = &c->take_over,
+        { OPTION_FLAG, .name = "take-over", .value = &c->o.take_over,
           .help = "Train in CKPT although training.json was renewed by a trainer on another host within the last "
                   "minute." },
-        { OPTION_TEXT, .name = "log-dir", .value = &c->log_directory, .argument = "DIR",
+        { OPTION_TEXT, .name = "log-dir", .value = &c->o.log_directory, .argument = "DIR",
           .help = "Write event files for TensorBoard to DIR, for example LOGDIR/<name>/train. Default: write none." },
-        { OPTION_INT, .name = "log-every", .value = &c->log_every, .argument = "N", .minimum = 1, .maximum = 1e15,
+        { OPTION_INT, .name = "log-every", .value = &c->o.log_every, .argument = "N", .minimum = 1, .maximum = 1e15,
           .help = "Log a line, and write points, every N steps. Default: 10." },
-        { OPTION_FLAG, .letter = 'q', .name = "quiet", .value = &c->quiet, .help = "Log only errors." },
-        { OPTION_FLAG, .name = "json", .value = &c->json,
+        { OPTION_FLAG, .letter = 'q', .name = "quiet", .value = &c->o.quiet, .help = "Log only errors." },
+        { OPTION_FLAG, .name = "json", .value = &c->o.json,
           .help = "Print one JSON object on standard output at the end: steps, seconds, rates, bytes, waiting, "
                   "staleness." },
         { OPTION_HEADING, .help = "How ranks communicate:" },
-        { OPTION_DOUBLE, .name = "deadline", .value = &c->deadline, .argument = "SECONDS", .minimum = 0.1,
+        { OPTION_DOUBLE, .name = "deadline", .value = &c->o.deadline, .argument = "SECONDS", .minimum = 0.1,
           .maximum = 1e9, .help = "End all ranks when one has waited SECONDS for another, or, with --async, when a "
                                   "server has not heard from a worker for SECONDS. Default: 60." },
         { OPTION_INT, .name = "bucket-bytes", .value = &c->bucket_bytes, .argument = "N", .minimum = 64,
@@ -184,14 +184,14 @@ static int check_exclusive(const struct command *c, struct error *e)
 
 static int train_options_check(const struct command *c, struct error *e)
 {
-    if (!c->model || !c->data)
+    if (!c->model || !c->o.data)
         return error_set(e, ERR_ARG, "--%s is missing; use one of %s", c->model ? "data" : "model",
                          c->model ? c->data_sets : c->models);
-    if (c->save_steps && c->save_seconds > 0)
+    if (c->o.save_steps && c->o.save_seconds > 0)
         return error_set(e, ERR_ARG, "--save-checkpoint-steps and --save-checkpoint-seconds are both given; use one");
-    if ((c->save_steps || c->save_seconds > 0) && !c->checkpoint_directory)
+    if ((c->o.save_steps || c->o.save_seconds > 0) && !c->o.checkpoint_directory)
         return error_set(e, ERR_ARG, "--save-checkpoint-%s needs --checkpoint-dir",
-                         c->save_steps ? "steps" : "seconds");
+                         c->o.save_steps ? "steps" : "seconds");
     return check_exclusive(c, e);
 }
 
@@ -264,30 +264,17 @@ static void strategy_of(const struct command *c, struct strategy_options *o)
 
 static int translate(const struct command *c, const struct options *given, struct train_options *o, struct error *e)
 {
-    memset(o, 0, sizeof *o);
+    *o = c->o;
     o->model = model_find(c->model);
     o->recipe = recipe_find(c->model);
-    o->data = c->data;
-    o->data_directory = c->data_directory;
-    o->checkpoint_directory = c->checkpoint_directory;
-    o->log_directory = c->log_directory;
     strategy_of(c, &o->strategy);
     o->shard = index_of(c->shard, shards, 2) ? SHARD_FILES : SHARD_RECORDS;
-    o->augment = c->augment;
-    o->quiet = c->quiet;
-    o->json = c->json;
-    o->take_over = c->take_over;
     o->batch_size = c->batch_size ? (int)c->batch_size : o->recipe->batch_size;
     o->micro_shards = (int)c->micro_shards;
-    o->max_steps = c->max_steps;
-    o->log_every = c->log_every;
-    o->save_steps = c->save_steps;
-    o->save_seconds = c->save_seconds;
     o->keep = (size_t)c->keep;
     o->bucket_bytes = (size_t)c->bucket_bytes;
     o->seed = (uint64_t)c->seed;
     o->seed_given = options_given(given, "seed");
-    o->deadline = c->deadline;
     optimizer_of(c, given, o);
     return resume_of(c->resume, o, e);
 }
