@@ -14,12 +14,14 @@
 
 enum { NAME_BYTES = 420, COMPLAINTS_SHOWN = 260 };
 
-/* Names of what belongs to variable v in an array; NULL-terminated text in `out`, or 0 where there is none. */
+/* The name of what an array holds of variable v, in `out`; 0: it holds nothing. */
 static int array_name(const struct optimizer *o, const struct variable *v, enum optimizer_array_kind kind, char *out)
 {
     const char *last = strrchr(v->name, '/');
     const char *suffix = NULL;
 
+    if ((v->kind == VARIABLE_STATISTIC) != (kind == ARRAY_STATISTICS || kind == ARRAY_BIASED))
+        return 0;
     switch (kind) {
     case ARRAY_WEIGHTS:
     case ARRAY_STATISTICS:
@@ -46,9 +48,16 @@ static int array_name(const struct optimizer *o, const struct variable *v, enum 
     return 1;
 }
 
-static int belongs(const struct variable *v, enum optimizer_array_kind kind)
+/* The next variable from *i on of which the array holds something, under that name; NULL: there is none. */
+static const struct variable *next_in(const struct optimizer *o, enum optimizer_array_kind kind, size_t *i, char *name)
 {
-    return (v->kind == VARIABLE_STATISTIC) == (kind == ARRAY_STATISTICS || kind == ARRAY_BIASED);
+    size_t count;
+    const struct variable *v = network_variables(optimizer_network(o), &count);
+
+    while (*i < count)
+        if (array_name(o, &v[(*i)++], kind, name))
+            return &v[*i - 1];
+    return NULL;
 }
 
 static void local_step_name(const char *biased, char *out)
@@ -88,8 +97,7 @@ static int add_arrays(struct tensor_bundle_writer *w, struct optimizer *o, int64
         for (int kind = 0; kind < ARRAY_KINDS && rc == OK; kind++) {
             struct optimizer_array a = optimizer_array(o, (enum optimizer_array_kind)kind);
 
-            if (a.count == 0 || !belongs(&v[i], (enum optimizer_array_kind)kind) ||
-                !array_name(o, &v[i], (enum optimizer_array_kind)kind, name))
+            if (a.count == 0 || !array_name(o, &v[i], (enum optimizer_array_kind)kind, name))
                 continue;
             rc = tensor_bundle_writer_add(w, name, TENSOR_FLOAT, v[i].rank, v[i].shape, a.values + v[i].offset,
                                           v[i].count * sizeof(float), e);
@@ -186,16 +194,12 @@ static int training_checkpoint_check(struct tensor_bundle *b, struct optimizer *
 /* 1: the checkpoint has all of an array (or the array has nothing). Slots go by two: m without v is of no use. */
 static int has_array(struct tensor_bundle *b, const struct optimizer *o, enum optimizer_array_kind kind)
 {
-    size_t count;
-    const struct variable *v = network_variables(optimizer_network(o), &count);
+    const struct variable *v;
     char name[NAME_BYTES];
 
-    for (size_t i = 0; i < count; i++) {
-        struct tensor_match m;
+    for (size_t i = 0; (v = next_in(o, kind, &i, name));) {
+        struct tensor_match m = match_of(b, v, name);
 
-        if (!belongs(&v[i], kind) || !array_name(o, &v[i], kind, name))
-            continue;
-        m = match_of(b, &v[i], name);
         if (tensor_match(&m, 1))
             return 0;
     }
@@ -205,15 +209,13 @@ static int has_array(struct tensor_bundle *b, const struct optimizer *o, enum op
 
 static int load_array(struct tensor_bundle *b, struct optimizer *o, enum optimizer_array_kind kind, struct error *e)
 {
-    size_t count;
-    const struct variable *v = network_variables(optimizer_network(o), &count);
     struct optimizer_array a = optimizer_array(o, kind);
+    const struct variable *v;
     char name[NAME_BYTES];
     int rc = OK;
 
-    for (size_t i = 0; i < count && rc == OK; i++)
-        if (belongs(&v[i], kind) && array_name(o, &v[i], kind, name))
-            rc = tensor_bundle_read_float(b, tensor_bundle_find(b, name), a.values + v[i].offset, v[i].count, e);
+    for (size_t i = 0; rc == OK && (v = next_in(o, kind, &i, name));)
+        rc = tensor_bundle_read_float(b, tensor_bundle_find(b, name), a.values + v->offset, v->count, e);
     return rc;
 }
 
@@ -273,22 +275,18 @@ static int load_position(struct tensor_bundle *b, struct training_position *p, s
 /* How many updates the zero-debiased statistics have had, where the checkpoint has them but not our count. */
 static int64_t statistics_updates(struct tensor_bundle *b, const struct optimizer *o, int64_t global_step)
 {
-    size_t count;
-    const struct variable *v = network_variables(optimizer_network(o), &count);
     char biased[NAME_BYTES], name[NAME_BYTES];
+    const struct tensor_entry *t = NULL;
+    size_t first = 0;
+    float updates;
 
-    for (size_t i = 0; i < count; i++)
-        if (belongs(&v[i], ARRAY_BIASED) && array_name(o, &v[i], ARRAY_BIASED, biased)) {
-            const struct tensor_entry *t;
-            float updates;
-
-            local_step_name(biased, name);
-            t = tensor_bundle_find(b, name);
-            if (t && t->elements == 1 && tensor_bundle_read_float(b, t, &updates, 1, NULL) == OK && updates >= 0 &&
-                updates < 1e15f)
-                return llroundf(updates);
-            break;
-        }
+    if (next_in(o, ARRAY_BIASED, &first, biased)) {
+        local_step_name(biased, name);
+        t = tensor_bundle_find(b, name);
+    }
+    if (t && t->elements == 1 && tensor_bundle_read_float(b, t, &updates, 1, NULL) == OK && updates >= 0 &&
+        updates < 1e15f)
+        return llroundf(updates);
     return global_step;
 }
 
