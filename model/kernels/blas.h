@@ -1,5 +1,5 @@
 /*
- * blas.h - the matrix product of the BLAS library in the number type of the build. For .c files of this folder.
+ * blas.h - the matrix product of the BLAS library in the number type of the build.
  */
 #ifndef MODEL_KERNELS_BLAS_H
 #define MODEL_KERNELS_BLAS_H

@@ -9,7 +9,6 @@
 #include "model/real.h"
 #include "model/window.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { POOL_MAX_WINDOW = 255 }; /* pixels of a maximum's window: a place in it is a byte, and one byte says nobody */

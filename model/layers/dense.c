@@ -1,8 +1,12 @@
-/* The dense layer: all images of a batch at once. */
+/*
+ * The dense layer: all images of a batch at once, as matrix products. Row-major, no padding:
+ *   x (rows, inputs)  w (inputs, outputs)  y, dy (rows, outputs)
+ *   y = x w;  dx = dy w^T;  dw += x^T dy
+ */
 #include "model/network_internal.h"
 
+#include "model/kernels/blas.h"
 #include "model/kernels/channels.h"
-#include "model/kernels/dense.h"
 
 #include <stdlib.h>
 
@@ -50,28 +54,24 @@ static void layer_dense_forward(struct layer *l, const struct run *r, const stru
 {
     const struct dense *own = l->state;
 
-    dense_forward(s->count, (int)shape_size(&l->in_shape), l->out_shape.channels, flatten(l, s),
-                  r->parameters + own->parameter, s->out);
+    blas_product(0, 0, s->count, l->out_shape.channels, (int)shape_size(&l->in_shape), flatten(l, s),
+                 r->parameters + own->parameter, 0, s->out);
 }
 
 static void layer_dense_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const struct dense *own = l->state;
     const struct shape *x = &l->in_shape;
-    const int inputs = (int)shape_size(x), outputs = l->out_shape.channels;
+    const int inputs = (int)shape_size(x), outputs = l->out_shape.channels, flat = needs_flat(l);
     const real *w = r->parameters + own->parameter;
 
     /* own->flat still holds this batch's input. */
-    dense_backward_weights(s->count, inputs, outputs, needs_flat(l) ? own->flat : s->in, s->gradient_out,
-                           r->exchange + own->parameter);
+    blas_product(1, 0, inputs, outputs, s->count, flat ? own->flat : s->in, s->gradient_out, 1,
+                 r->exchange + own->parameter);
     if (!s->gradient_in)
         return;
-    if (!needs_flat(l)) {
-        dense_backward_data(s->count, inputs, outputs, s->gradient_out, w, s->gradient_in);
-        return;
-    }
-    dense_backward_data(s->count, inputs, outputs, s->gradient_out, w, own->flat);
-    for (size_t n = 0; n < (size_t)s->count; n++)
+    blas_product(0, 1, s->count, inputs, outputs, s->gradient_out, w, 0, flat ? own->flat : s->gradient_in);
+    for (size_t n = 0; flat && n < (size_t)s->count; n++)
         channels_copy(shape_pixels(x), (size_t)x->channels, own->flat + n * shape_size(x), (size_t)x->channels, 0,
                       s->gradient_in + n * shape_size(x), (size_t)x->block, 0);
 }
