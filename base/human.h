@@ -5,7 +5,6 @@
 #ifndef BASE_HUMAN_H
 #define BASE_HUMAN_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { HUMAN_TEXT_MAX = 32 };

@@ -7,7 +7,6 @@
 #define BASE_IO_H
 
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct io {

@@ -5,7 +5,6 @@
 #ifndef BASE_NUMBER_H
 #define BASE_NUMBER_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { NUMBER_TEXT_MAX = 32 };

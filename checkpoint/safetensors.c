@@ -1,11 +1,10 @@
 #include "checkpoint/safetensors.h"
 
-#include "base/bytes.h"
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "base/number.h"
 #include "base/unfinished.h"
-#include "checkpoint/bundle_entry.h"
+#include "checkpoint/tensor_bundle.h"
 #include "checkpoint/tensor_value.h"
 
 #include <fcntl.h>

@@ -20,7 +20,6 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 
-#include <limits.h>
 #include <snappy-c.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "base/error.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
 enum { TABLE_FOOTER = 48 }; /* bytes of the footer, the least a table has */
 

@@ -9,12 +9,11 @@
 #include "base/error.h"
 #include "base/batch.h"
 
-#include <stdint.h>
 
 struct network_builder; /* network_builder.h: what `build` calls, layer by layer */
 
 struct model {
-    const char *name, *summary;
+    const char *name;
     int height, width, channels, classes;              /* of the input the network is fed, and its logits */
     int integers;                   /* 1: the input is integers of any width, such as tokens */
     const char *transform;          /* how an image is fed that is not augmented: a name in dataset/transform.h */

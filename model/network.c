@@ -11,7 +11,7 @@
 
 struct network {
     struct network_builder built; /* variables and plan */
-    int max_batch, chunk;         /* chunk: images that inference takes at a time */
+    int chunk;                    /* images that inference takes at a time */
     real *parameters, *statistics, *exchange, *own_exchange;
     network_leave *leave;
     void *leave_context;
@@ -68,7 +68,6 @@ int network_new(struct network **out, const struct model *model, int max_batch, 
         rc = error_memory(e, NULL, "for the %zu parameters of model %s", b->parameters, model->name);
         goto fail;
     }
-    n->max_batch = max_batch;
     n->chunk = max_batch < NETWORK_PLAN_INFERENCE ? max_batch : NETWORK_PLAN_INFERENCE;
     if (max_batch > 0 && (rc = network_plan_finish(&b->plan, max_batch, e)) < 0)
         goto fail;

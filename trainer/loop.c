@@ -1,6 +1,5 @@
 #include "trainer/loop.h"
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/program/time_text.h"
@@ -12,7 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define STOP_LOOK_SECONDS 0.5
 #define GIVE_UP_SECONDS 0.3  /* of the one that mpirun leaves between SIGTERM and SIGKILL */

@@ -9,7 +9,6 @@
 #include "trainer/tool/command.h"
 #include "trainer/training_lock.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

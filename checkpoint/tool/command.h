@@ -13,7 +13,6 @@
 #include "checkpoint/tool/output.h"
 #include "checkpoint/tool/source.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* All commands: ROW(the end of command_NAME(), name, what --help says of it). A new command is one row here. */

@@ -3,14 +3,12 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/human.h"
 #include "base/json.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/tool/command.h"
 
 #include <dirent.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

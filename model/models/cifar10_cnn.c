@@ -44,7 +44,6 @@ static int cifar10_cnn_build(struct network_builder *b, struct error *e)
 
 const struct model model_cifar10_cnn = {
     .name = "cifar10_cnn",
-    .summary = "CNN of TensorFlow's CIFAR-10 tutorial, 24x24 crops, 1,068,298 parameters",
     .height = 24, .width = 24, .channels = 3, .classes = 10,
     .transform = "cifar-tutorial-eval",
     .moving_averages = 1,

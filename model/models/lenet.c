@@ -38,7 +38,6 @@ static int lenet_build(struct network_builder *b, struct error *e)
 
 const struct model model_lenet = {
     .name = "lenet",
-    .summary = "LeNet for 28x28 grey images: 2 convolutions, 2 dense layers, 21,840 parameters",
     .height = 28, .width = 28, .channels = 1, .classes = 10,
     .transform = "unit",
     .build = lenet_build,

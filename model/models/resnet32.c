@@ -70,7 +70,6 @@ static int resnet32_build(struct network_builder *b, struct error *e)
 
 const struct model model_resnet32 = {
     .name = "resnet32",
-    .summary = "ResNet-32 for 32x32 colour images, pre-activation, 464,154 parameters",
     .height = 32, .width = 32, .channels = 3, .classes = 10,
     .transform = "cifar-resnet-eval",
     .statistics_decay = 0.9,

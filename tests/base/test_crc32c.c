@@ -22,7 +22,6 @@ static void test_vectors(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(crc32c(cases[i].bytes, cases[i].n), cases[i].crc);
         assert_int_equal(crc32c_mask(cases[i].crc), cases[i].masked);
-        assert_int_equal(crc32c_unmask(cases[i].masked), cases[i].crc);
     }
     for (size_t k = 0; k < 7; k++)
         assert_int_equal(crc32c_mask(crc32c(bytes, 4 * (k + 1))), zeros[k]);

@@ -195,15 +195,3 @@ void packing_gather(const struct packing *p, size_t k, const real *vector, real 
         packed += length_of(x);
     }
 }
-
-void packing_scatter(const struct packing *p, size_t k, const real *packed, real *vector)
-{
-    const struct packet *packet = &p->packets[k];
-
-    for (size_t i = 0; i < packet->pieces; i++) {
-        struct extent x = p->pieces[packet->first_piece + i];
-
-        memcpy(vector + x.from, packed, length_of(x) * sizeof *packed);
-        packed += length_of(x);
-    }
-}

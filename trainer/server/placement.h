@@ -51,8 +51,7 @@ void packing_release(struct packing *p);
 /* Where in the packed vector, in packet 0, the last shared element is. */
 size_t packing_shared_at(const struct packing *p);
 
-/* Packs packet k out of a vector, and puts it back. `packed` is the packet's own first element. */
+/* Packs packet k out of a vector. `packed` is the packet's own first element. */
 void packing_gather(const struct packing *p, size_t k, const real *vector, real *packed);
-void packing_scatter(const struct packing *p, size_t k, const real *packed, real *vector);
 
 #endif
