@@ -66,10 +66,19 @@ static void make_state(const struct scene *s, struct network **n, struct optimiz
         abort();
 }
 
+/* NULL: there is none of that name. */
+static const struct strategy_kind *kind_of(const char *name)
+{
+    for (size_t i = 0; strategy_kinds[i]; i++)
+        if (!strcmp(name, strategy_kinds[i]->name))
+            return strategy_kinds[i];
+    return NULL;
+}
+
 /* As the command line would have them. */
 static struct strategy_options options_of(const struct scene *s)
 {
-    struct strategy_options o = { .kind = strategy_find(s->strategy), .synchronous = 1, .batch_size = BATCH,
+    struct strategy_options o = { .kind = kind_of(s->strategy), .synchronous = 1, .batch_size = BATCH,
                                   .max_steps = STEPS, .bucket_bytes = s->bucket_bytes, .check_every = 2 };
     struct option rows[STRATEGY_ROWS];
     const size_t count = o.kind->options ? o.kind->options(rows, o.own.bytes) : 0;
@@ -403,7 +412,6 @@ static void test_table(void **state)
     struct error e;
 
     (void)state;
-    assert_null(strategy_find("nothing"));
     for (size_t i = 0; strategy_kinds[i]; i++) {
         const struct strategy_kind *k = strategy_kinds[i];
         struct scene s = usual;
@@ -413,7 +421,7 @@ static void test_table(void **state)
         s.strategy = k->name;
         s.servers = 1;
         o = options_of(&s);
-        assert_ptr_equal(strategy_find(k->name), k);
+        assert_ptr_equal(kind_of(k->name), k); /* names differ */
         assert_true(k->workers(&o, 2, &e) <= 2);
         k->describe(&o, 2, text, sizeof text);
         assert_string_not_equal(text, "x");

@@ -2,9 +2,9 @@
  * allreduce.c - every rank holds all weights; each step the exchange vectors are added over ranks in fixed buckets,
  * from the last layer's down, while backward is still at the earlier layers, and every rank applies the same update.
  * Nothing later makes replicas equal again, so they are compared: a hash of weights and statistics travels with the
- * tally of every check_every-th step, and the run stops at the first difference.
+ * tally of every check_every-th step, and the run stops at the first difference. One rank alone adds nothing up.
  */
-#include "trainer/strategies/single.h"
+#include "trainer/strategies/allreduce.h"
 
 #include "trainer/collective/transport.h"
 
@@ -14,7 +14,7 @@
 
 struct allreduce {
     struct strategy base;
-    struct transport *transport;
+    struct transport *transport; /* NULL: one rank alone */
     struct tally_part *parts; /* (workers) */
     size_t total, bucket;
 };
@@ -30,7 +30,8 @@ static int allreduce_step_begin(struct strategy *s, int64_t step, struct error *
     struct allreduce *a = (struct allreduce *)s;
 
     (void)e;
-    a->transport->operations->begin(a->transport, step);
+    if (a->transport)
+        a->transport->operations->begin(a->transport, step);
     return OK;
 }
 
@@ -38,7 +39,8 @@ static void allreduce_ready(struct strategy *s, size_t low)
 {
     struct allreduce *a = (struct allreduce *)s;
 
-    a->transport->operations->advance(a->transport, buckets_ready(a->total, a->bucket, low));
+    if (a->transport)
+        a->transport->operations->advance(a->transport, buckets_ready(a->total, a->bucket, low));
 }
 
 static int compare_replicas(const struct allreduce *a, struct error *e)
@@ -61,14 +63,16 @@ static int allreduce_step_end(struct strategy *s, struct tally *tally, struct er
     const struct tally_part mine = strategy_part(s, tally);
     int rc;
 
-    if ((rc = a->transport->operations->complete(a->transport, &mine, a->parts, e)) < 0)
+    a->parts[0] = mine;
+    if (a->transport && (rc = a->transport->operations->complete(a->transport, &mine, a->parts, e)) < 0)
         return rc;
     if (mine.hashed && (rc = compare_replicas(a, e)) < 0)
         return rc;
     *tally = tally_sum(a->parts, s->workers, s->global_step, s->options.max_steps);
     if (tally->flags & TALLY_LEFT)
         return OK;
-    optimizer_apply(s->optimizer, s->global_step, a->transport->result, 0, a->total);
+    optimizer_apply(s->optimizer, s->global_step, a->transport ? a->transport->result : network_exchange(s->network), 0,
+                    a->total);
     s->global_step = tally->global_step;
     return OK;
 }
@@ -83,7 +87,7 @@ static int allreduce_collect(struct strategy *s, int last, int64_t *step, struct
 
 static int allreduce_finish(struct strategy *s, struct error *e)
 {
-    const uint64_t hash = exchange_replica_hash(s->network);
+    const uint64_t hash = s->workers > 1 ? exchange_replica_hash(s->network) : 0;
     int rc = world_same(s->world, "end its last step", hash, "replicas differ after the last step", e);
 
     return rc == ERR_ARG && e ? (e->code = ERR_CORRUPT) : rc;
@@ -94,13 +98,17 @@ static void allreduce_report(const struct strategy *s, struct strategy_report *r
     const struct allreduce *a = (const struct allreduce *)s;
     double own = 0;
 
+    *r = (struct strategy_report){ .transport = "none" };
+    if (!a->transport)
+        return;
     /* Others take from this rank all of its vector but its own slices, and its own slices' sums, once each. */
     for (size_t q = 0; q < a->transport->plan.buckets; q++) {
         struct extent x = bucket_extent(a->total, a->bucket, q), mine = slice_extent(x, s->workers, s->worker);
 
         own += (double)(mine.to - mine.from);
     }
-    *r = (struct strategy_report){ .waited = a->transport->waited, .transport = a->transport->operations->name };
+    r->waited = a->transport->waited;
+    r->transport = a->transport->operations->name;
     r->bytes_step = sizeof(real) * ((double)a->total - own + own * (s->workers - 1)) +
                     sizeof(struct tally_part) * (double)(s->workers - 1);
 }
@@ -109,7 +117,8 @@ static void allreduce_release(struct strategy *s)
 {
     struct allreduce *a = (struct allreduce *)s;
 
-    a->transport->operations->free(a->transport);
+    if (a->transport)
+        a->transport->operations->free(a->transport);
     free(a->parts);
     free(a);
 }
@@ -138,14 +147,11 @@ static int open_transport(struct allreduce *a, struct error *e)
     return rc;
 }
 
-static int allreduce_start(struct strategy **out, const struct strategy *common, struct error *e)
+int allreduce_start(struct strategy **out, const struct strategy *common, struct error *e)
 {
-    struct allreduce *a;
+    struct allreduce *a = calloc(1, sizeof *a);
     int rc = OK;
 
-    if (common->workers == 1)
-        return single_start(out, common, e);
-    a = calloc(1, sizeof *a);
     if (a) {
         a->base = *common;
         a->base.operations = &operations;
@@ -157,16 +163,15 @@ static int allreduce_start(struct strategy **out, const struct strategy *common,
     }
     if (!a || !a->parts)
         rc = error_memory(e, NULL, "to start the all-reduce");
-    if ((rc = world_agree(common->world, "make room for the all-reduce", rc, e)) == OK)
+    if ((rc = world_agree(common->world, "make room for the all-reduce", rc, e)) == OK && common->workers > 1)
         rc = open_transport(a, e);
     if (rc < 0) {
-        if (a) {
-            free(a->parts);
-            free(a);
-        }
+        if (a)
+            allreduce_release(&a->base);
         return rc;
     }
-    network_set_exchange(a->base.network, a->transport->vector);
+    if (a->transport)
+        network_set_exchange(a->base.network, a->transport->vector);
     *out = &a->base;
     return OK;
 }

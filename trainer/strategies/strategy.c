@@ -7,14 +7,6 @@
 #define STRATEGY_ADDRESS(name) &strategy_##name,
 const struct strategy_kind *const strategy_kinds[STRATEGY_KINDS + 1] = { STRATEGIES(STRATEGY_ADDRESS) NULL };
 
-const struct strategy_kind *strategy_find(const char *name)
-{
-    for (size_t i = 0; strategy_kinds[i]; i++)
-        if (!strcmp(name, strategy_kinds[i]->name))
-            return strategy_kinds[i];
-    return NULL;
-}
-
 static int same(struct world *w, uint64_t value, const char *what, struct error *e)
 {
     struct error found = { 0 };
@@ -58,7 +50,7 @@ struct tally_part strategy_part(const struct strategy *s, const struct tally *t)
     const struct strategy_options *o = &s->options;
     struct tally_part part = { .score = t->score, .flags = t->flags };
 
-    if (o->synchronous && o->check_every > 0 && s->global_step % o->check_every == 0) {
+    if (o->synchronous && s->workers > 1 && o->check_every > 0 && s->global_step % o->check_every == 0) {
         part.hashed = 1;
         part.hash = exchange_replica_hash(s->network);
     }

@@ -115,7 +115,6 @@ STRATEGIES(STRATEGY_DECLARATION)
 #define STRATEGY_ONE(name) +1
 enum { STRATEGY_KINDS = 0 STRATEGIES(STRATEGY_ONE) };
 extern const struct strategy_kind *const strategy_kinds[STRATEGY_KINDS + 1]; /* ends with NULL */
-const struct strategy_kind *strategy_find(const char *name); /* NULL: there is none of that name */
 
 /* Collective. Checks that all ranks have the same variables, options and `fingerprint` (a hash of whatever else must be
  * equal), then starts. Network, optimizer and world are borrowed until strategy_free(). The optimizer's state must
@@ -125,7 +124,8 @@ int strategy_start(struct strategy **out, struct world *w, const struct strategy
                    uint64_t fingerprint, struct error *e);
 void strategy_free(struct strategy *s); /* NULL is fine */
 
-/* For strategies of replicas: this worker's part of the step, with a hash of its replica every check_every steps. */
+/* For strategies of replicas: this worker's part of the step, with a hash of its replica every check_every steps,
+ * where there are others. */
 struct tally_part strategy_part(const struct strategy *s, const struct tally *t);
 
 #endif

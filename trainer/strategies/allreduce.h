@@ -1,0 +1,9 @@
+/* allreduce.h - ranks with all weights each, for the strategies that consist of such: as strategy_kind.start. */
+#ifndef TRAINER_STRATEGIES_ALLREDUCE_H
+#define TRAINER_STRATEGIES_ALLREDUCE_H
+
+#include "trainer/strategies/strategy.h"
+
+int allreduce_start(struct strategy **out, const struct strategy *common, struct error *e);
+
+#endif
