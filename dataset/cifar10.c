@@ -1,14 +1,22 @@
 #include "dataset/cifar10.h"
 
 #include "base/file.h"
+#include "dataset/dataset_kind.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECORDS_A_READ = 64 }; /* 192 KiB: stays in the L2 cache between read(2) and the transposition */
+enum {
+    RECORDS_A_READ = 64, /* 192 KiB: stays in the L2 cache between read(2) and the transposition */
+    TRAIN_FILES = 5,
+    META_BYTES_MAX = 4096,
+};
 
 int cifar10_decode(const uint8_t *bytes, size_t n, const char *name, uint64_t offset, uint8_t *images,
                    uint8_t *labels, struct error *e)
@@ -102,3 +110,101 @@ int cifar10_read(const char *path, size_t count, uint8_t *images, uint8_t *label
     close(fd);
     return rc;
 }
+
+/* The directory that holds the files: `directory` or what its archive unpacks to in it. */
+static int find_files(const char *directory, const char *first, const struct dataset_kind *kind, char *out,
+                      size_t size, struct error *e)
+{
+    static const char *const below[] = { ".", "cifar-10-batches-bin" };
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < 2; i++) {
+        if (i == 0 ? snprintf(out, size, "%s", directory) >= (int)size
+                   : file_join(out, size, directory, below[i], e) < 0)
+            return error_set(e, ERR_ARG, "%.100s...: path too long", directory);
+        if (file_join(path, sizeof path, out, first, e) < 0)
+            return ERR_ARG;
+        if (access(path, F_OK) == 0)
+            return OK;
+    }
+    error_set(e, ERR_IO, "%s: no file %s here nor in %s/ below it; %s", directory, first, below[1], kind->how_to_get);
+    if (e)
+        e->system = ENOENT;
+    return ERR_IO;
+}
+
+static int read_class_names(struct dataset_owned *o, const char *directory, struct error *e)
+{
+    struct class_names {
+        char text[CIFAR10_CLASSES][CIFAR10_NAME_MAX];
+        const char *list[CIFAR10_CLASSES];
+    } *names;
+    struct buffer text = BUFFER_EMPTY;
+    char path[PATH_MAX];
+    int rc = file_join(path, sizeof path, directory, "batches.meta.txt", e);
+
+    if (rc < 0 || access(path, F_OK) < 0)
+        return rc; /* without the file the names everybody knows stay */
+    if (!(o->names = names = malloc(sizeof *names)))
+        return error_memory(e, path, "for it");
+    if ((rc = file_read(path, META_BYTES_MAX, &text, e)) == OK)
+        rc = cifar10_decode_names(buffer_text(&text), text.length, path, names->text, e);
+    for (int i = 0; rc == OK && i < CIFAR10_CLASSES; i++)
+        names->list[i] = names->text[i];
+    o->d.class_names = names->list;
+    buffer_release(&text);
+    return rc;
+}
+
+static int read_cifar10(struct dataset_owned *o, const struct dataset_kind *kind, const char *directory,
+                        enum dataset_split split, const struct shard *shard, struct error *e)
+{
+    static const char *const train_files[TRAIN_FILES] = {
+        "data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin",
+    };
+    static const char *const test_files[] = { "test_batch.bin" };
+    const char *const *names = split == DATASET_TRAIN ? train_files : test_files;
+    const int files = kind->files[split];
+    char where[PATH_MAX], path[TRAIN_FILES][PATH_MAX];
+    size_t count[TRAIN_FILES] = { 0 }, total = 0, done = 0;
+    int rc;
+
+    if ((rc = find_files(directory, names[0], kind, where, sizeof where, e)) < 0 ||
+        (rc = read_class_names(o, where, e)) < 0)
+        return rc;
+    for (int f = 0; f < files; f++) {
+        if (!shard_has_file(shard, f))
+            continue;
+        if ((rc = file_join(path[f], sizeof path[f], where, names[f], e)) < 0 ||
+            (rc = cifar10_count(path[f], &count[f], e)) < 0)
+            return rc;
+        if (count[f] > UINT32_MAX - total)
+            return error_set(e, ERR_CORRUPT, "%s: more records than any CIFAR-10 has", path[f]);
+        total += count[f];
+    }
+    o->images = total > SIZE_MAX / CIFAR10_IMAGE ? NULL : malloc(total * CIFAR10_IMAGE);
+    o->labels = malloc(total);
+    if (!o->images || !o->labels)
+        return error_memory(e, where, "for %zu images", total);
+    for (int f = 0; f < files; f++) {
+        if (count[f] == 0)
+            continue;
+        if ((rc = cifar10_read(path[f], count[f], o->images + done * CIFAR10_IMAGE, o->labels + done, e)) < 0)
+            return rc;
+        done += count[f];
+    }
+    o->d.count = total;
+    o->d.height = o->d.width = CIFAR10_SIDE;
+    o->d.channels = 3;
+    return OK;
+}
+
+const struct dataset_kind dataset_kind_cifar10 = {
+    .how_to_get = "it needs data_batch_1.bin to data_batch_5.bin and test_batch.bin, as unpacked from"
+                  " https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+    .files = { TRAIN_FILES, 1 },
+    .classes = CIFAR10_CLASSES,
+    .class_names = (const char *const[]){ "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",
+                                          "ship", "truck" },
+    .read = read_cifar10,
+};

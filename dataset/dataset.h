@@ -1,6 +1,6 @@
 /*
- * dataset.h - labelled images in memory, as read from the files people have: MNIST and Fashion-MNIST (idx, gzipped or
- * not) and CIFAR-10 (binary). Read-only after opening, so any number of threads may read.
+ * dataset.h - labelled images in memory, as read from the files people have: one file of this folder a format, one row
+ * of dataset_kind.h a data set. Read-only after opening, so any number of threads may read.
  */
 #ifndef DATASET_DATASET_H
 #define DATASET_DATASET_H
@@ -26,6 +26,12 @@ struct shard {
     int count, index; /* workers, and which of them: 0 <= index < count; {SHARD_RECORDS, 1, 0} is everything */
 };
 
+/* 1: the worker takes that file of the sorted list. */
+static inline int shard_has_file(const struct shard *s, int file)
+{
+    return s->kind == SHARD_RECORDS || file % s->count == s->index;
+}
+
 struct dataset {
     char name[32];
     size_t count;          /* images */
@@ -35,7 +41,7 @@ struct dataset {
     const char *const *class_names; /* (classes), static or owned by the dataset; NULL where there are none */
 };
 
-/* name: "mnist", "fashion-mnist" or "cifar10". directory: where the files are; NULL or "": the usual place, where
+/* name: one of dataset_names(). directory: where the files are; NULL or "": the usual place, where
  * there is one (Debian's for fashion-mnist). shard: NULL for everything; only SHARD_FILES changes what is loaded.
  * ERR_ARG: unknown name (near ones suggested). ERR_IO, ERR_CORRUPT: the sentence names file and byte.
  * On OK *out is yours until dataset_free(). */

@@ -1,4 +1,8 @@
-#include "dataset/mnist.h"
+/*
+ * mnist.c - data sets in MNIST's shape: {train,t10k}-{images-idx3,labels-idx1}-ubyte, with '-' or '.' before "idx",
+ * gzipped (.gz) or not. MNIST, Fashion-MNIST and whatever else uses these names.
+ */
+#include "dataset/dataset_kind.h"
 
 #include "base/file.h"
 #include "dataset/idx.h"
@@ -7,7 +11,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The path of the first that is there of PART-idxN-ubyte, PART.idxN-ubyte, and both with .gz. */
@@ -47,21 +50,19 @@ static int read_part(struct idx *x, const char *directory, const char *part, int
     return rc;
 }
 
-int mnist_read(struct mnist *out, const char *directory, int train, int classes, const char *how_to_get,
-               struct error *e)
+static int read_mnist(struct dataset_owned *o, const struct dataset_kind *kind, const char *directory,
+                      enum dataset_split split, const struct shard *shard, struct error *e)
 {
+    const int train = split == DATASET_TRAIN;
     char images_path[PATH_MAX], labels_path[PATH_MAX];
     struct idx images = { 0 }, labels = { 0 };
-    struct stat st;
     int rc;
 
-    memset(out, 0, sizeof *out);
-    if (stat(directory, &st) < 0)
-        return error_system(e, "%s: no data directory here (%s)", directory, how_to_get);
-    if ((rc = read_part(&labels, directory, train ? "train-labels" : "t10k-labels", 1, how_to_get, labels_path,
+    (void)shard;
+    if ((rc = read_part(&labels, directory, train ? "train-labels" : "t10k-labels", 1, kind->how_to_get, labels_path,
                         sizeof labels_path, e)) < 0)
         goto done;
-    if ((rc = read_part(&images, directory, train ? "train-images" : "t10k-images", 3, how_to_get, images_path,
+    if ((rc = read_part(&images, directory, train ? "train-images" : "t10k-images", 3, kind->how_to_get, images_path,
                         sizeof images_path, e)) < 0)
         goto done;
     if (images.size[0] != labels.size[0]) {
@@ -75,17 +76,41 @@ int mnist_read(struct mnist *out, const char *directory, int train, int classes,
         goto done;
     }
     for (size_t i = 0; i < labels.bytes; i++) {
-        if (labels.data[i] >= classes) {
+        if (labels.data[i] >= kind->classes) {
             rc = error_set(e, ERR_CORRUPT, "%s: byte %zu: label %d of image %zu is not in 0..%d%s", labels_path, 8 + i,
-                           labels.data[i], i, classes - 1,
+                           labels.data[i], i, kind->classes - 1,
                            strstr(labels_path, ".gz") ? " (byte of the unpacked file)" : "");
             goto done;
         }
     }
-    *out = (struct mnist){ images.size[0], (int)images.size[1], (int)images.size[2], images.data, labels.data };
+    o->images = images.data;
+    o->labels = labels.data;
+    o->d.count = images.size[0];
+    o->d.height = (int)images.size[1];
+    o->d.width = (int)images.size[2];
+    o->d.channels = 1;
     images.data = labels.data = NULL;
 done:
     idx_release(&images);
     idx_release(&labels);
     return rc;
 }
+
+const struct dataset_kind dataset_kind_mnist = {
+    .how_to_get = "it needs the files of MNIST, from https://storage.googleapis.com/cvdf-datasets/mnist/",
+    .files = { 1, 1 },
+    .classes = 10,
+    .class_names = (const char *const[]){ "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" },
+    .read = read_mnist,
+};
+
+const struct dataset_kind dataset_kind_fashion_mnist = {
+    .usual_place = "/usr/share/datasets/fashion-mnist",
+    .how_to_get = "it needs the files of Fashion-MNIST; on Debian: apt-get install dataset-fashion-mnist, then leave"
+                  " the directory out",
+    .files = { 1, 1 },
+    .classes = 10,
+    .class_names = (const char *const[]){ "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt",
+                                          "Sneaker", "Bag", "Ankle boot" },
+    .read = read_mnist,
+};
