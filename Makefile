@@ -84,7 +84,7 @@ folder    = $(sort $(wildcard $(addsuffix /*.c,$1)))
 objects   = $(patsubst %.c,$(B)/%.o,$1)
 BASE_C    := $(call folder,base base/program)
 EVENTLOG_C := $(call folder,eventlog $(addprefix eventlog/,format write write/kinds read check rewrite))
-TOOL_C    := $(filter-out $(if $(filter 1,$(SQLITE)),,%_sqlite.c) %_screen_$(if $(call with,NCURSES),without_,)ncurses.c,\
+TOOL_C    := $(filter-out %_screen_$(if $(call with,NCURSES),without_,)ncurses.c,\
              $(call folder,eventlog/tool $(addprefix eventlog/tool/,picture export report watch rewrite)))
 EVENTLOG_MPI_C := $(call folder,eventlog_mpi)
 CHECKPOINT_C := $(call folder,checkpoint checkpoint/directory)

@@ -9,24 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct export_format *const formats[] = {
-    &format_csv, &format_wide, &format_json, &format_jsonl, &format_jsonl_series, &format_tb_csv, &format_tb_json,
-    &format_reduce, &format_prom,
-    &format_histograms, &format_media,
-#if SQLITE
-    &format_sqlite,
-#endif
-};
-
-/* The format of that name, NULL if this build has none. */
-static const struct export_format *find_format(const char *name)
-{
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (!strcmp(formats[i]->name, name))
-            return formats[i];
-    return NULL;
-}
-
 /* The export of one run: what its events go through. */
 struct work {
     struct scan *scan;
@@ -307,25 +289,18 @@ static int export_runs(struct work *w, struct error *e)
     struct scan *s = w->scan;
     struct export_run *runs = calloc(s->directory.count + 1, sizeof *runs);
     int sorted = strcmp(w->x.options->order, "file") != 0;
-    size_t count = 0, with_points = 0;
+    size_t count = 0;
     int rc = runs ? OK : error_memory(e, NULL, "for %zu runs", s->directory.count);
 
     for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
-        int points = 0;
-
         if (!scan_run_wanted(s, s->directory.runs[i].name))
             continue;
         begin_run(w, s->directory.runs[i].name, 0, 1);
         rc = read_run(w, &s->directory.runs[i], e);
         if (rc == OK)
             rc = sift(w, sorted, e);
-        for (size_t k = 0; k < w->run.scalars.count; k++)
-            points |= w->run.scalars.series[k].count > 0;
-        with_points += (size_t)points;
         runs[count++] = w->run;
     }
-    if (rc == OK && w->x.options->no_run && with_points > 1)
-        rc = error_set(e, ERR_ARG, "--no-run: %zu runs are selected; select one with --run", with_points);
     w->x.failed = s->failed && w->x.options->to.path;
     if (rc == OK)
         rc = w->format->runs(&w->x, runs, count, e);
@@ -340,6 +315,7 @@ static int export_runs(struct work *w, struct error *e)
 static void take_options(struct export *x, const struct export_options *a)
 {
     x->options = a;
+    x->own = a->format_own;
     x->float32_short = !strcmp(a->float32, "short");
     x->tsv = a->tsv;
     x->crlf = a->crlf;
@@ -356,12 +332,9 @@ static void take_options(struct export *x, const struct export_options *a)
 
 static int write_log(struct scan *s, const struct export_options *a, struct error *e)
 {
-    struct work w = { .scan = s, .format = find_format(a->to.format) };
+    struct work w = { .scan = s, .format = a->format };
     int rc = OK, status;
 
-    if (!w.format)
-        return scan_fail(s, (error_set(e, ERR_ARG, "--format=%s: this program was built without SQLite",
-                                       a->to.format), e));
     take_options(&w.x, a);
     if (!w.format->opens_files && (rc = output_open(&w.x.out, a->to.path, a->to.force, e)) != OK)
         return scan_fail(s, e);

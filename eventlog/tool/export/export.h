@@ -24,43 +24,13 @@ struct export {
     uint64_t skipped;   /* values read that are no points */
     int failed;         /* something could not be read, so a file -o is not to be put in place */
     uint64_t unread;    /* values that a format was to write and could not read */
+    const void *own;    /* the options that are this format's alone */
     int float32_short, tsv, crlf, step_string; /* taken from the options */
     enum export_duplicate duplicate;
     enum export_nonfinite nonfinite;
     enum time_style time;
     void *state;        /* the format's own, from its start to its finish */
 };
-
-/* How a format is called: begin, then prefix and point, then end; or start, then series, then finish; or runs alone.
- * A format of other values than points has value and run_read, and counts in x->points what it writes. */
-struct export_format {
-    const char *name;
-    int opens_files;   /* what -o names is the format's business */
-    int reading_order; /* series: points as they were read, not by step */
-    void (*begin)(struct export *x);
-    /* What stands before the step in each line of a series; made once a series. */
-    void (*prefix)(struct export *x, const char *run, const struct scalar_series *s, struct buffer *out);
-    /* One point; from is SCALAR_FROM_*. */
-    void (*point)(struct export *x, const struct buffer *prefix, const struct scalar_point *p, unsigned from);
-    void (*end)(struct export *x);
-    /* All runs at once, by name, series by tag or by appearance, points by step. */
-    int (*runs)(struct export *x, struct export_run *runs, size_t count, struct error *e);
-    int (*start)(struct export *x, struct error *e);
-    /* A series with points, of a run whose series come one after the other, by tag. */
-    int (*series)(struct export *x, const char *run, const struct scalar_series *s, struct error *e);
-    /* Also after an error, then with commit 0: gives back what start took. */
-    int (*finish)(struct export *x, int commit, struct error *e);
-    /* A value that is no point, while the run is read; any may be NULL. run_read: the values of this run are complete,
-     * run_again: forget them, the run is read from its start. */
-    int (*value)(struct export *x, const struct scalar_series *s, const struct event *event,
-                 const struct event_value *value, struct error *e);
-    int (*run_read)(struct export *x, const char *run, const struct scalar_run *scalars, struct error *e);
-    void (*run_again)(struct export *x);
-};
-
-extern const struct export_format format_csv, format_json, format_jsonl, format_wide, format_jsonl_series,
-    format_tb_csv, format_tb_json, format_reduce, format_prom, format_sqlite,
-    format_histograms, format_media;
 
 /* Appends text with U+FFFD for each byte that is not UTF-8. */
 void export_utf8(struct buffer *out, const char *text, size_t n);

@@ -128,5 +128,7 @@ static void csv_end(struct export *x)
 }
 
 const struct export_format format_csv = {
-    .name = "csv", .begin = csv_begin, .prefix = csv_prefix, .point = csv_point, .end = csv_end,
+    .name = "csv", .help = "a row or object for each point", .extensions = "csv tsv",
+    .takes = "order=file view nonfinite time float32 tsv crlf",
+    .begin = csv_begin, .prefix = csv_prefix, .point = csv_point, .end = csv_end,
 };

@@ -133,6 +133,9 @@ static int histograms_finish(struct export *x, int commit, struct error *e)
 
 const struct export_format format_histograms = {
     .name = "histograms",
+    .help = "a row for each bucket",
+    .extensions = "csv tsv",
+    .takes = "order=file time tsv crlf",
     .start = histograms_start,
     .finish = histograms_finish,
     .value = histograms_value,

@@ -75,8 +75,12 @@ static void json_end(struct export *x)
 }
 
 const struct export_format format_jsonl = {
-    .name = "jsonl", .begin = nothing, .prefix = prefix, .point = jsonl_point, .end = nothing,
+    .name = "jsonl", .help = "a row or object for each point", .extensions = "jsonl ndjson",
+    .takes = "order=file view nonfinite nonfinite=null time step float32",
+    .begin = nothing, .prefix = prefix, .point = jsonl_point, .end = nothing,
 };
 const struct export_format format_json = {
-    .name = "json", .begin = nothing, .prefix = prefix, .point = json_point, .end = json_end,
+    .name = "json", .help = "a row or object for each point", .extensions = "json",
+    .takes = "order=file view nonfinite nonfinite=null time step float32",
+    .begin = nothing, .prefix = prefix, .point = json_point, .end = json_end,
 };

@@ -237,6 +237,8 @@ static int media_finish(struct export *x, int commit, struct error *e)
 
 const struct export_format format_media = {
     .name = "media",
+    .extensions = "csv",
+    .takes = "time kinds",
     .start = media_start,
     .finish = media_finish,
     .value = media_value,

@@ -8,9 +8,16 @@
 #include "base/array.h"
 #include "base/number.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct prom_options {
+    const char *prefix;
+};
+
+_Static_assert(sizeof(struct prom_options) <= EXPORT_OWN_SIZE, "they have room");
 
 struct sample {
     struct buffer labels; /* {run="...",tag="..."} */
@@ -81,7 +88,7 @@ static int metric(struct export *x, const struct samples *all, int which)
     char text[NUMBER_TEXT_MAX];
     int good;
 
-    buffer_format(&name, "%s_%s", x->options->prom_prefix, metrics[which].name);
+    buffer_format(&name, "%s_%s", ((const struct prom_options *)x->own)->prefix, metrics[which].name);
     buffer_format(&head, "# HELP %s %s\n# TYPE %s gauge\n", buffer_text(&name), metrics[which].help,
                   buffer_text(&name));
     output_text(x->out, buffer_text(&head));
@@ -118,6 +125,34 @@ static int prom_finish(struct export *x, int commit, struct error *e)
     return good ? OK : error_memory(e, NULL, "for the names of metrics");
 }
 
+static size_t prom_rows(struct option *rows, void *own)
+{
+    struct prom_options *o = own;
+
+    o->prefix = "tb";
+    rows[0] = (struct option){ OPTION_TEXT, 0, "prom-prefix", &o->prefix, "NAME",
+                               .help = ": Begin the names of metrics with NAME (default tb)" };
+    return 1;
+}
+
+static int prom_check(struct export_options *o, const void *own, struct error *e)
+{
+    const char *prefix = ((const struct prom_options *)own)->prefix, *p = prefix;
+    size_t n = o->to.path ? strlen(o->to.path) : 0;
+
+    if (n < 6 || strcmp(o->to.path + n - 5, ".prom") != 0)
+        return error_set(e, ERR_ARG, "--format=prom needs -o FILE.prom: Prometheus' textfile collector reads only "
+                         "files of that name, at any time");
+    while (*p == '_' || (isascii((unsigned char)*p) && isalnum((unsigned char)*p)))
+        p++;
+    if (*p || p == prefix || isdigit((unsigned char)*prefix))
+        return error_set(e, ERR_ARG, "--prom-prefix=%s: use letters, digits and '_', not beginning with a digit",
+                         prefix);
+    return OK;
+}
+
 const struct export_format format_prom = {
-    .name = "prom", .reading_order = 1, .start = prom_start, .series = prom_series, .finish = prom_finish,
+    .name = "prom", .help = "newest values for Prometheus", .extensions = "prom", .binary = 1,
+    .takes = "view nonfinite float32", .rows = prom_rows, .check = prom_check, .reading_order = 1,
+    .start = prom_start, .series = prom_series, .finish = prom_finish,
 };

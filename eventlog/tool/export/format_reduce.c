@@ -17,6 +17,19 @@ enum operation { MEAN, STD, MIN, MAX, MEDIAN, SUM, COUNT, VAR, OPERATIONS };
 
 static const char *const names[OPERATIONS] = { "mean", "std", "min", "max", "median", "sum", "count", "var" };
 
+struct reduce_options {
+    const char *ops;
+    int64_t min_runs; /* 0: all that have the tag */
+    int lax_tags, events;
+};
+
+_Static_assert(sizeof(struct reduce_options) <= EXPORT_OWN_SIZE, "they have room");
+
+static const struct reduce_options *own(const struct export *x)
+{
+    return x->own;
+}
+
 struct result { /* of a tag at the step at hand */
     size_t column;
     double wall_time; /* the latest of its points */
@@ -263,7 +276,7 @@ static int reduce(struct export *x, struct table *t, struct error *e)
         n += !isnan(t->values[n]);
         advance(t, next);
     }
-    if (have >= (x->options->min_runs ? (size_t)x->options->min_runs : t->columns[column].runs)) {
+    if (have >= (own(x)->min_runs ? (size_t)own(x)->min_runs : t->columns[column].runs)) {
         compute(t, n, r);
         t->row_count++;
     }
@@ -390,7 +403,7 @@ static int write_all(struct export *x, struct table *t, struct error *e)
     int rc;
 
     order_all(t);
-    if (x->options->events)
+    if (own(x)->events)
         return write_events(x, t, e);
     if ((rc = output_open(&out, x->options->to.path, x->options->to.force, e)) != OK)
         return rc;
@@ -403,7 +416,7 @@ static int write_all(struct export *x, struct table *t, struct error *e)
 static int reduce_runs(struct export *x, struct export_run *list, size_t count, struct error *e)
 {
     struct table t = { .runs = list, .run_count = count };
-    int rc = parse_operations(&t, x->options->ops, e);
+    int rc = parse_operations(&t, own(x)->ops, e);
 
     t.values = malloc((count + 1) * sizeof *t.values);
     t.sorted = malloc((count + 1) * sizeof *t.sorted);
@@ -411,7 +424,7 @@ static int reduce_runs(struct export *x, struct export_run *list, size_t count, 
         rc = error_memory(e, NULL, "for %zu runs", count);
     if (rc == OK)
         rc = find_columns(&t, x, e);
-    if (rc == OK && !x->options->lax_tags)
+    if (rc == OK && !own(x)->lax_tags)
         rc = check_tags(&t, e);
     if (rc == OK)
         rc = check_values(x, &t, e);
@@ -425,4 +438,31 @@ static int reduce_runs(struct export *x, struct export_run *list, size_t count, 
     return rc;
 }
 
-const struct export_format format_reduce = { .name = "reduce", .opens_files = 1, .runs = reduce_runs };
+static size_t reduce_rows(struct option *rows, void *memory)
+{
+    struct reduce_options *o = memory;
+
+    o->ops = "mean,std";
+    rows[0] = (struct option){ OPTION_TEXT, 0, "ops", &o->ops, "LIST", .help = ": Compute these figures, a list of "
+                               "mean, std, min, max, median, sum, count and var (default mean,std)" };
+    rows[1] = (struct option){ OPTION_INT, 0, "min-runs", &o->min_runs, "N", .help = ": Write the steps that at least "
+                               "N runs have (default: as many as have the tag)", .minimum = 1, .maximum = 1e9 };
+    rows[2] = (struct option){ OPTION_FLAG, 0, "lax-tags", &o->lax_tags, .help = ": Accept tags that some runs lack" };
+    rows[3] = (struct option){ OPTION_FLAG, 0, "events", &o->events, .help = ": Write event files to DIR-mean/, "
+                               "DIR-std/ and so on; needs -o DIR/" };
+    return 4;
+}
+
+static int reduce_check(struct export_options *o, const void *memory, struct error *e)
+{
+    o->duplicate = o->duplicate ? o->duplicate : "error";
+    o->columns = o->columns ? o->columns : "first";
+    if (((const struct reduce_options *)memory)->events && !o->to.path)
+        return error_set(e, ERR_ARG, "--events needs -o DIR/; the runs are DIR-mean/, DIR-std/ and so on");
+    return OK;
+}
+
+const struct export_format format_reduce = {
+    .name = "reduce", .help = "mean and more over runs", .extensions = "csv", .takes = "view nonfinite columns dup",
+    .by_step = 1, .rows = reduce_rows, .check = reduce_check, .opens_files = 1, .runs = reduce_runs,
+};

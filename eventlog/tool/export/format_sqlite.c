@@ -5,6 +5,7 @@
  */
 #include "eventlog/tool/export/export.h"
 
+#if SQLITE
 #include "base/version.h"
 #include "eventlog/format/value_content.h"
 #include "eventlog/tool/export/value_list.h"
@@ -339,8 +340,22 @@ static int sqlite_finish(struct export *x, int commit, struct error *e)
     return rc;
 }
 
+#endif
+
+static int sqlite_check(struct export_options *o, const void *own, struct error *e)
+{
+    (void)own;
+    return o->to.path ? OK : error_set(e, ERR_ARG, "--format=sqlite needs -o FILE: a database cannot be streamed");
+}
+
 const struct export_format format_sqlite = {
     .name = "sqlite",
+    .help = "a database",
+    .extensions = "sqlite sqlite3 db",
+    .binary = 1,
+    .takes = "view nonfinite",
+    .check = sqlite_check,
+#if SQLITE
     .opens_files = 1,
     .reading_order = 1,
     .start = sqlite_start,
@@ -349,4 +364,7 @@ const struct export_format format_sqlite = {
     .value = sqlite_value,
     .run_read = sqlite_run_read,
     .run_again = sqlite_run_again,
+#else
+    .lacks = "SQLite",
+#endif
 };

@@ -7,6 +7,12 @@
 
 #include <string.h>
 
+struct tensorboard_options {
+    int multirun; /* of tb-json */
+};
+
+_Static_assert(sizeof(struct tensorboard_options) <= EXPORT_OWN_SIZE, "they have room");
+
 static void csv_body(struct export *x, struct output *out, const struct scalar_series *s)
 {
     output_text(out, "Wall time,Step,Value\r\n");
@@ -137,21 +143,40 @@ static int single(struct export *x, struct output *out, struct export_run *runs,
 
 static int tensorboard_runs(struct export *x, struct export_run *list, size_t count, struct error *e)
 {
+    const struct tensorboard_options *own = x->own;
     struct output *out;
     int rc;
 
     if (x->failed)
         return OK;
-    if (x->options->to.path && !x->options->multirun && output_directory_is(x->options->to.path))
+    if (x->options->to.path && !own->multirun && output_directory_is(x->options->to.path))
         return to_directory(x, list, count, e);
     if ((rc = output_open(&out, x->options->to.path, x->options->to.force, e)) != OK)
         return rc;
-    rc = x->options->multirun ? multirun(x, out, list, count, e) : single(x, out, list, count, e);
+    rc = own->multirun ? multirun(x, out, list, count, e) : single(x, out, list, count, e);
     if (rc == OK)
         return output_close(out, 1, e);
     output_close(out, 0, NULL);
     return rc;
 }
 
-const struct export_format format_tb_csv = { .name = "tb-csv", .opens_files = 1, .runs = tensorboard_runs };
-const struct export_format format_tb_json = { .name = "tb-json", .opens_files = 1, .runs = tensorboard_runs };
+static size_t tensorboard_rows(struct option *rows, void *own)
+{
+    struct tensorboard_options *o = own;
+
+    rows[0] = (struct option){ OPTION_FLAG, 0, "multirun", &o->multirun,
+                               .help = ": Write one tag of all runs as an object" };
+    return 1;
+}
+
+#define TENSORBOARD_HELP "what TensorBoard's own download of a series gives, with -o DIR/ a file for each series"
+
+const struct export_format format_tb_csv = {
+    .name = "tb-csv", .help = TENSORBOARD_HELP, .extensions = "csv", .takes = "order=file view nonfinite float32",
+    .opens_files = 1, .runs = tensorboard_runs,
+};
+const struct export_format format_tb_json = {
+    .name = "tb-json", .help = TENSORBOARD_HELP, .extensions = "json",
+    .takes = "order=file view nonfinite nonfinite=null float32", .rows = tensorboard_rows,
+    .opens_files = 1, .runs = tensorboard_runs,
+};

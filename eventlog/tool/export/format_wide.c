@@ -11,18 +11,38 @@ struct wide_cursor { /* of one column within a run; series NULL: the run has no 
     size_t next;
 };
 
+struct wide_options {
+    int no_run, wall_time;
+};
+
+_Static_assert(sizeof(struct wide_options) <= EXPORT_OWN_SIZE, "they have room");
+
+static int with_run(const struct export *x)
+{
+    const struct wide_options *own = x->own;
+
+    return !own->no_run;
+}
+
+static int with_time(const struct export *x)
+{
+    const struct wide_options *own = x->own;
+
+    return own->wall_time || x->options->time;
+}
+
 static void header(struct export *x, const struct export_columns *columns)
 {
     static const char *const taken[] = { "run", "step", "wall_time" };
     struct buffer line = BUFFER_EMPTY;
     char between = x->tsv ? '\t' : ',';
 
-    if (!x->options->no_run) {
+    if (with_run(x)) {
         buffer_append_text(&line, "run");
         buffer_append_byte(&line, between);
     }
     buffer_append_text(&line, "step");
-    if (x->options->wall_time) {
+    if (with_time(x)) {
         buffer_append_byte(&line, between);
         buffer_append_text(&line, "wall_time");
     }
@@ -51,7 +71,7 @@ static int row(struct export *x, const char *run, int64_t step, struct wide_curs
     size_t at_wall_time;
 
     buffer_clear(line);
-    if (!x->options->no_run) {
+    if (with_run(x)) {
         export_field(line, run, strlen(run), x->tsv);
         buffer_append_byte(line, between);
     }
@@ -79,7 +99,7 @@ static int row(struct export *x, const char *run, int64_t step, struct wide_curs
     if (!buffer_ok(line))
         return error_memory(e, NULL, "for a row of %zu columns", columns);
     output_bytes(x->out, line->data, at_wall_time);
-    if (x->options->wall_time) {
+    if (with_time(x)) {
         output_bytes(x->out, &between, 1);
         output_bytes(x->out, text, (size_t)export_time(x, wall_time, text));
     }
@@ -113,14 +133,35 @@ static int next_step(const struct wide_cursor *cursors, size_t count, int64_t *s
     return found;
 }
 
+/* Without a column for it, one run alone may have points. */
+static int check_runs(const struct export *x, const struct export_run *runs, size_t count, struct error *e)
+{
+    size_t with_points = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        int points = 0;
+
+        for (size_t k = 0; k < runs[i].scalars.count; k++)
+            points |= runs[i].scalars.series[k].count > 0;
+        with_points += (size_t)points;
+    }
+    if (!with_run(x) && with_points > 1)
+        return error_set(e, ERR_ARG, "--no-run: %zu runs are selected; select one with --run", with_points);
+    return OK;
+}
+
 static int wide_runs(struct export *x, struct export_run *runs, size_t count, struct error *e)
 {
     struct export_columns columns;
     struct buffer line = BUFFER_EMPTY;
     struct wide_cursor *cursors = NULL;
-    int rc = export_columns_find(&columns, x, runs, count, e);
-    size_t n = columns.tags.count;
+    size_t n;
+    int rc;
 
+    if (check_runs(x, runs, count, e) != OK)
+        return ERR_ARG;
+    rc = export_columns_find(&columns, x, runs, count, e);
+    n = columns.tags.count;
     if (rc == OK && !(cursors = malloc((n + 1) * sizeof *cursors)))
         rc = error_memory(e, NULL, "for %zu columns", n);
     if (rc == OK)
@@ -138,4 +179,18 @@ static int wide_runs(struct export *x, struct export_run *runs, size_t count, st
     return rc;
 }
 
-const struct export_format format_wide = { .name = "wide", .runs = wide_runs };
+static size_t wide_rows(struct option *rows, void *own)
+{
+    struct wide_options *o = own;
+
+    rows[0] = (struct option){ OPTION_FLAG, 0, "no-run", &o->no_run,
+                               .help = ": Leave out the column 'run'; allowed for a single run" };
+    rows[1] = (struct option){ OPTION_FLAG, 0, "wall-time", &o->wall_time,
+                               .help = ": Add a column with the latest wall time of the row" };
+    return 2;
+}
+
+const struct export_format format_wide = {
+    .name = "wide", .help = "a row for each step with a column for each tag", .extensions = "csv tsv",
+    .takes = "view nonfinite time float32 tsv crlf columns dup", .by_step = 1, .rows = wide_rows, .runs = wide_runs,
+};
