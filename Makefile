@@ -94,7 +94,7 @@ MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,
 TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,collective recipes server strategies)))
 TRAINER_TOOL_C := $(call folder,trainer/tool)
 EVALUATOR_C := $(filter-out evaluator/main.c evaluator/watch/watch_$(if $(call with,INOTIFY),without_,)inotify.c,\
-               $(call folder,evaluator $(addprefix evaluator/,files score record keep watch)))
+               $(call folder,evaluator $(addprefix evaluator/,files score score/metrics record keep watch)))
 EVALUATOR_TOOL_C := $(call folder,evaluator/tool)
 PROTO     := $(sort $(wildcard proto/*.proto))
 GENERATED := $(patsubst %.proto,$(B)/generated/%.pb-c.c,$(PROTO))

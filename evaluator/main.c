@@ -8,7 +8,7 @@
 #include "evaluator/evaluation_loop.h"
 #include "evaluator/score/builtin_runner.h"
 #include "evaluator/score/command_runner.h"
-#include "evaluator/score/metric_choice.h"
+#include "evaluator/score/metrics/metric.h"
 #include "evaluator/score/thread_runner.h"
 #include "evaluator/tool/command.h"
 #include "evaluator/watch_log.h"
@@ -582,7 +582,7 @@ int main(int argc, char **argv)
         c.pin = 1;
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
-    c.metric_bits = metric_choice_bits(c.metrics);
+    c.metric_bits = metric_choice(c.metrics);
     if (rc != OPTIONS_RUN || (rc = check_command(&c, &e)) != OK || (rc = open_log_file(&c, &log, &e)) != OK) {
         log_event(&log, "error", NULL, "%s", e.message);
         return EXIT_USAGE;

@@ -3,12 +3,10 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "checkpoint/directory/training_state.h"
 #include "checkpoint/tensor_match.h"
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
 #include "evaluator/score/evaluation_detail.h"
-#include "evaluator/score/metric_choice.h"
 #include "evaluator/score/runner_log.h"
 #include "evaluator/score/scoring.h"
 
@@ -116,7 +114,7 @@ static int name_classes(struct builtin_runner *r, struct error *e)
 {
     const size_t classes = (size_t)r->model->classes;
 
-    if (r->metrics & (METRIC_CLASSES | METRIC_CONFUSION | METRIC_CURVES) && classes > CLASSES_NAMED_MAX)
+    if (metric_of_classes(r->metrics) && classes > CLASSES_NAMED_MAX)
         return error_set(e, ERR_ARG, "--metrics curves: %zu classes are too many; curves are written for up to %d",
                          classes, CLASSES_NAMED_MAX);
     r->class_text = calloc(classes, sizeof *r->class_text);
@@ -265,51 +263,12 @@ static int runner_load(void *context, const struct runner_job *c, enum evaluatio
     return opened_checkpoint_read_floats(c->opened, r->wanted, count, r->threads, e);
 }
 
-static int add_classes(const struct builtin_runner *r, const struct classification *counts,
-                       struct evaluation_metrics *out, struct error *e)
-{
-    static const char *const prefixes[] = { "class_precision/", "class_recall/" };
-    int rc;
-
-    if ((rc = evaluation_metrics_add(out, "precision_mean", classification_mean_precision(counts), e)) != OK ||
-        (rc = evaluation_metrics_add(out, "recall_mean", classification_mean_recall(counts), e)) != OK)
-        return rc;
-    for (int recall = 0; recall < 2; recall++)
-        for (int k = 0; k < counts->classes; k++) {
-            const double value = recall ? classification_recall(counts, k) : classification_precision(counts, k);
-            char name[CLASS_NAME_MAX + 32];
-
-            snprintf(name, sizeof name, "%s%s", prefixes[recall], r->class_names[k]);
-            if (!isnan(value) && (rc = evaluation_metrics_add(out, name, value, e)) != OK)
-                return rc;
-        }
-    return OK;
-}
-
-static int add_speed(const struct builtin_runner *r, double scored, struct evaluation_metrics *out, struct error *e)
-{
-    const double now = clock_monotonic();
-    struct training_state training;
-    int rc;
-
-    if ((rc = evaluation_metrics_add(out, "examples_per_second", (double)r->examples / fmax(now - scored, 1e-9),
-                                     e)) != OK ||
-        (rc = evaluation_metrics_add(out, "seconds_per_evaluation", now - r->begin, e)) != OK)
-        return rc;
-    if (r->job.written > 0 &&
-        (rc = evaluation_metrics_add(out, "lag_seconds", fmax(clock_wall() - r->job.written, 0), e)) != OK)
-        return rc;
-    if (training_state_read(r->job.directory, &training, NULL) == 1 && training.global_step >= r->job.checkpoint->step)
-        rc = evaluation_metrics_add(out, "lag_steps", (double)(training.global_step - r->job.checkpoint->step), e);
-    return rc;
-}
-
 /* cross_entropy: the sum over the examples. The loss is its mean and weight decay's part, as trainers log it. scored:
  * monotonic seconds when the scoring began. */
 static int builtin_runner_fill(const struct builtin_runner *r, const struct classification *counts,
                                double cross_entropy, double scored, struct evaluation *out, struct error *e)
 {
-    const unsigned drawn = r->metrics & (METRIC_CONFUSION | METRIC_CURVES);
+    const struct metric_evaluation v = { counts, r->class_names, &r->job, r->begin, scored };
     const double mean = cross_entropy / (double)counts->examples, loss = mean + network_decay_loss(r->network);
     int rc;
 
@@ -319,15 +278,14 @@ static int builtin_runner_fill(const struct builtin_runner *r, const struct clas
         (rc = evaluation_metrics_add(&out->metrics, EVALUATION_LOSS, loss, e)) != OK ||
         (rc = evaluation_metrics_add(&out->metrics, EVALUATION_CROSS_ENTROPY, mean, e)) != OK)
         return rc;
-    if ((r->metrics & METRIC_TOP &&
-         (rc = evaluation_metrics_add(&out->metrics, "precision_top_5", classification_top(counts), e)) != OK) ||
-        (r->metrics & METRIC_CLASSES && (rc = add_classes(r, counts, &out->metrics, e)) != OK) ||
-        (r->metrics & METRIC_SPEED && (rc = add_speed(r, scored, &out->metrics, e)) != OK))
-        return rc;
-    if (!drawn || !evaluation_detail_wanted(r->job.index, r->detail_every))
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        if (r->metrics & 1u << i && metric_table[i]->add &&
+            (rc = metric_table[i]->add(&v, counts->cells[i], &out->metrics, e)) != OK)
+            return rc;
+    if (!metric_written(r->metrics) || !evaluation_detail_wanted(r->job.index, r->detail_every))
         return OK;
     out->detail_free = evaluation_detail_free;
-    return evaluation_detail_new(&out->detail, drawn, counts, r->class_names, e);
+    return evaluation_detail_new(&out->detail, r->metrics, counts, r->class_names, e);
 }
 
 static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context, struct evaluation *out,
@@ -352,9 +310,7 @@ static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context,
 static int open_scoring(struct builtin_runner *r, struct error *e)
 {
     const struct scoring_options options = { .model = r->model, .threads = r->threads,
-                                             .batch_size = r->batch_size,
-                                             .thresholds = r->metrics & METRIC_CURVES ? CLASSIFICATION_THRESHOLDS
-                                                                                      : 0 };
+                                             .batch_size = r->batch_size, .metrics = r->metrics };
     const struct scoring_source source = { images_of, r, r->labels, r->examples };
     int rc;
 

@@ -17,7 +17,7 @@ struct builtin_runner_options {
     int batch_size;             /* 0: 128 */
     int threads;                /* that share the images, and a checkpoint's bytes; 0: 1 */
     int tutorial_denominator;   /* 1: as TensorFlow's CIFAR-10 tutorial counts, see BUILTIN_RUNNER_TUTORIAL_BATCH */
-    unsigned metrics;           /* of metric_choice.h, beside precision, loss and cross entropy */
+    unsigned metrics;           /* a choice (metrics/metric.h) beside precision, loss and cross entropy */
     int64_t detail_every;       /* pictures, tables and curves of each so many evaluations; 0: ever fewer, see
                                    evaluation_detail_wanted() */
     int moving_averages;        /* 1: <name>/ExponentialMovingAverage where model and checkpoint have them */
@@ -25,17 +25,8 @@ struct builtin_runner_options {
                                    0: 512 MiB */
 };
 
-/*
- * Names of the metrics, with what options.metrics asks for:
- *   precision, loss, cross_entropy             always
- *   precision_top_5                            METRIC_TOP; ties as TensorFlow's in_top_k
- *   precision_mean, recall_mean,               METRIC_CLASSES: over the classes that occur
- *   class_precision/NAME, class_recall/NAME    of each class; left out where it is 0 of 0
- *   examples_per_second,                       METRIC_SPEED: of the scoring;
- *   seconds_per_evaluation, lag_seconds,       weights in to counts out; checkpoint written to counts out;
- *   lag_steps                                  how far the trainer is ahead by then, where training.json tells
- */
-/* ERR_ARG, ERR_IO, ERR_CORRUPT: a sentence for the user. On OK call out->free(out->context) in the end. */
+/* It measures precision, loss and cross_entropy, and what options.metrics asks for: metrics/<word>.c has the names.
+ * ERR_ARG, ERR_IO, ERR_CORRUPT: a sentence for the user. On OK call out->free(out->context) in the end. */
 int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *options, struct error *e);
 
 /* The tutorial evaluates whole batches of 128 and goes on from the first image where the last batch is not full: 10,112

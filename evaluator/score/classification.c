@@ -6,96 +6,67 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t cells(const struct classification *c)
+int classification_init(struct classification *c, int classes, int ties_are_correct, unsigned metrics, struct error *e)
 {
-    return (size_t)c->classes * (size_t)c->classes;
-}
+    size_t first[METRIC_COUNT];
 
-static size_t buckets(const struct classification *c)
-{
-    return (size_t)c->classes * (size_t)c->thresholds;
-}
-
-int classification_init(struct classification *c, int classes, int ties_are_correct, int thresholds, struct error *e)
-{
-    *c = (struct classification){ .classes = classes, .ties_are_correct = ties_are_correct, .thresholds = thresholds };
-    if (classes < 1 || classes > CLASSIFICATION_CLASSES_MAX || thresholds < 0 || thresholds == 1 ||
-        thresholds > CLASSIFICATION_CLASSES_MAX)
-        return error_set(e, ERR_ARG, "%d classes with curves of %d thresholds cannot be counted", classes, thresholds);
-    c->confusion = calloc(cells(c), sizeof *c->confusion);
-    c->positives = calloc(buckets(c) + 1, sizeof *c->positives);
-    c->negatives = calloc(buckets(c) + 1, sizeof *c->negatives);
+    *c = (struct classification){ .classes = classes, .ties_are_correct = ties_are_correct, .metrics = metrics };
+    if (classes < 1 || classes > CLASSIFICATION_CLASSES_MAX)
+        return error_set(e, ERR_ARG, "%d classes cannot be counted", classes);
+    c->cell_count = (size_t)classes * (size_t)classes;
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        first[i] = c->cell_count;
+        c->cell_count += metrics & 1u << i && metric_table[i]->cells ? metric_table[i]->cells(classes) : 0;
+    }
+    c->confusion = calloc(c->cell_count, sizeof *c->confusion);
     c->softmax = calloc((size_t)classes, sizeof *c->softmax);
-    if (c->confusion && c->positives && c->negatives && c->softmax)
-        return OK;
-    classification_release(c);
-    return error_memory(e, NULL, "for the counts of %d classes", classes);
+    if (!c->confusion || !c->softmax) {
+        classification_release(c);
+        return error_memory(e, NULL, "for the counts of %d classes", classes);
+    }
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        c->cells[i] = metrics & 1u << i && metric_table[i]->cells ? c->confusion + first[i] : NULL;
+    return OK;
 }
 
 void classification_release(struct classification *c)
 {
     free(c->confusion);
-    free(c->positives);
-    free(c->negatives);
     free(c->softmax);
     memset(c, 0, sizeof *c);
 }
 
 void classification_clear(struct classification *c)
 {
-    c->examples = c->correct = c->correct_top = 0;
-    memset(c->confusion, 0, cells(c) * sizeof *c->confusion);
-    memset(c->positives, 0, buckets(c) * sizeof *c->positives);
-    memset(c->negatives, 0, buckets(c) * sizeof *c->negatives);
+    c->examples = c->correct = 0;
+    memset(c->confusion, 0, c->cell_count * sizeof *c->confusion);
 }
 
 double classification_add(struct classification *c, const float *logits, int32_t label)
 {
     const double loss = task_cross_entropy(c->classes, logits, label, c->softmax);
-    const int predicted = task_predicted(c->classes, logits);
+    const struct metric_example x = { c->classes, logits, c->softmax, label, task_predicted(c->classes, logits) };
 
     c->examples++;
-    c->correct += c->ties_are_correct ? task_in_top(c->classes, logits, label, 1) : predicted == label;
-    c->correct_top += task_in_top(c->classes, logits, label, CLASSIFICATION_TOP);
-    c->confusion[(size_t)label * (size_t)c->classes + (size_t)predicted]++;
-    for (int k = 0; c->thresholds && k < c->classes; k++) {
-        const float p = (float)c->softmax[k]; /* NaN goes to the lowest bucket: predicted by threshold 0 alone */
-        const size_t bucket = p > 0 ? (size_t)floorf(p * (float)(c->thresholds - 1)) : 0;
-
-        (k == label ? c->positives : c->negatives)[(size_t)k * (size_t)c->thresholds + bucket]++;
-    }
+    c->correct += c->ties_are_correct ? task_in_top(c->classes, logits, label, 1) : x.predicted == label;
+    c->confusion[(size_t)label * (size_t)c->classes + (size_t)x.predicted]++;
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        if (c->cells[i])
+            metric_table[i]->count(&x, c->cells[i]);
     return loss;
-}
-
-static void add(int64_t *into, const int64_t *from, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        into[i] += from[i];
 }
 
 void classification_merge(struct classification *into, const struct classification *from)
 {
     into->examples += from->examples;
     into->correct += from->correct;
-    into->correct_top += from->correct_top;
-    add(into->confusion, from->confusion, cells(into));
-    add(into->positives, from->positives, buckets(into));
-    add(into->negatives, from->negatives, buckets(into));
-}
-
-static double share(int64_t part, int64_t whole)
-{
-    return whole ? (double)part / (double)whole : NAN;
+    for (size_t i = 0; i < into->cell_count; i++)
+        into->confusion[i] += from->confusion[i];
 }
 
 double classification_top1(const struct classification *c)
 {
-    return share(c->correct, c->examples);
-}
-
-double classification_top(const struct classification *c)
-{
-    return share(c->correct_top, c->examples);
+    return classification_share(c->correct, c->examples);
 }
 
 static int64_t row(const struct classification *c, int class)
@@ -123,12 +94,12 @@ static int64_t hits(const struct classification *c, int class)
 
 double classification_precision(const struct classification *c, int class)
 {
-    return share(hits(c, class), column(c, class));
+    return classification_share(hits(c, class), column(c, class));
 }
 
 double classification_recall(const struct classification *c, int class)
 {
-    return share(hits(c, class), row(c, class));
+    return classification_share(hits(c, class), row(c, class));
 }
 
 static double mean(const struct classification *c, double (*of)(const struct classification *c, int class))
@@ -153,24 +124,4 @@ double classification_mean_precision(const struct classification *c)
 double classification_mean_recall(const struct classification *c)
 {
     return mean(c, classification_recall);
-}
-
-void classification_curve(const struct classification *c, int class, double *counts)
-{
-    const size_t n = (size_t)c->thresholds;
-    const int64_t *positives = c->positives + (size_t)class * n, *negatives = c->negatives + (size_t)class * n;
-    int64_t all_positives = 0, all_negatives = 0, true_positives = 0, false_positives = 0;
-
-    for (size_t j = 0; j < n; j++) {
-        all_positives += positives[j];
-        all_negatives += negatives[j];
-    }
-    for (size_t j = n; j-- > 0;) {
-        true_positives += positives[j];
-        false_positives += negatives[j];
-        counts[j] = (double)true_positives;
-        counts[n + j] = (double)false_positives;
-        counts[2 * n + j] = (double)(all_negatives - false_positives);
-        counts[3 * n + j] = (double)(all_positives - true_positives);
-    }
 }

@@ -1,10 +1,6 @@
 /*
- * evaluation_detail.h - what an evaluation gives beside numbers with names: the confusion matrix and the curves of each
- * class, and how they are written into an event file. One thread at a time.
- *
- *   confusion_matrix        image; rows are labels, columns predictions
- *   confusion_matrix/table  text: the same as a table in Markdown, with precision and recall of each class
- *   pr_curve/NAME           PR curve of the class NAME against all others
+ * evaluation_detail.h - what an evaluation gives beside numbers with names, such as the confusion matrix and the curves
+ * of each class, kept until it is written into an event file. One thread at a time.
  */
 #ifndef EVALUATOR_SCORE_EVALUATION_DETAIL_H
 #define EVALUATOR_SCORE_EVALUATION_DETAIL_H
@@ -16,7 +12,7 @@
 #include <stdint.h>
 
 struct evaluation_detail {
-    unsigned metrics;                  /* of METRIC_CONFUSION and METRIC_CURVES */
+    unsigned metrics;                  /* of a choice (metric.h) those that write */
     struct classification counts;      /* owned */
     const char *const *names;          /* (classes) of the classes; borrowed, and alive while the runner is */
 };

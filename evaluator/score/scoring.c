@@ -101,7 +101,7 @@ static int make_worker(struct scoring *s, struct worker *w, struct error *e)
 
     w->scoring = s;
     if ((rc = network_new(&w->network, m, s->options.batch_size, e)) != OK ||
-        (rc = classification_init(&w->counts, m->classes, m->ties_are_correct, s->options.thresholds, e)) != OK)
+        (rc = classification_init(&w->counts, m->classes, m->ties_are_correct, s->options.metrics, e)) != OK)
         return rc;
     if (width > SIZE_MAX / sizeof(float) / batch - 64)
         return error_set(e, ERR_ARG, "model %s: batches of %zu images are too large", m->name, batch);

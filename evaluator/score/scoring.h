@@ -31,7 +31,7 @@ struct scoring_options {
     const struct model *model;
     int threads;    /* >= 1 */
     int batch_size; /* >= 1: examples that a thread takes at a time */
-    int thresholds; /* of the precision-recall curves; 0: none */
+    unsigned metrics; /* a choice (metric.h) */
 };
 
 struct scoring;

@@ -7,7 +7,6 @@
 #include "dataset/transform.h"
 #include "evaluator/score/builtin_runner.h"
 #include "evaluator/score/evaluation_detail.h"
-#include "evaluator/score/metric_choice.h"
 #include "model/network.h"
 #include "tests/check.h"
 #include "tests/model/images_batch.h"

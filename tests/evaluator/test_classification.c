@@ -2,12 +2,13 @@
 #include "evaluator/score/classification.h"
 
 #include "base/random.h"
+#include "evaluator/score/metrics/curves.h"
 #include "tests/check.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { CLASSES = 7, EXAMPLES = 500, THRESHOLDS = 21 };
+enum { CLASSES = 7, EXAMPLES = 500, THRESHOLDS = CURVES_THRESHOLDS };
 
 struct example {
     float logits[CLASSES];
@@ -47,10 +48,10 @@ static void test_rows(void **state)
         for (int ties = 0; ties < 2; ties++) {
             struct classification c;
 
-            assert_int_equal(classification_init(&c, 6, ties, 5, NULL), OK);
+            assert_int_equal(classification_init(&c, 6, ties, METRIC_ALL, NULL), OK);
             classification_add(&c, rows[i].logits, rows[i].label);
             assert_int_equal(c.correct, ties ? rows[i].top1 : rows[i].predicted == rows[i].label);
-            assert_int_equal(c.correct_top, rows[i].top5);
+            assert_int_equal(*c.cells[METRIC_top5], rows[i].top5);
             assert_int_equal(c.confusion[rows[i].label * 6 + rows[i].predicted], 1);
             classification_release(&c);
         }
@@ -75,6 +76,8 @@ static void test_counts(void **state)
         worst = fmax(worst, fabs(loss - classification_add(&c, x[i].logits, x[i].label)));
     }
     assert_true(worst < 1e-12);
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        assert_null(c.cells[i]); /* nothing was chosen */
     assert_int_equal(c.examples, EXAMPLES);
     int64_t right = 0, all = 0;
     for (int a = 0; a < CLASSES; a++) {
@@ -128,11 +131,11 @@ static void test_curve(void **state)
 
     (void)state;
     make(x, EXAMPLES);
-    assert_int_equal(classification_init(&c, CLASSES, 0, THRESHOLDS, NULL), OK);
+    assert_int_equal(classification_init(&c, CLASSES, 0, 1u << METRIC_curves, NULL), OK);
     for (size_t i = 0; i < EXAMPLES; i++)
         classification_add(&c, x[i].logits, x[i].label);
     for (int a = 0; a < CLASSES; a++) {
-        classification_curve(&c, a, counts);
+        curves_counts(c.cells[METRIC_curves], CLASSES, a, counts);
         for (int j = 0; j < THRESHOLDS; j++) {
             double want[4] = { 0 };
 
@@ -159,9 +162,9 @@ static void test_parts(void **state)
 
     (void)state;
     make(x, EXAMPLES);
-    assert_int_equal(classification_init(&whole, CLASSES, 1, THRESHOLDS, NULL), OK);
+    assert_int_equal(classification_init(&whole, CLASSES, 1, METRIC_ALL, NULL), OK);
     for (int p = 0; p < 3; p++)
-        assert_int_equal(classification_init(&parts[p], CLASSES, 1, THRESHOLDS, NULL), OK);
+        assert_int_equal(classification_init(&parts[p], CLASSES, 1, METRIC_ALL, NULL), OK);
     for (size_t i = 0; i < EXAMPLES; i++) {
         classification_add(&whole, x[i].logits, x[i].label);
         classification_add(&parts[i * i % 3], x[i].logits, x[i].label);
@@ -170,12 +173,14 @@ static void test_parts(void **state)
     classification_merge(&parts[0], &parts[2]);
     assert_int_equal(parts[0].examples, EXAMPLES);
     assert_int_equal(parts[0].correct, whole.correct);
-    assert_int_equal(parts[0].correct_top, whole.correct_top);
+    assert_int_equal(*parts[0].cells[METRIC_top5], *whole.cells[METRIC_top5]);
     assert_memory_equal(parts[0].confusion, whole.confusion, CLASSES * CLASSES * sizeof(int64_t));
-    assert_memory_equal(parts[0].positives, whole.positives, CLASSES * THRESHOLDS * sizeof(int64_t));
-    assert_memory_equal(parts[0].negatives, whole.negatives, CLASSES * THRESHOLDS * sizeof(int64_t));
+    assert_memory_equal(parts[0].cells[METRIC_curves], whole.cells[METRIC_curves],
+                        2 * CLASSES * THRESHOLDS * sizeof(int64_t));
     classification_clear(&parts[0]);
-    assert_int_equal(parts[0].examples + parts[0].correct + parts[0].correct_top, 0);
+    assert_int_equal(parts[0].examples + parts[0].correct + *parts[0].cells[METRIC_top5], 0);
+    for (size_t i = 0; i < parts[0].cell_count; i++)
+        assert_int_equal(parts[0].confusion[i], 0);
     for (int p = 0; p < 3; p++)
         classification_release(&parts[p]);
     classification_release(&whole);
@@ -188,7 +193,6 @@ static void test_refused(void **state)
     (void)state;
     assert_int_equal(classification_init(&c, 0, 0, 0, NULL), ERR_ARG);
     assert_int_equal(classification_init(&c, CLASSIFICATION_CLASSES_MAX + 1, 0, 0, NULL), ERR_ARG);
-    assert_int_equal(classification_init(&c, 10, 0, 1, NULL), ERR_ARG);
     classification_release(&c);
 }
 

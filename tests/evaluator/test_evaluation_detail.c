@@ -1,7 +1,7 @@
 /* What --metrics takes, which evaluations get pictures and curves, and that these are in the event file. */
 #include "evaluator/score/evaluation_detail.h"
 
-#include "evaluator/score/metric_choice.h"
+#include "evaluator/score/classification.h"
 #include "tests/check.h"
 
 #include <dirent.h>
@@ -14,14 +14,15 @@
 static void test_choice(void **state)
 {
     static const struct { const char *text; unsigned want; } good[] = {
-        { NULL, 0 }, { "basic", 0 }, { "all", METRIC_ALL }, { "top5", METRIC_TOP },
-        { "curves,speed", METRIC_CURVES | METRIC_SPEED }, { "basic,hparams,hparams", METRIC_SETTINGS },
-        { "classes,confusion", METRIC_CLASSES | METRIC_CONFUSION },
+        { NULL, 0 }, { "basic", 0 }, { "all", METRIC_ALL }, { "top5", 1 << METRIC_top5 },
+        { "curves,speed", 1 << METRIC_curves | 1 << METRIC_speed }, { "basic,hparams,hparams", METRIC_SETTINGS },
+        { "classes,confusion", 1 << METRIC_classes | 1 << METRIC_confusion },
+        { "top5,classes,confusion,curves,speed,hparams", METRIC_ALL },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        assert_int_equal(metric_choice_bits(good[i].text), good[i].want);
+        assert_int_equal(metric_choice(good[i].text), good[i].want);
 }
 
 static void test_wanted(void **state)
@@ -68,17 +69,17 @@ static void test_written(void **state)
     static const char *const names[] = { "cat", "a*b" };
     static const float logits[2] = { 1, 2 };
     static const struct { unsigned metrics; const char *tag; int there; } cases[] = {
-        { METRIC_CONFUSION, "confusion_matrix/table", 1 },
-        { METRIC_CONFUSION, "| label / predicted | cat | a\\*b | precision | recall |\n| --- | ---: | ---: | ---: | ---: |\n"
+        { 1 << METRIC_confusion, "confusion_matrix/table", 1 },
+        { 1 << METRIC_confusion, "| label / predicted | cat | a\\*b | precision | recall |\n| --- | ---: | ---: | ---: | ---: |\n"
                             "| cat | 0 | 0 | - | - |\n| a\\*b | 0 | 1 | 1.0000 | 1.0000 |\n", 1 },
-        { METRIC_CONFUSION, "pr_curve/cat", 0 },           { METRIC_CURVES, "pr_curve/a*b", 1 },
-        { METRIC_CURVES, "confusion_matrix", 0 },
+        { 1 << METRIC_confusion, "pr_curve/cat", 0 },           { 1 << METRIC_curves, "pr_curve/a*b", 1 },
+        { 1 << METRIC_curves, "confusion_matrix", 0 },
     };
     char directory[PATH_MAX];
     struct classification c;
 
     (void)state;
-    assert_int_equal(classification_init(&c, 2, 0, 11, NULL), OK);
+    assert_int_equal(classification_init(&c, 2, 0, METRIC_ALL, NULL), OK);
     classification_add(&c, logits, 1);
     snprintf(directory, sizeof directory, "%s/detail.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     assert_non_null(mkdtemp(directory));
@@ -88,6 +89,7 @@ static void test_written(void **state)
         size_t n = 0;
         char *bytes;
 
+        assert_int_equal(metric_written(cases[i].metrics), cases[i].metrics);
         assert_int_equal(evaluation_detail_new(&d, cases[i].metrics, &c, names, NULL), OK);
         assert_int_equal(eventlog_writer_open(&w, directory, NULL, NULL), EVENTLOG_OK);
         assert_int_equal(evaluation_detail_write(d, w, 7, 0, NULL), EVENTLOG_OK);

@@ -2,13 +2,14 @@
 #include "evaluator/score/scoring.h"
 
 #include "base/random.h"
+#include "evaluator/score/metrics/curves.h"
 #include "tests/check.h"
 #include "tests/model/images_batch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXAMPLES = 101, SEED = 9, THRESHOLDS = 11 };
+enum { EXAMPLES = 101, SEED = 9 };
 
 struct images {
     float *pixels;
@@ -43,7 +44,7 @@ static void make(struct images *i, const struct model *m)
 
 struct outcome {
     double loss;
-    int64_t examples, correct, correct_top, confusion[100], positives[10 * THRESHOLDS];
+    int64_t examples, correct, correct_top, confusion[100], curves[2 * 10 * CURVES_THRESHOLDS];
 };
 
 static struct outcome run(struct scoring *s)
@@ -59,15 +60,15 @@ static struct outcome run(struct scoring *s)
     scoring_end(s, &c, &o.loss);
     o.examples = c->examples;
     o.correct = c->correct;
-    o.correct_top = c->correct_top;
+    o.correct_top = *c->cells[METRIC_top5];
     memcpy(o.confusion, c->confusion, sizeof o.confusion);
-    memcpy(o.positives, c->positives, sizeof o.positives);
+    memcpy(o.curves, c->cells[METRIC_curves], sizeof o.curves);
     return o;
 }
 
 static struct scoring *make_scoring(const struct model *m, const struct images *i, int threads, uint64_t seed)
 {
-    const struct scoring_options options = { m, threads, 8, THRESHOLDS };
+    const struct scoring_options options = { m, threads, 8, METRIC_ALL };
     const struct scoring_source source = { images_of, i, labels, EXAMPLES };
     struct scoring *s;
 
