@@ -12,11 +12,12 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#define FORMAT_ROW(name) { #name, convert_##name },
-#define FORMAT_CHOICE(name) "|" #name
+#define FORMAT_ROW(name, end, when) { #name, end, convert_##name },
+#define FORMAT_CHOICE(name, end, when) "|" #name
+#define FORMAT_WHEN(name, end, when) when
 
 static const struct {
-    const char *name;
+    const char *name, *end;
     int (*write)(struct conversion *c, struct error *e);
 } formats[] = { CONVERT_FORMATS(FORMAT_ROW) };
 
@@ -41,13 +42,16 @@ static const char *format_of(const char *to, struct error *e)
     static const char *const others[] = { ".pt", ".pth", ".bin", ".pkl", ".h5", ".hdf5", ".keras", ".onnx", ".pb",
                                           ".npy", ".npz", ".json", ".csv", ".txt", ".zip", ".gz", ".tar", ".index" };
     const char *ending = strrchr(file_base_name(to), '.');
-    size_t n = strlen(to);
     struct stat st;
+    int directory = stat(to, &st) == 0 && S_ISDIR(st.st_mode);
 
-    if (ending && strcasecmp(ending, ".safetensors") == 0)
-        return "safetensors";
-    if ((n && to[n - 1] == '/') || (stat(to, &st) == 0 && S_ISDIR(st.st_mode)))
-        return "npy";
+    for (size_t i = 0, n = strlen(to); i < sizeof formats / sizeof *formats; i++) {
+        const char *end = formats[i].end;
+        size_t length = end ? strlen(end) : 0;
+
+        if (end && ((length <= n && strcasecmp(to + n - length, end) == 0) || (directory && strcmp(end, "/") == 0)))
+            return formats[i].name;
+    }
     if (strcmp(to, "-") == 0) {
         error_set(e, ERR_ARG, "-: cannot write a checkpoint to standard output; name a file");
         return NULL;
@@ -107,8 +111,8 @@ int command_convert(int argc, char **argv)
     struct conversion c = { .force = 0 };
     const char *format = NULL;
     struct option table[] = {
-        { OPTION_CHOICE, 0, "to", &format, .help = "Write this format (default: safetensors if DESTINATION ends in "
-          ".safetensors, npy if it is a directory or ends in '/', else bundle, a TensorFlow checkpoint)",
+        { OPTION_CHOICE, 0, "to", &format, .help = "Write this format (default: " CONVERT_FORMATS(FORMAT_WHEN)
+          "else bundle, a TensorFlow checkpoint)",
           .choices = &CONVERT_FORMATS(FORMAT_CHOICE)[1] },
         COMMAND_TENSOR_OPTION(c.tensors),
         { OPTION_FLAG, 'f', "force", &c.force, .help = "Overwrite existing files" },
