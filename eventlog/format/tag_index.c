@@ -13,7 +13,8 @@ void tag_index_release(struct tag_index *t)
         free(t->entries[i].text);
     free(t->entries);
     free(t->slots);
-    memset(t, 0, sizeof *t);
+    free(t->items);
+    *t = (struct tag_index){ .item_size = t->item_size };
 }
 
 /* Where the tag's number stands, or the free slot where it would; there is one, since half are free. */
@@ -46,16 +47,19 @@ size_t tag_index_find(struct tag_index *t, const char *tag, size_t n)
 static int grow(struct tag_index *t)
 {
     size_t count = t->slot_count ? t->slot_count * 2 : LEAST_SLOTS, *slots = calloc(count, sizeof *slots);
-    struct tag_index_entry *entries;
+    struct tag_index_entry *entries = slots ? realloc(t->entries, count / 2 * sizeof *entries) : NULL;
+    void *items = NULL;
 
-    if (!slots)
-        return -1;
-    if (!(entries = realloc(t->entries, count / 2 * sizeof *entries))) {
+    if (entries) {
+        t->entries = entries;
+        items = t->item_size ? realloc(t->items, count / 2 * t->item_size) : t->entries;
+    }
+    if (!items) {
         free(slots);
         return -1;
     }
+    t->items = t->item_size ? items : NULL;
     free(t->slots);
-    t->entries = entries;
     t->capacity = count / 2;
     t->slots = slots;
     t->slot_count = count;
@@ -82,5 +86,14 @@ size_t tag_index_add(struct tag_index *t, const char *tag, size_t n)
     entry->value = 0;
     entry->hash = crc32c(tag, n);
     t->slots[place(t, tag, n, entry->hash)] = t->count + 1;
+    if (t->item_size)
+        memset((char *)t->items + t->count * t->item_size, 0, t->item_size);
     return t->count++;
+}
+
+void *tag_index_item(struct tag_index *t, const char *tag, size_t n)
+{
+    size_t number = tag_index_add(t, tag, n);
+
+    return number == TAG_INDEX_NONE ? NULL : (char *)t->items + number * t->item_size;
 }

@@ -1,6 +1,7 @@
 /*
  * tag_index.h - numbers for tags, 0, 1, 2, ... in order of appearance, so that what is known of a series can stand in
- * an array. Tags are strings of bytes and may hold NULs. One thread at a time.
+ * an array: one of the caller's, or the items that the index keeps itself. Tags are strings of bytes and may hold NULs.
+ * One thread at a time.
  */
 #ifndef EVENTLOG_FORMAT_TAG_INDEX_H
 #define EVENTLOG_FORMAT_TAG_INDEX_H
@@ -19,11 +20,15 @@ struct tag_index {
     size_t count, capacity;
     size_t *slots, slot_count; /* number + 1 by hash, open addressing, at most half full */
     size_t next;               /* the number that a log has next if its tags always come in the same order */
+    size_t item_size;          /* set before the first tag; 0: no items */
+    void *items;               /* count of them, by number; a new one is all zero */
 };
 
-#define TAG_INDEX_EMPTY { NULL, 0, 0, NULL, 0, 0 }
+#define TAG_INDEX_EMPTY { .entries = NULL }
+#define TAG_INDEX_OF(type) { .item_size = sizeof(type) }
 #define TAG_INDEX_NONE ((size_t)-1)
 
+/* The index is empty then, and can be used again. */
 void tag_index_release(struct tag_index *t);
 
 /* The number of a tag, TAG_INDEX_NONE if it has none. Fastest where tags come in the same order again and again. */
@@ -31,5 +36,8 @@ size_t tag_index_find(struct tag_index *t, const char *tag, size_t n);
 
 /* The same, but a new tag is copied and gets the next number; TAG_INDEX_NONE only without memory. */
 size_t tag_index_add(struct tag_index *t, const char *tag, size_t n);
+
+/* The same for the tag's item, borrowed until a tag is added; NULL only without memory. */
+void *tag_index_item(struct tag_index *t, const char *tag, size_t n);
 
 #endif

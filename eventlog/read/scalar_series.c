@@ -37,7 +37,7 @@ void scalar_run_release(struct scalar_run *r)
     free(r->series);
     tag_index_release(&r->tags);
     r->series = NULL;
-    r->count = r->capacity = r->guess = 0;
+    r->count = r->capacity = 0;
     r->left_out = r->rounded = r->numbered = 0;
     r->file_ended = 0;
 }
@@ -76,11 +76,6 @@ void scalar_run_begin_event(struct scalar_run *r, const struct event *event)
 }
 
 /* ---- tags ------------------------------------------------------------------------------------------------------ */
-
-static int has_tag(const struct scalar_series *s, const struct event_value *v)
-{
-    return s->tag_length == v->tag_length && !memcmp(s->tag, v->tag, v->tag_length);
-}
 
 /* What the series is by its first value. */
 static int describe(struct scalar_series *s, const struct event_value *v)
@@ -124,21 +119,14 @@ static struct scalar_series *scalar_series_add_series(struct scalar_run *r, cons
     return s;
 }
 
-/* Programs log the same tags over and over in the same order, so the one after the last is the first guess. */
 static struct scalar_series *find_series(struct scalar_run *r, const struct event_value *v, int damaged)
 {
+    size_t number = tag_index_find(&r->tags, v->tag, v->tag_length);
     struct scalar_series *s;
 
-    if (++r->guess >= r->count)
-        r->guess = 0;
-    if (!r->count || !has_tag(&r->series[r->guess], v)) {
-        size_t number = tag_index_find(&r->tags, v->tag, v->tag_length);
-
-        r->guess = number == TAG_INDEX_NONE ? r->count : number;
-        if (number == TAG_INDEX_NONE)
-            return scalar_series_add_series(r, v, damaged);
-    }
-    s = &r->series[r->guess];
+    if (number == TAG_INDEX_NONE)
+        return scalar_series_add_series(r, v, damaged);
+    s = &r->series[number];
     if (s->from_damage && !damaged) {
         s->from_damage = 0;
         return describe(s, v) ? s : NULL;

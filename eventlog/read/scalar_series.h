@@ -77,7 +77,7 @@ struct scalar_run {
     /* private */
     enum scalar_view view;
     int keep_order, store, file_ended, loader_reads;
-    size_t capacity, guess;
+    size_t capacity;
     struct tag_index tags; /* their numbers are places in series until scalar_run_sort() */
 };
 

@@ -1,5 +1,6 @@
 #include "eventlog/rewrite/log_merge.h"
 
+#include "base/array.h"
 #include "eventlog/format/tag_index.h"
 
 #include <math.h>
@@ -24,7 +25,8 @@ struct merge_series {
     enum once once;
     size_t run; /* that had it first */
     struct span *spans;
-    uint32_t count, capacity;
+    uint32_t count;
+    size_t capacity;
     size_t item; /* of the one that stays of a series that a run has once; of the last one at the step at hand */
     int seen;    /* item holds */
     int64_t at;  /* step of item */
@@ -38,9 +40,7 @@ struct segment { /* a file, or its part from a session start on */
 
 struct log_merge {
     enum log_merge_overlap overlap;
-    struct tag_index tags;
-    struct merge_series *series;
-    size_t series_capacity;
+    struct tag_index tags; /* items: struct merge_series */
     struct segment *segments;
     size_t segment_count, segment_capacity;
     const char **names; /* of runs, one a file */
@@ -55,19 +55,9 @@ static int no_memory(const struct log_merge *m, struct error *e)
     return error_memory(e, NULL, "for %zu values", m->count + 1);
 }
 
-/* Room for one more in a growing list. */
-static int room(void *list, size_t count, size_t *capacity, size_t size)
+static struct merge_series *series_at(const struct log_merge *m, size_t number)
 {
-    void **at = list, *bigger;
-    size_t more = *capacity ? *capacity + *capacity / 2 : 16;
-
-    if (count < *capacity)
-        return 1;
-    if (more > SIZE_MAX / size || !(bigger = realloc(*at, more * size)))
-        return 0;
-    *at = bigger;
-    *capacity = more;
-    return 1;
+    return (struct merge_series *)m->tags.items + number;
 }
 
 static enum once once_of(const char *tag, size_t n)
@@ -86,16 +76,10 @@ static enum once once_of(const char *tag, size_t n)
 /* The number of the series, or TAG_INDEX_NONE without memory. */
 static size_t merge_series_of(struct log_merge *m, const char *tag, size_t n, enum once once)
 {
-    size_t number = tag_index_find(&m->tags, tag, n);
+    size_t known = m->tags.count, number = tag_index_add(&m->tags, tag, n);
 
-    if (number != TAG_INDEX_NONE)
-        return number;
-    if (!room(&m->series, m->tags.count, &m->series_capacity, sizeof *m->series) ||
-        (number = tag_index_add(&m->tags, tag, n)) == TAG_INDEX_NONE)
-        return TAG_INDEX_NONE;
-    memset(&m->series[number], 0, sizeof *m->series);
-    m->series[number].once = once;
-    m->series[number].run = m->run;
+    if (number == known)
+        *series_at(m, number) = (struct merge_series){ .once = once, .run = m->run };
     return number;
 }
 
@@ -108,6 +92,8 @@ int log_merge_new(struct log_merge **out, enum log_merge_overlap overlap, struct
     struct log_merge *m = calloc(1, sizeof *m);
 
     *out = m;
+    if (m)
+        m->tags.item_size = sizeof(struct merge_series);
     for (size_t i = 0; m && i < FIXED; i++)
         if (merge_series_of(m, fixed[i].tag, 1 + strlen(fixed[i].tag + 1), fixed[i].once) == TAG_INDEX_NONE) {
             log_merge_free(m);
@@ -124,8 +110,7 @@ void log_merge_free(struct log_merge *m)
     if (!m)
         return;
     for (size_t i = 0; i < m->tags.count; i++)
-        free(m->series[i].spans);
-    free(m->series);
+        free(series_at(m, i)->spans);
     tag_index_release(&m->tags);
     free(m->segments);
     free(m->names);
@@ -138,7 +123,7 @@ void log_merge_free(struct log_merge *m)
 static int begin_segment(struct log_merge *m, int has_start, int64_t start, struct error *e)
 {
     if (m->segment_count == UINT32_MAX ||
-        !room(&m->segments, m->segment_count, &m->segment_capacity, sizeof *m->segments))
+        !ARRAY_ROOM(m->segments, m->segment_capacity, m->segment_count + 1))
         return no_memory(m, e);
     m->segments[m->segment_count++] = (struct segment){ m->run, has_start, start };
     return OK;
@@ -146,7 +131,7 @@ static int begin_segment(struct log_merge *m, int has_start, int64_t start, stru
 
 int log_merge_file(struct log_merge *m, size_t run, const char *name, struct error *e)
 {
-    if (m->file_count == UINT32_MAX || !room(&m->names, m->file_count, &m->file_capacity, sizeof *m->names))
+    if (m->file_count == UINT32_MAX || !ARRAY_ROOM(m->names, m->file_capacity, m->file_count + 1))
         return no_memory(m, e);
     m->names[m->file_count++] = name;
     m->run = run;
@@ -156,7 +141,6 @@ int log_merge_file(struct log_merge *m, size_t run, const char *name, struct err
 static struct span *span_of(struct log_merge *m, struct merge_series *s, int64_t step, double wall_time)
 {
     uint32_t segment = (uint32_t)(m->segment_count - 1);
-    size_t capacity = s->capacity;
     struct span *span;
 
     if (!isfinite(wall_time))
@@ -170,9 +154,8 @@ static struct span *span_of(struct log_merge *m, struct merge_series *s, int64_t
         span->last = fmax(span->last, wall_time);
         return span;
     }
-    if (!room(&s->spans, s->count, &capacity, sizeof *s->spans))
+    if (!ARRAY_ROOM(s->spans, s->capacity, s->count + 1))
         return NULL;
-    s->capacity = (uint32_t)capacity;
     span = &s->spans[s->count++];
     *span = (struct span){ .segment = segment, .low = step, .high = step, .first = wall_time, .last = wall_time };
     return span;
@@ -181,9 +164,9 @@ static struct span *span_of(struct log_merge *m, struct merge_series *s, int64_t
 static int add(struct log_merge *m, size_t number, uint64_t offset, uint32_t value, int64_t step, double wall_time,
                struct error *e)
 {
-    struct merge_series *s = &m->series[number];
+    struct merge_series *s = series_at(m, number);
 
-    if (!room(&m->items, m->count, &m->capacity, sizeof *m->items) || !span_of(m, s, step, wall_time))
+    if (!ARRAY_ROOM(m->items, m->capacity, m->count + 1) || !span_of(m, s, step, wall_time))
         return no_memory(m, e);
     m->items[m->count++] = (struct log_merge_item){ step, offset, (uint32_t)(m->file_count - 1), value,
                                                     (uint32_t)number, s->count - 1 };
@@ -220,9 +203,9 @@ static int add_named(struct log_merge *m, char mark, uint64_t offset, uint32_t v
         free(name);
     if (number == TAG_INDEX_NONE)
         return no_memory(m, e);
-    if (once == MANY && m->series[number].run != m->run)
+    if (once == MANY && series_at(m, number)->run != m->run)
         return error_set(e, ERR_ARG, "tag '%.80s' is in the runs '%.80s' and '%.80s'", m->tags.entries[number].text + 1,
-                         run_name(m, m->series[number].run), m->names[m->file_count - 1]);
+                         run_name(m, series_at(m, number)->run), m->names[m->file_count - 1]);
     return add(m, number, offset, value, step, wall_time, e);
 }
 
@@ -303,7 +286,7 @@ static void decide(struct log_merge *m)
     for (size_t i = 0; i < m->segment_count; i++)
         starts |= m->segments[i].has_start;
     for (size_t i = FIXED; i < m->tags.count; i++) {
-        struct merge_series *s = &m->series[i];
+        struct merge_series *s = series_at(m, i);
 
         if (s->once != MANY)
             continue;
@@ -326,7 +309,7 @@ static int merge_keep(struct log_merge *m, struct error *e)
 
     for (size_t i = 0; i < m->count; i++) {
         struct log_merge_item *item = &m->items[i];
-        struct merge_series *s = &m->series[item->series];
+        struct merge_series *s = series_at(m, item->series);
         const struct span *span = &s->spans[item->span];
         int out = m->overlap == LOG_MERGE_FIRST ? span->floored && item->step <= span->floor
                                                 : span->limited && item->step >= span->limit;
@@ -349,7 +332,7 @@ static int merge_keep(struct log_merge *m, struct error *e)
     }
     m->count = kept;
     for (size_t i = 0; i < m->tags.count; i++)
-        m->series[i].seen = 0;
+        series_at(m, i)->seen = 0;
     return OK;
 }
 
@@ -375,7 +358,7 @@ static int single(struct log_merge *m, struct error *e)
     size_t kept = 0;
 
     for (size_t i = 0; i < m->count; i++) {
-        struct merge_series *s = &m->series[m->items[i].series];
+        struct merge_series *s = series_at(m, m->items[i].series);
 
         if (s->once == MANY && s->seen && s->at == m->items[i].step) {
             if (m->overlap == LOG_MERGE_ERROR)

@@ -1,6 +1,5 @@
 #include "eventlog/rewrite/log_rewrite.h"
 
-#include "base/array.h"
 #include "eventlog/format/record.h"
 #include "eventlog/format/tag_index.h"
 #include "eventlog/format/wire.h"
@@ -18,9 +17,7 @@ struct rewrite_series {
 };
 
 struct log_rewrite {
-    struct tag_index tags;
-    struct rewrite_series *series; /* one a tag */
-    size_t capacity;
+    struct tag_index tags; /* items: struct rewrite_series */
     uint64_t file; /* from 1 */
     struct wire summary;
     struct log_rewrite_totals totals;
@@ -31,17 +28,19 @@ int log_rewrite_new(struct log_rewrite **out, struct error *e)
     *out = calloc(1, sizeof **out);
     if (!*out)
         return error_memory(e, NULL, "for a file's tags");
+    (*out)->tags.item_size = sizeof(struct rewrite_series);
     (*out)->file = 1;
     return OK;
 }
 
 void log_rewrite_free(struct log_rewrite *r)
 {
+    const struct rewrite_series *series = r ? r->tags.items : NULL;
+
     if (!r)
         return;
     for (size_t i = 0; i < r->tags.count; i++)
-        free(r->series[i].metadata);
-    free(r->series);
+        free(series[i].metadata);
     tag_index_release(&r->tags);
     wire_release(&r->summary);
     free(r);
@@ -59,19 +58,11 @@ struct log_rewrite_totals log_rewrite_totals(const struct log_rewrite *r)
 
 static struct rewrite_series *rewrite_series_of(struct log_rewrite *r, const char *tag, size_t n, struct error *e)
 {
-    size_t number = tag_index_find(&r->tags, tag, n);
+    struct rewrite_series *s = tag_index_item(&r->tags, tag, n);
 
-    if (number != TAG_INDEX_NONE)
-        return &r->series[number];
-    if (!ARRAY_ROOM(r->series, r->capacity, r->tags.count + 1))
-        goto memory;
-    if ((number = tag_index_add(&r->tags, tag, n)) == TAG_INDEX_NONE)
-        goto memory;
-    memset(&r->series[number], 0, sizeof *r->series);
-    return &r->series[number];
-memory:
-    error_memory(e, NULL, "for %zu tags", r->tags.count + 1);
-    return NULL;
+    if (!s)
+        error_memory(e, NULL, "for %zu tags", r->tags.count + 1);
+    return s;
 }
 
 static int remember(struct rewrite_series *s, const struct event_value *v, struct error *e)

@@ -4,6 +4,7 @@
 #include "tests/check.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void test_tag_index(void **state)
 {
@@ -36,9 +37,36 @@ static void test_tag_index(void **state)
     tag_index_release(&t);
 }
 
+static void test_items(void **state)
+{
+    struct item { uint64_t number; char text[9]; };
+    struct tag_index t = TAG_INDEX_OF(struct item);
+    const struct item *all;
+    char tag[32];
+
+    (void)state;
+    for (size_t again = 0; again < 2; again++) { /* an index that was emptied is as good as a new one */
+        for (size_t i = 0; i < 1000; i++) {
+            size_t n = (size_t)snprintf(tag, sizeof tag, "tag %zu", i);
+            struct item *item = tag_index_item(&t, tag, n);
+
+            assert_non_null(item);
+            assert_memory_equal(item, &(struct item){ 0 }, sizeof *item);
+            item->number = i;
+            memset(item->text, 0xff, sizeof item->text);
+            assert_ptr_equal(tag_index_item(&t, tag, n), item);
+        }
+        all = t.items;
+        for (size_t i = 0; i < 1000; i++)
+            assert_int_equal(all[i].number, i);
+        tag_index_release(&t);
+        assert_null(t.items);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tag_index) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tag_index), cmocka_unit_test(test_items) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

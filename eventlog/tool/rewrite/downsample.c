@@ -1,7 +1,6 @@
 /* eventlog downsample: fewer points of each series. */
 #include "eventlog/rewrite/downsample.h"
 
-#include "base/array.h"
 #include "base/human.h"
 #include "eventlog/format/tag_index.h"
 #include "eventlog/tool/command.h"
@@ -13,8 +12,7 @@
 #include <string.h>
 
 struct series {
-    int wanted;          /* by --tag */
-    int numbers;         /* all values are numbers */
+    int others;          /* not all values are numbers */
     double *x, *y;       /* step and number of each value */
     uint8_t *keep;
     size_t count, capacity, next; /* next: of the second reading */
@@ -23,30 +21,17 @@ struct series {
 struct sampling {
     struct rewrite rewrite;
     int64_t every, most;
-    struct tag_index tags; /* of the run at hand */
-    struct series *series;
-    size_t capacity;
+    struct tag_index tags; /* of the run at hand; items: struct series */
     uint64_t thinned; /* series */
 };
 
 static struct series *series_of(struct sampling *s, const struct event_value *v, struct error *e)
 {
-    size_t number = tag_index_find(&s->tags, v->tag, v->tag_length);
-    struct series *series;
+    struct series *series = tag_index_item(&s->tags, v->tag, v->tag_length);
 
-    if (number != TAG_INDEX_NONE)
-        return &s->series[number];
-    if (!ARRAY_ROOM(s->series, s->capacity, s->tags.count + 1))
-        goto memory;
-    if ((number = tag_index_add(&s->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
-        goto memory;
-    series = &s->series[number];
-    *series = (struct series){ .numbers = 1 };
-    series->wanted = scan_tag_wanted(&s->rewrite.scan, s->tags.entries[number].text);
+    if (!series)
+        error_memory(e, NULL, "for %zu tags", s->tags.count + 1);
     return series;
-memory:
-    error_memory(e, NULL, "for %zu tags", s->tags.count + 1);
-    return NULL;
 }
 
 /* First reading: all points. */
@@ -81,17 +66,19 @@ static int gather(void *context, uint64_t offset, const uint8_t *data, size_t n,
         }
         series->x[series->count] = (double)event->step;
         series->y[series->count++] = v.is_number ? v.number : NAN;
-        series->numbers &= v.is_number;
+        series->others |= !v.is_number;
     }
     return OK;
 }
 
 static void downsample_forget(struct sampling *s)
 {
+    const struct series *series = s->tags.items;
+
     for (size_t i = 0; i < s->tags.count; i++) {
-        free(s->series[i].x);
-        free(s->series[i].y);
-        free(s->series[i].keep);
+        free(series[i].x);
+        free(series[i].y);
+        free(series[i].keep);
     }
     tag_index_release(&s->tags);
 }
@@ -107,16 +94,16 @@ static int downsample_begin_run(void *context, const struct log_run *run, struct
         rc = rewrite_read(&s->rewrite, run->name, run->files[k], gather, s, e);
     s->rewrite.looking_ahead = 0;
     for (size_t i = 0; rc == OK && i < s->tags.count; i++) {
-        struct series *series = &s->series[i];
+        struct series *series = (struct series *)s->tags.items + i;
         size_t most = (size_t)s->most;
 
-        if (!series->wanted)
+        if (!scan_tag_wanted(&s->rewrite.scan, s->tags.entries[i].text))
             continue;
         if (!(series->keep = malloc(series->count)))
             return error_memory(e, NULL, "for %zu points", series->count);
         if (s->every)
             downsample_every(series->count, (size_t)s->every, series->keep);
-        else if (series->numbers)
+        else if (!series->others)
             downsample_curve(series->x, series->y, series->count, most, series->keep);
         else
             downsample_even(series->count, most, series->keep);
@@ -145,7 +132,7 @@ static int downsample_choose(void *context, const struct event *event, const str
 
 int command_downsample(int argc, char **argv)
 {
-    struct sampling s = { .every = 0 };
+    struct sampling s = { .tags = TAG_INDEX_OF(struct series) };
     struct option table[] = {
         { OPTION_INT, 'n', "max-points", &s.most, "N", .help = "Keep at most N values of each series of a run: of "
           "numbers those that preserve the shape of the curve and its peaks (largest triangle three buckets), of other "
@@ -189,6 +176,5 @@ int command_downsample(int argc, char **argv)
         rewrite_print(&s.rewrite, "downsample", more);
     status = rewrite_close(&s.rewrite, rc, s.thinned > 0, &e);
     downsample_forget(&s);
-    free(s.series);
     return status;
 }

@@ -20,9 +20,8 @@ struct start {
 };
 
 struct split_session {
-    struct tag_index tags;
-    struct span *spans;
-    size_t capacity, file;
+    struct tag_index tags; /* items: struct span */
+    size_t file;
     char *begins;          /* one a file: a session begins with it */
     struct start *starts;  /* session starts within files */
     size_t start_count, start_capacity, next;
@@ -34,27 +33,15 @@ static int split_session_no_memory(struct error *e)
     return error_memory(e, NULL, "for sessions");
 }
 
-static struct span *span_of(struct split_session *s, const struct event_value *v)
-{
-    size_t number = tag_index_find(&s->tags, v->tag, v->tag_length);
-
-    if (number != TAG_INDEX_NONE)
-        return &s->spans[number];
-    if (!ARRAY_ROOM(s->spans, s->capacity, s->tags.count + 1))
-        return NULL;
-    if ((number = tag_index_add(&s->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
-        return NULL;
-    memset(&s->spans[number], 0, sizeof *s->spans);
-    return &s->spans[number];
-}
-
 static int start(struct split_session *s, uint64_t offset, struct error *e)
 {
+    struct span *spans = s->tags.items;
+
     if (!ARRAY_ROOM(s->starts, s->start_capacity, s->start_count + 1))
         return split_session_no_memory(e);
     s->starts[s->start_count++] = (struct start){ s->file, offset };
     for (size_t i = 0; i < s->tags.count; i++)
-        s->spans[i].known = s->spans[i].here = 0;
+        spans[i].known = spans[i].here = 0;
     s->values = 0;
     return OK;
 }
@@ -73,7 +60,7 @@ static int split_session_visit(void *context, uint64_t offset, const uint8_t *da
     event_values_init(&values, event);
     while (event->what == EVENT_SUMMARY && event_values_next(&values, &v)) {
         double wall_time = isfinite(event->wall_time) ? event->wall_time : NAN; /* passed over by fmin and fmax */
-        struct span *span = span_of(s, &v);
+        struct span *span = tag_index_item(&s->tags, v.tag, v.tag_length);
 
         if (!span)
             return split_session_no_memory(e);
@@ -90,16 +77,17 @@ static int split_session_visit(void *context, uint64_t offset, const uint8_t *da
 /* The file is read: does it begin a session, and what does the session at hand have now? */
 static void end_file(struct split_session *s)
 {
+    struct span *spans = s->tags.items;
     int begins = 0;
 
     for (size_t i = 0; i < s->tags.count; i++) {
-        const struct span *span = &s->spans[i];
+        const struct span *span = &spans[i];
 
         begins |= span->here && span->known && span->low <= span->high && !(span->first < span->last);
     }
     s->begins[s->file] = (char)begins;
     for (size_t i = 0; i < s->tags.count; i++) {
-        struct span *span = &s->spans[i];
+        struct span *span = &spans[i];
 
         if (begins)
             span->known = 0;
@@ -119,6 +107,7 @@ int split_session_new(struct split_session **out, struct rewrite *w, const struc
 
     if (!s || !(s->begins = calloc(run->file_count + 1, 1)))
         return split_session_no_memory(e);
+    s->tags.item_size = sizeof(struct span);
     w->looking_ahead = 1;
     for (; rc == OK && s->file < run->file_count; s->file++)
         if ((rc = rewrite_read(w, run->name, run->files[s->file], split_session_visit, s, e)) == OK)
@@ -132,7 +121,6 @@ void split_session_free(struct split_session *s)
     if (!s)
         return;
     tag_index_release(&s->tags);
-    free(s->spans);
     free(s->begins);
     free(s->starts);
     free(s);
