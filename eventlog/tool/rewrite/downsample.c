@@ -2,9 +2,8 @@
 #include "eventlog/rewrite/downsample.h"
 
 #include "base/human.h"
-#include "eventlog/format/tag_index.h"
 #include "eventlog/tool/command.h"
-#include "eventlog/tool/rewrite/rewrite.h"
+#include "eventlog/tool/rewrite/rewrite_command.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,20 +18,10 @@ struct series {
 };
 
 struct sampling {
-    struct rewrite rewrite;
+    struct rewrite rewrite; /* its tags are those of the run at hand; items: struct series */
     int64_t every, most;
-    struct tag_index tags; /* of the run at hand; items: struct series */
     uint64_t thinned; /* series */
 };
-
-static struct series *series_of(struct sampling *s, const struct event_value *v, struct error *e)
-{
-    struct series *series = tag_index_item(&s->tags, v->tag, v->tag_length);
-
-    if (!series)
-        error_memory(e, NULL, "for %zu tags", s->tags.count + 1);
-    return series;
-}
 
 /* First reading: all points. */
 static int gather(void *context, uint64_t offset, const uint8_t *data, size_t n, const struct event *event,
@@ -47,10 +36,10 @@ static int gather(void *context, uint64_t offset, const uint8_t *data, size_t n,
     (void)n;
     event_values_init(&values, event);
     while (event->what == EVENT_SUMMARY && event_values_next(&values, &v)) {
-        struct series *series = series_of(s, &v, e);
+        struct series *series = tag_index_item(&s->rewrite.tags, v.tag, v.tag_length);
 
         if (!series)
-            return ERR_NOMEM;
+            return error_memory(e, NULL, "for %zu tags", s->rewrite.tags.count + 1);
         if (series->count == series->capacity) {
             size_t more = series->capacity ? series->capacity * 2 : 8;
             double *x = realloc(series->x, more * sizeof *x), *y = NULL;
@@ -71,33 +60,34 @@ static int gather(void *context, uint64_t offset, const uint8_t *data, size_t n,
     return OK;
 }
 
-static void downsample_forget(struct sampling *s)
+static void downsample_end_run(void *context)
 {
-    const struct series *series = s->tags.items;
+    struct tag_index *tags = &((struct sampling *)context)->rewrite.tags;
+    const struct series *series = tags->items;
 
-    for (size_t i = 0; i < s->tags.count; i++) {
+    for (size_t i = 0; i < tags->count; i++) {
         free(series[i].x);
         free(series[i].y);
         free(series[i].keep);
     }
-    tag_index_release(&s->tags);
+    tag_index_release(tags);
 }
 
 static int downsample_begin_run(void *context, const struct log_run *run, struct error *e)
 {
     struct sampling *s = context;
+    struct tag_index *tags = &s->rewrite.tags;
     int rc = OK;
 
-    downsample_forget(s);
     s->rewrite.looking_ahead = 1;
     for (size_t k = 0; rc == OK && k < run->file_count; k++)
         rc = rewrite_read(&s->rewrite, run->name, run->files[k], gather, s, e);
     s->rewrite.looking_ahead = 0;
-    for (size_t i = 0; rc == OK && i < s->tags.count; i++) {
-        struct series *series = (struct series *)s->tags.items + i;
+    for (size_t i = 0; rc == OK && i < tags->count; i++) {
+        struct series *series = (struct series *)tags->items + i;
         size_t most = (size_t)s->most;
 
-        if (!scan_tag_wanted(&s->rewrite.scan, s->tags.entries[i].text))
+        if (!scan_tag_wanted(&s->rewrite.scan, tags->entries[i].text))
             continue;
         if (!(series->keep = malloc(series->count)))
             return error_memory(e, NULL, "for %zu points", series->count);
@@ -112,27 +102,43 @@ static int downsample_begin_run(void *context, const struct log_run *run, struct
     return rc;
 }
 
-static int downsample_choose(void *context, const struct event *event, const struct event_value *v, size_t place,
-                             struct log_rewrite_choice *choice, struct error *e)
+/* What was logged since the first reading stays. */
+static int downsample_choose(void *context, const struct rewrite_value *value, struct log_rewrite_choice *choice,
+                             struct error *e)
 {
-    struct sampling *s = context;
-    struct series *series;
+    const struct sampling *s = context;
+    struct series *series = (struct series *)s->rewrite.tags.items + value->number;
 
-    (void)event;
-    (void)place;
-    if (!v)
-        return OK;
-    if (!(series = series_of(s, v, e)))
-        return ERR_NOMEM;
-    /* What was logged since the first reading stays. */
+    (void)e;
     choice->keep = !series->keep || series->next >= series->count || series->keep[series->next];
     series->next++;
     return OK;
 }
 
+static int downsample_check(void *context, struct error *e)
+{
+    const struct sampling *s = context;
+
+    return !s->every == !s->most ? error_set(e, ERR_ARG, "give one of --max-points N and --every K") : OK;
+}
+
+static int downsample_tell(void *context)
+{
+    const struct sampling *s = context;
+    char more[100], series[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
+
+    if (s->rewrite.json)
+        snprintf(more, sizeof more, ",\"series\":%llu", (unsigned long long)s->thinned);
+    else
+        snprintf(more, sizeof more, "; %s thinned, %s left out", human_count(s->thinned, "series", series),
+                 human_count(s->rewrite.dropped, "value", values));
+    rewrite_print(&s->rewrite, "downsample", more);
+    return s->thinned > 0;
+}
+
 int command_downsample(int argc, char **argv)
 {
-    struct sampling s = { .tags = TAG_INDEX_OF(struct series) };
+    struct sampling s = { .rewrite = { .scan.passes = 2, .tags = TAG_INDEX_OF(struct series) } };
     struct option table[] = {
         { OPTION_INT, 'n', "max-points", &s.most, "N", .help = "Keep at most N values of each series of a run: of "
           "numbers those that preserve the shape of the curve and its peaks (largest triangle three buckets), of other "
@@ -154,27 +160,10 @@ int command_downsample(int argc, char **argv)
                     "  eventlog downsample --every 10 --tag 'batch_*' --in-place logs/train\n",
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
-    const struct rewrite_filter filter = { &s, downsample_begin_run, downsample_choose };
-    struct error e = { 0 };
-    char more[100], series[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
-    int count = 0, status, rc = scan_begin(&s.rewrite.scan, &options, argc, argv, &count, &e);
+    const struct rewrite_command command = {
+        &options, &s, .check = downsample_check, .begin_run = downsample_begin_run,
+        .end_run = downsample_end_run, .choose = downsample_choose, .tell = downsample_tell,
+    };
 
-    if (rc == OK && !s.every == !s.most)
-        rc = error_set(&e, ERR_ARG, "give one of --max-points N and --every K");
-    if (rc != OK)
-        return scan_leave(&s.rewrite.scan, rc, &e);
-    if ((status = rewrite_open(&s.rewrite, argv + 1, (size_t)count)) != EXIT_DONE)
-        return status;
-    s.rewrite.scan.passes = 2;
-    rc = rewrite_filter(&s.rewrite, &filter, &e);
-    if (s.rewrite.json)
-        snprintf(more, sizeof more, ",\"series\":%llu", (unsigned long long)s.thinned);
-    else
-        snprintf(more, sizeof more, "; %s thinned, %s left out", human_count(s.thinned, "series", series),
-                 human_count(s.rewrite.dropped, "value", values));
-    if (rc == OK)
-        rewrite_print(&s.rewrite, "downsample", more);
-    status = rewrite_close(&s.rewrite, rc, s.thinned > 0, &e);
-    downsample_forget(&s);
-    return status;
+    return rewrite_command_run(&s.rewrite, &command, argc, argv);
 }

@@ -1,37 +1,60 @@
 /* eventlog drop-tag: a log without some of its series. */
 #include "base/human.h"
-#include "eventlog/format/tag_index.h"
 #include "eventlog/tool/command.h"
-#include "eventlog/tool/rewrite/rewrite.h"
+#include "eventlog/tool/rewrite/rewrite_command.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
 struct dropping {
-    struct rewrite rewrite;
+    struct rewrite rewrite; /* its tags' values: 1 if they go */
     struct selection globs;
-    int invert;
-    struct tag_index tags; /* of all runs; value: 1 if it goes */
+    int invert, named; /* named: the globs are those of --tag */
 };
 
-static int drop_tag_choose(void *context, const struct event *event, const struct event_value *v, size_t place,
-                           struct log_rewrite_choice *choice, struct error *e)
+/* The first argument is a glob, and those behind it that are no files, but for the last. */
+static int drop_tag_arguments(void *context, int count, char **argv, int *first, struct error *e)
 {
     struct dropping *d = context;
-    struct tag_index_entry *tag;
-    size_t known = d->tags.count, number;
+    int globbing = !(d->named = d->globs.patterns.count > 0);
 
-    (void)event;
-    (void)place;
-    if (!v)
-        return OK;
-    if ((number = tag_index_add(&d->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
-        return error_memory(e, NULL, "for %zu tags", known + 1);
-    tag = &d->tags.entries[number];
-    if (number == known) /* a new one */
-        tag->value = selection_wants(&d->globs, tag->text) != d->invert;
-    choice->keep = !tag->value;
+    for (; globbing && *first <= count; ++*first) {
+        globbing = *first + 1 < count && access(argv[*first + 1], F_OK) != 0;
+        if (!option_list_add(&d->globs.patterns, argv[*first]))
+            return error_set(e, ERR_ARG, "more than %d patterns; combine some of them", OPTION_LIST_MOST);
+    }
     return OK;
+}
+
+static int drop_tag_choose(void *context, const struct rewrite_value *value, struct log_rewrite_choice *choice,
+                           struct error *e)
+{
+    struct dropping *d = context;
+
+    (void)e;
+    if (value->is_new)
+        value->tag->value = selection_wants(&d->globs, value->tag->text) != d->invert;
+    choice->keep = !value->tag->value;
+    return OK;
+}
+
+static int drop_tag_tell(void *context)
+{
+    struct dropping *d = context;
+    struct rewrite *w = &d->rewrite;
+    char more[80], tags[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
+    size_t hit = 0;
+
+    for (size_t i = 0; i < w->tags.count; i++)
+        hit += w->tags.entries[i].value;
+    if (w->json)
+        snprintf(more, sizeof more, ",\"tags\":%zu", hit);
+    else
+        snprintf(more, sizeof more, "; %s with %s dropped", human_count(hit, "tag", tags),
+                 human_count(w->dropped, "value", values));
+    rewrite_print(w, "drop-tag", more);
+    w->scan.unmatched += selection_tell(&d->globs, d->named ? "--tag" : "GLOB", "tag", &w->scan.log);
+    return hit > 0;
 }
 
 int command_drop_tag(int argc, char **argv)
@@ -54,39 +77,11 @@ int command_drop_tag(int argc, char **argv)
                     "  eventlog drop-tag --keep --tag 'loss*' --tag accuracy --in-place logs/train\n",
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no GLOB or no PATH given;",
     };
-    const struct rewrite_filter filter = { &d, NULL, drop_tag_choose };
-    struct error e = { 0 };
-    char more[80], tags[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
-    int count = 0, first, globbing = 0, status, rc = scan_begin(&d.rewrite.scan, &options, argc, argv, &count, &e);
-    int named = d.globs.patterns.count > 0;
-    size_t hit = 0;
+    const struct rewrite_command command = {
+        &options, &d, .arguments = drop_tag_arguments, .choose = drop_tag_choose, .tell = drop_tag_tell,
+    };
+    int status = rewrite_command_run(&d.rewrite, &command, argc, argv);
 
-    /* The first argument is a glob, and those behind it that are no files, but for the last. */
-    for (first = 1; rc == OK && first <= count && (first == 1 ? !named : globbing); first++) {
-        globbing = first + 1 < count && access(argv[first + 1], F_OK) != 0;
-        if (!option_list_add(&d.globs.patterns, argv[first]))
-            rc = error_set(&e, ERR_ARG, "more than %d patterns; combine some of them", OPTION_LIST_MOST);
-    }
-    if (rc == OK && first > count)
-        rc = error_set(&e, ERR_ARG, "no PATH given; run '%s --help' for help", options.program);
-    status = rc == OK ? rewrite_open(&d.rewrite, argv + first, (size_t)(count - first + 1))
-                      : scan_leave(&d.rewrite.scan, rc, &e);
-    if (rc == OK && status == EXIT_DONE) {
-        rc = rewrite_filter(&d.rewrite, &filter, &e);
-        for (size_t i = 0; i < d.tags.count; i++)
-            hit += d.tags.entries[i].value;
-        if (d.rewrite.json)
-            snprintf(more, sizeof more, ",\"tags\":%zu", hit);
-        else
-            snprintf(more, sizeof more, "; %s with %s dropped", human_count(hit, "tag", tags),
-                     human_count(d.rewrite.dropped, "value", values));
-        if (rc == OK)
-            rewrite_print(&d.rewrite, "drop-tag", more);
-        if (rc == OK)
-            d.rewrite.scan.unmatched += selection_tell(&d.globs, named ? "--tag" : "GLOB", "tag", &d.rewrite.scan.log);
-        status = rewrite_close(&d.rewrite, rc, hit > 0, &e);
-    }
     selection_release(&d.globs);
-    tag_index_release(&d.tags);
     return status;
 }

@@ -7,17 +7,17 @@
 #include "eventlog/rewrite/log_merge.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/rewrite/record_source.h"
-#include "eventlog/tool/rewrite/rewrite.h"
+#include "eventlog/tool/rewrite/rewrite_command.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-
 struct merge {
     struct rewrite rewrite;
     int keep_runs, prefix, join;
+    const char *overlap_word;
     enum log_merge_overlap overlap;
     struct log_merge_totals totals;
     uint64_t runs;
@@ -337,8 +337,9 @@ static int by_start(struct log_directory *d, struct log_input *in, struct error 
     return OK;
 }
 
-static int merge(struct merge *m, struct error *e)
+static int merge_all(void *context, struct error *e)
 {
+    struct merge *m = context;
     struct log_directory *d = &m->rewrite.scan.directory;
     int rc = OK;
 
@@ -349,16 +350,18 @@ static int merge(struct merge *m, struct error *e)
     for (size_t i = 0; rc == OK && m->keep_runs && i < d->count; i++)
         if (scan_run_wanted(&m->rewrite.scan, d->runs[i].name))
             rc = merge_runs(m, &d->runs[i], 1, d->runs[i].name, e);
-    log_progress_end(&m->rewrite.scan.log);
-    return rc == OK ? rewrite_commit(&m->rewrite, e) : rc;
+    return rc;
 }
 
-static void merge_print(struct merge *m)
+static int merge_tell(void *context)
 {
+    struct merge *m = context;
     const struct log_merge_totals *t = &m->totals;
     struct log *log = &m->rewrite.scan.log;
     char more[200] = "";
 
+    if (!m->runs)
+        return 0;
     m->rewrite.dropped = t->restarted + t->doubled + t->repeated;
     if (m->rewrite.json)
         snprintf(more, sizeof more, ",\"restarts\":%llu,\"restarted\":%llu,\"doubled\":%llu,\"repeated\":%llu,"
@@ -379,12 +382,23 @@ static void merge_print(struct merge *m)
         log_line(log, "%llu times two files have a series at overlapping times, so two writers "
                  "wrote them at once: sorted by step", (unsigned long long)t->interleaved);
     rewrite_print(&m->rewrite, "merge", more);
+    return 1;
+}
+
+static int merge_check(void *context, struct error *e)
+{
+    struct merge *m = context;
+
+    m->overlap = !strcmp(m->overlap_word, "first")   ? LOG_MERGE_FIRST
+                 : !strcmp(m->overlap_word, "keep")  ? LOG_MERGE_KEEP
+                 : !strcmp(m->overlap_word, "error") ? LOG_MERGE_ERROR : LOG_MERGE_LAST;
+    return m->keep_runs + m->prefix + m->join > 1
+           ? error_set(e, ERR_ARG, "--keep-runs, --prefix and --join contradict each other; give one of them") : OK;
 }
 
 int command_merge(int argc, char **argv)
 {
-    struct merge m = { .keep_runs = 0 };
-    const char *overlap = "last";
+    struct merge m = { .rewrite.scan.passes = 2, .overlap_word = "last" };
     struct option table[] = {
         { OPTION_FLAG, 0, "keep-runs", &m.keep_runs, .help = "Write a new run for each run, below DIR (default: one "
           "run, in DIR itself)" },
@@ -392,10 +406,10 @@ int command_merge(int argc, char **argv)
           "hyperparameters and layouts stay" },
         { OPTION_FLAG, 0, "join", &m.join, .help = "Take the runs as parts of a single run that was resumed in new "
           "directories, in the order in which they began" },
-        { OPTION_CHOICE, 0, "overlap", &overlap, .help = "Choose what to do where steps go back from one file of a run "
-          "to the next, as after a restart: keep the later points and leave out the earlier ones from that step on; "
-          "keep the earlier ones; keep both, sorted by step; or stop with an error (default "
-          "last)", .choices = "last|first|keep|error" },
+        { OPTION_CHOICE, 0, "overlap", &m.overlap_word, .help = "Choose what to do where steps go back from one file "
+          "of a run to the next, as after a restart: keep the later points and leave out the earlier ones from that "
+          "step on; keep the earlier ones; keep both, sorted by step; or stop with an error (default last)",
+          .choices = "last|first|keep|error" },
         REWRITE_OPTIONS(m.rewrite),
     };
     const struct options options = {
@@ -414,21 +428,11 @@ int command_merge(int argc, char **argv)
                     "  eventlog merge --prefix logs/a logs/b -o both        two runs side by side in one\n",
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
-    struct error e = { 0 };
-    int count = 0, status, rc = scan_begin(&m.rewrite.scan, &options, argc, argv, &count, &e);
+    const struct rewrite_command command = {
+        &options, &m, .group_files = 1, .check = merge_check, .all = merge_all, .tell = merge_tell,
+    };
+    int status = rewrite_command_run(&m.rewrite, &command, argc, argv);
 
-    if (rc == OK && m.keep_runs + m.prefix + m.join > 1)
-        rc = error_set(&e, ERR_ARG, "--keep-runs, --prefix and --join contradict each other; give one of them");
-    m.overlap = !strcmp(overlap, "first") ? LOG_MERGE_FIRST : !strcmp(overlap, "keep") ? LOG_MERGE_KEEP
-                : !strcmp(overlap, "error") ? LOG_MERGE_ERROR : LOG_MERGE_LAST;
-    if (rc != OK)
-        return scan_leave(&m.rewrite.scan, rc, &e);
-    if ((status = rewrite_open(&m.rewrite, argv + 1, (size_t)count)) != EXIT_DONE)
-        return status;
-    m.rewrite.scan.passes = 2;
-    if ((rc = rewrite_group_files(&m.rewrite, &e)) == OK && (rc = merge(&m, &e)) == OK && m.runs)
-        merge_print(&m);
-    status = rewrite_close(&m.rewrite, rc, m.runs > 0, &e);
     buffer_release(&m.version);
     buffer_release(&m.tag);
     return status;

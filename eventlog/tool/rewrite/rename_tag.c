@@ -2,9 +2,8 @@
 #include "base/bytes.h"
 #include "base/human.h"
 #include "base/json.h"
-#include "eventlog/format/tag_index.h"
 #include "eventlog/tool/command.h"
-#include "eventlog/tool/rewrite/rewrite.h"
+#include "eventlog/tool/rewrite/rewrite_command.h"
 
 #include <regex.h>
 #include <stdio.h>
@@ -21,12 +20,13 @@ struct rule {
 };
 
 struct renaming {
-    struct rewrite rewrite;
+    struct rewrite rewrite; /* its tags are those of the run at hand; values: their new names' numbers */
     struct rule rules[RULES_MOST];
     size_t count, matched; /* matched: series that got another name */
     struct selection asked; /* the old names, or regular expressions, by rule */
+    struct option_list given; /* --rename */
     int regex, named; /* named: something in the log names tags itself */
-    struct tag_index tags, taken; /* of this run: old names, value the new one's number; new names, value the old's */
+    struct tag_index taken; /* of the run at hand: the new names; values: the old ones' numbers */
 };
 
 /* OLD=NEW; "\=" stands for a '=' that is part of a name. */
@@ -112,87 +112,96 @@ static int new_name(struct renaming *r, const char *tag, size_t n, struct buffer
     return buffer_ok(b) ? 1 : -1;
 }
 
-static int rename_tag_no_memory(const struct renaming *r, struct error *e)
+/* The name that the tag has from now on, NULL if it keeps its own. */
+static const struct tag_index_entry *renamed(const struct renaming *r, const struct tag_index_entry *tag)
 {
-    return error_memory(e, NULL, "for %zu tags", r->tags.count + 1);
+    const struct tag_index_entry *new = &r->taken.entries[tag->value];
+
+    return tag->length != new->length || memcmp(tag->text, new->text, new->length) != 0 ? new : NULL;
 }
 
-static int is_renamed(const struct renaming *r, size_t number)
+/* A tag that the run has not had before. */
+static int add_tag(struct renaming *r, size_t number, struct error *e)
 {
-    const struct tag_index_entry *old = &r->tags.entries[number], *new = &r->taken.entries[old->value];
-
-    return old->length != new->length || memcmp(old->text, new->text, new->length) != 0;
-}
-
-/* A tag that the run has not had before: its number. */
-static int add_tag(struct renaming *r, const char *tag, size_t n, size_t *number, struct error *e)
-{
+    struct tag_index_entry *tags = r->rewrite.tags.entries, *tag = &tags[number];
     struct buffer b = BUFFER_EMPTY;
     size_t taken = r->taken.count, name;
-    const char *old;
     int rc;
 
-    if ((*number = tag_index_add(&r->tags, tag, n)) == TAG_INDEX_NONE)
-        return rename_tag_no_memory(r, e);
-    old = r->tags.entries[*number].text;
-    r->named |= !strcmp(old, "custom_scalars__config__") || !strcmp(old, "_hparams_/experiment");
-    if ((rc = new_name(r, old, n, &b)) == 0)
-        buffer_append(&b, old, n);
+    r->named |= !strcmp(tag->text, "custom_scalars__config__") || !strcmp(tag->text, "_hparams_/experiment");
+    if ((rc = new_name(r, tag->text, tag->length, &b)) == 0)
+        buffer_append(&b, tag->text, tag->length);
     name = rc < 0 || !buffer_ok(&b) ? TAG_INDEX_NONE : tag_index_add(&r->taken, buffer_text(&b), b.length);
     buffer_release(&b);
     if (name == TAG_INDEX_NONE)
-        return rename_tag_no_memory(r, e);
-    if (!r->taken.entries[name].length && n)
-        return error_set(e, ERR_ARG, "tag '%.80s' would be left without a name", old);
+        return error_memory(e, NULL, "for %zu tags", number + 1);
+    if (!r->taken.entries[name].length && tag->length)
+        return error_set(e, ERR_ARG, "tag '%.80s' would be left without a name", tag->text);
     if (name < taken)
         return error_set(e, ERR_ARG, "tags '%.60s' and '%.60s' of one run would both be '%.60s'; nothing is written",
-                         r->tags.entries[r->taken.entries[name].value].text, old, r->taken.entries[name].text);
-    r->taken.entries[name].value = *number;
-    r->tags.entries[*number].value = name;
-    r->matched += (size_t)is_renamed(r, *number);
+                         tags[r->taken.entries[name].value].text, tag->text, r->taken.entries[name].text);
+    r->taken.entries[name].value = number;
+    tag->value = name;
+    r->matched += renamed(r, tag) != NULL;
     return OK;
 }
 
-static void rename_tag_forget(struct renaming *r)
+static void rename_tag_end_run(void *context)
 {
-    tag_index_release(&r->tags);
+    struct renaming *r = context;
+
+    tag_index_release(&r->rewrite.tags);
     tag_index_release(&r->taken);
 }
 
-static int rename_tag_begin_run(void *context, const struct log_run *run, struct error *e)
-{
-    (void)run;
-    (void)e;
-    rename_tag_forget(context);
-    return OK;
-}
-
-static int rename_tag_choose(void *context, const struct event *event, const struct event_value *v, size_t place,
-                             struct log_rewrite_choice *choice, struct error *e)
+static int rename_tag_choose(void *context, const struct rewrite_value *value, struct log_rewrite_choice *choice,
+                             struct error *e)
 {
     struct renaming *r = context;
-    size_t number;
-    int rc = OK;
+    int rc = value->is_new ? add_tag(r, value->number, e) : OK;
+    const struct tag_index_entry *new = rc == OK ? renamed(r, value->tag) : NULL;
 
-    (void)event;
-    (void)place;
-    if (!v)
-        return OK;
-    if ((number = tag_index_find(&r->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
-        rc = add_tag(r, v->tag, v->tag_length, &number, e);
-    if (rc == OK && is_renamed(r, number)) {
-        choice->tag = r->taken.entries[r->tags.entries[number].value].text;
-        choice->tag_length = r->taken.entries[r->tags.entries[number].value].length;
+    if (new) {
+        choice->tag = new->text;
+        choice->tag_length = new->length;
     }
     return rc;
 }
 
-static void rename_tag_print(struct renaming *r)
+/* The first argument is OLD=NEW, unless -e gives some, and so are those behind it that could be and are no files. */
+static int rename_tag_arguments(void *context, int count, char **argv, int *first, struct error *e)
 {
+    struct renaming *r = context;
+    int renaming = !r->given.count, rc = OK;
+
+    for (; rc == OK && renaming && *first <= count; ++*first) {
+        renaming = *first < count && strchr(argv[*first + 1], '=') && access(argv[*first + 1], F_OK) != 0;
+        rc = parse_rule(r, argv[*first], e);
+    }
+    return rc;
+}
+
+static int rename_tag_check(void *context, struct error *e)
+{
+    struct renaming *r = context;
+    int rc = OK;
+
+    for (size_t i = 0; rc == OK && i < r->given.count; i++)
+        rc = parse_rule(r, r->given.items[i], e);
+    r->asked = (struct selection){ .matches = fits, .context = r };
+    for (size_t i = 0; i < r->count; i++)
+        option_list_add(&r->asked.patterns, r->rules[i].from);
+    return rc;
+}
+
+static int rename_tag_tell(void *context)
+{
+    struct renaming *r = context;
+    struct log *log = &r->rewrite.scan.log;
     char more[120], series[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
 
     if (r->named && r->matched)
-        log_line(&r->rewrite.scan.log, "the layouts of custom scalars and experiments of hyperparameters in it stay as "
+        log_line(log, "the layouts of custom scalars and experiments of hyperparameters in it stay as "
                  "they are, also where they name tags");
     if (r->rewrite.json)
         snprintf(more, sizeof more, ",\"series\":%zu,\"renamed\":%llu", r->matched,
@@ -201,11 +210,12 @@ static void rename_tag_print(struct renaming *r)
         snprintf(more, sizeof more, "; %s, %s under new names", human_count(r->matched, "series", series),
                  human_count(r->rewrite.renamed, "value", values));
     rewrite_print(&r->rewrite, "rename-tag", more);
+    r->rewrite.scan.unmatched += selection_tell(&r->asked, r->regex ? "--regex" : "OLD", "tag", log);
+    return r->matched > 0;
 }
 
 static void release(struct renaming *r)
 {
-    rename_tag_forget(r);
     selection_release(&r->asked);
     for (size_t i = 0; i < r->count; i++) {
         if (r->rules[i].compiled)
@@ -217,9 +227,8 @@ static void release(struct renaming *r)
 int command_rename_tag(int argc, char **argv)
 {
     struct renaming r = { .regex = 0 };
-    struct option_list rules = { .count = 0 };
     struct option table[] = {
-        { OPTION_LIST, 'e', "rename", &rules, "OLD=NEW", .help = "Rename tag OLD to NEW, instead of what the first "
+        { OPTION_LIST, 'e', "rename", &r.given, "OLD=NEW", .help = "Rename tag OLD to NEW, instead of what the first "
           "arguments name; may be repeated. Every OLD is a tag of the old log, so two tags can swap names; the first "
           "that matches counts" },
         { OPTION_FLAG, 0, "regex", &r.regex, .help = "Take OLD as a POSIX extended regular expression and replace its "
@@ -238,33 +247,12 @@ int command_rename_tag(int argc, char **argv)
         .table = table, .count = sizeof table / sizeof *table, .least = 1,
         .wanted = "no OLD=NEW or no PATH given;",
     };
-    const struct rewrite_filter filter = { &r, rename_tag_begin_run, rename_tag_choose };
-    struct scan *scan = &r.rewrite.scan;
-    struct error e = { 0 };
-    int count = 0, first, renaming = 0, status, rc = scan_begin(&r.rewrite.scan, &options, argc, argv, &count, &e);
+    const struct rewrite_command command = {
+        &options, &r, .arguments = rename_tag_arguments, .check = rename_tag_check, .end_run = rename_tag_end_run,
+        .choose = rename_tag_choose, .tell = rename_tag_tell,
+    };
+    int status = rewrite_command_run(&r.rewrite, &command, argc, argv);
 
-    /* The first argument is OLD=NEW, unless -e gives some, and so are those behind it that could be and are no
-     * files. */
-    for (first = 1; rc == OK && first <= count && (first == 1 ? !rules.count : renaming); first++) {
-        renaming = first < count && strchr(argv[first + 1], '=') && access(argv[first + 1], F_OK) != 0;
-        rc = parse_rule(&r, argv[first], &e);
-    }
-    if (rc == OK && first > count)
-        rc = error_set(&e, ERR_ARG, "no PATH given; run '%s --help' for help", options.program);
-    for (size_t i = 0; rc == OK && i < rules.count; i++)
-        rc = parse_rule(&r, rules.items[i], &e);
-    r.asked = (struct selection){ .matches = fits, .context = &r };
-    for (size_t i = 0; i < r.count; i++)
-        option_list_add(&r.asked.patterns, r.rules[i].from);
-    status = rc == OK ? rewrite_open(&r.rewrite, argv + first, (size_t)(count - first + 1))
-                      : scan_leave(&r.rewrite.scan, rc, &e);
-    if (rc == OK && status == EXIT_DONE) {
-        if ((rc = rewrite_filter(&r.rewrite, &filter, &e)) == OK)
-            rename_tag_print(&r);
-        if (rc == OK)
-            scan->unmatched += selection_tell(&r.asked, r.regex ? "--regex" : "OLD", "tag", &scan->log);
-        status = rewrite_close(&r.rewrite, rc, r.matched > 0, &e);
-    }
     release(&r);
     return status;
 }

@@ -6,8 +6,6 @@
 #include "base/program/terminal.h"
 #include "base/unfinished.h"
 #include "eventlog/check/log_check.h"
-#include "eventlog/format/log_name.h"
-#include "eventlog/format/tag_index.h"
 #include "eventlog/rewrite/log_replace.h"
 #include "eventlog/tool/output_stream.h"
 
@@ -347,9 +345,8 @@ static int rewrite_unchanged(const struct rewrite_file *f, struct error *e)
     return rc;
 }
 
-/* The new file that takes the place of the given one. It is the rewrite's. */
-static int create_in_place(struct rewrite *w, const char *run, const char *given, struct rewrite_file **out,
-                           struct error *e)
+int rewrite_create_in_place(struct rewrite *w, const char *run, const char *given, struct rewrite_file **out,
+                            struct error *e)
 {
     char path[PATH_MAX];
     int rc;
@@ -458,80 +455,9 @@ int rewrite_close(struct rewrite *w, int rc, int matched, const struct error *e)
         free(f);
     }
     free(w->files);
+    tag_index_release(&w->tags);
     scan_close(&w->scan);
     return status;
-}
-
-/* ---- file by file ---------------------------------------------------------------------------------------------- */
-
-struct filter_file {
-    struct rewrite *rewrite;
-    struct log_rewrite *records;
-    struct rewrite_file *out;
-    const struct rewrite_filter *filter;
-    uint64_t read;
-};
-
-static int filter_record(void *context, uint64_t offset, const uint8_t *data, size_t n, const struct event *event,
-                         struct error *e)
-{
-    struct filter_file *f = context;
-    int rc = log_rewrite_record(f->records, data, n, event, f->filter->choose, f->filter->context, &f->out->pending, e);
-
-    (void)offset;
-    f->read++;
-    return rc == OK ? rewrite_flush(f->rewrite, f->out, 0, e) : rc;
-}
-
-static int filter_one(struct rewrite *w, const struct rewrite_filter *filter, const struct log_run *run,
-                      const char *path, struct error *e)
-{
-    struct filter_file f = { .rewrite = w, .filter = filter };
-    uint64_t damaged = w->scan.damaged, torn = w->torn;
-    struct log_rewrite_totals totals;
-    char name[LOG_NAME_MAX];
-    int rc = log_rewrite_new(&f.records, e);
-
-    if (rc == OK)
-        rc = w->in_place ? create_in_place(w, run->name, path, &f.out, e)
-                         : rewrite_create(w, run->name, log_name_plain(name, path), &f.out, e);
-    if (rc == OK)
-        rc = rewrite_read(w, run->name, path, filter_record, &f, e);
-    if (rc == OK) {
-        totals = log_rewrite_totals(f.records);
-        w->records += totals.records;
-        w->values += totals.values;
-        w->dropped += totals.dropped;
-        w->renamed += totals.renamed;
-        f.out->keep_old = w->in_place && damaged == w->scan.damaged && torn == w->torn && !totals.dropped &&
-                          !totals.renamed;
-        if (!w->in_place && !totals.records) {
-            log_line(&w->scan.log, "%s: nothing of it is left, so no new file is written", path);
-            f.out->keep_old = 1;
-        }
-        rc = rewrite_flush(w, f.out, 1, e);
-    }
-    log_rewrite_free(f.records);
-    return rc;
-}
-
-int rewrite_filter(struct rewrite *w, const struct rewrite_filter *filter, struct error *e)
-{
-    const struct log_directory *d = &w->scan.directory;
-    int rc = OK;
-
-    for (size_t i = 0; rc == OK && i < d->count; i++) {
-        const struct log_run *run = &d->runs[i];
-
-        if (!scan_run_wanted(&w->scan, run->name))
-            continue;
-        if (filter->begin_run)
-            rc = filter->begin_run(filter->context, run, e);
-        for (size_t k = 0; rc == OK && k < run->file_count; k++)
-            rc = filter_one(w, filter, run, run->files[k], e);
-    }
-    log_progress_end(&w->scan.log);
-    return rc == OK ? rewrite_commit(w, e) : rc;
 }
 
 /* ---- what was done --------------------------------------------------------------------------------------------- */
@@ -555,15 +481,22 @@ static void append_runs(struct buffer *b, const struct rewrite *w)
     tag_index_release(&seen);
 }
 
+size_t rewrite_files(const struct rewrite *w)
+{
+    size_t files = 0;
+
+    for (size_t i = 0; i < w->count; i++)
+        files += !w->files[i]->keep_old;
+    return files;
+}
+
 void rewrite_print(const struct rewrite *w, const char *word, const char *more)
 {
     FILE *out = output_stream_is(w->output) ? stderr : stdout;
     struct buffer b = BUFFER_EMPTY;
     char size[HUMAN_TEXT_MAX], counted[3][HUMAN_TEXT_MAX];
-    size_t files = 0;
+    const size_t files = rewrite_files(w);
 
-    for (size_t i = 0; i < w->count; i++)
-        files += !w->files[i]->keep_old;
     if (w->json) {
         buffer_format(&b, "{\"type\":\"%s\",\"version\":1,\"output\":", word);
         w->output ? json_text(&b, w->output) : buffer_append_text(&b, "null");

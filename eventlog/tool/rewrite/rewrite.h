@@ -8,7 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/sync_group.h"
-#include "eventlog/rewrite/log_rewrite.h"
+#include "eventlog/format/tag_index.h"
 #include "eventlog/tool/scan.h"
 
 #include <stdint.h>
@@ -29,6 +29,7 @@ struct rewrite {
     struct scan scan;
     const char *output; /* a directory, or NULL with in_place */
     int in_place, force, json;
+    struct tag_index tags;       /* the command's */
     struct rewrite_file **files; /* all, to be put in place together */
     size_t count;
     uint64_t bytes_in, bytes_out, records, values, dropped, renamed; /* read; written; not */
@@ -70,21 +71,17 @@ int rewrite_sound(const uint8_t *data, size_t n, struct event *event);
 
 /* A new file DIR/run/name. It is the rewrite's. */
 int rewrite_create(struct rewrite *w, const char *run, const char *name, struct rewrite_file **out, struct error *e);
+/* A new file that takes the place of the given one, which nobody may be writing. */
+int rewrite_create_in_place(struct rewrite *w, const char *run, const char *given, struct rewrite_file **out,
+                            struct error *e);
 /* Writes what is pending if that is worth while, or in any case at the `end`, which also closes the file. It is synced
  * then, or with others before any of them is put in its place. */
 int rewrite_flush(struct rewrite *w, struct rewrite_file *f, int end, struct error *e);
 /* All files into their places; ERR_IO, and none, when something could not be read. */
 int rewrite_commit(struct rewrite *w, struct error *e);
 
-/* Every wanted run, file by file into a file of the same name, each value by the filter's choice; then all into place.
- * begin_run may be NULL. */
-struct rewrite_filter {
-    void *context;
-    int (*begin_run)(void *context, const struct log_run *run, struct error *e);
-    log_rewrite_choose *choose;
-};
-int rewrite_filter(struct rewrite *w, const struct rewrite_filter *filter, struct error *e);
-
+/* How many files are put in place. */
+size_t rewrite_files(const struct rewrite *w);
 /* Prints what was done; more: what the command adds, members of a JSON object of totals each with a comma before, or
  * text. */
 void rewrite_print(const struct rewrite *w, const char *word, const char *more);

@@ -1,13 +1,11 @@
 /* eventlog split: one log as several, by tags, steps, sessions, runs or size. */
-#include "base/file.h"
 #include "base/human.h"
 #include "base/number.h"
 #include "eventlog/format/event_encode.h"
 #include "eventlog/format/log_name.h"
 #include "eventlog/format/record.h"
-#include "eventlog/format/tag_index.h"
 #include "eventlog/tool/command.h"
-#include "eventlog/tool/rewrite/rewrite.h"
+#include "eventlog/tool/rewrite/rewrite_command.h"
 #include "eventlog/tool/rewrite/split_session.h"
 
 #include <fnmatch.h>
@@ -17,59 +15,52 @@
 
 enum { PARTS_MOST = 130 };
 
-struct part {
-    char *name;
-    const char *glob;      /* of tags, or NULL: */
-    int64_t from, to;      /* steps, from <= step < to */
-    struct rewrite_file *out;
-    struct log_rewrite *records;
-    uint64_t values;       /* in the file at hand, before it */
-    uint64_t all;          /* values of all runs so far */
-};
-
 struct splitting {
-    struct rewrite rewrite;
-    struct part parts[PARTS_MOST];
-    size_t count, at;      /* at: the one that a record is being written to */
+    struct rewrite rewrite; /* its tags' values: with --tags the part of each; as many as there are: none */
+    struct rewrite_command command;
+    struct rewrite_part parts[PARTS_MOST];
+    struct range {
+        const char *glob;   /* of tags, or NULL: */
+        int64_t from, to;   /* steps, from <= step < to */
+    } ranges[PARTS_MOST];   /* of the parts */
+    size_t count;
+    struct option_list tags, steps; /* as given */
     const char *rest, *by, *size_text;
     uint64_t size;
     struct selection globs; /* of --tags, by part */
-    struct tag_index tags; /* of this log; value: the part of each, PARTS_MOST if none */
     struct buffer version; /* the first record of the file at hand, framed */
     const struct log_run *run;
     const char *path;
     unsigned number;       /* of files or sessions of this file or run */
     struct split_session *sessions;
     int sessions_wanted;
-    uint64_t homeless, outputs;
+    uint64_t homeless;
 };
 
 /* ---- the parts ------------------------------------------------------------------------------------------------- */
 
 /* NAME=...; a name is a directory below the output. */
-static int begin_part(struct splitting *s, const char *text, const char **value, struct part **out, struct error *e)
+static int add_part(struct splitting *s, const char *text, const char **value, struct range **out, struct error *e)
 {
     const char *at = strchr(text, '=');
-    struct part *p = &s->parts[s->count];
     size_t n = at ? (size_t)(at - text) : 0;
 
     if (s->count == PARTS_MOST)
         return error_set(e, ERR_ARG, "more than %d parts", PARTS_MOST);
     if (!at || !n || memchr(text, '/', n) || *text == '.')
         return error_set(e, ERR_ARG, "'%.80s' is not NAME=... with a directory name", text);
-    if (!(p->name = strndup(text, n)))
+    if (!(s->parts[s->count].name = strndup(text, n)))
         return error_memory(e, NULL, "for a name");
     *value = at + 1;
-    *out = p;
-    s->count++;
+    *out = &s->ranges[s->count++];
     return OK;
 }
 
 static int add_tags(struct splitting *s, const char *text, struct error *e)
 {
-    struct part *p;
+    struct range *p;
 
-    if (begin_part(s, text, &text, &p, e) != OK)
+    if (add_part(s, text, &text, &p, e) != OK)
         return e->code;
     p->glob = text;
     option_list_add(&s->globs.patterns, text); /* as many as --tags */
@@ -80,10 +71,10 @@ static int add_tags(struct splitting *s, const char *text, struct error *e)
 static int add_steps(struct splitting *s, const char *text, struct error *e)
 {
     char from[32] = "", to[32] = "";
-    struct part *p;
+    struct range *p;
     const char *colon;
 
-    if (begin_part(s, text, &text, &p, e) != OK)
+    if (add_part(s, text, &text, &p, e) != OK)
         return e->code;
     p->from = INT64_MIN;
     p->to = INT64_MAX;
@@ -98,97 +89,47 @@ static int add_steps(struct splitting *s, const char *text, struct error *e)
     return OK;
 }
 
-/* The part that a value goes to, PARTS_MOST: none; TAG_INDEX_NONE without memory. */
-static size_t home_of(struct splitting *s, const struct event *event, const struct event_value *v, struct error *e)
+static int holds(const struct range *range, const struct event *event)
 {
-    size_t home = 0, known = s->tags.count, number;
-    struct tag_index_entry *tag;
-
-    if (!s->parts[0].glob) {
-        while (home < s->count && (event->step < s->parts[home].from || event->step >= s->parts[home].to))
-            home++;
-        return home < s->count ? home : PARTS_MOST;
-    }
-    if ((number = tag_index_add(&s->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE) {
-        error_memory(e, NULL, "for %zu tags", known + 1);
-        return TAG_INDEX_NONE;
-    }
-    tag = &s->tags.entries[number];
-    if (number < known)
-        return tag->value;
-    if (!selection_wants(&s->globs, tag->text))
-        home = s->globs.patterns.count; /* the rest, if it is wanted */
-    while (home < s->globs.patterns.count && fnmatch(s->parts[home].glob, tag->text, 0))
-        home++;
-    return tag->value = home < s->count ? home : PARTS_MOST;
+    return event->step >= range->from && event->step < range->to;
 }
 
-static int choose_part(void *context, const struct event *event, const struct event_value *v, size_t place,
-                       struct log_rewrite_choice *choice, struct error *e)
+/* The part that a series goes to. */
+static size_t home_of(struct splitting *s, const char *tag)
+{
+    const size_t globs = s->globs.patterns.count;
+    size_t home = selection_wants(&s->globs, tag) ? 0 : globs; /* the rest, if it is wanted */
+
+    while (home < globs && fnmatch(s->ranges[home].glob, tag, 0))
+        home++;
+    return home;
+}
+
+static int split_choose(void *context, const struct rewrite_value *value, struct log_rewrite_choice *choice,
+                        struct error *e)
 {
     struct splitting *s = context;
-    const struct part *p = &s->parts[s->at];
-    size_t home;
+    size_t home = 0;
 
-    (void)place;
-    if (!v) { /* what is no value goes to all parts, session marks to those of their steps */
-        choice->keep = event->what != EVENT_SESSION_LOG || p->glob || (event->step >= p->from && event->step < p->to);
-        return OK;
-    }
-    if ((home = home_of(s, event, v, e)) == TAG_INDEX_NONE)
-        return ERR_NOMEM;
-    s->homeless += home == PARTS_MOST && !s->at;
-    choice->keep = home == s->at;
+    (void)e;
+    if (s->ranges[0].glob && value->is_new)
+        value->tag->value = home_of(s, value->tag->text);
+    if (s->ranges[0].glob)
+        home = value->tag->value;
+    else
+        while (home < s->count && !holds(&s->ranges[home], value->event))
+            home++;
+    s->homeless += home >= s->count && !value->part;
+    choice->keep = home == value->part;
     return OK;
 }
 
-static int part_record(void *context, uint64_t offset, const uint8_t *data, size_t n, const struct event *event,
-                       struct error *e)
+/* What is no value goes to all parts, session marks to those of their steps. */
+static int split_keeps(void *context, const struct event *event, size_t part)
 {
-    struct splitting *s = context;
-    int rc = OK;
+    const struct range *range = &((const struct splitting *)context)->ranges[part];
 
-    (void)offset;
-    for (s->at = 0; rc == OK && s->at < s->count; s->at++) {
-        struct part *p = &s->parts[s->at];
-
-        rc = log_rewrite_record(p->records, data, n, event, choose_part, s, &p->out->pending, e);
-        if (rc == OK)
-            rc = rewrite_flush(&s->rewrite, p->out, 0, e);
-    }
-    return rc;
-}
-
-/* One file into a file of that name in each part that gets values of it. */
-static int split_parts(struct splitting *s, const struct log_run *run, const char *path, struct error *e)
-{
-    char directory[4096], name[LOG_NAME_MAX];
-    int rc = OK;
-
-    log_name_plain(name, path);
-    for (size_t i = 0; rc == OK && i < s->count; i++) {
-        struct part *p = &s->parts[i];
-
-        if ((rc = file_join(directory, sizeof directory, p->name, strcmp(run->name, ".") != 0 ? run->name : "", e)) ==
-            OK)
-            rc = rewrite_create(&s->rewrite, directory, name, &p->out, e);
-        if (rc == OK && !p->records)
-            rc = log_rewrite_new(&p->records, e);
-        if (rc == OK) {
-            log_rewrite_next_file(p->records);
-            p->values = log_rewrite_totals(p->records).values;
-        }
-    }
-    if (rc == OK)
-        rc = rewrite_read(&s->rewrite, run->name, path, part_record, s, e);
-    for (size_t i = 0; rc == OK && i < s->count; i++) {
-        struct part *p = &s->parts[i];
-
-        p->out->keep_old = log_rewrite_totals(p->records).values == p->values; /* none: no file */
-        s->outputs += !p->out->keep_old;
-        rc = rewrite_flush(&s->rewrite, p->out, 1, e);
-    }
-    return rc;
+    return event->what != EVENT_SESSION_LOG || range->glob || holds(range, event);
 }
 
 /* ---- by size and session ---------------------------------------------------------------------------------------- */
@@ -208,7 +149,7 @@ static int keep_all(void *context, const struct event *event, const struct event
 /* The next file of the part at hand, with the first record that its source had. */
 static int next_file(struct splitting *s, struct error *e)
 {
-    struct part *p = &s->parts[0];
+    struct rewrite_part *p = &s->parts[0];
     char run[4096], base[LOG_NAME_MAX], name[400];
     int rc = OK;
 
@@ -225,7 +166,6 @@ static int next_file(struct splitting *s, struct error *e)
             *c = *c == '/' ? '-' : *c;
     if ((rc = rewrite_create(&s->rewrite, !strncmp(run, "./", 2) ? run + 2 : run, name, &p->out, e)) != OK)
         return rc;
-    s->outputs++;
     log_rewrite_next_file(p->records);
     buffer_append(&p->out->pending, s->version.data, s->version.length);
     return OK;
@@ -235,7 +175,7 @@ static int roll_record(void *context, uint64_t offset, const uint8_t *data, size
                        struct error *e)
 {
     struct splitting *s = context;
-    struct part *p = &s->parts[0];
+    struct rewrite_part *p = &s->parts[0];
     int rc = OK, session = s->sessions ? split_session_next(s->sessions, offset) : 0;
 
     if (event->what == EVENT_FILE_VERSION && !s->version.length) { /* stands at the start of every new file */
@@ -254,9 +194,10 @@ static int roll_record(void *context, uint64_t offset, const uint8_t *data, size
     return rc == OK ? rewrite_flush(&s->rewrite, p->out, 0, e) : rc;
 }
 
-static int split_rolling(struct splitting *s, const struct log_run *run, size_t file, struct error *e)
+static int split_rolling(void *context, const struct log_run *run, size_t file, struct error *e)
 {
-    struct part *p = &s->parts[0];
+    struct splitting *s = context;
+    struct rewrite_part *p = &s->parts[0];
     int rc = OK;
 
     s->run = run;
@@ -276,57 +217,46 @@ static int split_rolling(struct splitting *s, const struct log_run *run, size_t 
     return rc == OK && p->out ? rewrite_flush(&s->rewrite, p->out, 1, e) : rc;
 }
 
-static int split(struct splitting *s, struct error *e)
+static int split_begin_run(void *context, const struct log_run *run, struct error *e)
 {
-    const struct log_directory *d = &s->rewrite.scan.directory;
-    int rc = OK;
+    struct splitting *s = context;
 
-    for (size_t i = 0; rc == OK && i < d->count; i++) {
-        const struct log_run *run = &d->runs[i];
-
-        if (!scan_run_wanted(&s->rewrite.scan, run->name))
-            continue;
-        if (s->sessions_wanted)
-            rc = split_session_new(&s->sessions, &s->rewrite, run, e);
-        for (size_t k = 0; rc == OK && k < run->file_count; k++)
-            rc = s->size || s->by ? split_rolling(s, run, k, e) : split_parts(s, run, run->files[k], e);
-        for (size_t k = 0; k < s->count; k++) { /* metadata belongs to a run */
-            struct log_rewrite_totals t = { 0 };
-
-            if (s->parts[k].records)
-                t = log_rewrite_totals(s->parts[k].records);
-            s->rewrite.records += t.records;
-            s->rewrite.values += t.values;
-            s->parts[k].all += t.values;
-            log_rewrite_free(s->parts[k].records);
-            s->parts[k].records = NULL;
-        }
-        split_session_free(s->sessions);
-        s->sessions = NULL;
-    }
-    log_progress_end(&s->rewrite.scan.log);
-    return rc == OK ? rewrite_commit(&s->rewrite, e) : rc;
+    return s->sessions_wanted ? split_session_new(&s->sessions, &s->rewrite, run, e) : OK;
 }
 
-/* The parts that got nothing. */
-static void tell_empty(struct splitting *s, const struct option_list *steps)
+static void split_end_run(void *context)
 {
+    struct splitting *s = context;
+
+    split_session_free(s->sessions);
+    s->sessions = NULL;
+}
+
+static int split_tell(void *context)
+{
+    struct splitting *s = context;
     struct scan *scan = &s->rewrite.scan;
 
-    if (s->globs.names)
+    s->rewrite.dropped = s->homeless;
+    if (s->homeless)
+        log_line(&scan->log, "left out %llu values that belong to no part", (unsigned long long)s->homeless);
+    rewrite_print(&s->rewrite, "split", "");
+    if (s->globs.names) /* the parts that got nothing */
         scan->unmatched += selection_tell(&s->globs, "--tags", "tag", &scan->log);
-    for (size_t i = 0; i < steps->count; i++)
-        if (!s->parts[i].all) {
-            log_line(&scan->log, "--steps '%.80s': no value at these steps", steps->items[i]);
+    for (size_t i = 0; i < s->steps.count; i++)
+        if (!s->parts[i].values) {
+            log_line(&scan->log, "--steps '%.80s': no value at these steps", s->steps.items[i]);
             scan->unmatched++;
         }
+    return rewrite_files(&s->rewrite) > 0;
 }
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
-static int prepare(struct splitting *s, const struct option_list *tags, const struct option_list *steps,
-                   struct error *e)
+static int split_check(void *context, struct error *e)
 {
+    struct splitting *s = context;
+    const struct option_list *tags = &s->tags, *steps = &s->steps;
     int rc = OK;
 
     if ((tags->count > 0) + (steps->count > 0) + (s->by != NULL) + (s->size_text != NULL) != 1)
@@ -338,11 +268,11 @@ static int prepare(struct splitting *s, const struct option_list *tags, const st
     if (rc == OK && s->rest && !tags->count)
         rc = error_set(e, ERR_ARG, "--rest needs --tags");
     if (rc == OK && s->rest) {
-        struct part *p;
+        struct range *p;
         char text[256];
 
         snprintf(text, sizeof text, "%.200s=*", s->rest);
-        if ((rc = begin_part(s, text, &(const char *){ NULL }, &p, e)) == OK)
+        if ((rc = add_part(s, text, &(const char *){ NULL }, &p, e)) == OK)
             p->glob = "*";
     }
     for (size_t i = 0; rc == OK && i < s->count; i++)
@@ -353,20 +283,21 @@ static int prepare(struct splitting *s, const struct option_list *tags, const st
         rc = error_set(e, ERR_ARG, "--size %.40s: not a size; write a number of bytes, or 100k, 100M, 1.5G",
                        s->size_text);
     s->sessions_wanted = s->by && !strcmp(s->by, "session");
-    s->count += !s->count; /* by size, session, run: one at a time */
+    s->command.part_count = s->count += !s->count; /* by size, session, run: one at a time */
+    s->command.file = s->size || s->by ? split_rolling : NULL;
+    s->rewrite.scan.passes = s->sessions_wanted ? 2 : 1;
     return rc;
 }
 
 int command_split(int argc, char **argv)
 {
     struct splitting s = { .count = 0 };
-    struct option_list tags = { .count = 0 }, steps = { .count = 0 };
     struct option table[] = {
-        { OPTION_LIST, 't', "tags", &tags, "NAME=GLOB", .help = "Write series whose tag matches GLOB to DIR/NAME; may "
-          "be repeated, the first that matches counts" },
+        { OPTION_LIST, 't', "tags", &s.tags, "NAME=GLOB", .help = "Write series whose tag matches GLOB to DIR/NAME; "
+          "may be repeated, the first that matches counts" },
         { OPTION_TEXT, 0, "rest", &s.rest, "NAME", .help = "Write series that match no --tags to DIR/NAME (default: "
           "leave them out and count them)" },
-        { OPTION_LIST, 0, "steps", &steps, "NAME=FROM:TO", .help = "Write values at steps from FROM to below TO to "
+        { OPTION_LIST, 0, "steps", &s.steps, "NAME=FROM:TO", .help = "Write values at steps from FROM to below TO to "
           "DIR/NAME; either number may be left out; may be repeated" },
         { OPTION_CHOICE, 0, "by", &s.by, .help = "Write each restart of a run to DIR/RUN/session-1, session-2 and so "
           "on, or each run to DIR/RUN, with - in place of / in its name", .choices = "session|run" },
@@ -388,34 +319,15 @@ int command_split(int argc, char **argv)
                     "  eventlog split --size 100M logs -o small\n",
         .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
     };
-    struct error e = { 0 };
-    int count = 0, status, rc = scan_begin(&s.rewrite.scan, &options, argc, argv, &count, &e);
+    int status;
 
-    if (rc == OK)
-        rc = prepare(&s, &tags, &steps, &e);
-    status = rc == OK ? rewrite_open(&s.rewrite, argv + 1, (size_t)count)
-                      : scan_leave(&s.rewrite.scan, rc, &e);
-    if (rc == OK && status == EXIT_DONE) {
-        if (s.sessions_wanted)
-            s.rewrite.scan.passes = 2;
-        if ((rc = rewrite_group_files(&s.rewrite, &e)) == OK)
-            rc = split(&s, &e);
-        s.rewrite.dropped = s.homeless;
-        if (s.homeless)
-            log_line(&s.rewrite.scan.log, "left out %llu values that belong to no part",
-                     (unsigned long long)s.homeless);
-        if (rc == OK)
-            rewrite_print(&s.rewrite, "split", "");
-        if (rc == OK)
-            tell_empty(&s, &steps);
-        status = rewrite_close(&s.rewrite, rc, s.outputs > 0, &e);
-    }
-    for (size_t i = 0; i < s.count; i++) {
+    s.command = (struct rewrite_command){
+        &options, &s, .group_files = 1, .parts = s.parts, .check = split_check, .begin_run = split_begin_run,
+        .end_run = split_end_run, .choose = split_choose, .keeps = split_keeps, .tell = split_tell,
+    };
+    status = rewrite_command_run(&s.rewrite, &s.command, argc, argv);
+    for (size_t i = 0; i < s.count; i++)
         free(s.parts[i].name);
-        log_rewrite_free(s.parts[i].records);
-    }
-    split_session_free(s.sessions);
-    tag_index_release(&s.tags);
     selection_release(&s.globs);
     buffer_release(&s.version);
     return status;
