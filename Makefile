@@ -103,7 +103,7 @@ lib       = $(B)/lib/lib$1.a
 VERSION   := $(shell sed -n 's/^.define EVALBOARD_VERSION "\(.*\)"$$/\1/p' base/version.h)
 # What is installed for others: build/lib/ holds what our own programs link, which shows all its names.
 LIBRARIES := libeventlog $(if $(call with,MPI),libeventlog_mpi)
-PRODUCT   := $(foreach l,$(LIBRARIES),$(addprefix $(B)/product/$l,.a .so.$(VERSION) .so.0 .so))
+PRODUCT   := $(foreach l,$(LIBRARIES),$(addprefix $(B)/product/$l,.a .so.$(VERSION) .so.0 .so)) $(B)/product/eventlog.h
 PROGRAMS  := $(addprefix $(B)/bin/,$(if $(TRAINER),trainer) $(if $(EVALUATOR),evaluator) eventlog $(if $(CHECKPOINTS),checkpoint))
 
 all: $(PROGRAMS) $(if $(SAN),,$(PRODUCT))
@@ -170,6 +170,10 @@ $(B)/bin/checkpoint: $(call objects,$(CHECKPOINT_TOOL_C)) $(NEEDS_checkpoint)
 ARCHIVES = -Wl,--whole-archive $(call lib,eventlog) -Wl,--no-whole-archive $(NEEDS_base)
 SHARE    = $(LINK) -shared -Wl,-soname,$(@F:.$(VERSION)=.0) -Wl,--version-script=$(filter %.map,$^) \
            $(if $(SAN),,-Wl,-z$(comma)defs) -Wl,--gc-sections -o $@
+# Users have one header: the second half in its place, without what makes a header of it.
+$(B)/product/eventlog.h: eventlog/eventlog.h eventlog/eventlog_reader.h
+	@mkdir -p $(@D)
+	$(Q)sed -e '1,/^$$/d' -e '$$d' $(word 2,$^) | sed -e '/^#include "eventlog/{r /dev/stdin' -e 'd}' $< | cat -s >$@
 $(B)/product/libeventlog.so.$(VERSION): $(NEEDS_eventlog) eventlog/libeventlog.map
 	$(call say,LINK)
 	$(Q)$(SHARE) $(ARCHIVES) $(SYSTEM_eventlog)
@@ -352,7 +356,7 @@ $(B)/product/%.pc: packaging/%.pc.in FORCE
 FORCE:
 
 # What is installed: FROM:FOLDER:MODE a word. Links are made as links.
-FILES     = $(foreach p,$(PROGRAMS),$p:$(PREFIX)/bin:755) eventlog/eventlog.h:$(PREFIX)/include/eventlog:644 \
+FILES     = $(foreach p,$(PROGRAMS),$p:$(PREFIX)/bin:755) $(B)/product/eventlog.h:$(PREFIX)/include/eventlog:644 \
             $(if $(call with,MPI),eventlog_mpi/eventlog_mpi.h:$(PREFIX)/include/eventlog:644) \
             $(foreach l,$(LIBRARIES),examples/fortran/$(l:lib%=%).f90:$(PREFIX)/include/eventlog:644 $(B)/product/$l.a:$(LIBDIR):644 $(B)/product/$l.so.$(VERSION):$(LIBDIR):644 \
             $(B)/product/$(l:lib%=%).pc:$(LIBDIR)/pkgconfig:644)
@@ -360,7 +364,7 @@ LINKS     = $(foreach l,$(LIBRARIES),$l.so.$(VERSION):$(LIBDIR)/$l.so.0 $l.so.$(
 part      = $(word $2,$(subst :, ,$1))
 
 # Man pages and completions come from what the programs say of their options, and from the headers' comments.
-DOCUMENTED := eventlog/eventlog.h $(if $(call with,MPI),eventlog_mpi/eventlog_mpi.h)
+DOCUMENTED := $(B)/product/eventlog.h $(if $(call with,MPI),eventlog_mpi/eventlog_mpi.h)
 documents: $(B)/documents.stamp
 $(B)/documents.stamp: $(PROGRAMS) $(DOCUMENTED) $(wildcard packaging/*.py) $(wildcard docs/man/*)
 	$(call say,DOC )

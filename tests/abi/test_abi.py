@@ -23,10 +23,10 @@ MAY_GROW = {"eventlog_event", "eventlog_damage", "eventlog_series", "eventlog_va
 def headers(tmp_path_factory):
     """{'old', 'new'}: directories to include <eventlog/eventlog.h> from."""
     found = {}
-    for name, header in (("old", "tests/abi/eventlog_0.h"), ("new", "eventlog/eventlog.h")):
+    for name, header in (("old", ROOT / "tests/abi/eventlog_0.h"), ("new", LIBRARY / "eventlog.h")):
         found[name] = tmp_path_factory.mktemp(name)
         (found[name] / "eventlog").mkdir()
-        (found[name] / "eventlog/eventlog.h").write_bytes((ROOT / header).read_bytes())
+        (found[name] / "eventlog/eventlog.h").write_bytes(header.read_bytes())
     return found
 
 
@@ -89,6 +89,6 @@ def test_functions_are_as_they_were():
         return {m.group(1): " ".join(m.group(0).split())
                 for m in re.finditer(r"[\w][\w\s*]*?\b(eventlog_\w+)\s*\((?!\*)[^;{}]*\)(?=;)", code)}
 
-    old, new = prototypes(ROOT / "tests/abi/eventlog_0.h"), prototypes(ROOT / "eventlog/eventlog.h")
+    old, new = prototypes(ROOT / "tests/abi/eventlog_0.h"), prototypes(LIBRARY / "eventlog.h")
     assert len(old) > 30
     assert {name: new.get(name) for name in old} == old

@@ -197,7 +197,7 @@ def declared(header):
 
 
 @pytest.mark.parametrize("name, header, listed", [
-    ("libeventlog", "eventlog/eventlog.h", "symbols.txt"),
+    ("libeventlog", BUILD / "product/eventlog.h", "symbols.txt"),
     ("libeventlog_mpi", "eventlog_mpi/eventlog_mpi.h", "symbols_mpi.txt")])
 def test_symbols(tree, name, header, listed):
     """The shared library shows the functions that the list in tests/abi/ has, which are those of the header."""

@@ -1,0 +1,247 @@
+/* eventlog_reader.h - the second half of eventlog.h, which programs include: what reads. Installed, the two are one. */
+#ifndef EVENTLOG_EVENTLOG_H
+#include "eventlog/eventlog.h" /* and with it this */
+#elif !defined EVENTLOG_EVENTLOG_READER_H
+#define EVENTLOG_EVENTLOG_READER_H
+
+/*
+ * ---- reading --------------------------------------------------------------------------------------------------------
+ * A reader hands out the events of one file or of a whole log directory, one after the other, and when they are all
+ * read goes on with what is added: bytes, files, runs. A run is a directory that holds event files (regular files with
+ * "tfevents" in their name); its name is its path below the directory given, with '/', and "." for that directory
+ * itself or for a single file. Runs come in the order of their names, files of a run in the order of theirs; what is
+ * new later comes in the order it is found.
+ *
+ * Files may be compressed with gzip, or with zstd where the library was built with it; ".gz" and ".zst" behind a name
+ * count for nothing, so a file that is compressed while the reader is at work is not read again, and of "x" and "x.gz"
+ * side by side only "x" is read. A path may also be an archive of `eventlog archive`, which is read as the directory
+ * that was packed. All of these are taken for finished: each is unpacked when it is opened, into a temporary file
+ * without a name in the directory that the environment's TMPDIR names (or /tmp), and not looked at again. Offsets are
+ * those of what comes out. A path "-" is a file of that name.
+ *
+ * A record that is not whole yet is waited for, zeros at the end of a file as well. Damage is told and passed over: a
+ * wrong data CRC costs that record, a wrong header costs what lies before the next header that fits. Memory: the tags,
+ * and the largest record; points are not kept. The files that were changed last stay open, at most 64 and a 16th of the
+ * descriptors that the process may have: such a file is read to its end also when it is renamed or removed while it is
+ * written. The others are opened again when they have changed.
+ *
+ * One reader is for one thread at a time; several readers do not know of each other. All pointers that it gives are
+ * its own and last until the next call of eventlog_reader_next() unless something else is said.
+ */
+struct eventlog_reader;
+
+struct eventlog_reader_options { /* all zero, or NULL: everything */
+    const char *const *runs;     /* shell patterns, of which a run's name must match one (fnmatch: * passes over '/') */
+    size_t run_count;            /* 0: all runs */
+    const char *const *tags;     /* the same for tags: values of others are passed over, events without values too */
+    size_t tag_count;
+    int has_first_step, has_last_step;
+    int64_t first_step, last_step; /* inclusive; values of other steps are passed over, events without values too */
+    int numbers_only;            /* events with points of scalar series only */
+    int records_only;            /* records are handed out without a look at their data; no filter but runs */
+    uint64_t reserved[8];        /* zero; as in eventlog_writer_options */
+};
+
+enum eventlog_read { /* what eventlog_reader_next() found */
+    EVENTLOG_READ_END = 0,       /* nothing more for now; a later call looks again */
+    EVENTLOG_READ_EVENT = 1,     /* eventlog_reader_event(), and its values */
+    EVENTLOG_READ_DAMAGE = 2,    /* eventlog_reader_damage(), in the run and file of eventlog_reader_event() */
+    EVENTLOG_READ_RESTARTED = 3, /* a file of the run that eventlog_reader_event() names was cut or replaced by another,
+                                  * or all its files are gone: what came out of the run no longer stands, its series are
+                                  * freed, and what it holds now comes again from its start */
+};
+
+/* path: a directory, an event file or an archive. options are copied. On OK *out is yours: eventlog_reader_close(). */
+int eventlog_reader_open(struct eventlog_reader **out, const char *path, const struct eventlog_reader_options *options,
+                         struct eventlog_error *error);
+void eventlog_reader_close(struct eventlog_reader *reader); /* NULL is fine */
+
+/* An enum eventlog_read, or negative: EVENTLOG_ERROR_IO for a file or directory that cannot be read, or a file that is
+ * no event file - further calls go on with the others and try it again after the next end, the latter once it has
+ * changed - or EVENTLOG_ERROR_MEMORY. */
+int eventlog_reader_next(struct eventlog_reader *reader, struct eventlog_error *error);
+
+/* After an end: sleeps until something may have changed, at most so many seconds. 1: it may have; 0: the time is over;
+ * EVENTLOG_ERROR_IO: a signal handler ran. What other machines change on a network file system, and files behind
+ * symbolic links, are not noticed: call next after a while in any case. */
+int eventlog_reader_wait(struct eventlog_reader *reader, double seconds, struct eventlog_error *error);
+
+/* The descriptor on which it waits, for poll(): readable when something may have changed, quiet again once next has
+ * come to an end. Ask for it first, then call next until the end, then poll. -1 where the system has no more of them:
+ * then look at times. It is the reader's: read nothing from it, do not close it. */
+int eventlog_reader_descriptor(struct eventlog_reader *reader);
+
+enum eventlog_what { /* what an event holds, with its number in TensorBoard's Event message */
+    EVENTLOG_EVENT_NOTHING = 0, EVENTLOG_EVENT_FILE_VERSION = 3, EVENTLOG_EVENT_GRAPH = 4, EVENTLOG_EVENT_VALUES = 5,
+    EVENTLOG_EVENT_MESSAGE = 6, EVENTLOG_EVENT_SESSION = 7, EVENTLOG_EVENT_RUN_METADATA = 8,
+    EVENTLOG_EVENT_META_GRAPH = 9,
+    EVENTLOG_EVENT_RECORD = -1, /* with records_only: not looked at, wall_time and step are 0 */
+};
+
+struct eventlog_event {
+    const char *run, *file;  /* name of the run, path of the file; until close or RESTARTED */
+    enum eventlog_what what;
+    int64_t step;
+    double wall_time;        /* seconds since 1970, finite */
+    uint64_t offset;         /* where the record starts in the file */
+    const void *data;        /* length bytes: the record's data, a serialized tensorboard.Event */
+    size_t length;
+    const void *payload;     /* payload_length bytes of it: file version, GraphDef, MetaGraphDef, the serialized
+                              * SessionLog, LogMessage or TaggedRunMetadata; NULL with values */
+    size_t payload_length;
+};
+
+/* The event that eventlog_reader_next() has found; for damage and a restart, the run and the file that they are in. */
+const struct eventlog_event *eventlog_reader_event(const struct eventlog_reader *reader);
+
+enum eventlog_damage_kind {
+    EVENTLOG_DAMAGE_LENGTH_CRC, /* of a header: what lies before the next header that fits is lost */
+    EVENTLOG_DAMAGE_DATA_CRC,   /* the record is lost, here and below */
+    EVENTLOG_DAMAGE_TOO_LONG,   /* over 256 MiB */
+    EVENTLOG_DAMAGE_PROTO,      /* no Event message */
+    EVENTLOG_DAMAGE_WALL_TIME,  /* NaN or infinite */
+    EVENTLOG_DAMAGE_UTF8,       /* a text is not UTF-8, and TensorBoard gives the file up: the event comes next */
+    EVENTLOG_DAMAGE_STREAM,     /* a compressed file is damaged or cut: what is behind this place is lost */
+};
+
+struct eventlog_damage {
+    enum eventlog_damage_kind kind;
+    uint64_t offset;        /* where the record starts in the file */
+    uint64_t found, wanted; /* CRCs or lengths; PROTO: found is the place in the data */
+    const char *text;       /* a sentence for people, without the file */
+};
+
+/* The damage that eventlog_reader_next() has found. */
+const struct eventlog_damage *eventlog_reader_damage(const struct eventlog_reader *reader);
+
+struct eventlog_reader_totals { /* of the files that are there now, as far as they are read */
+    uint64_t runs, files;
+    uint64_t records;    /* sound ones */
+    uint64_t damaged;    /* how often damage was told */
+    uint64_t lost;       /* bytes passed over because of broken framing */
+    uint64_t unfinished; /* files that end inside a record: being written, or cut */
+    uint64_t reserved[8]; /* zero */
+};
+
+/* The reader's figures as they are now. */
+struct eventlog_reader_totals eventlog_reader_totals(const struct eventlog_reader *reader);
+
+/* A series is a tag of a run; what it is was told with its first value. Lasts until close or RESTARTED of its run. */
+struct eventlog_series {
+    const char *run;
+    const char *tag;         /* tag_length bytes, then a NUL; may hold NULs and bytes that are not UTF-8 */
+    size_t tag_length;
+    const char *plugin;      /* "scalars", "images", ...; "" where none is named. Old forms of values imply theirs */
+    const char *display_name, *description; /* "" where there is none; Markdown */
+    const void *plugin_content;             /* plugin_content_length bytes */
+    size_t plugin_content_length;
+};
+
+enum eventlog_kind { /* of a value */
+    EVENTLOG_KIND_OTHER,     /* without content, or of a form that nothing shows */
+    EVENTLOG_KIND_SCALAR,    /* number */
+    EVENTLOG_KIND_HISTOGRAM, /* eventlog_reader_histogram() */
+    EVENTLOG_KIND_IMAGE,     /* eventlog_reader_blobs(), here and for the next two */
+    EVENTLOG_KIND_AUDIO,
+    EVENTLOG_KIND_TEXT,
+    EVENTLOG_KIND_TENSOR,    /* eventlog_reader_tensor() */
+};
+
+enum eventlog_stored { /* how the file holds it, with its number in TensorBoard's Value message */
+    EVENTLOG_STORED_NOTHING = 0, EVENTLOG_STORED_SIMPLE_VALUE = 2, EVENTLOG_STORED_OLD_HISTOGRAM = 3,
+    EVENTLOG_STORED_IMAGE = 4, EVENTLOG_STORED_HISTOGRAM = 5, EVENTLOG_STORED_AUDIO = 6, EVENTLOG_STORED_TENSOR = 8,
+};
+
+enum { EVENTLOG_DTYPE_STRING = 7, EVENTLOG_DTYPE_BFLOAT16 = 14 }; /* beside enum eventlog_dtype, in files of others */
+
+struct eventlog_value {
+    const struct eventlog_series *series;
+    enum eventlog_kind kind;
+    int64_t step;
+    double wall_time;
+    double number;          /* of a scalar; an integer beyond 2^53 is rounded */
+    enum eventlog_stored stored;
+    int dtype;              /* of a tensor or simple_value, TensorFlow's number; else 0 */
+    const void *data;       /* length bytes: the serialized Summary.Value */
+    size_t length;
+};
+
+/* The next value of the event at hand that the filters let through, NULL after the last. */
+const struct eventlog_value *eventlog_reader_value(struct eventlog_reader *reader);
+
+/* What the value at hand holds. Results last until the next call of one of these or of next. EVENTLOG_ERROR_ARGUMENT:
+ * it is not of that kind; EVENTLOG_ERROR_CORRUPT: it does not hold what its shape says. */
+struct eventlog_tensor {
+    int dtype;
+    size_t rank, elements;  /* elements: the product of the shape */
+    const int64_t *shape;   /* rank lengths */
+    const void *data;       /* bytes of them: the elements row by row, little-endian; NULL for strings */
+    size_t bytes;
+    const struct eventlog_bytes *strings; /* string_count of them, of DT_STRING; NULL for numbers */
+    size_t string_count;
+    uint64_t reserved[4]; /* zero */
+};
+
+/* The shape and the elements of the value at hand, a tensor of any type. */
+int eventlog_reader_tensor(struct eventlog_reader *reader, struct eventlog_tensor *out, struct eventlog_error *error);
+
+struct eventlog_bucket { /* count values from left up to right */
+    double left, right, count;
+};
+
+/* The buckets of a histogram of either generation. Old ones as TensorBoard shows them: without empty buckets at the
+ * ends, from the smallest to the largest value. */
+int eventlog_reader_histogram(struct eventlog_reader *reader, const struct eventlog_bucket **buckets, size_t *count,
+                              struct eventlog_error *error);
+
+struct eventlog_blobs {
+    const struct eventlog_bytes *items; /* encoded image files; WAV files; texts, row by row */
+    size_t count;
+    int64_t width, height;              /* of images, as noted beside them; else 0 */
+    uint64_t reserved[4];               /* zero */
+};
+
+/* The pictures, clips or texts of the value at hand. */
+int eventlog_reader_blobs(struct eventlog_reader *reader, struct eventlog_blobs *out, struct eventlog_error *error);
+
+/*
+ * All points of a log at once, by series: what is in the files now. 24 bytes a point in memory. A log that was read
+ * is not changed by anything, so several threads may look at it.
+ */
+struct eventlog_points;
+
+struct eventlog_point {
+    int64_t step;
+    double wall_time, value;
+};
+
+enum eventlog_view {
+    EVENTLOG_VIEW_ALL,         /* every point of the files, in reading order */
+    EVENTLOG_VIEW_TENSORBOARD, /* what TensorBoard's default loader, its data server, would hold without sampling: steps
+                                * rise strictly, a value at a step removes earlier ones from that step on; of a file
+                                * what comes before the first record that the loader cannot take, which is one with a
+                                * wrong data CRC only if it is no event any more */
+    EVENTLOG_VIEW_SESSION,     /* what restarts meant: a session start at a step removes the run's earlier points from
+                                * that step on */
+};
+
+/* path and options as for a reader (records_only has no meaning; with numbers_only there are no series without points).
+ * *out is yours: eventlog_points_free(). Damage is passed over and counted, points at infinite wall times are left out;
+ * EVENTLOG_ERROR_IO where a file cannot be read. */
+int eventlog_points_read(struct eventlog_points **out, const char *path, enum eventlog_view view,
+                         const struct eventlog_reader_options *options, struct eventlog_error *error);
+void eventlog_points_free(struct eventlog_points *points); /* NULL is fine */
+
+/* Runs by name, those without points as well: index from 0; NULL behind the last. */
+const char *eventlog_points_run(const struct eventlog_points *points, size_t index);
+/* Series by run and tag, both as bytes, those without points as well: index from 0; NULL behind the last. Until free,
+ * as all of these. */
+const struct eventlog_series *eventlog_points_series(const struct eventlog_points *points, size_t index);
+/* The series' points, *count of them (may be 0). */
+const struct eventlog_point *eventlog_points_of(const struct eventlog_points *points, size_t index, size_t *count);
+/* The series of that run and tag: its index in *index and 1, or 0. */
+int eventlog_points_find(const struct eventlog_points *points, const char *run, const char *tag, size_t *index);
+/* How often damage was passed over while reading. */
+uint64_t eventlog_points_damaged(const struct eventlog_points *points);
+
+#endif
