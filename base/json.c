@@ -47,7 +47,10 @@ void json_span(struct buffer *b, const char *text, size_t n, int ascii)
 
 void json_text(struct buffer *b, const char *text)
 {
-    json_span(b, text, strlen(text), 0);
+    if (text)
+        json_span(b, text, strlen(text), 0);
+    else
+        buffer_append_text(b, "null");
 }
 
 void json_file_name(struct buffer *b, const char *name)

@@ -10,7 +10,7 @@
 /* A string with its quotes. Bytes that are not UTF-8 become U+FFFD each. ascii: everything above 0x7e as \uxxxx.
  * (Not json_string: jansson has a function of that name, and would call ours instead of its own.) */
 void json_span(struct buffer *b, const char *text, size_t n, int ascii);
-void json_text(struct buffer *b, const char *text); /* a string for a NUL-terminated string, not ascii */
+void json_text(struct buffer *b, const char *text); /* of a NUL-terminated string, not ascii; NULL: null */
 
 /* The name of a file in a directory, reversibly: a byte that is not UTF-8 becomes /xHH, two hex digits; no such name
  * has a slash of its own. And back from the text of such a string: 1, or 0 where out (size bytes) is too small. */

@@ -16,10 +16,7 @@ static void member(struct buffer *b, const char *name, const char *text)
 {
     json_text(b, name);
     buffer_append_byte(b, ':');
-    if (text)
-        json_text(b, text);
-    else
-        buffer_append_text(b, "null");
+    json_text(b, text);
 }
 
 static void describe_choices(struct buffer *b, const char *choices)

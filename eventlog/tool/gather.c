@@ -73,13 +73,11 @@ int gather_runs(struct scan *s, const struct gather *g, struct error *e)
     struct scalar_run scalars;
     int rc = OK;
 
-    for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
-        if (!scan_run_wanted(s, s->directory.runs[i].name))
-            continue;
+    for (const struct log_run *run = NULL; rc == OK && (run = scan_next_run(s, run));) {
         scalar_run_init(&scalars, g->view, 0, !g->no_points);
         scalars.other = g->other;
         scalars.context = g->context;
-        rc = gather_run(s, &s->directory.runs[i], &scalars, g->again, g->context, e);
+        rc = gather_run(s, run, &scalars, g->again, g->context, e);
         for (size_t k = 0; k < scalars.count; k++) {
             struct scalar_series *series = &scalars.series[k];
 
@@ -89,7 +87,7 @@ int gather_runs(struct scan *s, const struct gather *g, struct error *e)
         }
         scalar_run_sort(&scalars);
         if (rc == OK)
-            rc = g->run(g->context, s->directory.runs[i].name, &scalars, e);
+            rc = g->run(g->context, run->name, &scalars, e);
         scalar_run_release(&scalars);
     }
     return rc;

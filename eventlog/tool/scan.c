@@ -37,14 +37,9 @@ int scan_open(struct scan *s, char *const *paths, size_t count)
         log_line(&s->log, "%s", s->directory.problems[i]);
         s->failed = 1;
     }
-    for (size_t i = 0; i < s->directory.count; i++) {
-        const struct log_run *run = &s->directory.runs[i];
-        int wanted = scan_run_wanted(s, run->name);
-
-        s->matching += (size_t)wanted;
-        for (size_t k = 0; wanted && k < run->file_count; k++)
+    for (const struct log_run *run = NULL; (run = scan_next_run(s, run)); s->matching++)
+        for (size_t k = 0; k < run->file_count; k++)
             s->bytes += log_input_bytes(&s->input, run->files[k]);
-    }
     if (!s->directory.count)
         scan_tell_empty(s, paths[0], "");
     scan_tell_unmatched(s);
@@ -80,6 +75,16 @@ void scan_close(struct scan *s)
 int scan_run_wanted(struct scan *s, const char *run)
 {
     return selection_wants(&s->runs, run);
+}
+
+const struct log_run *scan_next_run(struct scan *s, const struct log_run *run)
+{
+    const struct log_run *runs = s->directory.runs;
+
+    for (size_t i = run ? (size_t)(run - runs) + 1 : 0; i < s->directory.count; i++)
+        if (scan_run_wanted(s, runs[i].name))
+            return &runs[i];
+    return NULL;
 }
 
 int scan_tag_wanted(struct scan *s, const char *tag)
@@ -118,6 +123,14 @@ int scan_gone(struct scan *s, const char *path, const struct error *e)
         return 0;
     log_line(&s->log, "%s: was removed before it was read; left out", path);
     return 1;
+}
+
+void scan_unread(struct scan *s, const char *path, const struct error *e)
+{
+    if (scan_gone(s, path, e))
+        return;
+    s->failed = 1;
+    log_line(&s->log, "%s", e->message);
 }
 
 void scan_damage(struct scan *s, const char *path, const struct event_damage *d, uint64_t number)
@@ -217,10 +230,7 @@ int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *
             sink->restart(sink->context);
             i = (size_t)-1;
         } else if (rc == ERR_IO) {
-            if (!scan_gone(s, run->files[i], e)) {
-                s->failed = 1;
-                log_line(&s->log, "%s", e->message);
-            }
+            scan_unread(s, run->files[i], e);
             e->code = before;
         } else if (rc < 0) {
             return rc;

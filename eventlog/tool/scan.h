@@ -60,6 +60,8 @@ void scan_natural_order(struct log_directory *d);
 void scan_tell_empty(struct scan *s, const char *path, const char *yet);
 
 int scan_run_wanted(struct scan *s, const char *run);
+/* The wanted run behind that one, the first for NULL; NULL: there is none. */
+const struct log_run *scan_next_run(struct scan *s, const struct log_run *run);
 int scan_tag_wanted(struct scan *s, const char *tag); /* to be asked of every tag that is read */
 
 /* Reads the files of a run. OK, or what a sink returned; files that cannot be read are told and passed over, and those
@@ -69,6 +71,8 @@ int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *
 /* For who reads files by itself, as scan_run() does. 1, and told, if that error is that a file which was found in a
  * directory is removed since: what is gone is gone, and the rest is read. One that was named itself is missed. */
 int scan_gone(struct scan *s, const char *path, const struct error *e);
+/* The same, but an error of another kind is told, too, and the command fails in the end. */
+void scan_unread(struct scan *s, const char *path, const struct error *e);
 /* Counts damage and prints the first of each file, number: how many it had with this one. */
 void scan_damage(struct scan *s, const char *path, const struct event_damage *damage, uint64_t number);
 /* Tells how far the reading has come: a file of that size was opened, was read up to that offset, is done with. The

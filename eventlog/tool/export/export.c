@@ -101,15 +101,6 @@ static int other(void *context, const struct scalar_series *s, const struct even
     return w->format->value ? w->format->value(&w->x, s, ev, value, e) : OK;
 }
 
-/* Makes w->run the empty run of that name. */
-static void begin_run(struct work *w, const char *name, int keep_order, int store)
-{
-    w->x.run = w->run.name = name;
-    scalar_run_init(&w->run.scalars, scalar_view_of(w->x.options->view), keep_order, store);
-    w->run.scalars.other = other;
-    w->run.scalars.context = w;
-}
-
 /* Straight through. */
 static int stream(void *context, const struct event *ev, struct error *e)
 {
@@ -132,16 +123,20 @@ static int stream(void *context, const struct event *ev, struct error *e)
     return OK;
 }
 
-/* Reads a run into w->run.scalars (or, streaming, straight through) and tells what the view leaves out. */
-static int read_run(struct work *w, const struct log_run *run, struct error *e)
+/* Reads a run into w->run (or, streaming, straight through) and tells what the view leaves out. */
+static int read_run(struct work *w, const struct log_run *run, int keep_order, int store, struct error *e)
 {
     /* What has been written cannot be taken back, so a stream does not start again. */
     const struct scan_sink sink = { .context = w, .event = stream };
     void (*again)(void *) = w->format->run_again ? export_run_again : NULL;
     uint64_t left_out = 0;
-    int rc = w->streaming ? scan_run(w->scan, run, &sink, e)
-                          : gather_run(w->scan, run, &w->run.scalars, again, w, e);
+    int rc;
 
+    w->x.run = w->run.name = run->name;
+    scalar_run_init(&w->run.scalars, scalar_view_of(w->x.options->view), keep_order, store);
+    w->run.scalars.other = other;
+    w->run.scalars.context = w;
+    rc = w->streaming ? scan_run(w->scan, run, &sink, e) : gather_run(w->scan, run, &w->run.scalars, again, w, e);
     if (rc != OK)
         return rc;
     for (size_t i = 0; i < w->run.scalars.count && w->run.scalars.store; i++)
@@ -220,11 +215,8 @@ static int export_points(struct work *w, struct error *e)
 
     w->streaming = in_order && scalar_view_of(w->x.options->view) == SCALAR_VIEW_ALL;
     w->format->begin(&w->x);
-    for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
-        if (!scan_run_wanted(s, s->directory.runs[i].name))
-            continue;
-        begin_run(w, s->directory.runs[i].name, in_order && !w->streaming, !w->streaming);
-        rc = read_run(w, &s->directory.runs[i], e);
+    for (const struct log_run *run = NULL; rc == OK && (run = scan_next_run(s, run));) {
+        rc = read_run(w, run, in_order && !w->streaming, !w->streaming, e);
         if (rc == OK && !w->streaming)
             rc = in_order ? write_in_order(w, e) : write_sorted(w, e);
         forget_made(w);
@@ -259,14 +251,10 @@ static int export_series(struct work *w, struct error *e)
     struct scan *s = w->scan;
     int rc = OK;
 
-    for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
+    for (const struct log_run *run = NULL; rc == OK && (run = scan_next_run(s, run));) {
         struct scalar_run *r = &w->run.scalars;
 
-        if (!scan_run_wanted(s, s->directory.runs[i].name))
-            continue;
-        begin_run(w, s->directory.runs[i].name, 0, w->format->series != NULL);
-        rc = read_run(w, &s->directory.runs[i], e);
-        if (rc == OK)
+        if ((rc = read_run(w, run, 0, w->format->series != NULL, e)) == OK)
             rc = sift(w, sorted, e);
         scalar_run_sort(r);
         if (rc == OK && w->format->run_read)
@@ -292,12 +280,8 @@ static int export_runs(struct work *w, struct error *e)
     size_t count = 0;
     int rc = runs ? OK : error_memory(e, NULL, "for %zu runs", s->directory.count);
 
-    for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
-        if (!scan_run_wanted(s, s->directory.runs[i].name))
-            continue;
-        begin_run(w, s->directory.runs[i].name, 0, 1);
-        rc = read_run(w, &s->directory.runs[i], e);
-        if (rc == OK)
+    for (const struct log_run *run = NULL; rc == OK && (run = scan_next_run(s, run));) {
+        if ((rc = read_run(w, run, 0, 1, e)) == OK)
             rc = sift(w, sorted, e);
         runs[count++] = w->run;
     }

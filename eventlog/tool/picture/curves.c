@@ -77,16 +77,14 @@ int curves_read(struct curves *w, struct error *e)
     w->starts = calloc(d->count + 1, sizeof *w->starts);
     if (!w->runs || !w->names || !w->labels || !w->starts)
         return error_memory(e, NULL, "for %zu runs", d->count);
-    for (size_t i = 0; i < d->count; i++) {
+    for (const struct log_run *run = NULL; (run = scan_next_run(w->scan, run));) {
         struct scalar_run *r = &w->runs[w->count];
         int rc;
 
-        if (!scan_run_wanted(w->scan, d->runs[i].name))
-            continue;
-        w->labels[w->count] = w->names[w->count] = d->runs[i].name;
+        w->labels[w->count] = w->names[w->count] = run->name;
         w->count++;
         scalar_run_init(r, scalar_view_of(w->view), 0, 1);
-        rc = gather_run(w->scan, &d->runs[i], r, NULL, NULL, e);
+        rc = gather_run(w->scan, run, r, NULL, NULL, e);
         for (size_t k = 0; k < r->count; k++)
             gather_sift(&r->series[k], &w->range, 0);
         scalar_run_sort(r);

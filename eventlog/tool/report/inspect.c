@@ -235,11 +235,10 @@ static void begin_document(struct output *out, const char *format, struct scan *
         output_text(out, rule ? "\n\n" : "\nProcessing event files... (this can take a few minutes)\n");
     }
     output_text(out, "Found event files in:\n");
-    for (size_t i = 0; i < s->directory.count; i++)
-        if (scan_run_wanted(s, s->directory.runs[i].name)) {
-            output_text(out, s->directory.runs[i].directory);
-            output_text(out, "\n");
-        }
+    for (const struct log_run *run = NULL; (run = scan_next_run(s, run));) {
+        output_text(out, run->directory);
+        output_text(out, "\n");
+    }
     output_text(out, "\n");
 }
 
@@ -294,18 +293,13 @@ static int print_runs(struct scan *s, struct printing *p, struct error *e)
     const struct scan_sink sink = { &w, begin_file, event, damage, end_file, restart };
     int rc = OK;
 
-    for (size_t i = 0; i < s->directory.count && rc == OK; i++) {
-        const struct log_run *run = &s->directory.runs[i];
-
-        if (!scan_run_wanted(s, run->name))
-            continue;
+    for (const struct log_run *run = NULL; rc == OK && (run = scan_next_run(s, run)); p->matched++) {
         begin_run(&w.run, run->name, run->directory);
         rc = scan_run(s, run, &sink, e);
         sift(s, &w.run);
         if (rc == OK)
             rc = print_run(p, &w.run, e);
         release_run(&w.run);
-        p->matched++;
     }
     return rc;
 }

@@ -204,10 +204,7 @@ static int check_run(struct verify *v, const struct log_run *run, struct error *
 
         paths[opened] = i;
         if ((rc = check_file(v, c, run->name, run->files[i], &began, e)) == ERR_IO) {
-            if (!scan_gone(v->scan, run->files[i], e)) {
-                v->scan->failed = 1;
-                log_line(&v->scan->log, "%s", e->message);
-            }
+            scan_unread(v->scan, run->files[i], e);
             rc = OK;
         }
         opened += (size_t)began; /* the check numbers the files it was told of */
@@ -327,9 +324,8 @@ static int verify(struct verify *v, const struct report_options *o, char *const 
         rc = check_directories(v, paths[i], 0, e);
     if (!v->report)
         scan_natural_order(&s->directory);
-    for (size_t i = 0; i < s->directory.count && rc == OK; i++)
-        if (scan_run_wanted(s, s->directory.runs[i].name))
-            rc = check_run(v, &s->directory.runs[i], e);
+    for (const struct log_run *run = NULL; rc == OK && (run = scan_next_run(s, run));)
+        rc = check_run(v, run, e);
     print_totals(v);
     s->damaged = v->totals.by_level[LOG_DAMAGE] + v->totals.by_level[LOG_HIDDEN] +
                  (strict ? v->totals.by_level[LOG_NOTE] : 0);

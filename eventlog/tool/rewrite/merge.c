@@ -347,9 +347,8 @@ static int merge_all(void *context, struct error *e)
         rc = by_start(d, &m->rewrite.scan.input, e);
     if (rc == OK && !m->keep_runs)
         rc = merge_runs(m, d->runs, d->count, ".", e);
-    for (size_t i = 0; rc == OK && m->keep_runs && i < d->count; i++)
-        if (scan_run_wanted(&m->rewrite.scan, d->runs[i].name))
-            rc = merge_runs(m, &d->runs[i], 1, d->runs[i].name, e);
+    for (const struct log_run *run = NULL; rc == OK && m->keep_runs && (run = scan_next_run(&m->rewrite.scan, run));)
+        rc = merge_runs(m, run, 1, run->name, e);
     return rc;
 }
 

@@ -217,7 +217,7 @@ static void prune_print_json(const struct prune *p, struct buffer *b)
     const char *comma = "";
 
     buffer_format(b, "{\"type\":\"prune\",\"version\":1,\"deleted\":%s,\"archive\":", p->delete ? "true" : "false");
-    p->delete && p->archive ? json_text(b, p->archive) : buffer_append_text(b, "null");
+    json_text(b, p->delete ? p->archive : NULL);
     buffer_append_text(b, ",\"runs\":[");
     for (size_t i = 0; i < p->list.count; i++) {
         const struct candidate *c = &p->runs[i];
@@ -243,7 +243,7 @@ static void prune_print_json(const struct prune *p, struct buffer *b)
             }
         buffer_format(b, "],\"state\":\"%s\",\"reason\":", c->stays.code ? "left"
                                                            : c->deleted  ? "deleted" : "selected");
-        c->stays.code ? json_text(b, c->stays.message) : buffer_append_text(b, "null");
+        json_text(b, c->stays.code ? c->stays.message : NULL);
         buffer_append_byte(b, '}');
         comma = ",";
     }

@@ -43,9 +43,9 @@ static void repair_print(FILE *out, int json, const char *path, const char *to, 
         buffer_append_text(&b, "{\"type\":\"repair\",\"version\":1,\"file\":");
         json_text(&b, path);
         buffer_append_text(&b, ",\"output\":");
-        to ? json_text(&b, to) : buffer_append_text(&b, "null");
+        json_text(&b, to);
         buffer_append_text(&b, ",\"backup\":");
-        backup ? json_text(&b, backup) : buffer_append_text(&b, "null");
+        json_text(&b, backup);
         buffer_format(&b, ",\"records\":%llu,\"bytes\":%llu,\"lost\":%llu,\"places\":%llu,\"refused\":%llu,"
                       "\"cut\":%llu}", kept, bytes, lost, places, refused, cut);
         fprintf(out, "%s\n", buffer_text(&b));

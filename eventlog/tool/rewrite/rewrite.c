@@ -23,19 +23,14 @@ enum { FLUSH = 256 * 1024, DAMAGE_LINES = 20 };
 /* ERR_ARG: one of the files is not there as it is, so that another cannot take its place. */
 static int refuse_packed(struct rewrite *w, struct error *e)
 {
-    const struct log_directory *d = &w->scan.directory;
-
-    for (size_t i = 0; i < d->count; i++) {
-        int wanted = scan_run_wanted(&w->scan, d->runs[i].name);
-
-        for (size_t k = 0; wanted && k < d->runs[i].file_count; k++) {
-            const char *packed = log_input_packed(&w->scan.input, d->runs[i].files[k]);
+    for (const struct log_run *run = NULL; (run = scan_next_run(&w->scan, run));)
+        for (size_t k = 0; k < run->file_count; k++) {
+            const char *packed = log_input_packed(&w->scan.input, run->files[k]);
 
             if (packed)
                 return error_set(e, ERR_ARG, "%s: is %s, which cannot be changed in place; -o DIR writes a new log",
-                                 d->runs[i].files[k], packed);
+                                 run->files[k], packed);
         }
-    }
     return OK;
 }
 
@@ -499,7 +494,7 @@ void rewrite_print(const struct rewrite *w, const char *word, const char *more)
 
     if (w->json) {
         buffer_format(&b, "{\"type\":\"%s\",\"version\":1,\"output\":", word);
-        w->output ? json_text(&b, w->output) : buffer_append_text(&b, "null");
+        json_text(&b, w->output);
         buffer_append_text(&b, ",\"runs\":");
         append_runs(&b, w);
         buffer_format(&b, ",\"total\":{\"files\":%zu,\"records\":%llu,\"values\":%llu,\"bytes\":%llu,"

@@ -129,16 +129,11 @@ static int filter_file(struct filter *f, const struct log_run *run, const char *
 static int filter_all(struct rewrite *w, const struct rewrite_command *c, struct error *e)
 {
     struct filter f = { .rewrite = w, .command = c, .parts = c->parts };
-    const struct log_directory *d = &w->scan.directory;
     int rc = OK;
 
     f.count = f.parts ? c->part_count : 1;
     f.parts = f.parts ? f.parts : &f.one;
-    for (size_t i = 0; rc == OK && i < d->count; i++) {
-        const struct log_run *run = &d->runs[i];
-
-        if (!scan_run_wanted(&w->scan, run->name))
-            continue;
+    for (const struct log_run *run = NULL; rc == OK && (run = scan_next_run(&w->scan, run));) {
         if (c->begin_run)
             rc = c->begin_run(c->context, run, e);
         for (size_t k = 0; rc == OK && k < run->file_count; k++)
