@@ -88,14 +88,6 @@ static struct compare_figures figures_of(const struct scalar_series *s, int bett
     return f;
 }
 
-static void add_number(struct report *r, double v, int there)
-{
-    if (there)
-        report_number(r, v);
-    else
-        report_none(r);
-}
-
 /* 1 if the series reached what was asked for. */
 static int add_row(const struct comparison *c, size_t run, const struct curves_tag *tag, const struct scalar_series *s,
                    struct report *r)
@@ -103,44 +95,35 @@ static int add_row(const struct comparison *c, size_t run, const struct curves_t
     const struct curves *w = &c->curves;
     struct compare_figures f = figures_of(s, tag->better, c->reach);
 
-    report_text(r, w->names[run], strlen(w->names[run]));
+    report_word(r, w->names[run]);
     report_text(r, tag->text, tag->length);
     report_count(r, s->count);
     report_integer(r, f.first->step);
     report_integer(r, f.last->step);
     report_number(r, f.first->value);
     report_number(r, f.last->value);
-    if (tag->better)
-        report_text(r, tag->better < 0 ? "min" : "max", 3);
-    else
-        report_none(r);
-    add_number(r, f.best ? f.best->value : 0, f.best != NULL);
-    if (f.best)
-        report_integer(r, f.best->step);
-    else
-        report_none(r);
-    if (f.reached)
-        report_integer(r, f.reached->step);
-    else
-        report_none(r);
-    add_number(r, f.reached ? f.reached->wall_time - w->starts[run].wall_time : 0, f.reached != NULL);
+    report_word(r, !tag->better ? NULL : tag->better < 0 ? "min" : "max");
+    report_number_if(r, f.best != NULL, f.best ? f.best->value : 0);
+    report_step(r, f.best);
+    report_step(r, f.reached);
+    report_number_if(r, f.reached != NULL, f.reached ? f.reached->wall_time - w->starts[run].wall_time : 0);
     report_number(r, f.span);
-    add_number(r, f.speed, !isnan(f.speed));
+    report_number_if(r, !isnan(f.speed), f.speed);
     report_count(r, f.nan);
     report_count(r, f.infinite);
-    report_text(r, w->labels[run], strlen(w->labels[run]));
+    report_word(r, w->labels[run]);
     return f.reached != NULL;
 }
 
 /* People see which runs lack the tag. */
 static void add_missing(const struct curves *w, size_t run, const struct curves_tag *tag, struct report *r)
 {
-    report_text(r, w->names[run], strlen(w->names[run]));
+    report_word(r, w->names[run]);
     report_text(r, tag->text, tag->length);
     report_count(r, 0);
     for (size_t i = 3; i + 1 < layout.count; i++)
         report_none(r);
-    report_text(r, w->labels[run], strlen(w->labels[run]));
+    report_word(r, w->labels[run]);
 }
 
 /* What --reach asks for makes sense only where one direction is better. */

@@ -293,7 +293,7 @@ static void add_long_rows(const struct hparams_work *w, struct report *r)
         for (size_t k = 0; k < w->sessions[i].count; k++) {
             const struct entry *e = &w->sessions[i].entries[k];
 
-            report_text(r, w->sessions[i].run, strlen(w->sessions[i].run));
+            report_word(r, w->sessions[i].run);
             report_text(r, e->name, e->name_length);
             hparams_add_value(r, e);
         }
@@ -305,14 +305,11 @@ static void add_wide_rows(const struct hparams_work *w, const struct entry *name
         const struct session *s = &w->sessions[i];
 
         if (!w->no_run)
-            report_text(r, s->run, strlen(s->run));
+            report_word(r, s->run);
         for (size_t k = 0; k < count; k++)
             hparams_add_value(r, entry_of(s, &names[k]));
         for (size_t m = 0; m < w->metric_count; m++)
-            if (s->present[m])
-                report_number(r, s->metrics[m]);
-            else
-                report_none(r);
+            report_number_if(r, s->present[m], s->metrics[m]);
     }
 }
 

@@ -379,10 +379,10 @@ static int add_series(struct report *r, const struct inspect_run *run, const str
     if (rc != OK)
         return rc;
     stored_as(s, stored, sizeof stored);
-    report_text(r, run->name, strlen(run->name));
+    report_word(r, run->name);
     report_text(r, s->tag, s->tag_length);
-    report_text(r, s->plugin, strlen(s->plugin));
-    report_text(r, stored, strlen(stored));
+    report_word(r, s->plugin);
+    report_word(r, stored);
     report_count(r, s->seen);
     report_integer(r, t.first);
     report_integer(r, t.last);

@@ -346,6 +346,36 @@ void report_none(struct report *r)
     filled(r);
 }
 
+void report_word(struct report *r, const char *text)
+{
+    if (text)
+        report_text(r, text, strlen(text));
+    else
+        report_none(r);
+}
+
+void report_number_if(struct report *r, int there, double v)
+{
+    if (there)
+        report_number(r, v);
+    else
+        report_none(r);
+}
+
+void report_step(struct report *r, const struct scalar_point *p)
+{
+    if (p)
+        report_integer(r, p->step);
+    else
+        report_none(r);
+}
+
+void report_point(struct report *r, const struct scalar_point *p)
+{
+    report_step(r, p);
+    report_number_if(r, p != NULL, p ? p->value : 0);
+}
+
 /* ---- sections and the end -------------------------------------------------------------------------------------- */
 
 static void end_section(struct report *r)

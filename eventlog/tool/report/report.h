@@ -85,6 +85,10 @@ void report_count(struct report *r, uint64_t v);
 void report_number(struct report *r, double v);
 void report_flag(struct report *r, int v);
 void report_none(struct report *r); /* empty in CSV, null in JSON */
+void report_word(struct report *r, const char *text);         /* a text to its NUL; NULL: none */
+void report_number_if(struct report *r, int there, double v); /* the number, or none */
+void report_step(struct report *r, const struct scalar_point *p);  /* the point's step; NULL: none */
+void report_point(struct report *r, const struct scalar_point *p); /* two cells, its step and value; NULL: none */
 
 /* A member of the JSON document behind the rows: `json` is its value as JSON. One of its "total", or several of them as
  * they are to be written. */

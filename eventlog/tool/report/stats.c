@@ -8,7 +8,8 @@
 struct stats_work {
     struct report *report;
     struct scan *scan;
-    int relative; /* times since the run began */
+    int relative;  /* times since the run began */
+    int diverging; /* --diverged */
     uint64_t series, points, nan, infinite, diverged, recovered;
 };
 
@@ -89,25 +90,6 @@ static struct report_layout stats_layout(int times)
     };
 }
 
-static void add_point(struct report *r, const struct scalar_point *p, int there)
-{
-    if (there) {
-        report_integer(r, p->step);
-        report_number(r, p->value);
-    } else {
-        report_none(r);
-        report_none(r);
-    }
-}
-
-static void add_figure(struct report *r, double v, int there)
-{
-    if (there)
-        report_number(r, v);
-    else
-        report_none(r);
-}
-
 static void add_stats(struct stats_work *w, const char *run, const struct scalar_run *scalars,
                       const struct scalar_series *s)
 {
@@ -116,16 +98,16 @@ static void add_stats(struct stats_work *w, const char *run, const struct scalar
     struct stats_figures f;
 
     compute(s, &f);
-    report_text(r, run, strlen(run));
+    report_word(r, run);
     report_text(r, s->tag, s->tag_length);
     report_count(r, f.count);
     report_count(r, f.nan);
-    add_point(r, &f.first, 1);
-    add_point(r, &f.last, 1);
-    add_point(r, &f.min, f.nan < f.count);
-    add_point(r, &f.max, f.nan < f.count);
-    add_figure(r, f.mean, f.finite > 0);
-    add_figure(r, f.std, f.finite > 1);
+    report_point(r, &f.first);
+    report_point(r, &f.last);
+    report_point(r, f.nan < f.count ? &f.min : NULL);
+    report_point(r, f.nan < f.count ? &f.max : NULL);
+    report_number_if(r, f.finite > 0, f.mean);
+    report_number_if(r, f.finite > 1, f.std);
     report_count(r, f.count);
     report_count(r, f.nan);
     report_count(r, f.infinite);
@@ -174,14 +156,14 @@ static void add_divergence(struct stats_work *w, const char *run, const struct s
         return;
     w->diverged += to == s->count;
     w->recovered += to < s->count;
-    report_text(r, run, strlen(run));
+    report_word(r, run);
     report_text(r, s->tag, s->tag_length);
-    report_text(r, to == s->count ? "diverged" : "recovered", to == s->count ? 8 : 9);
+    report_word(r, to == s->count ? "diverged" : "recovered");
     report_number(r, s->points[from].value);
     report_integer(r, s->points[from].step);
     report_number(r, s->points[from].wall_time - (w->relative ? scalars->began : 0));
     report_count(r, to - from);
-    add_point(r, from ? &s->points[from - 1] : NULL, from > 0);
+    report_point(r, from ? &s->points[from - 1] : NULL);
 }
 
 /* ---- the command ----------------------------------------------------------------------------------------------- */
@@ -193,36 +175,22 @@ static int stats_of_run(void *context, const char *name, struct scalar_run *scal
     (void)e;
     for (size_t i = 0; i < scalars->count; i++)
         if (scalars->series[i].count) {
-            add_stats(w, name, scalars, &scalars->series[i]);
+            (w->diverging ? add_divergence : add_stats)(w, name, scalars, &scalars->series[i]);
             w->series++;
         }
     return OK;
 }
 
-static int divergence_of_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
-{
-    struct stats_work *w = context;
-
-    (void)e;
-    for (size_t i = 0; i < scalars->count; i++)
-        if (scalars->series[i].count) {
-            add_divergence(w, name, scalars, &scalars->series[i]);
-            w->series++;
-        }
-    return OK;
-}
-
-static int write_stats(struct stats_work *w, const struct gather *g, const struct report_options *o, int diverged,
-                       struct error *e)
+static int write_stats(struct stats_work *w, const struct gather *g, const struct report_options *o, struct error *e)
 {
     const struct report_layout stats = stats_layout(o->time != NULL);
-    int status, rc = report_open(&w->report, diverged ? &divergence : &stats, o, e);
+    int status, rc = report_open(&w->report, w->diverging ? &divergence : &stats, o, e);
 
     if (rc != OK)
         return scan_fail(w->scan, e);
     rc = gather_runs(w->scan, g, e);
     report_total(w->report, "series", w->series);
-    if (diverged) {
+    if (w->diverging) {
         report_total(w->report, "diverged", w->diverged);
         report_total(w->report, "recovered", w->recovered);
     } else {
@@ -241,16 +209,15 @@ int command_stats(int argc, char **argv)
     struct report_options o = { .sort = NULL };
     struct scan s = { .failed = 0 };
     struct stats_work w = { .scan = &s };
-    struct gather g = { .range = POINT_RANGE_ALL, .context = &w };
+    struct gather g = { .range = POINT_RANGE_ALL, .run = stats_of_run, .context = &w };
     const char *view = "all";
-    int diverged = 0;
     struct option table[] = {
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
         POINT_RANGE_OPTIONS(g.range),
         SCAN_VIEW_OPTION(view),
-        { OPTION_FLAG, 0, "diverged", &diverged, .help = "List only the series with values that are NaN or infinite, "
-          "and since when they are: 'diverged' if the last value is one, else 'recovered'. Exit with status 1 if a "
-          "series has diverged" },
+        { OPTION_FLAG, 0, "diverged", &w.diverging, .help = "List only the series with values that are NaN or "
+          "infinite, and since when they are: 'diverged' if the last value is one, else 'recovered'. Exit with "
+          "status 1 if a series has diverged" },
         REPORT_OPTIONS(o),
         REPORT_TIME_OPTION(o.time, "Add the times of the first and the last point: seconds since 1970, ISO 8601, local "
                            "time, or seconds since the run's first point"),
@@ -280,11 +247,10 @@ int command_stats(int argc, char **argv)
         rc = point_range_settle(&g.range, &e);
     if (rc != OK)
         return scan_leave(&s, rc, &e);
-    g.run = diverged ? divergence_of_run : stats_of_run;
     g.view = scalar_view_of(view);
     w.relative = o.time && !strcmp(o.time, "relative");
     if ((status = scan_open(&s, argv + 1, (size_t)count)) == EXIT_DONE)
-        status = write_stats(&w, &g, &o, diverged, &e);
+        status = write_stats(&w, &g, &o, &e);
     scan_close(&s);
     return status;
 }

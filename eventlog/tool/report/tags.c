@@ -48,9 +48,9 @@ static void write_tensorboard(struct tags_work *w, const char *run, const struct
 static void write_row(struct tags_work *w, const char *run, const struct scalar_series *s,
                       const struct summary_metadata *m)
 {
-    report_text(w->report, run, strlen(run));
+    report_word(w->report, run);
     report_text(w->report, s->tag, s->tag_length);
-    report_text(w->report, s->plugin, strlen(s->plugin));
+    report_word(w->report, s->plugin);
     report_text(w->report, (const char *)m->display_name.bytes, m->display_name.length);
     report_text(w->report, (const char *)m->description.bytes, m->description.length);
 }

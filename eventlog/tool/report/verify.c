@@ -89,11 +89,11 @@ static void add_finding(struct verify *v, const char *run, const char *path, con
     const struct log_finding_text *text = log_finding_text(f->kind);
     struct report *r = v->report;
 
-    report_text(r, run, strlen(run));
-    report_text(r, path, strlen(path));
+    report_word(r, run);
+    report_word(r, path);
     report_count(r, f->offset);
-    report_text(r, log_level_word(text->level), strlen(log_level_word(text->level)));
-    report_text(r, text->word, strlen(text->word));
+    report_word(r, log_level_word(text->level));
+    report_word(r, text->word);
     if (f->tag)
         report_text(r, f->tag, f->tag_length);
     else
@@ -102,8 +102,8 @@ static void add_finding(struct verify *v, const char *run, const char *path, con
     report_count(r, f->lost);
     describe(&v->line, f);
     report_text(r, buffer_text(&v->line), v->line.length);
-    report_text(r, text->default_loader, strlen(text->default_loader));
-    report_text(r, text->python_loader, strlen(text->python_loader));
+    report_word(r, text->default_loader);
+    report_word(r, text->python_loader);
 }
 
 static int print(struct verify *v, const char *run, const char *path, const struct log_finding *f, struct error *e)
@@ -300,7 +300,7 @@ static int list_kinds(struct verify *v, const struct report_options *o, struct e
         const char *const cells[] = { t->word, log_level_word(t->level), t->what, t->default_loader, t->python_loader };
 
         for (size_t i = 0; v->report && i < sizeof cells / sizeof *cells; i++)
-            report_text(v->report, cells[i], strlen(cells[i]));
+            report_word(v->report, cells[i]);
         buffer_clear(&v->line);
         buffer_format(&v->line, "%s, %s: %s; TensorBoard's default loader %s; its Python loader %s", cells[1], cells[0],
                       t->what, t->default_loader, t->python_loader);

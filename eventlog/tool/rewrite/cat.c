@@ -126,8 +126,8 @@ static void list_one(struct restoring *r)
     report_count(r->report, entry->packed);
     report_number(r->report, (double)entry->mtime / 1e9);
     report_count(r->report, entry->mode);
-    report_text(r->report, crc, strlen(crc));
-    report_text(r->report, entry->name, strlen(entry->name));
+    report_word(r->report, crc);
+    report_word(r->report, entry->name);
 }
 
 static int one(struct restoring *r, struct error *e)
