@@ -1,6 +1,7 @@
 /* eventlog inspect: what is in a log. */
 #include "eventlog/tool/report/inspect.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/output_format.h"
@@ -19,19 +20,6 @@ struct inspect_work {
 };
 
 /* ---- gathering ------------------------------------------------------------------------------------------------- */
-
-static void *grown(struct inspect_work *w, void *list, size_t *capacity, size_t size)
-{
-    size_t more = *capacity ? *capacity * 2 : 16;
-    void *bigger = realloc(list, more * size);
-
-    if (!bigger) {
-        error_memory(&w->memory, NULL, "for what is in run %s", w->run.name);
-        return NULL;
-    }
-    *capacity = more;
-    return bigger;
-}
 
 static void begin_file(void *context, const char *path)
 {
@@ -61,31 +49,15 @@ static void add_step(struct inspect_work *w, enum inspect_kind kind, int64_t ste
         error_memory(&w->memory, NULL, "for the steps of run %s", w->run.name);
 }
 
-static void add_tag_kind(struct inspect_work *w, size_t series, enum inspect_kind kind)
-{
-    while (series >= w->run.tag_kind_count) {
-        size_t count = w->run.tag_kind_count;
-        unsigned *kinds = grown(w, w->run.tag_kinds, &w->run.tag_kind_count, sizeof *kinds);
-
-        if (!kinds)
-            return;
-        w->run.tag_kinds = kinds;
-        memset(kinds + count, 0, (w->run.tag_kind_count - count) * sizeof *kinds);
-    }
-    w->run.tag_kinds[series] |= 1u << kind;
-}
-
 static struct inspect_series *series_of(struct inspect_work *w, const struct scalar_series *s)
 {
-    while (s->number >= w->run.series_count) {
-        size_t count = w->run.series_count;
-        struct inspect_series *list = grown(w, w->run.series, &w->run.series_count, sizeof *list);
+    const size_t count = w->run.series_count;
 
-        if (!list)
-            return NULL;
-        w->run.series = list;
-        memset(list + count, 0, (w->run.series_count - count) * sizeof *list);
+    if (!ARRAY_ROOM(w->run.series, w->run.series_count, s->number + 1)) {
+        error_memory(&w->memory, NULL, "for what is in run %s", w->run.name);
+        return NULL;
     }
+    memset(w->run.series + count, 0, (w->run.series_count - count) * sizeof *w->run.series);
     return &w->run.series[s->number];
 }
 
@@ -112,11 +84,13 @@ static void add_kind(struct inspect_work *w, const struct scalar_series *s, cons
         [EVENT_VALUE_HISTOGRAM] = INSPECT_HISTOGRAMS, [EVENT_VALUE_AUDIO] = INSPECT_AUDIO,
         [EVENT_VALUE_TENSOR] = INSPECT_TENSOR,
     };
+    struct inspect_series *series;
 
     if (value->kind == EVENT_VALUE_NONE || value->kind == EVENT_VALUE_OLD_HISTOGRAM)
         return;
     add_step(w, kinds[value->kind], step);
-    add_tag_kind(w, s->number, kinds[value->kind]);
+    if ((series = series_of(w, s)))
+        series->kinds |= 1u << kinds[value->kind];
 }
 
 static void add_event_kind(struct inspect_work *w, const struct event *event)
@@ -194,7 +168,6 @@ static void release_run(struct inspect_run *run)
     }
     free(run->series);
     free(run->files);
-    free(run->tag_kinds);
 }
 
 static void begin_run(struct inspect_run *run, const char *name, const char *directory)
@@ -248,8 +221,8 @@ static void sift(struct scan *s, struct inspect_run *run)
     for (size_t i = 0; i < run->all.count; i++)
         if (!scan_tag_wanted(s, run->all.series[i].tag)) {
             run->all.series[i].seen = run->all.series[i].skipped = 0;
-            if (i < run->tag_kind_count)
-                run->tag_kinds[i] = 0;
+            if (i < run->series_count)
+                run->series[i].kinds = 0;
         }
 }
 

@@ -24,6 +24,7 @@ enum inspect_kind { /* in alphabetical order, as TensorBoard prints them */
  * loader would hold, marked 1 where it shows them. */
 struct inspect_series {
     struct step_list steps, kept;
+    unsigned kinds; /* 1 << kind for each kind its values had */
 };
 
 struct inspect_file {
@@ -41,8 +42,6 @@ struct inspect_run {
     struct inspect_series *series; /* of all.series, by number; series_count of them, 0 or more behind the last */
     size_t series_count;
     struct step_list kinds[INSPECT_KINDS]; /* all tags together */
-    unsigned *tag_kinds;           /* per series: 1 << kind for each kind its values had */
-    size_t tag_kind_count;
 };
 
 struct inspect_totals { /* of all runs */

@@ -255,7 +255,7 @@ int inspect_print_tensorboard(struct output *out, const struct inspect_run *run,
         int any = 0;
 
         for (size_t i = 0; i < count; i++) {
-            if (list[i].index >= run->tag_kind_count || !(run->tag_kinds[list[i].index] & 1u << tagged[k]))
+            if (list[i].index >= run->series_count || !(run->series[list[i].index].kinds & 1u << tagged[k]))
                 continue;
             buffer_format(&b, "%s%s", any ? "" : names[tagged[k]], any ? "" : "\n");
             buffer_append_text(&b, "   ");
