@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/human.h"
-#include "base/unfinished.h"
 #include "eventlog/check/log_check.h"
 #include "eventlog/rewrite/log_replace.h"
 
@@ -174,38 +173,27 @@ int log_repair_into(struct log_input *in, const char *path, int fd, const char *
 
 /* ---- files ----------------------------------------------------------------------------------------------------- */
 
-/* Writes the sound records of path to the temporary file, down to the disk. */
-static int write_temporary(const struct io *io, struct record_file *f, const char *path, const char *temporary,
-                           const struct stat *from, struct log_repair *r, struct error *e)
+/* Writes the sound records of path to the new file. */
+static int write_new(const struct log_replace_file *new, struct record_file *f, const char *path,
+                     const struct stat *from, struct log_repair *r, struct error *e)
 {
-    int fd, rc;
+    int rc = copy_file(f, new->io, new->fd, new->temporary, r, e);
 
-    unlink(temporary); /* of a killed process with our number */
-    if ((fd = io->open(io->context, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
-        return error_system(e, "%s: cannot create", temporary);
-    if ((rc = copy_file(f, io, fd, temporary, r, e)) == OK)
+    if (rc == OK)
         rc = check_kept(path, r, e);
     if (rc == OK && from->st_mode)
-        fchmod(fd, from->st_mode & 07777); /* who could read it can go on */
-    if (rc == OK && io->fsync(io->context, fd) < 0)
-        rc = error_system(e, "%s: cannot sync", temporary);
-    if (io->close(io->context, fd) < 0 && rc == OK)
-        rc = error_system(e, "%s: cannot close", temporary);
-    if (rc != OK)
-        unlink(temporary);
+        fchmod(new->fd, from->st_mode & 07777); /* who could read it can go on */
     return rc;
 }
 
 int log_repair_to(const struct io *io, struct log_input *in, const char *path, const char *to, int force,
                   struct log_repair *r, struct error *e)
 {
-    struct unfinished *unfinished = NULL;
-    char temporary[PATH_MAX];
+    struct log_replace_file new;
     struct record_file f;
     struct stat from = { 0 }, st;
     int rc = log_input_open(in, path, &f, e);
 
-    io = io ? io : &io_real;
     if (rc == OK)
         rc = record_file_check(&f, e);
     if (rc == OK && stat(path, &from) < 0)
@@ -214,25 +202,16 @@ int log_repair_to(const struct io *io, struct log_input *in, const char *path, c
         rc = error_set(e, ERR_ARG, "%s: is the damaged file itself; use --in-place to repair it there", to);
     else if (rc == OK && !force && lstat(to, &st) == 0)
         rc = error_set(e, ERR_ARG, "%s: already exists; use -f to overwrite it", to);
-    if (rc == OK && (rc = log_replace_temporary_name(temporary, sizeof temporary, to, e)) == OK)
-        unfinished = unfinished_begin(AT_FDCWD, temporary);
-    if (rc == OK && (rc = write_temporary(io, &f, path, temporary, &from, r, e)) == OK) {
-        if (io->rename(io->context, temporary, to) < 0) {
-            rc = error_system(e, "%s: cannot be put in its place", to);
-            unlink(temporary);
-        } else {
-            rc = file_sync_parent(io, to, e);
-        }
-    }
-    unfinished_end(unfinished);
+    if (rc == OK && (rc = log_replace_open(&new, io ? io : &io_real, to, e)) == OK)
+        rc = log_replace_close(&new, to, -1, NULL, write_new(&new, &f, path, &from, r, e), e);
     record_file_close(&f);
     return rc;
 }
 
 int log_repair_in_place(const struct io *io, const char *given, int *changed, struct log_repair *r, struct error *e)
 {
-    char path[PATH_MAX], temporary[PATH_MAX];
-    struct unfinished *unfinished = NULL;
+    char path[PATH_MAX];
+    struct log_replace_file new;
     struct record_file f;
     struct stat before;
     int rc;
@@ -251,20 +230,10 @@ int log_repair_in_place(const struct io *io, const char *given, int *changed, st
         r->bytes == r->size)
         goto out;
     record_parser_init(&f.parser, 0, 0);
-    if ((rc = log_replace_temporary_name(temporary, sizeof temporary, path, e)) != OK)
-        goto out;
-    unfinished = unfinished_begin(AT_FDCWD, temporary);
-    if ((rc = write_temporary(io, &f, path, temporary, &before, r, e)) != OK)
-        goto out;
-    if ((rc = log_replace_unchanged(f.fd, path, &before, e)) == OK &&
-        (rc = log_replace_exchange(io, path, temporary, e)) == OK)
-        rc = file_sync_parent(io, path, e);
-    if (rc == OK)
-        *changed = 1;
-    else
-        unlink(temporary); /* gone already if only the last sync failed */
+    if ((rc = log_replace_open(&new, io, path, e)) == OK)
+        rc = log_replace_close(&new, path, f.fd, &before, write_new(&new, &f, path, &before, r, e), e);
+    *changed = rc == OK;
 out:
-    unfinished_end(unfinished);
     record_file_close(&f);
     return rc;
 }

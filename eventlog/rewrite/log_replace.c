@@ -2,9 +2,10 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/unfinished.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,4 +84,36 @@ int log_replace_exchange(const struct io *io, const char *path, const char *temp
         unlink(backup);
     }
     return rc;
+}
+
+int log_replace_open(struct log_replace_file *f, const struct io *io, const char *path, struct error *e)
+{
+    f->io = io;
+    if (log_replace_temporary_name(f->temporary, sizeof f->temporary, path, e) != OK)
+        return ERR_ARG;
+    f->unfinished = unfinished_begin(AT_FDCWD, f->temporary);
+    unlink(f->temporary); /* of a killed process with our number */
+    if ((f->fd = io->open(io->context, f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) >= 0)
+        return OK;
+    unfinished_end(f->unfinished);
+    return error_system(e, "%s: cannot create", f->temporary);
+}
+
+int log_replace_close(struct log_replace_file *f, const char *path, int old_fd, const struct stat *before, int rc,
+                      struct error *e)
+{
+    const struct io *io = f->io;
+
+    if (rc == OK && io->fsync(io->context, f->fd) < 0)
+        rc = error_system(e, "%s: cannot sync", f->temporary);
+    if (io->close(io->context, f->fd) < 0 && rc == OK)
+        rc = error_system(e, "%s: cannot close", f->temporary);
+    if (rc == OK && old_fd >= 0 && (rc = log_replace_unchanged(old_fd, path, before, e)) == OK)
+        rc = log_replace_exchange(io, path, f->temporary, e);
+    else if (rc == OK && io->rename(io->context, f->temporary, path) < 0)
+        rc = error_system(e, "%s: cannot be put in its place", path);
+    if (rc != OK)
+        unlink(f->temporary);
+    unfinished_end(f->unfinished);
+    return rc == OK ? file_sync_parent(io, path, e) : rc;
 }

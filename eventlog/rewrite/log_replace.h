@@ -1,6 +1,7 @@
 /*
- * log_replace.h - an event file in the place of another, by rename, with the old one kept beside it under a name that
- * no TensorBoard reads. For commands that change a log in place: repair, rename-tag, drop-tag, downsample.
+ * log_replace.h - files that appear whole, by rename, and event files that take the place of others, which are kept
+ * beside them under a name that no TensorBoard reads. The latter for commands that change a log in place: repair,
+ * rename-tag, drop-tag, downsample.
  */
 #ifndef EVENTLOG_REWRITE_LOG_REPLACE_H
 #define EVENTLOG_REWRITE_LOG_REPLACE_H
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "base/io.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
@@ -24,5 +26,21 @@ int log_replace_unchanged(int fd, const char *path, const struct stat *before, s
 /* Puts the temporary file in the place of path, whose bytes get the backup's name first; the directory is still to be
  * synced. ERR_ARG: a backup is there. On an error path is as it was, and the temporary file where it was. */
 int log_replace_exchange(const struct io *io, const char *path, const char *temporary, struct error *e);
+
+struct log_replace_file { /* being written */
+    const struct io *io;
+    int fd;
+    char temporary[PATH_MAX];
+    struct unfinished *unfinished; /* until it has its place a signal removes it */
+};
+
+/* Makes the temporary file beside path. After an error there is nothing to close. */
+int log_replace_open(struct log_replace_file *f, const struct io *io, const char *path, struct error *e);
+
+/* rc: what the writing came to. If it is OK, the file goes down to the disk and to its place, over what is there or,
+ * old_fd >= 0, with a backup of the old file, which has to be as `before` says. Otherwise, and after an error, it is
+ * removed. */
+int log_replace_close(struct log_replace_file *f, const char *path, int old_fd, const struct stat *before, int rc,
+                      struct error *e);
 
 #endif

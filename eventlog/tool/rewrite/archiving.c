@@ -2,9 +2,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/human.h"
-#include "base/unfinished.h"
 #include "eventlog/read/log_archive.h"
 #include "eventlog/rewrite/log_replace.h"
 #include "eventlog/tool/output_stream.h"
@@ -127,28 +125,10 @@ static int archiving_write_stream(struct archiving *a, struct error *e)
 
 static int archiving_write_file(struct archiving *a, struct error *e)
 {
-    int fd, rc;
-    struct unfinished *unfinished;
-    char temporary[PATH_MAX];
+    struct log_replace_file f;
+    int rc = log_replace_open(&f, &io_real, a->output, e);
 
-    if ((rc = log_replace_temporary_name(temporary, sizeof temporary, a->output, e)) != OK)
-        return rc;
-    unfinished = unfinished_begin(AT_FDCWD, temporary);
-    unlink(temporary); /* of a killed process with our number */
-    if ((fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0) {
-        unfinished_end(unfinished);
-        return error_system(e, "%s: cannot create", temporary);
-    }
-    if ((rc = pack_all(a, fd, temporary, e)) == OK && fsync(fd) < 0)
-        rc = error_system(e, "%s: cannot sync", temporary);
-    if (close(fd) < 0 && rc == OK)
-        rc = error_system(e, "%s: cannot close", temporary);
-    if (rc == OK && rename(temporary, a->output) < 0)
-        rc = error_system(e, "%s: cannot be put in its place", a->output);
-    if (rc != OK)
-        unlink(temporary);
-    unfinished_end(unfinished);
-    return rc == OK ? file_sync_parent(&io_real, a->output, e) : rc;
+    return rc == OK ? log_replace_close(&f, a->output, -1, NULL, pack_all(a, f.fd, f.temporary, e), e) : rc;
 }
 
 int archiving_write(struct archiving *a, struct error *e)
