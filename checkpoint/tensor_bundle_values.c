@@ -52,8 +52,7 @@ static int read_slice(const struct tensor_bundle *b, const struct tensor_entry *
     for (int d = 0; d < cut; d++)
         runs *= (size_t)part->shape[d];
     if (runs > 1 && !(bytes = malloc((size_t)part->size)))
-        return error_set(e, ERR_NOMEM, "%s.index: no memory for a slice of tensor %s", tensor_bundle_prefix(b),
-                         full->name);
+        return error_memory(e, tensor_bundle_prefix(b), "for a slice of tensor %s", full->name);
     for (size_t r = 0; r < runs; r++) {
         to = 0;
         for (int d = 0; d < full->rank; d++)
