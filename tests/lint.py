@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Holds the sources to the house rules: who may include whom, headers that compile alone, names that are
-unique in their folder, lines, functions, files and folders in bounds; and no test that imports a test.
+"""Holds the sources to the house rules: who may include whom, no two modules that need each other, headers that compile
+alone, names that are unique in their folder, lines, functions, files and folders in bounds; and no test that imports a
+test.
 
 usage: lint.py [--cc CC]      run from the root of the checkout; prints one line a finding, exit 1 if there is one
 """
@@ -74,6 +75,8 @@ LIBRARIES = {
     "sqlite3.h": ["eventlog/tool/"],
     "curses.h": ["eventlog/tool/watch/watch_screen_ncurses.c"],
 }
+# Folders in which modules still need each other.
+CIRCULAR = {"evaluator", "evaluator/watch"}
 LINE, FUNCTION_LINES, FILE_LINES, FOLDER_FILES = 120, 80, 800, 20
 
 
@@ -137,6 +140,38 @@ def check_tests(findings):
                 findings.append(f"{path}:{number}: a test imports a test")
 
 
+def check_circles(sources, findings):
+    """Each folder has an order in which it can be read: of two modules at most one needs the other. A header without a
+    source file is no module: who includes it needs what it includes. Parts of a module, whose names begin with its own
+    (report.c, report_write.c), may need it all the same."""
+    included = {str(path): {name for _, mark, name in includes(path) if mark == '"'} for path in sources}
+    modules = {path[:-2] for path in included if path.endswith(".c")}
+
+    def needed(files, passed):
+        """The modules of these files, and of what those include that are no module's."""
+        found = set()
+        for name in set(files) - passed:
+            passed.add(name)
+            found |= {name[:-2]} if name[:-2] in modules else needed(included.get(name, ()), passed)
+        return found
+
+    def reached(module):
+        found, left = set(), [module]
+        while left:
+            more = needs[left.pop()] - found
+            found |= more
+            left += more
+        return found
+
+    needs = {module: {other for other in needed(included[f"{module}.c"] | included.get(f"{module}.h", set()), set())
+                      if not f"{other}_".startswith(f"{module}_")} for module in modules}
+    below = {module: reached(module) for module in modules if str(pathlib.Path(module).parent) not in CIRCULAR}
+    for module in sorted(below):
+        circle = sorted(other for other in below[module] if module in below.get(other, ()))
+        if circle and module == circle[0]:
+            findings.append(f"{module}.c: needs {', '.join(circle[1:])}, and is needed there; which can be read first?")
+
+
 def check_names(sources, findings):
     """Whoever greps a name in a folder finds one function: not one in each of its files."""
     found = collections.defaultdict(set)
@@ -166,6 +201,7 @@ def main():
     for path in sources:
         check_includes(path, findings)
         check_text(path, findings)
+    check_circles(sources, findings)
     check_names(sources, findings)
     check_tests(findings)
     for folder, count in collections.Counter(p.parent for p in sources if p.suffix == ".c").items():

@@ -1,0 +1,77 @@
+"""tests/lint.py: a small tree that keeps all house rules, and each rule broken in it once."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+LINT = pathlib.Path(__file__).resolve().parents[1] / "lint.py"
+GUARD = "#ifndef {0}\n#define {0}\n\n{1}\n#endif\n"
+
+
+def header(name, text, *includes):
+    lines = "".join(f'#include "{other}"\n' for other in includes)
+    return GUARD.format(name.upper().replace("/", "_").replace(".", "_"), f"{lines}{text}\n")
+
+
+def source(*includes, text="int x(void)\n{\n    return 0;\n}\n"):
+    return "".join(f'#include "{other}"\n' for other in includes) + "\n" + text
+
+
+SOUND = {
+    "base/error.h": header("base/error.h", "int error_get(void);"),
+    "base/error.c": source("base/error.h"),
+    "base/table.h": header("base/table.h", "struct table;\nint table_new(void);"),
+    "base/table.c": source("base/table.h", "base/table_write.h"),
+    "base/table_write.h": header("base/table_write.h", "int table_write(struct table *t);", "base/table.h"),
+    "base/table_write.c": source("base/table_write.h", text="struct table {\n    int a;\n};\n"),
+    "base/inside.h": header("base/inside.h", "int inside(void);", "base/error.h"),
+    "base/file.h": header("base/file.h", "int file_get(void);"),
+    "base/file.c": source("base/file.h", "base/inside.h", text="static int file_own(void)\n{\n    return 0;\n}\n"),
+    "checkpoint/entry.h": header("checkpoint/entry.h", "int entry_get(void);", "base/error.h"),
+    "checkpoint/entry.c": source("checkpoint/entry.h", "base/file.h"),
+    "tests/test_a.py": "import helper\n",
+}
+STATIC = "static const char *twice(int a)\n{\n    return 0;\n}\n"
+
+
+def lint(directory, files):
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    done = subprocess.run([sys.executable, LINT, "--cc", os.environ.get("CC", "cc")], cwd=directory, capture_output=True,
+                          text=True)
+    assert done.returncode == (1 if done.stderr else 0), done.stdout
+    return done.stderr.splitlines()
+
+
+@pytest.mark.parametrize("files, findings", [
+    ({}, []),
+    ({"base/up.c": source("checkpoint/entry.h")}, ["base/up.c:1: base/ may not include checkpoint/entry.h"]),
+    ({"base/late.h": header("base/late.h", ""), "base/late.c": source("base/file.h", "base/late.h")},
+     ["base/late.c: includes its own header first"]),
+    ({"base/png.c": "#include <png.h>\n"}, ["base/png.c:1: <png.h> belongs to eventlog/write/kinds/ only"]),
+    ({"base/error.c": source("base/error.h", "base/file.h")},
+     ["base/error.c: needs base/file, and is needed there; which can be read first?"]),
+    ({"base/error.c": source("base/error.h", "checkpoint/entry.h"), "checkpoint/entry.h": header("checkpoint/entry.h", "")},
+     ["base/error.c:2: base/ may not include checkpoint/entry.h",
+      "base/error.c: needs base/file, checkpoint/entry, and is needed there; which can be read first?"]),
+    ({"base/error.c": source("base/error.h", text=STATIC), "base/file.c": source("base/file.h", text=STATIC)},
+     ["base/: twice() is a static function of error.c, file.c; name it after its file"]),
+    ({"base/wide.c": "/*" + 119 * "x" + "*/\n"}, ["base/wide.c:1: line of 123 columns"]),
+    ({"base/blank.c": "int a; \n"}, ["base/blank.c:1: tab or blank at the end"]),
+    ({"base/long.c": "int f(void)\n{\n" + 81 * "    g();\n" + "}\n"},
+     ["base/long.c:2: function of 81 lines; is there a seam?"]),
+    ({"base/many.c": 801 * "\n"}, ["base/many.c: 801 lines; is there a seam?"]),
+    ({f"base/n{i}.c": "\n" for i in range(18)}, ["base/: 22 source files; which of them are a room of their own?"]),
+    ({"tests/test_b.py": "import os\nfrom test_a import x\n"}, ["tests/test_b.py:2: a test imports a test"]),
+])
+def test_rule(tmp_path, files, findings):
+    assert lint(tmp_path, SOUND | files) == [f"lint: {finding}" for finding in findings]
+
+
+def test_a_header_that_needs_another_first(tmp_path):
+    found = lint(tmp_path, SOUND | {"base/alone.h": header("base/alone.h", "size_t f(void);")})
+    assert found[0] == "lint: base/alone.h: does not compile alone" and "size_t" in "\n".join(found)
