@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the sources to the house rules: who may include whom, no two modules that need each other, headers that compile
-alone, names that are unique in their folder, lines, functions, files and folders in bounds; and no test that imports a
-test.
+alone, names that are unique in their folder, lines, functions, files and folders in bounds, errors of memory said in one
+way; and no test that imports a test.
 
 usage: lint.py [--cc CC]      run from the root of the checkout; prints one line a finding, exit 1 if there is one
 """
@@ -77,7 +77,7 @@ LIBRARIES = {
 }
 # Folders in which modules still need each other.
 CIRCULAR = {"evaluator", "evaluator/watch"}
-LINE, FUNCTION_LINES, FILE_LINES, FOLDER_FILES = 120, 80, 800, 20
+LINE, FUNCTION_LINES, FILE_LINES, TEST_LINES, FOLDER_FILES = 120, 80, 800, 600, 20
 
 
 def includes(path):
@@ -134,8 +134,11 @@ def check_text(path, findings):
 
 def check_tests(findings):
     """What several tests need is in a module of its own: no test imports a test."""
-    for path in sorted(pathlib.Path("tests").rglob("test_*.py")):
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+    for path in sorted(pathlib.Path("tests").rglob("test_*.*")):
+        lines = path.read_text().splitlines() if path.suffix in (".c", ".py") else []
+        if len(lines) > TEST_LINES:
+            findings.append(f"{path}: {len(lines)} lines; which of them test something else?")
+        for number, line in enumerate(lines, 1):
             if re.match(r"\s*(from|import) test_\w+", line):
                 findings.append(f"{path}:{number}: a test imports a test")
 
@@ -173,15 +176,29 @@ def check_circles(sources, findings):
 
 
 def check_names(sources, findings):
-    """Whoever greps a name in a folder finds one function: not one in each of its files."""
-    found = collections.defaultdict(set)
+    """Whoever greps a name in a folder finds one function, or struct: not one in each of its files. A struct that a header
+    declares may have several forms, of which one is built."""
+    found, declared = collections.defaultdict(set), set()
     for path in sources:
-        if path.suffix == ".c":
-            for name in re.findall(r"^static [\w ]*?\**(\w+)\(", path.read_text(), re.M):
-                found[path.parent, name].add(path.name)
+        text = path.read_text()
+        if path.suffix == ".h":
+            declared.update(re.findall(r"^(struct \w+)", text, re.M))
+            continue
+        for name in re.findall(r"^static [\w ]*?\**(\w+)\(", text, re.M):
+            found[path.parent, f"{name}()"].add(path.name)
+        for name in re.findall(r"^(?:static )?(?:const )?((?:struct|enum|union) \w+) \{", text, re.M):
+            found[path.parent, name].add(path.name)
     for (folder, name), files in sorted(found.items()):
-        if len(files) > 1:
-            findings.append(f"{folder}/: {name}() is a static function of {', '.join(sorted(files))}; name it after its file")
+        if len(files) > 1 and name not in declared:
+            findings.append(f"{folder}/: {name} is in each of {', '.join(sorted(files))}; name it after its file")
+
+
+def check_memory(path, findings):
+    """Want of memory is said in one way, by error_memory(); a limit is another matter."""
+    text = path.read_text()
+    for match in re.finditer(r'\berror_set\(\w+, ERR_NOMEM,\s*"[^"]*\b(?:no|out of) memory\b', text):
+        if str(path) != "base/error.c":
+            findings.append(f"{path}:{text.count(chr(10), 0, match.start()) + 1}: want of memory is said by error_memory()")
 
 
 def header_alone(cc, path):
@@ -201,6 +218,7 @@ def main():
     for path in sources:
         check_includes(path, findings)
         check_text(path, findings)
+        check_memory(path, findings)
     check_circles(sources, findings)
     check_names(sources, findings)
     check_tests(findings)

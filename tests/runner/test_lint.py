@@ -26,6 +26,7 @@ SOUND = {
     "base/table.c": source("base/table.h", "base/table_write.h"),
     "base/table_write.h": header("base/table_write.h", "int table_write(struct table *t);", "base/table.h"),
     "base/table_write.c": source("base/table_write.h", text="struct table {\n    int a;\n};\n"),
+    "base/table_other.c": source(text="struct table {\n    int b;\n};\n"),  # a form of which one is built
     "base/inside.h": header("base/inside.h", "int inside(void);", "base/error.h"),
     "base/file.h": header("base/file.h", "int file_get(void);"),
     "base/file.c": source("base/file.h", "base/inside.h", text="static int file_own(void)\n{\n    return 0;\n}\n"),
@@ -33,6 +34,8 @@ SOUND = {
     "checkpoint/entry.c": source("checkpoint/entry.h", "base/file.h"),
     "tests/test_a.py": "import helper\n",
 }
+MEMORY = 'int f(struct error *e)\n{\n    return error_set(e, ERR_NOMEM,\n                     "%s: no memory for it", "a");\n}\n'
+LIMIT = 'int f(struct error *e)\n{\n    return error_set(e, ERR_NOMEM, "a batch needs %d MiB of memory", 1);\n}\n'
 STATIC = "static const char *twice(int a)\n{\n    return 0;\n}\n"
 
 
@@ -49,24 +52,30 @@ def lint(directory, files):
 
 @pytest.mark.parametrize("files, findings", [
     ({}, []),
+    ({"base/limit.c": LIMIT}, []),
+    ({"base/error.c": source("base/error.h", text=MEMORY)}, []),
     ({"base/up.c": source("checkpoint/entry.h")}, ["base/up.c:1: base/ may not include checkpoint/entry.h"]),
     ({"base/late.h": header("base/late.h", ""), "base/late.c": source("base/file.h", "base/late.h")},
      ["base/late.c: includes its own header first"]),
     ({"base/png.c": "#include <png.h>\n"}, ["base/png.c:1: <png.h> belongs to eventlog/write/kinds/ only"]),
+    ({"base/memory.c": MEMORY}, ["base/memory.c:3: want of memory is said by error_memory()"]),
     ({"base/error.c": source("base/error.h", "base/file.h")},
      ["base/error.c: needs base/file, and is needed there; which can be read first?"]),
     ({"base/error.c": source("base/error.h", "checkpoint/entry.h"), "checkpoint/entry.h": header("checkpoint/entry.h", "")},
      ["base/error.c:2: base/ may not include checkpoint/entry.h",
       "base/error.c: needs base/file, checkpoint/entry, and is needed there; which can be read first?"]),
     ({"base/error.c": source("base/error.h", text=STATIC), "base/file.c": source("base/file.h", text=STATIC)},
-     ["base/: twice() is a static function of error.c, file.c; name it after its file"]),
+     ["base/: twice() is in each of error.c, file.c; name it after its file"]),
+    ({"base/error.c": source("base/error.h", text="struct item {\n"), "base/file.c": source("base/file.h", text="struct item {\n")},
+     ["base/: struct item is in each of error.c, file.c; name it after its file"]),
     ({"base/wide.c": "/*" + 119 * "x" + "*/\n"}, ["base/wide.c:1: line of 123 columns"]),
     ({"base/blank.c": "int a; \n"}, ["base/blank.c:1: tab or blank at the end"]),
     ({"base/long.c": "int f(void)\n{\n" + 81 * "    g();\n" + "}\n"},
      ["base/long.c:2: function of 81 lines; is there a seam?"]),
     ({"base/many.c": 801 * "\n"}, ["base/many.c: 801 lines; is there a seam?"]),
-    ({f"base/n{i}.c": "\n" for i in range(18)}, ["base/: 22 source files; which of them are a room of their own?"]),
+    ({f"base/n{i}.c": "\n" for i in range(18)}, ["base/: 23 source files; which of them are a room of their own?"]),
     ({"tests/test_b.py": "import os\nfrom test_a import x\n"}, ["tests/test_b.py:2: a test imports a test"]),
+    ({"tests/base/test_long.c": 601 * "\n"}, ["tests/base/test_long.c: 601 lines; which of them test something else?"]),
 ])
 def test_rule(tmp_path, files, findings):
     assert lint(tmp_path, SOUND | files) == [f"lint: {finding}" for finding in findings]
