@@ -203,7 +203,7 @@ FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(FUZZ_C))
 # The same harnesses over the inputs in tests/fuzz/corpus, as tests.
 REPLAYS   := $(patsubst tests/fuzz/corpus/%.txt,$(B)/tests/fuzz/replay_%,$(sort $(wildcard tests/fuzz/corpus/*.txt)))
 TESTS     += $(REPLAYS)
-HELPERS   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/peers/*.c tests/faults/*.c tests/mpi/*.c bench/*.c)))
+HELPERS   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/programs/*.c tests/peers/*.c tests/faults/*.c tests/mpi/*.c bench/*.c)))
 
 # What makes files from decisions (made_*.h), for fuzzers and for tests by seed.
 $(call lib,made): $(call objects,$(wildcard tests/fuzz/made_*.c))
@@ -241,7 +241,7 @@ $(addprefix $(B)/tests/,base/test_array checkpoint/test_tensor_match \
 $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call lib,model-double) $(NEEDS_base)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_model) -lcmocka
-# Helper programs of the peer, fault, MPI tests and benchmarks link everything.
+# Helper programs of tests and benchmarks link everything.
 $(HELPERS): $(B)/%: $(B)/%.o $(call lib,made) $(call lib,evaluator) $(call lib,eventlog_mpi) $(NEEDS_trainer)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_trainer) $(SYSTEM_eventlog) $(INOTIFY_LIBS)
@@ -280,7 +280,7 @@ $(B)/generated/%.o: $(B)/generated/%.c Makefile
 	$(call say,CC  )
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I$(B)/generated $(SHARED) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c -o $@ $<
 # Generated headers first: the objects that include them cannot say so before they have been compiled once.
-$(call objects,$(CHECKPOINT_C) tests/eventlog/test_event_encode.c tests/peers/eventlog_sample.c): | $(GENERATED)
+$(call objects,$(CHECKPOINT_C) tests/eventlog/test_event_encode.c tests/programs/eventlog_sample.c): | $(GENERATED)
 $(B)/lib/%.a:
 	$(call say,AR  )
 	$(Q)rm -f $@; $(AR) rcs $@ $^
@@ -345,7 +345,7 @@ fuzz-structured:
 	$(Q)python3 tests/fuzz/run.py --count $(or $(COUNT),1000000) build-fuzzer-no-link-address-undefined/fuzz
 
 # Random faults in all programs for SECONDS, or COUNT of them, from seed SEED on; SEED alone repeats one.
-faults: all $(B)/tests/faults/write_events $(B)/tests/peers/write_checkpoint $(INJECTOR)
+faults: all $(B)/tests/programs/write_events $(B)/tests/programs/write_checkpoint $(INJECTOR)
 	$(Q)python3 tests/campaign/campaign.py --build $(B) $(foreach o,SECONDS COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o)))
 
 # Directories are written relative to the file, so that the tree can be used where DESTDIR put it.

@@ -60,7 +60,7 @@ def one(build, writer, way, arguments, count, rate, pin):
 
 
 def run(options):
-    writer = programs.helper(options.build, "tests/peers/write_checkpoint")
+    writer = programs.helper(options.build, "tests/programs/write_checkpoint")
     print(f"\n{'evaluated':10}{'':5}{'written':>7}{'a second':>9}{'seconds':>9}{'once':>10}{'twice':>7}{'gone':>7}"
           f"{'failed':>8}{'unnamed':>9}{'newest each 1 s':>18}")
     results = [one(options.build, writer, way, arguments, count, rate, pin) for count, rate in LOADS

@@ -61,7 +61,7 @@ def latency(binaries, writer, times):
 
 def run(options):
     binaries, times = pathlib.Path(options.build) / "bin", 15
-    writer = programs.helper(options.build, "tests/peers/write_checkpoint")
+    writer = programs.helper(options.build, "tests/programs/write_checkpoint")
     print(f"\nstart-up, milliseconds, {times} times each\n{'':58}{'median':>10}{'least':>10}{'most':>10}{'wanted':>8}")
     row("/bin/true", None, [seconds_until(["/bin/true"]) for _ in range(times)])
     try:

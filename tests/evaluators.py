@@ -15,7 +15,7 @@ from waiting import DEADLINE, wait_for
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 EVALUATOR = BUILD / "bin" / "evaluator"
-WRITER = BUILD / "tests" / "peers" / "write_checkpoint"
+WRITER = BUILD / "tests" / "programs" / "write_checkpoint"
 KILLS = int(os.environ.get("EVALBOARD_KILLS", "20"))  # random moments; the acceptance table wants 200
 
 

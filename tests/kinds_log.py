@@ -24,5 +24,5 @@ def write(directory):
     gif, clip = directory.with_name("a.gif"), directory.with_name("a.wav")
     gif.write_bytes(GIF)
     clip.write_bytes(wav())
-    subprocess.run([BUILD / "tests/peers/event_kinds", directory, gif, clip], check=True)
+    subprocess.run([BUILD / "tests/programs/event_kinds", directory, gif, clip], check=True)
     return directory

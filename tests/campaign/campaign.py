@@ -36,8 +36,8 @@ class Campaign:
         data, script = self.top / "data", self.top / "metric.sh"
         campaign_jobs.write_data(data)
         script.write_text("echo value $(($1 * 7919 % 1000))\n")
-        self.tools = types.SimpleNamespace(bin=build / "bin", write_events=build / "tests/faults/write_events",
-                                           write_checkpoint=build / "tests/peers/write_checkpoint", script=script,
+        self.tools = types.SimpleNamespace(bin=build / "bin", write_events=build / "tests/programs/write_events",
+                                           write_checkpoint=build / "tests/programs/write_checkpoint", script=script,
                                            model=("--model", "lenet", "--data", "mnist", "--data-dir", data))
         self.names = [job.name for job in campaign_jobs.jobs(self.tools) if only in job.name]
         self.references, self.locks = {}, collections.defaultdict(threading.Lock)

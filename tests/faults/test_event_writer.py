@@ -18,7 +18,7 @@ from tensorboard_server import ALL_POINTS, TensorBoard
 from waiting import DEADLINE, wait_for
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-HELPER, TOOL = BUILD / "tests" / "faults" / "write_events", BUILD / "bin" / "eventlog"
+HELPER, TOOL = BUILD / "tests" / "programs" / "write_events", BUILD / "bin" / "eventlog"
 
 
 def start(directory, *words, prefix=(), **keywords):

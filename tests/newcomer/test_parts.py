@@ -89,7 +89,7 @@ def test_without_libraries(tmp_path):
     watch = subprocess.run([build / "bin/eventlog", "watch", log], capture_output=True, text=True)
     assert watch.returncode == 2 and "is not a terminal" in watch.stderr
     subprocess.run(zstd, check=True)
-    subprocess.run([BUILD / "tests/peers/write_checkpoint", "--directory", tmp_path / "ckpt", "--model", "lenet",
+    subprocess.run([BUILD / "tests/programs/write_checkpoint", "--directory", tmp_path / "ckpt", "--model", "lenet",
                     "--first", "100", "--last", "200"], check=True, stdout=subprocess.DEVNULL)
     scored = subprocess.run([build / "bin/evaluator", "--checkpoint-dir", tmp_path / "ckpt", "--eval-dir", tmp_path / "eval",
                              "--model", "lenet", "--data", "fashion-mnist", "--num-examples", "64",

@@ -12,7 +12,7 @@ import pytest
 from tensorboard_server import ALL_POINTS, TensorBoard, python_loader_points
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
+TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample"
 
 
 def sample(kind, directory):

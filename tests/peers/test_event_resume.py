@@ -11,7 +11,7 @@ from waiting import DEADLINE, wait_for
 pytest.importorskip("tensorboard")
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-WRITER = BUILD / "tests/faults/write_events"
+WRITER = BUILD / "tests/programs/write_events"
 COUNT = 3000
 
 

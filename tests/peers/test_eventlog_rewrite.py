@@ -9,7 +9,7 @@ import pytest
 from tensorboard_server import python_loader_points
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
+TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample"
 pytest.importorskip("tensorboard")
 
 from tensorboard.backend.event_processing import event_file_loader  # noqa: E402

@@ -10,7 +10,7 @@ import pytest
 import kinds_log
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-READ = BUILD / "tests/peers/read_log"
+READ = BUILD / "tests/programs/read_log"
 
 
 def read_log(path):

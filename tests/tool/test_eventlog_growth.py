@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL, READER = BUILD / "bin/eventlog", BUILD / "tests/peers/read_log"
+TOOL, READER = BUILD / "bin/eventlog", BUILD / "tests/programs/read_log"
 TIMES = 8
 
 

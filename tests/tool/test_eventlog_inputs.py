@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
+TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample"
 READING = ["inspect --json", "export --format=csv", "export --format=jsonl", "stats", "tags", "hparams", "compare --json",
            "plot --width 60 --tag loss", "tail", "tail --all --json"]
 # What these do with such inputs has tests of its own here, and for what takes none there is a message.

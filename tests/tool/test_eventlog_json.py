@@ -9,7 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-EVENTLOG, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
+EVENTLOG, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample"
 NOT_FINITE = {"NaN", "Infinity", "-Infinity"}
 
 

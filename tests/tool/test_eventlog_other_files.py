@@ -16,7 +16,7 @@ import pytest
 from waiting import wait_for
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
+TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample"
 READING = ["inspect", "export --format=csv", "export --format=jsonl", "stats", "tags", "hparams", "tail", "tail --all"]
 REWRITING = ["merge", "split --tags all=*", "rename-tag loss=l", "drop-tag loss", "downsample -n 2"]
 

@@ -222,7 +222,7 @@ def test_fewer_points_judges_no_damage(logs, tmp_path):
     packed = logs / "a/2" / (next((logs / "a/2").iterdir()).name + ".gz")
     packed.write_bytes(gzip.compress(packed.with_suffix("").read_bytes()))
     (logs / "hparams").mkdir()
-    subprocess.run([BUILD / "tests/peers/eventlog_sample", "golden", logs / "hparams"], check=True)
+    subprocess.run([BUILD / "tests/programs/eventlog_sample", "golden", logs / "hparams"], check=True)
     age(logs, 10)
     done = tool("prune", "--json", "--fewer-than", 21, "--delete", logs)
     assert "run a/1: is damaged, so --fewer-than does not select it" in done.stderr
@@ -235,7 +235,7 @@ def test_hyperparameters_stay(logs):
     (logs / "experiment").mkdir()
     record = bytes.fromhex("3c00000000000000")  # any length; the golden file's record of hyperparameters
     golden = logs.parent / "golden"
-    subprocess.run([BUILD / "tests/peers/eventlog_sample", "golden", golden], check=True)
+    subprocess.run([BUILD / "tests/programs/eventlog_sample", "golden", golden], check=True)
     data = next(golden.rglob("*tfevents*")).read_bytes()
     assert data[506:514] == record
     (logs / "experiment/x.tfevents.1").write_bytes(data[:40] + data[506:582])

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
+TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample"
 
 STATS = """run,tag,count,nan_count,first_step,first,last_step,last,min_step,min,max_step,max,mean,std
 .,loss,3,1,0,0.699999988079071,20,nan,10,0.10000000149011612,0,0.699999988079071,0.3999999947845936,0.4242640592288876

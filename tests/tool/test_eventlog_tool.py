@@ -14,7 +14,7 @@ import pytest
 from checksum import masked_crc32c
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
+TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample"
 
 CSV = """run,tag,step,value,wall_time
 .,loss,0,0.699999988079071,1700000000.0

@@ -9,7 +9,7 @@ import pytest
 from interposed import VANISHING, interposed
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL, SAMPLE, READER = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample", BUILD / "tests/peers/read_log"
+TOOL, SAMPLE, READER = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample", BUILD / "tests/programs/read_log"
 READING = ["inspect --json", "export --format=csv", "stats", "tags", "hparams", "compare --json", "verify --json",
            "plot --width 60 --tag loss", "tail -n -1"]
 WRITING = ["export --format=csv", "merge --keep-runs", "split --tags all=*", "rename-tag loss=l", "drop-tag lo*",

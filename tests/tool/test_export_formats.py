@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
+TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample"
 
 SERIES = r"""{"points": {"steps": [0, 10, 20], "values": [0.699999988079071, 0.10000000149011612, "NaN"], "wall_times": [1700000000.0, 1700000010.25, 1700000020.5]}, "run": ".", "summary_metadata": "", "tag": "loss"}
 {"points": {"steps": [0], "values": [9.999999747378752e-06], "wall_times": [1700000000.0]}, "run": ".", "summary_metadata": "CgkKB3NjYWxhcnM=", "tag": "lr"}

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/peers/eventlog_sample"
+TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample"
 # What a command writes into a file of that extension is what it prints with these options.
 REPORT = {"txt": "text", "csv": "csv", "json": "json", "jsonl": "jsonl", "ndjson": "jsonl", "md": "md", "markdown": "md",
           "html": "html", "htm": "html"}
