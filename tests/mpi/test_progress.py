@@ -2,14 +2,13 @@
 terminal, and into a file."""
 import os
 import re
-import subprocess
 
 import pytest
 
 import ranks
 from interposed import SLOW_PRODUCTS, interposed
 from terminal import Terminal
-from waiting import DEADLINE, wait_for
+from waiting import DEADLINE
 
 LENET = ["--model", "lenet", "--data", "fashion-mnist"]
 SLOW = {"SLOW_MICROSECONDS": "2000"}

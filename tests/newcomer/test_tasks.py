@@ -79,10 +79,6 @@ def run(place, command, status=0):
     return done.stdout
 
 
-def first_words(text):
-    return [line.split()[0] for line in text.splitlines() if line.split()]
-
-
 def follow(place, command):
     """A new point comes while it follows."""
     process = subprocess.Popen(["sh", "-c", command], cwd=place, env=environment(place), stdout=subprocess.PIPE, text=True,

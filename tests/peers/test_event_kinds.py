@@ -1,8 +1,6 @@
 """Every kind of value written by the C library, read by TensorBoard's plugins over both of its loaders."""
 import io
 import json
-import os
-import pathlib
 import re
 import wave
 
@@ -14,7 +12,6 @@ from tensorboard_server import TensorBoard
 np = pytest.importorskip("numpy")
 pytest.importorskip("tensorboard")
 
-BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 RUN, W = "kinds", 1700000000.0
 
 
