@@ -150,7 +150,7 @@ static int write_bytes(struct tensor_bundle_writer *w, const void *bytes, size_t
     return error_copy(e, &w->first);
 }
 
-/* A new item without a key, held by nobody yet. */
+/* A new item whose key is its name, held by nobody yet; NULL without memory, which keep_item() says. */
 static struct item *item_new(const char *name, int type, int rank, const int64_t *shape)
 {
     struct item *item = calloc(1, sizeof *item);
@@ -162,6 +162,7 @@ static struct item *item_new(const char *name, int type, int rank, const int64_t
     }
     if (rank)
         memcpy(item->shape, shape, (size_t)rank * sizeof *shape);
+    buffer_append_text(&item->key, name);
     item->entry = (struct tensor_entry){ .name = item->name, .name_length = strlen(name), .type = type, .rank = rank,
                                          .shape = item->shape };
     return item;
@@ -241,28 +242,24 @@ static int write_with_crc(struct tensor_bundle_writer *w, const void *bytes, siz
     return rc;
 }
 
-/* Puts the place of n more bytes into the entry. */
-static void place(const struct tensor_bundle_writer *w, struct item *item, size_t n)
+/* Takes the item over as the entry of the next n bytes, all of which are to be appended before the next one begins. */
+static int begin_item(struct tensor_bundle_writer *w, struct item *item, uint64_t n, struct error *e)
 {
-    item->entry.elements = 0;
+    int rc = check_begun(w, e);
+
+    if (rc != OK) {
+        item_free(item);
+        return rc;
+    }
+    if ((rc = keep_item(w, item, e)) != OK)
+        return rc;
     bundle_shape_elements(item->entry.rank, item->shape, &item->entry.elements);
     item->entry.offset = w->offset;
     item->entry.size = (int64_t)n;
-}
-
-/* Writes the bytes, of whose CRC nothing is known, and fills the entry. */
-static int write_item(struct tensor_bundle_writer *w, struct item *item, const void *bytes, size_t n, struct error *e)
-{
-    uint32_t crc = 0;
-    int rc;
-
-    if ((rc = check_begun(w, e)) != OK)
-        return rc;
-    place(w, item, n);
-    if ((rc = write_with_crc(w, bytes, n, &crc, e)) != OK)
-        return rc;
-    item->entry.crc = crc32c_mask(crc);
-    w->offset += (int64_t)n;
+    item->entry.crc = crc32c_mask(0);
+    w->begun = item;
+    w->begun_left = n;
+    w->begun_crc = 0;
     return OK;
 }
 
@@ -270,7 +267,6 @@ int tensor_bundle_writer_begin(struct tensor_bundle_writer *w, const char *name,
                                const int64_t *shape, struct error *e)
 {
     size_t each = tensor_type_size(type);
-    struct item *item;
     uint64_t elements;
     int rc;
 
@@ -280,16 +276,7 @@ int tensor_bundle_writer_begin(struct tensor_bundle_writer *w, const char *name,
         return error_set(e, ERR_ARG, "tensor %s: type %d (%s) has no fixed size", name, type, tensor_type_name(type));
     if (elements > (uint64_t)(INT64_MAX - w->offset) / each)
         return error_set(e, ERR_ARG, "tensor %s: more bytes than a file can have", name);
-    if ((item = item_new(name, type, rank, shape)))
-        buffer_append_text(&item->key, name);
-    if ((rc = keep_item(w, item, e)) != OK)
-        return rc;
-    place(w, item, (size_t)(elements * each));
-    item->entry.crc = crc32c_mask(0);
-    w->begun = item;
-    w->begun_left = elements * each;
-    w->begun_crc = 0;
-    return OK;
+    return begin_item(w, item_new(name, type, rank, shape), elements * each, e);
 }
 
 int tensor_bundle_writer_append(struct tensor_bundle_writer *w, const void *bytes, size_t n, struct error *e)
@@ -328,7 +315,6 @@ int tensor_bundle_writer_add_strings(struct tensor_bundle_writer *w, const char 
                                      const struct tensor_string *strings, size_t count, struct error *e)
 {
     struct buffer stored = BUFFER_EMPTY;
-    struct item *item;
     uint64_t elements;
     uint32_t crc;
     int rc;
@@ -338,24 +324,13 @@ int tensor_bundle_writer_add_strings(struct tensor_bundle_writer *w, const char 
     if (elements != count)
         return error_set(e, ERR_ARG, "tensor %s: %zu strings do not match its shape of %llu elements", name, count,
                          (unsigned long long)elements);
-    item = item_new(name, TENSOR_STRING, rank, shape);
     crc = string_tensor_encode(&stored, strings, count);
-    if (item && buffer_ok(&stored)) {
-        buffer_append_text(&item->key, name);
-        if ((rc = check_begun(w, e)) == OK) {
-            place(w, item, stored.length);
-            item->entry.crc = crc32c_mask(crc);
-            if ((rc = write_bytes(w, stored.data, stored.length, e)) == OK)
-                w->offset += (int64_t)stored.length;
-        }
-        if (rc == OK)
-            rc = keep_item(w, item, e);
-        else
-            item_free(item);
-    } else {
-        item_free(item);
+    if (!buffer_ok(&stored))
         rc = error_memory(e, w->prefix, "for tensor %s", name);
-    }
+    else if ((rc = begin_item(w, item_new(name, TENSOR_STRING, rank, shape), stored.length, e)) == OK)
+        rc = tensor_bundle_writer_append(w, stored.data, stored.length, e);
+    if (rc == OK)
+        w->begun->entry.crc = crc32c_mask(crc); /* not that of the plain bytes */
     buffer_release(&stored);
     return rc;
 }
@@ -375,8 +350,7 @@ static int find_partitioned(struct tensor_bundle_writer *w, const char *name, in
                  (rank && memcmp(item->shape, shape, (size_t)rank * sizeof *shape) != 0)))
         return error_set(e, ERR_ARG, "tensor %s: its slices were given with another type or shape before", name);
     if (!item) {
-        if ((item = item_new(name, type, rank, shape)))
-            buffer_append_text(&item->key, name);
+        item = item_new(name, type, rank, shape);
         if ((rc = keep_item(w, item, e)) != OK)
             return rc;
         bundle_shape_elements(rank, shape, &item->entry.elements);
@@ -421,13 +395,11 @@ int tensor_bundle_writer_add_slice(struct tensor_bundle_writer *w, const char *n
     buffer_append(&whole->extents, length, (size_t)rank * sizeof *length);
     whole->entry.slices++;
     if ((item = item_new(name, type, rank, part))) {
+        buffer_clear(&item->key);
         slice_key_append(&item->key, name, strlen(name), rank, start, length);
-        if ((rc = write_item(w, item, bytes, n, e)) != OK) {
-            item_free(item);
-            return rc;
-        }
     }
-    return keep_item(w, item, e);
+    rc = begin_item(w, item, n, e);
+    return rc == OK ? tensor_bundle_writer_append(w, bytes, n, e) : rc;
 }
 
 /* ---- finishing ------------------------------------------------------------------------------------------------- */
