@@ -170,31 +170,16 @@ static double patience_of(const struct parameter_server *ps)
     return deadline + places_precedence(deadline, 1 + (ps->base.worker > 0));
 }
 
-static int wait_for_step(struct parameter_server *ps, struct error *e)
-{
-    struct worker_side *w = ps->worker;
-    double begun = clock_monotonic();
-    struct patience p;
-    size_t packet;
-    int late, rc;
-
-    patience_init(&p, ps->base.world, patience_of(ps));
-    while ((rc = step_done(ps, &late, &packet, e)) == 0)
-        if (!patience_pause(&p) && (rc = parameter_server_late_sentence(ps, &p, late, packet, e)) < 0)
-            return rc;
-    w->waited += clock_monotonic() - begun;
-    return rc < 0 ? rc : OK;
-}
-
-/* Waits for one message to or from server j. */
+/* Waits for one message to or from server j; m NULL: for all of the step. */
 static int wait_for_message(struct parameter_server *ps, struct message *m, int j, struct error *e)
 {
     struct patience p;
+    size_t packet = 0;
     int rc;
 
     patience_init(&p, ps->base.world, patience_of(ps));
-    while ((rc = message_done(ps->base.world, m, e)) == 0)
-        if (!patience_pause(&p) && (rc = parameter_server_late_sentence(ps, &p, j, 0, e)) < 0)
+    while ((rc = m ? message_done(ps->base.world, m, e) : step_done(ps, &j, &packet, e)) == 0)
+        if (!patience_pause(&p) && (rc = parameter_server_late_sentence(ps, &p, j, packet, e)) < 0)
             return rc;
     return rc < 0 ? rc : OK;
 }
@@ -233,6 +218,7 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
     struct parameter_server *ps = (struct parameter_server *)s;
     struct worker_side *w = ps->worker;
     const struct verdict *v = &w->verdict;
+    double begun;
     int rc;
 
     if (!s->options.synchronous && (tally->flags & TALLY_LEFT)) {
@@ -245,8 +231,10 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
     if (w->error.code < 0)
         return error_copy(e, &w->error);
     rc = world_send(s->world, parameter_server_rank_of(ps, 0), TAG_TALLY, &w->part, sizeof w->part, &w->tally_out, e);
-    if (rc < 0 || (rc = wait_for_step(ps, e)) < 0)
+    begun = clock_monotonic();
+    if (rc < 0 || (rc = wait_for_message(ps, NULL, 0, e)) < 0)
         return rc;
+    w->waited += clock_monotonic() - begun;
     w->bytes += (int64_t)sizeof w->part;
     w->steps++;
     if (v->other >= 0)
