@@ -66,19 +66,14 @@ int training_lock_keep(const char *checkpoint_directory, int *fd, struct error *
     return 1;
 }
 
-static int is_training_state(const char *directory, const struct buffer *text)
+/* Holds the file what a trainer writes? It is training.json or `checkpoint`. */
+static int is_own(const char *directory, const char *name, const struct buffer *text)
 {
-    struct training_state state;
-
-    (void)text;
-    return training_state_read(directory, &state, NULL) >= 0;
-}
-
-static int is_state_file(const char *directory, const struct buffer *text)
-{
+    struct training_state training;
     struct state_file state;
 
-    (void)directory;
+    if (!strcmp(name, TRAINING_STATE_FILE))
+        return training_state_read(directory, &training, NULL) >= 0;
     if (state_file_parse(text->data, text->length, &state, NULL) != OK)
         return 0;
     state_file_release(&state);
@@ -94,8 +89,7 @@ static int blank(const struct buffer *text)
     return i == text->length;
 }
 
-static int check_file(const char *directory, const char *name,
-                      int (*is_own)(const char *directory, const struct buffer *text), struct error *e)
+static int check_file(const char *directory, const char *name, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
     char path[PATH_MAX];
@@ -109,7 +103,7 @@ static int check_file(const char *directory, const char *name,
     if (!S_ISREG(st.st_mode))
         return error_set(e, ERR_ARG, "%s: is a link or not a plain file, and would be replaced; move it elsewhere",
                          path);
-    if ((rc = file_read(path, FILE_MAX, &text, e)) == OK && !blank(&text) && !is_own(directory, &text))
+    if ((rc = file_read(path, FILE_MAX, &text, e)) == OK && !blank(&text) && !is_own(directory, name, &text))
         rc = error_set(e, ERR_ARG, "%s: was not written by a trainer, and would be replaced; move it elsewhere", path);
     buffer_release(&text);
     return rc;
@@ -142,7 +136,7 @@ void training_files_tidy(const char *checkpoint_directory)
 
 int training_files_check(const char *checkpoint_directory, struct error *e)
 {
-    int rc = check_file(checkpoint_directory, TRAINING_STATE_FILE, is_training_state, e);
+    int rc = check_file(checkpoint_directory, TRAINING_STATE_FILE, e);
 
-    return rc == OK ? check_file(checkpoint_directory, "checkpoint", is_state_file, e) : rc;
+    return rc == OK ? check_file(checkpoint_directory, "checkpoint", e) : rc;
 }
