@@ -125,14 +125,12 @@ static int check_choices(const struct option *row, const char *text, struct erro
     return OK;
 }
 
-static int set_value(const struct options *o, struct option *row, const char *text, struct error *e)
+static int set_value(struct option *row, const char *text, struct error *e)
 {
     int bounded = row->minimum != 0 || row->maximum != 0;
-    struct option_list *list = row->value;
     int64_t integer;
     double number;
 
-    (void)o;
     switch (row->kind) {
     case OPTION_TEXT:
         *(const char **)row->value = text;
@@ -161,8 +159,8 @@ static int set_value(const struct options *o, struct option *row, const char *te
         *(double *)row->value = number;
         return OK;
     case OPTION_LIST:
-        return option_list_add(list, text) ? OK : error_set(e, ERR_ARG, "--%s: given more than %d times", row->name,
-                                                            OPTION_LIST_MOST);
+        return option_list_add(row->value, text) ? OK : error_set(e, ERR_ARG, "--%s: given more than %d times",
+                                                                  row->name, OPTION_LIST_MOST);
     default:
         return error_set(e, ERR_ARG, "--%s takes no value", row->name);
     }
@@ -220,7 +218,7 @@ static int parse_long(const struct options *o, const char *name, int argc, char 
             return error_set(e, ERR_ARG, "--%s needs a value (%s)", row->name, row->argument);
         value = argv[++*i];
     }
-    return set_value(o, row, value, e);
+    return set_value(row, value, e);
 }
 
 static int parse_letter(const struct options *o, const char *argument, int argc, char **argv, int *i, struct error *e)
@@ -236,10 +234,10 @@ static int parse_letter(const struct options *o, const char *argument, int argc,
             return argument[2] ? error_set(e, ERR_ARG, "-%c takes no value", row->letter) : OK;
         }
         if (argument[2])
-            return set_value(o, row, argument + 2, e);
+            return set_value(row, argument + 2, e);
         if (*i + 1 >= argc)
             return error_set(e, ERR_ARG, "-%c needs a value (%s)", row->letter, row->argument);
-        return set_value(o, row, argv[++*i], e);
+        return set_value(row, argv[++*i], e);
     }
     return error_set(e, ERR_ARG, "unknown option -%c; '%s --help' lists them", argument[1], o->program);
 }
