@@ -22,4 +22,8 @@ struct bundle_check {
  * tensor_bundle_open. Not OK: memory ran out. */
 int bundle_check(struct bundle_check *c, struct tensor_bundle *b, struct error *e);
 
+/* Hands slices that stand in the index and in no variable's list to `visit`, in order of their keys. ERR_NOMEM. */
+typedef void bundle_loose_slice(void *context, const struct tensor_entry *slice);
+int bundle_loose_slices(const struct tensor_bundle *b, bundle_loose_slice *visit, void *context, struct error *e);
+
 #endif

@@ -3,8 +3,8 @@
 #include "base/human.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "checkpoint/bundle_check.h"
 #include "checkpoint/bundle_entry.h"
-#include "checkpoint/loose_slice.h"
 #include "checkpoint/tool/command.h"
 #include "checkpoint/tool/convert_formats.h"
 
@@ -94,7 +94,7 @@ static int convert(struct conversion *c, const char *from, const char *format, s
         return rc;
     for (size_t i = 0; i < c->source.count; i++)
         wanted |= conversion_wants(c, &c->source.tensors[i]);
-    if (c->source.bundle && (rc = loose_slices(c->source.bundle, leave_out_slice, c, e)) != OK)
+    if (c->source.bundle && (rc = bundle_loose_slices(c->source.bundle, leave_out_slice, c, e)) != OK)
         return rc;
     if (!wanted && c->tensors.patterns.count)
         return OK; /* which is told at the end */
