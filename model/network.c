@@ -3,7 +3,6 @@
 #include "base/random.h"
 #include "model/kernels/convolution.h"
 #include "model/network_internal.h"
-#include "model/network_profile.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -295,34 +294,4 @@ const char *network_backend(void)
         return convolution_onednn.name;
 #endif
     return convolution_blas.name;
-}
-
-int network_profile_start(struct network *n)
-{
-    struct network_plan *p = &n->built.plan;
-
-    free(p->seconds);
-    p->seconds = calloc(2 * (size_t)p->layer_count + 1, sizeof *p->seconds);
-    return p->seconds != NULL;
-}
-
-size_t network_profile_read(const struct network *n, struct network_profile_row *rows, size_t room)
-{
-    const struct network_plan *p = &n->built.plan;
-    size_t count = 0;
-
-    for (int i = 0; p->seconds && i < p->layer_count; i++) {
-        const char *kind = p->layers[i].kind->name;
-        size_t k = 0;
-
-        while (k < count && rows[k].kind != kind)
-            k++;
-        if (k == count && count == room)
-            break;
-        if (k == count)
-            rows[count++] = (struct network_profile_row){ kind, 0, 0 };
-        rows[k].forward += p->seconds[2 * i];
-        rows[k].backward += p->seconds[2 * i + 1];
-    }
-    return count;
 }

@@ -1,7 +1,6 @@
 #include "model/network_plan.h"
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "model/kernels/activation.h"
 
 #include <stdlib.h>
@@ -33,7 +32,6 @@ void network_plan_release(struct network_plan *p)
     free(p->values);
     free(p->segments);
     free(p->memory);
-    free(p->seconds);
     memset(p, 0, sizeof *p);
 }
 
@@ -403,12 +401,7 @@ static void layer_forward(struct network_plan *p, struct layer *l, const struct 
 {
     const struct slice s = make_slice(p, l, r, first, count);
 
-    if (p->seconds) {
-        const double start = clock_monotonic();
-        l->kind->forward(l, r, &s);
-        p->seconds[2 * (l - p->layers)] += clock_monotonic() - start;
-    } else
-        l->kind->forward(l, r, &s);
+    l->kind->forward(l, r, &s);
 }
 
 void network_plan_begin(struct network_plan *p, const struct run *r)
@@ -475,7 +468,6 @@ static void layer_backward(struct network_plan *p, struct layer *l, const struct
 {
     struct slice s = make_slice(p, l, r, first, count);
     real *temporary = p->temporary;
-    const double start = p->seconds ? clock_monotonic() : 0;
 
     if (l->out >= 0)
         s.gradient_out = value_gradient(p, l->out, first);
@@ -493,8 +485,6 @@ static void layer_backward(struct network_plan *p, struct layer *l, const struct
         if (adds_later(l, &l->inputs[k]))
             activation_add((size_t)count * shape_size(&l->in_shapes[k]), s.gradients_in[k],
                            value_gradient(p, l->inputs[k].value, first));
-    if (p->seconds)
-        p->seconds[2 * (l - p->layers) + 1] += clock_monotonic() - start;
 }
 
 static void tell(const struct gradient_sink *sink, size_t low)

@@ -31,7 +31,6 @@ struct network_plan {
     int dropouts;
     real *whole, *local, *temporary;
     void *memory;
-    double *seconds;       /* NULL, or per layer: forward, backward (bench) */
 };
 
 void network_plan_release(struct network_plan *p);
