@@ -12,29 +12,14 @@
 struct convert_safetensors_writing {
     struct conversion *conversion;
     struct safetensors_writer *writer;
-    struct safetensors_tensor *tensors; /* memory: a shape that is not the source's */
-    size_t count;
-    struct safetensors_pair *pairs;
-    size_t pair_count;
+    struct safetensors_header *header; /* as if read; memory of a tensor: a shape that is not the source's */
 };
-
-static void release(struct convert_safetensors_writing *x)
-{
-    for (size_t i = 0; i < x->pair_count; i++) {
-        free(x->pairs[i].key);
-        free(x->pairs[i].value);
-    }
-    for (size_t i = 0; i < x->count; i++)
-        free(x->tensors[i].memory);
-    free(x->pairs);
-    free(x->tensors);
-}
 
 /* A pair of two texts, the key made of two parts. */
 static int add_pair(struct convert_safetensors_writing *x, const char *before, const char *key, size_t key_length,
                     const char *value, size_t value_length)
 {
-    struct safetensors_pair *pair = &x->pairs[x->pair_count];
+    struct safetensors_pair *pair = &x->header->pairs[x->header->pair_count];
     size_t n = strlen(before);
 
     *pair = (struct safetensors_pair){ malloc(n + key_length + 1), malloc(value_length + 1), n + key_length,
@@ -49,7 +34,7 @@ static int add_pair(struct convert_safetensors_writing *x, const char *before, c
     pair->key[n + key_length] = '\0';
     memcpy(pair->value, value, value_length);
     pair->value[value_length] = '\0';
-    x->pair_count++;
+    x->header->pair_count++;
     return OK;
 }
 
@@ -111,18 +96,21 @@ static int list_tensors(struct convert_safetensors_writing *x, struct error *e)
 {
     const struct source *s = &x->conversion->source;
     const struct safetensors_header *h = s->safetensors ? safetensors_contents(s->safetensors) : NULL;
+    struct safetensors_header *to;
     int rc;
 
-    x->tensors = calloc(s->count + 1, sizeof *x->tensors);
-    x->pairs = calloc(s->count + (h ? h->pair_count : 0) + 1, sizeof *x->pairs);
-    rc = x->tensors && x->pairs ? 1 : ERR_NOMEM;
+    if ((to = x->header = calloc(1, sizeof *to))) {
+        to->tensors = calloc(s->count + 1, sizeof *to->tensors);
+        to->pairs = calloc(s->count + (h ? h->pair_count : 0) + 1, sizeof *to->pairs);
+    }
+    rc = to && to->tensors && to->pairs ? 1 : ERR_NOMEM;
     if (rc == 1 && h && copy_pairs(x, h) != OK)
         rc = ERR_NOMEM;
     for (size_t i = 0; i < s->count && rc >= 0; i++) {
         if (!conversion_wants(x->conversion, &s->tensors[i]) || !conversion_can_read(x->conversion, &s->tensors[i]))
             continue;
-        if ((rc = describe(x, &s->tensors[i], &x->tensors[x->count])) > 0)
-            x->count++;
+        if ((rc = describe(x, &s->tensors[i], &to->tensors[to->count])) > 0)
+            to->count++;
         else if (rc == 0)
             conversion_leave_out(x->conversion, &s->tensors[i], "safetensors");
     }
@@ -136,13 +124,14 @@ static int convert_safetensors_take_piece(void *context, const void *bytes, size
 
 static int write_tensors(struct convert_safetensors_writing *x, struct error *e)
 {
+    const struct safetensors_header *h = x->header;
     struct conversion *c = x->conversion;
-    int rc = safetensors_writer_open(&x->writer, NULL, c->to, x->tensors, x->count, x->pairs, x->pair_count, e);
+    int rc = safetensors_writer_open(&x->writer, NULL, c->to, h->tensors, h->count, h->pairs, h->pair_count, e);
 
     if (rc != OK)
         return rc;
-    for (size_t i = 0; i < x->count && rc == OK; i++) {
-        const struct source_tensor *tensor = source_find(&c->source, x->tensors[i].name, x->tensors[i].name_length);
+    for (size_t i = 0; i < h->count && rc == OK; i++) {
+        const struct source_tensor *tensor = source_find(&c->source, h->tensors[i].name, h->tensors[i].name_length);
 
         rc = source_pieces(&c->source, tensor, convert_safetensors_take_piece, x->writer, e);
         c->written++;
@@ -159,8 +148,9 @@ int convert_safetensors(struct conversion *c, struct error *e)
     struct convert_safetensors_writing x = { .conversion = c };
     int rc = conversion_check_free(c, c->to, e);
 
-    if (rc == OK && (rc = list_tensors(&x, e)) == OK && (rc = safetensors_layout(x.tensors, x.count, e)) == OK)
+    if (rc == OK && (rc = list_tensors(&x, e)) == OK &&
+        (rc = safetensors_layout(x.header->tensors, x.header->count, e)) == OK)
         rc = write_tensors(&x, e);
-    release(&x);
+    safetensors_header_free(x.header);
     return rc;
 }
