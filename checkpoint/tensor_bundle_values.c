@@ -4,7 +4,6 @@
  */
 #include "checkpoint/tensor_bundle.h"
 
-#include "base/bytes.h"
 #include "checkpoint/string_tensor.h"
 #include "checkpoint/tensor_value.h"
 
@@ -130,11 +129,11 @@ int tensor_bundle_read_integer(struct tensor_bundle *b, const struct tensor_entr
                          (unsigned long long)entry->elements);
     if ((rc = tensor_bundle_read(b, entry, bytes, tensor_type_size(entry->type), e)) != OK)
         return rc;
-    if (entry->type == TENSOR_INT64 || entry->type == TENSOR_INT32) {
-        *out = entry->type == TENSOR_INT64 ? (int64_t)get_le64(bytes) : (int64_t)(int32_t)get_le32(bytes);
+    if (tensor_kind(entry->type) == TENSOR_KIND_SIGNED) {
+        *out = (int64_t)tensor_integer(entry->type, bytes);
         return OK;
     }
-    v = entry->type == TENSOR_FLOAT ? (double)bits_float(get_le32(bytes)) : bits_double(get_le64(bytes));
+    tensor_values(entry->type, bytes, 1, &v);
     if (!(fabs(v) < 0x1p63) || v != floor(v))
         return error_set(e, ERR_ARG, "%s: tensor %s holds %g, which is not an integer", tensor_bundle_prefix(b),
                          entry->name, v);
