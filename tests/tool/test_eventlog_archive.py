@@ -2,6 +2,8 @@
 import json
 import os
 import pathlib
+import resource
+import signal
 import stat
 import struct
 import subprocess
@@ -145,6 +147,21 @@ def test_nothing_outside_the_directory(tmp_path):
     error("cat", archive, "-o", out)
     tool("cat", archive, "-o", out, "-f")  # the link is replaced, not followed
     assert (tmp_path / "victim").read_text() == "mine" and (out / "a/x").read_text() == "evil"
+
+
+def test_a_disk_that_is_full(tmp_path):
+    """The sentence names the member, and nothing of it is left."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/large").write_bytes(bytes(range(256)) * 200)
+    tool("archive", tmp_path / "logs", "-o", tmp_path / "x.tfz")
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+
+    done = tool("cat", tmp_path / "x.tfz", "-o", tmp_path / "out", status=2, preexec_fn=limit)
+    assert done.stderr.decode() == "eventlog cat: logs/large: cannot write: File too large\n"
+    assert list((tmp_path / "out/logs").iterdir()) == []
 
 
 def test_contents_that_are_not_what_the_directory_says(tmp_path):

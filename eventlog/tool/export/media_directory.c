@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/io.h"
-#include "base/unfinished.h"
 #include "eventlog/tool/directory_below.h"
 #include "eventlog/tool/output_directory.h"
 
@@ -10,7 +9,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PART_BYTES = 200 };
@@ -110,31 +108,13 @@ int media_directory_value(struct media_directory *d, const char *run, const char
 int media_directory_write(struct media_directory *d, const char *name, const char *file, const void *bytes, size_t n,
                           struct error *e)
 {
-    char path[PATH_MAX], temporary[64];
-    struct unfinished *unfinished;
-    const char *base;
-    struct stat st;
-    int fd, out = -1, rc = file_join(path, sizeof path, name, file, e);
+    char path[PATH_MAX];
+    struct directory_below out;
+    int rc = file_join(path, sizeof path, name, file, e);
 
-    if (rc != OK)
+    if (rc != OK || (rc = directory_below_open(&out, d->fd, d->path, path, d->force, 0666, e)) != OK)
         return rc;
-    if ((fd = directory_below_open(d->fd, d->path, path, &base, e)) < 0)
-        return fd;
-    snprintf(temporary, sizeof temporary, ".eventlog.%ld.tmp", (long)getpid());
-    unfinished = unfinished_begin(fd, temporary);
-    unlinkat(fd, temporary, 0); /* of a killed process with our number */
-    if (!d->force && fstatat(fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        rc = error_set(e, ERR_ARG, "%s/%s: already exists; use -f to overwrite it", d->path, path);
-    else if ((out = openat(fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)) < 0 ||
-             io_write_full(&io_real, out, bytes, n) < 0)
+    if (io_write_full(&io_real, out.fd, bytes, n) < 0)
         rc = error_system(e, "%s/%s: cannot write", d->path, path);
-    if (out >= 0 && close(out) < 0 && rc == OK)
-        rc = error_system(e, "%s/%s: cannot close", d->path, path);
-    if (rc == OK && renameat(fd, temporary, fd, base) < 0)
-        rc = error_system(e, "%s/%s: cannot rename into place", d->path, path);
-    if (out >= 0 && rc != OK)
-        unlinkat(fd, temporary, 0);
-    unfinished_end(unfinished);
-    close(fd);
-    return rc;
+    return directory_below_close(&out, rc, e);
 }

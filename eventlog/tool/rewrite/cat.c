@@ -5,7 +5,6 @@
 #include "base/io.h"
 #include "base/program/selection.h"
 #include "base/program/terminal.h"
-#include "base/unfinished.h"
 #include "eventlog/read/log_archive.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/directory_below.h"
@@ -46,19 +45,8 @@ static int sink(void *context, const void *bytes, size_t n, struct error *e)
     return OK;
 }
 
-/* The directory that the member goes to; *base is its name there. */
-static int cat_enter(const struct restoring *r, const char *name, const char **base, struct error *e)
-{
-    int root = open(r->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC), at;
-
-    if (root < 0)
-        return error_system(e, "%s: cannot be opened", r->output);
-    at = directory_below_open(root, r->output, name, base, e);
-    close(root);
-    return at;
-}
-
-static int put_in_place(struct restoring *r, int at, const char *temporary, const char *base, struct error *e)
+/* Permissions and times, down to the disk. */
+static int finish(const struct restoring *r, struct error *e)
 {
     const struct log_archive_entry *entry = r->entry;
     int64_t second = 1000000000, nanoseconds = entry->mtime % second;
@@ -69,38 +57,26 @@ static int put_in_place(struct restoring *r, int at, const char *temporary, cons
     /* Without set-user-id and the like, whoever made the archive. */
     if (fchmod(r->fd, entry->mode & 0777) < 0 || futimens(r->fd, times) < 0 || fsync(r->fd) < 0)
         return error_system(e, "%s/%s: cannot be finished", r->output, entry->name);
-    if (renameat(at, temporary, at, base) < 0)
-        return error_system(e, "%s/%s: cannot be put in its place", r->output, entry->name);
     return OK;
 }
 
 static int restore(struct restoring *r, struct error *e)
 {
-    const char *base;
-    char temporary[64];
-    struct unfinished *unfinished;
-    struct stat st;
-    int at, rc = OK;
+    struct directory_below file;
+    int root = open(r->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
 
-    if ((at = cat_enter(r, r->entry->name, &base, e)) < 0)
-        return e->code;
-    snprintf(temporary, sizeof temporary, ".eventlog.%ld.tmp", (long)getpid());
-    if (!r->force && fstatat(at, base, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        rc = error_set(e, ERR_ARG, "%s/%s: already exists; use -f to overwrite it", r->output, r->entry->name);
-    unfinished = unfinished_begin(at, temporary);
-    unlinkat(at, temporary, 0);
-    if (rc == OK && (r->fd = openat(at, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) < 0)
-        rc = error_system(e, "%s/%s: cannot create", r->output, r->entry->name);
-    if (rc == OK && (rc = log_archive_read(r->archive, r->entry, sink, r, e)) == OK)
-        rc = put_in_place(r, at, temporary, base, e);
-    if (rc != OK && r->fd >= 0)
-        unlinkat(at, temporary, 0);
-    if (r->fd >= 0)
-        close(r->fd);
+    if (root < 0)
+        return error_system(e, "%s: cannot be opened", r->output);
+    rc = directory_below_open(&file, root, r->output, r->entry->name, r->force, 0600, e);
+    close(root);
+    if (rc != OK)
+        return rc;
+    r->fd = file.fd;
+    r->to = r->entry->name;
+    if ((rc = log_archive_read(r->archive, r->entry, sink, r, e)) == OK)
+        rc = finish(r, e);
     r->fd = -1;
-    unfinished_end(unfinished);
-    close(at);
-    return rc;
+    return directory_below_close(&file, rc, e);
 }
 
 static const struct report_column columns[] = {
