@@ -35,8 +35,7 @@ struct log_check {
     struct log_finding *findings;
     size_t count, capacity;
     struct tag_index tags;
-    struct series *series;  /* one a tag */
-    size_t series_capacity;
+    struct series *series;  /* its items */
     size_t at, former;      /* the series that is likely next, and the one before it */
     char *name, *former_name;
     size_t files;           /* begun so far; the file at hand is files - 1 */
@@ -146,6 +145,7 @@ int log_check_new(struct log_check **out, const char *run, struct error *e)
         free(c);
         return error_memory(e, run, "for its check");
     }
+    c->tags.item_size = sizeof *c->series;
     *out = c;
     return OK;
 }
@@ -158,7 +158,6 @@ void log_check_free(struct log_check *c)
         free(c->series[i].words);
         free(c->series[i].found);
     }
-    free(c->series);
     tag_index_release(&c->tags);
     free(c->findings);
     free(c->name);
@@ -215,17 +214,16 @@ static const char *keep_words(char **to, const char *from, size_t n)
 
 static struct series *new_series(struct log_check *c, const struct log_value *v, struct error *e)
 {
-    size_t number;
-    char *words = NULL, *to;
-    struct series *s;
+    const size_t number = c->tags.count;
+    char *words = malloc(v->plugin_length + v->display_name_length + v->description_length + 1), *to = words;
+    struct series *s = words ? tag_index_item(&c->tags, v->tag, v->tag_length) : NULL;
 
-    if (!ARRAY_ROOM(c->series, c->series_capacity, c->tags.count + 1))
-        goto memory;
-    if (!(words = to = malloc(v->plugin_length + v->display_name_length + v->description_length + 1)) ||
-        (number = tag_index_add(&c->tags, v->tag, v->tag_length)) == TAG_INDEX_NONE)
-        goto memory;
-    s = &c->series[number];
-    memset(s, 0, sizeof *s);
+    if (!s) {
+        free(words);
+        error_memory(e, c->run, "for %zu tags", number + 1);
+        return NULL;
+    }
+    c->series = c->tags.items;
     s->first = *v;
     s->first.tag = c->tags.entries[number].text;
     s->words = words;
@@ -236,10 +234,6 @@ static struct series *new_series(struct log_check *c, const struct log_value *v,
     s->class = log_value_class(v);
     s->next = number;
     return s;
-memory:
-    free(words);
-    error_memory(e, c->run, "for %zu tags", c->tags.count + 1);
-    return NULL;
 }
 
 /* The series has its turn: remembers who comes after whom, since writers log their tags in turn. */
