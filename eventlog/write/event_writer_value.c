@@ -29,20 +29,41 @@ int event_writer_value_check(const struct event_writer_value *v, struct error *e
     return public_reserved(v->options->reserved, sizeof v->options->reserved / sizeof *v->options->reserved, e);
 }
 
-size_t event_writer_value_tensor(struct wire *w, int dtype, const int64_t *shape, size_t rank)
+void event_writer_value_shape(struct wire *w, const int64_t *shape, size_t rank)
 {
-    size_t tensor = wire_begin(w, VALUE_FIELD_TENSOR), dimensions;
-
-    wire_integer(w, TENSOR_FIELD_DTYPE, dtype);
-    dimensions = wire_begin(w, TENSOR_FIELD_SHAPE);
     for (size_t i = 0; i < rank; i++) {
         size_t dimension = wire_begin(w, 2);
 
         wire_integer(w, 1, shape[i]);
         wire_end(w, dimension);
     }
+}
+
+size_t event_writer_value_tensor(struct wire *w, int dtype, const int64_t *shape, size_t rank)
+{
+    size_t tensor = wire_begin(w, VALUE_FIELD_TENSOR), dimensions;
+
+    wire_integer(w, TENSOR_FIELD_DTYPE, dtype);
+    dimensions = wire_begin(w, TENSOR_FIELD_SHAPE);
+    event_writer_value_shape(w, shape, rank);
     wire_end(w, dimensions);
     return tensor;
+}
+
+uint8_t *event_writer_value_room(struct wire *w, int dtype, const int64_t *shape, size_t rank, size_t n)
+{
+    size_t tensor = event_writer_value_tensor(w, dtype, shape, rank);
+    size_t content = n ? wire_begin(w, TENSOR_FIELD_CONTENT) : 0;
+    char *room = n ? buffer_reserve(&w->bytes, n) : NULL;
+
+    if (room) {
+        memset(room, 0, n);
+        w->bytes.length += n;
+    }
+    if (n)
+        wire_end(w, content);
+    wire_end(w, tensor);
+    return n && buffer_ok(&w->bytes) ? (uint8_t *)w->bytes.data + w->bytes.length - n : NULL;
 }
 
 void event_writer_value_metadata(struct wire *out, const struct event_writer_value *v, const char *display_name,

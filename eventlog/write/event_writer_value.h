@@ -46,6 +46,13 @@ int event_writer_value_check_tag(const char *tag, size_t n, struct error *e);
  * then wire_end() with the mark that this returns. */
 size_t event_writer_value_tensor(struct wire *w, int dtype, const int64_t *shape, size_t rank);
 
+/* The fields of a TensorShapeProto. */
+void event_writer_value_shape(struct wire *w, const int64_t *shape, size_t rank);
+
+/* A whole tensor of n bytes, which are 0 at first: where they stand, until w grows; NULL where there are none, or no
+ * memory, which w knows. */
+uint8_t *event_writer_value_room(struct wire *w, int dtype, const int64_t *shape, size_t rank, size_t n);
+
 /* Appends the field of a Summary.Value that is its metadata; either text may be NULL. Whether there was memory for it,
  * wire_check() says. */
 void event_writer_value_metadata(struct wire *out, const struct event_writer_value *v, const char *display_name,

@@ -16,12 +16,7 @@ static void put_shape(struct wire *w, const int64_t *shape, size_t rank)
     value = wire_begin(w, 2);
     list = wire_begin(w, 1);
     dimensions = wire_begin(w, 7);
-    for (size_t i = 0; i < rank; i++) {
-        size_t dimension = wire_begin(w, 2);
-
-        wire_integer(w, 1, shape[i]);
-        wire_end(w, dimension);
-    }
+    event_writer_value_shape(w, shape, rank);
     wire_end(w, dimensions);
     wire_end(w, list);
     wire_end(w, value);

@@ -30,20 +30,7 @@ static double number(const struct numbers *v, size_t i)
 /* A tensor of k rows of zeros in member; returns where they stand, or NULL (no row, or no memory: member knows). */
 static uint8_t *add_rows(struct wire *member, size_t k)
 {
-    int64_t shape[] = { (int64_t)k, 3 };
-    size_t tensor = event_writer_value_tensor(member, EVENTLOG_DTYPE_DOUBLE, shape, 2), content;
-    char *rows;
-
-    if (k) {
-        content = wire_begin(member, TENSOR_FIELD_CONTENT);
-        if ((rows = buffer_reserve(&member->bytes, k * ROW))) {
-            memset(rows, 0, k * ROW);
-            member->bytes.length += k * ROW;
-        }
-        wire_end(member, content);
-    }
-    wire_end(member, tensor);
-    return k && buffer_ok(&member->bytes) ? (uint8_t *)member->bytes.data + member->bytes.length - k * ROW : NULL;
+    return event_writer_value_room(member, EVENTLOG_DTYPE_DOUBLE, (int64_t[]){ (int64_t)k, 3 }, 2, k * ROW);
 }
 
 static void histogram_put_row(uint8_t *rows, size_t i, double left, double right, double count)

@@ -50,22 +50,13 @@ static void encode_tensor(struct wire *member, const struct eventlog_mesh *m, en
 {
     static const int dtypes[] = { [PART_VERTEX] = EVENTLOG_DTYPE_FLOAT, [PART_FACE] = EVENTLOG_DTYPE_INT32,
                                   [PART_COLOR] = EVENTLOG_DTYPE_UINT8 };
-    size_t n = (size_t)(shape[0] * shape[1] * shape[2]), tensor, content;
-    uint8_t *p;
+    size_t n = (size_t)(shape[0] * shape[1] * shape[2]);
+    uint8_t *p = event_writer_value_room(member, dtypes[part], shape, 3, part == PART_COLOR ? n : n * 4);
 
-    tensor = event_writer_value_tensor(member, dtypes[part], shape, 3);
-    if (part == PART_COLOR) {
-        wire_bytes(member, TENSOR_FIELD_CONTENT, m->colors, n);
-    } else {
-        content = wire_begin(member, TENSOR_FIELD_CONTENT);
-        if ((p = (uint8_t *)buffer_reserve(&member->bytes, n * 4))) {
-            for (size_t i = 0; i < n; i++)
-                put_le32(p + i * 4, part == PART_VERTEX ? float_bits(m->vertices[i]) : (uint32_t)m->faces[i]);
-            member->bytes.length += n * 4;
-        }
-        wire_end(member, content);
-    }
-    wire_end(member, tensor);
+    if (p && part == PART_COLOR)
+        memcpy(p, m->colors, n);
+    for (size_t i = 0; p && part != PART_COLOR && i < n; i++)
+        put_le32(p + i * 4, part == PART_VERTEX ? float_bits(m->vertices[i]) : (uint32_t)m->faces[i]);
 }
 
 /* One part as a series of its own. */

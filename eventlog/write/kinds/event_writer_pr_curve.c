@@ -22,21 +22,11 @@ static void put_column(uint8_t *content, size_t thresholds, size_t j, const doub
         put_le32(content + (row * thresholds + j) * 4, float_bits((float)column[row]));
 }
 
-/* The tensor with room for its numbers; they stand at the end of member. NULL without memory, which member knows. */
+/* The tensor with room for its numbers. NULL without memory, which member knows. */
 static uint8_t *add_tensor(struct wire *member, size_t thresholds)
 {
-    int64_t shape[] = { ROWS, (int64_t)thresholds };
-    size_t n = ROWS * thresholds * 4, tensor = event_writer_value_tensor(member, EVENTLOG_DTYPE_FLOAT, shape, 2);
-    size_t content = wire_begin(member, TENSOR_FIELD_CONTENT);
-    char *numbers = buffer_reserve(&member->bytes, n);
-
-    if (numbers) {
-        memset(numbers, 0, n);
-        member->bytes.length += n;
-    }
-    wire_end(member, content);
-    wire_end(member, tensor);
-    return buffer_ok(&member->bytes) ? (uint8_t *)member->bytes.data + member->bytes.length - n : NULL;
+    return event_writer_value_room(member, EVENTLOG_DTYPE_FLOAT, (int64_t[]){ ROWS, (int64_t)thresholds }, 2,
+                                   ROWS * thresholds * 4);
 }
 
 /* Weight of positives and negatives by bucket of their prediction: sums is 2 x thresholds, positives first. */
