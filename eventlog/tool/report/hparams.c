@@ -16,12 +16,16 @@ struct entry { /* a hyperparameter of a session */
     double number;
 };
 
+struct metric_value {
+    double v;
+    int there;
+};
+
 struct session {
     const char *run;
     struct entry *entries; /* by name once the run has been read */
     size_t count, capacity;
-    double *metrics;       /* one per --metric */
-    int *present;
+    struct metric_value *metrics; /* one per --metric */
 };
 
 struct metric {
@@ -32,8 +36,7 @@ struct metric {
 
 struct outer { /* a run without hyperparameters, for sessions that are runs below it */
     const char *run;
-    double *metrics;
-    int *present;
+    struct metric_value *metrics;
     size_t sessions; /* directly below it */
     uint64_t told;   /* a bit a metric that is left out */
 };
@@ -78,7 +81,6 @@ static void release_session(struct session *s)
     }
     free(s->entries);
     free(s->metrics);
-    free(s->present);
     memset(s, 0, sizeof *s);
 }
 
@@ -148,18 +150,14 @@ static int take_metric(const struct metric *m, const struct scalar_run *scalars,
     return 1;
 }
 
-static int take_metrics(const struct hparams_work *w, const struct scalar_run *scalars, double **metrics, int **present)
+/* One per --metric, yours to free; NULL without memory. */
+static struct metric_value *take_metrics(const struct hparams_work *w, const struct scalar_run *scalars)
 {
-    *metrics = calloc(w->metric_count + 1, sizeof **metrics);
-    *present = calloc(w->metric_count + 1, sizeof **present);
-    if (!*metrics || !*present) {
-        free(*metrics);
-        free(*present);
-        return 0;
-    }
-    for (size_t i = 0; i < w->metric_count; i++)
-        (*present)[i] = take_metric(&w->metrics[i], scalars, &(*metrics)[i]);
-    return 1;
+    struct metric_value *metrics = calloc(w->metric_count + 1, sizeof *metrics);
+
+    for (size_t i = 0; metrics && i < w->metric_count; i++)
+        metrics[i].there = take_metric(&w->metrics[i], scalars, &metrics[i].v);
+    return metrics;
 }
 
 static int hparams_one_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
@@ -179,7 +177,7 @@ static int hparams_one_run(void *context, const char *name, struct scalar_run *s
         w->outer = outer;
         outer += w->outer_count;
         *outer = (struct outer){ .run = name };
-        if (!take_metrics(w, scalars, &outer->metrics, &outer->present))
+        if (!(outer->metrics = take_metrics(w, scalars)))
             return error_memory(e, NULL, "for run %s", name);
         w->outer_count++;
         return OK;
@@ -188,7 +186,7 @@ static int hparams_one_run(void *context, const char *name, struct scalar_run *s
         return error_memory(e, NULL, "for run %s", name);
     w->sessions = list;
     s->run = name;
-    if (!take_metrics(w, scalars, &s->metrics, &s->present))
+    if (!(s->metrics = take_metrics(w, scalars)))
         return error_memory(e, NULL, "for run %s", name);
     if (s->count)
         qsort(s->entries, s->count, sizeof *s->entries, by_name);
@@ -233,11 +231,10 @@ static void take_from_above(struct hparams_work *w, struct log *log)
 
         outer = outer_of(w, s->run);
         for (size_t k = 0; outer && k < w->metric_count; k++) {
-            if (s->present[k] || !outer->present[k])
+            if (s->metrics[k].there || !outer->metrics[k].there)
                 continue;
             if (outer->sessions == 1) {
                 s->metrics[k] = outer->metrics[k];
-                s->present[k] = 1;
             } else if (!(outer->told >> k & 1)) {
                 log_line(log, "run %s: %s could be of any of the %zu runs with hyperparameters below it; left out",
                          outer->run, w->metrics[k].text, outer->sessions);
@@ -309,7 +306,7 @@ static void add_wide_rows(const struct hparams_work *w, const struct entry *name
         for (size_t k = 0; k < count; k++)
             hparams_add_value(r, entry_of(s, &names[k]));
         for (size_t m = 0; m < w->metric_count; m++)
-            report_number_if(r, s->present[m], s->metrics[m]);
+            report_number_if(r, s->metrics[m].there, s->metrics[m].v);
     }
 }
 
@@ -399,10 +396,8 @@ static int write_sessions(struct scan *s, struct hparams_work *w, int wide, cons
     for (size_t i = 0; i < w->count; i++)
         release_session(&w->sessions[i]);
     free(w->sessions);
-    for (size_t i = 0; i < w->outer_count; i++) {
+    for (size_t i = 0; i < w->outer_count; i++)
         free(w->outer[i].metrics);
-        free(w->outer[i].present);
-    }
     free(w->outer);
     release_session(&w->current);
     selection_release(&w->asked);
