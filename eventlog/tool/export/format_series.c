@@ -24,31 +24,33 @@ static void base64(struct buffer *out, const char *bytes, size_t n)
     }
 }
 
+enum member { STEPS, VALUES, WALL_TIMES };
+
+static void put_numbers(struct export *x, const struct scalar_series *s, enum member member)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct scalar_point *p = &s->points[i];
+        char *room = output_room(x->out, 64), *at = stpcpy(room, i ? ", " : "");
+
+        if (member == STEPS)
+            at += export_integer(p->step, at);
+        else
+            at = member == VALUES ? export_json_number(x, at, p->value, scalar_series_from(s, i))
+                                  : export_json_number(x, at, p->wall_time, 0);
+        output_filled(x->out, (size_t)(at - room));
+    }
+}
+
 static int series_series(struct export *x, const char *run, const struct scalar_series *s, struct error *e)
 {
     struct buffer end = BUFFER_EMPTY;
-    char *room, *end_of;
 
     output_text(x->out, "{\"points\": {\"steps\": [");
-    for (size_t i = 0; i < s->count; i++) {
-        output_text(x->out, i ? ", " : "");
-        room = output_room(x->out, 32);
-        output_filled(x->out, (size_t)export_integer(s->points[i].step, room));
-    }
+    put_numbers(x, s, STEPS);
     output_text(x->out, "], \"values\": [");
-    for (size_t i = 0; i < s->count; i++) {
-        output_text(x->out, i ? ", " : "");
-        room = output_room(x->out, 64);
-        end_of = export_json_number(x, room, s->points[i].value, scalar_series_from(s, i));
-        output_filled(x->out, (size_t)(end_of - room));
-    }
+    put_numbers(x, s, VALUES);
     output_text(x->out, "], \"wall_times\": [");
-    for (size_t i = 0; i < s->count; i++) {
-        output_text(x->out, i ? ", " : "");
-        room = output_room(x->out, 64);
-        end_of = export_json_number(x, room, s->points[i].wall_time, 0);
-        output_filled(x->out, (size_t)(end_of - room));
-    }
+    put_numbers(x, s, WALL_TIMES);
     buffer_append_text(&end, "]}, \"run\": ");
     json_span(&end, run, strlen(run), 1);
     buffer_append_text(&end, ", \"summary_metadata\": \"");
