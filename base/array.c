@@ -24,3 +24,16 @@ int array_room(void *items, size_t *capacity, size_t wanted, size_t size)
     *capacity = more;
     return 1;
 }
+
+int array_room_zero(void *items, size_t *capacity, size_t wanted, size_t size)
+{
+    const size_t before = *capacity;
+    char *grown;
+
+    if (!array_room(items, capacity, wanted, size))
+        return 0;
+    memcpy(&grown, items, sizeof grown);
+    if (*capacity > before)
+        memset(grown + before * size, 0, (*capacity - before) * size);
+    return 1;
+}

@@ -11,7 +11,11 @@
  * so that growing one by one costs no more than growing once). 0: no memory, and nothing has changed. */
 #define ARRAY_ROOM(items, capacity, wanted) array_room(&(items), &(capacity), (wanted), sizeof *(items))
 
+/* The same, and the items that there is new room for are all zero. */
+#define ARRAY_ROOM_ZERO(items, capacity, wanted) array_room_zero(&(items), &(capacity), (wanted), sizeof *(items))
+
 /* The same; items: the address of a pointer to items of `size` bytes. */
 int array_room(void *items, size_t *capacity, size_t wanted, size_t size);
+int array_room_zero(void *items, size_t *capacity, size_t wanted, size_t size);
 
 #endif

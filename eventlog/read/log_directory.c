@@ -39,34 +39,30 @@ static int directory_no_memory(struct error *e, const char *path)
     return error_memory(e, path, "while listing");
 }
 
+/* Appends a copy of the text to the list. path: what is at hand, for the sentence. */
+static int add_text(char ***list, size_t *count, const char *text, const char *path, struct error *e)
+{
+    char **more = one_more(*list, *count, sizeof *more);
+
+    if (more)
+        *list = more;
+    if (!more || !(more[*count] = strdup(text)))
+        return directory_no_memory(e, path);
+    ++*count;
+    return OK;
+}
+
 static int problem(struct walk *w, const char *path)
 {
-    struct log_directory *d = w->to;
     struct error e;
-    char **list = one_more(d->problems, d->problem_count, sizeof *list);
 
-    if (!list)
-        return directory_no_memory(w->e, path);
-    d->problems = list;
     error_system(&e, "%s: cannot be read", path);
-    if (!(list[d->problem_count] = strdup(e.message)))
-        return directory_no_memory(w->e, path);
-    d->problem_count++;
-    return OK;
+    return add_text(&w->to->problems, &w->to->problem_count, e.message, path, w->e);
 }
 
 static int add_directory(struct walk *w, const char *path)
 {
-    struct log_directory *d = w->to;
-    char **list = one_more(d->directories, d->directory_count, sizeof *list);
-
-    if (!list)
-        return directory_no_memory(w->e, path);
-    d->directories = list;
-    if (!(list[d->directory_count] = strdup(path)))
-        return directory_no_memory(w->e, path);
-    d->directory_count++;
-    return OK;
+    return add_text(&w->to->directories, &w->to->directory_count, path, path, w->e);
 }
 
 /* As the names were before files were compressed. */
@@ -79,26 +75,19 @@ static int by_text(const void *a, const void *b)
     return order ? order : n != m ? (n > m) - (n < m) : strcmp(x, y);
 }
 
-static void run_release(struct log_run *run)
+void log_run_release(struct log_run *run)
 {
     for (size_t i = 0; i < run->file_count; i++)
         free(run->files[i]);
     free(run->files);
     free(run->directory);
     free(run->name);
+    *run = (struct log_run){ 0 };
 }
 
 static int directory_add_file(struct log_run *run, const char *path, struct error *e)
 {
-    char **list = one_more(run->files, run->file_count, sizeof *list);
-
-    if (!list)
-        return directory_no_memory(e, path);
-    run->files = list;
-    if (!(list[run->file_count] = strdup(path)))
-        return directory_no_memory(e, path);
-    run->file_count++;
-    return OK;
+    return add_text(&run->files, &run->file_count, path, path, e);
 }
 
 void log_run_sort(struct log_run *run)
@@ -166,7 +155,7 @@ static int walk_directory(struct walk *w, const char *path, const char *relative
     if (rc == OK)
         rc = add_directory(w, path);
     for (struct dirent *entry; rc == OK && (errno = 0, entry = readdir(d));) {
-        char child[PATH_MAX], **list;
+        char child[PATH_MAX];
 
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
@@ -176,13 +165,8 @@ static int walk_directory(struct walk *w, const char *path, const char *relative
             continue; /* a link that leads nowhere, a loop of links, or gone since */
         if (S_ISREG(st.st_mode) && strstr(entry->d_name, "tfevents"))
             rc = directory_add_file(&run, child, w->e);
-        if (!S_ISDIR(st.st_mode))
-            continue;
-        if (!(list = one_more(below, count, sizeof *list)) || !(list[count] = strdup(entry->d_name)))
-            rc = directory_no_memory(w->e, path);
-        else
-            count++;
-        below = list ? list : below;
+        if (S_ISDIR(st.st_mode))
+            rc = add_text(&below, &count, entry->d_name, path, w->e);
     }
     if (rc == OK && run.file_count)
         rc = directory_add_run(w, &run, path, relative);
@@ -205,7 +189,7 @@ out:
     for (size_t i = 0; i < count; i++)
         free(below[i]);
     free(below);
-    run_release(&run);
+    log_run_release(&run);
     return rc;
 }
 
@@ -306,35 +290,29 @@ static int add_parent(struct walk *w, const char *path)
  * names, so they are found by an index. */
 static int list_archive(struct walk *w, const struct log_archive *archive, const char *path)
 {
-    struct tag_index names = TAG_INDEX_EMPTY;
-    struct log_run *runs = NULL, *more;
+    struct tag_index names = TAG_INDEX_OF(struct log_run);
+    struct log_run *run;
     int rc = OK;
 
     for (size_t i = 0; rc == OK && i < archive->count; i++) {
         const char *name = archive->entries[i].name, *base = file_base_name(name);
-        size_t known = names.count, number, n = base > name ? (size_t)(base - name) - 1 : 0;
         char member[PATH_MAX];
 
         if (!strstr(base, "tfevents"))
             continue;
-        if (!(more = one_more(runs, known, sizeof *runs)) ||
-            (runs = more, number = tag_index_add(&names, name, n)) == TAG_INDEX_NONE) {
+        if (!(run = tag_index_item(&names, name, base > name ? (size_t)(base - name) - 1 : 0)))
             rc = directory_no_memory(w->e, path);
-            break;
-        }
-        if (number == known)
-            runs[number] = (struct log_run){ 0 };
-        if ((rc = file_join(member, sizeof member, path, name, w->e)) == OK)
-            rc = directory_add_file(&runs[number], member, w->e);
+        else if ((rc = file_join(member, sizeof member, path, name, w->e)) == OK)
+            rc = directory_add_file(run, member, w->e);
     }
+    run = names.items;
     for (size_t i = 0; i < names.count; i++) {
         char directory[PATH_MAX];
 
         if (rc == OK && (rc = file_join(directory, sizeof directory, path, names.entries[i].text, w->e)) == OK)
-            rc = directory_add_run(w, &runs[i], directory, names.entries[i].text);
-        run_release(&runs[i]);
+            rc = directory_add_run(w, &run[i], directory, names.entries[i].text);
+        log_run_release(&run[i]);
     }
-    free(runs);
     tag_index_release(&names);
     return rc;
 }
@@ -364,7 +342,7 @@ static int list_path(struct walk *w, const char *path, struct error *e)
         rc = directory_add_file(&run, path, e);
         if (rc == OK)
             rc = directory_add_run(w, &run, path, "");
-        run_release(&run);
+        log_run_release(&run);
     }
     return rc == OK && !standard_input ? add_parent(w, path) : rc;
 }
@@ -404,7 +382,7 @@ static int list_paths(struct log_directory *d, struct log_input *in, char *const
         qsort(d->runs, d->count, sizeof *d->runs, directory_by_name);
     for (size_t i = 0; i < d->count; i++) /* a path given twice, or within another, is still one run */
         if (kept && !strcmp(d->runs[kept - 1].name, d->runs[i].name))
-            run_release(&d->runs[i]);
+            log_run_release(&d->runs[i]);
         else
             d->runs[kept++] = d->runs[i];
     d->count = kept;
@@ -426,7 +404,7 @@ int log_directory_list_there(struct log_directory *d, struct log_input *in, char
 void log_directory_release(struct log_directory *d)
 {
     for (size_t i = 0; i < d->count; i++)
-        run_release(&d->runs[i]);
+        log_run_release(&d->runs[i]);
     for (size_t i = 0; i < d->problem_count; i++)
         free(d->problems[i]);
     for (size_t i = 0; i < d->directory_count; i++)

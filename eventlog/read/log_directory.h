@@ -44,6 +44,8 @@ int log_directory_list_there(struct log_directory *d, struct log_input *in, char
                              struct error *e);
 /* Puts the files of a run in order, and leaves out those of which a form that is not compressed is there, too. */
 void log_run_sort(struct log_run *run);
+/* Frees what the run holds, of which nothing is left then. */
+void log_run_release(struct log_run *run);
 void log_directory_release(struct log_directory *d); /* also fine after an error */
 
 #endif

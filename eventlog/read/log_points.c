@@ -63,16 +63,8 @@ void eventlog_points_free(struct eventlog_points *p)
 
 static int tag_wanted(struct reading *w, const struct scalar_series *s)
 {
-    if (s->number >= w->wanted_count) {
-        size_t count = s->number * 2 + 16;
-        unsigned char *wanted = realloc(w->wanted, count);
-
-        if (!wanted) /* then it is asked each time */
-            return log_filter_tag(w->filter, s->tag);
-        memset(wanted + w->wanted_count, 0, count - w->wanted_count);
-        w->wanted = wanted;
-        w->wanted_count = count;
-    }
+    if (!ARRAY_ROOM_ZERO(w->wanted, w->wanted_count, s->number + 1)) /* then it is asked each time */
+        return log_filter_tag(w->filter, s->tag);
     if (!w->wanted[s->number])
         w->wanted[s->number] = (unsigned char)(1 + log_filter_tag(w->filter, s->tag));
     return w->wanted[s->number] == 2;

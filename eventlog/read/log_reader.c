@@ -5,6 +5,7 @@
  */
 #include "eventlog/eventlog.h"
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "eventlog/format/value_content.h"
 #include "eventlog/format/wire.h"
@@ -165,16 +166,8 @@ static struct log_series *series_of(struct eventlog_reader *r, const struct scal
 {
     struct log_place *run = &r->runs[r->follow.at_run];
 
-    if (s->number >= run->series_count) {
-        size_t count = s->number + 16;
-        struct log_series **list = realloc(run->series, count * sizeof *list);
-
-        if (!list)
-            return NULL;
-        memset(list + run->series_count, 0, (count - run->series_count) * sizeof *list);
-        run->series = list;
-        run->series_count = count;
-    }
+    if (!ARRAY_ROOM_ZERO(run->series, run->series_count, s->number + 1))
+        return NULL;
     if (!run->series[s->number])
         run->series[s->number] = log_series_new(run_at_hand(r)->name, s, log_filter_tag(&r->filter, s->tag));
     return run->series[s->number];

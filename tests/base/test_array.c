@@ -42,6 +42,24 @@ static void test_at_once(void **state)
     free(items);
 }
 
+static void test_zeroed(void **state)
+{
+    uint16_t *items = NULL;
+    size_t capacity = 0;
+
+    (void)state;
+    for (size_t wanted = 1; wanted < 5000; wanted += wanted / 3 + 1) {
+        const size_t before = capacity;
+
+        assert_true(ARRAY_ROOM_ZERO(items, capacity, wanted));
+        for (size_t i = 0; i < capacity; i++)
+            assert_int_equal(items[i], i < before ? 0xabcd : 0);
+        for (size_t i = before; i < capacity; i++)
+            items[i] = 0xabcd;
+    }
+    free(items);
+}
+
 static void test_too_much(void **state)
 {
     int64_t *items = NULL;
@@ -65,7 +83,8 @@ static void test_too_much(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_by_one), cmocka_unit_test(test_at_once), cmocka_unit_test(test_too_much),
+        cmocka_unit_test(test_one_by_one), cmocka_unit_test(test_at_once), cmocka_unit_test(test_zeroed),
+        cmocka_unit_test(test_too_much),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

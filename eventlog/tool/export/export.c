@@ -1,6 +1,7 @@
 /* eventlog export: all points of a log in one of the formats. */
 #include "eventlog/tool/export/export.h"
 
+#include "base/array.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/gather.h"
 #include "eventlog/tool/scan.h"
@@ -30,16 +31,9 @@ static struct made *made_of(struct work *w, const struct scalar_series *s, struc
     size_t i = (size_t)(s - w->run.scalars.series);
     struct made *m;
 
-    if (i >= w->made_count) {
-        size_t count = i + 16;
-
-        if (!(m = realloc(w->made, count * sizeof *m))) {
-            error_memory(e, NULL, "for %zu series", count);
-            return NULL;
-        }
-        memset(m + w->made_count, 0, (count - w->made_count) * sizeof *m);
-        w->made = m;
-        w->made_count = count;
+    if (!ARRAY_ROOM_ZERO(w->made, w->made_count, i + 1)) {
+        error_memory(e, NULL, "for %zu series", i + 1);
+        return NULL;
     }
     m = &w->made[i];
     if (!m->known) {

@@ -51,14 +51,10 @@ static void add_step(struct inspect_work *w, enum inspect_kind kind, int64_t ste
 
 static struct inspect_series *series_of(struct inspect_work *w, const struct scalar_series *s)
 {
-    const size_t count = w->run.series_count;
-
-    if (!ARRAY_ROOM(w->run.series, w->run.series_count, s->number + 1)) {
-        error_memory(&w->memory, NULL, "for what is in run %s", w->run.name);
-        return NULL;
-    }
-    memset(w->run.series + count, 0, (w->run.series_count - count) * sizeof *w->run.series);
-    return &w->run.series[s->number];
+    if (ARRAY_ROOM_ZERO(w->run.series, w->run.series_count, s->number + 1))
+        return &w->run.series[s->number];
+    error_memory(&w->memory, NULL, "for what is in run %s", w->run.name);
+    return NULL;
 }
 
 /* A value that is a point, or that TensorBoard's default loader takes for one. */
@@ -138,16 +134,10 @@ static int damage(void *context, const struct event_damage *d, struct error *e)
 {
     struct inspect_work *w = context;
     struct inspect_file *f = w->run.file_count ? &w->run.files[w->run.file_count - 1] : NULL;
-    struct event_damage *list;
     struct event ev;
 
-    if (f && !(f->damage_count & (f->damage_count - 1))) {
-        size_t capacity = f->damage_count ? f->damage_count * 2 : 1;
-
-        if (!(list = realloc(f->damage, capacity * sizeof *list)))
-            return error_memory(e, f->path, "for its damage");
-        f->damage = list;
-    }
+    if (f && !ARRAY_ROOM(f->damage, f->damage_capacity, f->damage_count + 1))
+        return error_memory(e, f->path, "for its damage");
     if (f) {
         f->damage[f->damage_count] = *d;
         f->damage[f->damage_count++].data = NULL; /* borrowed */

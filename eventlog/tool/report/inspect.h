@@ -31,7 +31,7 @@ struct inspect_file {
     const char *path; /* borrowed */
     struct event_reader_state state;
     struct event_damage *damage;
-    size_t damage_count;
+    size_t damage_count, damage_capacity;
 };
 
 struct inspect_run {

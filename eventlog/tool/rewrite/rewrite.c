@@ -102,16 +102,6 @@ static int join_runs(struct log_run *a, struct log_run *b, struct tag_index *kno
     return OK;
 }
 
-static void release_run(struct log_run *run)
-{
-    for (size_t i = 0; i < run->file_count; i++)
-        free(run->files[i]);
-    free(run->files);
-    free(run->directory);
-    free(run->name);
-    memset(run, 0, sizeof *run);
-}
-
 int rewrite_group_files(struct rewrite *w, struct error *e)
 {
     struct log_directory *d = &w->scan.directory;
@@ -136,7 +126,7 @@ int rewrite_group_files(struct rewrite *w, struct error *e)
         if (rc == OK)
             rc = same == TAG_INDEX_NONE ? error_memory(e, NULL, "for %zu runs", d->count)
                                         : join_runs(&d->runs[same], &run, &known, same, e);
-        release_run(&run);
+        log_run_release(&run);
     }
     d->count = kept;
     for (size_t i = 0; i < kept; i++)
