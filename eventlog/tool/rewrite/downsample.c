@@ -1,6 +1,7 @@
 /* eventlog downsample: fewer points of each series. */
 #include "eventlog/rewrite/downsample.h"
 
+#include "base/array.h"
 #include "base/human.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/rewrite/rewrite_command.h"
@@ -14,7 +15,7 @@ struct series {
     int others;          /* not all values are numbers */
     double *x, *y;       /* step and number of each value */
     uint8_t *keep;
-    size_t count, capacity, next; /* next: of the second reading */
+    size_t count, x_capacity, y_capacity, next; /* next: of the second reading */
 };
 
 struct sampling {
@@ -40,19 +41,9 @@ static int gather(void *context, uint64_t offset, const uint8_t *data, size_t n,
 
         if (!series)
             return error_memory(e, NULL, "for %zu tags", s->rewrite.tags.count + 1);
-        if (series->count == series->capacity) {
-            size_t more = series->capacity ? series->capacity * 2 : 8;
-            double *x = realloc(series->x, more * sizeof *x), *y = NULL;
-
-            if (x) {
-                series->x = x;
-                y = realloc(series->y, more * sizeof *y);
-            }
-            if (!y)
-                return error_memory(e, NULL, "for %zu points", more);
-            series->y = y;
-            series->capacity = more;
-        }
+        if (!ARRAY_ROOM(series->x, series->x_capacity, series->count + 1) ||
+            !ARRAY_ROOM(series->y, series->y_capacity, series->count + 1))
+            return error_memory(e, NULL, "for %zu points", series->count + 1);
         series->x[series->count] = (double)event->step;
         series->y[series->count++] = v.is_number ? v.number : NAN;
         series->others |= !v.is_number;

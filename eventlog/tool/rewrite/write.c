@@ -1,4 +1,5 @@
 /* eventlog write: points, texts and pictures from the shell, from CSV or from JSON lines into a log. */
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -22,17 +23,17 @@
 enum { CHUNK = 64 * 1024, ERROR_LINES = 20 };
 static const size_t LINE_MOST = (size_t)64 << 20, IMAGE_MOST = (size_t)256 << 20;
 
+struct run_writer {
+    struct eventlog_writer *writer;
+    int waiting; /* its number is in write.waiting */
+};
+
 struct write {
     struct scan scan; /* its log only */
     const char *directory;
     int fresh, doubles, keep_going, json;
-    struct tag_index runs;
-    struct run_writer {
-        struct eventlog_writer *writer;
-        int waiting; /* its number is in `waiting` below */
-    } *writers;      /* one a run */
-    size_t capacity;
-    size_t *waiting, waiting_count; /* runs written to since the last flush */
+    struct tag_index runs; /* items: struct run_writer */
+    size_t *waiting, waiting_count, waiting_capacity; /* runs written to since the last flush */
     uint64_t points, texts, images, charts, bad_lines, passed_over;
     /* of the command line's values */
     int64_t step;
@@ -86,38 +87,25 @@ static int write_open_run(struct write *w, const char *run, struct eventlog_writ
     return OK;
 }
 
-static int make_room(struct write *w, struct error *e)
+static struct run_writer *writer_at(const struct write *w, size_t number)
 {
-    const size_t room = w->capacity * 2 + 16;
-    struct run_writer *writers = realloc(w->writers, room * sizeof *writers);
-    size_t *waiting = NULL;
-
-    if (writers) {
-        w->writers = writers;
-        waiting = realloc(w->waiting, room * sizeof *waiting);
-    }
-    if (!waiting)
-        return error_memory(e, NULL, "for %zu runs", w->capacity + 1);
-    w->waiting = waiting;
-    w->capacity = room;
-    return OK;
+    return (struct run_writer *)w->runs.items + number;
 }
 
 static int new_run(struct write *w, const char *run, size_t *number, struct error *e)
 {
-    struct run_writer new = { .writer = NULL };
+    struct eventlog_writer *writer;
     int rc;
 
     if (!run_allowed(run))
         return error_set(e, ERR_ARG, "run '%.80s' is not below the log directory", run);
-    if ((w->runs.count == w->capacity && (rc = make_room(w, e)) != OK) ||
-        (rc = write_open_run(w, run, &new.writer, e)) != OK)
+    if ((rc = write_open_run(w, run, &writer, e)) != OK)
         return rc;
     if ((*number = tag_index_add(&w->runs, run, strlen(run))) == TAG_INDEX_NONE) {
-        eventlog_writer_close(new.writer, NULL);
+        eventlog_writer_close(writer, NULL);
         return error_memory(e, NULL, "for %zu runs", w->runs.count + 1);
     }
-    w->writers[*number] = new;
+    writer_at(w, *number)->writer = writer;
     return OK;
 }
 
@@ -129,10 +117,12 @@ static int writer_of(struct write *w, const char *run, struct eventlog_writer **
 
     if (number == TAG_INDEX_NONE && (rc = new_run(w, run, &number, e)) != OK)
         return rc;
-    if (!w->writers[number].waiting)
+    if (!ARRAY_ROOM(w->waiting, w->waiting_capacity, w->waiting_count + 1))
+        return error_memory(e, NULL, "for %zu runs", w->runs.count);
+    if (!writer_at(w, number)->waiting)
         w->waiting[w->waiting_count++] = number;
-    w->writers[number].waiting = 1;
-    *out = w->writers[number].writer;
+    writer_at(w, number)->waiting = 1;
+    *out = writer_at(w, number)->writer;
     return OK;
 }
 
@@ -142,7 +132,7 @@ static int flush_written(struct write *w, struct error *e)
     struct eventlog_error error;
 
     for (; w->waiting_count; w->waiting_count--) {
-        struct run_writer *run = &w->writers[w->waiting[w->waiting_count - 1]];
+        struct run_writer *run = writer_at(w, w->waiting[w->waiting_count - 1]);
 
         if (eventlog_writer_flush(run->writer, &error) != EVENTLOG_OK)
             return write_take(e, &error);
@@ -157,9 +147,8 @@ static int write_close_all(struct write *w, struct error *e)
     int rc = OK;
 
     for (size_t i = 0; i < w->runs.count; i++)
-        if (eventlog_writer_close(w->writers[i].writer, &error) != EVENTLOG_OK && rc == OK)
+        if (eventlog_writer_close(writer_at(w, i)->writer, &error) != EVENTLOG_OK && rc == OK)
             rc = write_take(e, &error);
-    free(w->writers);
     free(w->waiting);
     return rc;
 }
@@ -462,7 +451,7 @@ static int check(const struct write *w, struct arguments *a, int stepped, struct
 
 int command_write(int argc, char **argv)
 {
-    struct write w = { .step = 0 };
+    struct write w = { .runs = TAG_INDEX_OF(struct run_writer) };
     struct arguments a = { .format = "auto" };
     struct option table[] = {
         { OPTION_TEXT, 'd', "dir", &w.directory, "DIR", .help = "Write to the log directory DIR, or where the input "
