@@ -208,7 +208,8 @@ static int export_points(struct work *w, struct error *e)
     int in_order = !strcmp(w->x.options->order, "file"), rc = OK;
 
     w->streaming = in_order && scalar_view_of(w->x.options->view) == SCALAR_VIEW_ALL;
-    w->format->begin(&w->x);
+    if (w->format->begin)
+        w->format->begin(&w->x);
     for (const struct log_run *run = NULL; rc == OK && (run = scan_next_run(s, run));) {
         rc = read_run(w, run, in_order && !w->streaming, !w->streaming, e);
         if (rc == OK && !w->streaming)
@@ -216,7 +217,7 @@ static int export_points(struct work *w, struct error *e)
         forget_made(w);
         scalar_run_release(&w->run.scalars);
     }
-    if (rc == OK)
+    if (rc == OK && w->format->end)
         w->format->end(&w->x);
     return rc;
 }
@@ -296,7 +297,8 @@ static void take_options(struct export *x, const struct export_options *a)
     x->own = a->format_own;
     x->float32_short = !strcmp(a->float32, "short");
     x->tsv = a->tsv;
-    x->crlf = a->crlf;
+    x->between = a->tsv ? '\t' : ',';
+    x->line_end = a->crlf ? "\r\n" : "\n";
     x->step_string = !strcmp(a->step, "string");
     x->duplicate = !strcmp(a->duplicate, "first")   ? EXPORT_FIRST
                    : !strcmp(a->duplicate, "mean")  ? EXPORT_MEAN

@@ -25,7 +25,9 @@ struct export {
     int failed;         /* something could not be read, so a file -o is not to be put in place */
     uint64_t unread;    /* values that a format was to write and could not read */
     const void *own;    /* the options that are this format's alone */
-    int float32_short, tsv, crlf, step_string; /* taken from the options */
+    int float32_short, tsv, step_string; /* taken from the options */
+    char between;         /* two fields of a line, */
+    const char *line_end; /* and behind the last */
     enum export_duplicate duplicate;
     enum export_nonfinite nonfinite;
     enum time_style time;
@@ -37,6 +39,9 @@ void export_utf8(struct buffer *out, const char *text, size_t n);
 
 /* A field of CSV, quoted, or of TSV, escaped; bytes that are not UTF-8 become U+FFFD each. */
 void export_field(struct buffer *out, const char *text, size_t n, int tsv);
+
+/* The fields that a line of a series begins with, its run and its tag, each with what stands behind it. */
+void export_prefix(struct export *x, const char *run, const struct scalar_series *s, struct buffer *out);
 
 /* The value as text, NUMBER_TEXT_MAX bytes; returns its length. */
 int export_number(const struct export *x, double value, unsigned from, char *out);

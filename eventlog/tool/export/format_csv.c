@@ -92,43 +92,34 @@ int export_integer(int64_t v, char *out)
 static void csv_begin(struct export *x)
 {
     output_text(x->out, x->tsv ? "run\ttag\tstep\tvalue\twall_time" : "run,tag,step,value,wall_time");
-    output_text(x->out, x->crlf ? "\r\n" : "\n");
+    output_text(x->out, x->line_end);
 }
 
-static void csv_prefix(struct export *x, const char *run, const struct scalar_series *s, struct buffer *out)
+void export_prefix(struct export *x, const char *run, const struct scalar_series *s, struct buffer *out)
 {
-    char between = x->tsv ? '\t' : ',';
-
     export_field(out, run, strlen(run), x->tsv);
-    buffer_append_byte(out, between);
+    buffer_append_byte(out, x->between);
     export_field(out, s->tag, s->tag_length, x->tsv);
-    buffer_append_byte(out, between);
+    buffer_append_byte(out, x->between);
 }
 
 static void csv_point(struct export *x, const struct buffer *prefix, const struct scalar_point *p, unsigned from)
 {
-    char *room, *at, between = x->tsv ? '\t' : ',';
+    char *room, *at;
 
     output_bytes(x->out, prefix->data, prefix->length);
     at = room = output_room(x->out, 128);
     at += export_integer(p->step, at);
-    *at++ = between;
+    *at++ = x->between;
     at += export_number(x, p->value, from, at);
-    *at++ = between;
+    *at++ = x->between;
     at += export_time(x, p->wall_time, at);
-    if (x->crlf)
-        *at++ = '\r';
-    *at++ = '\n';
+    at = stpcpy(at, x->line_end);
     output_filled(x->out, (size_t)(at - room));
-}
-
-static void csv_end(struct export *x)
-{
-    (void)x;
 }
 
 const struct export_format format_csv = {
     .name = "csv", .help = "a row or object for each point", .extensions = "csv tsv",
     .takes = "order=file view nonfinite time float32 tsv crlf",
-    .begin = csv_begin, .prefix = csv_prefix, .point = csv_point, .end = csv_end,
+    .begin = csv_begin, .prefix = export_prefix, .point = csv_point,
 };

@@ -10,15 +10,11 @@
 
 static int histograms_start(struct export *x, struct error *e)
 {
-    static const char *const names[] = { "run", "tag", "step", "left", "right", "count", "wall_time" };
-
     if (!(x->state = calloc(1, sizeof(struct value_list))))
         return error_memory(e, NULL, "for histograms");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        output_text(x->out, i ? x->tsv ? "\t" : "," : "");
-        output_text(x->out, names[i]);
-    }
-    output_text(x->out, x->crlf ? "\r\n" : "\n");
+    output_text(x->out, x->tsv ? "run\ttag\tstep\tleft\tright\tcount\twall_time"
+                               : "run,tag,step,left,right,count,wall_time");
+    output_text(x->out, x->line_end);
     return OK;
 }
 
@@ -46,8 +42,6 @@ static void histograms_run_again(struct export *x)
 
 static void write_rows(struct export *x, const struct buffer *prefix, const struct value_item *item)
 {
-    char between = x->tsv ? '\t' : ',';
-
     for (size_t at = 0; at + sizeof(struct histogram_row) <= item->length; at += sizeof(struct histogram_row)) {
         struct histogram_row row;
         char *room, *p;
@@ -56,17 +50,15 @@ static void write_rows(struct export *x, const struct buffer *prefix, const stru
         output_bytes(x->out, prefix->data, prefix->length);
         p = room = output_room(x->out, 256);
         p += export_integer(item->step, p);
-        *p++ = between;
+        *p++ = x->between;
         p += number_text(row.left, p);
-        *p++ = between;
+        *p++ = x->between;
         p += number_text(row.right, p);
-        *p++ = between;
+        *p++ = x->between;
         p += number_text(row.count, p);
-        *p++ = between;
+        *p++ = x->between;
         p += export_time(x, item->wall_time, p);
-        if (x->crlf)
-            *p++ = '\r';
-        *p++ = '\n';
+        p = stpcpy(p, x->line_end);
         output_filled(x->out, (size_t)(p - room));
     }
     x->points++;
@@ -107,10 +99,7 @@ static int histograms_run_read(struct export *x, const char *run, const struct s
         const struct scalar_series *s = &scalars->series[places[i].tag];
 
         buffer_clear(&prefix);
-        export_field(&prefix, run, strlen(run), x->tsv);
-        buffer_append_byte(&prefix, x->tsv ? '\t' : ',');
-        export_field(&prefix, s->tag, s->tag_length, x->tsv);
-        buffer_append_byte(&prefix, x->tsv ? '\t' : ',');
+        export_prefix(x, run, s, &prefix);
         if ((good = buffer_ok(&prefix)))
             write_rows(x, &prefix, &list->items[places[i].item]);
     }

@@ -51,11 +51,6 @@ static void object(struct export *x, const struct buffer *start, const struct sc
     output_filled(x->out, (size_t)(at - room));
 }
 
-static void nothing(struct export *x)
-{
-    (void)x;
-}
-
 static void jsonl_point(struct export *x, const struct buffer *start, const struct scalar_point *p, unsigned from)
 {
     object(x, start, p, from);
@@ -77,10 +72,10 @@ static void json_end(struct export *x)
 const struct export_format format_jsonl = {
     .name = "jsonl", .help = "a row or object for each point", .extensions = "jsonl ndjson",
     .takes = "order=file view nonfinite nonfinite=null time step float32",
-    .begin = nothing, .prefix = prefix, .point = jsonl_point, .end = nothing,
+    .prefix = prefix, .point = jsonl_point,
 };
 const struct export_format format_json = {
     .name = "json", .help = "a row or object for each point", .extensions = "json",
     .takes = "order=file view nonfinite nonfinite=null time step float32",
-    .begin = nothing, .prefix = prefix, .point = json_point, .end = json_end,
+    .prefix = prefix, .point = json_point, .end = json_end,
 };

@@ -35,15 +35,14 @@ static void header(struct export *x, const struct export_columns *columns)
 {
     static const char *const taken[] = { "run", "step", "wall_time" };
     struct buffer line = BUFFER_EMPTY;
-    char between = x->tsv ? '\t' : ',';
 
     if (with_run(x)) {
         buffer_append_text(&line, "run");
-        buffer_append_byte(&line, between);
+        buffer_append_byte(&line, x->between);
     }
     buffer_append_text(&line, "step");
     if (with_time(x)) {
-        buffer_append_byte(&line, between);
+        buffer_append_byte(&line, x->between);
         buffer_append_text(&line, "wall_time");
     }
     for (size_t i = 0; i < columns->tags.count; i++) {
@@ -54,11 +53,11 @@ static void header(struct export *x, const struct export_columns *columns)
             if (tag->length == strlen(taken[k]) && !memcmp(tag->text, taken[k], tag->length))
                 buffer_append_text(&name, "tag:");
         buffer_append(&name, tag->text, tag->length);
-        buffer_append_byte(&line, between);
+        buffer_append_byte(&line, x->between);
         export_field(&line, buffer_text(&name), name.length, x->tsv);
         buffer_release(&name);
     }
-    buffer_append_text(&line, x->crlf ? "\r\n" : "\n");
+    buffer_append_text(&line, x->line_end);
     output_bytes(x->out, line.data, line.length);
     buffer_release(&line);
 }
@@ -66,14 +65,14 @@ static void header(struct export *x, const struct export_columns *columns)
 static int row(struct export *x, const char *run, int64_t step, struct wide_cursor *cursors, size_t columns,
                struct buffer *line, struct error *e)
 {
-    char text[64], between = x->tsv ? '\t' : ',';
+    char text[64];
     double wall_time = NAN;
     size_t at_wall_time;
 
     buffer_clear(line);
     if (with_run(x)) {
         export_field(line, run, strlen(run), x->tsv);
-        buffer_append_byte(line, between);
+        buffer_append_byte(line, x->between);
     }
     buffer_append(line, text, (size_t)export_integer(step, text));
     at_wall_time = line->length;
@@ -87,7 +86,7 @@ static int row(struct export *x, const char *run, int64_t step, struct wide_curs
             if (!(wall_time >= s->points[next].wall_time))
                 wall_time = s->points[next].wall_time;
         cursors[i].next = next;
-        buffer_append_byte(line, between);
+        buffer_append_byte(line, x->between);
         if (next == first)
             continue;
         x->points += next - first;
@@ -95,12 +94,12 @@ static int row(struct export *x, const char *run, int64_t step, struct wide_curs
             return ERR_ARG;
         buffer_append(line, text, (size_t)export_number(x, value, from, text));
     }
-    buffer_append_text(line, x->crlf ? "\r\n" : "\n");
+    buffer_append_text(line, x->line_end);
     if (!buffer_ok(line))
         return error_memory(e, NULL, "for a row of %zu columns", columns);
     output_bytes(x->out, line->data, at_wall_time);
     if (with_time(x)) {
-        output_bytes(x->out, &between, 1);
+        output_bytes(x->out, &x->between, 1);
         output_bytes(x->out, text, (size_t)export_time(x, wall_time, text));
     }
     output_bytes(x->out, line->data + at_wall_time, line->length - at_wall_time);
