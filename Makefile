@@ -233,7 +233,7 @@ $(B)/tests/eventlog/test_event_encode: SYSTEM_eventlog += $(shell $(CONFIG) --li
 $(B)/tests/eventlog/test_event_encode: $(call lib,proto)
 # Allocation fails in these where they say: tests/failing_allocation.h.
 $(addprefix $(B)/tests/,base/test_array checkpoint/test_tensor_match \
-                        $(addprefix evaluator/test_,checkpoint_data queue sightings) \
+                        $(addprefix evaluator/test_,checkpoint_data lookout queue sightings) \
                         $(addprefix eventlog/test_,event_writer_memory log_reader_memory) \
                         $(addprefix trainer/test_,server_core aggregation)): \
 	WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup)

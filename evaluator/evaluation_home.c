@@ -29,9 +29,9 @@ static int recall(void *context, const struct ledger_record *r, struct error *e)
     evaluation_best_recall(w->keeper, r);
     if (!c->has_digest || r->status == LEDGER_GONE || (r->status == LEDGER_FAILED && w->settings.retry_failed))
         return OK;
-    if (c->digest_after && queue_remember(&w->queue, c->name, c->digest_after, e) != OK)
+    if (c->digest_after && queue_remember(w->queue, c->name, c->digest_after, e) != OK)
         return ERR_NOMEM;
-    return queue_remember(&w->queue, c->name, c->digest, e);
+    return queue_remember(w->queue, c->name, c->digest, e);
 }
 
 static int take_lock(struct evaluation_watch *w, const char *path, int take_over, struct evaluation_lock_held *held,
@@ -199,17 +199,17 @@ static int make_points(struct evaluation_watch *w, const char *ledger, int64_t *
     return rc;
 }
 
+static int lost_pin(const struct queue_item *item)
+{
+    return item->pinned && !item->opened && access(item->pinned, F_OK) < 0;
+}
+
 /* What waited pinned is found again, if the trainer has not deleted it. */
 static void forget_pins(struct evaluation_watch *w)
 {
-    for (size_t i = 0; i < w->queue.count;) {
-        struct queue_item item = *w->queue.items[i];
+    struct queue_item item;
 
-        if (!item.pinned || item.opened || access(item.pinned, F_OK) == 0) {
-            i++;
-            continue;
-        }
-        queue_take_at(&w->queue, i, &item);
+    while (queue_take_if(w->queue, lost_pin, &item)) {
         evaluation_watch_find_again(w, &item);
         queue_item_release(&item);
     }

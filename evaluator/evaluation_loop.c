@@ -142,7 +142,7 @@ static void say_status(struct evaluation_loop *l)
         struct buffer text = BUFFER_EMPTY;
 
         watch_report_text(w, &text);
-        log_progress(l->log, "%s: %s", w->flight_count ? "evaluating" : w->queue.count ? "pausing" : "waiting",
+        log_progress(l->log, "%s: %s", w->flight_count ? "evaluating" : queue_count(w->queue) ? "pausing" : "waiting",
                      buffer_text(&text));
         buffer_release(&text);
         return;
@@ -153,33 +153,25 @@ static void say_status(struct evaluation_loop *l)
         done += ledger_summary(w->ledger)->done;
         failed += outcomes_count(&w->outcomes, LEDGER_FAILED);
         gone += outcomes_count(&w->outcomes, LEDGER_GONE);
-        queued += w->queue.count + w->flight_count;
+        queued += queue_count(w->queue) + w->flight_count;
     }
     log_progress(l->log, "watching %zu directories: %zu done, %zu queued, %zu failed, %zu gone", l->watch_count, done,
                  queued, failed, gone);
 }
 
-/* Until a directory has news or is due, a signal came, `descriptor` is readable, or `wait` seconds are over. */
-static int sleep_on(struct evaluation_loop *l, int descriptor, double wait,
-                    double (*due)(const struct evaluation_watch *w), struct error *e)
+/* Until a directory has news, a signal came, `descriptor` is readable, or `wait` seconds are over. */
+static int sleep_on(struct evaluation_loop *l, int descriptor, double wait, struct error *e)
 {
-    struct pollfd *fds = l->fds;
-    nfds_t count = 0;
+    struct pollfd fds[] = { { .fd = l->signal_fd, .events = POLLIN },
+                            { .fd = descriptor, .events = POLLIN },
+                            { .fd = hooks_descriptor(l->hooks), .events = POLLIN },
+                            { .fd = lookout_descriptor(l->lookout), .events = POLLIN } };
 
-    fds[count++] = (struct pollfd){ .fd = l->signal_fd, .events = POLLIN };
-    fds[count++] = (struct pollfd){ .fd = descriptor, .events = POLLIN };
-    fds[count++] = (struct pollfd){ .fd = hooks_descriptor(l->hooks), .events = POLLIN };
-    for (size_t i = 0; i < l->watch_count; i++) {
-        const int fd = evaluation_watch_descriptor(l->watches[i]); /* mostly one that all share */
-
-        if (fd >= 0 && fd != fds[count - 1].fd)
-            fds[count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
-        wait = fmin(wait, due(l->watches[i]));
-    }
     if (l->set && !l->signals)
         wait = fmin(wait, evaluation_set_due(l->set));
-    if (poll(fds, count, wait > 0 ? (int)ceil(fmin(wait, 1e6) * 1000) : 0) < 0 && errno != EINTR)
+    if (poll(fds, sizeof fds / sizeof *fds, wait > 0 ? (int)ceil(fmin(wait, 1e6) * 1000) : 0) < 0 && errno != EINTR)
         return error_system(e, "cannot wait for events");
+    lookout_heard(l->lookout);
     return OK;
 }
 
@@ -190,7 +182,9 @@ static int wait_for_news(struct evaluation_loop *l, struct error *e)
     if (l->log->terminal && busy(l))
         wait = fmin(wait, 0.1); /* the share that is done moves on */
     wait = fmin(wait, hooks_due(l->hooks));
-    return sleep_on(l, l->runner->descriptor, wait, evaluation_watch_due, e);
+    for (size_t i = 0; i < l->watch_count; i++)
+        wait = fmin(wait, evaluation_watch_due(l->watches[i]));
+    return sleep_on(l, l->runner->descriptor, wait, e);
 }
 
 static int all_ended(const struct evaluation_loop *l)
@@ -201,29 +195,10 @@ static int all_ended(const struct evaluation_loop *l)
     return !l->set || !evaluation_set_open_ended(l->set);
 }
 
-static int take_watches(struct evaluation_loop *l, struct error *e)
+static void take_watches(struct evaluation_loop *l)
 {
-    size_t wanted;
-
     if (l->set)
         l->watches = evaluation_set_watches(l->set, &l->watch_count);
-    wanted = l->watch_count + 3; /* for signals, the runner and hooks */
-    if (wanted > l->fd_count) {
-        struct pollfd *grown = realloc(l->fds, wanted * sizeof *grown);
-
-        if (!grown)
-            return error_memory(e, NULL, "for %zu directories", l->watch_count);
-        l->fds = grown;
-        l->fd_count = wanted;
-    }
-    return OK;
-}
-
-static void release_fds(struct evaluation_loop *l)
-{
-    free(l->fds);
-    l->fds = NULL;
-    l->fd_count = 0;
 }
 
 /* Directories that come and go; and what a SIGHUP asks for. */
@@ -231,13 +206,16 @@ static int refresh(struct evaluation_loop *l, struct error *e)
 {
     int rc = OK;
 
-    if (l->set && (l->hangup || evaluation_set_due(l->set) <= 0) &&
-        ((rc = evaluation_set_refresh(l->set, l->hangup, e)) != OK || (rc = take_watches(l, e)) != OK))
+    if (l->set && (l->hangup || evaluation_set_due(l->set) <= 0)) {
+        rc = evaluation_set_refresh(l->set, l->hangup, e);
+        take_watches(l);
+    }
+    if (rc != OK)
         return rc;
     if (l->hangup) {
         l->hangup = 0;
         for (size_t i = 0; i < l->watch_count; i++)
-            watcher_look_soon(l->watches[i]->watcher);
+            lookout_look_soon(l->watches[i]->post);
         if (l->hung_up)
             l->hung_up(l->context);
         log_line(l->log, "SIGHUP: looking at everything again");
@@ -269,7 +247,7 @@ static void write_prom(struct evaluation_loop *l)
         struct evaluation_watch *w = l->watches[i];
 
         rows[i] = (struct evaluation_prom_row){ run_name(w, names[i], sizeof names[i]), &w->series,
-                                                ledger_summary(w->ledger), w->queue.count + w->flight_count,
+                                                ledger_summary(w->ledger), queue_count(w->queue) + w->flight_count,
                                                 w->last_step };
     }
     rc = rows && names ? evaluation_prom_write(l->prom, rows, l->watch_count, &why)
@@ -289,7 +267,7 @@ static void prom_if_due(struct evaluation_loop *l)
         return;
     for (size_t i = 0; i < l->watch_count; i++) {
         recorded += ledger_lines(ledger_summary(l->watches[i]->ledger));
-        pending += l->watches[i]->queue.count + l->watches[i]->flight_count;
+        pending += queue_count(l->watches[i]->queue) + l->watches[i]->flight_count;
     }
     if (recorded == l->prom_recorded && (pending == l->prom_pending || clock_monotonic() < l->prom_next))
         return;
@@ -394,28 +372,29 @@ static void finish_hooks(struct evaluation_loop *l)
 int evaluation_loop_look_until(struct evaluation_loop *l, int descriptor, struct error *e)
 {
     struct pollfd ready = { .fd = descriptor, .events = POLLIN };
-    int rc = take_watches(l, e);
+    int rc = OK;
 
+    take_watches(l);
     while (rc == OK && poll(&ready, 1, 0) <= 0) {
         read_signals(l);
         if (!l->signals)
             rc = refresh(l, e);
         for (size_t i = 0; i < l->watch_count && rc == OK; i++)
-            rc = evaluation_watch_look(l->watches[i], e);
+            rc = evaluation_watch_hear(l->watches[i], e);
         report(l, 0);
         if (rc == OK)
-            rc = sleep_on(l, descriptor, INFINITY, evaluation_watch_look_due, e);
+            rc = sleep_on(l, descriptor, INFINITY, e);
     }
-    release_fds(l);
     return rc;
 }
 
 int evaluation_loop_run(struct evaluation_loop *l, struct error *e)
 {
-    int rc = take_watches(l, e);
+    int rc = OK;
 
+    take_watches(l);
     l->slots = calloc(l->runner->slots, sizeof *l->slots);
-    if (rc == OK && l->slots) {
+    if (l->slots) {
         rc = run(l, e);
         log_progress_end(l->log);
         if (l->signals > 1)
@@ -425,10 +404,9 @@ int evaluation_loop_run(struct evaluation_loop *l, struct error *e)
         if (l->signals < 2)
             post_ends(l, rc, e);
         finish_hooks(l);
-    } else if (rc == OK) {
+    } else {
         rc = error_memory(e, NULL, "for %zu evaluations at a time", l->runner->slots);
     }
-    release_fds(l);
     free(l->slots);
     l->slots = NULL;
     return rc;

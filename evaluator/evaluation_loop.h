@@ -1,7 +1,7 @@
 /*
- * evaluation_loop.h - serves watched directories with one runner until the work of all of them is done: looks, starts,
- * records, sleeps. Of several directories with something waiting, the one whose last start is longest ago is next. All
- * parts are put in by the caller.
+ * evaluation_loop.h - serves watched directories with one runner until the work of all of them is done: hears what came
+ * to light, starts, records, sleeps. Of several directories with something waiting, the one whose last start is longest
+ * ago is next. All parts are put in by the caller.
  */
 #ifndef EVALUATOR_EVALUATION_LOOP_H
 #define EVALUATOR_EVALUATION_LOOP_H
@@ -28,6 +28,7 @@ struct evaluation_loop {
     const struct runner *runner;
     int signal_fd;               /* gives a byte, its number, for each SIGTERM, SIGINT or SIGHUP; not blocking */
     struct evaluation_set *set;  /* where the watches come from, asked when they may change; NULL: they stay */
+    struct lookout *lookout;     /* who looks at the watches' directories */
     struct hooks *hooks;         /* those of the watches' settings; NULL: none */
     const char *prom;            /* a file for Prometheus' collector, written anew after each score; NULL: none */
     void (*hung_up)(void *context); /* called after a SIGHUP, when every directory was told to look; or NULL */
@@ -38,15 +39,13 @@ struct evaluation_loop {
     size_t prom_recorded, prom_pending; /* as it was written last */
     double prom_next;            /* monotonic: not before this if only what is pending has changed */
     int prom_failed;
-    struct pollfd *fds;          /* to wait with */
-    size_t fd_count;
     struct evaluation_slot *slots; /* one for each of the runner's, while it runs */
 };
 
 enum { EVALUATION_LOOP_DONE = 0, EVALUATION_LOOP_STOPPED = 1, EVALUATION_LOOP_FAILED = 2 };
 
-/* For the time in which another thread makes the runner, which is not touched: looks at the directories until
- * `descriptor` is readable, so that what comes meanwhile is pinned or held open before it goes. A first signal is
+/* For the time in which another thread makes the runner, which is not touched: says what comes to light, and serves
+ * what comes and goes in the set, until `descriptor` is readable. A first signal is
  * answered by evaluation_loop_run() afterwards. Negative: an error, in e. */
 int evaluation_loop_look_until(struct evaluation_loop *l, int descriptor, struct error *e);
 

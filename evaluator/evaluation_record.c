@@ -247,8 +247,7 @@ static void say_result(struct evaluation_watch *w, const struct ledger_record *r
     w->log->program = program;
 }
 
-/* All flights that have landed, up to the first that has not: so points and lines come in the order of the steps.
- * Looks between one sync and the next, since a sync may take long and a checkpoint live shortly. */
+/* All flights that have landed, up to the first that has not: so points and lines come in the order of the steps. */
 int evaluation_record_flights(struct evaluation_watch *w, int signalled, struct error *e)
 {
     while (w->flight_count && w->flights[0]->state != FLIGHT_RUNNING) {
@@ -258,7 +257,7 @@ int evaluation_record_flights(struct evaluation_watch *w, int signalled, struct 
 
         if ((f->state == FLIGHT_LANDED && (rc = prepare(w, f, e)) != OK) ||
             (f->state == FLIGHT_PREPARED && (rc = write_points(w, f, signalled, e)) != OK) ||
-            (rc = evaluation_watch_look(w, e)) != OK || (rc = append(w, &f->record, signalled, e)) != OK)
+            (rc = append(w, &f->record, signalled, e)) != OK)
             return rc;
         log_progress_end(w->log);
         say_result(w, &f->record);
@@ -271,7 +270,7 @@ int evaluation_record_flights(struct evaluation_watch *w, int signalled, struct 
         if (f->item.pinned)
             pin_remove(f->item.pinned);
         evaluation_watch_drop(w, f);
-        if (rc != OK || (rc = evaluation_watch_look(w, e)) != OK)
+        if (rc != OK)
             return rc;
     }
     return OK;

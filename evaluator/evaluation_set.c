@@ -309,9 +309,9 @@ static void close_unlisted(struct evaluation_set *s)
         struct member *m = s->members[i];
         struct evaluation_watch *w = m->watch;
 
-        if (!w || w->flight_count || w->pending_count || (m->listed && w->queue.count))
+        if (!w || w->flight_count || w->pending_count || (m->listed && queue_count(w->queue)))
             continue;
-        if (!m->listed && (m->source == FROM_FILE || !w->queue.count)) {
+        if (!m->listed && (m->source == FROM_FILE || !queue_count(w->queue))) {
             let_go(m, m->source == FROM_FILE ? "not in the file any more" : NULL);
         } else if (w->ended && s->options.tree && m->source == FROM_TREE && !s->options.settings.ending.once) {
             m->changed = changed(m->directory);
@@ -328,12 +328,12 @@ static void notify(struct evaluation_set *s, struct evaluation_watch **watches, 
     struct error why = { 0 };
 
     for (size_t i = 0; i < n; i++)
-        watcher_share_inotify(watches[i]->watcher, NULL, 0);
+        lookout_share_inotify(watches[i]->post, NULL, 0);
     watch_inotify_stop(s->notifier);
     if (watch_inotify_start(&s->notifier, paths, n, poll, NULL, &why) != OK && n)
         log_line(s->log, "%.300s; looking every %g s instead", why.message, poll);
     for (size_t i = 0; s->notifier && i < n; i++)
-        watcher_share_inotify(watches[i]->watcher, s->notifier, i);
+        lookout_share_inotify(watches[i]->post, s->notifier, i);
 }
 
 /* Watches and notifier as the members are now. */
@@ -431,7 +431,7 @@ void evaluation_set_close(struct evaluation_set *s)
     if (!s)
         return;
     for (size_t i = 0; i < s->watch_count; i++)
-        watcher_share_inotify(s->watches[i]->watcher, NULL, 0);
+        lookout_share_inotify(s->watches[i]->post, NULL, 0);
     watch_inotify_stop(s->notifier);
     for (size_t i = 0; i < s->count; i++)
         member_free(s->members[i]);

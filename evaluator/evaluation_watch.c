@@ -26,19 +26,17 @@ enum { DISTURBED_MAX = 3, /* so often in a row may a checkpoint change during it
 
 /* ---- what the watcher tells -------------------------------------------------------------------------------------- */
 
-static void on_found(void *context, const struct queue_item *item)
+static void on_found(struct evaluation_watch *w, const struct watcher_news *news)
 {
-    struct evaluation_watch *w = context;
-
     w->last_news = clock_monotonic();
-    if (item->written >= w->newest_written) {
-        w->newest_written = item->written;
-        w->newest_step = item->checkpoint.step;
+    if (news->written >= w->newest_written) {
+        w->newest_written = news->written;
+        w->newest_step = news->checkpoint->step;
     }
-    if (queue_full(&w->queue) && !w->full_said) {
+    if (news->full && !w->full_said) {
         w->full_said = 1;
         watch_log_say(w, "%zu checkpoints wait %s, which is the limit; later ones are opened as places become free, "
-                      "and are lost if they are deleted before", w->queue.count,
+                      "and are lost if they are deleted before", w->settings.queue_limit,
                       w->settings.pin ? "pinned" : "with their files open");
     }
 }
@@ -59,9 +57,8 @@ static struct ledger_record *pend(struct evaluation_watch *w, const struct check
     return r;
 }
 
-static void on_failed(void *context, const struct checkpoint_identity *checkpoint, const char *reason)
+static void on_failed(struct evaluation_watch *w, const struct checkpoint_identity *checkpoint, const char *reason)
 {
-    struct evaluation_watch *w = context;
     const struct ledger_record *r = pend(w, checkpoint, LEDGER_FAILED, reason);
 
     if (r)
@@ -69,17 +66,9 @@ static void on_failed(void *context, const struct checkpoint_identity *checkpoin
                      reason);
 }
 
-static void on_known(void *context, const char *name)
-{
-    struct evaluation_watch *w = context;
-
-    outcomes_read(&w->outcomes, name);
-}
-
-static void on_gone(void *context, const struct checkpoint_identity *checkpoint)
+static void on_gone(struct evaluation_watch *w, const struct checkpoint_identity *checkpoint)
 {
     static const char reason[] = "deleted before it could be opened whole";
-    struct evaluation_watch *w = context;
     const struct ledger_record *r;
 
     if (w->settings.watcher.source.steps.from != STEP_FROM_NAME) /* the name comes back, and no step was known yet */
@@ -88,22 +77,40 @@ static void on_gone(void *context, const struct checkpoint_identity *checkpoint)
         watch_log_of(w, r, "warning", "%s: gone: %s", checkpoint->name, reason);
 }
 
-static void on_directory(void *context, int there)
+static void on_news(void *context, const struct watcher_news *news)
 {
     struct evaluation_watch *w = context;
     const char *directory = w->settings.checkpoint_directory;
 
-    if (there)
+    switch (news->kind) {
+    case WATCHER_FOUND:
+        on_found(w, news);
+        break;
+    case WATCHER_FAILED:
+        on_failed(w, news->checkpoint, news->text);
+        break;
+    case WATCHER_KNOWN:
+        outcomes_read(&w->outcomes, news->text);
+        break;
+    case WATCHER_LOST:
+        on_gone(w, news->checkpoint);
+        break;
+    case WATCHER_THERE:
         watch_log_say(w, "watching %s", directory);
-    else if (w->first_look <= 0)
-        watch_log_say(w, "%s does not exist yet; waiting for it", directory);
-    else
-        watch_log_say(w, "%s is gone; waiting for it to come back", directory);
+        break;
+    case WATCHER_NOWHERE:
+        watch_log_say(w, w->first_look > 0 ? "%s is gone; waiting for it to come back"
+                                           : "%s does not exist yet; waiting for it", directory);
+        break;
+    case WATCHER_TROUBLE:
+        watch_log_warn(w, "warning", "%s", news->text);
+        break;
+    }
 }
 
-static void on_trouble(void *context, const char *sentence)
+int evaluation_watch_hear(struct evaluation_watch *w, struct error *e)
 {
-    watch_log_warn(context, "warning", "%s", sentence);
+    return lookout_tell(w->post, on_news, w, &w->undecided, e);
 }
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */
@@ -118,32 +125,32 @@ static int recall_pin(void *context, const struct pin *pin, const char *path, ui
     char witness[PATH_MAX];
     int rc;
 
-    if (queue_knows(&w->queue, pin->checkpoint.name, pin->checkpoint.digest)) {
+    if (queue_knows(w->queue, pin->checkpoint.name, pin->checkpoint.digest)) {
         pin_remove(path);
         return OK;
     }
     if (pin->checkpoint.step > w->greatest_step)
         w->greatest_step = pin->checkpoint.step;
-    if (queue_full(&w->queue))
+    if (queue_full(w->queue))
         return OK; /* the next start, or the directory itself, has it */
     item.written = item.modified = item.found;
     if (checkpoint_witness(pin->kind, path, witness, sizeof witness, NULL) == OK && stat(witness, &st) == 0)
         item.written = item.modified = file_stamp_modified(&st);
-    rc = (item.pinned = strdup(path)) ? queue_offer(&w->queue, &item, e)
+    rc = (item.pinned = strdup(path)) ? queue_offer(w->queue, &item, e)
                                       : error_memory(e, NULL, "for the pinned %s", pin->checkpoint.name);
     if (rc != QUEUE_ADDED)
         queue_item_release(&item);
     return rc < 0 ? rc : OK;
 }
 
-static int open_watcher(struct evaluation_watch *w, struct error *e)
+static int open_post(struct evaluation_watch *w, struct error *e)
 {
     struct watcher_options *options = &w->settings.watcher;
 
     options->pin_directory = w->settings.pin ? w->settings.eval_directory : NULL;
     if (w->greatest_step >= 0)
         options->counted = step_rule_number(&options->source.steps, w->greatest_step);
-    return watcher_open(&w->watcher, w->settings.checkpoint_directory, options, &w->queue, &w->events, e);
+    return lookout_open(&w->post, w->settings.lookout, w->settings.checkpoint_directory, options, w->queue, e);
 }
 
 static void note_training(struct evaluation_watch *w)
@@ -174,12 +181,10 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
     w->lock = (struct evaluation_lock_held)EVALUATION_LOCK_NOT_HELD;
     w->last_step = w->greatest_step = w->newest_step = -1;
     w->outcomes.by_step = settings->watcher.source.steps.from != STEP_FROM_NAME;
-    w->events = (struct watcher_events){ w, on_found, on_failed, on_known, on_gone, on_directory, on_trouble };
     w->last_news = clock_monotonic();
-    queue_init(&w->queue, settings->queue_limit);
-    if ((rc = evaluation_home_open(w, e)) != OK ||
-        (rc = pin_recover(settings->eval_directory, recall_pin, w, e)) != OK || (rc = open_watcher(w, e)) != OK ||
-        (rc = watcher_look(w->watcher, e)) != OK) {
+    if ((rc = queue_new(&w->queue, settings->queue_limit, e)) != OK || (rc = evaluation_home_open(w, e)) != OK ||
+        (rc = pin_recover(settings->eval_directory, recall_pin, w, e)) != OK || (rc = open_post(w, e)) != OK ||
+        (rc = evaluation_watch_hear(w, e)) != OK) {
         evaluation_watch_close(w);
         return rc;
     }
@@ -210,17 +215,17 @@ void evaluation_watch_close(struct evaluation_watch *w)
 
     if (!w)
         return;
+    lookout_close(w->post);
     while (w->flight_count)
         evaluation_watch_drop(w, w->flights[0]);
     free(w->flights);
     free(w->pending);
-    watcher_close(w->watcher);
     evaluation_log_close(w->points, NULL);
     evaluation_best_close(w->keeper);
     ledger_close(w->ledger);
     evaluation_series_release(&w->series);
     outcomes_release(&w->outcomes);
-    queue_release(&w->queue);
+    queue_free(w->queue);
     if (file_join(path, sizeof path, w->settings.eval_directory, EVALUATION_LOCK_FILE, NULL) == OK)
         evaluation_lock_release(path, &w->lock, w->ended ? w->ended : "stopped");
     free(w);
@@ -241,7 +246,7 @@ static const char *skip(struct evaluation_watch *w, const struct queue_item *ite
         return "--from";
     if (selecting && item->found <= w->first_look && item->checkpoint.step < highest)
         return s->latest_only ? "--latest-only" : "--every";
-    if (s->latest_only && w->queue.count)
+    if (s->latest_only && queue_count(w->queue))
         return "--latest-only";
     if (s->every > 1 && !item->again && w->position++ % s->every)
         return "--every";
@@ -279,7 +284,7 @@ int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight *
     const char *why;
     int rc;
 
-    while (queue_take(&w->queue, &item)) {
+    while (queue_take(w->queue, &item)) {
         if (!(why = skip(w, &item))) {
             if ((rc = take_off(w, &item, out, e)) < 0)
                 queue_item_release(&item);
@@ -321,14 +326,15 @@ void evaluation_watch_progress(struct evaluation_watch *w, struct evaluation_fli
     else
         snprintf(so_far, sizeof so_far, "%.0f %%", progress->share * 100);
     log_progress(w->log, "%s%s%s: %s, %zu queued", w->settings.name ? w->settings.name : "",
-                 w->settings.name ? ": " : "", flight->item.checkpoint.name, so_far, w->queue.count);
+                 w->settings.name ? ": " : "", flight->item.checkpoint.name, so_far, queue_count(w->queue));
 }
 
-/* For a later look: what is there now is another checkpoint, or not whole. */
-static void drop_changed(struct evaluation_watch *w, struct evaluation_flight *f)
+/* For a later look: what is there now is another checkpoint, or not whole. Nobody looks meanwhile, who might pin it in
+ * the same place. */
+static void drop_changed(struct evaluation_watch *w, struct watcher *held, struct evaluation_flight *f)
 {
-    watcher_uncount(w->watcher, f->item.checkpoint.step);
-    queue_forget(&w->queue, f->item.checkpoint.name, f->item.checkpoint.digest);
+    watcher_uncount(held, f->item.checkpoint.step);
+    queue_forget(w->queue, f->item.checkpoint.name, f->item.checkpoint.digest);
     if (f->item.pinned)
         pin_remove(f->item.pinned);
     evaluation_watch_drop(w, f);
@@ -336,36 +342,52 @@ static void drop_changed(struct evaluation_watch *w, struct evaluation_flight *f
 
 int evaluation_watch_start(struct evaluation_watch *w, struct evaluation_flight *f, int by_path)
 {
+    struct watcher *watcher;
     uint64_t now;
+    int there;
 
     f->by_path = by_path;
-    if (!by_path || evaluation_flight_files(f, &now, &(struct error){ 0 }) != FLIGHT_FILES_CHANGED ||
-        watcher_look_again(w->watcher, f->item.checkpoint.name, 0) < 0)
+    if (!by_path || evaluation_flight_files(f, &now, &(struct error){ 0 }) != FLIGHT_FILES_CHANGED)
         return 1;
-    w->skipped++;
-    watch_log_say(w, "%s: changed while it waited; what is there now is evaluated instead", f->item.checkpoint.name);
-    drop_changed(w, f);
-    return 0;
+    watcher = lookout_hold(w->post);
+    if ((there = watcher_look_again(watcher, f->item.checkpoint.name, 0) >= 0)) {
+        w->skipped++;
+        watch_log_say(w, "%s: changed while it waited; what is there now is evaluated instead",
+                      f->item.checkpoint.name);
+        drop_changed(w, watcher, f);
+    }
+    lookout_release(w->post);
+    return !there;
 }
 
 static void remember_after(struct evaluation_watch *w, struct evaluation_flight *f, uint64_t digest)
 {
-    if (queue_remember(&w->queue, f->item.checkpoint.name, digest, NULL) == OK)
+    if (queue_remember(w->queue, f->item.checkpoint.name, digest, NULL) == OK)
         f->record.checkpoint.digest_after = digest;
+}
+
+static int drop_if_again(struct evaluation_watch *w, struct watcher *held, struct evaluation_flight *f, int *times)
+{
+    *times = watcher_look_again(held, f->item.checkpoint.name, 1);
+    if (*times >= DISTURBED_MAX)
+        watcher_undisturbed(held, f->item.checkpoint.name);
+    if (*times < 0 || *times >= DISTURBED_MAX)
+        return 0;
+    watch_log_warn(w, "warning", "%s: changed while it was evaluated; its result is dropped, and it is evaluated "
+                   "again when it has stopped changing", f->item.checkpoint.name);
+    drop_changed(w, held, f);
+    return 1;
 }
 
 /* It changed during its evaluation. 1: it is dropped, to be evaluated again; 0: there is no point in that, why. */
 static int again(struct evaluation_watch *w, struct evaluation_flight *f, uint64_t now, enum runner_state *state,
                  struct error *why)
 {
-    int times = watcher_look_again(w->watcher, f->item.checkpoint.name, 1);
+    int times, dropped = drop_if_again(w, lookout_hold(w->post), f, &times);
 
-    if (times > 0 && times < DISTURBED_MAX) {
-        watch_log_warn(w, "warning", "%s: changed while it was evaluated; its result is dropped, and it is evaluated "
-                       "again when it has stopped changing", f->item.checkpoint.name);
-        drop_changed(w, f);
+    lookout_release(w->post);
+    if (dropped)
         return 1;
-    }
     *state = times < 0 ? RUNNER_GONE : RUNNER_FAILED;
     if (times < 0) {
         error_set(why, ERR_IO, "changed while it was evaluated, and is gone");
@@ -373,7 +395,6 @@ static int again(struct evaluation_watch *w, struct evaluation_flight *f, uint64
     }
     error_set(why, ERR_PEER, "changed during each of %d evaluations; either the command writes to it, or it is "
               "overwritten faster than it is evaluated", times);
-    watcher_undisturbed(w->watcher, f->item.checkpoint.name);
     if (now)
         remember_after(w, f, now);
     return 0;
@@ -390,7 +411,7 @@ static void take_back(struct evaluation_watch *w, struct evaluation_flight *f, c
     say_lack(w, &item, lack->message);
     item.again = 1;
     w->lack_until = clock_monotonic() + LACK_SECONDS;
-    if (queue_return(&w->queue, &item, &w->pending_error) != OK)
+    if (queue_return(w->queue, &item, &w->pending_error) != OK)
         queue_item_release(&item);
 }
 
@@ -424,8 +445,9 @@ void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_fligh
         if (again(w, f, now, &state, &changed))
             return;
         why = &changed;
-    } else {
-        watcher_undisturbed(w->watcher, f->item.checkpoint.name);
+    } else if (f->item.again) {
+        watcher_undisturbed(lookout_hold(w->post), f->item.checkpoint.name);
+        lookout_release(w->post);
     }
     if (files == FLIGHT_FILES_GREW)
         remember_after(w, f, now);
@@ -438,8 +460,13 @@ void evaluation_watch_find_again(struct evaluation_watch *w, const struct queue_
 {
     const struct checkpoint_identity gone = checkpoint_identity_of(item->checkpoint.name, item->checkpoint.step);
 
-    queue_forget(&w->queue, gone.name, item->checkpoint.digest);
-    if (watcher_look_again(w->watcher, gone.name, 0) < 0)
+    struct watcher *watcher = lookout_hold(w->post);
+    int there;
+
+    queue_forget(w->queue, gone.name, item->checkpoint.digest);
+    there = watcher_look_again(watcher, gone.name, 0) >= 0;
+    lookout_release(w->post);
+    if (!there)
         on_gone(w, &gone);
 }
 
@@ -474,8 +501,21 @@ static int enough(const struct evaluation_watch *w, size_t flights)
 
 int evaluation_watch_ready(const struct evaluation_watch *w, size_t window)
 {
-    return w->queue.count && !w->ended && !w->pending_count && w->retry_at <= 0 && w->flight_count < window &&
+    return queue_count(w->queue) && !w->ended && !w->pending_count && w->retry_at <= 0 && w->flight_count < window &&
            interval_left(w) <= 0 && !enough(w, w->flight_count);
+}
+
+/* The condition to end holds, or does no more: whether new names count, from a last look on. */
+static int drain(struct evaluation_watch *w, const char *reason, struct error *e)
+{
+    struct watcher *watcher = lookout_hold(w->post);
+    /* The condition held before this listing, so whatever was there when it came true is in it. */
+    int rc = reason ? watcher_look_last(watcher, e) : OK;
+
+    watcher_set_closed(watcher, reason != NULL);
+    lookout_release(w->post);
+    w->draining = reason;
+    return rc == OK ? evaluation_watch_hear(w, e) : rc;
 }
 
 /* Nothing waits and nothing is evaluated: has the work come to its end? */
@@ -484,17 +524,9 @@ static int decide(struct evaluation_watch *w, struct error *e)
     const char *reason = reason_to_end(w);
     int rc;
 
-    if (reason && !w->draining) {
-        /* The condition held before this listing, so whatever was there when it came true is in it. */
-        if ((rc = watcher_look_last(w->watcher, e)) != OK)
-            return rc;
-        watcher_set_closed(w->watcher, 1);
-        w->draining = reason;
-    } else if (!reason && w->draining) {
-        watcher_set_closed(w->watcher, 0);
-        w->draining = NULL;
-    }
-    if (w->draining && !w->queue.count && !w->pending_count && !watcher_undecided(w->watcher))
+    if (!reason != !w->draining && (rc = drain(w, reason, e)) != OK)
+        return rc;
+    if (w->draining && !queue_count(w->queue) && !w->pending_count && !w->undecided)
         w->ended = w->draining;
     return OK;
 }
@@ -503,11 +535,9 @@ int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct erro
 {
     int rc;
 
-    if (w->ended) {
-        watcher_should_look(w->watcher); /* its news is heard no more, and would keep others awake */
+    if (w->ended)
         return OK;
-    }
-    if ((rc = evaluation_watch_look(w, e)) != OK)
+    if ((rc = evaluation_watch_hear(w, e)) != OK)
         return rc;
     if (w->retry_at > clock_monotonic() && !signalled)
         return OK;
@@ -519,19 +549,16 @@ int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct erro
         return OK;
     if (enough(w, 0))
         w->ended = reason_to_end(w);
-    else if (!w->queue.count && (rc = decide(w, e)) != OK)
+    else if (!queue_count(w->queue) && (rc = decide(w, e)) != OK)
         return rc;
     if (!w->ended)
         return OK;
     w->home_next = 0; /* what was done must be there at the end */
     if ((rc = evaluation_home_check(w, signalled, e)) != OK)
         w->ended = NULL;
+    else
+        lookout_rest(w->post);
     return rc == EVALUATION_RECORD_LATER ? OK : rc;
-}
-
-int evaluation_watch_look(struct evaluation_watch *w, struct error *e)
-{
-    return watcher_should_look(w->watcher) ? watcher_look(w->watcher, e) : OK;
 }
 
 void evaluation_watch_post_end(struct evaluation_watch *w, const char *reason)
@@ -541,14 +568,9 @@ void evaluation_watch_post_end(struct evaluation_watch *w, const char *reason)
     w->end_posted = 1;
 }
 
-double evaluation_watch_look_due(const struct evaluation_watch *w)
-{
-    return watcher_due(w->watcher);
-}
-
 double evaluation_watch_due(const struct evaluation_watch *w)
 {
-    double due = watcher_due(w->watcher), interval = interval_left(w), retry = w->retry_at - clock_monotonic();
+    double due = INFINITY, interval = interval_left(w), retry = w->retry_at - clock_monotonic();
 
     if (w->ended)
         return INFINITY;
@@ -559,12 +581,7 @@ double evaluation_watch_due(const struct evaluation_watch *w)
         due = retry;
     else if (w->retry_at <= 0 && w->pending_count)
         due = 0;
-    if (w->queue.count && interval > 0 && interval < due)
+    if (queue_count(w->queue) && interval > 0 && interval < due)
         due = interval;
     return due > 0 ? due : 0;
-}
-
-int evaluation_watch_descriptor(const struct evaluation_watch *w)
-{
-    return w->ended ? -1 : watcher_descriptor(w->watcher);
 }

@@ -1,8 +1,9 @@
 /*
  * evaluation_watch.h - one watched directory and its eval directory: lock, ledger, event files, watcher, queue, which
  * checkpoints are taken, what becomes of them, and when the work is done. evaluation_loop.h serves an array of these
- * with one runner. Nothing here waits: what must be waited for (a disk that is full, --min-interval) is looked at again
- * by the next evaluation_watch_tick(). One thread.
+ * with one runner. The directory is looked at by the thread of lookout.h; all else is for one thread, and nothing here
+ * waits: what must be waited for (a disk that is full, --min-interval) is looked at again by the next
+ * evaluation_watch_tick().
  *
  * A checkpoint that is being evaluated is a flight. Flights may land in any order; results are recorded in the order of
  * their steps: points in the event file and down to the disk, then one line in the ledger and down to the disk.
@@ -23,14 +24,15 @@
 #include "evaluator/record/ledger.h"
 #include "evaluator/record/outcomes.h"
 #include "evaluator/score/runner.h"
+#include "evaluator/watch/lookout.h"
 #include "evaluator/watch/queue.h"
-#include "evaluator/watch/watcher.h"
 
 #include <stdint.h>
 
 struct evaluation_watch_settings { /* all text is borrowed for as long as the watch is open */
     const char *name;          /* put before what is said; NULL: the only one */
     const char *checkpoint_directory, *eval_directory;
+    struct lookout *lookout;   /* who looks at the first of them; borrowed */
     int in_tree;               /* found in a tree: let go when both directories are gone */
     struct checkpoint_source_options source; /* what watcher.source was made of, for the lock */
     struct watcher_options watcher; /* but for pin_directory, which follows from the next */
@@ -62,9 +64,9 @@ struct evaluation_watch { /* to be read by others, changed by evaluation_watch.c
     struct evaluation_watch_settings settings;
     struct log *log;
     struct evaluation_lock_held lock; /* of EVAL */
-    struct queue queue;
-    struct watcher_events events;
-    struct watcher *watcher;
+    struct queue *queue;
+    struct lookout_post *post;
+    size_t undecided;              /* of lookout_tell() */
     struct ledger *ledger;
     struct evaluation_log *points;
     struct evaluation_best *keeper; /* NULL: nothing follows from the best */
@@ -110,12 +112,10 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
                           struct log *log, struct error *e);
 void evaluation_watch_close(struct evaluation_watch *w); /* drops flights unrecorded; NULL is fine */
 
-/* Looks at the directory if that is due: what is whole is queued, and pinned or held open. No more than that. Seconds
- * until it is due; the descriptor of evaluation_watch_descriptor() is readable earlier. */
-int evaluation_watch_look(struct evaluation_watch *w, struct error *e);
-double evaluation_watch_look_due(const struct evaluation_watch *w);
+/* Takes in what came to light in the directory, and says it. No more than that. */
+int evaluation_watch_hear(struct evaluation_watch *w, struct error *e);
 
-/* Looks at the directory if that is due, records what can be recorded, and decides whether the work is done (ended).
+/* Takes in what came to light, records what can be recorded, and decides whether the work is done (ended).
  * signalled: a signal ends all, so nothing is tried again. WATCH_STOPPED: a checkpoint failed and settings.strict;
  * WATCH_GIVEN_UP: signalled, and the disk still fails; both with a sentence in e. Negative: cannot go on. */
 int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct error *e);
@@ -145,8 +145,7 @@ void evaluation_watch_find_again(struct evaluation_watch *w, const struct queue_
 /* Forgets a flight unrecorded, and frees it. */
 void evaluation_watch_drop(struct evaluation_watch *w, struct evaluation_flight *flight);
 
-/* Seconds until the next tick is due; and the descriptor that is readable earlier, -1: none. */
+/* Seconds until the next tick is due, if there is no news before. */
 double evaluation_watch_due(const struct evaluation_watch *w);
-int evaluation_watch_descriptor(const struct evaluation_watch *w);
 
 #endif

@@ -486,7 +486,7 @@ static void *load(void *context)
     return NULL;
 }
 
-/* The data and the net may take seconds, and a checkpoint live shorter: the directories are looked at meanwhile. */
+/* The data and the net may take seconds: what comes to light meanwhile is said. */
 static int load_and_look(struct evaluation_loop *loop, const struct command *c, struct runner *out, struct error *e)
 {
     struct loading l = { .command = c, .runner = out, .done_fd = eventfd(0, EFD_CLOEXEC) };
@@ -528,9 +528,10 @@ static int work(const struct command *c, struct log *log)
 
     if ((rc = open_signals(&l.signal_fd, &e)) == OK &&
         (rc = checkpoint_source_init(&source, &wanted, &e)) == OK &&
-        (rc = hooks_new(&l.hooks, &hooks, log, &e)) == OK) {
+        (rc = hooks_new(&l.hooks, &hooks, log, &e)) == OK && (rc = lookout_start(&l.lookout, &e)) == OK) {
         each = settings(c, &wanted, &source, l.hooks);
         each.open_files = &open_files;
+        each.lookout = l.lookout;
         rc = several(c) ? open_set(c, &each, log, &l.set, &e) : evaluation_watch_open(&watch, &each, log, &e);
     }
     if (rc == OK && (rc = load_and_look(&l, c, &runner, &e)) == OK) {
@@ -544,6 +545,7 @@ static int work(const struct command *c, struct log *log)
         runner.free(runner.context);
     evaluation_set_close(l.set);
     evaluation_watch_close(watch);
+    lookout_stop(l.lookout);
     hooks_free(l.hooks);
     return status;
 }

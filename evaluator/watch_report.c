@@ -13,8 +13,8 @@ static void describe_work(const struct evaluation_watch *w, struct evaluation_wo
 {
     memset(out, 0, sizeof *out);
     out->pid = getpid();
-    out->queued = (int64_t)w->queue.count;
-    out->not_whole = (int64_t)watcher_undecided(w->watcher);
+    out->queued = (int64_t)queue_count(w->queue);
+    out->not_whole = (int64_t)w->undecided;
     out->newest_step = w->newest_step;
     out->until_step = w->settings.ending.until_step;
     out->updated = clock_wall();
@@ -67,10 +67,10 @@ void watch_report_text(const struct evaluation_watch *w, struct buffer *out)
     buffer_format(out, "%zu done", s->done);
     count(out, outcomes_count(&w->outcomes, LEDGER_FAILED), "failed");
     count(out, outcomes_count(&w->outcomes, LEDGER_GONE), "gone");
-    count(out, w->queue.count + w->flight_count, "queued");
-    if (w->settings.pin && w->queue.count)
-        buffer_format(out, " (%.1f MB pinned)", (double)queue_pinned_bytes(&w->queue) / 1e6);
-    count(out, watcher_undecided(w->watcher), "not whole");
+    count(out, queue_count(w->queue) + w->flight_count, "queued");
+    if (w->settings.pin && queue_count(w->queue))
+        buffer_format(out, " (%.1f MB pinned)", (double)queue_pinned_bytes(w->queue) / 1e6);
+    count(out, w->undecided, "not whole");
     if (w->newest_written > 0)
         buffer_format(out, ", newest %s old", human_duration(clock_wall() - w->newest_written, age));
     if (s->has_best)

@@ -301,6 +301,30 @@ int fsync(int fd)
 """
 
 
+# A disk on which a sync of the ledger takes as long as HOLD_WHILE exists; HOLD_SAYS is made when the first has begun.
+HELD_LEDGER = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int fsync(int fd)
+{
+    int (*next)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+    char name[64], path[4096] = "";
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    if (readlink(name, path, sizeof path - 1) > 0 && strstr(path, "evaluations.jsonl")) {
+        close(open(getenv("HOLD_SAYS"), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+        while (access(getenv("HOLD_WHILE"), F_OK) == 0)
+            usleep(5000);
+    }
+    return next(fd);
+}
+"""
+
+
 def interposed(directory, name, source, **variables):
     """The environment in which a program calls these functions instead of the C library's."""
     (directory / f"{name}.c").write_text(source)

@@ -2,14 +2,35 @@
 
 #include "base/array.h"
 
-#include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-void queue_init(struct queue *q, size_t limit)
+struct queue {
+    pthread_mutex_t lock;      /* of all below */
+    struct waiting {
+        struct queue_item item;
+        int published;
+    } **items;                 /* ascending by step; equal steps in order of arrival */
+    size_t count, capacity;
+    size_t published;          /* so many of them are */
+    size_t limit;
+    struct queue_known {
+        char *name;            /* owned */
+        uint64_t digest;
+    } *known;                  /* ascending by name, then digest */
+    size_t known_count, known_capacity;
+};
+
+int queue_new(struct queue **out, size_t limit, struct error *e)
 {
-    memset(q, 0, sizeof *q);
+    struct queue *q = calloc(1, sizeof *q);
+
+    if (!(*out = q))
+        return error_memory(e, NULL, "for a queue of checkpoints");
     q->limit = limit;
+    pthread_mutex_init(&q->lock, NULL);
+    return OK;
 }
 
 void queue_item_release(struct queue_item *item)
@@ -19,17 +40,20 @@ void queue_item_release(struct queue_item *item)
     memset(item, 0, sizeof *item);
 }
 
-void queue_release(struct queue *q)
+void queue_free(struct queue *q)
 {
+    if (!q)
+        return;
     for (size_t i = 0; i < q->count; i++) {
-        queue_item_release(q->items[i]);
+        queue_item_release(&q->items[i]->item);
         free(q->items[i]);
     }
     for (size_t i = 0; i < q->known_count; i++)
         free(q->known[i].name);
     free(q->items);
     free(q->known);
-    memset(q, 0, sizeof *q);
+    pthread_mutex_destroy(&q->lock);
+    free(q);
 }
 
 /* The place of (name, digest) among the known ones, or where it would go. */
@@ -49,26 +73,18 @@ static size_t place(const struct queue *q, const char *name, uint64_t digest)
     return low;
 }
 
-int queue_knows(const struct queue *q, const char *name, uint64_t digest)
+/* That (name, digest) is at place i. */
+static int is_known(const struct queue *q, size_t i, const char *name, uint64_t digest)
 {
-    size_t i = place(q, name, digest);
-
     return i < q->known_count && q->known[i].digest == digest && !strcmp(q->known[i].name, name);
 }
 
-int queue_knows_name(const struct queue *q, const char *name)
-{
-    size_t i = place(q, name, 0);
-
-    return i < q->known_count && !strcmp(q->known[i].name, name);
-}
-
-int queue_remember(struct queue *q, const char *name, uint64_t digest, struct error *e)
+static int remember(struct queue *q, const char *name, uint64_t digest, struct error *e)
 {
     size_t i = place(q, name, digest);
     char *copy;
 
-    if (queue_knows(q, name, digest))
+    if (is_known(q, i, name, digest))
         return OK;
     if (!ARRAY_ROOM(q->known, q->known_capacity, q->known_count + 1))
         return error_memory(e, NULL, "to remember %zu checkpoints", q->known_count + 1);
@@ -80,69 +96,131 @@ int queue_remember(struct queue *q, const char *name, uint64_t digest, struct er
     return OK;
 }
 
-void queue_forget(struct queue *q, const char *name, uint64_t digest)
+static int put(struct queue *q, const struct queue_item *item, int published, struct error *e)
 {
-    size_t i = place(q, name, digest);
-
-    if (!queue_knows(q, name, digest))
-        return;
-    free(q->known[i].name);
-    memmove(q->known + i, q->known + i + 1, (--q->known_count - i) * sizeof *q->known);
-}
-
-int queue_full(const struct queue *q)
-{
-    return q->count >= q->limit;
-}
-
-int queue_return(struct queue *q, const struct queue_item *item, struct error *e)
-{
-    struct queue_item *copy = ARRAY_ROOM(q->items, q->capacity, q->count + 1) ? malloc(sizeof *copy) : NULL;
+    struct waiting *new = ARRAY_ROOM(q->items, q->capacity, q->count + 1) ? malloc(sizeof *new) : NULL;
     size_t i = q->count;
 
-    if (!copy)
+    if (!new)
         return error_memory(e, NULL, "for a queue of %zu checkpoints", q->count + 1);
-    *copy = *item;
-    while (i > 0 && q->items[i - 1]->checkpoint.step > item->checkpoint.step)
+    *new = (struct waiting){ *item, published };
+    while (i > 0 && q->items[i - 1]->item.checkpoint.step > item->checkpoint.step)
         i--;
     memmove(q->items + i + 1, q->items + i, (q->count++ - i) * sizeof *q->items);
-    q->items[i] = copy;
+    q->items[i] = new;
+    q->published += (size_t)published;
     return OK;
+}
+
+static struct queue *enter(struct queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    return q;
+}
+
+static int leave(struct queue *q, int result)
+{
+    pthread_mutex_unlock(&q->lock);
+    return result;
+}
+
+int queue_knows(struct queue *q, const char *name, uint64_t digest)
+{
+    size_t i = place(enter(q), name, digest);
+
+    return leave(q, is_known(q, i, name, digest));
+}
+
+int queue_knows_name(struct queue *q, const char *name)
+{
+    size_t i = place(enter(q), name, 0);
+
+    return leave(q, i < q->known_count && !strcmp(q->known[i].name, name));
+}
+
+int queue_remember(struct queue *q, const char *name, uint64_t digest, struct error *e)
+{
+    return leave(q, remember(enter(q), name, digest, e));
+}
+
+void queue_forget(struct queue *q, const char *name, uint64_t digest)
+{
+    size_t i = place(enter(q), name, digest);
+
+    if (is_known(q, i, name, digest)) {
+        free(q->known[i].name);
+        memmove(q->known + i, q->known + i + 1, (--q->known_count - i) * sizeof *q->known);
+    }
+    leave(q, 0);
 }
 
 int queue_offer(struct queue *q, const struct queue_item *item, struct error *e)
 {
-    int rc;
+    const struct checkpoint_identity *c = &item->checkpoint;
+    int rc = QUEUE_KNOWN;
 
-    assert(!queue_full(q));
-    if (queue_knows(q, item->checkpoint.name, item->checkpoint.digest))
-        return QUEUE_KNOWN;
-    if ((rc = queue_remember(q, item->checkpoint.name, item->checkpoint.digest, e)) != OK ||
-        (rc = queue_return(q, item, e)) != OK)
-        return rc;
-    return QUEUE_ADDED;
+    enter(q);
+    if (!is_known(q, place(q, c->name, c->digest), c->name, c->digest) &&
+        (rc = remember(q, c->name, c->digest, e)) == OK && (rc = put(q, item, 0, e)) == OK)
+        rc = QUEUE_ADDED;
+    return leave(q, rc);
 }
 
-void queue_take_at(struct queue *q, size_t i, struct queue_item *out)
+void queue_publish(struct queue *q)
 {
-    *out = *q->items[i];
+    enter(q);
+    for (size_t i = 0; q->published < q->count && i < q->count; i++)
+        q->items[i]->published = 1;
+    q->published = q->count;
+    leave(q, 0);
+}
+
+int queue_full(struct queue *q)
+{
+    return leave(q, enter(q)->count >= q->limit);
+}
+
+uint64_t queue_pinned_bytes(struct queue *q)
+{
+    uint64_t bytes = 0;
+
+    enter(q);
+    for (size_t i = 0; i < q->count; i++)
+        bytes += q->items[i]->item.pinned_bytes;
+    leave(q, 0);
+    return bytes;
+}
+
+size_t queue_count(struct queue *q)
+{
+    size_t count = enter(q)->published;
+
+    leave(q, 0);
+    return count;
+}
+
+int queue_take_if(struct queue *q, int (*wanted)(const struct queue_item *item), struct queue_item *out)
+{
+    size_t i = 0;
+
+    enter(q);
+    while (i < q->count && !(q->items[i]->published && (!wanted || wanted(&q->items[i]->item))))
+        i++;
+    if (i == q->count)
+        return leave(q, 0);
+    *out = q->items[i]->item;
     free(q->items[i]);
     memmove(q->items + i, q->items + i + 1, (--q->count - i) * sizeof *q->items);
+    q->published--;
+    return leave(q, 1);
 }
 
 int queue_take(struct queue *q, struct queue_item *out)
 {
-    if (!q->count)
-        return 0;
-    queue_take_at(q, 0, out);
-    return 1;
+    return queue_take_if(q, NULL, out);
 }
 
-uint64_t queue_pinned_bytes(const struct queue *q)
+int queue_return(struct queue *q, const struct queue_item *item, struct error *e)
 {
-    uint64_t bytes = 0;
-
-    for (size_t i = 0; i < q->count; i++)
-        bytes += q->items[i]->pinned_bytes;
-    return bytes;
+    return leave(q, put(enter(q), item, 1, e));
 }

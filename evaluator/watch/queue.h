@@ -1,6 +1,7 @@
 /*
  * queue.h - checkpoints that are whole and wait for their evaluation, lowest step first, each with its files held
- * open; and the memory of which ones were seen before, by name and digest. One thread at a time.
+ * open; and the memory of which ones were seen before, by name and digest. One thread
+ * finds them, another one evaluates them: every call is whole by itself, and none waits for a disk.
  */
 #ifndef EVALUATOR_WATCH_QUEUE_H
 #define EVALUATOR_WATCH_QUEUE_H
@@ -12,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct queue_item {
+struct queue_item { /* what is handed from the one to the other */
     struct checkpoint_identity checkpoint;
     enum checkpoint_kind kind;
     struct opened_checkpoint *opened; /* owned; holds the descriptors. NULL: it is pinned, and opened later */
@@ -25,44 +26,38 @@ struct queue_item {
     int lack_said;                /* that it waits for what the machine lacks */
 };
 
-struct queue {
-    struct queue_item **items; /* ascending by step; equal steps in order of arrival */
-    size_t count, capacity;
-    size_t limit;              /* how many may wait with open files */
-    struct queue_known {
-        char *name;            /* owned */
-        uint64_t digest;
-    } *known;                  /* ascending by name, then digest */
-    size_t known_count, known_capacity;
-};
+struct queue;
 
 enum { QUEUE_KNOWN = 0, QUEUE_ADDED = 1 };
 
-/* limit > 0. */
-void queue_init(struct queue *q, size_t limit);
-void queue_release(struct queue *q); /* closes what still waits */
+/* limit > 0: how many may wait with open files. On OK *out is yours until queue_free(), which closes what still waits
+ * and is fine with NULL. */
+int queue_new(struct queue **out, size_t limit, struct error *e);
+void queue_free(struct queue *q);
 
 /* Remembers that this checkpoint needs no evaluation (any more). Remembering twice is fine. */
 int queue_remember(struct queue *q, const char *name, uint64_t digest, struct error *e);
 /* It needs one after all. */
 void queue_forget(struct queue *q, const char *name, uint64_t digest);
-int queue_knows(const struct queue *q, const char *name, uint64_t digest);
+int queue_knows(struct queue *q, const char *name, uint64_t digest);
 /* 1 if any version of that name is known. */
-int queue_knows_name(const struct queue *q, const char *name);
-
-int queue_full(const struct queue *q);
+int queue_knows_name(struct queue *q, const char *name);
 
 /* QUEUE_ADDED: item is the queue's now, and known. QUEUE_KNOWN: seen before; item stays the caller's, as it does with
- * ERR_NOMEM. The queue must not be full. */
+ * ERR_NOMEM. What is offered waits from queue_publish() on: so what one look finds comes together, whatever the
+ * order. */
 int queue_offer(struct queue *q, const struct queue_item *item, struct error *e);
+void queue_publish(struct queue *q);
+int queue_full(struct queue *q);              /* so many wait, or were offered, that no more is to be */
+uint64_t queue_pinned_bytes(struct queue *q); /* of the same */
 
+size_t queue_count(struct queue *q); /* of those that wait */
 /* 1 and the item with the lowest step, yours to queue_item_release(); 0: nothing waits. */
 int queue_take(struct queue *q, struct queue_item *out);
-/* The same of the one at that place, which is there. */
-void queue_take_at(struct queue *q, size_t i, struct queue_item *out);
+/* The same of those for which wanted() gives 1. */
+int queue_take_if(struct queue *q, int (*wanted)(const struct queue_item *item), struct queue_item *out);
 /* Back to its place after queue_take(); item is the queue's then. ERR_NOMEM: it stays the caller's. */
 int queue_return(struct queue *q, const struct queue_item *item, struct error *e);
-uint64_t queue_pinned_bytes(const struct queue *q); /* of all that wait */
 void queue_item_release(struct queue_item *item); /* a pin stays on the disk */
 
 #endif

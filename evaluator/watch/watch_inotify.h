@@ -7,7 +7,7 @@
  * The library keeps its state in globals: one watch_inotify a process at a time, and this is the only file that sees
  * it. It waits by select(), which ends the process when a descriptor is FD_SETSIZE or more: so whoever will have many
  * files open starts this first, with no directory yet, and again when it knows them. start and stop are for one
- * thread; the others for the same one.
+ * thread; the others for one thread at a time, and of each directory for the one that listens to it.
  */
 #ifndef EVALUATOR_WATCH_WATCH_INOTIFY_H
 #define EVALUATOR_WATCH_WATCH_INOTIFY_H

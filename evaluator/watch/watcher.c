@@ -25,7 +25,8 @@ struct watcher {
     char *directory;
     struct watcher_options options;
     struct queue *queue;
-    const struct watcher_events *events;
+    watcher_tell *tell;
+    void *context;                 /* of tell */
     struct watch_inotify *inotify; /* NULL: poll only */
     struct watch_inotify *own;     /* the same, where it is not shared */
     size_t place;                  /* of the directory in it */
@@ -39,17 +40,23 @@ struct watcher {
     char trouble[TROUBLE_MAX];     /* said last */
 };
 
+static void watcher_say(const struct watcher *w, enum watcher_news_kind kind,
+                        const struct checkpoint_identity *checkpoint, const char *text)
+{
+    w->tell(w->context, &(struct watcher_news){ .kind = kind, .checkpoint = checkpoint, .text = text });
+}
+
 static void say_trouble(struct watcher *w, const char *sentence)
 {
     if (!strcmp(w->trouble, sentence))
         return;
     snprintf(w->trouble, sizeof w->trouble, "%s", sentence);
     if (*sentence)
-        w->events->trouble(w->events->context, sentence);
+        watcher_say(w, WATCHER_TROUBLE, NULL, sentence);
 }
 
 int watcher_open(struct watcher **out, const char *directory, const struct watcher_options *options,
-                 struct queue *queue, const struct watcher_events *events, struct error *e)
+                 struct queue *queue, watcher_tell *tell_news, void *context, struct error *e)
 {
     struct watcher *w = calloc(1, sizeof *w);
     struct error why = { 0 };
@@ -61,7 +68,8 @@ int watcher_open(struct watcher **out, const char *directory, const struct watch
     }
     w->options = *options;
     w->queue = queue;
-    w->events = events;
+    w->tell = tell_news;
+    w->context = context;
     w->there = -1;
     w->counted = options->counted;
     sightings_init(&w->sightings, options->quiet_seconds);
@@ -148,7 +156,7 @@ static int not_whole(struct watcher *w, struct sighting *item, const char *path,
         if ((rc = queue_remember(w->queue, item->name, failed.digest, e)) != OK)
             return rc;
     }
-    w->events->failed(w->events->context, &failed, why->message);
+    watcher_say(w, WATCHER_FAILED, &failed, why->message);
     return OK;
 }
 
@@ -252,7 +260,8 @@ static int offer(struct watcher *w, int directory_fd, struct sighting *item, con
         return rc;
     if (w->options.source.steps.from == STEP_FROM_COUNT)
         w->counted++;
-    w->events->found(w->events->context, new);
+    w->tell(w->context, &(struct watcher_news){ .kind = WATCHER_FOUND, .checkpoint = &new->checkpoint,
+                                                .written = new->written, .full = queue_full(w->queue) });
     return QUEUE_ADDED;
 }
 
@@ -270,7 +279,7 @@ static int whole(struct watcher *w, int directory_fd, struct sighting *item, con
     sighting_opened(item);
     if (queue_knows(w->queue, item->name, checkpoint->digest)) {
         opened_checkpoint_close(checkpoint);
-        w->events->known(w->events->context, item->name);
+        watcher_say(w, WATCHER_KNOWN, NULL, item->name);
         return OK;
     }
     if ((rc = checkpoint_witness(checkpoint->kind, path, witness, sizeof witness, &why)) != OK ||
@@ -376,7 +385,7 @@ static void tell_directory(struct watcher *w, int there)
     if (w->there == there)
         return;
     w->there = there;
-    w->events->directory(w->events->context, there);
+    watcher_say(w, there ? WATCHER_THERE : WATCHER_NOWHERE, NULL, w->directory);
 }
 
 static int is_listed(const struct sighting *items, size_t count, const char *name)
@@ -399,7 +408,7 @@ static void tell_unseen(struct watcher *w, const struct sighting_list *gone)
         if (checkpoint_source_name(&w->options.source, file, c.name, sizeof c.name, &c.step) &&
             !sightings_find(&w->sightings, c.name, c.step) && !is_listed(gone->items, gone->count, c.name) &&
             !queue_knows_name(w->queue, c.name))
-            w->events->gone(w->events->context, &c);
+            watcher_say(w, WATCHER_LOST, &c, NULL);
     }
 }
 
@@ -414,7 +423,7 @@ static int take_in(struct watcher *w, const struct checkpoint_rows *rows, double
         const struct checkpoint_identity c = checkpoint_identity_of(gone.items[i].name, gone.items[i].step);
 
         if (!queue_knows_name(w->queue, c.name))
-            w->events->gone(w->events->context, &c);
+            watcher_say(w, WATCHER_LOST, &c, NULL);
     }
     if (w->there == 1 && !w->sightings.closed)
         tell_unseen(w, &gone);
@@ -454,7 +463,7 @@ static int list(struct watcher *w, int fd, struct checkpoint_rows *rows, struct 
     }
 }
 
-int watcher_look(struct watcher *w, struct error *e)
+static int look(struct watcher *w, struct error *e)
 {
     struct checkpoint_rows rows = { NULL, 0, 0 };
     struct error why = { 0 };
@@ -494,6 +503,14 @@ int watcher_look(struct watcher *w, struct error *e)
     }
     if (fd >= 0)
         close(fd);
+    return rc;
+}
+
+int watcher_look(struct watcher *w, struct error *e)
+{
+    int rc = look(w, e);
+
+    queue_publish(w->queue);
     return rc;
 }
 

@@ -2,7 +2,7 @@
  * watcher.h - finds the checkpoints of one directory and brings those that are whole into the queue, files open, so
  * that deleting them does no harm any more. Three sources: what the directory lists, what the state file names, and
  * inotify, which only says when to look again; beside it a poll, since inotify sees nothing on network file systems.
- * One thread (inotify has one of its own inside).
+ * One thread at a time; lookout.h is the one that looks (inotify has another one inside).
  */
 #ifndef EVALUATOR_WATCH_WATCHER_H
 #define EVALUATOR_WATCH_WATCHER_H
@@ -24,24 +24,30 @@ struct watcher_options {
     double pin_limit;                /* bytes: no more is pinned while so much is; 0: no limit */
 };
 
-/* What a look brings to light; called inside watcher_look(), all borrowed. None may be NULL. */
-struct watcher_events {
-    void *context;
-    void (*found)(void *context, const struct queue_item *item);
-    /* It never became whole. Its digest, if any, is that of opened_checkpoint_raw_digest(). */
-    void (*failed)(void *context, const struct checkpoint_identity *checkpoint, const char *reason);
-    void (*known)(void *context, const char *name);       /* whole, and what was found before */
-    void (*gone)(void *context, const struct checkpoint_identity *checkpoint); /* deleted before it was opened */
-    void (*directory)(void *context, int there);          /* when it comes or goes, and once at the start */
-    void (*trouble)(void *context, const char *sentence); /* worth a line; not said twice in a row */
+/* What a look brings to light. A value; what it points to is borrowed for the call that tells it. */
+struct watcher_news {
+    enum watcher_news_kind {
+        WATCHER_FOUND,   /* a checkpoint is in the queue: it, when it was written, if that is full */
+        WATCHER_FAILED,  /* one never became whole: it, perhaps with opened_checkpoint_raw_digest(); why */
+        WATCHER_KNOWN,   /* one is whole, and was found before: its name, as text */
+        WATCHER_LOST,    /* one was deleted before it was opened: it */
+        WATCHER_THERE,   /* the directory is there; the first look tells this, or the next */
+        WATCHER_NOWHERE, /* it is not */
+        WATCHER_TROUBLE, /* a sentence worth a line; not the same twice in a row */
+    } kind;
+    const struct checkpoint_identity *checkpoint; /* or NULL, as the next */
+    const char *text;
+    double written;
+    int full;
 };
+typedef void watcher_tell(void *context, const struct watcher_news *news);
 
 struct watcher;
 
-/* Watches from when this returns. queue and events are borrowed, directory is copied; it need not exist.
- * ERR_NOMEM. Where inotify cannot be had, events->trouble says so, and the poll must do. */
+/* Watches from when this returns. The queue is borrowed, directory is copied; it need not exist. tell is called inside
+ * this and watcher_look(). ERR_NOMEM. Where inotify cannot be had, that is told as trouble, and the poll must do. */
 int watcher_open(struct watcher **out, const char *directory, const struct watcher_options *options,
-                 struct queue *queue, const struct watcher_events *events, struct error *e);
+                 struct queue *queue, watcher_tell *tell, void *context, struct error *e);
 void watcher_close(struct watcher *w); /* NULL is fine */
 
 /* From now on the news of the directory comes from a notifier that several share (the library allows one a process),
@@ -57,7 +63,8 @@ double watcher_due(const struct watcher *w);
 /* 1 if something changed or the poll is due. Never blocks. */
 int watcher_should_look(struct watcher *w);
 
-/* Lists the directory, opens what is new. ERR_NOMEM only; trouble with the directory is told, and tried again. */
+/* Lists the directory, opens what is new, and publishes the queue. ERR_NOMEM only; trouble with the directory is told,
+ * and tried again. */
 int watcher_look(struct watcher *w, struct error *e);
 /* The same, when all that happened before this call is known: also what came and went between two looks. */
 int watcher_look_last(struct watcher *w, struct error *e);

@@ -16,12 +16,14 @@
 
 static char top[PATH_MAX];
 static struct log quiet;
+static struct lookout *lookout;
 
 static int set_up(void **state)
 {
     (void)state;
     snprintf(top, sizeof top, "%s/loop.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     log_init(&quiet, "test", open("/dev/null", O_WRONLY | O_CLOEXEC));
+    assert_int_equal(lookout_start(&lookout, NULL), OK);
     return mkdtemp(top) ? chdir(top) : -1; /* so all names in the tests are short ones */
 }
 
@@ -29,6 +31,7 @@ static int tear_down(void **state)
 {
     (void)state;
     close(quiet.fd);
+    lookout_stop(lookout);
     return chdir("/") == 0 ? file_tree_remove(top, NULL) : -1;
 }
 
@@ -48,7 +51,8 @@ static struct evaluation_watch_settings settings(const char *pattern, const char
 {
     struct evaluation_watch_settings s = { .watcher = { .poll_seconds = 1, .quiet_seconds = 30 }, .queue_limit = 8,
                                            .ending = { .once = 1, .until_step = -1 }, .retry_seconds = 1,
-                                           .best = { EVALUATION_PRECISION, 0, 0 }, .tags = evaluation_tags_plain() };
+                                           .best = { EVALUATION_PRECISION, 0, 0 }, .tags = evaluation_tags_plain(),
+                                           .lookout = lookout };
 
     const struct checkpoint_source_options source = { .pattern = pattern, .ready = &ready, .ready_count = ready != NULL };
 
@@ -101,7 +105,7 @@ static void test_turns(void **state)
         struct fake fake = { "", 0 };
         struct runner runner = { .name = "fake", .slots = slots, .start = fake_start, .look = fake_look,
                                  .stop = fake_stop, .context = &fake };
-        struct evaluation_loop l = { .log = &quiet, .runner = &runner };
+        struct evaluation_loop l = { .log = &quiet, .runner = &runner, .lookout = lookout };
         struct evaluation_watch *watches[3];
         int signals[2];
 
@@ -139,7 +143,8 @@ static void test_lack(void **state)
     struct runner runner = { .name = "fake", .slots = 1, .start = fake_start, .look = fake_look, .stop = fake_stop,
                              .context = &fake, .descriptor = eventfd(1, EFD_CLOEXEC) };
     struct evaluation_watch *watch;
-    struct evaluation_loop l = { .log = &quiet, .runner = &runner, .watches = &watch, .watch_count = 1 };
+    struct evaluation_loop l = { .log = &quiet, .runner = &runner, .watches = &watch, .watch_count = 1,
+                                 .lookout = lookout };
     int signals[2];
 
     (void)state;
@@ -177,9 +182,13 @@ static void test_pinned(void **state)
     watches = evaluation_set_watches(s, &count);
     assert_int_equal(count, 2);
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(watches[i]->queue.count, 2);
-        assert_non_null(watches[i]->queue.items[0]->pinned);
-        assert_memory_equal(watches[i]->queue.items[0]->pinned, pins[i], strlen(pins[i]));
+        struct queue_item item;
+
+        assert_int_equal(queue_count(watches[i]->queue), 2);
+        assert_int_equal(queue_take(watches[i]->queue, &item), 1);
+        assert_non_null(item.pinned);
+        assert_memory_equal(item.pinned, pins[i], strlen(pins[i]));
+        queue_item_release(&item);
     }
     evaluation_set_close(s);
 }

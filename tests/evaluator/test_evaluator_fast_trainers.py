@@ -3,6 +3,7 @@
 EVALBOARD_CHECKPOINTS and EVALBOARD_RATE (a second) make the rows of the acceptance table literal: 1000 at 10, 300 at
 100.
 """
+import contextlib
 import os
 import signal
 import time
@@ -10,7 +11,7 @@ import time
 import pytest
 
 from evaluators import Evaluator, Exec, ledger, script, steps, write
-from interposed import held_data
+from interposed import HELD_LEDGER, held_data, interposed
 from waiting import DEADLINE, wait_for
 
 COUNT = int(os.environ.get("EVALBOARD_CHECKPOINTS", "60"))
@@ -83,6 +84,39 @@ def test_while_the_data_is_read(tmp_path):
         hold.unlink()
         evaluator.ends(0)
     assert steps(ledger(tmp_path)) == list(range(1, 21))
+
+
+def opened(process, name):
+    """A descriptor of the process is on a file of that name."""
+    for descriptor in os.scandir(f"/proc/{process.pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(descriptor.path).endswith(f"/{name}"):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("how", ["--pin", "--no-pin"])
+def test_while_the_ledger_is_synced(tmp_path, how):
+    """Pinned, or held open, though a sync takes longer than a checkpoint lives: more than one come and go meanwhile."""
+    hold, begun = tmp_path / "hold", tmp_path / "begun"
+    hold.touch()
+    environment = interposed(tmp_path, "held_ledger", HELD_LEDGER, HOLD_WHILE=hold, HOLD_SAYS=begun)
+    write(tmp_path, "--last", 100)
+    with Evaluator(tmp_path, how, "--until-step", 400, env=environment) as evaluator:
+        wait_for(begun.exists, "a sync of the ledger")
+        for step in (200, 300, 400):
+            write(tmp_path, "--first", step, "--last", step)
+            if how == "--pin":
+                wait_for(lambda: list((tmp_path / "eval").glob(f"pinned/[0-9]*-{step}-*")), f"a pin of step {step}")
+            else:
+                wait_for(lambda: opened(evaluator.process, f"model.ckpt-{step}.data-00000-of-00001"),
+                         f"step {step} held open")
+            for path in (tmp_path / "ckpt").iterdir():
+                path.unlink()
+        assert "step: 100," not in evaluator.said()  # it is said when its line is on the disk
+        hold.unlink()
+        evaluator.ends(0)
+    assert steps(ledger(tmp_path)) == [100, 200, 300, 400]
 
 
 def test_command(tmp_path):

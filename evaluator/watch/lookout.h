@@ -1,0 +1,49 @@
+/*
+ * lookout.h - looks at directories in a thread of its own, so that a checkpoint is found, and pinned or opened, before
+ * its trainer deletes it, however long its caller waits for a disk. What it finds goes into the queue of each
+ * directory, what else came to light is kept until its caller asks. One thread for any number of directories; it sleeps
+ * while none is due. All calls come from one other thread; those that hold a post wait for its look at hand, and
+ * lookout_close() does.
+ */
+#ifndef EVALUATOR_WATCH_LOOKOUT_H
+#define EVALUATOR_WATCH_LOOKOUT_H
+
+#include "base/error.h"
+#include "evaluator/watch/queue.h"
+#include "evaluator/watch/watcher.h"
+
+#include <stddef.h>
+
+struct lookout;      /* the thread */
+struct lookout_post; /* a directory of it */
+
+/* On OK *out is yours until lookout_stop(), when all its posts are closed. The thread takes no signals. */
+int lookout_start(struct lookout **out, struct error *e);
+void lookout_stop(struct lookout *l); /* NULL is fine */
+
+/* Readable after a look, until lookout_heard(); ask for the news after that. */
+int lookout_descriptor(const struct lookout *l);
+void lookout_heard(struct lookout *l);
+
+/* watcher_open(), then a first look in the caller's thread. On OK *out is yours until lookout_close(). */
+int lookout_open(struct lookout_post **out, struct lookout *l, const char *directory,
+                 const struct watcher_options *options, struct queue *queue, struct error *e);
+void lookout_close(struct lookout_post *p); /* NULL is fine */
+
+/* Tells what came to light since the last call, in that order. *undecided becomes what watcher_undecided() gave after
+ * the last look: all else that was seen by then is told now, or was, and is in the queue. ERR_NOMEM: of this, or a
+ * look. */
+int lookout_tell(struct lookout_post *p, watcher_tell *tell, void *context, size_t *undecided, struct error *e);
+
+/* From here to lookout_release() nobody looks, and the watcher is the caller's. */
+struct watcher *lookout_hold(struct lookout_post *p);
+void lookout_release(struct lookout_post *p);
+
+/* watcher_share_inotify() and watcher_look_soon(), held for the call. */
+void lookout_share_inotify(struct lookout_post *p, struct watch_inotify *shared, size_t place);
+void lookout_look_soon(struct lookout_post *p);
+
+/* It is not looked at any more. */
+void lookout_rest(struct lookout_post *p);
+
+#endif
