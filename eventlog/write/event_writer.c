@@ -166,7 +166,7 @@ static int check_scalar_tag(struct eventlog_writer *w, const char *tag, size_t n
                          known->plugin);
     if (known)
         return OK;
-    if ((rc = event_writer_value_check_tag(tag, n, e)) == OK && w->tags.count < TAGS_OF_SCALARS)
+    if ((rc = event_writer_value_check_tag(tag, n, e)) == OK && w->tags.tags.count < TAGS_OF_SCALARS)
         tag_table_add(&w->tags, tag, SCALARS); /* without memory for it the next call comes here again */
     return rc;
 }
@@ -303,8 +303,8 @@ static int writer_put_value(struct eventlog_writer *w, const struct event_writer
     } else {
         n = encode_event(w, head, &body);
         /* Without memory for the tag its next value has name and description again, which readers do not mind. */
-        if (!known && tag_table_add(&w->tags, v->tag, v->plugin) == 0)
-            known = tag_table_entry(&w->tags, v->tag, strlen(v->tag));
+        if (!known)
+            known = tag_table_add(&w->tags, v->tag, v->plugin);
         if (known)
             known->file = w->number;
         rc = end_event(w, n, e);
@@ -563,6 +563,7 @@ int event_writer_open_io(struct eventlog_writer **out, const char *directory,
         error_memory(&e, directory, "for an event writer");
         return public_error(error, &e);
     }
+    w->tags = (struct tag_table)TAG_TABLE_EMPTY;
     w->pid = getpid();
     w->mark = fork_mark();
     if (start(w, directory, &o, io ? io : &io_real, &e) != OK) {
