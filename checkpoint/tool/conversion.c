@@ -2,11 +2,6 @@
 
 #include <sys/stat.h>
 
-int conversion_wants(struct conversion *c, const struct source_tensor *tensor)
-{
-    return selection_wants(&c->tensors, tensor->name);
-}
-
 void conversion_leave_out(struct conversion *c, const struct source_tensor *tensor, const char *format)
 {
     struct error e = { 0 };
@@ -17,10 +12,12 @@ void conversion_leave_out(struct conversion *c, const struct source_tensor *tens
     c->left_out++;
 }
 
-int conversion_can_read(struct conversion *c, const struct source_tensor *tensor)
+int conversion_takes(struct conversion *c, const struct source_tensor *tensor)
 {
     struct error e = { 0 };
 
+    if (!selection_wants(&c->tensors, tensor->name))
+        return 0;
     if (tensor->type != TENSOR_VARIANT && (tensor->type != TENSOR_STRING || !tensor->slices))
         return 1;
     error_set(&e, ERR_ARG, "%s: tensor %s is left out: %s are not supported", c->source.path, tensor->name,

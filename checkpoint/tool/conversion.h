@@ -17,12 +17,10 @@ struct conversion {
     uint64_t shortened;      /* tensors of strings of which the format loses the ends; the same */
 };
 
-/* 1: --tensor selects it. */
-int conversion_wants(struct conversion *c, const struct source_tensor *tensor);
 /* Tells that the format cannot hold a tensor: "NumPy cannot store int2". */
 void conversion_leave_out(struct conversion *c, const struct source_tensor *tensor, const char *format);
-/* 1: its values can be read. 0: they cannot, which was told: variants, and strings in slices. */
-int conversion_can_read(struct conversion *c, const struct source_tensor *tensor);
+/* 1: --tensor selects it and its values can be read. That these cannot is told: variants, and strings in slices. */
+int conversion_takes(struct conversion *c, const struct source_tensor *tensor);
 
 /* ERR_ARG when the path is there and --force was not given. */
 int conversion_check_free(const struct conversion *c, const char *path, struct error *e);

@@ -93,7 +93,7 @@ static int convert(struct conversion *c, const char *from, const char *format, s
     if (rc != OK)
         return rc;
     for (size_t i = 0; i < c->source.count; i++)
-        wanted |= conversion_wants(c, &c->source.tensors[i]);
+        wanted |= selection_wants(&c->tensors, c->source.tensors[i].name);
     if (c->source.bundle && (rc = bundle_loose_slices(c->source.bundle, leave_out_slice, c, e)) != OK)
         return rc;
     if (!wanted && c->tensors.patterns.count)

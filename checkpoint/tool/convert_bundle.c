@@ -46,7 +46,7 @@ int convert_bundle(struct conversion *c, struct error *e)
     for (size_t i = 0; i < c->source.count && rc == OK; i++) {
         const struct source_tensor *tensor = &c->source.tensors[i];
 
-        if (!conversion_wants(c, tensor) || !conversion_can_read(c, tensor))
+        if (!conversion_takes(c, tensor))
             continue;
         if (tensor->type != TENSOR_STRING && !tensor_type_size(tensor->type)) {
             conversion_leave_out(c, tensor, "what is written of a bundle");

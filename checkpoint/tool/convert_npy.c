@@ -208,7 +208,7 @@ static int check_names(struct conversion *c, struct error *e)
     for (size_t i = 0; i < c->source.count && rc == OK; i++) {
         struct buffer name = BUFFER_EMPTY;
 
-        if (!conversion_wants(c, &c->source.tensors[i]))
+        if (!selection_wants(&c->tensors, c->source.tensors[i].name))
             continue;
         file_name(&name, &c->source.tensors[i]);
         if (!buffer_ok(&name)) {
@@ -244,7 +244,7 @@ int convert_npy(struct conversion *c, struct error *e)
         const char *descr;
         int widen;
 
-        if (!conversion_wants(c, tensor) || !conversion_can_read(c, tensor))
+        if (!conversion_takes(c, tensor))
             continue;
         if (!(descr = description(tensor->type, &widen)) && tensor->type != TENSOR_STRING) {
             conversion_leave_out(c, tensor, "NumPy");

@@ -107,7 +107,7 @@ static int list_tensors(struct convert_safetensors_writing *x, struct error *e)
     if (rc == 1 && h && copy_pairs(x, h) != OK)
         rc = ERR_NOMEM;
     for (size_t i = 0; i < s->count && rc >= 0; i++) {
-        if (!conversion_wants(x->conversion, &s->tensors[i]) || !conversion_can_read(x->conversion, &s->tensors[i]))
+        if (!conversion_takes(x->conversion, &s->tensors[i]))
             continue;
         if ((rc = describe(x, &s->tensors[i], &to->tensors[to->count])) > 0)
             to->count++;
