@@ -88,7 +88,7 @@ TOOL_C    := $(filter-out %_screen_$(if $(call with,NCURSES),without_,)ncurses.c
              $(call folder,eventlog/tool $(addprefix eventlog/tool/,picture export report watch rewrite)))
 EVENTLOG_MPI_C := $(call folder,eventlog_mpi)
 CHECKPOINT_C := $(call folder,checkpoint checkpoint/directory)
-CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool)
+CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool checkpoint/tool/convert)
 DATASET_C := $(call folder,dataset)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model $(addprefix model/,kernels layers models)))
 TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,collective recipes server strategies)))

@@ -40,6 +40,7 @@ OURS = {
     "checkpoint": {"base", "proto"},
     "checkpoint/directory": {"base", "checkpoint"},
     "checkpoint/tool": BASE | {"checkpoint", "checkpoint/directory"},
+    "checkpoint/tool/convert": BASE | {"checkpoint", "checkpoint/directory", "checkpoint/tool"},
     "dataset": BASE,
     "model": {"base"},
     "trainer": PARTS | {"trainer/collective", "trainer/recipes", "trainer/strategies"},

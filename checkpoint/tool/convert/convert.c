@@ -6,7 +6,7 @@
 #include "checkpoint/bundle_check.h"
 #include "checkpoint/bundle_entry.h"
 #include "checkpoint/tool/command.h"
-#include "checkpoint/tool/convert_formats.h"
+#include "checkpoint/tool/convert/convert_formats.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,7 +1,7 @@
 /* Types without a counterpart are kept as the same bytes of another type, and named in the metadata under
  * "tensorflow.dtype/NAME", which source.c understands: "qint8", "complex128" (F64 with one dimension more), and for
  * strings, which are kept as a bundle stores them, "string[2, 3]" with their shape. */
-#include "checkpoint/tool/convert_formats.h"
+#include "checkpoint/tool/convert/convert_formats.h"
 
 #include "base/buffer.h"
 #include "checkpoint/tool/command.h"

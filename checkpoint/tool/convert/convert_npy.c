@@ -2,7 +2,7 @@
  * One .npy file a tensor: "\x93NUMPY", version 1.0, uint16 length of the header, a Python dictionary padded with blanks
  * to a multiple of 64 and ended by a newline, then the values, little-endian and row-major.
  */
-#include "checkpoint/tool/convert_formats.h"
+#include "checkpoint/tool/convert/convert_formats.h"
 
 #include "base/buffer.h"
 #include "base/bytes.h"

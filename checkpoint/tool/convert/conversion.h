@@ -1,6 +1,6 @@
 /* conversion.h - what is converted and what became of it, for `checkpoint convert` and each format it writes. */
-#ifndef CHECKPOINT_TOOL_CONVERSION_H
-#define CHECKPOINT_TOOL_CONVERSION_H
+#ifndef CHECKPOINT_TOOL_CONVERT_CONVERSION_H
+#define CHECKPOINT_TOOL_CONVERT_CONVERSION_H
 
 #include "base/program/selection.h"
 #include "checkpoint/tool/output.h"

@@ -1,4 +1,4 @@
-#include "checkpoint/tool/convert_formats.h"
+#include "checkpoint/tool/convert/convert_formats.h"
 
 #include "checkpoint/tensor_bundle.h"
 

@@ -1,4 +1,4 @@
-#include "checkpoint/tool/conversion.h"
+#include "checkpoint/tool/convert/conversion.h"
 
 #include <sys/stat.h>
 

@@ -3,10 +3,10 @@
  * convert_NAME.c, in which convert_NAME() writes what is wanted of the source to its destination; the end of
  * destinations that mean it, "/" also for a directory, NULL: none; the same as --help says it).
  */
-#ifndef CHECKPOINT_TOOL_CONVERT_FORMATS_H
-#define CHECKPOINT_TOOL_CONVERT_FORMATS_H
+#ifndef CHECKPOINT_TOOL_CONVERT_CONVERT_FORMATS_H
+#define CHECKPOINT_TOOL_CONVERT_CONVERT_FORMATS_H
 
-#include "checkpoint/tool/conversion.h"
+#include "checkpoint/tool/convert/conversion.h"
 
 #define CONVERT_FORMATS(ROW) \
     ROW(bundle, NULL, "") \
