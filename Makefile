@@ -91,7 +91,7 @@ CHECKPOINT_C := $(call folder,checkpoint checkpoint/directory)
 CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool checkpoint/tool/convert)
 DATASET_C := $(call folder,dataset)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model $(addprefix model/,kernels layers models)))
-TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,collective recipes server strategies)))
+TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,collective optimizers recipes server strategies)))
 TRAINER_TOOL_C := $(call folder,trainer/tool)
 EVALUATOR_C := $(filter-out evaluator/main.c evaluator/watch/watch_$(if $(call with,INOTIFY),without_,)inotify.c,\
                $(call folder,evaluator $(addprefix evaluator/,files score score/metrics record keep watch)))
@@ -252,10 +252,11 @@ say = @$(if $(V),:,echo "  $1   $@"); mkdir -p $(@D)
 MPI_CFLAGS = $(shell $(CONFIG) --cflags ompi-c)
 $(call objects,trainer/collective/ranks.c $(EVENTLOG_MPI_C)): EXTRA = $(MPI_CFLAGS)
 $(B)/tests/mpi/%.o $(B)/bench/%.o: EXTRA = $(MPI_CFLAGS)
-# Loops over channels become vector code, square roots in them too (which errno would forbid); what is computed stays
-# the same (no -ffast-math).
+# Loops over channels and weights become vector code, square roots in them too (which errno would forbid); what is
+# computed stays the same (no -ffast-math).
 MODEL_FLAGS ?= -ftree-vectorize -fvect-cost-model=dynamic -fno-math-errno
 $(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(LATE) $(MODEL_FLAGS)
+$(B)/trainer/optimizers/%.o: EXTRA = $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
 $(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE)
 $(B)/eventlog/tool/watch/watch_screen_ncurses.o: EXTRA = $(shell $(CONFIG) --cflags ncursesw)

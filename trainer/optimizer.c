@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ADAM_EPSILON 1e-8f /* outside the root and not corrected, as in TensorFlow 1 */
-
-const char *const optimizer_kind_names[OPTIMIZER_KINDS] = { "sgd", "momentum", "adam" };
+#define KIND_TEXT(place, name) #name,
+#define KIND_RULE(place, name) &optimizer_rule_##name,
+const char *const optimizer_kind_names[OPTIMIZER_KINDS] = { OPTIMIZERS(KIND_TEXT) };
+const struct optimizer_rule *const optimizer_kind_rules[OPTIMIZER_KINDS] = { OPTIMIZERS(KIND_RULE) };
 
 struct segment { /* one variable's place in the exchange vector, and what its update depends on */
     size_t from, to;
@@ -59,7 +60,8 @@ int optimizer_new(struct optimizer **out, struct network *n, const struct optimi
 {
     struct optimizer *o = calloc(1, sizeof *o);
     size_t p = network_parameter_count(n), s = network_statistic_count(n);
-    int slots = options->kind == OPTIMIZER_ADAM ? 2 : options->kind == OPTIMIZER_MOMENTUM ? 1 : 0;
+    const struct optimizer_rule *rule = optimizer_kind_rules[options->kind];
+    int slots = !!rule->slots[0] + !!rule->slots[1];
     real *next;
 
     if (!o)
@@ -129,64 +131,21 @@ double optimizer_rate(const struct optimizer *o, int64_t step)
     return given->schedule ? given->schedule(given->learning_rate, step) : given->learning_rate;
 }
 
-/* Sum to gradient: the weighted mean over the update's samples, and weight decay's part. */
-static inline real gradient(real sum, real scale, float decay, real weight)
-{
-    return sum * scale + (real)decay * weight;
-}
-
-struct rates { /* of one step, the same for all elements */
-    real scale, rate, momentum, adam_rate, average_keep;
-};
-
-static struct rates rates_of(const struct optimizer *o, int64_t step, real weight)
-{
-    struct rates r;
-    double rate = optimizer_rate(o, step), after = (double)(step + 1);
-
-    r.scale = weight > 0 ? (real)(1.0 / (double)weight) : 0;
-    r.rate = (real)rate;
-    r.momentum = (real)o->options.momentum;
-    r.adam_rate = 0;
-    if (o->options.kind == OPTIMIZER_ADAM) {
-        double t = after + (double)o->counters.adam_ahead;
-
-        r.adam_rate = (real)(rate * sqrt(1 - pow(OPTIMIZER_BETA2, t)) / (1 - pow(OPTIMIZER_BETA1, t)));
-    }
-    /* With an update count the decay is min(decay, (1 + u) / (10 + u)): young averages follow quickly. */
-    r.average_keep = (real)fmin(o->options.moving_average, (1 + after) / (10 + after));
-    return r;
-}
-
-static void update_weights(const struct optimizer *o, const struct rates *r, float decay, const real *sum,
+static void update_weights(const struct optimizer *o, int64_t step, real scale, float decay, const real *sum,
                            const struct optimizer_state *at, size_t count)
 {
-    real *w = at->values, *first = at->first, *second = at->second, *averages = at->averages;
+    const double after = (double)(step + 1);
+    const struct optimizer_step s = {
+        scale, decay, optimizer_rate(o, step), o->options.momentum, after + (double)o->counters.adam_ahead,
+    };
+    /* With an update count the decay is min(decay, (1 + u) / (10 + u)): young averages follow quickly. */
+    const real keep = (real)fmin(o->options.moving_average, (1 + after) / (10 + after));
 
-    switch (o->options.kind) {
-    case OPTIMIZER_SGD:
-        for (size_t i = 0; i < count; i++)
-            w[i] -= r->rate * gradient(sum[i], r->scale, decay, w[i]);
-        break;
-    case OPTIMIZER_MOMENTUM:
-        for (size_t i = 0; i < count; i++) {
-            first[i] = r->momentum * first[i] + gradient(sum[i], r->scale, decay, w[i]);
-            w[i] -= r->rate * first[i];
-        }
-        break;
-    case OPTIMIZER_ADAM:
-        for (size_t i = 0; i < count; i++) {
-            real g = gradient(sum[i], r->scale, decay, w[i]);
+    real *w = at->values, *averages = at->averages;
 
-            first[i] += (real)(1 - OPTIMIZER_BETA1) * (g - first[i]);
-            second[i] += (real)(1 - OPTIMIZER_BETA2) * (g * g - second[i]);
-            w[i] -= r->adam_rate * first[i] / ((real)sqrt((double)second[i]) + (real)ADAM_EPSILON);
-        }
-        break;
-    }
-    if (averages)
-        for (size_t i = 0; i < count; i++)
-            averages[i] -= (1 - r->average_keep) * (averages[i] - w[i]);
+    optimizer_kind_rules[o->options.kind]->update(s, sum, w, at->first, at->second, count);
+    for (size_t i = 0; averages && i < count; i++)
+        averages[i] -= (1 - keep) * (averages[i] - w[i]);
 }
 
 static void update_statistics(const struct optimizer *o, int64_t step, real scale, int debias, const real *sum,
@@ -226,7 +185,7 @@ static struct optimizer_state own_state(const struct optimizer *o, const struct 
 static void update_range(const struct optimizer *o, int64_t step, const real *sum, real weight, size_t from, size_t to,
                          const struct optimizer_state *state)
 {
-    const struct rates r = rates_of(o, step, weight);
+    const real scale = weight > 0 ? (real)(1.0 / (double)weight) : 0;
 
     for (size_t i = 0; i < o->segment_count; i++) {
         const struct segment *s = &o->segments[i];
@@ -237,9 +196,9 @@ static void update_range(const struct optimizer *o, int64_t step, const real *su
             continue;
         at = state ? state_at(state, a - from) : own_state(o, s, a);
         if (s->statistic)
-            update_statistics(o, step, r.scale, s->debias, sum + (a - from), &at, b - a);
+            update_statistics(o, step, scale, s->debias, sum + (a - from), &at, b - a);
         else
-            update_weights(o, &r, s->decay, sum + (a - from), &at, b - a);
+            update_weights(o, step, scale, s->decay, sum + (a - from), &at, b - a);
     }
 }
 

@@ -1,7 +1,7 @@
 /*
- * optimizer.h - one update of the weights from summed gradients: sgd, momentum, adam, exactly as TensorFlow 1 defines
- * them (specification of the seed models, section 8), with weight decay, the moving statistics of batch norm
- * (zero-debiased where the model says so) and moving averages of the variables.
+ * optimizer.h - one update of the weights from summed gradients by the rule of an optimizer (optimizers/, one file
+ * each), with weight decay, the moving statistics of batch norm (zero-debiased where the model says so) and moving
+ * averages of the variables.
  *
  * Everything is indexed as the exchange vector of network.h: [0, P) weights, [P, P + S) statistics, and the weight of
  * the batches at P + S, by which sums are divided. An update of a range is a pure function of the values in that range,
@@ -14,13 +14,16 @@
 
 #include "base/error.h"
 #include "model/network.h"
+#include "trainer/optimizers/optimizer_rule.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_MOMENTUM, OPTIMIZER_ADAM };
-enum { OPTIMIZER_KINDS = OPTIMIZER_ADAM + 1 };
+#define OPTIMIZER_PLACE(place, name) OPTIMIZER_##place,
+enum optimizer_kind { OPTIMIZERS(OPTIMIZER_PLACE) OPTIMIZER_KINDS };
+#undef OPTIMIZER_PLACE
 extern const char *const optimizer_kind_names[OPTIMIZER_KINDS]; /* "sgd", ...: for --optimizer, and in files */
+extern const struct optimizer_rule *const optimizer_kind_rules[OPTIMIZER_KINDS];
 
 struct optimizer_options {
     enum optimizer_kind kind;
@@ -82,9 +85,5 @@ struct optimizer_counters {
     int64_t adam_ahead, statistics_ahead;
 };
 struct optimizer_counters *optimizer_counters(struct optimizer *o);
-
-/* beta1, beta2 of adam. */
-#define OPTIMIZER_BETA1 0.9
-#define OPTIMIZER_BETA2 0.999
 
 #endif

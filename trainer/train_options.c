@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define OPTIMIZER_CHOICE(place, name) "|" #name
 static const char *const shards[] = { "records", "files" };
 
 static const char examples[] =
@@ -109,7 +110,7 @@ static size_t fill_table(struct option *t, struct command *c)
           .help = "Compute the gradients of a step in N equal parts of all workers' images, and add them in a fixed "
                   "tree: memory is needed for one part at a time. Default: one part per worker." },
         { OPTION_CHOICE, .name = "optimizer", .value = &c->optimizer, .argument = "NAME",
-          .choices = "sgd|momentum|adam", .help = "Use this optimizer. Default: the model's." },
+          .choices = &OPTIMIZERS(OPTIMIZER_CHOICE)[1], .help = "Use this optimizer. Default: the model's." },
         { OPTION_DOUBLE, .name = "learning-rate", .value = &c->learning_rate, .argument = "X", .minimum = 1e-12,
           .maximum = 1e6, .help = "Start the model's schedule at learning rate X. Default: the model's." },
         { OPTION_DOUBLE, .name = "momentum", .value = &c->momentum, .argument = "X", .minimum = 0, .maximum = 1,

@@ -14,6 +14,11 @@
 
 enum { NAME_BYTES = 420, COMPLAINTS_SHOWN = 260 };
 
+static const struct optimizer_rule *rule_of(const struct optimizer *o)
+{
+    return optimizer_kind_rules[optimizer_options_of(o)->kind];
+}
+
 /* The name of what an array holds of variable v, in `out`; 0: it holds nothing. */
 static int array_name(const struct optimizer *o, const struct variable *v, enum optimizer_array_kind kind, char *out)
 {
@@ -28,11 +33,9 @@ static int array_name(const struct optimizer *o, const struct variable *v, enum 
         suffix = "";
         break;
     case ARRAY_SLOT_1:
-        suffix = optimizer_options_of(o)->kind == OPTIMIZER_ADAM ? "/Adam" : "/Momentum";
-        break;
     case ARRAY_SLOT_2:
-        suffix = "/Adam_1";
-        break;
+        snprintf(out, NAME_BYTES, "%s/%s", v->name, rule_of(o)->slots[kind == ARRAY_SLOT_2]);
+        return 1;
     case ARRAY_AVERAGES:
         suffix = "/ExponentialMovingAverage";
         break;
@@ -118,9 +121,9 @@ static int add_all(struct tensor_bundle_writer *w, struct optimizer *o, const st
 
     for (size_t i = 0; i < losses->count && rc == OK; i++)
         rc = add_float(w, losses->items[i].name, (double)losses->items[i].value, e);
-    if (rc == OK && optimizer_options_of(o)->kind == OPTIMIZER_ADAM)
-        (void)((rc = add_float(w, "beta1_power", pow(OPTIMIZER_BETA1, (double)adam + 1), e)) < 0 ||
-               (rc = add_float(w, "beta2_power", pow(OPTIMIZER_BETA2, (double)adam + 1), e)) < 0 ||
+    if (rc == OK && rule_of(o)->beta2 > 0)
+        (void)((rc = add_float(w, "beta1_power", pow(rule_of(o)->beta1, (double)adam + 1), e)) < 0 ||
+               (rc = add_float(w, "beta2_power", pow(rule_of(o)->beta2, (double)adam + 1), e)) < 0 ||
                (rc = add_integer(w, "evalboard/adam_updates", adam, e)) < 0);
     if (rc < 0 || (rc = add_integer(w, "global_step", p->global_step, e)) < 0 ||
         (rc = add_integer(w, "evalboard/seed", (int64_t)p->seed, e)) < 0 ||
@@ -203,8 +206,7 @@ static int has_array(struct tensor_bundle *b, const struct optimizer *o, enum op
         if (tensor_match(&m, 1))
             return 0;
     }
-    return kind != ARRAY_SLOT_1 || optimizer_options_of(o)->kind != OPTIMIZER_ADAM ||
-           has_array(b, o, ARRAY_SLOT_2);
+    return kind != ARRAY_SLOT_1 || !rule_of(o)->slots[1] || has_array(b, o, ARRAY_SLOT_2);
 }
 
 static int load_array(struct tensor_bundle *b, struct optimizer *o, enum optimizer_array_kind kind, struct error *e)
@@ -239,16 +241,16 @@ static void text_of(struct tensor_bundle *b, const char *name, char *out, size_t
 }
 
 /* How many updates adam has made, in a checkpoint that does not say: from beta2_power = beta2^(t + 1). */
-static int64_t adam_updates(struct tensor_bundle *b, int64_t global_step)
+static int64_t adam_updates(struct tensor_bundle *b, const struct optimizer *o, int64_t global_step)
 {
     const struct tensor_entry *t = tensor_bundle_find(b, "beta2_power");
     float power;
 
-    if (!t || t->elements != 1 || tensor_bundle_read_float(b, t, &power, 1, NULL) < 0)
+    if (!t || !(rule_of(o)->beta2 > 0) || t->elements != 1 || tensor_bundle_read_float(b, t, &power, 1, NULL) < 0)
         return global_step;
     if (!(power > 1e-30f) || power > 1) /* worn out: the corrections have long been 1 */
         return global_step;
-    return llround(log((double)power) / log(OPTIMIZER_BETA2)) - 1;
+    return llround(log((double)power) / log(rule_of(o)->beta2)) - 1;
 }
 
 static int load_position(struct tensor_bundle *b, struct training_position *p, struct error *e)
@@ -312,12 +314,11 @@ static int load_state(struct tensor_bundle *b, struct optimizer *o, struct train
     if (has[ARRAY_BIASED] && (rc = integer(b, "evalboard/statistics_updates", &updates, e)) < 0)
         return rc;
     c->statistics_ahead = updates - p->global_step;
-    updates = has[ARRAY_SLOT_2] ? adam_updates(b, p->global_step) : p->global_step;
+    updates = has[ARRAY_SLOT_2] ? adam_updates(b, o, p->global_step) : p->global_step;
     if (has[ARRAY_SLOT_2] && (rc = integer(b, "evalboard/adam_updates", &updates, e)) < 0)
         return rc;
     /* Slots that begin anew have had no updates: adam's corrections begin anew with them. */
-    c->adam_ahead = optimizer_options_of(o)->kind == OPTIMIZER_ADAM && !has[ARRAY_SLOT_2] ? -p->global_step
-                                                                                          : updates - p->global_step;
+    c->adam_ahead = rule_of(o)->slots[1] && !has[ARRAY_SLOT_2] ? -p->global_step : updates - p->global_step;
     return kind;
 }
 

@@ -10,7 +10,7 @@
 struct recipe {
     const char *model;
     const char *transform;          /* of training, a name in dataset/transform.h; NULL: the model's own */
-    const char *optimizer;          /* "sgd", "momentum" or "adam" */
+    const char *optimizer;          /* a name in optimizers/optimizer_rule.h */
     double learning_rate, momentum;
     /* The learning rate of global step t (the number of updates applied before it) for a base rate; NULL: the base. */
     double (*schedule)(double base, int64_t step);

@@ -1,0 +1,15 @@
+#include "trainer/optimizers/optimizer_rule.h"
+
+static void momentum_update(struct optimizer_step s, const real *sum, real *w, real *first, real *second,
+                            size_t count)
+{
+    const real rate = (real)s.rate, momentum = (real)s.momentum;
+
+    (void)second;
+    for (size_t i = 0; i < count; i++) {
+        first[i] = momentum * first[i] + optimizer_gradient(&s, sum[i], w[i]);
+        w[i] -= rate * first[i];
+    }
+}
+
+const struct optimizer_rule optimizer_rule_momentum = { .slots = { "Momentum" }, .update = momentum_update };

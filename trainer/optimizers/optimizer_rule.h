@@ -1,0 +1,46 @@
+/*
+ * optimizer_rule.h - the table of optimizers: what one update does with a variable's elements. An optimizer is one
+ * file of this folder with a struct optimizer_rule, and one row below: --optimizer, --help, names in checkpoints and
+ * how much is kept beside the weights come from there. Pure functions, exactly as TensorFlow 1 defines them
+ * (specification of the seed models, section 8).
+ */
+#ifndef TRAINER_OPTIMIZERS_OPTIMIZER_RULE_H
+#define TRAINER_OPTIMIZERS_OPTIMIZER_RULE_H
+
+#include "model/real.h"
+
+#include <stddef.h>
+
+struct optimizer_step { /* of one update, the same for all elements of a variable */
+    real scale;      /* of sums: 1 / weight of the samples */
+    float decay;     /* of the weights */
+    double rate;     /* the learning rate */
+    double momentum; /* as it was asked for */
+    double updates;  /* that the slots have had, with this one */
+};
+
+struct optimizer_rule {
+    const char *slots[2]; /* what is kept of each weight: the end of its name in checkpoints; NULL: nothing */
+    double beta1, beta2;  /* whose powers checkpoints hold; 0: none */
+    /* Updates `count` weights w with what is kept of them, NULL where it is nothing, by the sums of their gradients. */
+    void (*update)(struct optimizer_step s, const real *sum, real *w, real *first, real *second, size_t count);
+};
+
+/* Sum to gradient: the weighted mean over the update's samples, and weight decay's part. */
+static inline real optimizer_gradient(const struct optimizer_step *s, real sum, real weight)
+{
+    return sum * s->scale + (real)s->decay * weight;
+}
+
+/* The table: ROW(the end of its place in enum optimizer_kind, its name, and that of its file and its
+ * optimizer_rule_NAME). Places are in checks between ranks. */
+#define OPTIMIZERS(ROW)     \
+    ROW(SGD, sgd)           \
+    ROW(MOMENTUM, momentum) \
+    ROW(ADAM, adam)
+
+#define OPTIMIZER_RULE_DECLARATION(place, name) extern const struct optimizer_rule optimizer_rule_##name;
+OPTIMIZERS(OPTIMIZER_RULE_DECLARATION)
+#undef OPTIMIZER_RULE_DECLARATION
+
+#endif

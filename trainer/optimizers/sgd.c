@@ -1,0 +1,14 @@
+#include "trainer/optimizers/optimizer_rule.h"
+
+static void sgd_update(struct optimizer_step s, const real *sum, real *w, real *first, real *second,
+                       size_t count)
+{
+    const real rate = (real)s.rate;
+
+    (void)first;
+    (void)second;
+    for (size_t i = 0; i < count; i++)
+        w[i] -= rate * optimizer_gradient(&s, sum[i], w[i]);
+}
+
+const struct optimizer_rule optimizer_rule_sgd = { .update = sgd_update };
