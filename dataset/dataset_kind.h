@@ -21,8 +21,8 @@ struct dataset_kind {
     int classes;
     const char *const *class_names; /* (classes) where the files have none */
     /* Fills o's memory, count, height, width and channels from the files in `directory`, which exists; the shard has
-     * one of them. Name, classes and class names are in o->d already, the last to be changed where the files have
-     * their own. Memory is freed also after an error. */
+     * one of them. Name, classes and class names are in o->d already, the latter two to be changed where the files
+     * have their own. Memory is freed also after an error. */
     int (*read)(struct dataset_owned *o, const struct dataset_kind *kind, const char *directory,
                 enum dataset_split split, const struct shard *shard, struct error *e);
 };
