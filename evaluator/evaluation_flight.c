@@ -9,6 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
+struct evaluation_flight {
+    enum evaluation_flight_state state;
+    double begin;                 /* monotonic */
+    struct queue_item item;
+    char *directory;              /* owned */
+    char *path, *witness;         /* of the job; owned */
+    struct runner_job job;        /* points into what stands here */
+    struct evaluation evaluation; /* once landed */
+    struct ledger_record record;  /* its metrics are its own, with best_NAME among them once prepared */
+};
+
 void evaluation_flight_free(struct evaluation_flight *f)
 {
     if (!f)
@@ -20,6 +31,41 @@ void evaluation_flight_free(struct evaluation_flight *f)
     free(f->path);
     free(f->witness);
     free(f);
+}
+
+struct queue_item *evaluation_flight_item(struct evaluation_flight *f)
+{
+    return &f->item;
+}
+
+const struct runner_job *evaluation_flight_job(const struct evaluation_flight *f)
+{
+    return &f->job;
+}
+
+struct ledger_record *evaluation_flight_record(struct evaluation_flight *f)
+{
+    return &f->record;
+}
+
+const struct evaluation_detail *evaluation_flight_detail(const struct evaluation_flight *f)
+{
+    return f->evaluation.detail;
+}
+
+const char *evaluation_flight_directory(const struct evaluation_flight *f)
+{
+    return f->directory;
+}
+
+enum evaluation_flight_state evaluation_flight_state(const struct evaluation_flight *f)
+{
+    return f->state;
+}
+
+void evaluation_flight_advance(struct evaluation_flight *f, enum evaluation_flight_state state)
+{
+    f->state = state;
 }
 
 static int no_memory(const struct queue_item *item, struct error *e)

@@ -17,17 +17,7 @@ enum evaluation_flight_state {
     FLIGHT_WRITTEN,  /* its points are on the disk, its line in the ledger is not */
 };
 
-struct evaluation_flight {
-    enum evaluation_flight_state state;
-    double begin;                 /* monotonic */
-    int by_path;                  /* of its runner */
-    struct queue_item item;       /* files held open */
-    char *directory;              /* where its files are: the watched directory, or that of its pin; owned */
-    char *path, *witness;         /* of the job; owned */
-    struct runner_job job;        /* points into what stands here */
-    struct evaluation evaluation; /* once landed */
-    struct ledger_record record;  /* its metrics are its own, with best_NAME among them once prepared */
-};
+struct evaluation_flight;
 
 /* Begins now. directory (the watched one) and eval_directory are borrowed; index: of the job. On OK the item is the
  * flight's, and *out yours until evaluation_flight_free(); on ERR_NOMEM, ERR_ARG (a path too long) the item stays the
@@ -35,6 +25,18 @@ struct evaluation_flight {
 int evaluation_flight_new(struct evaluation_flight **out, const struct queue_item *item, const char *directory,
                           const char *eval_directory, int64_t index, struct error *e);
 void evaluation_flight_free(struct evaluation_flight *f); /* closes its files; a pin stays */
+
+/* Borrowed, all of them. The item, files held open; the runner's job, which points into the flight; its line in the
+ * ledger, which others fill in further; what there is to draw of its scores once it has landed, or NULL. */
+struct queue_item *evaluation_flight_item(struct evaluation_flight *f);
+const struct runner_job *evaluation_flight_job(const struct evaluation_flight *f);
+struct ledger_record *evaluation_flight_record(struct evaluation_flight *f);
+const struct evaluation_detail *evaluation_flight_detail(const struct evaluation_flight *f);
+/* Where its files are: the watched directory, or that of its pin. */
+const char *evaluation_flight_directory(const struct evaluation_flight *f);
+
+enum evaluation_flight_state evaluation_flight_state(const struct evaluation_flight *f);
+void evaluation_flight_advance(struct evaluation_flight *f, enum evaluation_flight_state state);
 
 /* Opens the files of one that waited pinned. */
 int evaluation_flight_reopen(struct evaluation_flight *f, struct error *e);

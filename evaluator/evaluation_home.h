@@ -1,22 +1,44 @@
 /*
- * evaluation_home.h - EVAL as a directory: opened at the start, and looked after while the evaluator works. It may be
- * deleted, moved away or replaced; then it is made again with what is still known. The ledger is known whole, since it
- * is open; the points follow from it, those of the open event file with their pictures; and EVAL/best is filled from
- * the checkpoints that are still there. Pins are made anew. The event file is made again here and nowhere else, after
- * the ledger, also where it alone is gone. One thread.
+ * evaluation_home.h - EVAL as a directory: taken at the start, and made again when it was deleted, moved away or
+ * replaced. The ledger is known whole, since it is open; the points follow from it, those of the open event file with
+ * their pictures. What else is made again, and when, says evaluation_record.h. One thread.
  */
 #ifndef EVALUATOR_EVALUATION_HOME_H
 #define EVALUATOR_EVALUATION_HOME_H
 
-#include "evaluator/evaluation_watch.h"
+#include "base/error.h"
+#include "evaluator/evaluation_settings.h"
+#include "evaluator/keep/evaluation_best.h"
+#include "evaluator/record/evaluation_lock.h"
+#include "evaluator/record/evaluation_log.h"
+#include "evaluator/record/ledger.h"
+#include "evaluator/watch_log.h"
 
-/* Makes EVAL, takes its lock, reads the ledger, and opens what follows from it. */
-int evaluation_home_open(struct evaluation_watch *w, struct error *e);
+#include <stdint.h>
 
-/* Looks, once a second and before something is recorded, whether the path of the ledger still leads to the one that is
- * open, and whether the open event file is in its place. OK: so it is, or what was not was made again.
- * EVALUATION_RECORD_LATER: it cannot be, w->retry_at says when to try again; WATCH_GIVEN_UP: the same, and signalled;
- * with a sentence in e. Waits up to two seconds where the new lock is somebody else's (evaluation_lock_take()). */
-int evaluation_home_check(struct evaluation_watch *w, int signalled, struct error *e);
+/* Makes EVAL and takes its lock. On OK *held is yours until evaluation_home_leave(). */
+int evaluation_home_take(const struct evaluation_watch_settings *s, const struct watch_log *says,
+                         struct evaluation_lock_held *held, struct error *e);
+void evaluation_home_leave(const struct evaluation_watch_settings *s, const struct evaluation_lock_held *held,
+                           const char *why);
+
+enum evaluation_home {
+    HOME_THERE,
+    HOME_GONE,    /* and can be made again */
+    HOME_OTHER,   /* the path of the ledger leads to somebody else's file, which e says */
+    HOME_UNKNOWN, /* it cannot be looked at, e */
+};
+/* Does the path of the ledger still lead to the one that is open? */
+enum evaluation_home evaluation_home_look(const char *ledger, const struct evaluation_lock_held *held, struct error *e);
+
+/* Makes EVAL with a new ledger with the lines of the open one, and its lock. Waits up to two seconds where that is
+ * somebody else's (evaluation_lock_take()). */
+int evaluation_home_move(const struct evaluation_watch_settings *s, const struct watch_log *says, struct ledger *l,
+                         struct evaluation_lock_held *held, const char *path, struct error *e);
+
+/* Reads that ledger again: its points into the event files that are missing, the open one as it is, and its lines into
+ * the keeper. unrecorded: points of the open one that are not in the ledger. *count: how many points are there now. */
+int evaluation_home_points(const struct evaluation_watch_settings *s, const char *ledger, struct evaluation_log *points,
+                           struct evaluation_best *keeper, size_t unrecorded, int64_t *count, struct error *e);
 
 #endif

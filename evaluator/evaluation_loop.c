@@ -3,8 +3,9 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "evaluator/watch_log.h"
-#include "evaluator/watch_report.h"
+#include "base/human.h"
+#include "evaluator/evaluation_record.h"
+#include "evaluator/watch/lookout.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -18,11 +19,28 @@
 /* How many results may wait for an earlier one that is still being evaluated, for each slot. */
 enum { FLIGHTS_PER_SLOT = 4 };
 
+struct evaluation_slot { /* what a slot of the runner is busy with; both NULL: nothing */
+    struct evaluation_watch *watch;
+    struct evaluation_flight *flight;
+};
+
+struct evaluation_loop {
+    struct evaluation_loop_options options;
+    struct evaluation_watch **watches;
+    size_t watch_count;
+    int signals;                 /* so many SIGTERM and SIGINT came */
+    int hangup;                  /* 1: a SIGHUP came and was not answered yet */
+    size_t prom_recorded, prom_pending; /* as it was written last */
+    double prom_next;            /* monotonic: not before this if only what is pending has changed */
+    int prom_failed;
+    struct evaluation_slot *slots; /* one for each of the runner's, while it runs */
+};
+
 static size_t busy(const struct evaluation_loop *l)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < l->runner->slots; i++)
+    for (size_t i = 0; i < l->options.runner->slots; i++)
         n += l->slots[i].flight != NULL;
     return n;
 }
@@ -31,14 +49,14 @@ static void read_signals(struct evaluation_loop *l)
 {
     unsigned char number;
 
-    while (read(l->signal_fd, &number, 1) == 1) {
+    while (read(l->options.signal_fd, &number, 1) == 1) {
         if (number == SIGHUP) {
             l->hangup = 1;
             continue;
         }
         l->signals++;
         if (l->signals == 1)
-            log_line(l->log, "%s: ending%s", number == SIGINT ? "SIGINT" : "SIGTERM",
+            log_line(l->options.log, "%s: ending%s", number == SIGINT ? "SIGINT" : "SIGTERM",
                      busy(l) ? " after this evaluation; a second signal ends it at once" : "");
     }
 }
@@ -46,7 +64,7 @@ static void read_signals(struct evaluation_loop *l)
 /* What the runner has to say of its busy slots. */
 static void collect(struct evaluation_loop *l)
 {
-    for (size_t i = 0; i < l->runner->slots; i++) {
+    for (size_t i = 0; i < l->options.runner->slots; i++) {
         struct evaluation_slot *slot = &l->slots[i];
         struct runner_progress progress = { 0, WEIGHTS_UNKNOWN, NULL };
         struct evaluation evaluation = { .examples = -1, .correct = -1 };
@@ -55,11 +73,11 @@ static void collect(struct evaluation_loop *l)
 
         if (!slot->flight)
             continue;
-        state = l->runner->look(l->runner->context, i, &progress, &evaluation, &why);
+        state = l->options.runner->look(l->options.runner->context, i, &progress, &evaluation, &why);
         evaluation_watch_progress(slot->watch, slot->flight, &progress);
         if (state == RUNNER_BUSY)
             continue;
-        evaluation_watch_landed(slot->watch, slot->flight, state, &evaluation, &why);
+        evaluation_watch_landed(slot->watch, slot->flight, l->options.runner->by_path, state, &evaluation, &why);
         *slot = (struct evaluation_slot){ NULL, NULL };
     }
 }
@@ -67,46 +85,48 @@ static void collect(struct evaluation_loop *l)
 static int tick(struct evaluation_loop *l, struct error *e)
 {
     for (size_t i = 0; i < l->watch_count; i++) {
-        struct evaluation_watch *w = l->watches[i];
-        const char *before = w->ended;
-        int rc = evaluation_watch_tick(w, l->signals > 0, e);
+        int rc = evaluation_watch_tick(l->watches[i], l->signals > 0, e);
 
-        if (w->ended && !before) {
-            watch_log_say(w, "ending: %s", w->ended);
-            evaluation_watch_post_end(w, w->ended);
-        }
         if (rc != OK)
-            return rc == WATCH_STOPPED ? EVALUATION_LOOP_STOPPED : rc == WATCH_GIVEN_UP ? EVALUATION_LOOP_FAILED : rc;
+            return rc == EVALUATION_STOPPED ? EVALUATION_LOOP_STOPPED
+                                            : rc == EVALUATION_GIVEN_UP ? EVALUATION_LOOP_FAILED : rc;
     }
     return OK;
 }
 
 static struct evaluation_watch *next_watch(const struct evaluation_loop *l)
 {
-    size_t window = l->runner->slots > 1 ? l->runner->slots * FLIGHTS_PER_SLOT : 1;
+    size_t window = l->options.runner->slots > 1 ? l->options.runner->slots * FLIGHTS_PER_SLOT : 1;
     struct evaluation_watch *next = NULL;
+    double earliest = INFINITY;
 
-    for (size_t i = 0; i < l->watch_count; i++)
-        if (evaluation_watch_ready(l->watches[i], window) &&
-            (!next || l->watches[i]->last_start < next->last_start))
-            next = l->watches[i];
+    for (size_t i = 0; i < l->watch_count; i++) {
+        const double start = evaluation_watch_facts(l->watches[i]).last_start;
+
+        if (!evaluation_watch_ready(l->watches[i], window) || start >= earliest)
+            continue;
+        next = l->watches[i];
+        earliest = start;
+    }
     return next;
 }
 
 static void loop_start(struct evaluation_loop *l, size_t slot, struct evaluation_watch *w, struct evaluation_flight *f)
 {
+    const struct checkpoint_identity *checkpoint = &evaluation_flight_item(f)->checkpoint;
+    const int by_path = l->options.runner->by_path;
     struct error why = { 0 };
     int rc = OK;
 
-    if (f->item.checkpoint.step < 0)
+    if (checkpoint->step < 0)
         rc = error_set(&why, ERR_ARG, "%s has no step: neither its name nor a tensor global_step gives one of "
-                       "0 or more", f->item.checkpoint.name);
-    if (rc == OK && (rc = evaluation_flight_reopen(f, &why)) == OK && !evaluation_watch_start(w, f, l->runner->by_path))
+                       "0 or more", checkpoint->name);
+    if (rc == OK && (rc = evaluation_flight_reopen(f, &why)) == OK && !evaluation_watch_start(w, f, by_path))
         return;
     if (rc == OK)
-        rc = l->runner->start(l->runner->context, slot, &f->job, &why);
+        rc = l->options.runner->start(l->options.runner->context, slot, evaluation_flight_job(f), &why);
     if (rc != OK) {
-        evaluation_watch_landed(w, f, RUNNER_FAILED, NULL, &why);
+        evaluation_watch_landed(w, f, by_path, RUNNER_FAILED, NULL, &why);
         return;
     }
     l->slots[slot] = (struct evaluation_slot){ w, f };
@@ -118,7 +138,7 @@ static int start_some(struct evaluation_loop *l, struct error *e)
     struct evaluation_watch *w;
     int some = 0;
 
-    for (size_t i = 0; i < l->runner->slots; i++) {
+    for (size_t i = 0; i < l->options.runner->slots; i++) {
         while (!l->slots[i].flight && (w = next_watch(l))) {
             struct evaluation_flight *f;
             int rc = evaluation_watch_take(w, &f, e);
@@ -133,72 +153,112 @@ static int start_some(struct evaluation_loop *l, struct error *e)
     return some;
 }
 
+static void append_count(struct buffer *b, size_t n, const char *what)
+{
+    if (n)
+        buffer_format(b, ", %zu %s", n, what);
+}
+
+/* "12 done, 3 queued, newest 4.2 s old, best precision 0.912 (model.ckpt-700)"; counts of 0 are left out. */
+static void say_status_of(struct evaluation_loop *l, const struct evaluation_watch_facts *w)
+{
+    const struct ledger_summary *s = w->summary;
+    struct buffer b = BUFFER_EMPTY;
+    char age[HUMAN_TEXT_MAX];
+
+    append_count(&b, w->failed, "failed");
+    append_count(&b, w->gone, "gone");
+    append_count(&b, w->intake.queued + w->in_flight, "queued");
+    if (w->settings->pin && w->intake.queued)
+        buffer_format(&b, " (%.1f MB pinned)", (double)w->intake.pinned_bytes / 1e6);
+    append_count(&b, w->intake.undecided, "not whole");
+    if (w->intake.newest_written > 0)
+        buffer_format(&b, ", newest %s old", human_duration(clock_wall() - w->intake.newest_written, age));
+    if (s->has_best)
+        buffer_format(&b, ", best %s %.3f (%s)", s->rule.metric, s->best_value, s->best.name);
+    log_progress(l->options.log, "%s: %zu done%s",
+                 w->in_flight ? "evaluating" : w->intake.queued ? "pausing" : "waiting", s->done, buffer_text(&b));
+    buffer_release(&b);
+}
+
 static void say_status(struct evaluation_loop *l)
 {
     size_t done = 0, queued = 0, failed = 0, gone = 0;
 
-    if (l->watch_count == 1) {
-        const struct evaluation_watch *w = l->watches[0];
-        struct buffer text = BUFFER_EMPTY;
-
-        watch_report_text(w, &text);
-        log_progress(l->log, "%s: %s", w->flight_count ? "evaluating" : queue_count(w->queue) ? "pausing" : "waiting",
-                     buffer_text(&text));
-        buffer_release(&text);
-        return;
-    }
     for (size_t i = 0; i < l->watch_count; i++) {
-        const struct evaluation_watch *w = l->watches[i];
+        const struct evaluation_watch_facts w = evaluation_watch_facts(l->watches[i]);
 
-        done += ledger_summary(w->ledger)->done;
-        failed += outcomes_count(&w->outcomes, LEDGER_FAILED);
-        gone += outcomes_count(&w->outcomes, LEDGER_GONE);
-        queued += queue_count(w->queue) + w->flight_count;
+        if (l->watch_count == 1) {
+            say_status_of(l, &w);
+            return;
+        }
+        done += w.summary->done;
+        failed += w.failed;
+        gone += w.gone;
+        queued += w.intake.queued + w.in_flight;
     }
-    log_progress(l->log, "watching %zu directories: %zu done, %zu queued, %zu failed, %zu gone", l->watch_count, done,
-                 queued, failed, gone);
+    log_progress(l->options.log, "watching %zu directories: %zu done, %zu queued, %zu failed, %zu gone",
+                 l->watch_count, done, queued, failed, gone);
 }
 
 /* Until a directory has news, a signal came, `descriptor` is readable, or `wait` seconds are over. */
 static int sleep_on(struct evaluation_loop *l, int descriptor, double wait, struct error *e)
 {
-    struct pollfd fds[] = { { .fd = l->signal_fd, .events = POLLIN },
+    struct pollfd fds[] = { { .fd = l->options.signal_fd, .events = POLLIN },
                             { .fd = descriptor, .events = POLLIN },
-                            { .fd = hooks_descriptor(l->hooks), .events = POLLIN },
-                            { .fd = lookout_descriptor(l->lookout), .events = POLLIN } };
+                            { .fd = hooks_descriptor(l->options.hooks), .events = POLLIN },
+                            { .fd = lookout_descriptor(l->options.lookout), .events = POLLIN } };
 
-    if (l->set && !l->signals)
-        wait = fmin(wait, evaluation_set_due(l->set));
+    if (l->options.set && !l->signals)
+        wait = fmin(wait, evaluation_set_due(l->options.set));
     if (poll(fds, sizeof fds / sizeof *fds, wait > 0 ? (int)ceil(fmin(wait, 1e6) * 1000) : 0) < 0 && errno != EINTR)
         return error_system(e, "cannot wait for events");
-    lookout_heard(l->lookout);
+    lookout_heard(l->options.lookout);
     return OK;
 }
 
 static int wait_for_news(struct evaluation_loop *l, struct error *e)
 {
-    double wait = l->runner->due ? l->runner->due(l->runner->context) : INFINITY;
+    double wait = l->options.runner->due ? l->options.runner->due(l->options.runner->context) : INFINITY;
 
-    if (l->log->terminal && busy(l))
+    if (l->options.log->terminal && busy(l))
         wait = fmin(wait, 0.1); /* the share that is done moves on */
-    wait = fmin(wait, hooks_due(l->hooks));
+    wait = fmin(wait, hooks_due(l->options.hooks));
     for (size_t i = 0; i < l->watch_count; i++)
         wait = fmin(wait, evaluation_watch_due(l->watches[i]));
-    return sleep_on(l, l->runner->descriptor, wait, e);
+    return sleep_on(l, l->options.runner->descriptor, wait, e);
 }
 
 static int all_ended(const struct evaluation_loop *l)
 {
     for (size_t i = 0; i < l->watch_count; i++)
-        if (!l->watches[i]->ended)
+        if (!evaluation_watch_facts(l->watches[i]).ended)
             return 0;
-    return !l->set || !evaluation_set_open_ended(l->set);
+    return !l->options.set || !evaluation_set_open_ended(l->options.set);
 }
 
 static void take_watches(struct evaluation_loop *l)
 {
-    if (l->set)
-        l->watches = evaluation_set_watches(l->set, &l->watch_count);
+    if (l->options.set)
+        l->watches = evaluation_set_watches(l->options.set, &l->watch_count);
+}
+
+int evaluation_loop_new(struct evaluation_loop **out, const struct evaluation_loop_options *options, struct error *e)
+{
+    struct evaluation_loop *l = calloc(1, sizeof *l);
+
+    if (!(*out = l))
+        return error_memory(e, NULL, "to serve directories");
+    l->options = *options;
+    l->watches = options->watches;
+    l->watch_count = options->watch_count;
+    take_watches(l);
+    return OK;
+}
+
+void evaluation_loop_free(struct evaluation_loop *l)
+{
+    free(l);
 }
 
 /* Directories that come and go; and what a SIGHUP asks for. */
@@ -206,8 +266,8 @@ static int refresh(struct evaluation_loop *l, struct error *e)
 {
     int rc = OK;
 
-    if (l->set && (l->hangup || evaluation_set_due(l->set) <= 0)) {
-        rc = evaluation_set_refresh(l->set, l->hangup, e);
+    if (l->options.set && (l->hangup || evaluation_set_due(l->options.set) <= 0)) {
+        rc = evaluation_set_refresh(l->options.set, l->hangup, e);
         take_watches(l);
     }
     if (rc != OK)
@@ -215,23 +275,22 @@ static int refresh(struct evaluation_loop *l, struct error *e)
     if (l->hangup) {
         l->hangup = 0;
         for (size_t i = 0; i < l->watch_count; i++)
-            lookout_look_soon(l->watches[i]->post);
-        if (l->hung_up)
-            l->hung_up(l->context);
-        log_line(l->log, "SIGHUP: looking at everything again");
+            evaluation_watch_look_soon(l->watches[i]);
+        if (l->options.hung_up)
+            l->options.hung_up(l->options.context);
+        log_line(l->options.log, "SIGHUP: looking at everything again");
     }
     return rc;
 }
 
-static const char *run_name(const struct evaluation_watch *w, char *out, size_t size)
+static const char *run_name(const struct evaluation_watch_settings *s, char *out, size_t size)
 {
     char path[PATH_MAX];
-    size_t n = (size_t)snprintf(path, sizeof path, "%s", w->settings.eval_directory);
+    size_t n = (size_t)snprintf(path, sizeof path, "%s", s->eval_directory);
 
     while (n > 1 && n < sizeof path && path[n - 1] == '/')
         path[--n] = '\0';
-    snprintf(out, size, "%s%s%s", w->settings.name ? w->settings.name : "", w->settings.name ? "/" : "",
-             file_base_name(path));
+    snprintf(out, size, "%s%s%s", s->name ? s->name : "", s->name ? "/" : "", file_base_name(path));
     return out;
 }
 
@@ -244,16 +303,15 @@ static void write_prom(struct evaluation_loop *l)
     int rc;
 
     for (size_t i = 0; rows && names && i < l->watch_count; i++) {
-        struct evaluation_watch *w = l->watches[i];
+        const struct evaluation_watch_facts w = evaluation_watch_facts(l->watches[i]);
 
-        rows[i] = (struct evaluation_prom_row){ run_name(w, names[i], sizeof names[i]), &w->series,
-                                                ledger_summary(w->ledger), queue_count(w->queue) + w->flight_count,
-                                                w->last_step };
+        rows[i] = (struct evaluation_prom_row){ run_name(w.settings, names[i], sizeof names[i]), w.series, w.summary,
+                                                w.intake.queued + w.in_flight, w.last_step };
     }
-    rc = rows && names ? evaluation_prom_write(l->prom, rows, l->watch_count, &why)
-                       : error_memory(&why, l->prom, "for it");
+    rc = rows && names ? evaluation_prom_write(l->options.prom, rows, l->watch_count, &why)
+                       : error_memory(&why, l->options.prom, "for it");
     if (rc != OK && !l->prom_failed)
-        log_event(l->log, "error", NULL, "%s; trying again after each evaluation", why.message);
+        log_event(l->options.log, "error", NULL, "%s; trying again after each evaluation", why.message);
     l->prom_failed = rc != OK;
     free(rows);
     free(names);
@@ -263,11 +321,13 @@ static void prom_if_due(struct evaluation_loop *l)
 {
     size_t recorded = 1, pending = 0; /* 1: also without a score it is written once */
 
-    if (!l->prom)
+    if (!l->options.prom)
         return;
     for (size_t i = 0; i < l->watch_count; i++) {
-        recorded += ledger_lines(ledger_summary(l->watches[i]->ledger));
-        pending += queue_count(l->watches[i]->queue) + l->watches[i]->flight_count;
+        const struct evaluation_watch_facts w = evaluation_watch_facts(l->watches[i]);
+
+        recorded += ledger_lines(w.summary);
+        pending += w.intake.queued + w.in_flight;
     }
     if (recorded == l->prom_recorded && (pending == l->prom_pending || clock_monotonic() < l->prom_next))
         return;
@@ -280,7 +340,7 @@ static void prom_if_due(struct evaluation_loop *l)
 static void report(const struct evaluation_loop *l, int now)
 {
     for (size_t i = 0; i < l->watch_count; i++)
-        watch_report_write(l->watches[i], now);
+        evaluation_watch_report(l->watches[i], now);
 }
 
 static int run(struct evaluation_loop *l, struct error *e)
@@ -290,7 +350,7 @@ static int run(struct evaluation_loop *l, struct error *e)
 
         read_signals(l);
         collect(l);
-        hooks_look(l->hooks);
+        hooks_look(l->options.hooks);
         if (!l->signals && (rc = refresh(l, e)) != OK)
             return rc;
         if ((rc = tick(l, e)) != OK)
@@ -318,24 +378,24 @@ static int run(struct evaluation_loop *l, struct error *e)
 /* Ends what is still being evaluated; it is not recorded, so a later start begins it anew. */
 static void stop_all(struct evaluation_loop *l)
 {
-    for (size_t i = 0; i < l->runner->slots; i++)
+    for (size_t i = 0; i < l->options.runner->slots; i++)
         if (l->slots[i].flight)
-            l->runner->stop(l->runner->context, i);
+            l->options.runner->stop(l->options.runner->context, i);
     while (busy(l)) {
-        struct pollfd fd = { .fd = l->runner->descriptor, .events = POLLIN };
-        double due = l->runner->due ? l->runner->due(l->runner->context) : INFINITY;
+        struct pollfd fd = { .fd = l->options.runner->descriptor, .events = POLLIN };
+        double due = l->options.runner->due ? l->options.runner->due(l->options.runner->context) : INFINITY;
 
         poll(&fd, 1, (int)ceil(fmin(due, 1) * 1000));
-        for (size_t i = 0; i < l->runner->slots; i++) {
+        for (size_t i = 0; i < l->options.runner->slots; i++) {
             struct runner_progress progress;
             struct evaluation evaluation = { .examples = -1, .correct = -1 };
 
             if (!l->slots[i].flight)
                 continue;
-            if (l->runner->look(l->runner->context, i, &progress, &evaluation, NULL) == RUNNER_BUSY)
+            if (l->options.runner->look(l->options.runner->context, i, &progress, &evaluation, NULL) == RUNNER_BUSY)
                 continue;
             evaluation_release(&evaluation);
-            evaluation_watch_landed(l->slots[i].watch, l->slots[i].flight, RUNNER_STOPPED, NULL, NULL);
+            evaluation_watch_landed(l->slots[i].watch, l->slots[i].flight, 0, RUNNER_STOPPED, NULL, NULL);
             l->slots[i] = (struct evaluation_slot){ NULL, NULL };
         }
     }
@@ -347,7 +407,7 @@ static void post_ends(struct evaluation_loop *l, int rc, const struct error *e)
     const char *reason = rc != EVALUATION_LOOP_DONE && e && *e->message ? e->message : "a signal ended the evaluator";
 
     for (size_t i = 0; i < l->watch_count; i++)
-        evaluation_watch_post_end(l->watches[i], l->watches[i]->ended ? l->watches[i]->ended : reason);
+        evaluation_watch_post_end(l->watches[i], reason);
 }
 
 /* The commands that run or wait, until they are done or a further signal says that nobody wants to wait. */
@@ -355,17 +415,17 @@ static void finish_hooks(struct evaluation_loop *l)
 {
     const int before = l->signals;
 
-    while (hooks_pending(l->hooks)) {
-        struct pollfd fds[2] = { { .fd = l->signal_fd, .events = POLLIN },
-                                 { .fd = hooks_descriptor(l->hooks), .events = POLLIN } };
+    while (hooks_pending(l->options.hooks)) {
+        struct pollfd fds[2] = { { .fd = l->options.signal_fd, .events = POLLIN },
+                                 { .fd = hooks_descriptor(l->options.hooks), .events = POLLIN } };
 
-        hooks_look(l->hooks);
-        if (!hooks_pending(l->hooks))
+        hooks_look(l->options.hooks);
+        if (!hooks_pending(l->options.hooks))
             return;
-        poll(fds, 2, (int)ceil(fmin(hooks_due(l->hooks), 60) * 1000));
+        poll(fds, 2, (int)ceil(fmin(hooks_due(l->options.hooks), 60) * 1000));
         read_signals(l);
         if (l->signals > before)
-            hooks_stop(l->hooks);
+            hooks_stop(l->options.hooks);
     }
 }
 
@@ -374,7 +434,6 @@ int evaluation_loop_look_until(struct evaluation_loop *l, int descriptor, struct
     struct pollfd ready = { .fd = descriptor, .events = POLLIN };
     int rc = OK;
 
-    take_watches(l);
     while (rc == OK && poll(&ready, 1, 0) <= 0) {
         read_signals(l);
         if (!l->signals)
@@ -390,22 +449,21 @@ int evaluation_loop_look_until(struct evaluation_loop *l, int descriptor, struct
 
 int evaluation_loop_run(struct evaluation_loop *l, struct error *e)
 {
-    int rc = OK;
+    int rc;
 
-    take_watches(l);
-    l->slots = calloc(l->runner->slots, sizeof *l->slots);
+    l->slots = calloc(l->options.runner->slots, sizeof *l->slots);
     if (l->slots) {
         rc = run(l, e);
-        log_progress_end(l->log);
+        log_progress_end(l->options.log);
         if (l->signals > 1)
-            hooks_stop(l->hooks);
+            hooks_stop(l->options.hooks);
         stop_all(l);
         report(l, 1);
         if (l->signals < 2)
             post_ends(l, rc, e);
         finish_hooks(l);
     } else {
-        rc = error_memory(e, NULL, "for %zu evaluations at a time", l->runner->slots);
+        rc = error_memory(e, NULL, "for %zu evaluations at a time", l->options.runner->slots);
     }
     free(l->slots);
     l->slots = NULL;

@@ -1,51 +1,232 @@
 #include "evaluator/evaluation_record.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "evaluator/keep/pin.h"
-#include "evaluator/watch_log.h"
+#include "evaluator/evaluation_home.h"
+#include "evaluator/keep/evaluation_best.h"
+#include "evaluator/record/outcomes.h"
 
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-int evaluation_record_note(struct evaluation_watch *w, const struct ledger_record *r, struct error *e)
+enum { LOOK_SECONDS = 1 };
+
+struct evaluation_record {
+    const struct evaluation_watch_settings *settings;
+    const struct watch_log *says;
+    struct queue *queue;            /* (open) */
+    struct evaluation_lock_held lock; /* of EVAL */
+    struct ledger *ledger;
+    struct evaluation_log *points;
+    struct evaluation_best *keeper; /* NULL: nothing follows from the best */
+    struct evaluation_series series;
+    struct outcomes outcomes;
+    int64_t last_step, recalled_step;
+    double check_next;              /* monotonic: whether EVAL is still there is looked at then */
+    int lost;                       /* it is not, and cannot be made again */
+    double retry_at;                /* monotonic: a disk failed, and is tried again then; 0: it did not */
+    int described;                  /* the settings of the training were given to points */
+    int best_missing_said;
+    struct ledger_record *pending;
+    size_t pending_count, pending_capacity;
+    struct error pending_error;
+};
+
+/* ---- opening and closing ----------------------------------------------------------------------------------------- */
+
+/* Takes in a line of the ledger, read or just written. */
+static int note(struct evaluation_record *w, const struct ledger_record *r, struct error *e)
 {
     int rc = outcomes_note(&w->outcomes, r, e);
 
     w->last_step = r->checkpoint.step;
-    if (w->newest_written <= 0)
-        w->newest_step = r->checkpoint.step;
-    return rc == OK ? evaluation_series_add(&w->series, w->settings.tags, r, e) : rc;
+    return rc == OK ? evaluation_series_add(&w->series, w->settings->tags, r, e) : rc;
 }
 
-void evaluation_record_best(const struct evaluation_watch *w, int rc, const struct error *trouble)
+static int recall(void *context, const struct ledger_record *r, struct error *e)
+{
+    struct evaluation_record *w = context;
+    const struct checkpoint_identity *c = &r->checkpoint;
+    int rc = note(w, r, e);
+
+    if (rc != OK)
+        return rc;
+    if (c->step > w->recalled_step)
+        w->recalled_step = c->step;
+    evaluation_best_recall(w->keeper, r);
+    if (!c->has_digest || r->status == LEDGER_GONE || (r->status == LEDGER_FAILED && w->settings->retry_failed))
+        return OK;
+    if (c->digest_after && queue_remember(w->queue, c->name, c->digest_after, e) != OK)
+        return ERR_NOMEM;
+    return queue_remember(w->queue, c->name, c->digest, e);
+}
+
+static int open_keeper(struct evaluation_record *w, struct error *e)
+{
+    const struct evaluation_watch_settings *s = w->settings;
+    const struct evaluation_best_options options = { .checkpoint_directory = s->checkpoint_directory,
+                                                     .eval_directory = s->eval_directory, .keep = s->keep_best,
+                                                     .patience = s->patience, .rule = s->best,
+                                                     .volatile_names = w->outcomes.by_step };
+
+    return s->keep_best || s->patience ? evaluation_best_open(&w->keeper, &options, e) : OK;
+}
+
+/* What followed from the best; rc and trouble are of evaluation_best.h. */
+static void say_best(const struct evaluation_record *w, int rc, const struct error *trouble)
 {
     if (rc == EVALUATION_BEST_STOP)
-        watch_log_say(w, "%s; %s/stop.json asks the training to end", trouble->message,
-                      w->settings.checkpoint_directory);
+        watch_log_say(w->says, "%s; %s/stop.json asks the training to end", trouble->message,
+                      w->settings->checkpoint_directory);
     else if (rc != OK)
-        watch_log_say(w, "%s", trouble->message);
+        watch_log_say(w->says, "%s", trouble->message);
 }
 
+static int open_all(struct evaluation_record *w, struct error *e)
+{
+    const struct evaluation_watch_settings *s = w->settings;
+    const struct ledger_summary *summary;
+    char path[PATH_MAX];
+    struct error trouble = { 0 };
+    int rc;
+
+    if ((rc = evaluation_home_take(s, w->says, &w->lock, e)) != OK || (rc = open_keeper(w, e)) != OK ||
+        (rc = file_join(path, sizeof path, s->eval_directory, LEDGER_FILE, e)) != OK ||
+        (rc = ledger_open(&w->ledger, NULL, path, w->lock.ledger, &s->best, recall, w, e)) != OK)
+        return rc;
+    summary = ledger_summary(w->ledger);
+    if (summary->cut_bytes)
+        watch_log_say(w->says, "%s: dropped a cut last line of %zu bytes", path, summary->cut_bytes);
+    if (summary->odd_lines)
+        watch_log_say(w->says, "%s: passed over %zu lines that are not of a ledger", path, summary->odd_lines);
+    if ((rc = evaluation_log_open(&w->points, s->eval_directory, s->tags, s->open_files, summary->last_run,
+                                  summary->last_step, e)) != OK)
+        return rc;
+    say_best(w, evaluation_best_resume(w->keeper, summary, &trouble), &trouble);
+    return OK;
+}
+
+int evaluation_record_open(struct evaluation_record **out, const struct evaluation_watch_settings *s,
+                           const struct watch_log *says, struct queue *queue, struct error *e)
+{
+    struct evaluation_record *w = calloc(1, sizeof *w);
+    int rc;
+
+    *out = NULL;
+    if (!w)
+        return error_memory(e, s->eval_directory, "to record what becomes of checkpoints");
+    w->settings = s;
+    w->says = says;
+    w->queue = queue;
+    w->lock = (struct evaluation_lock_held)EVALUATION_LOCK_NOT_HELD;
+    w->last_step = w->recalled_step = -1;
+    w->outcomes.by_step = s->watcher.source.steps.from != STEP_FROM_NAME;
+    if ((rc = open_all(w, e)) == OK)
+        *out = w;
+    else
+        evaluation_record_close(w, "stopped");
+    return rc;
+}
+
+void evaluation_record_close(struct evaluation_record *w, const char *why)
+{
+    if (!w)
+        return;
+    evaluation_log_close(w->points, NULL);
+    evaluation_best_close(w->keeper);
+    ledger_close(w->ledger);
+    evaluation_series_release(&w->series);
+    outcomes_release(&w->outcomes);
+    evaluation_home_leave(w->settings, &w->lock, why);
+    free(w->pending);
+    free(w);
+}
+
+/* ---- what is known ----------------------------------------------------------------------------------------------- */
+
+const struct ledger_summary *evaluation_record_summary(const struct evaluation_record *w)
+{
+    return ledger_summary(w->ledger);
+}
+
+const struct evaluation_series *evaluation_record_series(const struct evaluation_record *w)
+{
+    return &w->series;
+}
+
+size_t evaluation_record_count(const struct evaluation_record *w, enum ledger_status status)
+{
+    return outcomes_count(&w->outcomes, status);
+}
+
+int64_t evaluation_record_last_step(const struct evaluation_record *w)
+{
+    return w->last_step;
+}
+
+int64_t evaluation_record_recalled_step(const struct evaluation_record *w)
+{
+    return w->recalled_step;
+}
+
+void evaluation_record_readable(struct evaluation_record *w, const char *name)
+{
+    outcomes_read(&w->outcomes, name);
+}
+
+size_t evaluation_record_pending_count(const struct evaluation_record *w)
+{
+    return w->pending_count;
+}
+
+int evaluation_record_idle(const struct evaluation_record *w)
+{
+    return !w->pending_count && w->retry_at <= 0;
+}
+
+double evaluation_record_due(const struct evaluation_record *w)
+{
+    const double now = clock_monotonic();
+
+    if (w->retry_at > 0)
+        return w->retry_at - now;
+    return w->pending_count ? 0 : w->check_next - now;
+}
+
+int evaluation_record_waits(const struct evaluation_record *w)
+{
+    return w->retry_at > clock_monotonic();
+}
+
+void evaluation_record_check_soon(struct evaluation_record *w)
+{
+    w->check_next = 0;
+}
+
+/* ---- lines of the ledger ----------------------------------------------------------------------------------------- */
+
 /* A disk that is full or failing: says so once and tries until it works or a signal ends it. */
-static int try_later(struct evaluation_watch *w, const char *what, const char *name, int signalled,
+static int try_later(struct evaluation_record *w, const char *what, const char *name, int signalled,
                      const struct error *why, struct error *e)
 {
     if (w->retry_at <= 0)
-        watch_log_warn(w, "error", "%s: %s: %s; trying again every %g s", name, what, why->message,
-                       w->settings.retry_seconds);
-    w->retry_at = clock_monotonic() + w->settings.retry_seconds;
+        watch_log_warn(w->says, "error", "%s: %s: %s; trying again every %g s", name, what, why->message,
+                       w->settings->retry_seconds);
+    w->retry_at = clock_monotonic() + w->settings->retry_seconds;
     if (!signalled)
-        return EVALUATION_RECORD_LATER;
+        return EVALUATION_LATER;
     error_set(e, why->code, "%s is not recorded and will be evaluated again: %.300s", name, why->message);
-    return WATCH_GIVEN_UP;
+    return EVALUATION_GIVEN_UP;
 }
 
-static int append(struct evaluation_watch *w, const struct ledger_record *r, int signalled, struct error *e)
+static int append(struct evaluation_record *w, const struct ledger_record *r, int signalled, struct error *e)
 {
     struct buffer line = BUFFER_EMPTY;
     struct error why = { 0 };
@@ -55,14 +236,14 @@ static int append(struct evaluation_watch *w, const struct ledger_record *r, int
     if (ledger_append(w->ledger, r, &why) != OK)
         return try_later(w, "not recorded", r->checkpoint.name, signalled, &why, e);
     if (w->retry_at > 0)
-        watch_log_say(w, "%s: recorded now", r->checkpoint.name);
+        watch_log_say(w->says, "%s: recorded now", r->checkpoint.name);
     w->retry_at = 0;
-    if ((rc = evaluation_record_note(w, r, e)) != OK)
+    if ((rc = note(w, r, e)) != OK)
         return rc;
-    if (w->settings.json) {
-        if (w->settings.name) { /* which of several: before the rest of the object */
+    if (w->settings->json) {
+        if (w->settings->name) { /* which of several: before the rest of the object */
             buffer_append_text(&line, "{\"watch\":");
-            json_text(&line, w->settings.name);
+            json_text(&line, w->settings->name);
             buffer_append_text(&line, ",");
         }
         name_end = line.length;
@@ -77,28 +258,27 @@ static int append(struct evaluation_watch *w, const struct ledger_record *r, int
 }
 
 /* What a command of --on-... gets as the checkpoint's path. */
-static void path_of(const struct evaluation_watch *w, const char *name, int best, char out[PATH_MAX])
+static void path_of(const struct evaluation_record *w, const char *name, int best, char out[PATH_MAX])
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
 
     if (!(best && evaluation_best_kept(w->keeper, s, out, PATH_MAX)) &&
-        file_join(out, PATH_MAX, w->settings.checkpoint_directory, name, NULL) != OK)
+        file_join(out, PATH_MAX, w->settings->checkpoint_directory, name, NULL) != OK)
         *out = '\0';
 }
 
-void evaluation_record_post(struct evaluation_watch *w, enum hook_event event, const struct ledger_record *r,
-                            const char *reason)
+static void post(struct evaluation_record *w, enum hook_event event, const struct ledger_record *r, const char *reason)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
     const int best = event != HOOK_FAILURE && s->has_best;
-    struct hook_values values = { .watch = w->settings.name, .eval_directory = w->settings.eval_directory,
-                                  .checkpoint_directory = w->settings.checkpoint_directory, .reason = reason,
+    struct hook_values values = { .watch = w->settings->name, .eval_directory = w->settings->eval_directory,
+                                  .checkpoint_directory = w->settings->checkpoint_directory, .reason = reason,
                                   .step = -1, .value = NAN, .done = s->done,
                                   .failed = outcomes_count(&w->outcomes, LEDGER_FAILED),
                                   .gone = outcomes_count(&w->outcomes, LEDGER_GONE) };
     char path[PATH_MAX] = "";
 
-    if (!hooks_wanted(w->settings.hooks, event))
+    if (!hooks_wanted(w->settings->hooks, event))
         return;
     if (best || r) {
         values.name = best ? s->best.name : r->checkpoint.name;
@@ -110,29 +290,51 @@ void evaluation_record_post(struct evaluation_watch *w, enum hook_event event, c
         values.metric = s->rule.metric;
         values.value = s->best_value;
     }
-    hooks_post(w->settings.hooks, event, &values);
+    hooks_post(w->settings->hooks, event, &values);
 }
 
 /* After its line is in the ledger, and EVAL/best/ is what follows from it. */
-static void post_outcome(struct evaluation_watch *w, const struct ledger_record *r)
+static void post_outcome(struct evaluation_record *w, const struct ledger_record *r)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
 
     if (r->status != LEDGER_DONE)
-        evaluation_record_post(w, HOOK_FAILURE, r, r->reason);
+        post(w, HOOK_FAILURE, r, r->reason);
     else if (s->has_best && !s->since_best && checkpoint_identity_same(&s->best, &r->checkpoint))
-        evaluation_record_post(w, HOOK_BEST, r, NULL);
+        post(w, HOOK_BEST, r, NULL);
 }
 
-static int stop_if_strict(const struct evaluation_watch *w, const struct ledger_record *r, struct error *e)
+static int stop_if_strict(const struct evaluation_record *w, const struct ledger_record *r, struct error *e)
 {
-    if (!w->settings.strict || r->status == LEDGER_DONE)
+    if (!w->settings->strict || r->status == LEDGER_DONE)
         return OK;
     error_set(e, ERR_CORRUPT, "%s: %.300s; ending because of --strict", r->checkpoint.name, r->reason);
-    return WATCH_STOPPED;
+    return EVALUATION_STOPPED;
 }
 
-int evaluation_record_pending(struct evaluation_watch *w, int signalled, struct error *e)
+void evaluation_record_end(struct evaluation_record *w, const char *reason)
+{
+    post(w, HOOK_END, NULL, reason);
+}
+
+const struct ledger_record *evaluation_record_outcome(struct evaluation_record *w,
+                                                      const struct checkpoint_identity *checkpoint,
+                                                      enum ledger_status status, const char *reason)
+{
+    struct ledger_record *r;
+
+    if (!ARRAY_ROOM(w->pending, w->pending_capacity, w->pending_count + 1)) {
+        error_memory(&w->pending_error, NULL, "to record what became of %s", checkpoint->name);
+        return NULL;
+    }
+    r = &w->pending[w->pending_count++];
+    *r = (struct ledger_record){ .checkpoint = *checkpoint, .status = status, .wall_time = clock_wall() };
+    r->started = r->wall_time;
+    snprintf(r->reason, sizeof r->reason, "%s", reason);
+    return r;
+}
+
+int evaluation_record_pending(struct evaluation_record *w, int signalled, struct error *e)
 {
     if (w->pending_error.code) {
         if (e)
@@ -153,8 +355,10 @@ int evaluation_record_pending(struct evaluation_watch *w, int signalled, struct 
     return OK;
 }
 
+/* ---- flights ----------------------------------------------------------------------------------------------------- */
+
 /* Puts best_NAME, the best value with this evaluation in, behind the metric NAME. */
-static int add_best(struct evaluation_watch *w, struct ledger_record *r, struct error *e)
+static int add_best(struct evaluation_record *w, struct ledger_record *r, struct error *e)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
     const struct evaluation_metric *metric = evaluation_metrics_find(&r->metrics, s->rule.metric);
@@ -163,7 +367,7 @@ static int add_best(struct evaluation_watch *w, struct ledger_record *r, struct 
 
     if (!metric) {
         if (!w->best_missing_said && r->metrics.count)
-            watch_log_say(w, "%s: no metric is named '%s', so no checkpoint is the best; name another with "
+            watch_log_say(w->says, "%s: no metric is named '%s', so no checkpoint is the best; name another with "
                           "--best-metric", r->checkpoint.name, s->rule.metric);
         w->best_missing_said = 1;
         return OK;
@@ -176,13 +380,13 @@ static int add_best(struct evaluation_watch *w, struct ledger_record *r, struct 
     return evaluation_metrics_insert(&r->metrics, (size_t)(metric - r->metrics.items) + 1, name, best, e);
 }
 
-static int prepare(struct evaluation_watch *w, struct evaluation_flight *f, struct error *e)
+static int prepare(struct evaluation_record *w, struct evaluation_flight *f, struct error *e)
 {
-    struct ledger_record *r = &f->record;
+    struct ledger_record *r = evaluation_flight_record(f);
     const struct evaluation_metric *loss = evaluation_metrics_find(&r->metrics, EVALUATION_LOSS);
     int rc = OK;
 
-    f->state = FLIGHT_PREPARED;
+    evaluation_flight_advance(f, FLIGHT_PREPARED);
     if (!r->has_metrics)
         return OK;
     if (loss && isnan(loss->value)) {
@@ -191,87 +395,140 @@ static int prepare(struct evaluation_watch *w, struct evaluation_flight *f, stru
     }
     for (size_t i = 0; i < r->metrics.count; i++)
         if (isnan(r->metrics.items[i].value) && loss != &r->metrics.items[i])
-            watch_log_say(w, "%s: %s is NaN", r->checkpoint.name, r->metrics.items[i].name);
+            watch_log_say(w->says, "%s: %s is NaN", r->checkpoint.name, r->metrics.items[i].name);
     if ((rc = add_best(w, r, e)) != OK)
         return rc;
     r->run = evaluation_log_run(w->points, r->checkpoint.step);
     if (r->run && r->run != ledger_summary(w->ledger)->last_run) {
         char directory[PATH_MAX];
 
-        if (evaluation_log_directory(w->settings.eval_directory, r->run, directory, sizeof directory, NULL) == OK)
-            watch_log_say(w, "%s: step %" PRId64 " is lower than one that was evaluated before: its points go to %s",
-                          r->checkpoint.name, r->checkpoint.step, directory);
+        if (evaluation_log_directory(w->settings->eval_directory, r->run, directory, sizeof directory, NULL) == OK)
+            watch_log_say(w->says, "%s: step %" PRId64 " is lower than one that was evaluated before: its points go "
+                          "to %s", r->checkpoint.name, r->checkpoint.step, directory);
     }
     return OK;
 }
 
 /* As late as that, since a trainer that was started beside us has written training.json by its first checkpoint. */
-static void describe(struct evaluation_watch *w)
+static void describe(struct evaluation_record *w)
 {
     struct training_state training;
-    int known = training_state_read(w->settings.checkpoint_directory, &training, NULL) == 1;
+    int known = training_state_read(w->settings->checkpoint_directory, &training, NULL) == 1;
 
-    evaluation_log_describe(w->points, known ? &training : NULL, w->settings.model, w->settings.data);
+    evaluation_log_describe(w->points, known ? &training : NULL, w->settings->model, w->settings->data);
     w->described = 1;
 }
 
-static int write_points(struct evaluation_watch *w, struct evaluation_flight *f, int signalled, struct error *e)
+static int write_points(struct evaluation_record *w, struct evaluation_flight *f, int signalled, struct error *e)
 {
-    const struct ledger_record *r = &f->record;
+    const struct ledger_record *r = evaluation_flight_record(f);
     struct evaluation_point p = { r->checkpoint.step, r->point_time > 0 ? r->point_time : r->wall_time, &r->metrics,
-                                  f->evaluation.detail };
+                                  evaluation_flight_detail(f) };
     struct error why = { 0 };
 
-    if (r->has_metrics && w->settings.session && !w->described)
+    if (r->has_metrics && w->settings->session && !w->described)
         describe(w);
     if (r->has_metrics && evaluation_log_point(w->points, &p, &why) != OK)
         return try_later(w, "points not written", r->checkpoint.name, signalled, &why, e);
-    f->state = FLIGHT_WRITTEN;
+    evaluation_flight_advance(f, FLIGHT_WRITTEN);
     return OK;
 }
 
-static void say_result(struct evaluation_watch *w, const struct ledger_record *r)
+void evaluation_record_begin(struct evaluation_record *w, struct evaluation_flight *f)
 {
-    const char *program = w->log->program;
-    char text[WATCH_LOG_MAX - 400];
+    const struct queue_item *item = evaluation_flight_item(f);
 
-    if (r->status != LEDGER_DONE)
-        watch_log_of(w, r, r->status == LEDGER_GONE ? "warning" : "error", "%s: %s: %s", r->checkpoint.name,
-                     r->status == LEDGER_GONE ? "gone" : "failed", r->reason);
-    if (!r->has_metrics)
-        return;
-    evaluation_metrics_text(&r->metrics, text, sizeof text);
-    if (!w->log->json)
-        w->log->program = NULL; /* a line people parse: as it always was */
-    watch_log_of(w, r, "info", "step: %" PRId64 ", %s: %s", r->checkpoint.step, r->checkpoint.name, text);
-    w->log->program = program;
+    evaluation_best_before(w->keeper, evaluation_flight_directory(f), item->pinned != NULL, &item->checkpoint);
 }
 
-/* All flights that have landed, up to the first that has not: so points and lines come in the order of the steps. */
-int evaluation_record_flights(struct evaluation_watch *w, int signalled, struct error *e)
+void evaluation_record_forget(struct evaluation_record *w, const struct checkpoint_identity *checkpoint)
 {
-    while (w->flight_count && w->flights[0]->state != FLIGHT_RUNNING) {
-        struct evaluation_flight *f = w->flights[0];
-        struct error trouble = { 0 };
-        int rc = OK;
+    evaluation_best_forget(w->keeper, checkpoint);
+}
 
-        if ((f->state == FLIGHT_LANDED && (rc = prepare(w, f, e)) != OK) ||
-            (f->state == FLIGHT_PREPARED && (rc = write_points(w, f, signalled, e)) != OK) ||
-            (rc = append(w, &f->record, signalled, e)) != OK)
-            return rc;
-        log_progress_end(w->log);
-        say_result(w, &f->record);
-        rc = evaluation_best_after(w->keeper, &f->record, ledger_summary(w->ledger), &trouble);
-        evaluation_record_best(w, rc, &trouble);
-        post_outcome(w, &f->record);
-        w->evaluations++;
-        w->last_news = clock_monotonic();
-        rc = stop_if_strict(w, &f->record, e);
-        if (f->item.pinned)
-            pin_remove(f->item.pinned);
-        evaluation_watch_drop(w, f);
-        if (rc != OK)
-            return rc;
+int evaluation_record_flight(struct evaluation_record *w, struct evaluation_flight *f, int signalled, int *done,
+                             struct error *e)
+{
+    const struct ledger_record *r = evaluation_flight_record(f);
+    struct error trouble = { 0 };
+    int rc = OK;
+
+    *done = 0;
+    if ((evaluation_flight_state(f) == FLIGHT_LANDED && (rc = prepare(w, f, e)) != OK) ||
+        (evaluation_flight_state(f) == FLIGHT_PREPARED && (rc = write_points(w, f, signalled, e)) != OK) ||
+        (rc = append(w, r, signalled, e)) != OK)
+        return rc;
+    *done = 1;
+    watch_log_result(w->says, r);
+    rc = evaluation_best_after(w->keeper, r, ledger_summary(w->ledger), &trouble);
+    say_best(w, rc, &trouble);
+    post_outcome(w, r);
+    return stop_if_strict(w, r, e);
+}
+
+/* ---- EVAL, made again -------------------------------------------------------------------------------------------- */
+
+static int make_again(struct evaluation_record *w, const char *ledger, size_t unrecorded, struct error *e)
+{
+    struct error trouble = { 0 };
+    int64_t points = 0;
+    int rc = evaluation_home_move(w->settings, w->says, w->ledger, &w->lock, ledger, e);
+
+    if (rc != OK)
+        return rc;
+    evaluation_best_close(w->keeper);
+    w->keeper = NULL;
+    if (open_keeper(w, &trouble) != OK)
+        watch_log_warn(w->says, "error", "%s", trouble.message);
+    if ((rc = evaluation_home_points(w->settings, ledger, w->points, w->keeper, unrecorded, &points, &trouble)) != OK)
+        watch_log_warn(w->says, "error", "%s; `evaluator replay` writes the points again from the ledger",
+                       trouble.message);
+    say_best(w, evaluation_best_resume(w->keeper, ledger_summary(w->ledger), &trouble), &trouble);
+    watch_log_warn(w->says, "warning", "%s was deleted, moved or replaced; made again with %zu lines of the ledger and "
+                   "%" PRId64 " points", w->settings->eval_directory, ledger_lines(ledger_summary(w->ledger)), points);
+    return OK;
+}
+
+int evaluation_record_check(struct evaluation_record *w, struct evaluation_flight *first, int signalled,
+                            struct error *e)
+{
+    const int recording = w->pending_count || (first && evaluation_flight_state(first) != FLIGHT_RUNNING);
+    const double now = clock_monotonic();
+    struct error why = { 0 };
+    char ledger[PATH_MAX];
+    enum evaluation_home home;
+    int rc = OK;
+
+    if (now < w->check_next && !recording && !signalled)
+        return OK;
+    w->check_next = now + LOOK_SECONDS;
+    if ((rc = file_join(ledger, sizeof ledger, w->settings->eval_directory, LEDGER_FILE, e)) != OK)
+        return rc;
+    home = evaluation_home_look(ledger, &w->lock, &why);
+    if (home == HOME_GONE && w->settings->in_tree && !recording && !first &&
+        access(w->settings->checkpoint_directory, F_OK) < 0)
+        return OK;
+    if (home == HOME_THERE && evaluation_log_restore(w->points)) {
+        watch_log_warn(w->says, "warning", "the event file was deleted, moved or replaced; made again as %s",
+                       evaluation_log_path(w->points));
+        home = evaluation_home_look(ledger, &w->lock, &why); /* what was made again is not all of EVAL */
     }
-    return OK;
+    if (home == HOME_GONE) /* the newest may be in the event file, and not in the ledger yet */
+        rc = make_again(w, ledger, first && evaluation_flight_state(first) == FLIGHT_WRITTEN &&
+                        evaluation_flight_record(first)->has_metrics, &why);
+    if (home == HOME_THERE || (home == HOME_GONE && rc == OK)) {
+        if (w->lost)
+            w->retry_at = 0;
+        w->lost = 0;
+        return home == HOME_GONE ? EVALUATION_MADE_AGAIN : OK;
+    }
+    if (!w->lost)
+        watch_log_warn(w->says, "error", "%s; nothing is recorded before, trying again every %g s", why.message,
+                       w->settings->retry_seconds);
+    w->lost = 1;
+    w->retry_at = now + w->settings->retry_seconds;
+    if (!signalled)
+        return EVALUATION_LATER;
+    error_set(e, why.code, "%s", why.message);
+    return EVALUATION_GIVEN_UP;
 }

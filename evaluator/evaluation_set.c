@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "checkpoint/directory/training_state.h"
-#include "evaluator/record/evaluation_lock.h"
 #include "evaluator/watch/watch_inotify.h"
 #include "evaluator/watch_log.h"
 #include "evaluator/watch_pair.h"
@@ -126,16 +125,15 @@ static void open_listed(struct evaluation_set *s)
     }
 }
 
-static void let_go(struct member *m, const char *why)
+static void let_go(const struct evaluation_set *s, struct member *m, const char *why)
 {
-    const struct outcomes *outcomes = &m->watch->outcomes;
+    const struct evaluation_watch_facts w = evaluation_watch_facts(m->watch);
+    const struct watch_log says = { s->log, m->name };
 
-    m->past = (struct evaluation_set_past){ ledger_summary(m->watch->ledger)->done,
-                                            outcomes_count(outcomes, LEDGER_FAILED),
-                                            outcomes_count(outcomes, LEDGER_GONE) };
+    m->past = (struct evaluation_set_past){ w.summary->done, w.failed, w.gone };
     if (why)
-        watch_log_say(m->watch, "%s", why);
-    evaluation_watch_post_end(m->watch, m->watch->ended ? m->watch->ended : why ? why : "the directory is gone");
+        watch_log_say(&says, "%s", why);
+    evaluation_watch_post_end(m->watch, why ? why : "the directory is gone");
     evaluation_watch_close(m->watch);
     m->watch = NULL;
 }
@@ -307,16 +305,19 @@ static void close_unlisted(struct evaluation_set *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         struct member *m = s->members[i];
-        struct evaluation_watch *w = m->watch;
+        struct evaluation_watch_facts w;
 
-        if (!w || w->flight_count || w->pending_count || (m->listed && queue_count(w->queue)))
+        if (!m->watch)
             continue;
-        if (!m->listed && (m->source == FROM_FILE || !queue_count(w->queue))) {
-            let_go(m, m->source == FROM_FILE ? "not in the file any more" : NULL);
-        } else if (w->ended && s->options.tree && m->source == FROM_TREE && !s->options.settings.ending.once) {
+        w = evaluation_watch_facts(m->watch);
+        if (w.in_flight || w.unrecorded || (m->listed && w.intake.queued))
+            continue;
+        if (!m->listed && (m->source == FROM_FILE || !w.intake.queued)) {
+            let_go(s, m, m->source == FROM_FILE ? "not in the file any more" : NULL);
+        } else if (w.ended && s->options.tree && m->source == FROM_TREE && !s->options.settings.ending.once) {
             m->changed = changed(m->directory);
             m->finished = 1;
-            let_go(m, NULL);
+            let_go(s, m, NULL);
         }
     }
 }
@@ -328,12 +329,12 @@ static void notify(struct evaluation_set *s, struct evaluation_watch **watches, 
     struct error why = { 0 };
 
     for (size_t i = 0; i < n; i++)
-        lookout_share_inotify(watches[i]->post, NULL, 0);
+        evaluation_watch_share_inotify(watches[i], NULL, 0);
     watch_inotify_stop(s->notifier);
     if (watch_inotify_start(&s->notifier, paths, n, poll, NULL, &why) != OK && n)
         log_line(s->log, "%.300s; looking every %g s instead", why.message, poll);
     for (size_t i = 0; s->notifier && i < n; i++)
-        lookout_share_inotify(watches[i]->post, s->notifier, i);
+        evaluation_watch_share_inotify(watches[i], s->notifier, i);
 }
 
 /* Watches and notifier as the members are now. */
@@ -431,7 +432,7 @@ void evaluation_set_close(struct evaluation_set *s)
     if (!s)
         return;
     for (size_t i = 0; i < s->watch_count; i++)
-        lookout_share_inotify(s->watches[i]->post, NULL, 0);
+        evaluation_watch_share_inotify(s->watches[i], NULL, 0);
     watch_inotify_stop(s->notifier);
     for (size_t i = 0; i < s->count; i++)
         member_free(s->members[i]);

@@ -368,24 +368,24 @@ static struct evaluation_watch_settings settings(const struct command *c,
     };
 }
 
-static int main_finish(const struct evaluation_watch *w, int rc)
+static int main_finish(const struct evaluation_watch_facts *w, struct log *log, int rc)
 {
-    const struct ledger_summary *s = ledger_summary(w->ledger);
-    size_t failed = outcomes_count(&w->outcomes, LEDGER_FAILED), gone = outcomes_count(&w->outcomes, LEDGER_GONE);
+    const struct watch_log says = { log, w->settings->name };
+    const struct ledger_summary *s = w->summary;
     char skipped[40] = "", wanted[PATTERN_TEXT_MAX + 32];
 
     if (w->skipped)
         snprintf(skipped, sizeof skipped, ", %lld skipped", (long long)w->skipped);
-    watch_log_say(w, "%lld evaluated%s; in all %zu done, %zu failed, %zu gone", (long long)w->evaluations, skipped,
-                  s->done, failed, gone);
+    watch_log_say(&says, "%lld evaluated%s; in all %zu done, %zu failed, %zu gone", (long long)w->evaluations, skipped,
+                  s->done, w->failed, w->gone);
     if (s->has_best)
-        watch_log_say(w, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best.name);
+        watch_log_say(&says, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best.name);
     else if (s->done)
-        watch_log_say(w, "no best checkpoint yet");
-    checkpoint_source_describe(&w->settings.watcher.source, wanted, sizeof wanted);
-    if (!ledger_lines(s) && w->settings.ending.once)
-        watch_log_say(w, "%s: no checkpoint found; looked for %s", w->settings.checkpoint_directory, wanted);
-    return rc == OK && !failed && !gone ? EXIT_DONE : EXIT_NO;
+        watch_log_say(&says, "no best checkpoint yet");
+    checkpoint_source_describe(&w->settings->watcher.source, wanted, sizeof wanted);
+    if (!ledger_lines(s) && w->settings->ending.once)
+        watch_log_say(&says, "%s: no checkpoint found; looked for %s", w->settings->checkpoint_directory, wanted);
+    return rc == OK && !w->failed && !w->gone ? EXIT_DONE : EXIT_NO;
 }
 
 static int open_runner(const struct command *c, struct runner *out, struct error *e)
@@ -438,17 +438,20 @@ static void reopen_log(void *context)
 }
 
 /* The status is the worst of all. */
-static int finish_all(const struct evaluation_loop *l, int rc, struct log *log, const struct error *e)
+static int finish_all(const struct evaluation_loop_options *l, int rc, const struct error *e)
 {
     struct evaluation_set_past past = l->set ? evaluation_set_past(l->set) : (struct evaluation_set_past){ 0, 0, 0 };
+    size_t count = l->watch_count;
+    struct evaluation_watch **watches = l->set ? evaluation_set_watches(l->set, &count) : l->watches;
     int status = past.failed || past.gone ? EXIT_NO : EXIT_DONE;
 
     if (*e->message)
-        log_event(log, "error", NULL, "%s", e->message);
+        log_event(l->log, "error", NULL, "%s", e->message);
     if (rc < 0)
         return EXIT_USAGE;
-    for (size_t i = 0; i < l->watch_count; i++) {
-        int one = main_finish(l->watches[i], rc);
+    for (size_t i = 0; i < count; i++) {
+        const struct evaluation_watch_facts w = evaluation_watch_facts(watches[i]);
+        int one = main_finish(&w, l->log, rc);
 
         status = one > status ? one : status;
     }
@@ -521,8 +524,9 @@ static int work(const struct command *c, struct log *log)
     struct evaluation_watch *watch = NULL;
     struct runner runner = { 0 };
     struct log_place place = { c, log };
-    struct evaluation_loop l = { .log = log, .watches = &watch, .watch_count = 1, .runner = &runner,
-                                 .prom = c->prom, .hung_up = reopen_log, .context = &place };
+    struct evaluation_loop_options l = { .log = log, .watches = &watch, .watch_count = 1, .runner = &runner,
+                                         .prom = c->prom, .hung_up = reopen_log, .context = &place };
+    struct evaluation_loop *loop = NULL;
     struct error e = { 0 };
     int status = EXIT_USAGE, rc;
 
@@ -534,15 +538,17 @@ static int work(const struct command *c, struct log *log)
         each.lookout = l.lookout;
         rc = several(c) ? open_set(c, &each, log, &l.set, &e) : evaluation_watch_open(&watch, &each, log, &e);
     }
-    if (rc == OK && (rc = load_and_look(&l, c, &runner, &e)) == OK) {
+    if (rc == OK && (rc = evaluation_loop_new(&loop, &l, &e)) == OK &&
+        (rc = load_and_look(loop, c, &runner, &e)) == OK) {
         malloc_trim(0);
-        rc = evaluation_loop_run(&l, &e);
-        status = finish_all(&l, rc, log, &e);
+        rc = evaluation_loop_run(loop, &e);
+        status = finish_all(&l, rc, &e);
     } else {
         log_event(log, "error", NULL, "%s", e.message);
     }
     if (runner.free)
         runner.free(runner.context);
+    evaluation_loop_free(loop);
     evaluation_set_close(l.set);
     evaluation_watch_close(watch);
     lookout_stop(l.lookout);

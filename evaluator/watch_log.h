@@ -4,17 +4,26 @@
 #ifndef EVALUATOR_WATCH_LOG_H
 #define EVALUATOR_WATCH_LOG_H
 
-#include "evaluator/evaluation_watch.h"
+#include "base/program/log.h"
 #include "evaluator/record/ledger.h"
 
 enum { WATCH_LOG_MAX = 1600 }; /* bytes of a line; longer ones are cut */
 
-void watch_log_say(const struct evaluation_watch *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct watch_log { /* a value, made by who opens the watch; both are borrowed */
+    struct log *log;
+    const char *name; /* NULL: the only one */
+};
+
+void watch_log_say(const struct watch_log *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* level: "warning" or "error". */
-void watch_log_warn(const struct evaluation_watch *w, const char *level, const char *format, ...)
+void watch_log_warn(const struct watch_log *w, const char *level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Of one checkpoint: what became of it, for programs, and the sentence for people. */
-void watch_log_of(const struct evaluation_watch *w, const struct ledger_record *r, const char *level,
-                  const char *format, ...) __attribute__((format(printf, 4, 5)));
+void watch_log_of(const struct watch_log *w, const struct ledger_record *r, const char *level, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* What is in the ledger now: why there is no score, and "step: 700, model.ckpt-700: loss: 0.5, precision: 0.9". */
+void watch_log_result(const struct watch_log *w, const struct ledger_record *r);
+/* How far an evaluation is; share < 0: not known. On a terminal only. */
+void watch_log_progress(const struct watch_log *w, const struct ledger_record *r, double share, size_t queued);
 
 #endif

@@ -168,18 +168,6 @@ void lookout_release(struct lookout_post *p)
     ring(p->lookout->wake_fd);
 }
 
-void lookout_share_inotify(struct lookout_post *p, struct watch_inotify *shared, size_t place)
-{
-    watcher_share_inotify(lookout_hold(p), shared, place);
-    lookout_release(p);
-}
-
-void lookout_look_soon(struct lookout_post *p)
-{
-    watcher_look_soon(lookout_hold(p));
-    lookout_release(p);
-}
-
 void lookout_rest(struct lookout_post *p)
 {
     pthread_mutex_lock(&p->lookout->lock);

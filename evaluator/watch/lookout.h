@@ -39,10 +39,6 @@ int lookout_tell(struct lookout_post *p, watcher_tell *tell, void *context, size
 struct watcher *lookout_hold(struct lookout_post *p);
 void lookout_release(struct lookout_post *p);
 
-/* watcher_share_inotify() and watcher_look_soon(), held for the call. */
-void lookout_share_inotify(struct lookout_post *p, struct watch_inotify *shared, size_t place);
-void lookout_look_soon(struct lookout_post *p);
-
 /* It is not looked at any more. */
 void lookout_rest(struct lookout_post *p);
 

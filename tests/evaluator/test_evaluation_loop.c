@@ -6,6 +6,7 @@
 #include "evaluator/files/file_tree.h"
 #include "tests/check.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -93,6 +94,17 @@ static void fake_stop(void *context, size_t slot)
     (void)slot;
 }
 
+static int run(const struct evaluation_loop_options *options)
+{
+    struct evaluation_loop *l;
+    int rc;
+
+    assert_int_equal(evaluation_loop_new(&l, options, NULL), OK);
+    rc = evaluation_loop_run(l, NULL);
+    evaluation_loop_free(l);
+    return rc;
+}
+
 /* The one whose last start is longest ago is next; what is left of a longer queue comes when the others are empty. */
 static void test_turns(void **state)
 {
@@ -105,7 +117,7 @@ static void test_turns(void **state)
         struct fake fake = { "", 0 };
         struct runner runner = { .name = "fake", .slots = slots, .start = fake_start, .look = fake_look,
                                  .stop = fake_stop, .context = &fake };
-        struct evaluation_loop l = { .log = &quiet, .runner = &runner, .lookout = lookout };
+        struct evaluation_loop_options l = { .log = &quiet, .runner = &runner, .lookout = lookout };
         struct evaluation_watch *watches[3];
         int signals[2];
 
@@ -123,10 +135,10 @@ static void test_turns(void **state)
         l.watch_count = 3;
         l.signal_fd = signals[0];
         runner.descriptor = eventfd(1, EFD_CLOEXEC); /* always readable: there is news at once */
-        assert_int_equal(evaluation_loop_run(&l, NULL), EVALUATION_LOOP_DONE);
+        assert_int_equal(run(&l), EVALUATION_LOOP_DONE);
         assert_string_equal(fake.order, "a1 b1 c1 a2 b2 c2 a3 c3 a4");
         for (size_t i = 0; i < 3; i++) {
-            assert_int_equal(ledger_summary(watches[i]->ledger)->done, directories[i].count);
+            assert_int_equal(evaluation_watch_facts(watches[i]).summary->done, directories[i].count);
             evaluation_watch_close(watches[i]);
         }
         close(signals[0]);
@@ -143,8 +155,8 @@ static void test_lack(void **state)
     struct runner runner = { .name = "fake", .slots = 1, .start = fake_start, .look = fake_look, .stop = fake_stop,
                              .context = &fake, .descriptor = eventfd(1, EFD_CLOEXEC) };
     struct evaluation_watch *watch;
-    struct evaluation_loop l = { .log = &quiet, .runner = &runner, .watches = &watch, .watch_count = 1,
-                                 .lookout = lookout };
+    struct evaluation_loop_options l = { .log = &quiet, .runner = &runner, .watches = &watch, .watch_count = 1,
+                                         .lookout = lookout };
     int signals[2];
 
     (void)state;
@@ -154,10 +166,10 @@ static void test_lack(void **state)
     assert_int_equal(pipe2(signals, O_NONBLOCK | O_CLOEXEC), 0);
     l.signal_fd = signals[0];
     assert_int_equal(evaluation_watch_open(&watch, &s, &quiet, NULL), OK);
-    assert_int_equal(evaluation_loop_run(&l, NULL), EVALUATION_LOOP_DONE);
+    assert_int_equal(run(&l), EVALUATION_LOOP_DONE);
     assert_string_equal(fake.order, "a1 a2");
-    assert_int_equal(ledger_summary(watch->ledger)->done, 2);
-    assert_int_equal(ledger_summary(watch->ledger)->failed, 0);
+    assert_int_equal(evaluation_watch_facts(watch).summary->done, 2);
+    assert_int_equal(evaluation_watch_facts(watch).summary->failed, 0);
     evaluation_watch_close(watch);
     close(signals[0]);
     close(signals[1]);
@@ -182,13 +194,16 @@ static void test_pinned(void **state)
     watches = evaluation_set_watches(s, &count);
     assert_int_equal(count, 2);
     for (size_t i = 0; i < count; i++) {
-        struct queue_item item;
+        DIR *pinned = opendir(pins[i]);
+        struct dirent *entry;
+        int pinned_count = 0;
 
-        assert_int_equal(queue_count(watches[i]->queue), 2);
-        assert_int_equal(queue_take(watches[i]->queue, &item), 1);
-        assert_non_null(item.pinned);
-        assert_memory_equal(item.pinned, pins[i], strlen(pins[i]));
-        queue_item_release(&item);
+        assert_non_null(pinned);
+        while ((entry = readdir(pinned)))
+            pinned_count += *entry->d_name != '.';
+        closedir(pinned);
+        assert_int_equal(pinned_count, 2);
+        assert_int_equal(evaluation_watch_facts(watches[i]).intake.queued, 2);
     }
     evaluation_set_close(s);
 }

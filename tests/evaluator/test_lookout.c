@@ -142,7 +142,8 @@ static void test_look_soon(void **state)
 
         snprintf(name, sizeof name, "a/m_%zu.pt", i);
         make(name);
-        lookout_look_soon(p);
+        watcher_look_soon(lookout_hold(p));
+        lookout_release(p);
         wait_for_count(l, q, i);
     }
     lookout_close(p);
