@@ -164,8 +164,8 @@ static enum evaluation_flight_files other_files(const struct evaluation_flight *
     if (content_read(f->path, &now, e) != OK)
         return unreadable(f, e);
     *digest = content_digest(&now);
-    if (c->digest == f->item.checkpoint.digest && content_only_grew(&c->content, &now))
-        files = *digest == c->digest ? FLIGHT_FILES_SAME : FLIGHT_FILES_GREW;
+    if (opened_checkpoint_digest(c) == f->item.checkpoint.digest && opened_checkpoint_only_grew(c, &now))
+        files = *digest == opened_checkpoint_digest(c) ? FLIGHT_FILES_SAME : FLIGHT_FILES_GREW;
     content_release(&now);
     return files;
 }
@@ -182,7 +182,7 @@ enum evaluation_flight_files evaluation_flight_files(const struct evaluation_fli
         return other_files(f, digest, e);
     if (opened_checkpoint_open(&now, f->item.kind, f->path, e) != OK)
         return unreadable(f, e);
-    *digest = now->digest;
+    *digest = opened_checkpoint_digest(now);
     opened_checkpoint_close(now);
     return *digest == f->item.checkpoint.digest ? FLIGHT_FILES_SAME : FLIGHT_FILES_CHANGED;
 }

@@ -176,7 +176,7 @@ int evaluation_intake_begin(struct evaluation_intake *w, struct evaluation_recor
     int rc;
 
     w->record = record;
-    w->greatest_step = evaluation_record_recalled_step(record);
+    w->greatest_step = evaluation_record_facts(record).recalled_step;
     if ((rc = pin_recover(w->settings->eval_directory, recall_pin, w, e)) == OK && (rc = open_post(w, e)) == OK)
         rc = evaluation_intake_hear(w, e);
     w->first_look = clock_wall();

@@ -162,12 +162,12 @@ static void append_count(struct buffer *b, size_t n, const char *what)
 /* "12 done, 3 queued, newest 4.2 s old, best precision 0.912 (model.ckpt-700)"; counts of 0 are left out. */
 static void say_status_of(struct evaluation_loop *l, const struct evaluation_watch_facts *w)
 {
-    const struct ledger_summary *s = w->summary;
+    const struct ledger_summary *s = w->record.summary;
     struct buffer b = BUFFER_EMPTY;
     char age[HUMAN_TEXT_MAX];
 
-    append_count(&b, w->failed, "failed");
-    append_count(&b, w->gone, "gone");
+    append_count(&b, w->record.failed, "failed");
+    append_count(&b, w->record.gone, "gone");
     append_count(&b, w->intake.queued + w->in_flight, "queued");
     if (w->settings->pin && w->intake.queued)
         buffer_format(&b, " (%.1f MB pinned)", (double)w->intake.pinned_bytes / 1e6);
@@ -192,9 +192,9 @@ static void say_status(struct evaluation_loop *l)
             say_status_of(l, &w);
             return;
         }
-        done += w.summary->done;
-        failed += w.failed;
-        gone += w.gone;
+        done += w.record.summary->done;
+        failed += w.record.failed;
+        gone += w.record.gone;
         queued += w.intake.queued + w.in_flight;
     }
     log_progress(l->options.log, "watching %zu directories: %zu done, %zu queued, %zu failed, %zu gone",
@@ -275,7 +275,7 @@ static int refresh(struct evaluation_loop *l, struct error *e)
     if (l->hangup) {
         l->hangup = 0;
         for (size_t i = 0; i < l->watch_count; i++)
-            evaluation_watch_look_soon(l->watches[i]);
+            evaluation_intake_look_soon(evaluation_watch_intake(l->watches[i]));
         if (l->options.hung_up)
             l->options.hung_up(l->options.context);
         log_line(l->options.log, "SIGHUP: looking at everything again");
@@ -305,8 +305,8 @@ static void write_prom(struct evaluation_loop *l)
     for (size_t i = 0; rows && names && i < l->watch_count; i++) {
         const struct evaluation_watch_facts w = evaluation_watch_facts(l->watches[i]);
 
-        rows[i] = (struct evaluation_prom_row){ run_name(w.settings, names[i], sizeof names[i]), w.series, w.summary,
-                                                w.intake.queued + w.in_flight, w.last_step };
+        rows[i] = (struct evaluation_prom_row){ run_name(w.settings, names[i], sizeof names[i]), w.record.series,
+                                                w.record.summary, w.intake.queued + w.in_flight, w.record.last_step };
     }
     rc = rows && names ? evaluation_prom_write(l->options.prom, rows, l->watch_count, &why)
                        : error_memory(&why, l->options.prom, "for it");
@@ -326,7 +326,7 @@ static void prom_if_due(struct evaluation_loop *l)
     for (size_t i = 0; i < l->watch_count; i++) {
         const struct evaluation_watch_facts w = evaluation_watch_facts(l->watches[i]);
 
-        recorded += ledger_lines(w.summary);
+        recorded += ledger_lines(w.record.summary);
         pending += w.intake.queued + w.in_flight;
     }
     if (recorded == l->prom_recorded && (pending == l->prom_pending || clock_monotonic() < l->prom_next))

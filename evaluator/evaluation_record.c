@@ -68,13 +68,19 @@ static int recall(void *context, const struct ledger_record *r, struct error *e)
     return queue_remember(w->queue, c->name, c->digest, e);
 }
 
+/* 1: a name comes again, with other steps. */
+static int by_step(const struct evaluation_watch_settings *s)
+{
+    return s->watcher.source.steps.from != STEP_FROM_NAME;
+}
+
 static int open_keeper(struct evaluation_record *w, struct error *e)
 {
     const struct evaluation_watch_settings *s = w->settings;
     const struct evaluation_best_options options = { .checkpoint_directory = s->checkpoint_directory,
                                                      .eval_directory = s->eval_directory, .keep = s->keep_best,
                                                      .patience = s->patience, .rule = s->best,
-                                                     .volatile_names = w->outcomes.by_step };
+                                                     .volatile_names = by_step(s) };
 
     return s->keep_best || s->patience ? evaluation_best_open(&w->keeper, &options, e) : OK;
 }
@@ -127,7 +133,7 @@ int evaluation_record_open(struct evaluation_record **out, const struct evaluati
     w->queue = queue;
     w->lock = (struct evaluation_lock_held)EVALUATION_LOCK_NOT_HELD;
     w->last_step = w->recalled_step = -1;
-    w->outcomes.by_step = s->watcher.source.steps.from != STEP_FROM_NAME;
+    outcomes_init(&w->outcomes, by_step(s));
     if ((rc = open_all(w, e)) == OK)
         *out = w;
     else
@@ -156,53 +162,21 @@ const struct ledger_summary *evaluation_record_summary(const struct evaluation_r
     return ledger_summary(w->ledger);
 }
 
-const struct evaluation_series *evaluation_record_series(const struct evaluation_record *w)
-{
-    return &w->series;
-}
-
-size_t evaluation_record_count(const struct evaluation_record *w, enum ledger_status status)
-{
-    return outcomes_count(&w->outcomes, status);
-}
-
-int64_t evaluation_record_last_step(const struct evaluation_record *w)
-{
-    return w->last_step;
-}
-
-int64_t evaluation_record_recalled_step(const struct evaluation_record *w)
-{
-    return w->recalled_step;
-}
-
 void evaluation_record_readable(struct evaluation_record *w, const char *name)
 {
     outcomes_read(&w->outcomes, name);
 }
 
-size_t evaluation_record_pending_count(const struct evaluation_record *w)
-{
-    return w->pending_count;
-}
-
-int evaluation_record_idle(const struct evaluation_record *w)
-{
-    return !w->pending_count && w->retry_at <= 0;
-}
-
-double evaluation_record_due(const struct evaluation_record *w)
+struct evaluation_record_facts evaluation_record_facts(const struct evaluation_record *w)
 {
     const double now = clock_monotonic();
 
-    if (w->retry_at > 0)
-        return w->retry_at - now;
-    return w->pending_count ? 0 : w->check_next - now;
-}
-
-int evaluation_record_waits(const struct evaluation_record *w)
-{
-    return w->retry_at > clock_monotonic();
+    return (struct evaluation_record_facts){
+        .summary = ledger_summary(w->ledger), .series = &w->series, .last_step = w->last_step,
+        .failed = outcomes_count(&w->outcomes, LEDGER_FAILED), .gone = outcomes_count(&w->outcomes, LEDGER_GONE),
+        .recalled_step = w->recalled_step, .pending = w->pending_count, .retries = w->retry_at > 0,
+        .due = w->retry_at > 0 ? w->retry_at - now : w->pending_count ? 0 : w->check_next - now,
+    };
 }
 
 void evaluation_record_check_soon(struct evaluation_record *w)

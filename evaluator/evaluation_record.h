@@ -20,7 +20,7 @@
 enum { /* beside OK and errors, with a sentence in e but for the last two */
     EVALUATION_STOPPED = 1, /* a checkpoint failed, and --strict */
     EVALUATION_GIVEN_UP,    /* signalled, and the disk still fails */
-    EVALUATION_LATER,       /* a disk failed; it is tried again when evaluation_record_due() says so */
+    EVALUATION_LATER,       /* a disk failed; it is tried again when evaluation_record_facts() say so */
     EVALUATION_MADE_AGAIN,  /* evaluation_record_check() */
 };
 
@@ -33,14 +33,19 @@ int evaluation_record_open(struct evaluation_record **out, const struct evaluati
                            const struct watch_log *says, struct queue *queue, struct error *e);
 void evaluation_record_close(struct evaluation_record *r, const char *why);
 
-/* Borrowed. The ledger in short, and what the curves ended in. */
+struct evaluation_record_facts { /* a value; what it points to is borrowed until the record is closed */
+    const struct ledger_summary *summary;   /* of the ledger */
+    const struct evaluation_series *series; /* what the curves ended in */
+    size_t failed, gone;                    /* checkpoints, by the newest line of each */
+    int64_t last_step;                      /* of the newest line; -1: none */
+    int64_t recalled_step;                  /* the highest of the lines that were there at the start; -1: none */
+    size_t pending;                         /* outcomes that are still to be recorded, beside flights */
+    int retries;                            /* 1: a disk failed, and is tried again */
+    double due;                             /* seconds until there is something to do, or until then */
+};
+struct evaluation_record_facts evaluation_record_facts(const struct evaluation_record *r);
+/* Of these what is asked for often. */
 const struct ledger_summary *evaluation_record_summary(const struct evaluation_record *r);
-const struct evaluation_series *evaluation_record_series(const struct evaluation_record *r);
-/* How many checkpoints ended so, by the newest line of each. */
-size_t evaluation_record_count(const struct evaluation_record *r, enum ledger_status status);
-/* The step of the newest line; and the highest of the lines that were there at the start. -1: none. */
-int64_t evaluation_record_last_step(const struct evaluation_record *r);
-int64_t evaluation_record_recalled_step(const struct evaluation_record *r);
 
 /* To be recorded by evaluation_record_pending(). The line is borrowed until then; NULL: want of memory, which that
  * returns. */
@@ -51,7 +56,6 @@ const struct ledger_record *evaluation_record_outcome(struct evaluation_record *
 void evaluation_record_readable(struct evaluation_record *r, const char *name);
 /* What evaluation_record_outcome() was told, up to the first that cannot be recorded. */
 int evaluation_record_pending(struct evaluation_record *r, int signalled, struct error *e);
-size_t evaluation_record_pending_count(const struct evaluation_record *r);
 
 /* What is the best may come from this flight, or not any more: it is not recorded, or was. */
 void evaluation_record_begin(struct evaluation_record *r, struct evaluation_flight *f);
@@ -68,13 +72,6 @@ int evaluation_record_check(struct evaluation_record *r, struct evaluation_fligh
                             struct error *e);
 /* The next check is due at once. */
 void evaluation_record_check_soon(struct evaluation_record *r);
-
-/* 1: the disk works, and nothing is pending. */
-int evaluation_record_idle(const struct evaluation_record *r);
-/* Seconds until there is something to do; of a disk that failed until it is tried again. */
-double evaluation_record_due(const struct evaluation_record *r);
-/* 1: a disk failed, and it is not time to try again. */
-int evaluation_record_waits(const struct evaluation_record *r);
 
 /* Runs the command of --on-end. */
 void evaluation_record_end(struct evaluation_record *r, const char *reason);

@@ -130,7 +130,7 @@ static void let_go(const struct evaluation_set *s, struct member *m, const char 
     const struct evaluation_watch_facts w = evaluation_watch_facts(m->watch);
     const struct watch_log says = { s->log, m->name };
 
-    m->past = (struct evaluation_set_past){ w.summary->done, w.failed, w.gone };
+    m->past = (struct evaluation_set_past){ w.record.summary->done, w.record.failed, w.record.gone };
     if (why)
         watch_log_say(&says, "%s", why);
     evaluation_watch_post_end(m->watch, why ? why : "the directory is gone");
@@ -310,7 +310,7 @@ static void close_unlisted(struct evaluation_set *s)
         if (!m->watch)
             continue;
         w = evaluation_watch_facts(m->watch);
-        if (w.in_flight || w.unrecorded || (m->listed && w.intake.queued))
+        if (w.in_flight || w.record.pending || (m->listed && w.intake.queued))
             continue;
         if (!m->listed && (m->source == FROM_FILE || !w.intake.queued)) {
             let_go(s, m, m->source == FROM_FILE ? "not in the file any more" : NULL);
@@ -329,12 +329,12 @@ static void notify(struct evaluation_set *s, struct evaluation_watch **watches, 
     struct error why = { 0 };
 
     for (size_t i = 0; i < n; i++)
-        evaluation_watch_share_inotify(watches[i], NULL, 0);
+        evaluation_intake_share_inotify(evaluation_watch_intake(watches[i]), NULL, 0);
     watch_inotify_stop(s->notifier);
     if (watch_inotify_start(&s->notifier, paths, n, poll, NULL, &why) != OK && n)
         log_line(s->log, "%.300s; looking every %g s instead", why.message, poll);
     for (size_t i = 0; s->notifier && i < n; i++)
-        evaluation_watch_share_inotify(watches[i], s->notifier, i);
+        evaluation_intake_share_inotify(evaluation_watch_intake(watches[i]), s->notifier, i);
 }
 
 /* Watches and notifier as the members are now. */
@@ -432,7 +432,7 @@ void evaluation_set_close(struct evaluation_set *s)
     if (!s)
         return;
     for (size_t i = 0; i < s->watch_count; i++)
-        evaluation_watch_share_inotify(s->watches[i], NULL, 0);
+        evaluation_intake_share_inotify(evaluation_watch_intake(s->watches[i]), NULL, 0);
     watch_inotify_stop(s->notifier);
     for (size_t i = 0; i < s->count; i++)
         member_free(s->members[i]);

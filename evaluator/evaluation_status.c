@@ -234,7 +234,7 @@ int evaluation_status_read(const char *eval_directory, double now, struct evalua
         if (access(ledger, F_OK) < 0)
             return error_system(e, "%s: no ledger of an evaluator", ledger);
     }
-    g.outcomes.by_step = *out->lock.step_from != '\0';
+    outcomes_init(&g.outcomes, *out->lock.step_from != '\0');
     out->has_work = (out->holder == LOCK_ALIVE || out->holder == LOCK_ELSEWHERE) &&
                     evaluation_work_read(eval_directory, &out->work) && out->work.pid == out->lock.process.pid;
     out->has_training = *out->lock.checkpoint_directory &&

@@ -352,8 +352,10 @@ static int enough(const struct evaluation_watch *w, size_t flights)
 
 int evaluation_watch_ready(const struct evaluation_watch *w, size_t window)
 {
-    return queue_count(w->queue) && !w->ended && evaluation_record_idle(w->record) && w->flight_count < window &&
-           interval_left(w) <= 0 && !enough(w, w->flight_count);
+    const struct evaluation_record_facts record = evaluation_record_facts(w->record);
+
+    return queue_count(w->queue) && !w->ended && w->flight_count < window && interval_left(w) <= 0 &&
+           !enough(w, w->flight_count) && !record.pending && !record.retries;
 }
 
 /* Nothing waits and nothing is evaluated: has the work come to its end? */
@@ -368,7 +370,7 @@ static int decide(struct evaluation_watch *w, struct error *e)
             return rc;
         w->draining = reason;
     }
-    if (w->draining && !evaluation_record_pending_count(w->record)) {
+    if (w->draining && !evaluation_record_facts(w->record).pending) {
         const struct evaluation_intake_facts facts = evaluation_intake_facts(w->intake);
 
         if (!facts.queued && !facts.undecided)
@@ -414,13 +416,14 @@ static int record_flights(struct evaluation_watch *w, int signalled, struct erro
 
 int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct error *e)
 {
+    const struct evaluation_record_facts record = evaluation_record_facts(w->record);
     int rc;
 
     if (w->ended)
         return OK;
     if ((rc = evaluation_watch_hear(w, e)) != OK)
         return rc;
-    if (evaluation_record_waits(w->record) && !signalled)
+    if (record.retries && record.due > 0 && !signalled)
         return OK;
     if ((rc = check(w, signalled, e)) != OK || (rc = evaluation_record_pending(w->record, signalled, e)) != OK ||
         (rc = record_flights(w, signalled, e)) != OK)
@@ -455,27 +458,16 @@ void evaluation_watch_post_end(struct evaluation_watch *w, const char *reason)
 
 struct evaluation_watch_facts evaluation_watch_facts(const struct evaluation_watch *w)
 {
-    const struct evaluation_intake_facts intake = evaluation_intake_facts(w->intake);
-
     return (struct evaluation_watch_facts){
-        .settings = &w->settings, .summary = evaluation_record_summary(w->record),
-        .series = evaluation_record_series(w->record),
-        .failed = evaluation_record_count(w->record, LEDGER_FAILED),
-        .gone = evaluation_record_count(w->record, LEDGER_GONE),
-        .last_step = evaluation_record_last_step(w->record), .evaluations = w->evaluations, .skipped = w->skipped,
-        .in_flight = w->flight_count, .unrecorded = evaluation_record_pending_count(w->record), .intake = intake,
-        .last_start = w->last_start, .ended = w->ended,
+        .settings = &w->settings, .record = evaluation_record_facts(w->record),
+        .intake = evaluation_intake_facts(w->intake), .in_flight = w->flight_count, .evaluations = w->evaluations,
+        .skipped = w->skipped, .last_start = w->last_start, .ended = w->ended,
     };
 }
 
-void evaluation_watch_share_inotify(struct evaluation_watch *w, struct watch_inotify *shared, size_t place)
+struct evaluation_intake *evaluation_watch_intake(const struct evaluation_watch *w)
 {
-    evaluation_intake_share_inotify(w->intake, shared, place);
-}
-
-void evaluation_watch_look_soon(struct evaluation_watch *w)
-{
-    evaluation_intake_look_soon(w->intake);
+    return w->intake;
 }
 
 static void describe_work(const struct evaluation_watch *w, struct evaluation_work *out)
@@ -486,7 +478,7 @@ static void describe_work(const struct evaluation_watch *w, struct evaluation_wo
                                      .not_whole = (int64_t)intake.undecided, .updated = clock_wall(),
                                      .until_step = w->settings.ending.until_step,
                                      .newest_step = intake.newest_written > 0 ? intake.newest_step
-                                                                    : evaluation_record_last_step(w->record) };
+                                                                    : evaluation_record_facts(w->record).last_step };
     for (size_t i = 0; i < w->flight_count && out->in_hand_count < WORK_IN_HAND_MAX; i++)
         if (evaluation_flight_state(w->flights[i]) == FLIGHT_RUNNING)
             out->in_hand[out->in_hand_count++] = (struct work_in_hand){
@@ -523,7 +515,7 @@ double evaluation_watch_due(const struct evaluation_watch *w)
 
     if (w->ended)
         return INFINITY;
-    due = fmin(report_due(w), evaluation_record_due(w->record));
+    due = fmin(report_due(w), evaluation_record_facts(w->record).due);
     if (queue_count(w->queue) && interval > 0)
         due = fmin(due, interval);
     return fmax(due, 0);

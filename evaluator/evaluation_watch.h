@@ -16,7 +16,6 @@
 #include "evaluator/evaluation_flight.h"
 #include "evaluator/evaluation_intake.h"
 #include "evaluator/evaluation_settings.h"
-#include "evaluator/record/evaluation_prom.h"
 #include "evaluator/score/runner.h"
 
 #include <stddef.h>
@@ -26,14 +25,10 @@ struct evaluation_watch;
 
 struct evaluation_watch_facts { /* how its work stands: a value; what it points to is borrowed until the next call */
     const struct evaluation_watch_settings *settings;
-    const struct ledger_summary *summary;    /* of its ledger */
-    const struct evaluation_series *series;  /* what the curves ended in */
-    size_t failed, gone;                     /* checkpoints, by the newest line of each */
-    int64_t last_step;                       /* of the newest line; -1: none */
+    struct evaluation_record_facts record;   /* what became of checkpoints */
     int64_t evaluations, skipped;            /* of this process, failed ones included; by options */
     struct evaluation_intake_facts intake;   /* what waits, and what was found */
     size_t in_flight;                        /* that are evaluated */
-    size_t unrecorded;                       /* outcomes that are still to be recorded, beside flights */
     double last_start;                       /* monotonic, of an evaluation; 0: none yet */
     const char *ended;                       /* why it has; NULL: it goes on */
 };
@@ -72,9 +67,8 @@ void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_fligh
 /* Runs the command of --on-end, if that was not done yet: its work has ended, for that reason unless it has its own. */
 void evaluation_watch_post_end(struct evaluation_watch *w, const char *reason);
 
-/* watcher_share_inotify() and watcher_look_soon() of its directory. */
-void evaluation_watch_share_inotify(struct evaluation_watch *w, struct watch_inotify *shared, size_t place);
-void evaluation_watch_look_soon(struct evaluation_watch *w);
+/* Borrowed: for who tells it when and by what to look. */
+struct evaluation_intake *evaluation_watch_intake(const struct evaluation_watch *w);
 
 /* Writes EVAL/work.json where something has changed since it was written; not too often, but for `now`. What cannot be
  * written is left: whoever looks sees how old it is. */

@@ -371,13 +371,13 @@ static struct evaluation_watch_settings settings(const struct command *c,
 static int main_finish(const struct evaluation_watch_facts *w, struct log *log, int rc)
 {
     const struct watch_log says = { log, w->settings->name };
-    const struct ledger_summary *s = w->summary;
+    const struct ledger_summary *s = w->record.summary;
     char skipped[40] = "", wanted[PATTERN_TEXT_MAX + 32];
 
     if (w->skipped)
         snprintf(skipped, sizeof skipped, ", %lld skipped", (long long)w->skipped);
     watch_log_say(&says, "%lld evaluated%s; in all %zu done, %zu failed, %zu gone", (long long)w->evaluations, skipped,
-                  s->done, w->failed, w->gone);
+                  s->done, w->record.failed, w->record.gone);
     if (s->has_best)
         watch_log_say(&says, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best.name);
     else if (s->done)
@@ -385,7 +385,7 @@ static int main_finish(const struct evaluation_watch_facts *w, struct log *log, 
     checkpoint_source_describe(&w->settings->watcher.source, wanted, sizeof wanted);
     if (!ledger_lines(s) && w->settings->ending.once)
         watch_log_say(&says, "%s: no checkpoint found; looked for %s", w->settings->checkpoint_directory, wanted);
-    return rc == OK && !w->failed && !w->gone ? EXIT_DONE : EXIT_NO;
+    return rc == OK && !w->record.failed && !w->record.gone ? EXIT_DONE : EXIT_NO;
 }
 
 static int open_runner(const struct command *c, struct runner *out, struct error *e)

@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "checkpoint/safetensors.h"
 #include "checkpoint/tensor_batch.h"
 #include "checkpoint/tensor_value.h"
 
@@ -17,6 +18,30 @@ enum {
     PIECE_ELEMENTS = 4096,
     THREAD_BYTES = 1 << 20, /* a thread that reads fewer costs more than it saves */
 };
+
+struct opened_checkpoint {
+    enum checkpoint_kind kind;
+    uint64_t digest;
+    struct tensor_bundle *bundle;    /* BUNDLE; holds index and data open */
+    struct safetensors *safetensors; /* SAFETENSORS; holds the file open */
+    struct tensor_entry *entries;    /* SAFETENSORS: its tensors as entries; those of types we lack have type 0 */
+    struct content content;          /* OTHER */
+};
+
+uint64_t opened_checkpoint_digest(const struct opened_checkpoint *c)
+{
+    return c->digest;
+}
+
+int opened_checkpoint_readable(const struct opened_checkpoint *c)
+{
+    return c->bundle || c->safetensors;
+}
+
+int opened_checkpoint_only_grew(const struct opened_checkpoint *c, const struct content *now)
+{
+    return content_only_grew(&c->content, now);
+}
 
 void opened_checkpoint_close(struct opened_checkpoint *c)
 {

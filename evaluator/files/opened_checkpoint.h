@@ -6,7 +6,6 @@
 #define EVALUATOR_FILES_OPENED_CHECKPOINT_H
 
 #include "base/error.h"
-#include "checkpoint/safetensors.h"
 #include "checkpoint/tensor_bundle.h"
 #include "evaluator/files/content_digest.h"
 
@@ -20,20 +19,20 @@ enum checkpoint_kind {
     CHECKPOINT_OTHER,       /* any file or directory; for commands */
 };
 
-struct opened_checkpoint {
-    enum checkpoint_kind kind;
-    uint64_t digest;                 /* same name and digest: the same checkpoint */
-    struct tensor_bundle *bundle;    /* BUNDLE; holds index and data open */
-    struct safetensors *safetensors; /* SAFETENSORS; holds the file open */
-    struct tensor_entry *entries;    /* SAFETENSORS: its tensors as entries; those of types we lack have type 0 */
-    struct content content;          /* OTHER */
-};
+struct opened_checkpoint;
 
 /* path: of a BUNDLE its prefix. ERR_IO, ERR_CORRUPT: not there or not whole, perhaps not yet. ERR_ARG: it never will
  * be: a V1 checkpoint. On OK *out is yours until opened_checkpoint_close(). */
 int opened_checkpoint_open(struct opened_checkpoint **out, enum checkpoint_kind kind, const char *path,
                            struct error *e);
 void opened_checkpoint_close(struct opened_checkpoint *c); /* NULL is fine */
+
+/* Same name and digest: the same checkpoint. */
+uint64_t opened_checkpoint_digest(const struct opened_checkpoint *c);
+/* 1: it is of a format whose variables can be read. */
+int opened_checkpoint_readable(const struct opened_checkpoint *c);
+/* Of an OTHER: content_only_grew() from what it was then. */
+int opened_checkpoint_only_grew(const struct opened_checkpoint *c, const struct content *now);
 
 /* Of one that cannot be opened, so that it can be known again: 1 and a digest that no whole checkpoint has. */
 int opened_checkpoint_raw_digest(enum checkpoint_kind kind, const char *path, uint64_t *digest);

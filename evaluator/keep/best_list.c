@@ -18,6 +18,11 @@ void best_list_release(struct best_list *l)
     *l = (struct best_list){ .limit = 0 };
 }
 
+const struct best_entry *best_list_at(const struct best_list *l, size_t i)
+{
+    return i < l->count ? &l->items[i] : NULL;
+}
+
 int best_list_same(const struct best_list *l, const struct checkpoint_identity *a, const struct checkpoint_identity *b)
 {
     return !strcmp(a->name, b->name) && (!l->by_step || a->step == b->step);

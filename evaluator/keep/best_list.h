@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-struct best_list {
+struct best_list { /* best_list.c alone looks into it */
     size_t limit; /* N */
     int minimum;  /* 1: smaller is better */
     int by_step;  /* 1: the same name with another step is another checkpoint */
@@ -27,6 +27,8 @@ void best_list_release(struct best_list *l);
 
 /* The next one; one whose value is NaN is never among the best. */
 void best_list_add(struct best_list *l, const struct best_entry *entry);
+/* The i-th best, borrowed; NULL: there are not so many. */
+const struct best_entry *best_list_at(const struct best_list *l, size_t i);
 /* 1: both are the same checkpoint. */
 int best_list_same(const struct best_list *l, const struct checkpoint_identity *a, const struct checkpoint_identity *b);
 

@@ -84,14 +84,15 @@ void evaluation_best_recall(struct evaluation_best *b, const struct ledger_recor
 /* The best one is the ledger's, which a smallest difference may have kept; the others go by their values. */
 static size_t choose(struct evaluation_best *b, const struct ledger_summary *s)
 {
+    const struct best_entry *entry;
     size_t count = 0;
 
     if (!s->has_best)
         return 0;
     b->wanted[count++] = found(b, &s->best);
-    for (size_t i = 0; i < b->list.count && count < b->options.keep; i++)
-        if (!best_list_same(&b->list, &b->list.items[i].checkpoint, &s->best))
-            b->wanted[count++] = found(b, &b->list.items[i].checkpoint);
+    for (size_t i = 0; (entry = best_list_at(&b->list, i)) && count < b->options.keep; i++)
+        if (!best_list_same(&b->list, &entry->checkpoint, &s->best))
+            b->wanted[count++] = found(b, &entry->checkpoint);
     for (size_t i = 0; b->options.volatile_names && b->options.keep > 1 && i < count; i++) {
         const struct checkpoint_identity *c = &b->wanted[i].checkpoint;
 

@@ -72,7 +72,7 @@ static int pin_check(const struct pin *pin, const char *path, struct error *e)
 
     if (rc != OK)
         return rc;
-    same = c->digest == pin->checkpoint.digest;
+    same = opened_checkpoint_digest(c) == pin->checkpoint.digest;
     opened_checkpoint_close(c);
     return same ? OK : error_set(e, ERR_IO, "%s: changed while it was pinned", path);
 }

@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+void outcomes_init(struct outcomes *o, int by_step)
+{
+    *o = (struct outcomes){ .by_step = by_step };
+}
+
 /* The place of the first one that does not come before (name, step). */
 static size_t outcomes_place(const struct outcomes *o, const char *name, int64_t step)
 {

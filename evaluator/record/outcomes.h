@@ -1,6 +1,6 @@
 /*
  * outcomes.h - which checkpoints have failed or are gone for good: of each the newest line of the ledger counts, so one
- * that was scored in the end has not failed. An all-zero struct is empty. One thread.
+ * that was scored in the end has not failed. One thread.
  */
 #ifndef EVALUATOR_RECORD_OUTCOMES_H
 #define EVALUATOR_RECORD_OUTCOMES_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct outcomes {
+struct outcomes { /* outcomes.c alone looks into it */
     int by_step; /* 1: checkpoints of the same name and another step are others (--step-from) */
     struct outcome {
         char *name; /* owned */
@@ -22,6 +22,8 @@ struct outcomes {
     size_t count, capacity;
 };
 
+/* by_step as above; empty. */
+void outcomes_init(struct outcomes *o, int by_step);
 /* Takes in the next line. ERR_NOMEM. */
 int outcomes_note(struct outcomes *o, const struct ledger_record *r, struct error *e);
 /* The checkpoint can be read, and is one that has its line: that it could not be read before is over. */

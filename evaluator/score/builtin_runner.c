@@ -252,7 +252,7 @@ static int runner_load(void *context, const struct runner_job *c, enum evaluatio
     size_t count;
     int rc;
 
-    if (!c->opened->bundle && !c->opened->safetensors)
+    if (!opened_checkpoint_readable(c->opened))
         return error_set(e, ERR_ARG, "%s is not in a format that the built-in models read (TensorFlow V2, safetensors)"
                          "; evaluate it with --exec", c->checkpoint->name);
     if ((rc = match(r, c, weights, e)) != OK)

@@ -268,21 +268,21 @@ static int offer(struct watcher *w, int directory_fd, struct sighting *item, con
 static int whole(struct watcher *w, int directory_fd, struct sighting *item, const char *path,
                  struct opened_checkpoint *checkpoint, double now, struct error *e)
 {
-    struct queue_item new = { .checkpoint = checkpoint_identity_of(item->name, -1), .kind = checkpoint->kind,
-                              .opened = checkpoint, .found = clock_wall() };
+    struct queue_item new = { .checkpoint = checkpoint_identity_of(item->name, -1),
+                              .kind = (enum checkpoint_kind)item->kind, .opened = checkpoint, .found = clock_wall() };
     struct error why = { 0 };
     char witness[PATH_MAX];
     int rc;
 
     new.checkpoint.has_digest = 1;
-    new.checkpoint.digest = checkpoint->digest;
+    new.checkpoint.digest = opened_checkpoint_digest(checkpoint);
     sighting_opened(item);
-    if (queue_knows(w->queue, item->name, checkpoint->digest)) {
+    if (queue_knows(w->queue, item->name, new.checkpoint.digest)) {
         opened_checkpoint_close(checkpoint);
         watcher_say(w, WATCHER_KNOWN, NULL, item->name);
         return OK;
     }
-    if ((rc = checkpoint_witness(checkpoint->kind, path, witness, sizeof witness, &why)) != OK ||
+    if ((rc = checkpoint_witness(new.kind, path, witness, sizeof witness, &why)) != OK ||
         (rc = find_step(w, directory_fd, item, checkpoint, witness, &new.checkpoint.step, &why)) != OK) {
         opened_checkpoint_close(checkpoint);
         return not_whole(w, item, path, now, &why, e);

@@ -12,19 +12,20 @@
 static const char *best_of(const char *sequence, size_t limit, int minimum, int by_step)
 {
     static char out[64];
+    const struct best_entry *entry;
     struct best_list l;
     size_t used = 0;
 
     assert_int_equal(best_list_init(&l, limit, minimum, by_step, NULL), OK);
     for (const char *p = sequence; *p; p += strcspn(p, " "), p += *p == ' ') {
-        struct best_entry entry = { .value = p[1] == 'n' ? NAN : p[1] - '0',
+        const struct best_entry next = { .value = p[1] == 'n' ? NAN : p[1] - '0',
                                     .checkpoint = { { *p }, p[2] == '.' ? p[3] - '0' : 0, 0, 0, 0 } };
 
-        best_list_add(&l, &entry);
+        best_list_add(&l, &next);
     }
     out[0] = '\0';
-    for (size_t i = 0; i < l.count; i++)
-        used += (size_t)snprintf(out + used, sizeof out - used, "%s%g", l.items[i].checkpoint.name, l.items[i].value);
+    for (size_t i = 0; (entry = best_list_at(&l, i)); i++)
+        used += (size_t)snprintf(out + used, sizeof out - used, "%s%g", entry->checkpoint.name, entry->value);
     best_list_release(&l);
     return out;
 }

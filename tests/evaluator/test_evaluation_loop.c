@@ -138,7 +138,7 @@ static void test_turns(void **state)
         assert_int_equal(run(&l), EVALUATION_LOOP_DONE);
         assert_string_equal(fake.order, "a1 b1 c1 a2 b2 c2 a3 c3 a4");
         for (size_t i = 0; i < 3; i++) {
-            assert_int_equal(evaluation_watch_facts(watches[i]).summary->done, directories[i].count);
+            assert_int_equal(evaluation_watch_facts(watches[i]).record.summary->done, directories[i].count);
             evaluation_watch_close(watches[i]);
         }
         close(signals[0]);
@@ -168,8 +168,8 @@ static void test_lack(void **state)
     assert_int_equal(evaluation_watch_open(&watch, &s, &quiet, NULL), OK);
     assert_int_equal(run(&l), EVALUATION_LOOP_DONE);
     assert_string_equal(fake.order, "a1 a2");
-    assert_int_equal(evaluation_watch_facts(watch).summary->done, 2);
-    assert_int_equal(evaluation_watch_facts(watch).summary->failed, 0);
+    assert_int_equal(evaluation_watch_facts(watch).record.summary->done, 2);
+    assert_int_equal(evaluation_watch_facts(watch).record.summary->failed, 0);
     evaluation_watch_close(watch);
     close(signals[0]);
     close(signals[1]);

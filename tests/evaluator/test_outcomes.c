@@ -39,8 +39,9 @@ static void test_newest_counts(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int by_step = 0; by_step < 2; by_step++) {
-            struct outcomes o = { .by_step = by_step };
+            struct outcomes o;
 
+            outcomes_init(&o, by_step);
             for (const char *p = cases[i].lines; *p; p += p[3] ? 4 : 3) {
                 struct ledger_record r = { .checkpoint = { { *p }, p[1] == '-' ? -1 : p[1] - '0', 0, 0, 0 } };
 

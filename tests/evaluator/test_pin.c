@@ -51,7 +51,7 @@ static uint64_t digest_of(enum checkpoint_kind kind, const char *path)
     uint64_t digest;
 
     assert_int_equal(opened_checkpoint_open(&c, kind, path, NULL), OK);
-    digest = c->digest;
+    digest = opened_checkpoint_digest(c);
     opened_checkpoint_close(c);
     return digest;
 }
