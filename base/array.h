@@ -1,14 +1,13 @@
 /*
- * array.h - arrays that grow: a pointer, a count and a capacity of the owner's, who frees the pointer. Pure but for the
- * memory.
+ * array.h - growing arrays: a pointer, a count and a capacity of the owner's, who frees the pointer.
  */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H
 
 #include <stddef.h>
 
-/* 1: `items` has room for `wanted` of its items, and `capacity` says for how many; both may have changed (it doubles,
- * so that growing one by one costs no more than growing once). 0: no memory, and nothing has changed. */
+/* 1: `items` has room for `wanted` items; items and capacity may have changed (the capacity doubles, so growing one by
+ * one costs no more than growing once). 0: no memory, and nothing has changed. */
 #define ARRAY_ROOM(items, capacity, wanted) array_room(&(items), &(capacity), (wanted), sizeof *(items))
 
 /* The same, and the items that there is new room for are all zero. */

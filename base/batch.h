@@ -1,6 +1,6 @@
 /*
- * batch.h - what a batch is and what it was scored: all that data sets, models and strategies know of each other's
- * data. Nothing here owns memory.
+ * batch.h - batches and scores: all that data sets, models and strategies need to know of each other's data. Nothing
+ * here owns memory.
  */
 #ifndef BASE_BATCH_H
 #define BASE_BATCH_H
@@ -19,29 +19,29 @@ struct field {
     int32_t shape[FIELD_RANK_MAX]; /* [0, rank) */
 };
 
-/* What a sample consists of, by its place among the fields. A batch may end before the weights: then all are 1. */
+/* What a sample consists of, by index among the fields. A batch may end before the weights: then all are 1. */
 enum {
-    FIELD_INPUT,   /* what a model is fed: of images (count, height, width, channels), floats */
+    FIELD_INPUT,   /* the model's input: for images (count, height, width, channels) floats */
     FIELD_LABELS,  /* (count) integers */
-    FIELD_WEIGHTS, /* (count) float32, by which each label's loss counts; 0: padding */
+    FIELD_WEIGHTS, /* (count) float32 weights of the labels' losses; 0: padding */
 };
 
-/* Samples of one step. */
+/* The samples of one step. */
 struct batch {
-    int64_t step;           /* that the batch is for, counted from 0 */
+    int64_t step;           /* of the batch, counted from 0 */
     int count;              /* samples: the first dimension of each field */
     int field_count;
-    const int64_t *samples; /* (count) each one's place in the endless order of all workers, from which its random
-                               numbers are drawn; NULL: 0, 1, 2, ... */
+    const int64_t *samples; /* (count) indices in the endless order of all workers, from which random numbers are
+                               drawn; NULL: 0, 1, 2, ... */
     struct field fields[BATCH_FIELDS_MAX];
 };
 
-/* Sums over what was scored. */
+/* Sums over the scored units. */
 struct score {
     double loss;   /* weighted */
-    double weight; /* of all units: as many as there are, unless they are weighted one by one */
-    int64_t hits;  /* units that were right */
-    int64_t units; /* what is right or wrong: images, words. One of weight 0 is none */
+    double weight; /* of all units: their number, unless each has its own weight */
+    int64_t hits;  /* correct units */
+    int64_t units; /* what can be correct: images, words; not those of weight 0 */
 };
 
 /* The first element of sample i. */
@@ -56,7 +56,7 @@ static inline const void *field_at(const struct field *f, size_t i)
     return (const char *)f->data + i * bytes;
 }
 
-/* Element i, counted through all samples, of integers of any width. */
+/* Element i of all samples, an integer of any width. */
 static inline int64_t field_integer(const struct field *f, size_t i)
 {
     return f->element == ELEMENT_UINT8   ? ((const uint8_t *)f->data)[i]
@@ -72,7 +72,7 @@ static inline void score_add(struct score *s, const struct score *part)
     s->units += part->units;
 }
 
-/* 0 where nothing was scored, as the next. */
+/* 0 if nothing was scored, as below. */
 static inline double score_loss(const struct score *s)
 {
     return s->weight > 0 ? s->loss / s->weight : 0;

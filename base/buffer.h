@@ -1,7 +1,7 @@
 /*
- * buffer.h - a growable string of bytes. Owned by whoever inited it; one thread at a time.
- * When memory runs out the buffer goes into the failed state: later appends do nothing, and the caller asks once at
- * the end with buffer_ok(), instead of after each append.
+ * buffer.h - a growable byte string. Owned by the caller of buffer_init(); one thread at a time. When memory runs out
+ * the buffer goes into the failed state: later appends do nothing, and the caller checks once at the end with
+ * buffer_ok() instead of after each append.
  */
 #ifndef BASE_BUFFER_H
 #define BASE_BUFFER_H
@@ -17,7 +17,7 @@ struct buffer {
 #define BUFFER_EMPTY { NULL, 0, 0, 0 }
 
 void buffer_init(struct buffer *b);
-void buffer_release(struct buffer *b); /* frees the bytes; b is empty again */
+void buffer_release(struct buffer *b); /* frees the bytes and empties b */
 void buffer_clear(struct buffer *b);   /* length 0, not failed, memory kept */
 int buffer_ok(const struct buffer *b); /* 1 while no append failed */
 

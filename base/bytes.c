@@ -83,7 +83,7 @@ int utf8_character(const void *bytes, size_t n, uint32_t *code_point)
     return (int)length;
 }
 
-/* Most texts are ASCII: eight bytes at a time as long as that holds, then by characters. */
+/* Most texts are ASCII: takes eight bytes at a time while they are, then character by character. */
 int utf8_valid(const void *bytes, size_t n, size_t *bad)
 {
     const uint8_t *p = bytes;

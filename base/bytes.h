@@ -87,7 +87,7 @@ static inline double bits_double(uint64_t u)
 /* The value of an IEEE half (binary16), exactly. */
 double half_double(uint16_t half);
 
-/* Below, at or above 0 as a comes before, is, or comes behind b: byte by byte, and a beginning before what goes on. */
+/* Less than, equal to or greater than 0, as a is before, equal to or after b: byte by byte; a prefix comes first. */
 int bytes_compare(const void *a, size_t a_length, const void *b, size_t b_length);
 
 /* Protobuf/LEB128 varints, 1 to 10 bytes. put: p holds 10 bytes; returns the number written.
@@ -99,10 +99,10 @@ int get_varint(const void *p, size_t n, uint64_t *v);
 int varint_size(uint64_t v);
 
 /* The number of bytes of the UTF-8 character at p (n > 0 bytes left), its code point in *code_point (may be NULL);
- * 0 where the bytes are not one: overlong forms, surrogates, above U+10FFFF, cut. */
+ * 0: not a character: overlong, surrogate, above U+10FFFF, truncated. */
 int utf8_character(const void *p, size_t n, uint32_t *code_point);
 
-/* 1 if all n bytes are valid UTF-8; else 0 and the place of the first bad byte in *bad (may be NULL). */
+/* 1 if all n bytes are valid UTF-8; else 0 and the index of the first bad byte in *bad (may be NULL). */
 int utf8_valid(const void *p, size_t n, size_t *bad);
 
 #endif

@@ -3,7 +3,7 @@
 #define BASE_CLOCK_H
 
 double clock_wall(void);      /* seconds since 1970 UTC; can be set back by the administrator */
-double clock_monotonic(void); /* seconds since some start; never goes back: for durations and deadlines */
-double clock_monotonic_coarse(void); /* the same as of the last tick of the kernel, up to 10 ms ago; cheaper */
+double clock_monotonic(void); /* seconds since an arbitrary start; never goes back: for durations and deadlines */
+double clock_monotonic_coarse(void); /* the same, but up to 10 ms old (the kernel's last tick); cheaper */
 
 #endif

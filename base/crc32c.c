@@ -30,7 +30,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint32_t slices[8][256];
 static uint32_t skip_long[4][256], skip_short[4][256];
 
-/* Begins as the function that prepares, so that a call costs no question whether that has been done. */
+/* Starts as the function that initialises, so that later calls need not check for it. */
 static uint32_t prepare_and_extend(uint32_t crc, const uint8_t *p, size_t n);
 static uint32_t (*_Atomic extend)(uint32_t crc, const uint8_t *p, size_t n) = prepare_and_extend;
 
@@ -44,7 +44,7 @@ static uint32_t matrix_times(const uint32_t matrix[32], uint32_t vector)
     return sum;
 }
 
-/* The effect of one zero bit on the register: shift right, and the bit that falls out adds the polynomial. */
+/* The effect of one zero bit on the register: shift right; a 1 that is shifted out adds the polynomial. */
 static void one_bit(uint32_t matrix[32])
 {
     matrix[0] = polynomial;

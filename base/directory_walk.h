@@ -1,15 +1,15 @@
 /*
- * directory_walk.h - the directories below one that are of some kind. Those whose names begin with a dot and links are
- * passed over, except for the one to begin with; deeper than 16 nothing is looked for.
+ * directory_walk.h - finds the directories of some kind below a directory. Links and directories whose names begin with
+ * a dot are skipped, except the top one; at most 16 levels deep.
  */
 #ifndef BASE_DIRECTORY_WALK_H
 #define BASE_DIRECTORY_WALK_H
 
-/* 1: it is of the kind, and nothing below it is looked at. 0: it is not. < 0: it is, but something went wrong. */
+/* 1: it is of the kind; do not look below it. 0: it is not. < 0: it is, but something failed. */
 typedef int directory_visit(void *context, const char *directory);
 
-/* Visits `top`, then what is below, names in natural order. What cannot be listed has nothing below. OK, or the first
- * error of a visit; the others are visited all the same. */
+/* Visits `top`, then the directories below it, names in natural order. Skips what cannot be listed. OK, or the first
+ * error of a visit; the others are still visited. */
 int directory_walk(const char *top, directory_visit *visit, void *context);
 
 #endif

@@ -50,7 +50,7 @@ static int read_all(int fd, const char *path, size_t limit, struct buffer *out, 
 
 int file_read(const char *path, size_t limit, struct buffer *out, struct error *e)
 {
-    /* O_NONBLOCK: a FIFO that somebody left where a file should be reads as empty instead of stopping us for ever. */
+    /* O_NONBLOCK: a FIFO in place of a file reads as empty instead of blocking for ever. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     return fd < 0 ? error_system(e, "%s: cannot open", path) : read_all(fd, path, limit, out, e);
@@ -78,7 +78,7 @@ int file_open_plain(const struct io *io, const char *path, int flags, int *fd, s
     if (*fd >= 0)
         io->close(io->context, *fd);
     *fd = -1;
-    return error_set(e, ERR_ARG, "%s: is not a plain file; move it elsewhere", path);
+    return error_set(e, ERR_ARG, "%s: is not a regular file; move it elsewhere", path);
 }
 
 int file_begins(const char *text, size_t n, const char *head)
@@ -143,7 +143,7 @@ int file_sync_parent(const struct io *io, const char *path, struct error *e)
     }
     if ((fd = io->open(io->context, directory, O_RDONLY | O_DIRECTORY, 0)) < 0)
         return error_system(e, "%s: cannot open the directory", directory);
-    /* Some file systems cannot sync a directory and say EINVAL; there is nothing more to be done on those. */
+    /* Some file systems cannot sync a directory and say EINVAL; nothing more can be done there. */
     if (io->fsync(io->context, fd) < 0 && errno != EINVAL)
         rc = error_system(e, "%s: cannot sync the directory", directory);
     io->close(io->context, fd);
@@ -159,7 +159,7 @@ int file_replace(const struct io *io, const char *path, const void *bytes, size_
         io = &io_real;
     if (snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid()) >= (int)sizeof temporary)
         return error_set(e, ERR_ARG, "%s: path too long", path);
-    /* A leftover of a killed process with our number would make O_EXCL fail for ever. */
+    /* A leftover of a killed process with our process number would make O_EXCL fail for ever. */
     unlink(temporary);
     if ((fd = io->open(io->context, temporary, O_WRONLY | O_CREAT | O_EXCL, 0666)) < 0)
         return error_system(e, "%s: cannot create", temporary);
@@ -214,7 +214,7 @@ int file_make_directories(const char *path, struct error *e)
     if (stat(path, &st) < 0)
         return error_system(e, "%s: cannot make the directory", path);
     if (!S_ISDIR(st.st_mode))
-        return error_set(e, ERR_IO, "%s: is there, but is not a directory", path);
+        return error_set(e, ERR_IO, "%s: exists, but is not a directory", path);
     return OK;
 }
 
@@ -235,7 +235,7 @@ const char *file_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* By a read lease, which the kernel gives only on a file that nobody has open for writing. */
+/* Uses a read lease, which the kernel grants only if nobody has the file open for writing. */
 enum file_writer file_writer(int fd)
 {
     /* From linux/magic.h: file systems whose leases say nothing about other writers. */
@@ -247,7 +247,7 @@ enum file_writer file_writer(int fd)
     for (size_t i = 0; i < sizeof remote / sizeof *remote; i++)
         if (((unsigned long)fs.f_type & 0xffffffffu) == remote[i])
             return FILE_WRITER_UNKNOWN;
-    /* Whoever opens it in this moment has the kernel signal us: with one that does nothing, not SIGIO, which ends. */
+    /* If it is opened at this moment, the kernel signals us: with a harmless signal, not SIGIO, which is fatal. */
     if (fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
         fcntl(fd, F_SETLEASE, F_UNLCK);
         return FILE_NOT_WRITTEN;
@@ -280,7 +280,7 @@ size_t file_open_limit(size_t most)
 
 int file_open_room(size_t wanted)
 {
-    const int lowest = open("/", O_PATH | O_CLOEXEC); /* the kernel gives the lowest that is free */
+    const int lowest = open("/", O_PATH | O_CLOEXEC); /* the kernel gives the lowest free one */
     struct rlimit limit;
 
     if (lowest < 0 && errno != EMFILE)

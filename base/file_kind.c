@@ -51,7 +51,7 @@ static int is_pickle(const uint8_t *p, size_t n)
     return n >= 3 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5;
 }
 
-/* A zip file, by the name of its first member: it begins at byte 30, and its length stands at byte 26. */
+/* A zip file, by the name of its first member: it begins at byte 30, and its length is at byte 26. */
 static enum file_kind zip_kind(const uint8_t *p, size_t n)
 {
     size_t length = n >= 30 ? get_le16(p + 26) : 0;
@@ -63,7 +63,7 @@ static enum file_kind zip_kind(const uint8_t *p, size_t n)
         return FILE_KIND_NPZ;
     if ((length == 13 && !memcmp(name, "metadata.json", 13)) || (length == 11 && !memcmp(name, "config.json", 11)))
         return FILE_KIND_KERAS;
-    if ((slash = memchr(name, '/', length))) { /* torch puts all into a folder of the file's name */
+    if ((slash = memchr(name, '/', length))) { /* torch puts everything into a folder named after the file */
         length -= (size_t)(slash + 1 - name);
         if ((length == 8 && !memcmp(slash, "/data.pkl", 9)) || (length > 5 && !memcmp(slash, "/data/", 6)))
             return FILE_KIND_TORCH;
@@ -85,13 +85,13 @@ static int is_onnx(const uint8_t *p, size_t n)
     return p[4 + length] == 0x1a || p[4 + length] == 0x22 || p[4 + length] == 0x3a;
 }
 
-/* A skippable frame, as pzstd begins its files with: RFC 8878, section 3.1.2. */
+/* A skippable frame, with which pzstd begins its files: RFC 8878, section 3.1.2. */
 static int is_zstd_frame(const uint8_t *p, size_t n)
 {
     return n >= 8 && (get_le32(p) & 0xfffffff0) == 0x184d2a50;
 }
 
-/* No control bytes but white space, and UTF-8 as far as whole characters are there. */
+/* No control bytes but white space, and valid UTF-8 in all whole characters. */
 static int is_text(const uint8_t *p, size_t n)
 {
     size_t bad;
@@ -109,7 +109,7 @@ enum file_kind file_kind(const void *head, size_t n, const void *tail)
 
     if (!n)
         return FILE_KIND_EMPTY;
-    if (is_event_log(p, n)) /* first: a record of 35,615 bytes begins as a gzip file does, but for its CRC */
+    if (is_event_log(p, n)) /* first: a record of 35,615 bytes begins like a gzip file, except for its CRC */
         return FILE_KIND_EVENT_LOG;
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (n >= beginnings[i].n && !memcmp(p, beginnings[i].bytes, beginnings[i].n))

@@ -1,6 +1,6 @@
 /*
- * file_kind.h - what a file is, by its first and last bytes: so that a reader that was handed the wrong kind can say
- * what it was handed. Pure, but for file_kind_of().
+ * file_kind.h - identifies a file by its first and last bytes, so that a reader given the wrong kind can say what it
+ * is. Pure, except file_kind_of().
  */
 #ifndef BASE_FILE_KIND_H
 #define BASE_FILE_KIND_H
@@ -16,7 +16,7 @@ enum file_kind {
     FILE_KIND_ZSTD,
     FILE_KIND_XZ,
     FILE_KIND_BZIP2,
-    FILE_KIND_ZIP,          /* any but the next three; Stable-Baselines, for one */
+    FILE_KIND_ZIP,          /* any but the next three, as of Stable-Baselines */
     FILE_KIND_TORCH,        /* torch.save since PyTorch 1.6, also TorchScript */
     FILE_KIND_KERAS,        /* .keras */
     FILE_KIND_NPZ,
@@ -28,7 +28,7 @@ enum file_kind {
     FILE_KIND_TABLE,        /* the .index of a TensorFlow V2 checkpoint, or a V1 checkpoint's file */
     FILE_KIND_NUMPY,
     FILE_KIND_PARQUET,
-    FILE_KIND_GIT_LFS,      /* the pointer that stands for a file which was not fetched */
+    FILE_KIND_GIT_LFS,      /* the pointer to a file that was not fetched */
     FILE_KIND_JSON,
     FILE_KIND_TEXT,
     FILE_KIND_PROGRAM,      /* ELF */
@@ -37,11 +37,11 @@ enum file_kind {
 
 enum { FILE_KIND_HEAD = 512, FILE_KIND_TAIL = 8 };
 
-/* head: the first n bytes, FILE_KIND_HEAD of them or the whole file; tail: the last 8 bytes, NULL where there are
+/* head: the first n bytes, FILE_KIND_HEAD of them or the whole file; tail: the last 8 bytes, NULL if there are
  * fewer. */
 enum file_kind file_kind(const void *head, size_t n, const void *tail);
 
-/* Of the regular file at path, or open as fd; FILE_KIND_UNKNOWN also where it is none or cannot be read. */
+/* The kind of the regular file at path, or open as fd; FILE_KIND_UNKNOWN if it is not one or cannot be read. */
 enum file_kind file_kind_of(const char *path);
 enum file_kind file_kind_of_descriptor(int fd);
 

@@ -100,7 +100,7 @@ void human_rounding_add(struct human_rounding *r, double value)
     r->fractions |= magnitude != floor(magnitude);
 }
 
-/* How many digits stand before the decimal point: 0 for 0.5, -1 for 0.05. */
+/* How many digits are before the decimal point: 0 for 0.5, -1 for 0.05. */
 static int whole_digits(double magnitude)
 {
     return magnitude > 0 ? (int)floor(log10(magnitude)) + 1 : 1;

@@ -1,7 +1,7 @@
 /*
  * io.h - the few system calls that write files, behind a table, so that a test can make the n-th of them fail or
  * stop the process there (tests/failing_io.h). Code that must survive failing disks takes a `const struct io *`;
- * io_real is the one users run. Each call has the meaning and the errno of the system call of its name.
+ * io_real is the one that programs use. Each call has the meaning and the errno of the system call of its name.
  */
 #ifndef BASE_IO_H
 #define BASE_IO_H
@@ -22,7 +22,7 @@ struct io {
 
 extern const struct io io_real;
 
-/* Writes all n bytes, going on after short writes and EINTR. 0, or -1 with errno. */
+/* Writes all n bytes, continuing after short writes and EINTR. 0, or -1 with errno. */
 int io_write_full(const struct io *io, int fd, const void *bytes, size_t n);
 
 #endif

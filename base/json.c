@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* What stands between the quotes: no control bytes in it. */
+/* The text between the quotes: no control bytes in it. */
 static void append_escaped(struct buffer *b, const char *text, size_t n, int ascii)
 {
     static const char escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* byte, letter after the backslash */

@@ -1,6 +1,6 @@
 /*
- * late_library.h - a library that is loaded when something of it is to be called: who never comes to that starts
- * sooner, and runs where the library is missing.
+ * late_library.h - loads a library when it is first needed: programs that do not need it start sooner, and run without
+ * it.
  */
 #ifndef BASE_LATE_LIBRARY_H
 #define BASE_LATE_LIBRARY_H
@@ -12,9 +12,9 @@
 #include <string.h>
 
 /*
- * Finds `count` functions by their names, in the library or in those it stands on, into `functions`: memory of as many
- * pointers. What is loaded stays, for it may have threads and tables that do not survive being unloaded.
- * ERR_IO: the sentence says what is missing, and of which file.
+ * Finds `count` functions by name, in the library or its dependencies, and stores them in `functions`, memory for as
+ * many pointers. The library is never unloaded: its threads and tables might not survive that. ERR_IO: the sentence
+ * says what is missing, and from which file.
  */
 static inline int late_library_load(const char *soname, const char *const *names, size_t count, void *functions,
                                     struct error *e)

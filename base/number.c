@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* printf and strtod follow the thread's locale; the numbers of files never do. */
+/* printf and strtod use the thread's locale; numbers in files never do. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
 

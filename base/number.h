@@ -9,13 +9,13 @@
 
 enum { NUMBER_TEXT_MAX = 32 };
 
-/* x as text into out (NUMBER_TEXT_MAX bytes); returns its length. Not finite: "nan", "inf", "-inf". */
+/* Writes x as text to out (NUMBER_TEXT_MAX bytes); returns its length. If not finite: "nan", "inf", "-inf". */
 int number_text(double x, char *out);
 
-/* x, widened from a float32, as the shortest decimal that reads back as that float32. */
+/* The same for x widened from a float32: the shortest decimal that reads back as that float32. */
 int number_text_float(float x, char *out);
 
-/* Text to number: the whole string must be a decimal number that fits. 1 done, 0 not a number or out of range. */
+/* Parses a number: the whole string must be a decimal number that fits. 1, or 0: not a number, or out of range. */
 int number_parse_int(const char *text, int64_t *out);
 int number_parse_double(const char *text, double *out);
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* State letter and start of a process as /proc/PID/stat has them; 0 where there is none. The name, in brackets, may
- * hold anything: the last bracket counts. */
+/* State letter and start of a process from /proc/PID/stat; 0: there is no such process. The name, in brackets, may
+ * contain anything: the last bracket ends it. */
 static int read_process(int64_t pid, char *state, int64_t *start)
 {
     char path[64], text[1024];
@@ -88,7 +88,7 @@ enum process_state process_judge(const struct process *p)
     process_self(&self);
     if (strcmp(self.host, p->host) != 0)
         return PROCESS_ELSEWHERE;
-    if (*self.boot && *p->boot && strcmp(self.boot, p->boot) != 0) /* this host, before it was started again */
+    if (*self.boot && *p->boot && strcmp(self.boot, p->boot) != 0) /* this host, before it was rebooted */
         return PROCESS_GONE;
     return process_lives(p->pid, p->start) ? PROCESS_LIVES : PROCESS_GONE;
 }

@@ -1,6 +1,6 @@
 /*
- * process.h - which process wrote something down, and whether it still lives. A process number may be given again, so
- * the start of the process, in ticks since boot as /proc has it, and the boot of the host tell which one is meant.
+ * process.h - identifies a process in a file, and tells whether it still lives. Process numbers are reused, so its
+ * start, in ticks since boot as in /proc, and the boot of the host identify it.
  */
 #ifndef BASE_PROCESS_H
 #define BASE_PROCESS_H
@@ -16,7 +16,7 @@ struct process {
 enum process_state {
     PROCESS_LIVES,     /* on this host */
     PROCESS_GONE,      /* it was on this host */
-    PROCESS_ELSEWHERE, /* on another host, about which nothing is known */
+    PROCESS_ELSEWHERE, /* on another host; not known whether it lives */
 };
 
 /* The calling process. */
@@ -24,8 +24,7 @@ void process_self(struct process *out);
 
 enum process_state process_judge(const struct process *p);
 
-/* 1 if the process of that number and start (-1: any) lives on this host. One that has ended but was not waited for
- * does not. */
+/* 1 if the process with that number and start (-1: any) lives on this host. A zombie does not live. */
 int process_lives(int64_t pid, int64_t start);
 
 /* 1 if that process is stopped, by a signal or a debugger. */

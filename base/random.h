@@ -1,6 +1,6 @@
 /*
  * random.h - counter-based randomness: a value is a pure function of (seed, purpose, step, index), never of what was
- * drawn before. So it does not matter which rank, thread or order asks, and a resumed run draws what it would have
+ * drawn before. So neither rank, thread nor order matters, and a resumed run draws what an uninterrupted one would have
  * drawn. The function is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011);
  * key = seed, counter = (index, step, purpose and draw number).
  */
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-enum random_purpose { /* values are part of the promise that a seed reproduces a run: add at the end only */
+enum random_purpose { /* a seed reproduces a run only with the same values: add at the end only */
     RANDOM_INITIAL = 1, /* step: variable number, index: element */
     RANDOM_SHUFFLE = 2, /* step: epoch, index: place */
     RANDOM_AUGMENT = 3, /* step: global step, index: global sample index */
@@ -17,10 +17,10 @@ enum random_purpose { /* values are part of the promise that a seed reproduces a
     RANDOM_TEST = 5,
 };
 
-/* Draws for one (seed, purpose, step, index), one after another. Init, then draw; copy it freely. */
+/* A sequence of draws for one (seed, purpose, step, index). Init, then draw; may be copied. */
 struct random {
     uint32_t key[2], counter[4], block[4];
-    int used;     /* words of block already given */
+    int used;     /* words of block already used */
     uint32_t draw; /* number of the next block */
 };
 

@@ -13,7 +13,7 @@
 
 enum { BLOCK = 128 * 1024 };
 
-/* The environment may not choose for a program that has more rights than its user. */
+/* The environment must not choose for a program that has more rights than its user. */
 static const char *spool_place(void)
 {
     const char *directory = secure_getenv("TMPDIR");
@@ -21,7 +21,7 @@ static const char *spool_place(void)
     return directory && *directory ? directory : "/tmp";
 }
 
-/* Where the file system cannot make a file without a name: one with a name, which is taken away at once. */
+/* If the file system cannot make an unnamed file: one with a name, which is removed at once. */
 static int open_named(struct error *e)
 {
     char path[PATH_MAX];
@@ -60,7 +60,7 @@ int spool_append(struct spool *s, const void *bytes, size_t n, struct error *e)
     char room[HUMAN_TEXT_MAX];
 
     if (n > s->most - s->size)
-        return error_set(e, ERR_IO, "takes more than %s of temporary space, half of what is free in %s; set TMPDIR to "
+        return error_set(e, ERR_IO, "needs more than %s of temporary space, half of what is free in %s; set TMPDIR to "
                          "a directory with more room", human_bytes(s->most, room), spool_place());
     if (io_write_full(&io_real, s->fd, bytes, n) < 0)
         return error_system(e, "cannot write a temporary file in %s", spool_place());

@@ -1,6 +1,6 @@
 /*
- * spool.h - bytes that are needed more than once and come but once, in a file without a name, in the directory that
- * TMPDIR names or else in /tmp: gone when it is closed, however the process ends. One thread at a time.
+ * spool.h - stores bytes that are needed more than once but can be read only once, in an unnamed file in the directory
+ * TMPDIR, or /tmp: gone when it is closed, however the process ends. One thread at a time.
  */
 #ifndef BASE_SPOOL_H
 #define BASE_SPOOL_H
@@ -12,17 +12,17 @@
 
 struct spool {
     int fd;              /* for reading with pread(); -1: not open */
-    uint64_t size, most; /* bytes so far; half of what was free when it was opened: it does not grow beyond that */
+    uint64_t size, most; /* bytes so far; its maximum: half of the space free at the start */
 };
 #define SPOOL_CLOSED { -1, 0, 0 }
 
 int spool_open(struct spool *s, struct error *e);
-void spool_close(struct spool *s); /* also one that is closed */
+void spool_close(struct spool *s); /* may be closed already */
 
-/* At the end. ERR_IO: no room, or more than `most`. */
+/* Appends. ERR_IO: no room, or more than `most`. */
 int spool_append(struct spool *s, const void *bytes, size_t n, struct error *e);
 
-/* Appends what can be read from fd, from where it stands to its end; from_path names it in errors. */
+/* Appends everything from fd's position to its end; from_path names it in errors. */
 int spool_append_from(struct spool *s, int fd, const char *from_path, struct error *e);
 
 #endif

@@ -40,7 +40,7 @@ int sync_group_run(struct sync_group *g, struct error *e)
     while (started < THREADS && started + 1 < g->count &&
            pthread_create(&threads[started], NULL, sync_items, &w) == 0)
         started++;
-    sync_items(&w); /* this thread as well, and all alone where there are no others */
+    sync_items(&w); /* this thread, too; alone if there are no others */
     while (started)
         pthread_join(threads[--started], NULL);
     for (size_t i = 0; i < g->count; i++) {
@@ -48,7 +48,7 @@ int sync_group_run(struct sync_group *g, struct error *e)
 
         if (w.io->close(w.io->context, item->fd) < 0 && !item->system)
             item->system = errno;
-        /* Some file systems cannot sync a directory and say EINVAL; there is nothing more to be done on those. */
+        /* Some file systems cannot sync a directory and say EINVAL; nothing more can be done there. */
         if (!item->system || (item->directory && item->system == EINVAL) || rc != OK)
             continue;
         errno = item->system;

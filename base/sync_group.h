@@ -1,6 +1,6 @@
 /*
- * sync_group.h - fsync of many files and directories, several at a time: a file system with a journal then writes it
- * once for all of them, where one fsync after the other makes it write it each time. One thread at a time.
+ * sync_group.h - syncs many files and directories, several at a time: a journaling file system then writes its journal
+ * once for all of them, instead of once for each fsync. One thread at a time.
  */
 #ifndef BASE_SYNC_GROUP_H
 #define BASE_SYNC_GROUP_H
@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-enum { SYNC_GROUP_MOST = 256 }; /* descriptors that wait */
+enum { SYNC_GROUP_MOST = 256 }; /* waiting descriptors */
 
 struct sync_group {
     const struct io *io; /* NULL: io_real */
@@ -21,15 +21,15 @@ struct sync_group {
     } items[SYNC_GROUP_MOST];
 };
 
-/* Takes fd over, which is synced and closed by sync_group_run() or, when so many wait, by a later call of these two.
- * path is borrowed until then. An error may be that of another file, which it names. */
+/* Takes over fd, which sync_group_run() syncs and closes, or a later call of these two when the group is full. path is
+ * borrowed until then. An error may be about another file, which it names. */
 int sync_group_file(struct sync_group *g, int fd, const char *path, struct error *e);
-/* The same for the directory that holds path; not twice for paths of one directory that come one after the other. */
+/* The same for the directory that holds path; consecutive paths in one directory count once. */
 int sync_group_parent(struct sync_group *g, const char *path, struct error *e);
 
-/* All that wait are on the disk and closed, or ERR_IO; then they are closed, too. */
+/* Syncs and closes all that wait. ERR_IO: a sync failed; all are closed even then. */
 int sync_group_run(struct sync_group *g, struct error *e);
-/* Closes what waits. */
+/* Closes all that wait, without syncing. */
 void sync_group_release(struct sync_group *g);
 
 #endif

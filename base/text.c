@@ -51,7 +51,7 @@ static size_t character_columns(uint32_t c)
     return within(wide, sizeof wide / sizeof *wide, c) ? 2 : 1;
 }
 
-/* The next character: its length, at least 1, and its columns. */
+/* The length of the next character, at least 1, and its columns. */
 static size_t next_character(const char *text, size_t n, size_t *columns)
 {
     uint32_t c = 0;
@@ -88,7 +88,7 @@ void text_append_safe(struct buffer *out, const char *text, size_t n)
     }
 }
 
-/* How many bytes of the text's beginning fit into `columns`. */
+/* How many bytes of the text's beginning fit in `columns`. */
 static size_t beginning(const char *text, size_t n, size_t columns)
 {
     size_t i = 0, used = 0;
@@ -104,7 +104,7 @@ static size_t beginning(const char *text, size_t n, size_t columns)
     return i;
 }
 
-/* Where the text's end begins that fits into `columns`. */
+/* Where the longest end of the text begins that fits in `columns`. */
 static size_t end(const char *text, size_t n, size_t columns)
 {
     size_t left = text_columns(text, n), i = 0;
@@ -157,7 +157,7 @@ static void next_line(struct buffer *out, size_t indent)
 void text_append_wrapped(struct buffer *out, const char *text, size_t at, size_t indent, size_t columns)
 {
     size_t most = columns ? columns : SIZE_MAX;
-    int begun = at > indent; /* the line has more than its indent */
+    int begun = at > indent; /* the line has text after its indent */
 
     while (*text) {
         size_t blanks = strspn(text, " "), word = strcspn(text + blanks, " ");
@@ -185,7 +185,7 @@ void text_append_wrapped(struct buffer *out, const char *text, size_t at, size_t
     }
 }
 
-/* Of parts without '/' in them. */
+/* Compares parts without '/'. */
 static int part_order(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     const char *x = a, *y = b, *x_end = a + a_length, *y_end = b + b_length;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A signal may come at any time, so what is in the list stays in it, and is used again. */
+/* A signal may come at any time, so entries stay in the list and are reused. */
 struct unfinished {
     struct unfinished *next;
     char *path;
@@ -15,7 +15,7 @@ struct unfinished {
     atomic_int begun;
 };
 
-static struct unfinished *_Atomic all; /* signals concern the process, so this does */
+static struct unfinished *_Atomic all; /* signals are per process, so this is, too */
 static size_t spare;                   /* of them, not begun */
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 
@@ -68,7 +68,7 @@ static void remove_all(int number)
     for (struct unfinished *u = all; u; u = u->next)
         if (u->begun)
             unlinkat(u->directory, u->path, 0);
-    raise(number); /* which has its default again */
+    raise(number); /* whose default action is restored */
 }
 
 void unfinished_remove_at_signals(void)

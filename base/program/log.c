@@ -16,7 +16,7 @@ enum { LINE_MAX_BYTES = 2048 };
 
 static void emit(struct log *l, const char *bytes, size_t n)
 {
-    ssize_t ignored = write(l->fd, bytes, n); /* nowhere left to complain */
+    ssize_t ignored = write(l->fd, bytes, n); /* there is nowhere to report it */
 
     (void)ignored;
 }
@@ -30,7 +30,7 @@ void log_init(struct log *l, const char *program, int fd)
     l->status_next = l->terminal ? 0 : clock_monotonic() + 60;
 }
 
-/* On a terminal broken between words, so that it wraps nowhere else. */
+/* On a terminal wraps between words, so that the terminal wraps nowhere else. */
 static void line(struct log *l, const char *before, const char *after, const char *format, va_list args)
 {
     struct buffer whole = BUFFER_EMPTY, b = BUFFER_EMPTY;
@@ -39,7 +39,7 @@ static void line(struct log *l, const char *before, const char *after, const cha
     vsnprintf(text, sizeof text, format, args);
     if (l->program)
         buffer_format(&whole, "%s: ", l->program);
-    text_append_safe(&whole, text, strlen(text)); /* names in it come from anywhere */
+    text_append_safe(&whole, text, strlen(text)); /* names in it may be from anywhere */
     buffer_append_text(&b, before);
     text_append_wrapped(&b, buffer_text(&whole), 0, 2, l->terminal ? (size_t)terminal_columns(l->fd) : 0);
     buffer_append_text(&b, after);
@@ -103,8 +103,8 @@ void log_set_json(struct log *l, int json)
     l->status_next = l->terminal ? 0 : clock_monotonic() + 60;
 }
 
-/* A line that never wraps: wider than the terminal it would scroll with every redraw. The last column stays free, where
- * some terminals wrap already. */
+/* Writes a line that never wraps: a wider one would scroll the terminal with every redraw. The last column stays free,
+ * because some terminals wrap there already. */
 static void draw(struct log *l, const char *text, const char *name)
 {
     enum { LEAST_OF_NAME = 8 };
@@ -159,7 +159,7 @@ void log_progress_work(struct log *l, double began, double share, const char *na
 
     if (now < l->status_next)
         return;
-    share = share < 1 ? share : 1; /* files that grow meanwhile */
+    share = share < 1 ? share : 1; /* the files may have grown meanwhile */
     n = snprintf(text, sizeof text, "%.0f%% of ", 100 * share);
     va_start(args, format);
     n += vsnprintf(text + n, sizeof text - (size_t)n, format, args);

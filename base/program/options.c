@@ -85,7 +85,7 @@ const char *options_choices(const char *const *names, char *out, size_t size)
     return out;
 }
 
-/* The choice nearest to the word, in `near`, which is empty where none is. */
+/* The choice nearest to the word, in `near`; empty if none is near. */
 static void nearest_choice(const char *choices, const char *word, char *near, size_t room)
 {
     char text[512];
@@ -106,7 +106,7 @@ static void nearest_choice(const char *choices, const char *word, char *near, si
         snprintf(near, room, "%s", found);
 }
 
-/* A word that is one of the row's choices; of OPTION_CHOICES several, with commas between. */
+/* Parses one of the row's choices; for OPTION_CHOICES several, separated by commas. */
 static int check_choices(const struct option *row, const char *text, struct error *e)
 {
     char word[64], near[64];
@@ -146,7 +146,7 @@ static int set_value(struct option *row, const char *text, struct error *e)
         if (!number_parse_int(text, &integer))
             return error_set(e, ERR_ARG, "--%s: '%s' is not a whole number", row->name, text);
         if (bounded && ((double)integer < row->minimum || (double)integer > row->maximum))
-            return error_set(e, ERR_ARG, "--%s: %s is not within %.0f and %.0f", row->name, text, row->minimum,
+            return error_set(e, ERR_ARG, "--%s: %s is not between %.0f and %.0f", row->name, text, row->minimum,
                              row->maximum);
         *(int64_t *)row->value = integer;
         return OK;
@@ -154,7 +154,7 @@ static int set_value(struct option *row, const char *text, struct error *e)
         if (!number_parse_double(text, &number) || isnan(number))
             return error_set(e, ERR_ARG, "--%s: '%s' is not a number", row->name, text);
         if (bounded && (number < row->minimum || number > row->maximum))
-            return error_set(e, ERR_ARG, "--%s: %s is not within %g and %g", row->name, text, row->minimum,
+            return error_set(e, ERR_ARG, "--%s: %s is not between %g and %g", row->name, text, row->minimum,
                              row->maximum);
         *(double *)row->value = number;
         return OK;
@@ -290,7 +290,7 @@ int options_parse(const struct options *o, int argc, char **argv, int *positiona
     return OPTIONS_RUN;
 }
 
-/* How --help is laid out: lines of at most `width` columns, help from column `indent` on. */
+/* The layout of --help: lines of at most `width` columns, help from column `indent` on. */
 struct layout {
     FILE *out;
     size_t width, indent;
@@ -305,7 +305,7 @@ static struct layout layout_of(FILE *out)
     return (struct layout){ out, width, width < NARROW ? INDENT_NARROW : INDENT };
 }
 
-/* Writes text in lines, each after `indent` blanks; the first is at column `at` already. */
+/* Writes text in lines, each indented by `indent` blanks; the first starts at column `at`. */
 static void wrap(const struct layout *l, const char *text, size_t at, size_t indent)
 {
     struct buffer b = BUFFER_EMPTY;
@@ -357,7 +357,7 @@ static void print_row(const struct layout *l, const struct option *row)
         return;
     }
     head[n++] = ' ';
-    while (n + strlen(value) > l->width && strchr(value, '|')) { /* as many choices as the line takes */
+    while (n + strlen(value) > l->width && strchr(value, '|')) { /* as many choices as fit on the line */
         size_t room = l->width > n ? l->width - n : 0, piece = 0;
 
         while (value[piece + strcspn(value + piece, "|")] && piece + strcspn(value + piece, "|") + 1 <= room)
@@ -371,8 +371,8 @@ static void print_row(const struct layout *l, const struct option *row)
     print_option(l, head, row->help);
 }
 
-/* How much of a command (n > 0 bytes, no blank first) goes on a line: all if it fits `room`, else up to the last blank
- * outside quotes that fits, or the first one; before an option rather than between one and its value. */
+/* How much of a command (n > 0 bytes, not starting with a blank) fits on a line: all if it fits `room`, else up to the
+ * last fitting blank outside quotes, or the first one; rather before an option than between it and its value. */
 static size_t command_piece(const char *command, size_t n, size_t room)
 {
     size_t piece = 0, option = 0;
@@ -389,8 +389,8 @@ static size_t command_piece(const char *command, size_t n, size_t room)
     return n <= room + 2 || !piece ? n : option ? option : piece; /* the last line needs no " \" */
 }
 
-/* One line of the examples, "  COMMAND" or "  COMMAND   what it does". Where that is too wide, what it does comes first
- * as a comment, and the command goes on in further lines, as a shell takes it. */
+/* Writes one line of the examples, " COMMAND" or " COMMAND what it does". If that is too wide, the description comes
+ * first as a comment, and the command continues on further lines, with shell continuations. */
 static void print_example(const struct layout *l, const char *line, size_t n)
 {
     size_t blanks = strspn(line, " "), indent = blanks;

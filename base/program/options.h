@@ -1,7 +1,7 @@
 /*
- * options.h - command lines from one table: parser, --help and completion read the same rows.
- * Long options as --name value and --name=value; flags take no value, and --no-name turns a flag off; one-letter
- * forms where a row has one; "--" ends options; the rest are positional arguments, in order.
+ * options.h - command lines from one table: parser, --help and completion read the same rows. Long options are --name
+ * value and --name=value; flags take no value, and --no-name turns one off; a row may have a one-letter form; "--" ends
+ * options; the rest are positional arguments, in order.
  */
 #ifndef BASE_PROGRAM_OPTIONS_H
 #define BASE_PROGRAM_OPTIONS_H
@@ -32,10 +32,10 @@ struct option_list {
     size_t count;
 };
 
-/* Adds a word; 0 where the list is full. */
+/* Adds a word; 0: the list is full. */
 int option_list_add(struct option_list *list, const char *word);
 
-/* 1 if the name matches one of the list's shell patterns (* passes over '/', too). */
+/* 1 if the name matches one of the list's shell patterns (* matches '/', too). */
 int option_list_matches(const struct option_list *list, const char *name);
 
 struct option {
@@ -43,8 +43,8 @@ struct option {
     char letter;          /* 'o' for -o, or 0 */
     const char *name;     /* without the dashes */
     void *value;          /* as the kind says; holds the default before parsing */
-    const char *argument; /* what --help calls the value: "DIR", "N"; NULL for flags */
-    const char *help;     /* one or more sentences; the default in it */
+    const char *argument; /* the value's name in --help: "DIR", "N"; NULL for flags */
+    const char *help;     /* one or more sentences, with the default */
     const char *choices;  /* OPTION_CHOICE, OPTION_CHOICES */
     double minimum, maximum; /* OPTION_INT, OPTION_DOUBLE; both 0: no bounds */
     int given;            /* out: how often it was given */
@@ -65,18 +65,18 @@ struct options {
     const char *examples; /* lines, each ending in a newline */
     struct option *table;
     size_t count;
-    size_t least, most;   /* positional arguments; most 0: as many as are given */
-    const char *wanted;   /* said when they are not: "which log?", "one checkpoint at a time;" */
+    size_t least, most;   /* positional arguments; most 0: any number */
+    const char *wanted;   /* the error for a wrong number: "which log?", "one checkpoint at a time;" */
     const struct subcommand *commands; /* of a program that has some, and then nothing positional */
     size_t command_count;
 };
 
 enum { OPTIONS_RUN = 0, OPTIONS_DONE = 1 }; /* DONE: --help or --version was printed on stdout, exit 0 */
 
-/* Parses argv[1..]. -h, --help, -V and --version are known to all. Positional arguments are moved to
- * argv[1..*positional], in order. Returns OPTIONS_RUN, OPTIONS_DONE, or ERR_ARG with a sentence that names the option
- * and suggests the nearest known one. `--describe` alone prints the table as JSON, from which man pages and completions
- * are made (options_describe.h). */
+/* Parses argv[1..]. -h, --help, -V and --version always exist. Moves positional arguments to argv[1..*positional], in
+ * order. Returns OPTIONS_RUN, OPTIONS_DONE, or ERR_ARG with a sentence that names the option and suggests the nearest
+ * known one. `--describe` alone prints the table as JSON, from which man pages and completions are made
+ * (options_describe.h). */
 int options_parse(const struct options *o, int argc, char **argv, int *positional, struct error *e);
 
 void options_print_help(const struct options *o, FILE *out);
@@ -84,10 +84,10 @@ void options_print_help(const struct options *o, FILE *out);
 /* ERR_ARG: there is no such command; the nearest name is suggested. */
 int options_unknown_command(const struct options *o, const char *word, struct error *e);
 
-/* The item of names (count) nearest to `word` by edit distance, NULL when none is near. Borrowed from names. */
+/* The item of names (count) nearest to `word` by edit distance, NULL: none is near. Borrowed from names. */
 const char *options_nearest(const char *word, const char *const *names, size_t count);
 
-/* "a|b|c" of names that end with NULL, for `choices`; cut at `size` bytes. Returns out. */
+/* "a|b|c" from names, which end with NULL, for `choices`; truncated to `size` bytes. Returns out. */
 const char *options_choices(const char *const *names, char *out, size_t size);
 
 /* 1 if the option of that name was given on the command line. */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Memory for a few hundred bytes may be missing; what is printed then is no JSON, which its reader sees. */
+/* Memory for a few hundred bytes may be missing; the output is then not JSON, which its reader notices. */
 static void put(struct buffer *b, FILE *out)
 {
     fwrite(buffer_text(b), 1, b->length, out);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far a pattern is from a name: 0 where one holds the other, else by letters, wildcards passed over. */
+/* The distance of a pattern from a name: 0 if one contains the other, else by letters, ignoring wildcards. */
 static size_t distance(const char *pattern, const char *name)
 {
     char letters[64];

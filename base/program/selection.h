@@ -1,8 +1,8 @@
 /*
- * selection.h - the names that a user asks for by patterns (--run, --tag, --tensor), and an answer where a pattern
- * matches nothing: a mistyped filter is told with the nearest names there are, instead of looking like an empty log.
- * Names are asked for one after the other, as often as one likes; of those that a pattern did not match the nearest
- * few are kept. One thread at a time.
+ * selection.h - selects names by the user's patterns (--run, --tag, --tensor), and reports patterns that match nothing
+ * with the nearest existing names, so that a mistyped filter does not look like an empty log. Names are checked one
+ * after the other, any number of times; for each pattern without a match the nearest few are kept. One thread at a
+ * time.
  */
 #ifndef BASE_PROGRAM_SELECTION_H
 #define BASE_PROGRAM_SELECTION_H
@@ -15,7 +15,7 @@
 
 enum { SELECTION_NEAREST = 3 };
 
-struct selection_pattern { /* how it went with a pattern */
+struct selection_pattern { /* the results of one pattern */
     int matched;
     struct {
         char *name;
@@ -24,22 +24,22 @@ struct selection_pattern { /* how it went with a pattern */
 };
 
 struct selection {
-    struct option_list patterns; /* shell patterns, as option_list_matches(); none: all names are wanted */
-    struct selection_pattern *asked; /* of each pattern; NULL before the first question */
-    size_t names;                    /* questions so far */
-    uint64_t told;                   /* bit i: pattern i was told */
-    /* Unless NULL: whether pattern number `i` matches the name, where they are no shell patterns. */
+    struct option_list patterns; /* shell patterns, as option_list_matches(); none: all names match */
+    struct selection_pattern *asked; /* of each pattern; NULL before the first name */
+    size_t names;                    /* names checked so far */
+    uint64_t told;                   /* bit i: pattern i was reported */
+    /* If not NULL: 1 if pattern number `i` matches the name, instead of shell patterns. */
     int (*matches)(const void *context, size_t i, const char *name);
     const void *context;
 };
 
-/* 1 if the name is wanted. Without memory a name may be missing among the nearest. */
+/* 1 if the name is selected. Out of memory, a name may be missing among the nearest. */
 int selection_wants(struct selection *s, const char *name);
 
-/* Writes a line for each pattern that matched none of the names: "--tag 'los': no tag matches; did you mean 'loss'?";
- * option: "--tag", noun: "tag". Each is told once. Returns how many patterns matched nothing, told now or before. */
+/* Writes a line for each pattern that matched no name: "--tag 'los': no tag matches; did you mean 'loss'?"; option:
+ * "--tag", noun: "tag". Reports each once. Returns how many patterns matched nothing, reported now or before. */
 size_t selection_tell(struct selection *s, const char *option, const char *noun, struct log *log);
 
-void selection_release(struct selection *s); /* the patterns stay */
+void selection_release(struct selection *s); /* keeps the patterns */
 
 #endif

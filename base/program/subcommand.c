@@ -56,8 +56,8 @@ int subcommand_main(const struct options *o, int argc, char **argv)
     struct log log;
     int positional = 0, status, rc;
 
-    signal(SIGPIPE, SIG_DFL); /* `eventlog export logs | head` ends without a word, also where it came ignored */
-    signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes fails a write, as a full disk does */
+    signal(SIGPIPE, SIG_DFL); /* `eventlog export logs | head` ends silently, even if SIGPIPE was ignored */
+    signal(SIGXFSZ, SIG_IGN); /* makes a write past the file size limit fail, like a full disk */
     if (subcommand_run(o, argc, argv, &status))
         return status;
     if ((rc = options_parse(o, argc, argv, &positional, &e)) == OPTIONS_DONE)

@@ -1,20 +1,19 @@
 /*
- * subcommand.h - programs of several commands, `program COMMAND [OPTION...] ...`, from one table: finding the command,
- * --help with all of them, --version, and the nearest name for one that is not known.
+ * subcommand.h - programs with commands, `program COMMAND [OPTION...] ...`, from one table: finds the command, prints
+ * --help with all of them and --version, and suggests the nearest name for an unknown one.
  */
 #ifndef BASE_PROGRAM_SUBCOMMAND_H
 #define BASE_PROGRAM_SUBCOMMAND_H
 
 #include "base/program/options.h"
 
-enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2 }; /* 1: the answer is no, or there is damage; 2: usage, or input */
+enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2 }; /* 1: "no", or damage was found; 2: usage or input error */
 
-/* Runs what argv[1] asks for: a command, or `help` and `help COMMAND` as --help. 1 and *status; 0 where argv[1] is
- * neither (or is missing), for programs that also do something by themselves. */
+/* Runs what argv[1] names: a command, or `help` and `help COMMAND` as --help. 1 and *status; 0: argv[1] is neither, or
+ * missing, for programs that also do something without a command. */
 int subcommand_run(const struct options *o, int argc, char **argv, int *status);
 
-/* main() of a program that does nothing without a command: runs the one that argv[1] names, or prints what is asked
- * for. Returns the status. */
+/* main() of a program that needs a command: runs the one in argv[1], or prints help. Returns the status. */
 int subcommand_main(const struct options *o, int argc, char **argv);
 
 #endif

@@ -11,9 +11,9 @@
 enum {
     GAP = 2,
     NARROWEST = 8,
-    SHORT = 16,         /* a column as wide is whole while there are others to leave out */
-    ALIGNED_MOST = 160, /* without a limit: a wider cell moves only what follows it, or one would blow up every line */
-    NUMBER = 1,         /* a cell that begins so is followed by the bytes of a double */
+    SHORT = 16,         /* columns up to this width stay whole while others can be omitted */
+    ALIGNED_MOST = 160, /* without a limit: a wider cell shifts only its own row, and does not widen every line */
+    NUMBER = 1,         /* first byte of a cell that holds the bytes of a double */
 };
 
 void table_init(struct table *t, const struct table_column *columns, size_t count)
@@ -70,7 +70,7 @@ void table_number(struct table *t, double value)
     t->filled++;
 }
 
-/* The text of the cell at *at of that column; *at goes on to the next. */
+/* The text of the cell at *at in this column; moves *at to the next. */
 static const char *next_cell(const struct table *t, size_t column, const char **at, char *number)
 {
     const char *text = *at;
@@ -101,7 +101,7 @@ static void measure(const struct table *t, size_t *width)
     }
 }
 
-/* The width of a line; a column of SIZE_MAX is left out. */
+/* The width of a line; a column of width SIZE_MAX is omitted. */
 static size_t line_width(const struct table *t, const size_t *width)
 {
     size_t sum = 0;
@@ -117,13 +117,13 @@ static size_t narrowest(const struct table_column *column)
     return column->cut > NARROWEST ? (size_t)column->cut : NARROWEST;
 }
 
-/* How far a column of this width is cut while others may be left out instead: a short name stays whole. */
+/* How far a column of this width may be cut while others can be omitted instead: a short name stays whole. */
 static size_t floor_of(const struct table_column *column, size_t width)
 {
     return !column->cut || width <= SHORT || width < narrowest(column) ? width : narrowest(column);
 }
 
-/* The widest column that may still be cut, column_count: none. */
+/* The widest column that can still be cut; column_count: none. */
 static size_t widest(const struct table *t, const size_t *width, const size_t *floors)
 {
     size_t best = t->column_count;
@@ -154,7 +154,7 @@ static void cut(const struct table *t, size_t *width, const size_t *floors, size
         width[column]--;
 }
 
-/* Makes the columns fit, with room for as many numbers in floors; how many were left out. */
+/* Makes the columns fit, with room for as many numbers in floors; returns how many were omitted. */
 static size_t fit(const struct table *t, size_t *width, size_t *floors, size_t most)
 {
     size_t left_out = 0, column;
@@ -166,7 +166,7 @@ static size_t fit(const struct table *t, size_t *width, size_t *floors, size_t m
         left_out++;
     }
     cut(t, width, floors, most);
-    for (size_t i = 0; i < t->column_count; i++) /* nothing more can be left out */
+    for (size_t i = 0; i < t->column_count; i++) /* no more columns can be omitted */
         floors[i] = narrowest(&t->columns[i]);
     cut(t, width, floors, most);
     return left_out;
@@ -178,7 +178,7 @@ static void blanks(struct buffer *out, size_t n)
         buffer_append_byte(out, ' ');
 }
 
-/* limited: what is wider than the column is cut; else only what is endless. */
+/* limited: cells wider than the column are cut; otherwise only extremely long ones. */
 static void print_cell(struct buffer *out, const char *text, size_t width, int right, int limited, int ascii,
                        size_t *owed)
 {
@@ -191,7 +191,7 @@ static void print_cell(struct buffer *out, const char *text, size_t width, int r
     if (cell.length)
         blanks(out, *owed + (right ? gap : 0));
     buffer_append(out, buffer_text(&cell), cell.length);
-    /* Blanks wait for the next cell that is not empty: none ends a line. */
+    /* Blanks are written only before the next non-empty cell: no line ends with blanks. */
     *owed = cell.length ? (right ? 0 : gap) : *owed + width;
     *owed += GAP;
     out->failed |= cell.failed;

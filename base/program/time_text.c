@@ -14,7 +14,7 @@ static const double first_time = -62135596800.0, end_time = 253402300800.0; /* t
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-/* The digits at *at, with a fraction where `fraction`: 1 and *v, *at behind them. */
+/* Parses the digits at *at, with a fraction if `fraction`: 1 and *v, and *at after them. */
 static int take_number(const char **at, int fraction, double *v)
 {
     char digits[32];
@@ -32,7 +32,7 @@ static int take_number(const char **at, int fraction, double *v)
     return number_parse_double(digits, v);
 }
 
-/* Seconds in the unit that is n letters long; 0: there is no such unit. */
+/* Seconds in the unit of n letters; 0: there is no such unit. */
 static double unit_seconds(const char *text, size_t n)
 {
     static const struct {
@@ -73,7 +73,7 @@ int time_parse_duration(const char *text, double *seconds)
     return isfinite(sum);
 }
 
-/* Two digits, at most `most`. */
+/* Parses two digits, at most `most`. */
 static int take_two(const char **at, int least, int most, int *v)
 {
     if (!isdigit((unsigned char)(*at)[0]) || !isdigit((unsigned char)(*at)[1]))
@@ -91,7 +91,7 @@ static int take(const char **at, const char *one_of)
     return 1;
 }
 
-/* "Z", "+01:00", "-0530" or nothing, which is local time: 1, *local, *offset in seconds. */
+/* Parses "Z", "+01:00", "-0530" or nothing, which means local time: 1, *local, *offset in seconds. */
 static int take_zone(const char **at, int *local, int *offset)
 {
     int sign = **at == '-' ? -1 : 1, hours, minutes;

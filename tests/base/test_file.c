@@ -79,7 +79,7 @@ static void test_plain(void **state)
     assert_int_equal(mkfifo(f->path, 0666), 0);
     assert_int_equal(file_open_plain(NULL, f->path, O_WRONLY, &fd, &e), ERR_ARG);
     assert_int_equal(file_open_plain(NULL, f->path, O_RDONLY, &fd, &e), ERR_ARG);
-    assert_non_null(strstr(e.message, "/f: is not a plain file"));
+    assert_non_null(strstr(e.message, "/f: is not a regular file"));
     assert_int_equal(unlink(f->path), 0);
     assert_int_equal(file_open_plain(NULL, f->directory, O_RDWR, &fd, &e), ERR_ARG);
     assert_int_equal(file_open_plain(NULL, f->path, O_WRONLY | O_CREAT, &fd, &e), OK);

@@ -338,7 +338,7 @@ def test_a_ledger_that_is_none_is_not_read(tmp_path, command, kind):
     os.mkfifo(place) if kind == "fifo" else place.symlink_to(tmp_path / "elsewhere")
     files = sorted((tmp_path / "eval").iterdir())
     done = subprocess.run([EVALUATOR, command, tmp_path / "eval"], capture_output=True, text=True)
-    said = "is not a plain file" if kind == "fifo" else "is a symbolic link, which is not followed"
+    said = "is not a regular file" if kind == "fifo" else "is a symbolic link, which is not followed"
     assert done.returncode == 2 and f"{place}: {said}; move it elsewhere\n" in done.stderr
     assert sorted((tmp_path / "eval").iterdir()) == files
 

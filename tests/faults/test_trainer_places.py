@@ -124,4 +124,4 @@ def test_checkpoint_directory_that_cannot_be_made_again(tmp_path):
         process.terminate()
         process.wait(timeout=waiting.DEADLINE)
         assert process.returncode == 1, said()
-        assert lines(said, f"{tmp_path}/ckpt: is there, but is not a directory; training goes on")
+        assert lines(said, f"{tmp_path}/ckpt: exists, but is not a directory; training goes on")
