@@ -34,7 +34,7 @@ struct batch_source {
     int batch_size, contiguous;
     uint64_t seed;
     int64_t first_step;
-    struct field image; /* as a batch's images, without data */
+    struct field image; /* template of a batch's images, without data */
     size_t pixels;       /* floats an image */
 
     /* the producer's own */
@@ -52,12 +52,12 @@ struct batch_source {
     pthread_mutex_t lock;
     pthread_cond_t filled, freed;
     int64_t made, released; /* under lock */
-    int64_t taken;          /* the caller's own: batches given out */
+    int64_t taken;          /* the caller's own: batches returned */
     double waited;          /* the caller's own */
     atomic_int stop;
 };
 
-/* The record at this place of the endless order: epoch after epoch, each a permutation. */
+/* The record at this index of the endless order: epoch after epoch, each a permutation. */
 static size_t record_at(struct batch_source *s, int64_t place)
 {
     int64_t count = (int64_t)s->data->count, epoch = place / count;
@@ -115,15 +115,15 @@ static void *produce(void *context)
 static int check_options(const struct dataset *d, const struct batch_source_options *o, struct error *e)
 {
     if (o->batch_size < 1)
-        return error_set(e, ERR_ARG, "a batch of %d images cannot be; at least 1", o->batch_size);
+        return error_set(e, ERR_ARG, "batch size %d: must be at least 1", o->batch_size);
     if (o->shard.count < 1 || o->shard.index < 0 || o->shard.index >= o->shard.count)
-        return error_set(e, ERR_ARG, "worker %d of %d cannot be: numbers go from 0 to the count less one",
+        return error_set(e, ERR_ARG, "worker %d of %d: must be from 0 to the number of workers less 1",
                          o->shard.index, o->shard.count);
     if (o->first_step < 0 || o->first_step > INT64_MAX / 4 / o->batch_size / o->shard.count)
-        return error_set(e, ERR_ARG, "training cannot go on at step %lld with batches of %d on %d workers",
+        return error_set(e, ERR_ARG, "step %lld is out of range for batches of %d on %d workers",
                          (long long)o->first_step, o->batch_size, o->shard.count);
     if (d->count == 0 || d->count > UINT32_MAX)
-        return error_set(e, ERR_ARG, "%s has %zu images, which cannot be put into batches", d->name, d->count);
+        return error_set(e, ERR_ARG, "%s has %zu images; must be 1 to 2^32 - 1", d->name, d->count);
     return transform_check(o->transform, d, e);
 }
 
@@ -132,7 +132,8 @@ static int start_thread(struct batch_source *s)
     sigset_t all, before;
     int rc;
 
-    /* Signals are for the program's own threads: a handler must not run here, nor a wait there be missed. */
+    /* Blocks signals, which are for the program's own threads: no handler may run here, and no wait there may miss
+     * one. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     rc = pthread_create(&s->thread, NULL, produce, s);
@@ -141,7 +142,7 @@ static int start_thread(struct batch_source *s)
     return rc;
 }
 
-/* The arrays of all slots: one allocation a kind. 0 where memory or size_t does not reach. */
+/* The arrays of all slots: one allocation per kind. 0: out of memory, or too large for size_t. */
 static int allocate_slots(struct batch_source *s)
 {
     size_t batch = (size_t)s->batch_size, count = (size_t)s->slot_count;
@@ -188,7 +189,7 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
     s->contiguous = options->contiguous;
     s->seed = options->seed;
     s->first_step = options->first_step;
-    s->slot_count = (options->ahead > 0 ? options->ahead : AHEAD_DEFAULT) + 1; /* one more: the borrowed one */
+    s->slot_count = (options->ahead > 0 ? options->ahead : AHEAD_DEFAULT) + 1; /* one more, for the borrowed batch */
     s->image = (struct field){ NULL, ELEMENT_FLOAT32, 4, { s->batch_size, d->height, d->width, d->channels } };
     if (t->height)
         s->image = (struct field){ NULL, ELEMENT_FLOAT32, 4, { s->batch_size, t->height, t->width, t->channels } };
@@ -200,7 +201,7 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
     if (!allocate_slots(s))
         rc = error_memory(e, NULL, "for %d input batches of %d images", s->slot_count, s->batch_size);
     else if (start_thread(s) != 0)
-        rc = error_set(e, ERR_NOMEM, "the system gives no thread for preparing input");
+        rc = error_set(e, ERR_NOMEM, "cannot start a thread for preparing input");
     if (rc < 0) {
         batch_source_free(s);
         return rc;
@@ -209,7 +210,7 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
     return OK;
 }
 
-/* Under the lock, until a batch is there or `until` has passed; NULL: for ever. */
+/* Waits, under the lock, until a batch is ready or `until` has passed; NULL: for ever. */
 static void await_batch(struct batch_source *s, const struct timespec *until)
 {
     double start;
@@ -239,7 +240,7 @@ int batch_source_wait(struct batch_source *s, double seconds)
 
 int batch_source_next(struct batch_source *s, const struct batch **out, struct error *e)
 {
-    (void)e; /* preparing cannot fail today; callers check all the same, so that a source that reads files may */
+    (void)e; /* preparing cannot fail today, but callers check, so that a source that reads files may */
     pthread_mutex_lock(&s->lock);
     if (s->taken > 0) { /* the batch given out last is free now */
         s->released = s->taken;

@@ -1,7 +1,7 @@
 /*
- * batch_source.h - one worker's training batches, prepared ahead by a thread of its own. Which samples a batch holds,
- * and how they are augmented, is a pure function of (data, seed, shard, batch sizes, step): resuming at a step gives
- * what an uninterrupted run would have had.
+ * batch_source.h - one worker's training batches, prepared ahead in a thread. The samples of a batch and their
+ * augmentation are a pure function of (data, seed, shard, batch sizes, step): resuming at a step gives what an
+ * uninterrupted run would have had.
  */
 #ifndef DATASET_BATCH_SOURCE_H
 #define DATASET_BATCH_SOURCE_H
@@ -10,16 +10,16 @@
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
 
-/* A batch has FIELD_INPUT, images of the transform in float32, and FIELD_LABELS in int32. Its count is always
+/* A batch has FIELD_INPUT, the transformed images in float32, and FIELD_LABELS in int32. Its count is always
  * batch_size. */
 
 struct batch_source_options {
     const struct transform *transform;
     struct shard shard;
-    int batch_size;     /* samples of this worker a step, > 0 */
+    int batch_size;     /* samples of this worker per step, > 0 */
     int contiguous;     /* 1: a worker's samples follow each other; 0: they are every n-th */
     uint64_t seed;      /* the same for all workers */
-    int64_t first_step; /* the first call of next gives this step, counted from 0 */
+    int64_t first_step; /* the first call of next returns this step, counted from 0 */
     int ahead;          /* batches prepared in advance; 0: 3 */
 };
 
@@ -31,9 +31,9 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
                      struct error *e);
 /* The next batch, borrowed until the next call. Blocks only if the thread is behind. Steps ascend by one. */
 int batch_source_next(struct batch_source *s, const struct batch **out, struct error *e);
-/* Waits for the next batch for at most so many seconds. 1: batch_source_next would not block. 0: not yet. */
+/* Waits at most `seconds` for the next batch. 1: batch_source_next would not block. 0: not yet. */
 int batch_source_wait(struct batch_source *s, double seconds);
-/* Seconds spent waiting in these two so far. */
+/* Seconds spent waiting in these two calls so far. */
 double batch_source_waited(const struct batch_source *s);
 void batch_source_free(struct batch_source *s); /* NULL is fine */
 

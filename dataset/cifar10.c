@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    RECORDS_A_READ = 64, /* 192 KiB: stays in the L2 cache between read(2) and the transposition */
+    RECORDS_A_READ = 64, /* 192 KiB: stays in the L2 cache between read(2) and transposing */
     TRAIN_FILES = 5,
     META_BYTES_MAX = 4096,
 };
@@ -22,7 +22,7 @@ int cifar10_decode(const uint8_t *bytes, size_t n, const char *name, uint64_t of
                    uint8_t *labels, struct error *e)
 {
     if (n % CIFAR10_RECORD)
-        return error_set(e, ERR_CORRUPT, "%s: byte %llu: %zu bytes are left, a record of CIFAR-10 is %d", name,
+        return error_set(e, ERR_CORRUPT, "%s: byte %llu: %zu bytes are left, but a CIFAR-10 record has %d", name,
                          (unsigned long long)(offset + n - n % CIFAR10_RECORD), n % CIFAR10_RECORD, CIFAR10_RECORD);
     for (size_t record = 0; record < n / CIFAR10_RECORD; record++) {
         const uint8_t *red = bytes + record * CIFAR10_RECORD + 1;
@@ -56,7 +56,7 @@ int cifar10_decode_names(const char *text, size_t n, const char *name,
         if (length && line[length - 1] == '\r')
             length--;
         if (length == 0 || length >= CIFAR10_NAME_MAX || memchr(line, '\0', length))
-            return error_set(e, ERR_CORRUPT, "%s: byte %zu: line %d is no class name (1 to %d bytes); wanted %d lines"
+            return error_set(e, ERR_CORRUPT, "%s: byte %zu: line %d is not a class name (1 to %d bytes); need %d lines"
                              " with one each", name, at, i + 1, CIFAR10_NAME_MAX - 1, CIFAR10_CLASSES);
         memcpy(names[i], line, length);
         names[i][length] = '\0';
@@ -75,8 +75,8 @@ int cifar10_count(const char *path, size_t *count, struct error *e)
     if (!S_ISREG(st.st_mode))
         return error_set(e, ERR_IO, "%s: not a file", path);
     if (st.st_size == 0 || st.st_size % CIFAR10_RECORD)
-        return error_set(e, ERR_CORRUPT, "%s: byte %lld: the file ends here, and its length is no multiple of %d, the"
-                         " record of CIFAR-10 in its binary version; get the file again", path, (long long)st.st_size,
+        return error_set(e, ERR_CORRUPT, "%s: byte %lld: the file ends here, but its length is not a multiple of %d,"
+                         " the size of a record of binary CIFAR-10; get the file again", path, (long long)st.st_size,
                          CIFAR10_RECORD);
     *count = (size_t)(st.st_size / CIFAR10_RECORD);
     return OK;
@@ -99,7 +99,7 @@ int cifar10_read(const char *path, size_t count, uint8_t *images, uint8_t *label
         if (got < 0)
             rc = error_system(e, "%s: cannot read", path);
         else if ((size_t)got < want * CIFAR10_RECORD)
-            rc = error_set(e, ERR_CORRUPT, "%s: byte %llu: the file became shorter while it was read", path,
+            rc = error_set(e, ERR_CORRUPT, "%s: byte %llu: the file was truncated while it was read", path,
                            (unsigned long long)(done * CIFAR10_RECORD + (size_t)got));
         else
             rc = cifar10_decode(piece, want * CIFAR10_RECORD, path, (uint64_t)done * CIFAR10_RECORD,
@@ -111,7 +111,7 @@ int cifar10_read(const char *path, size_t count, uint8_t *images, uint8_t *label
     return rc;
 }
 
-/* The directory that holds the files: `directory` or what its archive unpacks to in it. */
+/* The directory with the files: `directory`, or the one in it that its archive unpacks to. */
 static int find_files(const char *directory, const char *first, const struct dataset_kind *kind, char *out,
                       size_t size, struct error *e)
 {
@@ -144,7 +144,7 @@ static int read_class_names(struct dataset_owned *o, const char *directory, stru
     int rc = file_join(path, sizeof path, directory, "batches.meta.txt", e);
 
     if (rc < 0 || access(path, F_OK) < 0)
-        return rc; /* without the file the names everybody knows stay */
+        return rc; /* without the file the well-known names are used */
     if (!(o->names = names = malloc(sizeof *names)))
         return error_memory(e, path, "for it");
     if ((rc = file_read(path, META_BYTES_MAX, &text, e)) == OK)
@@ -179,7 +179,7 @@ static int read_cifar10(struct dataset_owned *o, const struct dataset_kind *kind
             (rc = cifar10_count(path[f], &count[f], e)) < 0)
             return rc;
         if (count[f] > UINT32_MAX - total)
-            return error_set(e, ERR_CORRUPT, "%s: more records than any CIFAR-10 has", path[f]);
+            return error_set(e, ERR_CORRUPT, "%s: more records than CIFAR-10 has", path[f]);
         total += count[f];
     }
     o->images = total > SIZE_MAX / CIFAR10_IMAGE ? NULL : malloc(total * CIFAR10_IMAGE);

@@ -1,6 +1,6 @@
 /*
  * cifar10.h - the binary layout of CIFAR-10. A record is 3073 bytes: 1 label byte 0..9, then 1024 red, 1024 green and
- * 1024 blue bytes, each plane row-major 32x32. Given out interleaved: (32, 32, 3). The decoder is pure.
+ * 1024 blue bytes, each plane row-major 32x32. Decoded interleaved: (32, 32, 3). The decoder is pure.
  */
 #ifndef DATASET_CIFAR10_H
 #define DATASET_CIFAR10_H
@@ -19,19 +19,20 @@ enum {
     CIFAR10_NAME_MAX = 32, /* bytes of a class name, its NUL included */
 };
 
-/* n bytes, whole records, that begin at byte `offset` of the file called `name` -> images (n / 3073, 32, 32, 3) and
+/* Decodes n bytes, whole records, that begin at byte `offset` of the file `name`, into images (n / 3073, 32, 32, 3) and
  * labels (n / 3073). ERR_CORRUPT: the sentence names the file, the byte and the record. */
 int cifar10_decode(const uint8_t *bytes, size_t n, const char *name, uint64_t offset, uint8_t *images,
                    uint8_t *labels, struct error *e);
 
-/* batches.meta.txt: the class names, one a line, in the order of the labels; blank lines at the end are fine. */
+/* Decodes batches.meta.txt: the class names, one per line, in the order of the labels; blank lines at the end are
+ * allowed. */
 int cifar10_decode_names(const char *text, size_t n, const char *name,
                          char names[CIFAR10_CLASSES][CIFAR10_NAME_MAX], struct error *e);
 
-/* How many records the file holds. ERR_CORRUPT when its length is 0 or no multiple of 3073. */
+/* Counts the records of a file. ERR_CORRUPT if its length is 0 or not a multiple of 3073. */
 int cifar10_count(const char *path, size_t *count, struct error *e);
 
-/* Reads a file of exactly count records, as cifar10_decode() gives them. */
+/* Reads a file of exactly count records, decoded as in cifar10_decode(). */
 int cifar10_read(const char *path, size_t count, uint8_t *images, uint8_t *labels, struct error *e);
 
 #endif

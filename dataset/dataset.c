@@ -20,7 +20,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 static int check_files(const char *name, const struct shard *shard, int files, struct error *e)
 {
     if (shard->kind == SHARD_FILES && shard->index >= files)
-        return error_set(e, ERR_ARG, "worker %d of %d has no file: the data of %s is %d file%s; use at most"
+        return error_set(e, ERR_ARG, "worker %d of %d has no file: the data of %s has %d file%s; use at most"
                          " %d worker%s, or share single records instead of files", shard->index, shard->count,
                          name, files, files == 1 ? "" : "s", files, files == 1 ? "" : "s");
     return OK;
@@ -31,7 +31,7 @@ const char *const *dataset_names(void)
     return names;
 }
 
-/* The place in the table; KINDS: unknown. */
+/* The index in the table; KINDS: unknown. */
 static size_t find_kind(const char *name, struct error *e)
 {
     const char *near = options_nearest(name, names, KINDS);
@@ -67,12 +67,12 @@ int dataset_open(struct dataset **out, const char *name, const char *directory, 
         return ERR_ARG;
     kind = kinds[place];
     if (shard->count < 1 || shard->index < 0 || shard->index >= shard->count)
-        return error_set(e, ERR_ARG, "worker %d of %d cannot be: numbers go from 0 to the count less one", shard->index,
+        return error_set(e, ERR_ARG, "worker %d of %d: must be from 0 to the number of workers less 1", shard->index,
                          shard->count);
     if (!directory || !*directory)
         directory = kind->usual_place;
     if (!directory)
-        return error_set(e, ERR_ARG, "%s has no usual place, so its directory must be given; %s", name,
+        return error_set(e, ERR_ARG, "%s has no default directory; give one (%s)", name,
                          kind->how_to_get);
     if (!(o = calloc(1, sizeof *o)))
         return error_memory(e, directory, "for it");
@@ -80,7 +80,7 @@ int dataset_open(struct dataset **out, const char *name, const char *directory, 
     o->d.classes = kind->classes;
     o->d.class_names = kind->class_names;
     if ((rc = check_files(name, shard, kind->files[split], e)) == OK && stat(directory, &st) < 0)
-        rc = error_system(e, "%s: no data directory here (%s)", directory, kind->how_to_get);
+        rc = error_system(e, "%s: no such data directory (%s)", directory, kind->how_to_get);
     if (rc < 0 || (rc = kind->read(o, kind, directory, split, shard, e)) < 0) {
         dataset_free(&o->d);
         return rc;

@@ -1,6 +1,6 @@
 /*
- * dataset.h - labelled images in memory, as read from the files people have: one file of this folder a format, one row
- * of dataset_kind.h a data set. Read-only after opening, so any number of threads may read.
+ * dataset.h - labelled images in memory, read from the files as they are published: MNIST and Fashion-MNIST (idx,
+ * gzipped or not) and CIFAR-10 (binary). Read-only after opening, so any number of threads may read.
  */
 #ifndef DATASET_DATASET_H
 #define DATASET_DATASET_H
@@ -13,17 +13,17 @@
 enum dataset_split { DATASET_TRAIN, DATASET_TEST };
 
 /*
- * Which part of the training data a worker takes (specs of the original: shard.shard).
- *   SHARD_RECORDS: all workers hold all records and agree on one seeded order; worker `index` takes the elements e of
- *                  that order with e mod count = index, so that the workers' batches of a step together are the batch
- *                  that one worker would have taken.
- *   SHARD_FILES:   worker `index` takes the files f of the sorted list with f mod count = index, whole, and nothing of
- *                  the others. A worker without a file is an error that names it.
+ * The part of the training data that a worker takes (specs of the original: shard.shard).
+ *   SHARD_RECORDS: all workers hold all records and use the same seeded order; worker `index` takes its elements e with
+ *                  e mod count = index, so that the workers' batches of a step together are the batch that one
+ *                  worker would have taken.
+ *   SHARD_FILES:   worker `index` takes whole files, those files f of the sorted list with f mod count = index.
+ *                  A worker without a file is an error that names it.
  */
 enum shard_kind { SHARD_RECORDS, SHARD_FILES };
 struct shard {
     enum shard_kind kind;
-    int count, index; /* workers, and which of them: 0 <= index < count; {SHARD_RECORDS, 1, 0} is everything */
+    int count, index; /* workers; which one, 0 <= index < count. {SHARD_RECORDS, 1, 0} is everything */
 };
 
 /* 1: the worker takes that file of the sorted list. */
@@ -38,13 +38,12 @@ struct dataset {
     int height, width, channels, classes;
     const uint8_t *images; /* (count, height, width, channels), row-major, interleaved channels, 0..255 */
     const uint8_t *labels; /* (count), each < classes */
-    const char *const *class_names; /* (classes), static or owned by the dataset; NULL where there are none */
+    const char *const *class_names; /* (classes), static or owned by the dataset; NULL: none */
 };
 
-/* name: one of dataset_names(). directory: where the files are; NULL or "": the usual place, where
- * there is one (Debian's for fashion-mnist). shard: NULL for everything; only SHARD_FILES changes what is loaded.
- * ERR_ARG: unknown name (near ones suggested). ERR_IO, ERR_CORRUPT: the sentence names file and byte.
- * On OK *out is yours until dataset_free(). */
+/* name: one of dataset_names(). directory: where the files are; NULL or "": the default, if there is one (Debian's for
+ * fashion-mnist). shard: NULL for everything; only SHARD_FILES changes what is loaded. ERR_ARG: unknown name (suggests
+ * near ones). ERR_IO, ERR_CORRUPT: the sentence names file and byte. On OK *out is yours until dataset_free(). */
 int dataset_open(struct dataset **out, const char *name, const char *directory, enum dataset_split split,
                  const struct shard *shard, struct error *e);
 void dataset_free(struct dataset *d); /* NULL is fine */

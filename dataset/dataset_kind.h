@@ -1,6 +1,6 @@
 /*
- * dataset_kind.h - the table of data sets. Each is one struct dataset_kind in the file of its format, beside what reads
- * it, and one row below: names, --help and the sentence on an unknown name come from there.
+ * dataset_kind.h - the table of data sets. Each is one struct dataset_kind in the file of its format, beside the code
+ * that reads it, and one row below, from which names, --help and the error for an unknown name are made.
  */
 #ifndef DATASET_DATASET_KIND_H
 #define DATASET_DATASET_KIND_H
@@ -9,20 +9,20 @@
 
 /* A data set with the memory it owns. */
 struct dataset_owned {
-    struct dataset d;         /* first: what the caller sees */
+    struct dataset d;         /* first: the part that the caller sees */
     uint8_t *images, *labels; /* d's, by malloc() */
-    void *names;              /* d.class_names and what they point to, where a file names them; by malloc() */
+    void *names;              /* d.class_names and their texts if they are from a file; by malloc() */
 };
 
 struct dataset_kind {
-    const char *usual_place; /* where no directory is given; NULL: there is none */
-    const char *how_to_get;  /* ends sentences on files that are missing */
-    int files[2];            /* by enum dataset_split, how many there are: --shard files gives a worker some of them */
+    const char *usual_place; /* if no directory is given; NULL: none */
+    const char *how_to_get;  /* ends errors about missing files */
+    int files[2];            /* their number, by enum dataset_split: --shard files gives a worker some of them */
     int classes;
-    const char *const *class_names; /* (classes) where the files have none */
-    /* Fills o's memory, count, height, width and channels from the files in `directory`, which exists; the shard has
-     * one of them. Name, classes and class names are in o->d already, the latter two to be changed where the files
-     * have their own. Memory is freed also after an error. */
+    const char *const *class_names; /* (classes), if the files have none */
+    /* Fills o's memory, count, height, width and channels from the files in `directory`, which exists; the shard has at
+     * least one of them. o->d already has name, classes and class names; the latter are replaced if the files have
+     * their own. The caller frees the memory, also after an error. */
     int (*read)(struct dataset_owned *o, const struct dataset_kind *kind, const char *directory,
                 enum dataset_split split, const struct shard *shard, struct error *e);
 };

@@ -15,7 +15,7 @@
 
 enum {
     HEADER_MAX = 4 + 4 * IDX_RANK_MAX,
-    DEFLATE_RATIO_MAX = 1032, /* the most that deflate can pack (zlib's technical notes) */
+    DEFLATE_RATIO_MAX = 1032, /* maximum compression of deflate (zlib's technical notes) */
     READ_BYTES = 128 * 1024,  /* stays in the L2 cache between read(2) and inflate */
     HUGE_PAGE = 2 * 1024 * 1024,
 };
@@ -34,7 +34,7 @@ struct idx_decoder {
     uint8_t header[HEADER_MAX];
     size_t header_have, header_need; /* need: 4 until the rank is known */
     int header_done;
-    size_t filled;                   /* bytes of x.data that are there */
+    size_t filled;                   /* bytes of x.data read so far */
     struct idx x;
 };
 
@@ -83,7 +83,7 @@ void idx_decoder_free(struct idx_decoder *d)
     free(d);
 }
 
-/* Big arrays on huge pages: 47 MB of MNIST are otherwise 11,500 page faults in the time to the first step. */
+/* Puts large arrays on huge pages: otherwise the 47 MB of MNIST cost 11,500 page faults before the first step. */
 static uint8_t *allocate(size_t bytes)
 {
     void *p;
@@ -92,7 +92,7 @@ static uint8_t *allocate(size_t bytes)
         return malloc(bytes ? bytes : 1);
     if (posix_memalign(&p, HUGE_PAGE, bytes))
         return NULL;
-    madvise(p, bytes, MADV_HUGEPAGE); /* advice only: where it is refused, small pages do */
+    madvise(p, bytes, MADV_HUGEPAGE); /* only advice: if it is refused, small pages are used */
     return p;
 }
 
@@ -124,7 +124,7 @@ static int header_accept(struct idx_decoder *d, struct error *e)
     return OK;
 }
 
-/* Takes header bytes from the unpacked stream; *used of the n are gone after it. */
+/* Takes header bytes from the unpacked stream; *used: how many of the n it took. */
 static int header_feed(struct idx_decoder *d, const uint8_t *bytes, size_t n, size_t *used, struct error *e)
 {
     int rc;
@@ -136,7 +136,7 @@ static int header_feed(struct idx_decoder *d, const uint8_t *bytes, size_t n, si
             const uint8_t *h = d->header;
 
             if (h[0] || h[1] || !type_width(h[2]) || h[3] < 1 || h[3] > IDX_RANK_MAX)
-                return error_set(e, ERR_CORRUPT, "%s: byte 0: %02x %02x %02x %02x is no IDX header; wanted 00 00, a"
+                return error_set(e, ERR_CORRUPT, "%s: byte 0: %02x %02x %02x %02x is not an IDX header; need 00 00, a"
                                  " type (08 for bytes) and a rank of 1 to %d", d->name, h[0], h[1], h[2], h[3],
                                  IDX_RANK_MAX);
             d->x.type = h[2];
@@ -151,7 +151,7 @@ static int header_feed(struct idx_decoder *d, const uint8_t *bytes, size_t n, si
 
 static int too_long(const struct idx_decoder *d, uint64_t at, struct error *e)
 {
-    return error_set(e, ERR_CORRUPT, "%s: byte %llu: the file goes on after the %zu bytes of data that its header"
+    return error_set(e, ERR_CORRUPT, "%s: byte %llu: the file continues after the %zu bytes of data that its header"
                      " promises", d->name, (unsigned long long)at, d->x.bytes);
 }
 
@@ -189,7 +189,7 @@ static int gzip_feed(struct idx_decoder *d, const uint8_t *bytes, size_t n, uint
     size_t used;
     int rc = Z_OK, header_rc;
 
-    s->next_in = (z_const Bytef *)(uintptr_t)bytes; /* zlib reads only, but says so only where ZLIB_CONST is set */
+    s->next_in = (z_const Bytef *)(uintptr_t)bytes; /* zlib only reads, but declares that only with ZLIB_CONST */
     s->avail_in = (uInt)n;
     while (s->avail_in || rc == Z_OK) {
         uint8_t *to = d->header_done && d->filled < d->x.bytes ? d->x.data + d->filled : small;
@@ -206,7 +206,7 @@ static int gzip_feed(struct idx_decoder *d, const uint8_t *bytes, size_t n, uint
         s->avail_out = (uInt)room;
         rc = inflate(s, Z_NO_FLUSH);
         where = at + (n - s->avail_in);
-        if (rc == Z_BUF_ERROR) /* wants more input; nothing is wrong */
+        if (rc == Z_BUF_ERROR) /* needs more input; not an error */
             return OK;
         if (rc == Z_MEM_ERROR)
             return error_memory(e, d->name, "for gunzip");
@@ -230,7 +230,7 @@ int idx_decoder_feed(struct idx_decoder *d, const uint8_t *bytes, size_t n, stru
     uint64_t at;
     int rc;
 
-    /* Two bytes decide the kind; they are kept and passed on once both are there. */
+    /* Two bytes decide the kind; they are kept and passed on once both have come. */
     while (n && d->fed < 2) {
         d->first[d->fed++] = *bytes++;
         n--;
@@ -261,7 +261,7 @@ int idx_decoder_finish(struct idx_decoder *d, struct idx *out, struct error *e)
 
     memset(out, 0, sizeof *out);
     if (d->gzip && !d->member_end)
-        return error_set(e, ERR_CORRUPT, "%s: byte %llu: the gzip stream is cut: the file ends after %zu bytes of"
+        return error_set(e, ERR_CORRUPT, "%s: byte %llu: the gzip stream is truncated: the file ends after %zu bytes of"
                          " data%s; get the file again", d->name, end, d->filled,
                          d->header_done ? "" : " (inside the header)");
     if (!d->header_done)

@@ -1,6 +1,6 @@
 /*
  * mnist.c - data sets in MNIST's shape: {train,t10k}-{images-idx3,labels-idx1}-ubyte, with '-' or '.' before "idx",
- * gzipped (.gz) or not. MNIST, Fashion-MNIST and whatever else uses these names.
+ * gzipped (.gz) or not. MNIST, Fashion-MNIST and others that use these names.
  */
 #include "dataset/dataset_kind.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The path of the first that is there of PART-idxN-ubyte, PART.idxN-ubyte, and both with .gz. */
+/* The path of the first existing one of PART-idxN-ubyte, PART.idxN-ubyte, and both with .gz. */
 static int find_file(const char *directory, const char *part, int rank, const char *how_to_get, char *path,
                      size_t size, struct error *e)
 {
@@ -71,7 +71,7 @@ static int read_mnist(struct dataset_owned *o, const struct dataset_kind *kind, 
         goto done;
     }
     if (images.bytes == 0 || images.size[1] > 65535 || images.size[2] > 65535) {
-        rc = error_set(e, ERR_CORRUPT, "%s: byte 4: %u images of %ux%u pixels are nothing to learn from", images_path,
+        rc = error_set(e, ERR_CORRUPT, "%s: byte 4: %u images of %ux%u pixels cannot be used", images_path,
                        images.size[0], images.size[1], images.size[2]);
         goto done;
     }

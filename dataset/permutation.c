@@ -4,7 +4,7 @@
 
 void permutation_fill(uint32_t *order, size_t count, uint64_t seed, uint32_t worker, int64_t epoch)
 {
-    /* "Inside-out": element i goes to a place drawn from 0..i, and what stood there moves to place i. */
+    /* "Inside-out": element i goes to an index drawn from 0..i, and the element there moves to index i. */
     for (size_t i = 0; i < count; i++) {
         struct random r;
         size_t place;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Fills order (count) with each of 0..count-1 once. All permutations are equally likely over seeds (Fisher-Yates).
- * worker: 0 where all workers share one order; < 2^32, as is count. */
+ * worker: 0 if all workers share one order. worker and count < 2^32. */
 void permutation_fill(uint32_t *order, size_t count, uint64_t seed, uint32_t worker, int64_t epoch);
 
 #endif

@@ -9,8 +9,8 @@
 enum { TUTORIAL_SIDE = 24, RESNET_SIDE = 32, RESNET_PAD = 2, CIFAR_SIDE = 32, COLOURS = 3 };
 
 /*
- * A window of side x side pixels whose top left is pixel (top, left) of the stored image, which may lie outside of it:
- * pixels there are 0. flip: mirrored left to right.
+ * A window of side x side pixels whose top left is pixel (top, left) of the stored image; it may extend outside, where
+ * pixels are 0. flip: mirrored left to right.
  */
 static void take_window(const struct dataset *d, const uint8_t *image, int top, int left, int side, int flip,
                         float *out)
@@ -37,7 +37,7 @@ static void take_window(const struct dataset *d, const uint8_t *image, int top, 
 }
 
 /* (x - mean) / max(deviation, 1/sqrt(n)) over all n values; the deviation divides by n. (TensorFlow,
- * per_image_standardization: a constant image becomes zeros.) n is a multiple of 4: four sums go on beside each other,
+ * per_image_standardization: a constant image becomes zeros.) n is a multiple of 4: four sums run in parallel,
  * because one would wait for each addition before the next. */
 static void standardise(float *x, size_t n)
 {
@@ -109,7 +109,7 @@ static void apply_tutorial_eval(const struct dataset *d, const uint8_t *image, u
     standardise(out, TUTORIAL_SIDE * TUTORIAL_SIDE * COLOURS);
 }
 
-/* Draws in this order: row and column of the crop out of the padded 36x36 (0..4), flip. */
+/* Draws in this order: row and column of the crop from the padded 36x36 (0..4), flip. */
 static void apply_resnet_train(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step,
                                int64_t sample, float *out)
 {

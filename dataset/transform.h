@@ -1,6 +1,6 @@
 /*
- * transform.h - from a stored image (bytes) to what a model is fed (floats): scaling, crop, flip, standardisation.
- * A random transform draws from (seed, step, sample), so who computes it and when does not matter.
+ * transform.h - turns a stored image (bytes) into a model's input (floats): scaling, crop, flip, standardisation. A
+ * random transform draws from (seed, step, sample), so it does not matter which thread computes it, or when.
  */
 #ifndef DATASET_TRANSFORM_H
 #define DATASET_TRANSFORM_H
@@ -11,14 +11,14 @@
 struct transform {
     const char *name;
     const char *summary;
-    int height, width, channels; /* of the image given out; 0: as the data set's */
+    int height, width, channels; /* of the result; 0: as the data set's */
     int random;                  /* 1: the result depends on seed, step and sample */
     /* image (d->height, d->width, d->channels) -> out (height, width, channels) floats. */
     void (*apply)(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step, int64_t sample,
                   float *out);
 };
 
-/* Known: "unit" (x / 255), "cifar-tutorial-train", "cifar-tutorial-eval" (24x24, seed-models 1.4),
+/* Names: "unit" (x / 255), "cifar-tutorial-train", "cifar-tutorial-eval" (24x24, seed-models 1.4),
  * "cifar-resnet-train", "cifar-resnet-eval" (32x32, seed-models 2.1). NULL: unknown. */
 const struct transform *transform_find(const char *name);
 

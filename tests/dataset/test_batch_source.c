@@ -281,13 +281,13 @@ static void test_wait(void **state)
 static void test_errors(void **state)
 {
     static const struct { int workers, worker, batch; int64_t first; const char *transform, *sentence; } wrong[] = {
-        { 1, 0, 0, 0, "unit", "a batch of 0 images" },
-        { 1, 0, -1, 0, "unit", "a batch of -1 images" },
-        { 0, 0, 1, 0, "unit", "worker 0 of 0 cannot be" },
-        { 2, 2, 1, 0, "unit", "worker 2 of 2 cannot be" },
-        { 2, -1, 1, 0, "unit", "worker -1 of 2 cannot be" },
-        { 1, 0, 1, -1, "unit", "cannot go on at step -1" },
-        { 1000, 0, 1000, INT64_MAX / 1000, "unit", "cannot go on at step" },
+        { 1, 0, 0, 0, "unit", "batch size 0: must be" },
+        { 1, 0, -1, 0, "unit", "batch size -1: must be" },
+        { 0, 0, 1, 0, "unit", "worker 0 of 0: must be" },
+        { 2, 2, 1, 0, "unit", "worker 2 of 2: must be" },
+        { 2, -1, 1, 0, "unit", "worker -1 of 2: must be" },
+        { 1, 0, 1, -1, "unit", "step -1 is out of range" },
+        { 1000, 0, 1000, INT64_MAX / 1000, "unit", "is out of range for batches of 1000" },
         { 1, 0, 1, 0, "cifar-resnet-train", "takes images of 32x32x3, but those of mnist are 2x3x1" },
     };
 

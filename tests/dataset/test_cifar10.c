@@ -34,10 +34,10 @@ static void test_decode(void **state)
 static const struct { const char *text; int want; const char *sentence; } names_cases[] = {
     { "a\nb\nc\nd\ne\nf\ng\nh\ni\ntruck", OK, NULL },
     { "a\r\nb\r\nc\r\nd\r\ne\r\nf\r\ng\r\nh\r\ni\r\ntruck\r\n\r\n\r\n", OK, NULL },
-    { "", ERR_CORRUPT, "byte 0: line 1 is no class name" },
-    { "a\n\nc\nd\ne\nf\ng\nh\ni\ntruck", ERR_CORRUPT, "byte 2: line 2 is no class name" },
-    { "a\nb\nc\nd\ne\nf\ng\nh\ni\n", ERR_CORRUPT, "byte 18: line 10 is no class name" },
-    { "0123456789012345678901234567890123456789\n", ERR_CORRUPT, "line 1 is no class name" },
+    { "", ERR_CORRUPT, "byte 0: line 1 is not a class name" },
+    { "a\n\nc\nd\ne\nf\ng\nh\ni\ntruck", ERR_CORRUPT, "byte 2: line 2 is not a class name" },
+    { "a\nb\nc\nd\ne\nf\ng\nh\ni\n", ERR_CORRUPT, "byte 18: line 10 is not a class name" },
+    { "0123456789012345678901234567890123456789\n", ERR_CORRUPT, "line 1 is not a class name" },
 };
 
 static void test_names(void **state)
@@ -81,7 +81,7 @@ static void test_files(void **state)
             assert_int_equal(images[i * CIFAR10_IMAGE + p], pixel_value(300 + i, p));
     }
     assert_int_equal(cifar10_read(path, 101, images, labels, &e), ERR_CORRUPT);
-    assert_non_null(strstr(e.message, "byte 307300: the file became shorter"));
+    assert_non_null(strstr(e.message, "byte 307300: the file was truncated"));
     file_put(directory, "odd.bin", odd, sizeof odd);
     file_join(path, sizeof path, directory, "odd.bin", NULL);
     assert_int_equal(cifar10_count(path, &count, &e), ERR_CORRUPT);

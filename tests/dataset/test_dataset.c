@@ -74,8 +74,8 @@ static void test_mnist_errors(void **state)
     size_t n;
 
     (void)state;
-    expect_error("mnist", NULL, NULL, ERR_ARG, "mnist has no usual place", "cvdf-datasets");
-    expect_error("mnist", "/no/such/directory", NULL, ERR_IO, "/no/such/directory: no data directory here", "cvdf");
+    expect_error("mnist", NULL, NULL, ERR_ARG, "mnist has no default directory", "cvdf-datasets");
+    expect_error("mnist", "/no/such/directory", NULL, ERR_IO, "/no/such/directory: no such data directory", "cvdf");
     expect_error("mnist", directory, NULL, ERR_IO, "no file train-labels-idx1-ubyte", "cvdf-datasets/mnist");
     expect_error("fashion-mnist", directory, NULL, ERR_IO, "train-labels.idx1-ubyte", "apt-get install");
     expect_error("minst", directory, NULL, ERR_ARG, "unknown data set \"minst\"", "did you mean mnist");
@@ -98,7 +98,8 @@ static void test_mnist_errors(void **state)
     assert_int_equal(unlink(path), 0);
     n = gzip_pack(file, n, packed, sizeof packed);
     file_put(directory, "train-labels-idx1-ubyte.gz", packed, n - 9);
-    expect_error("mnist", directory, NULL, ERR_CORRUPT, "train-labels-idx1-ubyte.gz: byte ", "the gzip stream is cut");
+    expect_error("mnist", directory, NULL, ERR_CORRUPT, "train-labels-idx1-ubyte.gz: byte ",
+                 "the gzip stream is truncated");
 }
 
 static void test_missing_says_so_to_programs(void **state)
@@ -168,7 +169,7 @@ static void test_cifar10_errors(void **state)
                  "cifar-10-binary.tar.gz");
     put_cifar10(directory);
     file_put(directory, "data_batch_3.bin", odd, sizeof odd);
-    expect_error("cifar10", directory, NULL, ERR_CORRUPT, "data_batch_3.bin: byte 3173", "no multiple of 3073");
+    expect_error("cifar10", directory, NULL, ERR_CORRUPT, "data_batch_3.bin: byte 3173", "not a multiple of 3073");
     odd[0] = 255;
     file_put(directory, "data_batch_3.bin", odd, 3073);
     expect_error("cifar10", directory, NULL, ERR_CORRUPT, "data_batch_3.bin: byte 0: label 255 of record 0",
@@ -209,8 +210,8 @@ static void test_shards_of_files(void **state)
     }
     expect_error("cifar10", directory, &(struct shard){ SHARD_FILES, 7, 6 }, ERR_ARG, "worker 6 of 7 has no file",
                  "at most 5 workers");
-    expect_error("cifar10", directory, &(struct shard){ SHARD_FILES, 2, 2 }, ERR_ARG, "worker 2 of 2", "cannot be");
-    expect_error("cifar10", directory, &(struct shard){ SHARD_RECORDS, 0, 0 }, ERR_ARG, "worker 0 of 0", "cannot be");
+    expect_error("cifar10", directory, &(struct shard){ SHARD_FILES, 2, 2 }, ERR_ARG, "worker 2 of 2", "must be from 0");
+    expect_error("cifar10", directory, &(struct shard){ SHARD_RECORDS, 0, 0 }, ERR_ARG, "worker 0 of 0", "must be from 0");
     expect_error("mnist", directory, &(struct shard){ SHARD_FILES, 2, 1 }, ERR_ARG, "worker 1 of 2 has no file",
                  "1 file;");
 }

@@ -40,15 +40,15 @@ static const struct { const char *name; const uint8_t *bytes; size_t n; int want
     { "one byte", B("\0"), ERR_CORRUPT, "byte 1: the file ends inside the IDX header" },
     { "cut sizes", B("\0\0\x08\x02\0\0\0\x03\0\0"), ERR_CORRUPT, "byte 10: the file ends inside the IDX header" },
     { "cut data", B("\0\0\x08\x01\0\0\0\x03" "ab"), ERR_CORRUPT, "byte 10: the file ends after 2 of the 3 bytes" },
-    { "too long", B("\0\0\x08\x01\0\0\0\x03" "abcd"), ERR_CORRUPT, "byte 11: the file goes on" },
-    { "magic", B("\x01\0\x08\x01\0\0\0\x03" "abc"), ERR_CORRUPT, "byte 0: 01 00 08 01 is no IDX header" },
-    { "type", B("\0\0\x0a\x01\0\0\0\x03" "abc"), ERR_CORRUPT, "byte 0: 00 00 0a 01 is no IDX header" },
-    { "rank 0", B("\0\0\x08\0"), ERR_CORRUPT, "no IDX header" },
-    { "rank 5", B("\0\0\x08\x05\0\0\0\x01"), ERR_CORRUPT, "no IDX header" },
+    { "too long", B("\0\0\x08\x01\0\0\0\x03" "abcd"), ERR_CORRUPT, "byte 11: the file continues" },
+    { "magic", B("\x01\0\x08\x01\0\0\0\x03" "abc"), ERR_CORRUPT, "byte 0: 01 00 08 01 is not an IDX header" },
+    { "type", B("\0\0\x0a\x01\0\0\0\x03" "abc"), ERR_CORRUPT, "byte 0: 00 00 0a 01 is not an IDX header" },
+    { "rank 0", B("\0\0\x08\0"), ERR_CORRUPT, "not an IDX header" },
+    { "rank 5", B("\0\0\x08\x05\0\0\0\x01"), ERR_CORRUPT, "not an IDX header" },
     { "promise", B("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), ERR_CORRUPT,
       "byte 4: the header promises 4294967295x4294967295x4294967295 elements" },
-    { "text", B("<html>404"), ERR_CORRUPT, "byte 0: 3c 68 74 6d is no IDX header" },
-    { "gzip cut in its header", B("\x1f\x8b\x08\0"), ERR_CORRUPT, "byte 4: the gzip stream is cut" },
+    { "text", B("<html>404"), ERR_CORRUPT, "byte 0: 3c 68 74 6d is not an IDX header" },
+    { "gzip cut in its header", B("\x1f\x8b\x08\0"), ERR_CORRUPT, "byte 4: the gzip stream is truncated" },
     { "gzip of another method", B("\x1f\x8b\x07\0\0\0\0\0\0\0"), ERR_CORRUPT, "the gzip stream is damaged" },
 };
 
@@ -131,7 +131,7 @@ static void test_gzip_too_long(void **state)
     n = gzip_pack(file, n, packed, sizeof packed);
     for (size_t piece = 1; piece <= n; piece++) {
         assert_int_equal(decode(packed, n, piece, &x, &e), ERR_CORRUPT);
-        assert_non_null(strstr(e.message, "goes on after the 19 bytes"));
+        assert_non_null(strstr(e.message, "continues after the 19 bytes"));
     }
 }
 
