@@ -1,10 +1,10 @@
 /*
- * layer.h - inside a network: values (what flows between layers), layers, and the calls that run a layer on some
- * images. Only files of model/ include it; users see network.h, models see network_builder.h.
+ * layer.h - the inside of a network: values (the data between layers), layers, and the calls that run a layer on some
+ * images. Only files in model/ include it; users include network.h, models network_builder.h.
  *
  * A value is one array of reals per image, laid out (channels / block, height width, block): block = channels is NHWC,
- * block 16 is what vector code likes. Its gradient has the same shape. A layer works on a slice of a few images, so
- * that what one layer leaves in the cache the next one still finds there (network_plan.h says who decides).
+ * block 16 suits vector code. Its gradient has the same shape. A layer works on a slice of a few images, so that what
+ * one layer leaves in the cache is still there for the next one (network_plan.h decides the slices).
  */
 #ifndef MODEL_LAYER_H
 #define MODEL_LAYER_H
@@ -35,22 +35,22 @@ static inline size_t shape_planes(const struct shape *s) /* planes of (pixels, b
     return (size_t)(s->channels / s->block);
 }
 
-enum { VALUE_NONE = -1, VALUE_IMAGES = 0 }; /* value 0 is what the network is fed */
+enum { VALUE_NONE = -1, VALUE_IMAGES = 0 }; /* value 0 is the network's input */
 
 struct value {
     struct shape shape;
     int producer;       /* layer that writes it; -1: the images */
     int consumers;
-    int overwritten;    /* a layer works in place on it: nobody may use it any more */
-    int data, gradient; /* the value whose memory it uses, itself unless it shares */
+    int overwritten;    /* a layer works on it in place: nobody else may use it any more */
+    int data, gradient; /* the value whose memory it uses; itself unless shared */
     /* Set by network_plan on values that own memory: whole batch (in the plan's long memory) or one slice (in the
-     * memory that each segment uses anew), and the place in reals. */
+     * memory that each segment reuses), and the offset in reals. */
     int data_whole, gradient_whole;
-    int wanted_whole;   /* a layer wants it of all images at once */
+    int wanted_whole;   /* a layer needs it for all images at once */
     size_t data_place, gradient_place;
 };
 
-/* What one call on one batch is about. */
+/* The parameters of one call on one batch. */
 struct run {
     const real *parameters, *statistics;
     real *exchange;
@@ -58,10 +58,10 @@ struct run {
     int training, count;   /* count: images of the batch */
     const struct field *input; /* what the network is fed, of all samples of the batch */
     const struct gradient_sink *sink; /* training; NULL: nobody is told */
-    const struct batch *batch; /* NULL: it is not scored */
+    const struct batch *batch; /* NULL: not scored */
     const float *weights;  /* of the batch's labels; NULL: all are 1 */
     double weight;         /* of the whole batch; training */
-    int64_t first_sample;  /* place of the batch's first image in the caller's */
+    int64_t first_sample;  /* index of the batch's first image in the caller's */
     uint64_t seed;
     int ties_are_correct;
     struct score *score;
@@ -72,7 +72,8 @@ struct run {
 enum { LAYER_INPUTS_MAX = 8 };
 
 /* Images [first, first + count) of the batch, as pointers to the first of them; in and gradient_in are the first
- * input's. Gradients only in the backward pass, an input's only where the layer has to make it, or only reads it. */
+ * input's. Gradients only in the backward pass; an input's gradient only if the layer must make it, or only reads
+ * it. */
 struct slice {
     int first, count;
     union { const real *in, *ins[LAYER_INPUTS_MAX]; };
@@ -85,10 +86,10 @@ struct layer;
 struct layer_kind {
     const char *name;
     unsigned flags;
-    /* Allocates what the layer needs for at most `slice` images a call and `batch` a step. */
+    /* Allocates what the layer needs for at most `slice` images per call and `batch` per step. */
     int (*make)(struct layer *l, int slice, int batch, struct error *e);
     void (*release)(struct layer *l);
-    /* Each of these may be NULL. begin, end: once before and after all slices of the layer's segment. */
+    /* Each of these may be NULL. begin, end: called once before and after all slices of the layer's segment. */
     void (*forward_begin)(struct layer *l, const struct run *r);
     void (*forward)(struct layer *l, const struct run *r, const struct slice *s);
     void (*forward_end)(struct layer *l, const struct run *r);
@@ -100,36 +101,36 @@ struct layer_kind {
 enum layer_flag {
     LAYER_KEEPS_IN = 1,         /* backward reads the inputs' data */
     LAYER_KEEPS_OUT = 2,        /* backward reads the output's data */
-    LAYER_IN_PLACE = 4,         /* output and its gradient are the first input's memory, changed */
-    LAYER_AGAIN = 8,            /* cheap: made again in the backward pass instead of kept */
+    LAYER_IN_PLACE = 4,         /* the output and its gradient replace the first input's in its memory */
+    LAYER_AGAIN = 8,            /* cheap: computed again in the backward pass instead of kept */
     LAYER_BARRIER = 16,         /* forward needs all earlier layers done on the whole batch */
     LAYER_TRAINING_ONLY = 32,   /* not run by inference */
     LAYER_NO_GRADIENT_IN = 64,  /* backward leaves the inputs' gradients to another layer */
-    LAYER_ADDS = 128,           /* backward adds to inputs' gradients by itself, in order, where accumulate is set */
+    LAYER_ADDS = 128,           /* backward itself adds to inputs' gradients, in order, if accumulate is set */
     LAYER_SCORES = 256,         /* needs labels */
     LAYER_READS_INTEGERS = 1024, /* its input is what the network is fed, and that is integers */
-    LAYER_KEEPS_SIGN = 512,     /* in place, but what was positive stays so unless its gradient becomes 0 */
+    LAYER_KEEPS_SIGN = 512,     /* in place, but positive values stay positive unless their gradient becomes 0 */
 };
 
 struct layer_input {
     int value;
-    int gradient_only; /* a later layer makes it: backward reads its gradient, and that is all the layer does with it */
+    int gradient_only; /* a later layer makes it; this layer only reads its gradient in backward */
     /* Set by network_plan: */
-    int wanted;        /* 0: nothing before it learns, so nobody needs its gradient */
+    int wanted;        /* 0: nothing before it learns, so its gradient is not needed */
     int accumulate;    /* its gradient holds another consumer's part: add to it */
-    int shared;        /* its gradient is in the output's memory already */
+    int shared;        /* its gradient is already in the output's memory */
 };
 
 struct layer {
     const struct layer_kind *kind;
     struct layer_input inputs[LAYER_INPUTS_MAX];
-    int input_count, out;         /* out: value; VALUE_NONE where there is none */
-    int reads_sign;               /* 1: backward looks at the sign of its output */
-    int whole;                    /* wants all images of the batch in one slice */
+    int input_count, out;         /* out: value; VALUE_NONE: none */
+    int reads_sign;               /* 1: backward reads the sign of its output */
+    int whole;                    /* needs all images of the batch in one slice */
     union { struct shape in_shape, in_shapes[LAYER_INPUTS_MAX]; }; /* in_shape: the first input's */
     struct shape out_shape;
     size_t low;                   /* lowest offset of its parameters; SIZE_MAX without */
-    void *state;                  /* of its kind: options, places of variables, memory; the plan frees it */
+    void *state;                  /* of its kind: options, offsets of variables, memory; the plan frees it */
     int segment;                  /* set by network_plan */
 };
 

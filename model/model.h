@@ -1,7 +1,7 @@
 /*
- * model.h - the table of models: what each is fed, how its layers are put together, and what it is scored by. How one
- * is trained is the trainer's (trainer/recipes/recipe.h). One file a model in model/models/, and one row in models.h.
- * Facts: the specification of the seed models.
+ * model.h - the table of models: the input of each, how its layers are put together, and what it is scored by. How a
+ * model is trained is in trainer/recipes/recipe.h. One file per model in model/models/, and one row in models.h. Facts:
+ * the specification of the seed models.
  */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
@@ -16,17 +16,17 @@ struct model {
     const char *name;
     int height, width, channels, classes;              /* of the input the network is fed, and its logits */
     int integers;                   /* 1: the input is integers of any width, such as tokens */
-    const char *transform;          /* how an image is fed that is not augmented: a name in dataset/transform.h */
-    int moving_averages;            /* 1: evaluated with moving averages of its weights, where a checkpoint has them */
-    int ties_are_correct;           /* 1: right where no logit is above the label's (tutorial); 0: argmax, lowest */
+    const char *transform;          /* for images that are not augmented: a name in dataset/transform.h */
+    int moving_averages;            /* 1: evaluated with moving averages of its weights if a checkpoint has them */
+    int ties_are_correct;           /* 1: correct if no logit is above the label's (tutorial); 0: argmax, lowest */
     double statistics_decay;        /* of batch-norm moving statistics; 0 without batch norm */
     int (*build)(struct network_builder *b, struct error *e);
 };
 
-/* FIELD_INPUT of `count` samples; images (count, height, width, channels) of real.h are borrowed. Not of integers. */
+/* FIELD_INPUT for `count` samples; images (count, height, width, channels) of type real are borrowed. */
 struct field model_input(const struct model *m, const void *images, int count);
 
-/* NULL: unknown. names: all, NULL at the end. */
+/* Returns NULL if unknown. names: all, NULL at the end. */
 const struct model *model_find(const char *name);
 const char *const *model_names(void);
 

@@ -10,7 +10,7 @@
 
 struct network {
     struct network_builder built; /* variables and plan */
-    int chunk;                    /* images that inference takes at a time */
+    int chunk;                    /* images per call of inference */
     real *parameters, *statistics, *exchange, *own_exchange;
     network_leave *leave;
     void *leave_context;
@@ -184,7 +184,7 @@ void network_initialize(struct network *n, uint64_t seed)
 
 /* ---- training and inference -------------------------------------------------------------------------------------- */
 
-/* batch NULL: nothing is scored. */
+/* batch NULL: no scoring. */
 static struct run make_run(const struct network *n, int training, const struct batch *batch, struct score *score)
 {
     return (struct run){
@@ -228,7 +228,7 @@ int network_train(struct network *n, const struct batch *batch, uint64_t seed, c
     return network_plan_forward(&n->built.plan, &r) && network_plan_backward(&n->built.plan, &r);
 }
 
-/* Some images at a time, so that what they need stays near the processor whatever the caller's batch. */
+/* Takes some images at a time, so that their data stays near the processor whatever the caller's batch. */
 static void infer(struct network *n, const struct field *input, const struct batch *batch, real *logits,
                   struct score *score)
 {
@@ -261,7 +261,7 @@ void network_score(struct network *n, const struct batch *batch, struct score *s
 
 double network_decay_loss_of(const struct network *n, const struct variable *v)
 {
-    enum { LANES = 8 }; /* so many sums side by side: one after the other, a million additions take a millisecond */
+    enum { LANES = 8 }; /* parallel sums: in one sequence a million additions take a millisecond */
     const real *w = n->parameters + v->offset;
     double sums[LANES] = { 0 }, sum = 0;
     size_t k = 0;
@@ -290,7 +290,7 @@ double network_decay_loss(const struct network *n)
 const char *network_backend(void)
 {
 #if CONVOLUTION_ONEDNN
-    if (convolution_onednn.block(16, 0)) /* 0: it has no fast code for this processor */
+    if (convolution_onednn.block(16, 0)) /* 0: no fast code for this processor */
         return convolution_onednn.name;
 #endif
     return convolution_blas.name;

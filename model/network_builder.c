@@ -44,7 +44,7 @@ static int join(char *to, size_t room, const char *scope, const char *name)
     return snprintf(to, room, "%s%s%s", scope, *name ? "/" : "", name) < (int)room;
 }
 
-/* A new variable, with its place; NULL and the mistake kept when it cannot be. */
+/* Adds a variable with its offset; NULL, and the mistake is kept, if it is impossible. */
 static struct variable *add_variable(struct network_builder *b, const char *scope, const char *name,
                                      enum variable_kind kind, int rank, const int64_t *shape)
 {
@@ -64,7 +64,7 @@ static struct variable *add_variable(struct network_builder *b, const char *scop
     }
     for (size_t i = 0; i < b->variable_count; i++)
         if (!strcmp(b->variables[i].name, v->name)) {
-            error_set(&b->error, ERR_ARG, "model %s: two variables are called %s", b->model->name, v->name);
+            error_set(&b->error, ERR_ARG, "model %s: two variables are named %s", b->model->name, v->name);
             return NULL;
         }
     v->kind = kind;
@@ -116,7 +116,7 @@ int network_builder_refuse(struct network_builder *b, const char *what, const ch
     return VALUE_NONE;
 }
 
-/* 1 if an activation's gradient looks at the sign of this value's memory. */
+/* 1 if an activation's gradient reads the sign of this value's memory. */
 static int sign_is_read(const struct network_plan *p, int in)
 {
     for (int i = 0; i < p->layer_count; i++) {
@@ -133,7 +133,7 @@ static void no_memory(struct network_builder *b)
         error_memory(&b->error, NULL, "for the layers of model %s", b->model->name);
 }
 
-/* 1 if value `in` can be given to one more layer of these flags; else the mistake is kept. */
+/* 1 if value `in` may have another layer with these flags; else the mistake is kept. */
 static int check_input(struct network_builder *b, int in, const char *name, unsigned flags)
 {
     const struct network_plan *p = &b->plan;

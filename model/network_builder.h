@@ -1,9 +1,9 @@
 /*
- * network_builder.h - what a model's build() calls, layer by layer, from the images to the cross entropy.
+ * network_builder.h - the calls with which a model's build() adds layer by layer, from the images to the cross entropy.
  *
- * Each call takes values and gives the next one. Variables are numbered and laid out in the order of these calls;
- * their names are the checkpoint's. The first mistake (a shape that cannot be, a value used after a layer changed it
- * in place, no memory) is kept, later calls do nothing, and network_new reports it: a build() need not look at results.
+ * Each call takes values and returns the next one. Variables are numbered and laid out in the order of these calls;
+ * their names are the checkpoint's. The first mistake (an impossible shape, a value used after a layer changed it in
+ * place, no memory) is kept, later calls do nothing, and network_new reports it: build() need not check results.
  */
 #ifndef MODEL_NETWORK_BUILDER_H
 #define MODEL_NETWORK_BUILDER_H
@@ -16,14 +16,14 @@ enum leaky_gradient { LEAKY_GRADIENT_ONE, LEAKY_GRADIENT_SLOPE }; /* at 0: of wh
 
 struct network_builder;
 
-/* How a kernel begins, and its weight decay. */
+/* A kernel's initial values and weight decay. */
 struct kernel_options {
     enum initial_kind initial;
     double initial_value; /* deviation, or bound of the uniform */
     double decay;
 };
 
-int network_builder_images(struct network_builder *b); /* the value that the network is fed */
+int network_builder_images(struct network_builder *b); /* the network's input */
 
 /* Of a model of integers: a row of variable `name` (rows, width) for each, so that in's channel becomes `width`. An
  * integer outside [0, rows) stands for zeros. The gradient comes as rows (struct row_gradient). */
@@ -37,23 +37,23 @@ int network_builder_dense(struct network_builder *b, int in, const char *name, i
                           const struct kernel_options *options);
 /* Adds variable `name` (channels), and ReLU if wanted. In place. */
 int network_builder_bias(struct network_builder *b, int in, const char *name, double initial, enum relu relu);
-/* Variables scope/beta, scope/gamma, statistics scope/moving_mean, scope/moving_variance, and leaky ReLU of that slope
- * behind it with gradient 1 at 0 (slope 1: none). debias: the moving averages are zero-debiased. */
+/* Variables scope/beta, scope/gamma, statistics scope/moving_mean, scope/moving_variance, followed by leaky ReLU with
+ * that slope and gradient 1 at 0 (slope 1: none). debias: the moving averages are zero-debiased. */
 int network_builder_batch_norm(struct network_builder *b, int in, const char *scope, double epsilon, double slope,
                                int debias);
 /* In place. slope > 0. */
 int network_builder_leaky(struct network_builder *b, int in, double slope, enum leaky_gradient gradient);
-/* Padding does not count, neither as a maximum nor in a mean. */
+/* Padding counts neither for a maximum nor for a mean. */
 int network_builder_max_pool(struct network_builder *b, int in, struct window window);
 int network_builder_average_pool(struct network_builder *b, int in, struct window window);
 /* Zero channels around in's, half of them (rounded down) before. */
 int network_builder_widen(struct network_builder *b, int in, int channels);
 int network_builder_add(struct network_builder *b, int changed, int other); /* changed += other, in place */
-/* The channels of 1 to 8 inputs of one height and width side by side, in order. A value may be given more than once. */
+/* The channels of 1 to 8 inputs of equal height and width side by side, in order. A value may occur more than once. */
 int network_builder_concat(struct network_builder *b, const int *inputs, int count);
 int network_builder_lrn(struct network_builder *b, int in, int radius, double bias, double alpha, double beta);
 int network_builder_dropout(struct network_builder *b, int in, double keep); /* in training only; in place */
-/* The last call. logits (1, 1, classes). */
+/* Must be the last call. logits (1, 1, classes). */
 void network_builder_cross_entropy(struct network_builder *b, int logits);
 
 #endif

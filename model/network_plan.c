@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 
 enum {
-    SLICE_BYTES = 128 << 10, /* aim for the largest value of a slice: several of them share the second-level cache */
+    SLICE_BYTES = 128 << 10, /* target for the largest value of a slice: several of them share the L2 cache */
     SLICE_MAX = 32,
-    PLACE = 64 / sizeof(real),   /* places are multiples of a cache line */
+    PLACE = 64 / sizeof(real),   /* offsets are multiples of a cache line */
     HUGE_PAGE = 2 << 20,
 };
 
@@ -101,7 +101,7 @@ static int make_segments(struct network_plan *p, int max_batch, struct error *e)
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
 
-/* The segments in which a value's own memory is touched, first and last, and how many values share it. */
+/* The first and last segment that touch a value's own memory, and how many values share it. */
 struct use {
     int data_first, data_last, gradient_first, gradient_last, sharers, kept;
 };
@@ -158,13 +158,13 @@ static int writes_gradient(const struct layer *l, const struct layer_input *in)
     return in->wanted && !in->shared && !(l->kind->flags & LAYER_NO_GRADIENT_IN);
 }
 
-/* 1 if that part comes by way of the temporary memory, and is added from there. */
+/* 1 if that part is made in the temporary memory, and added from there. */
 static int adds_later(const struct layer *l, const struct layer_input *in)
 {
     return in->accumulate && !(l->kind->flags & LAYER_ADDS);
 }
 
-/* Who writes a gradient first in the backward pass, and who adds to it. */
+/* Which layer writes a gradient first in the backward pass, and which ones add to it. */
 static int plan_gradients(struct network_plan *p, struct error *e)
 {
     char *written = calloc((size_t)p->value_count, 1), *wanted = calloc((size_t)p->value_count, 1);
@@ -204,10 +204,10 @@ static int plan_gradients(struct network_plan *p, struct error *e)
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Memory of whole-batch gradients is used again once the layer that made the value has run backward. */
+/* Whole-batch gradients' memory is reused once the layer that made the value has run backward. */
 struct slot {
     size_t place, size;
-    int busy_until; /* segment at which it is free again: the backward pass comes from above */
+    int busy_until; /* segment at which it is free again: the backward pass goes downwards */
 };
 
 static int place_whole_gradients(struct network_plan *p, const struct use *uses, size_t batch, size_t *top,
@@ -242,7 +242,8 @@ static int place_whole_gradients(struct network_plan *p, const struct use *uses,
     return OK;
 }
 
-/* Room for one slice of each value that does not outlive its segment. Returns what the largest segment takes. */
+/* Assigns room for one slice of each value that does not outlive its segment. Returns what the largest segment
+ * needs. */
 static size_t place_local(struct network_plan *p, const struct use *uses)
 {
     size_t largest = 0;
@@ -268,7 +269,7 @@ static size_t place_local(struct network_plan *p, const struct use *uses)
     return largest;
 }
 
-/* Room for one slice of each part that a layer adds later. Returns what the layer with the most takes. */
+/* Assigns room for one slice of each part that a layer adds later. Returns the largest sum of a layer. */
 static size_t temporary_size(const struct network_plan *p)
 {
     size_t largest = 0;
@@ -316,16 +317,16 @@ static int place_values(struct network_plan *p, int max_batch, struct error *e)
     bytes = align_up((top + local + temporary) * sizeof(real), HUGE_PAGE);
     if (posix_memalign(&p->memory, HUGE_PAGE, bytes)) {
         p->memory = NULL;
-        return error_set(e, ERR_NOMEM, "a batch of %d images needs %zu MiB of memory", max_batch, bytes >> 20);
+        return error_memory(e, NULL, "for a batch of %d images, which needs %zu MiB", max_batch, bytes >> 20);
     }
-    madvise(p->memory, bytes, MADV_HUGEPAGE); /* only a wish: fewer page-table look-ups */
+    madvise(p->memory, bytes, MADV_HUGEPAGE); /* only a hint, for fewer page-table look-ups */
     p->whole = p->memory;
     p->temporary = p->whole + top;
     p->local = p->temporary + temporary;
     return OK;
 }
 
-/* What a layer of all images reads and writes. */
+/* What a layer reads and writes for all images. */
 static void want_whole(struct network_plan *p, const struct layer *l)
 {
     for (int k = 0; k < l->input_count; k++)
@@ -370,8 +371,8 @@ static real *value_gradient(const struct network_plan *p, int value, int first)
                                : p->local + own->gradient_place;
 }
 
-/* Where the slice of a value lies. Inference reuses the place of the first images for each slice, but for what a layer
- * wants of the whole batch: what a slice has needed is not looked at again. */
+/* The address of a value's slice. Inference reuses the place of the first images for each slice, except where a layer
+ * needs the whole batch: what a slice has needed is not read again. */
 static real *slice_data(const struct network_plan *p, const struct run *r, int value, int first)
 {
     if (value == VALUE_IMAGES)
@@ -418,8 +419,8 @@ static void run_segment(struct network_plan *p, const struct segment *g, const s
             layer_forward(p, &p->layers[i], r, first, count);
 }
 
-/* Without batch statistics nothing waits for the whole batch before the dense layers: a slice goes through all segments
- * before the next one starts, and finds in the cache what the one before left there. */
+/* Without batch statistics no layer before the dense ones needs the whole batch: a slice goes through all segments
+ * before the next one starts, and finds what the one before left in the cache. */
 static void plan_infer(struct network_plan *p, const struct run *r)
 {
     const struct segment *end = p->segments + p->segment_count;

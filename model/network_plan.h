@@ -1,13 +1,13 @@
 /*
- * network_plan.h - the layers of a network in order, where their values live, and running them.
+ * network_plan.h - the layers of a network in order: where their values are stored, and how they run.
  *
- * Layers are cut into segments: a new one begins at a layer that needs the whole batch finished (batch norm's second
- * half) and where layers change between working on slices and on the whole batch (dense ones). Within a segment a
- * slice of a few images goes through all layers before the next slice starts, so what passes between them stays in the
- * cache. Values that cross segments, or that the backward pass reads and cannot cheaply make again, are kept for the
- * whole batch; the others have room for one slice, used anew by each segment. Slices are of a size that depends on
- * the shapes alone, so results depend neither on max_batch nor on the machine's cache. Inference needs no batch
- * finished before the dense layers: there a slice goes through all segments before the next one starts.
+ * Layers are grouped into segments: a new one begins at a layer that needs the whole batch (the second half of batch
+ * norm), and where layers change between working on slices and on the whole batch (dense layers). Within a segment a
+ * slice of a few images goes through all layers before the next slice starts, so the values between them stay in the
+ * cache. Values that cross segments, or that the backward pass reads and cannot cheaply compute again, are kept for the
+ * whole batch; the others have room for one slice, which each segment reuses. The size of slices depends only on the
+ * shapes, so results depend neither on max_batch nor on the machine's cache. In inference no layer before the dense
+ * ones needs the whole batch: there a slice goes through all segments before the next one starts.
  */
 #ifndef MODEL_NETWORK_PLAN_H
 #define MODEL_NETWORK_PLAN_H
@@ -35,17 +35,17 @@ struct network_plan {
 
 void network_plan_release(struct network_plan *p);
 
-/* A new layer or value, cleared; NULL without memory. Pointers into the arrays are good until the next call. */
+/* Adds a zeroed layer or value; NULL: no memory. Pointers into the arrays are valid until the next call. */
 struct layer *network_plan_add_layer(struct network_plan *p);
 struct value *network_plan_add_value(struct network_plan *p);
 
-/* After the last layer: segments, places, memory for batches of up to max_batch images. */
+/* Call after the last layer: makes segments, offsets and memory for batches of up to max_batch images. */
 int network_plan_finish(struct network_plan *p, int max_batch, struct error *e);
 
-/* Inference goes through the layers with at most so many images at a time. */
+/* Inference runs at most this many images at a time. */
 enum { NETWORK_PLAN_INFERENCE = 128 };
 
-/* Takes the parameters (and for inference the moving statistics): once before any number of forward passes. */
+/* Loads the parameters (and for inference the moving statistics): call once before any number of forward passes. */
 void network_plan_begin(struct network_plan *p, const struct run *r);
 /* Samples [r->first_sample, r->first_sample + r->count) of r->input. With r->batch they are scored. 1: done, 0: left
  * half-way, in training, because r->leave asked for it. */

@@ -1,6 +1,6 @@
 /*
- * real.h - the number type of the models: float for the programs; double where -DREAL_DOUBLE builds the same code a
- * second time, so that gradients can be held to finite differences. ELEMENT_REAL is its name in base/batch.h.
+ * real.h - the number type of the models: float for the programs; double with -DREAL_DOUBLE, which builds the same code
+ * again so that tests can compare gradients with finite differences. ELEMENT_REAL is its name in base/batch.h.
  */
 #ifndef MODEL_REAL_H
 #define MODEL_REAL_H

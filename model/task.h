@@ -1,5 +1,5 @@
 /*
- * task.h - what a model is scored by, in training and in evaluation alike. There is one task, classification: a row of
+ * task.h - the score of a model, in training and in evaluation alike. There is one task, classification: a row of
  * logits against a label. Pure.
  */
 #ifndef MODEL_TASK_H
@@ -13,13 +13,13 @@
  * sum. */
 double task_cross_entropy(int classes, const real *logits, int32_t label, double *softmax);
 
-/* The largest logit, the lowest index among equals: argmax. A NaN is above nothing. */
+/* Argmax: the largest logit, the lowest index among equals. A NaN is above nothing. */
 int task_predicted(int classes, const real *logits);
 
-/* 1 where fewer than k logits are above the label's and every logit is finite: TensorFlow's in_top_k. */
+/* 1 if fewer than k logits are above the label's and every logit is finite: TensorFlow's in_top_k. */
 int task_in_top(int classes, const real *logits, int32_t label, int k);
 
-/* 1 where the row is right: in the top 1 where ties are correct, else predicted. */
+/* 1 if the row is correct: in the top 1 if ties are correct, else by argmax. */
 int task_correct(int classes, const real *logits, int32_t label, int ties_are_correct);
 
 #endif

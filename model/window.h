@@ -1,12 +1,12 @@
 /*
- * window.h - the window of a convolution or a pool, as it slides over an image with padding around it. Output (i, j)
- * is made of rows i stride_height - top + [0, height) and columns j stride_width - left + [0, width). Padding is less
- * than the window on each side, so that every window has pixels of the image.
+ * window.h - the window of a convolution or a pool, sliding over an image with padding around it. Output (i, j) is
+ * computed from rows i stride_height - top + [0, height) and columns j stride_width - left + [0, width). Padding is
+ * less than the window on each side, so that every window has pixels of the image.
  */
 #ifndef MODEL_WINDOW_H
 #define MODEL_WINDOW_H
 
-/* TensorFlow's. SAME: ceil(n / stride) outputs, half the padding (rounded down) before. VALID is EXPLICIT without. */
+/* As in TensorFlow. SAME: ceil(n / stride) outputs, half the padding (rounded down) before. VALID: EXPLICIT, all 0. */
 enum padding { PADDING_EXPLICIT, PADDING_SAME };
 
 struct window {
@@ -28,10 +28,10 @@ static inline struct window window_same(int size, int stride)
     return w;
 }
 
-/* Makes padding explicit on an image of that size. 0: its strides are not positive, or it has no more than padding. */
+/* Makes padding explicit for this image size. 0: a stride is not positive, or a window would have only padding. */
 int window_fit(struct window *w, int height, int width);
 
-/* The output's size, once the window fits; 0 where the image is too small. */
+/* The output's size, once the window fits; 0: the image is too small. */
 int window_rows(const struct window *w, int height);
 int window_columns(const struct window *w, int width);
 

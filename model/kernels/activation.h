@@ -16,7 +16,7 @@ void activation_bias_forward(size_t pixels, size_t block, const real *bias, int 
  * sum += column sums of dx. */
 void activation_bias_backward(size_t pixels, size_t block, int relu, const real *y, real *gradient, double *sum);
 
-/* Leaky ReLU over n reals, z may be x. where_rule says what the gradient at 0 is. */
+/* Leaky ReLU over n reals, z may be x. leaky_rule is the gradient at 0. */
 enum leaky_rule {
     LEAKY_ONE_AT_ZERO,   /* where(x < 0, slope x, x): 1 at 0 */
     LEAKY_SLOPE_AT_ZERO, /* tf.nn.leaky_relu: slope at 0 */

@@ -1,9 +1,9 @@
 /*
- * batch_norm.h - batch normalisation with a leaky ReLU behind it, in pieces that each read their data once.
+ * batch_norm.h - batch normalisation followed by a leaky ReLU, in steps that each read their data once.
  *
  * A kernel works on one plane: (pixels, block) reals, channel fastest. Per-channel arrays have `block` entries.
- *   x^ = (x - mean) / sqrt(variance + epsilon),  y = gamma x^ + beta,  z = y where y >= 0, slope y elsewhere
- * Sums over a plane are taken in reals and added to doubles, so long batches lose nothing.
+ *   x^ = (x - mean) / sqrt(variance + epsilon),  y = gamma x^ + beta,  z = y if y >= 0, else slope y
+ * Sums over a plane are computed in reals and added to doubles, so large batches lose no precision.
  */
 #ifndef MODEL_KERNELS_BATCH_NORM_H
 #define MODEL_KERNELS_BATCH_NORM_H
@@ -21,8 +21,8 @@ void batch_norm_sums(size_t pixels, size_t block, const real *x, const real *shi
 void batch_norm_apply(size_t pixels, size_t block, const real *x, const real *scale, const real *offset, real slope,
                       real *z);
 
-/* Backward, first half. gradient holds dz on entry and dy on return: dy = dz where y >= 0, slope dz elsewhere, y from
- * x, scale and offset as above. sum += sum of dy, product += sum of dy (x - mean). */
+/* Backward, first half. gradient holds dz on entry and dy on return: dy = dz if y >= 0, else slope dz, with y from x,
+ * scale and offset as above. sum += sum of dy, product += sum of dy (x - mean). */
 void batch_norm_reduce(size_t pixels, size_t block, const real *x, const real *scale, const real *offset, real slope,
                        const real *mean, real *gradient, double *sum, double *product);
 

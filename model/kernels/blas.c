@@ -23,8 +23,8 @@ static const char *const names[] = { TEXT(GEMM), "openblas_get_num_threads", "op
 
 static struct error loading;
 
-/* OpenBLAS starts a thread for every core when it is loaded, and those burn the cores for a while. Only the environment
- * is early enough to tell it not to. Commands that are started later are to have theirs as it was. */
+/* OpenBLAS starts a thread for every core when it is loaded, and these spin for a while. Only the environment is early
+ * enough to prevent that. It is restored afterwards for commands that are started later. */
 static void load_blas(void)
 {
     static const char threads[] = "OPENBLAS_NUM_THREADS";

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "model/real.h"
 
-/* Loads the library, which computes in the calling thread from here on: before any product. Harmless to repeat. */
+/* Loads the library, which then computes in the calling thread; must come before any product. May be repeated. */
 int blas_load(struct error *e);
 
 /* c (rows, columns) = a b + beta c; a is (rows, inner), or (inner, rows) with transpose_a; b is (inner, columns), or

@@ -7,7 +7,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* A run of channels ends where it ends in either layout. */
+/* A run of channels ends where either layout ends it. */
 void channels_copy(size_t pixels, size_t count, const real *from, size_t from_block, size_t from_first,
                    real *to, size_t to_block, size_t to_first)
 {

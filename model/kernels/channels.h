@@ -1,5 +1,5 @@
 /*
- * channels.h - some channels of one image copied into another image of the same pixels and any layout. An image is
+ * channels.h - copies some channels of an image into another image with as many pixels, of any layout. An image is
  * (channels / block, pixels, block) reals; block divides its channels, block = channels is NHWC.
  */
 #ifndef MODEL_KERNELS_CHANNELS_H
@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-/* Channels [from_first, from_first + count) become [to_first, to_first + count); to's others stay as they are. */
+/* Copies channels [from_first, from_first + count) to [to_first, to_first + count); to's others do not change. */
 void channels_copy(size_t pixels, size_t count, const real *from, size_t from_block, size_t from_first,
                    real *to, size_t to_block, size_t to_first);
 

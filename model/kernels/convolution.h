@@ -16,7 +16,7 @@
 #include "model/real.h"
 #include "model/window.h"
 
-/* 1 where the build has convolution_onednn. */
+/* 1 if the build has convolution_onednn. */
 #if ONEDNN && !defined(REAL_DOUBLE)
 #define CONVOLUTION_ONEDNN 1
 #else
@@ -24,7 +24,7 @@
 #endif
 
 struct convolution_shape {
-    int images;                                  /* the most that one call gets */
+    int images;                                  /* maximum per call */
     int height, width, channels, block;          /* of x */
     int out_height, out_width, out_channels, out_block;
     struct window window;                        /* with explicit padding */
@@ -35,9 +35,9 @@ struct convolution; /* begins with a pointer to its backend */
 
 struct convolution_backend {
     const char *name;
-    /* Loads the library, before anything else is called; harmless to repeat, in any thread. ERR_IO. */
+    /* Loads the library; must be called first; may be repeated, in any thread. ERR_IO. */
     int (*load)(struct error *e);
-    /* The block this backend wants for images of so many channels; 0: it does not compute such convolutions.
+    /* The block that this backend needs for images of `channels` channels; 0: it does not compute such convolutions.
      * `input`: these are the network's input, whose block is always `channels`. */
     int (*block)(int channels, int input);
     int (*make)(struct convolution **out, const struct convolution_shape *s, struct error *e);

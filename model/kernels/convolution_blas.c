@@ -1,7 +1,7 @@
 /*
- * Convolution as a matrix product: each output pixel's window becomes a row of a matrix (im2col), rows times the
- * kernel as a (height width channels, out_channels) matrix is the result. Rows are made for about ROWS output pixels
- * at a time, so that the matrix is still in the cache when it is multiplied. Only whole-channel layouts (NHWC).
+ * Convolution as a matrix product: the window of each output pixel becomes a row of a matrix (im2col); the rows times
+ * the kernel as a (height width channels, out_channels) matrix are the result. Rows are made for about ROWS output
+ * pixels at a time, so that the matrix is still in the cache when it is multiplied. Only whole-channel layouts (NHWC).
  */
 #include "model/kernels/convolution.h"
 
@@ -18,7 +18,7 @@ struct convolution {
     const real *w;
     real *rows; /* (group out_height out_width, patch) */
     real *sum;  /* (patch, out_channels): weight gradient */
-    int patch, group; /* reals of a window; images whose rows are made at once */
+    int patch, group; /* reals of a window; images per group of rows */
 };
 
 static int blas_block(int channels, int input)
@@ -65,14 +65,15 @@ static void blas_prepare(struct convolution *c, const real *w, int backward)
         memset(c->sum, 0, (size_t)c->patch * (size_t)c->s.out_channels * sizeof *c->sum);
 }
 
-/* A row of the window that starts at column `left` of an image row (NULL: a row outside), zeros where it hangs out. */
+/* Copies a row of the window that starts at column `left` of an image row (NULL: outside), with zeros outside the
+ * image. */
 static void copy_window_row(const struct convolution_shape *s, const real *line, int left, real *out)
 {
     const size_t channels = (size_t)s->channels;
     const int width = s->window.width, first = left < 0 ? -left : 0;
     const int last = left + width > s->width ? s->width - left : width;
 
-    if (line && first == 0 && last == width) { /* nearly all; short copies are not worth a call */
+    if (line && first == 0 && last == width) { /* nearly all windows; short copies are not worth a call */
         const real *in = line + (size_t)left * channels;
         for (size_t k = 0; k < (size_t)width * channels; k++)
             out[k] = in[k];
@@ -103,7 +104,7 @@ static void image_to_rows(const struct convolution *c, const real *x, real *rows
             }
 }
 
-/* The transpose: dx += each window's gradients where they came from. */
+/* The transpose: adds each window's gradients to dx where its pixels came from. */
 static void rows_to_image(const struct convolution *c, const real *rows, real *dx)
 {
     const struct convolution_shape *s = &c->s;

@@ -1,10 +1,10 @@
 /*
  * Convolution by oneDNN's compiled kernels. Images are in blocks of 16 channels (AVX-512) or 8 (AVX2), the network's
- * input in planes of one channel; kernels are put into the order that oneDNN asks for once a step, through a table of
- * places made once.
+ * input in planes of one channel; once per step kernels are put into oneDNN's order, through a table of offsets made
+ * once.
  *
- * Forward and backward data run image by image: the same speed as more at a time, and what an image gives does not
- * depend on its neighbours. The weight gradient is for `images` at a time, and one by one for the rest.
+ * Forward and backward data run image by image: this is as fast as several at a time, and the result of an image does
+ * not depend on its neighbours. The weight gradient is computed for `images` at a time, and one by one for the rest.
  */
 #include "model/kernels/convolution.h"
 
@@ -40,8 +40,8 @@
 static struct { FUNCTIONS(MEMBER) } dnnl;
 static const char *const names[] = { FUNCTIONS(NAME) };
 
-/* oneDNN as Debian builds it takes its number of threads from OpenMP when a primitive is made. Not every build has
- * OpenMP: then these stay NULL. */
+/* Debian's oneDNN takes its number of threads from OpenMP when a primitive is made. Builds without OpenMP leave these
+ * NULL. */
 static struct {
     int (*get_max_threads)(void);
     void (*set_num_threads)(int n);
@@ -87,7 +87,7 @@ struct convolution {
     float *planes; /* (images, channels, height, width): the network's input, reordered; NULL elsewhere */
 };
 
-/* Instruction sets are sets of bits, and not in order: one with fewer may have the larger number. */
+/* Instruction sets are bit sets without an order: a smaller one may have a larger number. */
 static int has(int isa, int wanted)
 {
     return (isa & wanted) == wanted;
@@ -129,7 +129,7 @@ static void onednn_release(struct convolution *c)
     free(c);
 }
 
-/* Where element (o, i, r, s) lies in memory of that descriptor. */
+/* The offset of element (o, i, r, s) in memory with that descriptor. */
 static size_t place_of(const dnnl_memory_desc_t *d, const int64_t at[4])
 {
     const dnnl_blocking_desc_t *b = &d->format_desc.blocking;
@@ -159,7 +159,7 @@ static int make_places(struct primitive *p, const struct convolution_shape *s, c
     p->kernel_memory = memory;
     if (!p->places || !p->kernel_memory)
         return -1;
-    memset(p->kernel_memory, 0, p->kernel_size * sizeof(float)); /* padding, where oneDNN wants some, stays 0 */
+    memset(p->kernel_memory, 0, p->kernel_size * sizeof(float)); /* oneDNN's padding, if any, stays 0 */
     for (int64_t r = 0; r < s->window.height; r++)
         for (int64_t q = 0; q < s->window.width; q++)
             for (int64_t i = 0; i < s->channels; i++)
@@ -170,7 +170,8 @@ static int make_places(struct primitive *p, const struct convolution_shape *s, c
     return 0;
 }
 
-/* The descriptors of one convolution of `images` images, and the primitive of that kind. Returns a dnnl status. */
+/* Makes the descriptors of one convolution of `images` images, and the primitive of that kind. Returns a dnnl
+ * status. */
 static int make_primitive(struct convolution *c, int kind, int images)
 {
     const struct convolution_shape *s = &c->s;
@@ -287,7 +288,7 @@ static void onednn_prepare(struct convolution *c, const real *w, int backward)
     }
 }
 
-/* Shapes and places are right by construction, and these calls allocate nothing: there is nothing to fail. */
+/* Shapes and offsets are right by construction, and these calls allocate nothing, so nothing can fail. */
 static void execute(struct convolution *c, struct primitive *p, const float *source, const float *result)
 {
     dnnl.memory_set_data_handle(p->source, (void *)(uintptr_t)source);
@@ -334,14 +335,14 @@ static void onednn_backward_data(struct convolution *c, int images, const real *
 
     for (size_t n = 0; n < (size_t)images; n++)
         execute(c, &c->primitives[BACKWARD_DATA], source + n * source_size(c), dy + n * result_size(c));
-    if (c->planes) /* a network never asks for its input's gradient; whoever does gets it in NHWC */
+    if (c->planes) /* a network never needs its input's gradient; other callers get it in NHWC */
         for (size_t n = 0; n < (size_t)images; n++)
             for (size_t k = 0; k < channels; k++)
                 for (size_t p = 0; p < pixels; p++)
                     dx[(n * pixels + p) * channels + k] = c->planes[(n * channels + k) * pixels + p];
 }
 
-/* The primitives for all and for one image may order dw differently; both are added in the order of one. */
+/* The primitives for all and for one image may order dw differently; both are added in the order of the latter. */
 static void add_gradient(struct convolution *c, const struct primitive *p)
 {
     const struct primitive *one = &c->primitives[BACKWARD_WEIGHTS_ONE];

@@ -12,7 +12,7 @@
 #define real_pow powf
 #endif
 
-/* Channels are kept in the middle of an array with zeros on both sides, so that windows need no ends. */
+/* Channels are in the middle of an array with zeros on both sides, so that windows need no special ends. */
 struct lrn_row {
     real value[LRN_CHANNELS_MAX + 2 * LRN_RADIUS_MAX];
 };
@@ -86,7 +86,7 @@ VECTOR_BODY void norms(const struct lrn_shape *s, const real *pixel, real *x, st
 
 VECTOR_CLONES void lrn_forward(const struct lrn_shape *shape, const real *x, real *y)
 {
-    const struct lrn_shape copy = *shape, *s = &copy; /* a copy of our own: no store through y can change it */
+    const struct lrn_shape copy = *shape, *s = &copy; /* a local copy: no store through y can change it */
     struct lrn_row squares;
     real row[LRN_CHANNELS_MAX], n[LRN_CHANNELS_MAX], power[LRN_CHANNELS_MAX];
 

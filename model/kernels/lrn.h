@@ -1,8 +1,8 @@
 /*
  * lrn.h - local response normalisation across channels.
  *   y_c = x_c N_c^-beta,  N_c = bias + alpha sum of x_d^2 over |d - c| <= radius (cut at the first and last channel)
- * A pixel's channels lie in blocks `step` reals apart, `block` neighbours each: channel c is at (c / block) step +
- * c % block from the pixel's first, and pixels are `block` reals apart.
+ * A pixel's channels are in blocks `step` reals apart, `block` neighbours each: channel c is at (c / block) step + c %
+ * block from the pixel's first, and pixels are `block` reals apart.
  */
 #ifndef MODEL_KERNELS_LRN_H
 #define MODEL_KERNELS_LRN_H

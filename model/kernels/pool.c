@@ -13,7 +13,7 @@ static const real lowest = -DBL_MAX;
 static const real lowest = -FLT_MAX;
 #endif
 
-/* The part of a window that lies inside: rows [first, last) of the window's own counting. */
+/* The part of a window inside the plane: rows [first, last) of the window's own. */
 static inline int window_first(int start)
 {
     return start < 0 ? -start : 0;
@@ -36,7 +36,7 @@ VECTOR_BODY void max_body(const struct pool_shape *s, size_t width, const real *
             const int r0 = window_first(top), r1 = window_last(top, w->height, s->height);
             const int c0 = window_first(left), c1 = window_last(left, w->width, s->width);
             const size_t out = (size_t)(i * s->out_width + j) * block;
-            real best[VECTOR_CHANNELS], place[VECTOR_CHANNELS]; /* a place as a real: one kind of vector for both */
+            real best[VECTOR_CHANNELS], place[VECTOR_CHANNELS]; /* an index as a real: one kind of vector for both */
 
             for (size_t k = 0; k < width; k++) {
                 best[k] = lowest;
@@ -66,7 +66,7 @@ VECTOR_CLONES void pool_max_forward(const struct pool_shape *s, const real *x, r
     VECTOR_EACH(c, block, width, max_body(s, width, x + c, y + c, winner + c));
 }
 
-/* Every pixel of the window looks whether it won: more comparing than a jump to the winner, but no jumps. */
+/* Every pixel of the window checks whether it won: more comparisons than a jump to the winner, but no jumps. */
 VECTOR_BODY void max_backward_body(const struct pool_shape *s, size_t width, const real *restrict dy,
                                    const uint8_t *restrict winner, real *restrict dx)
 {

@@ -1,6 +1,6 @@
 /*
  * pool.h - maximum and average pooling of one plane. A plane is (height, width, block) reals, channel fastest; out is
- * (out_height, out_width, block). What of a window lies outside the plane does not count, neither in the maximum nor in
+ * (out_height, out_width, block). The part of a window outside the plane counts neither for the maximum nor for
  * the mean.
  */
 #ifndef MODEL_KERNELS_POOL_H
@@ -11,17 +11,17 @@
 
 #include <stdint.h>
 
-enum { POOL_MAX_WINDOW = 255 }; /* pixels of a maximum's window: a place in it is a byte, and one byte says nobody */
+enum { POOL_MAX_WINDOW = 255 }; /* pixels of a maximum's window: an index in it is a byte, and one value means none */
 
 struct pool_shape {
     int height, width, block, out_height, out_width;
     struct window window; /* with explicit padding */
 };
 
-/* y is the largest pixel, winner its place in the window, row width + column, of the first one in row-major order.
- * NaN is passed over; a window with nothing above -infinity gives the lowest finite number, as TensorFlow does. */
+/* y is the largest pixel, winner its index in the window, row width + column, the first in row-major order. NaN is
+ * ignored; a window with nothing above -infinity gives the lowest finite number, as in TensorFlow. */
 void pool_max_forward(const struct pool_shape *s, const real *x, real *y, uint8_t *winner);
-/* dx, cleared first, gets each dy at its winner; windows that overlap add. */
+/* dx is cleared, then each dy is added at its winner; overlapping windows add up. */
 void pool_max_backward(const struct pool_shape *s, const real *dy, const uint8_t *winner, real *dx);
 
 void pool_average_forward(const struct pool_shape *s, const real *x, real *y);

@@ -1,15 +1,15 @@
 /*
- * vector.h - how the kernels get vector code without flags for one machine: plain loops over a fixed small number of
- * channels, compiled once for each instruction set and chosen when the program is loaded.
+ * vector.h - gives kernels vector code without compiler flags for one machine: plain loops over a fixed small number of
+ * channels, compiled once for each instruction set; the right one is chosen when the program is loaded.
  */
 #ifndef MODEL_KERNELS_VECTOR_H
 #define MODEL_KERNELS_VECTOR_H
 
-/* The most channels that one inner loop handles. */
+/* The maximum number of channels in one inner loop. */
 enum { VECTOR_CHANNELS = 16 };
 
-/* Runs statement for channels [c, c + width) until c reaches block, width being a constant 16 where so many are left,
- * then 8, 4 or 1, so that loops over them become whole vectors. c is the caller's, 0 before. */
+/* Runs statement for channels [c, c + width) until c reaches block, with width a constant: 16 while that many are left,
+ * then 8, 4 or 1, so that loops over it become whole vectors. c is the caller's, 0 before. */
 #define VECTOR_EACH(c, block, width, statement) \
     do { \
         for (; c + 16 <= (block); c += 16) { \
@@ -30,7 +30,7 @@ enum { VECTOR_CHANNELS = 16 };
         } \
     } while (0)
 
-/* The choice is made by code that runs before a sanitizer's runtime is ready, so sanitized builds go without. */
+/* The code that chooses runs before a sanitizer's runtime is ready, so sanitized builds do without it. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -38,7 +38,7 @@ enum { VECTOR_CHANNELS = 16 };
 #define VECTOR_CLONES
 #endif
 
-/* Before a loop whose turns touch different elements, though the compiler cannot know. */
+/* Put before a loop whose iterations touch different elements, which the compiler cannot know. */
 #ifdef __clang__
 #define VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)

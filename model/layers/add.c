@@ -31,7 +31,7 @@ static int touches_gradient(const struct network_plan *p, const struct layer *l,
     return l->out >= 0 && p->values[l->out].gradient == root;
 }
 
-/* First and last layer before the sum that touch the gradient memory of value root. */
+/* First and last layer before the sum that touch the gradient memory of the value root. */
 static void gradient_span(const struct network_plan *p, int root, int *first, int *last)
 {
     *first = p->layer_count;
@@ -43,9 +43,9 @@ static void gradient_span(const struct network_plan *p, int root, int *first, in
         }
 }
 
-/* Both inputs' gradient is the sum's. They can share its memory when all that adds to other's later in the backward
- * pass stands before the first layer that reads changed's. So the gradient along a residual network's shortcuts is one
- * array that every unit adds to. */
+/* Both inputs' gradient is the sum's. They can share its memory if every layer that adds to other's gradient later in
+ * the backward pass comes before the first layer that reads changed's. So the gradient along a residual network's
+ * shortcuts is one array to which every unit adds. */
 static void share_gradient(struct network_plan *p, int changed, int other)
 {
     const int to = p->values[changed].gradient, from = p->values[other].gradient;

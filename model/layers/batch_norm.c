@@ -25,7 +25,7 @@ struct batch_norm { /* of both layers */
     int have_shift;
 };
 
-/* Statistics have it as their state, normalize a pointer to that. */
+/* State of the statistics layer; normalize has a pointer to it. */
 static struct batch_norm *norm_of(const struct layer *l)
 {
     return *(struct batch_norm *const *)l->state;
@@ -128,7 +128,7 @@ static void statistics_end(struct layer *l, const struct run *r)
         const double off = n->sum[c] / count, mean = (double)n->shift[c] + off;
         double variance = n->square[c] / count - off * off;
 
-        if (variance < 0) /* rounding; and not fmax, which would drop a NaN */
+        if (variance < 0) /* against rounding; not fmax, which would drop a NaN */
             variance = 0;
         statistics[n->moving_mean + c] = (real)(mean * r->weight);
         statistics[n->moving_variance + c] = (real)(variance * r->weight);
@@ -187,7 +187,7 @@ static void normalize_backward_end(struct layer *l, const struct run *r)
 
     for (size_t c = 0; c < n->channels; c++) {
         const double gamma = (double)r->parameters[n->gamma + c], inverse = n->inverse[c];
-        /* sum of dy (x - mean), with the mean as exact as we have it */
+        /* sum of dy (x - mean), with the exact mean */
         const double product = n->square[c] + ((double)n->mean[c] - n->mean_exact[c]) * n->sum[c];
         const double slope = -gamma * inverse * inverse * inverse * product / count;
 
@@ -239,7 +239,7 @@ int network_builder_batch_norm(struct network_builder *b, int in, const char *sc
         return VALUE_NONE;
     n = l->state;
     whole = l->whole;
-    out = l->out; /* written by the second half; its gradient this one's backward needs */
+    out = l->out; /* written by the second half; backward of this one needs its gradient */
     network_builder_input(b, l, out, 1);
     l->out = VALUE_NONE;
     if (!(l = network_builder_layer_to(b, &layer_normalize, in, out, sizeof n)))

@@ -1,4 +1,4 @@
-/* Adds a bias to each channel, with ReLU behind it if wanted, in place. */
+/* Adds a bias to each channel, followed by ReLU if wanted, in place. */
 #include "model/network_internal.h"
 
 #include "model/kernels/activation.h"
@@ -33,7 +33,7 @@ static void bias_forward(struct layer *l, const struct run *r, const struct slic
     const size_t plane = shape_pixels(x) * (size_t)x->block, planes = shape_planes(x);
     const real *bias = r->parameters + own->parameter;
 
-    if (planes == 1) { /* then images follow each other as their pixels do */
+    if (planes == 1) { /* then images are adjacent, like their pixels */
         activation_bias_forward((size_t)s->count * shape_pixels(x), (size_t)x->block, bias, own->relu, s->out);
         return;
     }

@@ -1,4 +1,4 @@
-/* Several values' channels side by side, from whatever layouts into the one that convolutions want. */
+/* Concatenates the channels of several values, from any layouts into the one that convolutions use. */
 #include "model/network_internal.h"
 
 #include "model/kernels/channels.h"

@@ -66,7 +66,7 @@ static const struct layer_kind layer_convolution = {
     .backward = layer_convolution_backward, .backward_end = backward_end,
 };
 
-/* oneDNN where it computes such a convolution in layouts that fit, else OpenBLAS on NHWC. */
+/* Uses oneDNN if it computes such a convolution in layouts that fit, else OpenBLAS on NHWC. */
 static const struct convolution_backend *choose_backend(int in, const struct shape *x, int channels, int *out_block)
 {
 #if CONVOLUTION_ONEDNN

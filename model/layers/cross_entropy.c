@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct cross_entropy {
-    double *softmax; /* (classes) of the row at hand */
+    double *softmax; /* (classes) of the current row */
 };
 
 static int cross_entropy_make(struct layer *l, int slice, int batch, struct error *e)

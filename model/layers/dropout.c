@@ -3,15 +3,15 @@
 
 #include "base/random.h"
 
-/* A sample's random numbers come in 2^24 blocks of four (base/random.h): so many each for so many dropouts. */
+/* A sample has 2^24 blocks of four random numbers (base/random.h): 2^DROPOUT_BLOCKS for each dropout. */
 enum { DROPOUT_BLOCKS = 18, DROPOUTS_MAX = 1 << (24 - DROPOUT_BLOCKS), DROPOUT_SIZE_MAX = 4 << DROPOUT_BLOCKS };
 
 struct dropout {
     double keep;
-    int number; /* among the network's dropouts */
+    int number; /* index among the network's dropouts */
 };
 
-/* x / keep or 0, by draws of (seed, step, sample): the backward pass draws the same again. */
+/* x / keep or 0, drawn from (seed, step, sample): the backward pass draws the same again. */
 static void drop(const struct layer *l, const struct run *r, const struct slice *s, real *x)
 {
     const struct dropout *own = l->state;
@@ -24,7 +24,7 @@ static void drop(const struct layer *l, const struct run *r, const struct slice 
 
         random_init(&random, r->seed, RANDOM_DROPOUT, (uint64_t)r->batch->step,
                     (uint64_t)(r->batch->samples ? r->batch->samples[place] : place));
-        random.draw = (uint32_t)own->number << DROPOUT_BLOCKS; /* several dropouts of a network draw apart */
+        random.draw = (uint32_t)own->number << DROPOUT_BLOCKS; /* dropouts of one network draw different numbers */
         for (size_t i = 0; i < size; i++)
             x[n * size + i] = random_u32(&random) < below ? x[n * size + i] / (real)own->keep : 0;
     }

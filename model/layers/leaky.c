@@ -16,7 +16,7 @@ static void leaky_forward(struct layer *l, const struct run *r, const struct sli
     activation_leaky_forward((size_t)s->count * shape_size(&l->in_shape), s->out, (real)own->slope, s->out);
 }
 
-/* In place: the output has the sign of the input, slope being positive. */
+/* In place: the output has the sign of the input, since slope > 0. */
 static void leaky_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const struct leaky *own = l->state;

@@ -1,4 +1,4 @@
-/* Another layout of the same values: NHWC out of blocks of channels. */
+/* Changes the layout of values: from blocks of channels to NHWC. */
 #include "model/network_internal.h"
 
 #include "model/kernels/channels.h"

@@ -1,4 +1,4 @@
-/* Channels of zeros around those there are. */
+/* Adds channels of zeros around the existing ones. */
 #include "model/network_internal.h"
 
 #include "model/kernels/channels.h"

@@ -1,6 +1,6 @@
 /*
- * The LeNet of the course skeleton: two convolutions with max pools, two dense layers, 21,840 parameters.
- * Weight decay 1e-4 on all weights, Glorot uniform initial values, biases 0, dropout keeps half of fc3.
+ * The LeNet of the course skeleton: two convolutions with max pools, two dense layers, 21,840 parameters. Weight decay
+ * 1e-4 on all weights, Glorot uniform initial values, biases 0, dropout keeps half of fc3.
  */
 #include "model/models/models.h"
 

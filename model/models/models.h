@@ -1,4 +1,4 @@
-/* models.h - the table of models: a row is the name of a file of this folder, of its model, and of its model_NAME. */
+/* models.h - the table of models: a row is the name of a file in this folder, of its model, and of its model_NAME. */
 #ifndef MODEL_MODELS_MODELS_H
 #define MODEL_MODELS_MODELS_H
 
