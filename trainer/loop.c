@@ -13,20 +13,20 @@
 #include <string.h>
 
 #define STOP_LOOK_SECONDS 0.5
-#define GIVE_UP_SECONDS 0.3  /* of the one that mpirun leaves between SIGTERM and SIGKILL */
+#define GIVE_UP_SECONDS 0.3  /* part of the time that mpirun leaves between SIGTERM and SIGKILL */
 #define BATCH_LOOK_SECONDS 0.02
 #define TICK_SECONDS 0.1
 #define STATE_SECONDS 10
 enum { SAVES_MAX = 3 };
 
-/* The checkpoint directory is there: 1 if it had to be made again, so that what was saved is elsewhere. */
+/* Makes sure that the checkpoint directory exists: 1 if it was made again, so earlier checkpoints are elsewhere. */
 static int keep_directory(struct loop *l, struct error *e)
 {
     const char *directory = l->options->checkpoint_directory;
     int rc = training_lock_keep(directory, l->lock, e);
 
     if (rc == 1) {
-        log_line(l->log, "trainer: %s: deleted, moved or replaced; made again, without the checkpoints before",
+        log_line(l->log, "trainer: %s: deleted, moved or replaced; made again, without the earlier checkpoints",
                  directory);
         l->saved = -1;
     }
@@ -51,7 +51,7 @@ static int write_state(struct loop *l, const char *state, struct error *e)
     return training_state_write(l->options->checkpoint_directory, s, e);
 }
 
-/* training.json is of this process: also where it could be written, and its directory not be synced. */
+/* training.json belongs to this process: also if it was written, but its directory could not be synced. */
 static int is_stated(const struct loop *l)
 {
     struct training_state there;
@@ -67,13 +67,13 @@ static void sign(const struct loop *l, struct error *e)
     world_sign(l->strategy->world, world_rank(l->strategy->world), e);
 }
 
-/* 1: this rank is to end, and need not end its step. */
+/* 1: this rank should end, and need not finish its step. */
 static int asked_to_leave(const struct loop *l)
 {
     return l->signals->stop || world_orphaned(l->strategy->world);
 }
 
-/* Called often, also within a step: what is due now and then is done. */
+/* Called often, also within a step: does the work that is due. */
 static void tick(struct loop *l)
 {
     const double now = clock_monotonic();
@@ -107,8 +107,8 @@ static void say_missing(void *context, struct error *sentence)
     log_line(l->log, "trainer: %s", sentence->message);
 }
 
-/* While this rank waits for others. mpirun ends all ranks when one of them has died; then the others are waiting for
- * that one, and will be killed before they can say so in order. */
+/* Called while this rank waits for others. mpirun ends all ranks when one of them has died; the others are then waiting
+ * for that one, and will be killed before they can report it properly. */
 static void idle(void *context)
 {
     struct loop *l = context;
@@ -128,7 +128,7 @@ static void idle(void *context)
         loop_fail_dead(l->options);
 }
 
-/* mpirun kills ranks that it ended and that are still saving. How long it waits is set where it is started. */
+/* mpirun kills ranks that are still saving after it ended them. How long it waits is set when it is started. */
 static void tell_of_grace(struct loop *l, double seconds)
 {
     const double grace = world_grace(l->strategy->world);
@@ -140,7 +140,7 @@ static void tell_of_grace(struct loop *l, double seconds)
              "time then, start it with --mca " WORLD_GRACE_PARAMETER " %.0f", seconds, grace, ceil(4 * seconds));
 }
 
-/* Into the directory that has the name when it is done. */
+/* Saves into the directory that has the name once it is done. */
 static int save_here(struct loop *l, struct error *e)
 {
     const char *directory = l->options->checkpoint_directory;
@@ -151,10 +151,10 @@ static int save_here(struct loop *l, struct error *e)
                                       &l->position, e);
         again = keep_directory(l, NULL);
     }
-    return again == 1 ? error_set(e, ERR_IO, "%s: replaced again and again while it was saved", directory) : rc;
+    return again == 1 ? error_set(e, ERR_IO, "%s: replaced again and again during saving", directory) : rc;
 }
 
-/* The optimizer of rank 0 holds the state of position.global_step. */
+/* The optimizer of rank 0 must hold the state of position.global_step. */
 static int save(struct loop *l, struct error *e)
 {
     struct error failure = { 0 };
@@ -183,12 +183,12 @@ static int save(struct loop *l, struct error *e)
     return rc;
 }
 
-/* A checkpoint between steps, or after the last. Only a rank that does not answer is an error here; a full disk is
- * told, counted, and training goes on. */
+/* Saves a checkpoint between steps, or after the last. Only a rank that does not answer is an error here; a full disk
+ * is logged and counted, and training continues. */
 static int save_now(struct loop *l, int last, struct error *e)
 {
     struct error failure = { 0 };
-    int more_to_come = last && !l->options->strategy.synchronous; /* pushes of others, after ours */
+    int more_to_come = last && !l->options->strategy.synchronous; /* pushes of others, made after ours */
     int checkpoints = l->options->checkpoint_directory != NULL, kept, rc;
 
     if (!l->lead)
@@ -207,7 +207,7 @@ static int save_now(struct loop *l, int last, struct error *e)
         l->tried = l->position.global_step;
         l->tried_at = clock_monotonic();
         log_line(l->log, "trainer: no checkpoint of step %" PRId64 ": %s; training goes on%s", l->position.global_step,
-                 failure.message, kept < 0 ? "" : ", the checkpoints before it are untouched");
+                 failure.message, kept < 0 ? "" : ", earlier checkpoints are kept");
     }
     return OK;
 }
@@ -221,7 +221,7 @@ static int due(const struct loop *l)
     return o->save_seconds > 0 && clock_monotonic() - l->tried_at >= o->save_seconds;
 }
 
-/* A stop file that an earlier run left ends this one as well, and nobody else will delete it. */
+/* A stop file left by an earlier run ends this one as well, since nobody else deletes it. */
 static void tell_of_old_stop(struct loop *l)
 {
     const char *directory = l->options->checkpoint_directory;
@@ -232,7 +232,7 @@ static void tell_of_old_stop(struct loop *l)
         return;
     l->old_stop_told = 1;
     log_line(l->log, "trainer: %s/stop.json was left by an earlier run%s%s and ends this one after a step: %s; delete "
-             "it to train on", directory, stop.written > 0 ? " on " : "",
+             "it to continue", directory, stop.written > 0 ? " on " : "",
              stop.written > 0 ? time_text(TIME_SHORT, stop.written, when) : "", stop.reason);
 }
 
@@ -293,7 +293,7 @@ static void ready(void *context, size_t low)
     s->operations->ready(s, low);
 }
 
-/* Rank 0 alone looks, so that it need not be a file system that all ranks share. */
+/* Only rank 0 looks, so the file system need not be shared by all ranks. */
 static int stop_file_there(struct loop *l)
 {
     const double now = clock_monotonic();
@@ -306,7 +306,8 @@ static int stop_file_there(struct loop *l)
         return 0;
     snprintf(l->state.reason, sizeof l->state.reason, "%s", stop.reason);
     if (!l->old_stop_told)
-        log_line(l->log, "trainer: %s/stop.json asks for the end: %s", l->options->checkpoint_directory, stop.reason);
+        log_line(l->log, "trainer: %s/stop.json asks the training to end: %s", l->options->checkpoint_directory,
+                 stop.reason);
     return l->asked_to_stop = 1;
 }
 
@@ -356,7 +357,7 @@ static int steps(struct loop *l, struct error *e)
 
     for (int more = s->more; more;) {
         int64_t before = s->global_step;
-        /* Which step an asynchronous push will be is known only afterwards. */
+        /* The step of an asynchronous push is only known afterwards. */
         int wanted = l->lead && (!o->strategy.synchronous || progress_due(&l->progress, before + 1, o->max_steps));
         double decay = l->losses->count ? loss_averages_before(l->losses, s->network)
                                         : wanted ? network_decay_loss(s->network) : 0;
@@ -377,7 +378,7 @@ static int steps(struct loop *l, struct error *e)
         if (tally.flags & TALLY_BAD) {
             l->bad = 1;
             if (l->lead)
-                log_line(l->log, "trainer: the loss is not a number at step %" PRId64 "; stopped, the last checkpoint "
+                log_line(l->log, "trainer: the loss is not finite at step %" PRId64 "; stopped, the last checkpoint "
                          "is kept; try a lower --learning-rate", tally.global_step);
             return OK;
         }
@@ -401,7 +402,7 @@ int loop_run(struct loop *l, struct error *e)
     return rc;
 }
 
-/* What training.json says at last; of rank 0, which knows. */
+/* Fills the last state of training.json; only rank 0 knows it. */
 static const char *last_state(const struct loop *l, int failed)
 {
     const int64_t step = l->position.global_step;
@@ -447,7 +448,7 @@ int loop_close(struct loop *l, int failed)
         progress_summary(&l->progress, &s, l->options->json);
     }
     lost |= progress_close(&l->progress) < 0;
-    if (!l->lead) /* an asynchronous worker does not hear of the last steps */
+    if (!l->lead) /* an asynchronous worker does not learn of the last steps */
         return failed || l->bad ? LOOP_FAILED : LOOP_DONE;
     if (stopped)
         return LOOP_SIGNAL + (interrupted ? SIGINT : SIGTERM);

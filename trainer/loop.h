@@ -1,16 +1,15 @@
 /*
  * loop.h - the training loop of one worker: take a batch, train, exchange, log, save; until max_steps, a signal, or a
- * loss that is not a number. Rank 0's loop also writes checkpoints, events and training.json, and talks.
+ * loss that is not a number. Rank 0's loop also writes checkpoints, events, training.json and the log.
  *
- * A signal, or the launcher's death, ends it within a step: the worker leaves its batch where it is, all ranks learn of
- * that in the exchange (TALLY_LEFT), nobody applies the step, and the state of the last whole update is saved. A step
- * may take as long as it likes, and mpirun's SIGKILL one second after its SIGTERM finds nothing left to lose.
+ * A signal, or the launcher's death, ends it within a step: the worker abandons its batch, all ranks learn that in the
+ * exchange (TALLY_LEFT), nobody applies the step, and the state after the last whole update is saved. So a step may
+ * take any time, and mpirun's SIGKILL one second after its SIGTERM loses nothing.
  *
  * training.json: "running" from loop_open on; "finished" once max_steps is reached, or a stop file asked for the end
- * (stop_file.h: rank 0 looks for it between steps, twice a second), and the last checkpoint is written;
- * "stopped" when a signal, or the launcher's death, ended it before that, and the last checkpoint is written; "failed"
- * when it ended before that otherwise. Where rank 0 can write it no more, because it died, loop_fail_dead() does so on
- * a rank that is still there.
+ * (stop_file.h: rank 0 looks for it between steps, twice a second), and the last checkpoint is written; "stopped" if a
+ * signal or the launcher's death ended it earlier, and the last checkpoint is written; "failed" if it ended earlier for
+ * another reason. If rank 0 has died and cannot write it, loop_fail_dead() does so on another rank.
  */
 #ifndef TRAINER_LOOP_H
 #define TRAINER_LOOP_H
@@ -29,9 +28,9 @@
 #include <stdint.h>
 
 struct loop_signals { /* set by main's handlers */
-    volatile sig_atomic_t stop;      /* the signal that asked for the end, 0: none */
-    volatile sig_atomic_t save;      /* 1: a checkpoint is asked for */
-    volatile sig_atomic_t continued; /* 1: SIGCONT came, which mpirun sends first to ranks that it ends */
+    volatile sig_atomic_t stop;      /* the signal that asked for the end; 0: none */
+    volatile sig_atomic_t save;      /* 1: a checkpoint was requested */
+    volatile sig_atomic_t continued; /* 1: SIGCONT came, which mpirun first sends to the ranks that it ends */
 };
 
 struct loop {
@@ -39,51 +38,51 @@ struct loop {
     struct strategy *strategy;
     struct micro_shards *shards;
     struct batch_source *source;
-    struct loss_averages *losses; /* without items on other ranks than rank 0 */
+    struct loss_averages *losses; /* without items except on rank 0 */
     struct loop_signals *signals;
     int *lock; /* of the checkpoint directory, training_lock.h; rank 0 */
     struct log *log;
     struct training_position position;
     struct progress progress;
     struct training_state state;
-    int lead;              /* 1: rank 0, which saves and talks */
-    int began;             /* 1: training.json says "running" of this run, and this rank has not ended it */
+    int lead;              /* 1: rank 0, which saves and logs */
+    int began;             /* 1: training.json says "running" for this run, and this rank has not ended it */
     int64_t saved;         /* step of the newest checkpoint of this run, or the one resumed from; -1: none */
-    int64_t tried;         /* step at which the last one was tried, from which the next is counted */
+    int64_t tried;         /* step of the last attempt to save, from which the next is counted */
     double tried_at;
     double looked_at;      /* monotonic: the last look for a stop file */
-    double ticked_at;      /* monotonic: the last look for what is to be done now and then */
+    double ticked_at;      /* monotonic: the last check for periodic work */
     double stated_at;      /* monotonic: when training.json was last written */
-    int asked_to_stop;     /* 1: there was one; state.reason says why */
-    int old_stop_told;     /* 1: one of an earlier run was there at the start, which was said */
+    int asked_to_stop;     /* 1: there is a stop file; state.reason says why */
+    int old_stop_told;     /* 1: it is from an earlier run, which was logged */
     int stopped;           /* 1: a signal to some rank, or the launcher's death, ends the run */
-    uint32_t signal;       /* the tally's flag of that signal; 0 where it was the launcher's death */
+    uint32_t signal;       /* the tally's flag of that signal; 0: the launcher's death */
     double left_at;        /* monotonic: when this rank was first seen waiting for others with a signal pending; 0 */
-    int given_up;          /* 1: "failed" is written already, as it may be killed */
-    int grace_told;        /* 1: it was said that saving takes longer than mpirun waits */
+    int given_up;          /* 1: "failed" is already written, since it may be killed */
+    int grace_told;        /* 1: it was logged that saving takes longer than mpirun waits */
     int failed_saves, bad; /* bad: the loss was not a number */
 };
 
-/* On every worker. All pointers are borrowed; position holds what the run starts from; saved as in the struct. On
- * rank 0 opens the event file, writes training.json and the first checkpoint: an error here is one to end with. From
- * then on it makes the checkpoint directory again if that is deleted, moved or replaced. */
+/* Call on every worker. All pointers are borrowed; position is where the run starts; saved: as in the struct. On rank 0
+ * opens the event file, writes training.json and the first checkpoint: an error here ends the run. From then on it
+ * makes the checkpoint directory again if that is deleted, moved or replaced. */
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
               struct micro_shards *shards, struct batch_source *source, struct loss_averages *losses,
               struct loop_signals *signals, int *lock, struct log *log,
               const struct training_position *position, int64_t saved, struct error *e);
 
-/* Trains to the end, and lets the other ranks go in order. OK also when checkpoints failed or the loss was bad.
- * < 0: a rank failed or did not answer; the other ranks are to be ended. */
+/* Trains to the end, and releases the other ranks properly. OK even if checkpoints failed or the loss was bad. < 0: a
+ * rank failed or did not answer; the caller must end the other ranks. */
 int loop_run(struct loop *l, struct error *e);
 
-/* On any rank but rank 0, servers too, while it waits for others, or before it ends: makes training.json say "failed"
- * if rank 0 was on this host and is gone. */
+/* On any rank except rank 0, including servers, while it waits for others or before it ends: makes training.json say
+ * "failed" if rank 0 was on this host and is gone. */
 void loop_fail_dead(const struct train_options *options);
 
 enum { LOOP_DONE = 0, LOOP_FAILED = 1, LOOP_SIGNAL = 128 };
 
-/* training.json gets its last state, the summary is printed, everything is closed. failed: 1 after loop_run's error.
- * Failed, too, is a run of which points are lost, or whose last state cannot be written. Returns the exit status: done,
+/* Writes the last state of training.json, prints the summary, and closes everything. failed: 1 after an error of
+ * loop_run. A run also fails if points are lost or its last state cannot be written. Returns the exit status: done,
  * failed, or, on rank 0, LOOP_SIGNAL + the number of the signal that ended it. */
 int loop_close(struct loop *l, int failed);
 

@@ -1,4 +1,4 @@
-/* main.c - the trainer: from the command line to a training, and from errors to exit statuses. */
+/* main.c - the trainer: turns a command line into a training, and errors into exit statuses. */
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/human.h"
@@ -17,7 +17,7 @@
 
 enum { CHECK_EVERY = 100 }; /* steps between two comparisons of all replicas */
 
-/* The one thing that must be global: handlers have no other way to say something. */
+/* The only globals: handlers have no other way to pass information. */
 static struct loop_signals asked;
 static volatile sig_atomic_t hurried;
 
@@ -34,13 +34,13 @@ struct run {
     struct batch_source *source;
     struct training_position position;
     struct loop loop;
-    int64_t resumed; /* the checkpoint's step, -1: a new run */
+    int64_t resumed; /* step of the checkpoint resumed from, -1: a new run */
     int workers, worker;
-    int mourned; /* servers: 1: it was looked whether rank 0 died */
+    int mourned; /* servers: 1: it was checked whether rank 0 died */
     int lock; /* rank 0: of the checkpoint directory; -1: none */
 };
 
-/* A second signal gives the end in order one more second, a third none. */
+/* A second signal leaves one more second to end properly, a third none. */
 static void on_signal(int number)
 {
     if (number == SIGUSR1)
@@ -67,11 +67,11 @@ static void handle_signals(void)
     action.sa_flags = SA_RESTART;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaction(numbers[i], &action, NULL);
-    signal(SIGPIPE, SIG_IGN); /* a dead mpirun reads no log lines, and there is a checkpoint to save */
-    signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes fails a write, as a full disk does */
+    signal(SIGPIPE, SIG_IGN); /* a dead mpirun reads no log lines, but a checkpoint must be saved */
+    signal(SIGXFSZ, SIG_IGN); /* makes a write past the file size limit fail, like a full disk */
 }
 
-/* ---- setting up: each phase is done by every rank, and then all agree on how it went ----------------------------- */
+/* ---- setting up: every rank does each phase, then all agree on the result ---------------------------------------- */
 
 static const char *training_transform(const struct train_options *o)
 {
@@ -92,7 +92,7 @@ static int open_data(struct run *r, struct error *e)
     if ((rc = dataset_open(&r->dataset, o->data, o->data_directory, DATASET_TRAIN, &shard, e)) < 0)
         return rc;
     if (!t)
-        return error_set(e, ERR_ARG, "%s has no transform '%s'", m->name, training_transform(o));
+        return error_set(e, ERR_ARG, "model %s: unknown transform '%s'", m->name, training_transform(o));
     if ((rc = transform_check(t, r->dataset, e)) < 0)
         return rc;
     height = t->height ? t->height : r->dataset->height;
@@ -140,7 +140,7 @@ static int build(struct run *r, struct error *e)
     return rc;
 }
 
-struct changes { /* of what matters to the curve: as it was, and as it is now */
+struct changes { /* settings that affect the curve: old and new */
     struct buffer before, after;
 };
 
@@ -163,7 +163,7 @@ static void change_number(struct changes *c, const char *what, int64_t before, i
     change_text(c, what, a, b);
 }
 
-/* What is another than in the checkpoint, in one line. */
+/* Reports what differs from the checkpoint, in one line. */
 static void warn_of_changes(struct run *r, const char *prefix, const struct training_position *was, int kind)
 {
     const struct train_options *o = &r->options;
@@ -172,7 +172,7 @@ static void warn_of_changes(struct run *r, const char *prefix, const struct trai
     if (o->quiet)
         return;
     if (kind == CHECKPOINT_FOREIGN)
-        log_line(&r->log, "%s has no complete optimizer state for this training; that begins anew", prefix);
+        log_line(&r->log, "%s has no complete optimizer state for this training; it begins anew", prefix);
     change_text(&c, "--run-option ", was->run_option, o->strategy.label);
     if (was->world_size)
         change_number(&c, "ranks: ", was->world_size, world_size(r->world));
@@ -183,13 +183,13 @@ static void warn_of_changes(struct run *r, const char *prefix, const struct trai
     if (o->seed_given)
         change_number(&c, "--seed ", (int64_t)was->seed, (int64_t)o->seed);
     if (c.before.length && buffer_ok(&c.before) && buffer_ok(&c.after))
-        log_line(&r->log, "%s was trained with %s; going on with %s", prefix, buffer_text(&c.before),
+        log_line(&r->log, "%s was trained with %s; continuing with %s", prefix, buffer_text(&c.before),
                  buffer_text(&c.after));
     buffer_release(&c.before);
     buffer_release(&c.after);
 }
 
-/* Takes the state of the checkpoint of that name. 1, or an error. */
+/* Loads the checkpoint of that name. 1, or an error. */
 static int load(struct run *r, const char *name, struct error *e)
 {
     const struct train_options *o = &r->options;
@@ -204,11 +204,11 @@ static int load(struct run *r, const char *name, struct error *e)
     warn_of_changes(r, prefix, &was, rc);
     r->resumed = r->position.global_step = was.global_step;
     if (named >= 0 && named != was.global_step)
-        log_line(&r->log, "%s: its name says step %" PRId64 ", but global_step, which counts, is %" PRId64, prefix,
+        log_line(&r->log, "%s: its name says step %" PRId64 ", but its global_step, which is used, is %" PRId64, prefix,
                  named, was.global_step);
     r->position.seed = o->seed_given ? o->seed : was.seed;
     if (!o->quiet)
-        log_line(&r->log, "going on from %s", prefix);
+        log_line(&r->log, "resuming from %s", prefix);
     return 1;
 }
 
@@ -224,7 +224,7 @@ static int load_step(struct run *r, struct error *e)
     return rc < 0 ? error_copy(e, &why) : rc;
 }
 
-/* From the newest that is whole. 1, 0: there are no checkpoints, or an error; so it is if all are damaged. */
+/* Loads the newest whole checkpoint. 1; 0: there are no checkpoints; or an error, also if all are damaged. */
 static int load_newest(struct run *r, const struct checkpoint_list *list, struct error *e)
 {
     int rc = 0;
@@ -253,7 +253,7 @@ static int load_newest(struct run *r, const struct checkpoint_list *list, struct
     return rc;
 }
 
-/* 1, 0: nothing to resume from is there or wanted, or an error. */
+/* 1; 0: nothing to resume from, or not wanted; or an error. */
 static int resume(struct run *r, struct error *e)
 {
     const struct train_options *o = &r->options;
@@ -275,7 +275,7 @@ static int resume(struct run *r, struct error *e)
     if (o->resume == RESUME_AUTO)
         rc = load_newest(r, &list, e);
     else if (list.count && !o->quiet)
-        log_line(&r->log, "%s holds checkpoints up to %s; starting anew, and replacing those of the same steps",
+        log_line(&r->log, "%s has checkpoints up to %s; starting anew, and replacing those of the same steps",
                  o->checkpoint_directory, list.items[list.count - 1].name);
     checkpoint_list_release(&list);
     return rc;
@@ -296,7 +296,7 @@ static int restore(struct run *r, struct error *e)
     return OK;
 }
 
-/* All ranks get rank 0's state, servers too: what makes replicas equal at the start. */
+/* All ranks get rank 0's state, including servers: this makes replicas equal at the start. */
 static int share_state(struct run *r, struct error *e)
 {
     struct { int64_t step, resumed; uint64_t seed; struct optimizer_counters counters; } head;
@@ -328,14 +328,14 @@ static int share_state(struct run *r, struct error *e)
     return rc;
 }
 
-/* Workers that share records must hold the same ones, or their parts would overlap. */
+/* Workers that share records must have the same ones, or their parts would overlap. */
 static int compare_data(struct run *r, struct error *e)
 {
     uint64_t count = r->dataset ? r->dataset->count : 0, first = count;
     int rc = world_broadcast(r->world, &first, sizeof first, "the size of the data", e);
 
     if (rc == OK && r->worker >= 0 && r->options.shard == SHARD_RECORDS && count != first)
-        rc = error_set(e, ERR_ARG, "rank %d has %" PRIu64 " images of %s, and rank 0 has %" PRIu64, r->worker, count,
+        rc = error_set(e, ERR_ARG, "rank %d has %" PRIu64 " images of %s, but rank 0 has %" PRIu64, r->worker, count,
                        r->options.data, first);
     return world_agree(r->world, "compare the size of its data", rc, e);
 }
@@ -350,7 +350,7 @@ static int start(struct run *r, struct error *e)
         .batch_size = o->batch_size,
         .contiguous = o->micro_shards > 0, /* so that a micro-shard is the same for any number of workers */
         .seed = r->position.seed,
-        /* Asynchronous workers count their own steps; together they have made global_step of them. */
+        /* Asynchronous workers count their own steps, which together make up global_step. */
         .first_step = r->position.global_step / (o->strategy.synchronous ? 1 : r->workers),
     };
     int rc;
@@ -390,10 +390,10 @@ static int set_up(struct run *r, struct error *e)
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-/* A rank that failed alone: the others are in the middle of something and wait for it, so all are ended. */
+/* One rank failed: the others are in the middle of something and wait for it, so all are ended. */
 static _Noreturn void abandon(struct run *r, struct error *e)
 {
-    if (e->code == ERR_CORRUPT && world_rank(r->world) > 0) { /* replicas differ: all ranks know, rank 0 speaks */
+    if (e->code == ERR_CORRUPT && world_rank(r->world) > 0) { /* replicas differ: all ranks know, rank 0 reports it */
         struct patience p;
 
         patience_init(&p, r->world, places_precedence(0, 1));
@@ -409,7 +409,7 @@ static _Noreturn void abandon(struct run *r, struct error *e)
     world_abort(r->world, EXIT_NO);
 }
 
-/* A server while it waits, once mpirun ends the ranks. */
+/* Called while a server waits, once mpirun is ending the ranks. */
 static void idle_server(void *context)
 {
     struct run *r = context;
@@ -420,7 +420,7 @@ static void idle_server(void *context)
     }
 }
 
-/* Returns the exit status, which is rank 0's. */
+/* Returns rank 0's exit status. */
 static int work(struct run *r, struct error *e)
 {
     int status = EXIT_DONE, rc;
@@ -434,8 +434,8 @@ static int work(struct run *r, struct error *e)
             abandon(r, e);
         status = loop_close(&r->loop, 0);
     }
-    /* Rank 0 may have been saving: wait here, asleep, rather than in MPI's own, busy end. And nobody goes before:
-     * mpirun, when it ends the ranks, kills all others as soon as one has gone. */
+    /* Rank 0 may be saving: waits here, asleep, instead of busily in MPI's end. And no rank leaves early: when mpirun
+     * ends the ranks, it kills all others as soon as one has left. */
     rc = world_agree(r->world, "save and close its files", status == LOOP_FAILED ? ERR_IO : OK, e);
     if (rc == OK)
         rc = world_broadcast(r->world, &status, sizeof status, "its exit status", e);
@@ -444,7 +444,7 @@ static int work(struct run *r, struct error *e)
     return rc < 0 ? EXIT_NO : status;
 }
 
-/* What begins now, in a line. */
+/* Logs what begins now, in one line. */
 static void say_what_begins(struct run *r)
 {
     const struct train_options *o = &r->options;
@@ -493,7 +493,7 @@ static int train(struct run *r)
     if (world_lost(r->world))
         abandon(r, &e);
     if (rc < 0) {
-        if (world_rank(r->world) == 0) /* all ranks have the same sentence */
+        if (world_rank(r->world) == 0) /* all ranks have the same error */
             log_line(&r->log, "trainer: %s", e.message);
         if (r->worker == 0 && r->loop.began)
             loop_close(&r->loop, 1);

@@ -9,7 +9,7 @@
 const char *const optimizer_kind_names[OPTIMIZER_KINDS] = { OPTIMIZERS(KIND_TEXT) };
 const struct optimizer_rule *const optimizer_kind_rules[OPTIMIZER_KINDS] = { OPTIMIZERS(KIND_RULE) };
 
-struct segment { /* one variable's place in the exchange vector, and what its update depends on */
+struct segment { /* one variable's range in the exchange vector, and what its update depends on */
     size_t from, to;
     int statistic, debias;
     float decay;
@@ -75,7 +75,7 @@ int optimizer_new(struct optimizer **out, struct network *n, const struct optimi
         optimizer_free(o);
         return ERR_NOMEM;
     }
-    /* calloc: pages that a server never touches, because others hold them, are never there. */
+    /* calloc: pages that a server never touches, because other servers hold them, take no memory. */
     next = o->memory = calloc(p * (size_t)(slots + (options->moving_average > 0)) + s + 1, sizeof *next);
     if (!o->memory) {
         optimizer_free(o);

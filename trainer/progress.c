@@ -43,7 +43,7 @@ int progress_due(const struct progress *p, int64_t step, int64_t max_steps)
     return p->logged == p->first_step || step / p->log_every != p->logged / p->log_every || step == max_steps;
 }
 
-/* Training goes on: a curve is not worth it. Said once; points that are lost are told at the end. */
+/* Training continues: a curve is not worth ending it. Logged once; lost points are reported at the end. */
 static void complain(struct progress *p, const struct eventlog_error *error)
 {
     if (!p->complained)
@@ -90,7 +90,7 @@ void progress_point(struct progress *p, const struct tally *tally, double decay,
         p->rated = step;
         p->rated_at = now;
     }
-    if (now - p->flushed_at > 0.5) /* whoever watches sees whole points, half a second old at most */
+    if (now - p->flushed_at > 0.5) /* readers see whole points, half a second old at most */
         progress_flush(p, 0);
     p->logged = step;
     p->logged_at = now;
@@ -189,7 +189,7 @@ static void print_json(const struct progress *p, const struct summary *s, double
     buffer_release(&b);
 }
 
-/* What the ranks did to each other, where there are several. */
+/* Logs the communication of the ranks, if there are several. */
 static void say_of_ranks(const struct progress *p, const struct strategy_report *r, double seconds)
 {
     char sent[HUMAN_TEXT_MAX], stale[80] = "";

@@ -17,7 +17,7 @@ static const char examples[] =
 
 enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 31 };
 
-struct command { /* as given; what is not given stays at these defaults */
+struct command { /* as given; initially the defaults below */
     struct train_options o; /* what needs no translation */
     const char *model, *run_option, *optimizer, *shard, *resume;
     int64_t batch_size, micro_shards, keep, seed, bucket_bytes;
@@ -25,16 +25,16 @@ struct command { /* as given; what is not given stays at these defaults */
     int moving_average;
     char models[256], data_sets[256], strategies[128]; /* to choose from */
     char strategies_help[640];
-    struct strategy_own own[STRATEGY_KINDS];    /* of each kind of strategy, by its row in the table */
-    struct option *own_rows[STRATEGY_KINDS];    /* its options, in the table of all */
+    struct strategy_own own[STRATEGY_KINDS];    /* of each kind of strategy, by row in the table */
+    struct option *own_rows[STRATEGY_KINDS];    /* its options, in the common table */
     size_t own_count[STRATEGY_KINDS];
 };
 
 static const struct command defaults = {
     .o = { .augment = 1, .max_steps = 1000, .log_every = 10, .deadline = TRAIN_DEADLINE },
     .run_option = "single", .shard = "records", .resume = "auto", .keep = 5, .seed = 1,
-    /* Below Open MPI's eager limit of TCP, 65536 with its header. Larger messages are announced first, and go when the
-     * receiver has answered: at a latency of 5 ms a step of lenet, ps, took 26 ms instead of 10. */
+    /* Below Open MPI's eager limit for TCP, 65536 with its header. Larger messages are announced first, and sent once
+     * the receiver has answered: with a latency of 5 ms a step of lenet, ps, took 26 ms instead of 10. */
     .bucket_bytes = 61440,
 };
 
@@ -67,7 +67,7 @@ static size_t add_rows(struct option *table, size_t at, const struct option *row
     return at + count;
 }
 
-/* The options that one strategy alone has. */
+/* Adds the strategies' own options. */
 static size_t add_own_rows(struct option *table, size_t at, struct command *c)
 {
     for (size_t i = 0; strategy_kinds[i]; i++) {
@@ -127,15 +127,15 @@ static size_t fill_table(struct option *t, struct command *c)
           .help = "Save checkpoints (model.ckpt-N), their list (checkpoint) and training.json in CKPT. Default: save "
                   "nothing." },
         { OPTION_INT, .name = "save-checkpoint-steps", .value = &c->o.save_steps, .argument = "N", .minimum = 1,
-          .maximum = 1e15, .help = "Save a checkpoint every N steps, besides those at the start and at the end." },
+          .maximum = 1e15, .help = "Save a checkpoint every N steps, as well as at the start and at the end." },
         { OPTION_DOUBLE, .name = "save-checkpoint-seconds", .value = &c->o.save_seconds, .argument = "SECONDS",
           .minimum = 0.001, .maximum = 1e9, .help = "Save a checkpoint every SECONDS instead of every N steps." },
         { OPTION_INT, .name = "keep", .value = &c->keep, .argument = "N", .minimum = 0, .maximum = 1e9,
           .help = "Keep only the newest N checkpoints; 0 keeps all. Default: 5." },
         { OPTION_TEXT, .name = "resume", .value = &c->resume, .argument = "auto|never|STEP",
-          .help = "Resume from the newest whole checkpoint and name damaged ones, or start anew if there are none "
-                  "(auto, the default); start anew and replace checkpoints of the same steps (never); or resume from "
-                  "the checkpoint of STEP." },
+          .help = "Resume from the newest whole checkpoint and name damaged ones, or start anew if there is no "
+                  "checkpoint (auto, the default); start anew and replace checkpoints of the same steps (never); or "
+                  "resume from the checkpoint of STEP." },
         { OPTION_FLAG, .name = "take-over", .value = &c->o.take_over,
           .help = "Train in CKPT although training.json was renewed by a trainer on another host within the last "
                   "minute." },
@@ -169,7 +169,7 @@ static int index_of(const char *word, const char *const *names, size_t count)
     return 0;
 }
 
-/* A flag of one strategy that makes no sense with the one that was chosen. */
+/* Refuses a flag of one strategy that makes no sense with the chosen one. */
 static int check_exclusive(const struct command *c, struct error *e)
 {
     for (size_t i = 0; strategy_kinds[i]; i++) {
@@ -252,7 +252,7 @@ static void strategy_of(const struct command *c, struct strategy_options *o)
 {
     size_t row = 0;
 
-    while (strcmp(strategy_kinds[row]->name, c->run_option) != 0) /* a choice of the table's */
+    while (strcmp(strategy_kinds[row]->name, c->run_option) != 0) /* one of the table's names */
         row++;
     *o = (struct strategy_options){ .kind = strategy_kinds[row], .own = c->own[row], .synchronous = 1,
                                     .fingerprint = EXCHANGE_HASH_SEED };

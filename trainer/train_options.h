@@ -1,4 +1,4 @@
-/* train_options.h - the trainer's command line, read and checked as far as it can be without files. */
+/* train_options.h - reads the trainer's command line, and checks all that can be checked without files. */
 #ifndef TRAINER_TRAIN_OPTIONS_H
 #define TRAINER_TRAIN_OPTIONS_H
 
@@ -22,7 +22,7 @@ struct train_options {
     const struct recipe *recipe;                     /* of the model */
     const char *data, *data_directory;               /* borrowed from argv */
     const char *checkpoint_directory, *log_directory; /* NULL: none */
-    struct strategy_options strategy; /* kind, its own options, and what follows from them; the rest is the run's */
+    struct strategy_options strategy; /* kind, its own options, and what follows from them; the run sets the rest */
     struct optimizer_options optimizer;
     enum shard_kind shard;
     int augment, quiet, json, take_over;
@@ -39,19 +39,20 @@ struct train_options {
     double deadline;
 };
 
-/* What needs no ranks: one of the subcommands (all `count` of them), help, version. 1 and *status where argv asks for
- * that, and it is done; else 0. */
+/* Handles what needs no ranks: one of the `count` subcommands, --help, --version. 1 and *status if argv asks for one of
+ * these; it has been done then. Else 0. */
 int train_options_command(const struct subcommand *commands, size_t count, int argc, char **argv, int *status);
 
-/* OPTIONS_RUN, OPTIONS_DONE after --help or --version, or ERR_ARG with a sentence, for a near subcommand, too. argv is
- * reordered and borrowed. */
+/* OPTIONS_RUN, OPTIONS_DONE after --help or --version, or ERR_ARG with a sentence, which may suggest a subcommand. argv
+ * is reordered and borrowed. */
 int train_options_parse(struct train_options *out, const struct subcommand *commands, size_t count, int argc,
                         char **argv, struct error *e);
 
 /* "records", "files". Static. */
 const char *shard_name(enum shard_kind s);
 
-/* A hash of all that must be the same on every rank, but for the strategy's own options, which it compares itself. */
+/* A hash of everything that must be the same on every rank, except the strategy's own options, which the strategy
+ * compares itself. */
 uint64_t train_options_fingerprint(const struct train_options *o);
 
 #endif

@@ -39,7 +39,7 @@ static int array_name(const struct optimizer *o, const struct variable *v, enum 
     case ARRAY_AVERAGES:
         suffix = "/ExponentialMovingAverage";
         break;
-    case ARRAY_BIASED: /* the scope twice, as TensorFlow 1 names it */
+    case ARRAY_BIASED: /* the scope twice, as in TensorFlow 1 */
         if (!v->debias_scope[0])
             return 0;
         snprintf(out, NAME_BYTES, "%s/%s/%s/biased", v->debias_scope, v->debias_scope, last ? last + 1 : v->name);
@@ -170,7 +170,7 @@ static struct tensor_match match_of(const struct tensor_bundle *b, const struct 
                                   .entry = tensor_bundle_find(b, name) };
 }
 
-/* Do all weights and statistics fit? Else one sentence with all that do not, as far as it holds. */
+/* Checks that all weights and statistics fit. If not, one sentence names those that do not, as many as fit in. */
 static int training_checkpoint_check(struct tensor_bundle *b, struct optimizer *o, struct error *e)
 {
     const struct network *n = optimizer_network(o);
@@ -194,7 +194,7 @@ static int training_checkpoint_check(struct tensor_bundle *b, struct optimizer *
     return wrong ? ERR_ARG : OK;
 }
 
-/* 1: the checkpoint has all of an array (or the array has nothing). Slots go by two: m without v is of no use. */
+/* 1: the checkpoint has all of an array (or the array is empty). Slots come in pairs: m is useless without v. */
 static int has_array(struct tensor_bundle *b, const struct optimizer *o, enum optimizer_array_kind kind)
 {
     const struct variable *v;
@@ -221,7 +221,7 @@ static int load_array(struct tensor_bundle *b, struct optimizer *o, enum optimiz
     return rc;
 }
 
-/* 1 read, 0 not there (value untouched), < 0 an error. */
+/* 1: read, 0: does not exist (value unchanged), < 0: an error. */
 static int integer(struct tensor_bundle *b, const char *name, int64_t *value, struct error *e)
 {
     const struct tensor_entry *t = tensor_bundle_find(b, name);
@@ -240,7 +240,7 @@ static void text_of(struct tensor_bundle *b, const char *name, char *out, size_t
         out[t->elements] = 0;
 }
 
-/* How many updates adam has made, in a checkpoint that does not say: from beta2_power = beta2^(t + 1). */
+/* How many updates adam has made, if the checkpoint does not say: from beta2_power = beta2^(t + 1). */
 static int64_t adam_updates(struct tensor_bundle *b, const struct optimizer *o, int64_t global_step)
 {
     const struct tensor_entry *t = tensor_bundle_find(b, "beta2_power");
@@ -248,7 +248,7 @@ static int64_t adam_updates(struct tensor_bundle *b, const struct optimizer *o, 
 
     if (!t || !(rule_of(o)->beta2 > 0) || t->elements != 1 || tensor_bundle_read_float(b, t, &power, 1, NULL) < 0)
         return global_step;
-    if (!(power > 1e-30f) || power > 1) /* worn out: the corrections have long been 1 */
+    if (!(power > 1e-30f) || power > 1) /* underflow: the corrections have long been 1 */
         return global_step;
     return llround(log((double)power) / log(rule_of(o)->beta2)) - 1;
 }
@@ -274,7 +274,7 @@ static int load_position(struct tensor_bundle *b, struct training_position *p, s
     return OK;
 }
 
-/* How many updates the zero-debiased statistics have had, where the checkpoint has them but not our count. */
+/* How many updates the zero-debiased statistics have had, if the checkpoint has them but not our count. */
 static int64_t statistics_updates(struct tensor_bundle *b, const struct optimizer *o, int64_t global_step)
 {
     char biased[NAME_BYTES], name[NAME_BYTES];
@@ -317,12 +317,12 @@ static int load_state(struct tensor_bundle *b, struct optimizer *o, struct train
     updates = has[ARRAY_SLOT_2] ? adam_updates(b, o, p->global_step) : p->global_step;
     if (has[ARRAY_SLOT_2] && (rc = integer(b, "evalboard/adam_updates", &updates, e)) < 0)
         return rc;
-    /* Slots that begin anew have had no updates: adam's corrections begin anew with them. */
+    /* Slots that begin anew have had no updates, and adam's corrections begin anew with them. */
     c->adam_ahead = rule_of(o)->slots[1] && !has[ARRAY_SLOT_2] ? -p->global_step : updates - p->global_step;
     return kind;
 }
 
-/* Those that are not there stay as they are. */
+/* Missing ones stay unchanged. */
 static int load_losses(struct tensor_bundle *b, struct loss_averages *losses, struct error *e)
 {
     int rc = OK;

@@ -27,7 +27,7 @@ int training_lock_take(const char *checkpoint_directory, int take_over, int *fd,
     if (training_status_read(checkpoint_directory, clock_wall(), &s, NULL) == 1 && s.state.process.pid > 0) {
         const int running = s.condition == CONDITION_RUNNING || s.condition == CONDITION_SILENT;
 
-        /* A copy of the directory that this process works in names it as well. */
+        /* A copy of a directory in which this process works names it as well. */
         lives = running && s.process == PROCESS_LIVES && s.state.process.pid != getpid();
         elsewhere = s.condition == CONDITION_RUNNING && s.process == PROCESS_ELSEWHERE;
     }
@@ -99,9 +99,9 @@ static int check_file(const char *directory, const char *name, struct error *e)
     if ((rc = file_join(path, sizeof path, directory, name, e)) != OK)
         return rc;
     if (lstat(path, &st) < 0)
-        return errno == ENOENT ? OK : error_system(e, "%s: cannot be looked for", path);
+        return errno == ENOENT ? OK : error_system(e, "%s: cannot read its status", path);
     if (!S_ISREG(st.st_mode))
-        return error_set(e, ERR_ARG, "%s: is a link or not a plain file, and would be replaced; move it elsewhere",
+        return error_set(e, ERR_ARG, "%s: is a link or not a regular file, and would be replaced; move it elsewhere",
                          path);
     if ((rc = file_read(path, FILE_MAX, &text, e)) == OK && !blank(&text) && !is_own(directory, name, &text))
         rc = error_set(e, ERR_ARG, "%s: was not written by a trainer, and would be replaced; move it elsewhere", path);
@@ -109,7 +109,7 @@ static int check_file(const char *directory, const char *name, struct error *e)
     return rc;
 }
 
-/* What a trainer makes at first when it saves, or replaces one of its two other files. */
+/* Temporary names of a trainer that saves, or replaces one of its two other files. */
 static int is_half_written(const char *name)
 {
     const size_t n = strlen("model.ckpt-");

@@ -34,7 +34,7 @@ void training_status_judge(const struct training_state *state, enum process_stat
     out->condition = condition_of(state, process, out->updated_age);
     out->left = -1;
     if (out->condition == CONDITION_RUNNING && state->steps_per_second > 0) {
-        /* Since its step, others may have ended that the file does not tell of. */
+        /* Later steps may have ended that the file does not show. */
         out->left = steps / state->steps_per_second - (out->stepped_age > 0 ? out->stepped_age : 0);
         out->left = out->left > 0 ? out->left : 0;
     }

@@ -1,6 +1,6 @@
 /*
- * training_status.h - a training from outside, by its training.json and its checkpoints: does it live, how far is it,
- * when will it be done.
+ * training_status.h - the state of a training as seen from outside, from its training.json and its checkpoints: whether
+ * it lives, how far it is, and when it will be done.
  */
 #ifndef TRAINER_TRAINING_STATUS_H
 #define TRAINER_TRAINING_STATUS_H
@@ -13,10 +13,10 @@
 enum training_condition {
     CONDITION_RUNNING,
     CONDITION_FINISHED,
-    CONDITION_STOPPED, /* by a signal, in order */
-    CONDITION_FAILED,  /* it says so itself */
-    CONDITION_DIED,    /* training.json says running, and its process is gone */
-    CONDITION_SILENT,  /* it says running, but was not renewed for TRAINING_SILENT_SECONDS, and nobody knows better */
+    CONDITION_STOPPED, /* by a signal, everything saved */
+    CONDITION_FAILED,  /* according to training.json */
+    CONDITION_DIED,    /* training.json says running, but its process is gone */
+    CONDITION_SILENT,  /* it says running, but was not renewed for TRAINING_SILENT_SECONDS; state unknown */
     CONDITIONS
 };
 enum { TRAINING_SILENT_SECONDS = 60 }; /* renewed every 10; another host's clock and cache may be behind */
@@ -28,16 +28,16 @@ struct training_status {
     struct training_state state;
     enum process_state process; /* of its process */
     double updated_age, stepped_age; /* seconds; negative: not known */
-    double left;                /* seconds until max_steps; negative: not known, or it does not run */
+    double left;                /* seconds until max_steps; negative: not known, or not running */
     int64_t checkpoint;         /* step of the newest checkpoint, -1: none */
 };
 
-/* Pure: `process` is what is known of the state's process, which counts only where there is one (pid not 0); now is
- * wall time. Fills all of *out but the checkpoint. */
+/* Pure: `process` is the state's process, considered only if it has one (pid not 0); now is wall time. Fills all of
+ * *out except the checkpoint. */
 void training_status_judge(const struct training_state *state, enum process_state process, double now,
                            struct training_status *out);
 
-/* 1 read, 0: no training.json there, < 0: none that can be read. */
+/* 1: read, 0: there is no training.json, < 0: it cannot be read. */
 int training_status_read(const char *checkpoint_directory, double now, struct training_status *out, struct error *e);
 
 #endif

@@ -59,7 +59,7 @@ def test_killed_trainer_resumes(tmp_path):
         run = subprocess.run([*command[:-4], "--max-steps", "1", "--log-every", "1"],
                              capture_output=True, text=True, timeout=DEADLINE)
         assert run.returncode == 0, run.stderr
-        step = int(re.search(r"going on from .*model\.ckpt-(\d+)", run.stderr).group(1))
+        step = int(re.search(r"resuming from .*model\.ckpt-(\d+)", run.stderr).group(1))
         assert step > last
         last = step
 
@@ -79,7 +79,7 @@ def test_what_a_resume_has_to_say_first(tmp_path):
     for kind in "index", "data-00000-of-00001":
         (tmp_path / f"ckpt/model.ckpt-2.{kind}").rename(tmp_path / f"ckpt/model.ckpt-7.{kind}")
     state.write_text(state.read_text().replace("model.ckpt-2", "model.ckpt-7"))
-    assert f"{tmp_path}/ckpt/model.ckpt-7: its name says step 7, but global_step, which counts, is 2\n" in train(3)
+    assert f"{tmp_path}/ckpt/model.ckpt-7: its name says step 7, but its global_step, which is used, is 2\n" in train(3)
     shutil.copytree(tmp_path / "ckpt", tmp_path / "other")
     state.write_text(state.read_text().replace("model.ckpt-3", "../other/model.ckpt-3"))
     said = train(4)

@@ -111,8 +111,8 @@ def test_checkpoint_directory(fault, tmp_path):
         status, state, last = stop(tmp_path, process)
         assert (status, state) == (0, "finished")
         assert lines(said, str(tmp_path / "ckpt")) == [
-            f"trainer: {tmp_path}/ckpt: deleted, moved or replaced; made again, without the checkpoints before",
-            f"trainer: {tmp_path}/ckpt/stop.json asks for the end: a test"]
+            f"trainer: {tmp_path}/ckpt: deleted, moved or replaced; made again, without the earlier checkpoints",
+            f"trainer: {tmp_path}/ckpt/stop.json asks the training to end: a test"]
         assert (tmp_path / f"ckpt/model.ckpt-{last}.index").exists()
 
 

@@ -20,7 +20,7 @@ def data():
 
 def changes(said):
     """[(what it was, what it is)] of all such lines."""
-    return re.findall(r"^.*/model\.ckpt-\d+ was trained with (.*); going on with (.*)$", said, re.M)
+    return re.findall(r"^.*/model\.ckpt-\d+ was trained with (.*); continuing with (.*)$", said, re.M)
 
 
 @pytest.mark.parametrize("before,after,wanted", [
@@ -38,7 +38,7 @@ def test_changes_are_named(before, after, wanted, tmp_path):
         if "--batch-size" not in options:
             options = [*options, "--batch-size", 8]
         _, said = ranks.train(count, *model, *options, "--max-steps", steps, "--checkpoint-dir", tmp_path)
-        assert "going on from" in said or steps == 2
+        assert "resuming from" in said or steps == 2
     assert changes(said) == ([wanted] if wanted else [])
 
 
@@ -48,7 +48,7 @@ def test_stop_file_of_an_earlier_run(tmp_path):
     (tmp_path / "stop.json").write_text('{"reason": "it does not get any better", "written": 1700000000}')
     _, said = ranks.train(0, *options, "--max-steps", 9)
     assert re.search(r"^trainer: .*/stop\.json was left by an earlier run on 2023-11-1\d \d\d:\d\d:\d\d and ends this one "
-                     r"after a step: it does not get any better; delete it to train on$", said, re.M), said
+                     r"after a step: it does not get any better; delete it to continue$", said, re.M), said
     assert said.count("stop.json") == 1 and ranks.training_json(tmp_path)["global_step"] == 1
     (tmp_path / "stop.json").unlink()
     _, said = ranks.train(0, *options, "--max-steps", 3)

@@ -22,7 +22,7 @@ def test_stop_file(how, tmp_path):
     (tmp_path / "stop.tmp").rename(tmp_path / "stop.json")
     _, said = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, said
-    assert "stop.json asks for the end: it does not get any better" in said
+    assert "stop.json asks the training to end: it does not get any better" in said
     state = ranks.training_json(tmp_path)
     assert state["state"] == "finished" and state["reason"] == "it does not get any better"
     stopped = state["global_step"]

@@ -81,7 +81,7 @@ def test_files_of_others(name, tmp_path):
     elsewhere.write_bytes(b"")
     for make in (lambda: (place / name).symlink_to(elsewhere), lambda: os.mkfifo(place / name)):
         make()
-        assert f"{place}/{name}: is a link or not a plain file" in refused(0, *LENET, "--checkpoint-dir", place)
+        assert f"{place}/{name}: is a link or not a regular file" in refused(0, *LENET, "--checkpoint-dir", place)
         assert len(list(place.iterdir())) == 1
         (place / name).unlink()
     for torn in (b"", bytes(100)):  # as a power cut leaves it
@@ -102,7 +102,7 @@ def test_cut_gzip(tmp_path):
 def test_ranks_and_roles(tmp_path):
     assert "zero ranks as workers" in refused(2, *LENET, "--run-option", "ps", "--servers", "2")
     assert "zero ranks as workers" in refused(0, *LENET, "--run-option", "ps")
-    assert "--run-option single is for one rank, and 2 were started" in refused(2, *LENET)
+    assert "--run-option single is for one rank, but 2 were started" in refused(2, *LENET)
 
 
 def test_ranks_that_differ(tmp_path):

@@ -88,6 +88,6 @@ def test_they_resume_each_other(tmp_path):
         tutorial.saver.save(session, str(theirs / "model.ckpt"), global_step=6)
 
     losses, said = train(theirs, data, 7, "--log-every", 1)
-    assert "going on from" in said and "begins anew" not in said
+    assert "resuming from" in said and "begins anew" not in said
     last = tf.train.load_checkpoint(str(theirs / "model.ckpt-7")).get_tensor("total_loss/avg")
     assert last == pytest.approx(after - 0.1 * (after - losses[7]), abs=1e-3)

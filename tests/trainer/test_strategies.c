@@ -323,7 +323,7 @@ static void test_replicas_differ(void **state)
     for (int w = 0; w < 3; w++) {
         assert_int_equal(actors[w].rc, ERR_CORRUPT);
         assert_string_equal(actors[w].error.message,
-                            "replicas differ before step 4: rank 1 has other weights than rank 0");
+                            "replicas differ before step 4: the weights of rank 1 are not those of rank 0");
     }
     leave_stage(&s, actors);
 }

@@ -59,7 +59,7 @@ uint64_t exchange_hash(const void *bytes, size_t n, uint64_t seed)
     for (; n >= sizeof word; n -= sizeof word, p += sizeof word) {
         memcpy(&word, p, sizeof word);
         h = (h ^ word) * 0x100000001b3u;
-        h ^= h >> 32; /* a word's high bits would otherwise never reach the low ones */
+        h ^= h >> 32; /* otherwise a word's high bits would never reach the low ones */
     }
     for (; n > 0; n--)
         h = (h ^ *p++) * 0x100000001b3u;
@@ -108,7 +108,7 @@ static const char *name_at(const struct network *n, size_t element)
 
 void extent_names(const struct network *n, struct extent x, char *text, size_t size)
 {
-    const size_t end = network_exchange_count(n) - 1, to = x.to < end ? x.to : end; /* the weight goes without saying */
+    const size_t end = network_exchange_count(n) - 1, to = x.to < end ? x.to : end; /* not the weight */
     const char *first = name_at(n, x.from), *last = to > x.from ? name_at(n, to - 1) : first;
 
     if (!strcmp(first, last))

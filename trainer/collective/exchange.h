@@ -1,5 +1,5 @@
 /*
- * exchange.h - the exchange vector cut into buckets and slices, and the one place where workers' vectors are added.
+ * exchange.h - divides the exchange vector into buckets and slices; the only place where workers' vectors are added.
  * Pure functions.
  */
 #ifndef TRAINER_COLLECTIVE_EXCHANGE_H
@@ -14,28 +14,29 @@ struct extent {
     size_t from, to; /* elements [from, to) of the exchange vector */
 };
 
-enum { EXCHANGE_ALIGNMENT = 16 }; /* elements of a cache line: no two ranks write one */
+enum { EXCHANGE_ALIGNMENT = 16 }; /* elements per cache line: no two ranks write the same one */
 
 /* Number of buckets of at most `bucket` elements in a vector of `total`; at least 1. */
 size_t bucket_count(size_t total, size_t bucket);
 /* Bucket q of a vector: bucket 0 is the highest, since backward makes the last layers' gradients first. */
 struct extent bucket_extent(size_t total, size_t bucket, size_t q);
-/* How many buckets, from bucket 0 on, lie wholly at or above `low`. */
+/* How many buckets, from bucket 0 on, are entirely at or above `low`. */
 size_t buckets_ready(size_t total, size_t bucket, size_t low);
 /* The part of an extent that rank r of n adds. */
 struct extent slice_extent(struct extent whole, int n, int r);
 
 /*
- * out[i] = parts[0][i] + parts[1][i] + ... for i in [from, to): one order, so the same bits whoever adds, and however
- * the vector is cut. parts and out may not overlap, except that out may be parts[0].
+ * out[i] = parts[0][i] + parts[1][i] + ... for i in [from, to), always in this order, so the bits are the same
+ * whichever rank adds and however the vector is divided. parts and out must not overlap, except that out may be
+ * parts[0].
  */
 void exchange_sum(real *out, const real *const *parts, int count, size_t from, size_t to);
 
-/* 64-bit FNV-1a over words: tells replicas apart; not against malice. Chain by passing the last result as `seed`. */
+/* 64-bit FNV-1a over words: detects differing replicas, not malice. To continue a hash, pass it as `seed`. */
 uint64_t exchange_hash(const void *bytes, size_t n, uint64_t seed);
 enum { EXCHANGE_HASH_SEED = 0 };
 
-/* Hash of all names, kinds, shapes and places of a network's variables. */
+/* Hash of the names, kinds, shapes and offsets of all variables of a network. */
 uint64_t exchange_table_hash(const struct network *n);
 
 /* Hash of a replica: all weights and moving statistics. */

@@ -3,8 +3,8 @@
  * of every bucket in rank order. Per bucket:
  *
  *   WAITING   not final here yet
- *   GATHERING our slices for the others are under way to them, theirs for us to us
- *   SPREADING our slice is added and under way to all; the others' sums are under way to us
+ *   GATHERING our slices for the others are being sent to them, theirs for us to us
+ *   SPREADING our slice is added and being sent to all; the others' sums are being sent to us
  *   DONE      all of that has ended
  *
  * The last bucket's first message also carries the tally, so a step costs no message more. Messages advance only inside
@@ -40,10 +40,10 @@ struct message_exchange {
     char *tail_out, *tail_in;   /* (ranks, tail_bytes) the last bucket's first messages: slice, then tally */
     size_t tail_bytes;
     struct tally_part *parts;    /* (ranks) */
-    const real **all;           /* (ranks) what is added: incoming, and our own vector */
+    const real **all;           /* (ranks) the parts to add: incoming, and our own vector */
     char *late;
     size_t final;
-    struct error error;         /* the first one in this step; kept for complete() */
+    struct error error;         /* the first error in this step; kept for complete() */
 };
 
 static struct extent slice_of(const struct message_exchange *m, size_t q, int r)
@@ -142,7 +142,7 @@ static void spread_sum(struct message_exchange *m, size_t q)
     m->buckets[q].stage = SPREADING;
 }
 
-/* 1: the message of every other rank that pick() names has ended. late[r] says which have not. */
+/* 1: the messages of all other ranks, chosen by pick(), are done. late[r]: which are not. */
 static int all_done(struct message_exchange *m, size_t q, int spreading, char *late)
 {
     int done = 1;
@@ -159,7 +159,7 @@ static int all_done(struct message_exchange *m, size_t q, int spreading, char *l
     return done;
 }
 
-/* Does what can be done now. 1: something was. */
+/* Does everything that can be done now. 1: something was done. */
 static int progress(struct message_exchange *m)
 {
     int moved = 0;
@@ -281,7 +281,7 @@ static int allocate(struct message_exchange *m, const struct transport_plan *p, 
     bad = !m->buckets || !m->exchanges || !m->memory || !m->incoming || !m->tail_in || !m->tail_out || !m->parts ||
           !m->all || !m->late;
     for (int r = 0; !bad && r < p->ranks; r++)
-        if (r != p->rank) /* pages outside this rank's slices are never touched after this */
+        if (r != p->rank) /* pages outside this rank's slices are never touched later */
             bad = !(m->incoming[r] = calloc(p->total, sizeof(real)));
     if (bad)
         return error_memory(e, NULL, "to exchange %zu values with %d ranks", p->total, p->ranks);

@@ -9,7 +9,7 @@ enum { LEVELS_MAX = 31 };
 struct micro_shards {
     struct network *network;
     int count;
-    real *work;               /* an exchange vector: of the part at hand. NULL where there is but one part */
+    real *work;               /* an exchange vector, of the current part. NULL: there is only one part */
     real *nodes[LEVELS_MAX];  /* [k]: the sum of 2^k parts, where bit k of the number of parts done is set */
     /* While the last part is trained: */
     const struct gradient_sink *sink;
@@ -61,7 +61,7 @@ static void add(real *sum, const real *node, size_t from, size_t to)
     exchange_sum(sum, parts, 2, from, to);
 }
 
-/* Part s is in `work`: with it, each whole tree that it ends becomes a node. */
+/* Part s is in `work`: adds it, which makes each tree that it completes a node. */
 static void keep_part(struct micro_shards *m, int s)
 {
     int level = 0;
@@ -74,7 +74,7 @@ static void keep_part(struct micro_shards *m, int s)
     m->work = node;
 }
 
-/* What the last part's backward pass has finished is added to all nodes that are there. */
+/* Adds all existing nodes to the elements that the last part's backward pass has finished. */
 static void add_last(void *context, size_t low)
 {
     struct micro_shards *m = context;

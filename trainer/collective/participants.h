@@ -1,6 +1,6 @@
 /*
- * participants.h - those who train one model together, and messages between two of them: the ranks of MPI (ranks.c), or
- * threads of one process, as tests have them. Everybody else uses world.h, which stands on this.
+ * participants.h - the participants of a training, and messages between two of them: MPI ranks (ranks.c), or threads of
+ * one process in tests. Other modules use world.h, which builds on this.
  */
 #ifndef TRAINER_COLLECTIVE_PARTICIPANTS_H
 #define TRAINER_COLLECTIVE_PARTICIPANTS_H
@@ -14,24 +14,25 @@ enum { PARTICIPANT_ANY = -1, PARTICIPANTS_TAG_MAX = 32767 /* MPI promises no mor
 
 struct participants;
 struct participants_operations {
-    /* Start sending to, or receiving from, a participant (receive: or PARTICIPANT_ANY); n <= INT_MAX. The bytes are the
-     * message's until it is done. Messages between two with one tag arrive in order. *handle is for done and cancel. */
+    /* Start sending to, or receiving from, a participant (receive: or PARTICIPANT_ANY); n <= INT_MAX. The bytes belong
+     * to the message until it is done. Messages between two participants with the same tag arrive in order. *handle is
+     * for done and cancel. */
     int (*send)(struct participants *p, int to, int tag, const void *bytes, size_t n, uint64_t *handle,
                 struct error *e);
     int (*receive)(struct participants *p, int from, int tag, void *bytes, size_t n, uint64_t *handle, struct error *e);
-    /* 1: done, *source is who sent it, and the handle is gone. 0: not yet. */
+    /* 1: done; *source is the sender, and the handle is released. 0: not yet. */
     int (*done)(struct participants *p, uint64_t *handle, int *source, struct error *e);
-    /* Gives up a receive that nobody will answer. */
+    /* Cancels a receive that nobody will answer. */
     void (*cancel)(struct participants *p, uint64_t *handle);
-    void (*abort)(struct participants *p, int status); /* ends all at once; does not return */
-    void (*end)(struct participants *p);               /* in order, collective; frees p */
+    void (*abort)(struct participants *p, int status); /* ends all immediately; does not return */
+    void (*end)(struct participants *p);               /* ends normally; collective; frees p */
 };
 struct participants { /* begins the struct of each kind */
     const struct participants_operations *operations;
     int rank, size;
 };
 
-/* Collective: starts MPI. After an error *out may be set all the same, for abort. */
+/* Collective: starts MPI. *out may be set even after an error, for abort. */
 int ranks_start(struct participants **out, struct error *e);
 
 #endif

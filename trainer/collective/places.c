@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The first rank from r on that has the mark; count: there is none. */
+/* The first rank from r on that has the mark; count: none. */
 static int next(const char *marks, int r, int count, char mark)
 {
     while (r < count && marks[r] != mark)

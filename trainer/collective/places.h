@@ -1,5 +1,5 @@
 /*
- * places.h - ranks by number and host, as sentences name them, and who has the word before whom. Pure.
+ * places.h - formats ranks by number and host for messages. Pure.
  */
 #ifndef TRAINER_COLLECTIVE_PLACES_H
 #define TRAINER_COLLECTIVE_PLACES_H
@@ -7,11 +7,11 @@
 #include "base/buffer.h"
 #include "base/process.h"
 
-/* Appends "rank 2 on host b", or "ranks 0, 1 on host a, 3 on host b", of the ranks r < count with marks[r] == mark;
- * without hosts where places is NULL. Returns how many there are; with none it appends nothing. */
+/* Appends "rank 2 on host b", or "ranks 0, 1 on host a, 3 on host b", for the ranks r < count with marks[r] == mark;
+ * without hosts if places is NULL. Returns how many there are; appends nothing if 0. */
 int places_text(struct buffer *out, const struct process *places, const char *marks, int count, char mark);
 
-/* 1: several of the ranks r < count have a mark (not 0), and they are not all the ranks of one host. */
+/* 1: more than one of the ranks r < count has a mark (not 0), and they are not all the ranks of one host. */
 int places_scattered(const struct process *places, const char *marks, int count);
 
 /* When a deadline passes several ranks know. The one that knows most speaks and ends all, which takes the launcher a
@@ -20,7 +20,7 @@ int places_scattered(const struct process *places, const char *marks, int count)
  * the word before; 0: none. */
 double places_precedence(double deadline, int before);
 
-/* 1: rank r is on the host of rank 0, for all r < count. */
+/* 1: all ranks r < count are on the host of rank 0. */
 int places_one_host(const struct process *places, int count);
 
 #endif

@@ -1,4 +1,4 @@
-/* ranks.c - participants that are ranks of MPI: the only file that sees its header. */
+/* ranks.c - participants that are MPI ranks: the only file that includes MPI's header. */
 #include "trainer/collective/participants.h"
 
 #include <mpi.h>
@@ -10,15 +10,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* From ranks_start() to ranks_end(), in whose thread; and whether Open MPI has wanted to end this process. */
+/* The thread from ranks_start() to ranks_end(); and whether Open MPI has tried to end this process. */
 static atomic_int taking_part, launcher_gone;
 static pthread_t participant;
-static pid_t process; /* a child has other reasons to end */
+static pid_t process; /* a child process ends for other reasons */
 
 /*
- * Open MPI's own thread ends a rank half a second after its launcher has gone, with _exit(), whatever the rank is in
- * the middle of: a checkpoint that took longer was lost. Libraries get this function in the place of libc's, so that
- * thread waits until this rank, which sees by itself that the launcher is gone, has saved and ended.
+ * Open MPI's own thread calls _exit() half a second after its launcher has gone, whatever the rank is doing: a
+ * checkpoint that took longer was lost. Libraries call this function instead of libc's, so that thread waits until this
+ * rank, which notices the launcher's death itself, has saved and ended.
  */
 _Noreturn void _exit(int status)
 {
@@ -113,7 +113,7 @@ static void ranks_abort(struct participants *p, int status)
 static void ranks_end(struct participants *p)
 {
     atomic_store(&taking_part, 0);
-    if (!atomic_load(&launcher_gone)) /* it would wait for the launcher */
+    if (!atomic_load(&launcher_gone)) /* MPI would wait for the launcher */
         MPI_Finalize();
     free(p);
 }
@@ -133,7 +133,7 @@ int ranks_start(struct participants **out, struct error *e)
     if (!(p = calloc(1, sizeof *p)))
         return error_memory(e, NULL, "to start as a rank");
     p->operations = &operations;
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* nobody else in this program talks to MPI */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* nobody else in this program calls MPI */
     MPI_Comm_rank(MPI_COMM_WORLD, &p->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &p->size);
     participant = pthread_self();

@@ -1,5 +1,5 @@
 /*
- * shared_window.c - the all-reduce of ranks on one host. All vectors and the result lie in one mapping:
+ * shared_window.c - the all-reduce of ranks on one host. All vectors and the result are in one mapping:
  *
  *   words[rank]      how far each rank is: counters that only grow (modulo 2^32), so there is nothing to reset
  *   vector[rank]     each rank's exchange vector; the network writes straight into it
@@ -65,7 +65,7 @@ static int reached(const struct counter *c, uint32_t target)
 static void post(struct counter *c, uint32_t value)
 {
     atomic_store(&c->value, value);
-    /* Sequentially consistent, as the waiter's two steps are: either it sees the value or we see the waiter. */
+    /* Sequentially consistent, like the waiter's two steps: either it sees the value or we see the waiter. */
     if (atomic_load(&c->waiters))
         syscall(SYS_futex, &c->value, FUTEX_WAKE, 0x7fffffff, NULL, NULL, 0);
 }
@@ -79,7 +79,7 @@ static inline void relax(void)
 #endif
 }
 
-/* Waits until the counter of rank r has reached target. 0: a slice of time passed, ask again. */
+/* Waits until the counter of rank r has reached target. 0: a time slice has passed, call again. */
 static int wait_slice(struct counter *c, uint32_t target)
 {
     struct timespec slice = { 0, SLICE_NS };
@@ -207,7 +207,7 @@ static const struct transport_operations operations = {
     .complete = shared_window_complete, .free = shared_window_release,
 };
 
-/* Rank 0 makes the memory under a name of its own, the others open it, and the name goes at once. */
+/* Rank 0 makes the memory under a unique name, the others open it, and the name is removed at once. */
 static int map(struct shared_window *s, struct error *e)
 {
     const struct transport_plan *p = &s->base.plan;
@@ -217,12 +217,12 @@ static int map(struct shared_window *s, struct error *e)
     if (p->rank == 0) {
         snprintf(name, sizeof name, "/evalboard-%ld-%llx", (long)getpid(), (unsigned long long)(clock_wall() * 1e6));
         fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        /* Room is taken now: a page that /dev/shm has no room for would be a SIGBUS in the middle of training. */
+        /* Allocates the memory now: a page that /dev/shm cannot provide would be a SIGBUS in the middle of training. */
         if (fd < 0)
-            rc = error_system(e, "make shared memory %s", name);
+            rc = error_system(e, "cannot make shared memory %s", name);
         else if ((error = posix_fallocate(fd, 0, (off_t)s->mapped)) != 0) {
             errno = error;
-            rc = error_system(e, "take %zu bytes of shared memory", s->mapped);
+            rc = error_system(e, "cannot allocate %zu bytes of shared memory", s->mapped);
         }
     }
     if ((rc = world_agree(p->world, "make shared memory", rc, e)) < 0)
@@ -230,12 +230,12 @@ static int map(struct shared_window *s, struct error *e)
     if ((rc = world_broadcast(p->world, name, sizeof name, "the name of the shared memory", e)) < 0)
         goto out;
     if (p->rank > 0 && (fd = shm_open(name, O_RDWR | O_CLOEXEC, 0600)) < 0)
-        rc = error_system(e, "open shared memory %s", name);
+        rc = error_system(e, "cannot open shared memory %s", name);
     if (rc == OK) {
         s->mapping = mmap(NULL, s->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (s->mapping == MAP_FAILED) {
             s->mapping = NULL;
-            rc = error_system(e, "map %zu bytes of shared memory", s->mapped);
+            rc = error_system(e, "cannot map %zu bytes of shared memory", s->mapped);
         }
     }
     rc = world_agree(p->world, "open shared memory", rc, e);

@@ -1,10 +1,10 @@
 /*
- * transport.h - how the all-reduce adds vectors over ranks: through memory that all ranks see (shared_window.c), or by
- * messages (message_exchange.c). Both add each element once, on the rank whose slice it is in, in rank order: the
- * same bits either way.
+ * transport.h - how the all-reduce adds vectors over ranks: in memory shared by all ranks (shared_window.c), or by
+ * messages (message_exchange.c). Both add each element once, on the rank that owns its slice, in rank order: the same
+ * bits either way.
  *
- * A step: begin; the owner fills vector() from the top; advance() as buckets become final (never with the last one);
- * complete() with this rank's part, after which result() holds the sums until the next begin.
+ * A step: begin; the owner fills vector from the top; advance() as buckets become final (never for the last one);
+ * complete() with this rank's part, after which result holds the sums until the next begin.
  */
 #ifndef TRAINER_COLLECTIVE_TRANSPORT_H
 #define TRAINER_COLLECTIVE_TRANSPORT_H
@@ -37,7 +37,7 @@ struct transport {
     real *vector;       /* this rank's exchange vector: plan.total, aligned to 64 bytes */
     const real *result; /* the sums */
     int64_t step;
-    double waited;      /* seconds in which nothing could be done but wait */
+    double waited;      /* seconds spent waiting */
 };
 
 /* Collective. plan is copied. */
@@ -45,8 +45,8 @@ int shared_window_new(struct transport **out, const struct transport_plan *plan,
 int message_exchange_new(struct transport **out, const struct transport_plan *plan, struct error *e);
 
 /*
- * The sentence for a deadline that passed: step, the bucket's tensors, and the ranks waited for (late[r] != 0).
- * ERR_PEER, or 0 without a sentence while it is for other ranks to speak (patience_speaks).
+ * Reports a missed deadline: step, the bucket's tensors, and the ranks waited for (late[r] != 0). ERR_PEER, or 0
+ * without a sentence while another rank should report it (patience_speaks).
  */
 int transport_late(const struct transport *t, size_t bucket, const char *late, const struct patience *patience,
                    struct error *e);

@@ -21,7 +21,7 @@
 
 enum { LOOK_MILLISECONDS = 50, ENVIRONMENT_MAX = 8 << 20, RANKS_MAX = 1 << 20 };
 
-/* As the thread is called: 15 letters at most. */
+/* The thread's name: 15 letters at most. */
 static const char *const names[WATCHDOG_PHASES] = { "MPI starts", "MPI runs", "MPI ends" };
 
 struct watchdog {
@@ -32,7 +32,7 @@ struct watchdog {
     const struct process *_Atomic places;
 };
 
-/* The value of that variable in an environment block; NULL: it is not in it. */
+/* The value of a variable in an environment block; NULL: not set. */
 static const char *value_of(const struct buffer *environment, const char *name)
 {
     const size_t length = strlen(name);
@@ -53,7 +53,7 @@ static int number_of(const char *text)
     return text && number_parse_int(text, &n) && n >= 0 && n < RANKS_MAX ? (int)n : -1;
 }
 
-/* The rank that the launcher's environment of this process names, -1: there is none. */
+/* The rank according to the launcher's environment of this process, -1: none. */
 static int own_rank(void)
 {
     static const char *const variables[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK" };
@@ -74,7 +74,7 @@ static int same_program(const char *pid)
     return n > 0 && n == m && !memcmp(own, its, (size_t)n);
 }
 
-/* The rank of this run that the process is, -1: none. */
+/* The process's rank in this run, -1: none. */
 static int watchdog_rank_of(const char *pid)
 {
     const char *run = getenv("PMIX_NAMESPACE"), *its;
@@ -90,7 +90,7 @@ static int watchdog_rank_of(const char *pid)
     return rank;
 }
 
-/* How far that process is, by the name of its watchdog; -1: it has none yet. */
+/* The phase of that process, from the name of its watchdog; -1: it has none yet. */
 static int phase_of(const char *pid)
 {
     char path[96], name[32];
@@ -119,7 +119,7 @@ static int phase_of(const char *pid)
 
 enum { NOT_HERE, HERE, LATE };
 
-/* What is known of each rank: NOT_HERE on this host, HERE and as far as we are, or LATE. */
+/* The state of each rank: NOT_HERE on this host, HERE and as far as we are, or LATE. */
 static void look_around(int phase, char *ranks, int count)
 {
     struct dirent *entry;
@@ -136,7 +136,7 @@ static void look_around(int phase, char *ranks, int count)
         closedir(processes);
 }
 
-/* Speaks and ends this process; returns where another rank of this host will, unless `grace` has passed as well. */
+/* Reports and ends this process; returns if another rank of this host will, unless `grace` has passed as well. */
 static void give_up(const struct watchdog *d, int phase, int grace)
 {
     const struct process *places = atomic_load(&d->places);
@@ -192,7 +192,7 @@ static void *watch(void *context)
             return NULL;
         passed = clock_monotonic() - last;
         last += passed;
-        waited += passed < 0.1 ? passed : 0.1; /* a run that is stopped and continued has not waited */
+        waited += passed < 0.1 ? passed : 0.1; /* time in which the run was stopped does not count */
         if (phase == WATCHDOG_RUNNING || waited <= d->deadline + places_precedence(d->deadline, grace) ||
             atomic_load(&d->phase) != phase)
             continue;
@@ -212,7 +212,7 @@ struct watchdog *watchdog_start(double deadline, int status)
     d->deadline = deadline;
     d->status = status;
     d->changed = eventfd(0, EFD_CLOEXEC);
-    sigfillset(&all); /* signals are for the main thread, whose pauses they end */
+    sigfillset(&all); /* signals are for the main thread, whose pauses they interrupt */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     rc = d->changed < 0 ? -1 : pthread_create(&d->thread, NULL, watch, d);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

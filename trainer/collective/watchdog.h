@@ -1,8 +1,8 @@
 /*
- * watchdog.h - ends this process when MPI's own start or end takes too long: MPI_Init and MPI_Finalize wait for all
- * ranks without a deadline, and no message can be sent before the one or after the other. So the ranks of a host see
- * from each other's threads in /proc how far they are: the watchdog is a thread that is called after the phase. What
- * they cannot see is concluded: where all ranks of this host have come, one of another host has not.
+ * watchdog.h - ends this process if MPI's own start or end takes too long: MPI_Init and MPI_Finalize wait for all ranks
+ * without a deadline, and no message can be sent before the first or after the second. So the ranks of a host read each
+ * other's phase from /proc: the watchdog is a thread that is named after the phase. The rest is inferred: if all ranks
+ * of this host have arrived, a rank of another host has not.
  */
 #ifndef TRAINER_COLLECTIVE_WATCHDOG_H
 #define TRAINER_COLLECTIVE_WATCHDOG_H
@@ -13,16 +13,17 @@ enum watchdog_phase { WATCHDOG_STARTING, WATCHDOG_RUNNING, WATCHDOG_ENDING, WATC
 
 struct watchdog;
 
-/* Begins with WATCHDOG_STARTING. deadline: in seconds that this process was running in. When it passes, a line on
- * standard error names this rank and those that are missing, and the process ends with `status`, upon which the
- * launcher ends the others. NULL: no thread can be had, and nobody watches. Else yours, watchdog_stop() it. */
+/* Begins with WATCHDOG_STARTING. deadline: seconds, counting only time in which this process ran. When it passes,
+ * writes a line to standard error that names this rank and the missing ones, and ends the process with `status`; the
+ * launcher then ends the others. NULL: no thread could be started, and there is no watchdog. Otherwise yours,
+ * watchdog_stop() it. */
 struct watchdog *watchdog_start(double deadline, int status);
 
-/* The phase begins. Only STARTING and ENDING have the deadline. NULL is fine. */
+/* Enters a phase. Only STARTING and ENDING have a deadline. NULL is fine. */
 void watchdog_enter(struct watchdog *d, enum watchdog_phase phase);
 void watchdog_stop(struct watchdog *d); /* NULL is fine */
 
-/* What hosts the ranks are on, as soon as that is known; borrowed until the end. NULL d is fine. */
+/* Tells the ranks' hosts, once known; borrowed until the end. NULL d is fine. */
 void watchdog_know(struct watchdog *d, const struct process *places);
 
 #endif

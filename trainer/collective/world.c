@@ -15,21 +15,21 @@
 #include <unistd.h>
 
 enum { PAUSE_SHORTEST = 20000, PAUSE_LONGEST = 500000 }; /* nanoseconds */
-enum { TAG_TOGETHER = PARTICIPANTS_TAG_MAX }; /* above the strategies' */
+enum { TAG_TOGETHER = PARTICIPANTS_TAG_MAX }; /* above the strategies' tags */
 
 struct world {
     struct participants *participants; /* NULL: a rank alone */
     int launched, rank, size, one_host, lost;
     double deadline;
-    double ran, looked_at; /* the seconds of world_ran(), and the monotonic time of the last look */
+    double ran, looked_at; /* the seconds of world_ran(), and the monotonic time of its last call */
     pid_t parent;
     void (*idle)(void *context);
     void *idle_context;
-    void (*say)(void *context, struct error *sentence); /* NULL: nothing is to be said */
+    void (*say)(void *context, struct error *sentence); /* NULL: nothing to report */
     void *say_context;
-    struct watchdog *watchdog; /* NULL: nobody watches */
+    struct watchdog *watchdog; /* NULL: no watchdog */
     struct process *places;    /* (size) */
-    struct message *in, *out;  /* (size) of what all ranks do together, one such thing at a time */
+    struct message *in, *out;  /* (size) of the current collective operation */
     char *late;                /* (size) */
 };
 
@@ -105,7 +105,7 @@ int patience_pause(struct patience *p)
     return patience_spend(p);
 }
 
-/* Without these variables nobody started several of us, and MPI's start-up (0.1 s and more) is not needed. */
+/* Without these variables there is no launcher, and MPI's start-up (0.1 s and more) is not needed. */
 static int launched(void)
 {
     static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE",
@@ -117,7 +117,7 @@ static int launched(void)
     return 0;
 }
 
-/* Waits until the messages of `in` and `out` have ended. A rank that is late is to do `doing`. */
+/* Waits until the messages `in` and `out` are done. `doing`: what a late rank should do. */
 static int wait_for_all(struct world *w, const char *doing, struct error *e)
 {
     struct buffer ranks = BUFFER_EMPTY;
@@ -150,7 +150,7 @@ static int wait_for_all(struct world *w, const char *doing, struct error *e)
     return OK;
 }
 
-/* Every rank's n bytes to every rank: all[r] of rank r. `mine` stays until the end of the wait. */
+/* Sends every rank's n bytes to every rank: all[r] is rank r's. `mine` must stay until the wait ends. */
 static int gather(struct world *w, const void *mine, size_t n, void *all, const char *doing, struct error *e)
 {
     int rc = OK;
@@ -170,7 +170,7 @@ static int gather(struct world *w, const void *mine, size_t n, void *all, const 
     return rc < 0 ? rc : wait_for_all(w, doing, e);
 }
 
-/* Makes room for what all ranks do together, and learns where they are. */
+/* Allocates memory for collective operations, and learns where the ranks are. */
 static int meet(struct world *w, struct error *e)
 {
     const double deadline = w->deadline;
@@ -187,7 +187,7 @@ static int meet(struct world *w, struct error *e)
         return error_memory(e, NULL, "to start as one of %d ranks", w->size);
     process_self(&self);
     if (w->watchdog)
-        w->deadline = INFINITY; /* the watchdog's counts */
+        w->deadline = INFINITY; /* the watchdog's deadline applies */
     if ((rc = gather(w, &self, sizeof self, w->places, "start", e)) < 0)
         return rc;
     w->deadline = deadline;
@@ -216,7 +216,7 @@ int world_open(struct world **out, double deadline, struct error *e)
     if (!w)
         return error_memory(e, NULL, "to start");
     w->launched = launched();
-    prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* else a pause of 20 us takes 70 */
+    prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* otherwise a pause of 20 us takes 70 */
     *out = w;
     if (!w->launched)
         return OK;
@@ -367,7 +367,7 @@ int world_agree(struct world *w, const char *doing, int status, struct error *e)
     }
     if (worst >= 0) {
         rc = error_copy(e, &all[worst]);
-        if (e && !alike) /* what all say is nobody's own */
+        if (e && !alike) /* an error of all ranks is not attributed to one */
             world_sign(w, worst, e);
     }
     free(all);

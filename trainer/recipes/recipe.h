@@ -1,6 +1,6 @@
 /*
- * recipe.h - how a model is trained where the command line does not say otherwise: how its images are augmented, batch,
- * optimizer, schedule, what is averaged. One file a recipe, one row here. Facts: the specification of the seed models.
+ * recipe.h - how a model is trained unless the command line says otherwise: augmentation, batch, optimizer, schedule,
+ * averages. One file per recipe, one row here. Facts: the specification of the seed models.
  */
 #ifndef TRAINER_RECIPES_RECIPE_H
 #define TRAINER_RECIPES_RECIPE_H
@@ -14,7 +14,7 @@ struct recipe {
     double learning_rate, momentum;
     /* The learning rate of global step t (the number of updates applied before it) for a base rate; NULL: the base. */
     double (*schedule)(double base, int64_t step);
-    int batch_size;                 /* of a worker */
+    int batch_size;                 /* per worker */
     double moving_average;          /* decay of moving averages of the variables (0: none); the tutorial's 0.9999 */
     double loss_average;            /* decay of moving averages of the losses (0: none); the tutorial's 0.9 */
 };
@@ -27,7 +27,7 @@ struct recipe {
 #define RECIPE_DECLARATION(name) extern const struct recipe recipe_##name;
 RECIPES(RECIPE_DECLARATION)
 
-/* The model's; where it has none, the one that is usual: momentum at a low rate, images as they are evaluated. */
+/* The model's recipe; without one, the default: momentum at a low rate, images as in evaluation. */
 const struct recipe *recipe_find(const char *model);
 
 #endif

@@ -8,11 +8,11 @@ struct aggregation {
     struct packed_state layout;
     int workers, synchronous;
     size_t row;          /* elements of one worker's packets, and one for flags */
-    real *state, *sent;  /* (layout.length) the present one; as it was sent last */
+    real *state, *sent;  /* (layout.length) the current state; as last sent */
     real *before;        /* (layout.length) each packet before its last update; synchronous */
     real *incoming;      /* (workers, row) */
     real *outgoing;      /* (workers, row); synchronous: (row), of which only the last packet and the flags are used */
-    real *sum;           /* (row) of the packet at hand, and the weight of packet 0 */
+    real *sum;           /* (row) of the current packet, and the weight of packet 0 */
     const real **rows;   /* (workers) into incoming */
 };
 
@@ -28,7 +28,7 @@ int aggregation_new(struct aggregation **out, struct optimizer *o, const struct 
         a->workers = workers;
         a->synchronous = synchronous;
         a->row = row;
-        a->state = calloc(a->layout.length + 1, sizeof *a->state); /* nothing is kept of what is shared */
+        a->state = calloc(a->layout.length + 1, sizeof *a->state); /* no state is kept for shared elements */
         a->sent = malloc((a->layout.length + 1) * sizeof *a->sent);
         a->before = synchronous ? malloc((a->layout.length + 1) * sizeof *a->before) : NULL;
         a->incoming = malloc(count * row * sizeof *a->incoming);
@@ -90,8 +90,8 @@ void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t ste
         optimizer_apply_to(a->optimizer, step, sum + at, sum[packing_shared_at(p)], x.from, x.to, &state);
         at += x.to - x.from;
     }
-    /* An asynchronous worker's answer may be on its way when the next push changes the values. The last packet is one
-     * longer than its values. */
+    /* An asynchronous worker's answer may still be being sent when the next push changes the values. The last packet is
+     * one longer than its values. */
     if (!a->synchronous || k + 1 == p->packet_count)
         memcpy(out + packet->at, a->state + packet->at, packet->length * sizeof *out);
     if (k + 1 == p->packet_count)

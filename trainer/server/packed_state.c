@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The optimizer's arrays that each packed one consists of: one of weights, one of statistics or ARRAY_KINDS. */
+/* The optimizer's arrays of which each packed array consists: one of weights, one of statistics or ARRAY_KINDS. */
 static const struct {
     enum optimizer_array_kind weights, statistics;
 } arrays[PACKED_ARRAYS] = {
@@ -26,7 +26,7 @@ struct packed_state packed_state_of(struct optimizer *o, const struct packing *p
     return s;
 }
 
-/* Copies the elements of extent x that the optimizer's array a holds; x begins at `packed`. */
+/* Copies the elements of extent x in the optimizer's array a; x begins at `packed`. */
 static void copy_overlap(struct extent x, struct optimizer_array a, real *packed, const real *given)
 {
     const size_t from = x.from > a.base ? x.from : a.base, to = x.to < a.base + a.count ? x.to : a.base + a.count;
@@ -39,7 +39,7 @@ static void copy_overlap(struct extent x, struct optimizer_array a, real *packed
         memcpy(packed + (from - x.from), a.values + (from - a.base), (to - from) * sizeof *packed);
 }
 
-/* Packet k of array i, which begins at `packed`, out of the optimizer; or from `given` into it. */
+/* Copies packet k of array i, which begins at `packed`, from the optimizer; or from `given` to it. */
 static void copy_packet(const struct packed_state *s, struct optimizer *o, int i, size_t k, real *packed,
                         const real *given)
 {

@@ -1,5 +1,5 @@
 /*
- * parameter_protocol.h - what workers and parameter servers say to each other. Workers are ranks 0 .. n-1, server j is
+ * parameter_protocol.h - the protocol between workers and parameter servers. Workers are ranks 0 .. n-1, server j is
  * rank n + j. Each server holds part of the exchange vector's elements (placement.h), packed into packets.
  *
  *   worker -> server   PUSH k     packet k of the worker's gradients, as soon as backward has made it. Packet 0 has
@@ -8,21 +8,20 @@
  *                                 longer: flags (enum tally_flag) of that server's signal
  *   worker -> server 0 TALLY      struct tally_part: the end of a push
  *   server 0 -> worker VERDICT    struct verdict
- *   worker -> server   CONTROL    int64: kind, then what belongs to it
+ *   worker -> server   CONTROL    int64: kind, then its arguments
  *   server -> worker 0 COUNTS, SNAPSHOT, see collect
  *
- * Synchronous: a server adds packet k of all workers in worker order once all are there, updates, replies to all.
- * Asynchronous: it updates with each packet as it comes and replies to its sender alone. A push cannot be taken back
- * then, so a worker begins it when it cannot leave the step any more: after the backward pass.
+ * Synchronous: a server adds packet k of all workers in worker order once all have come, updates, and replies to all.
+ * Asynchronous: it updates with each packet as it comes, and replies only to its sender. A push cannot be taken back
+ * then, so a worker begins it only when it can no longer abandon the step: after the backward pass.
  *
  * A consistent cut (collect): worker 0 sends FREEZE; each server stops taking pushes beyond those it has begun, and
- * says how many of each worker those are (COUNTS). Worker 0 sends back the largest counts over all servers (CUT); each
- * server goes on to exactly there, sends its state (SNAPSHOT), and is free again. So the saved state is that after
+ * sends their number for each worker (COUNTS). Worker 0 sends back the largest counts over all servers (CUT); each
+ * server continues to exactly these, sends its state (SNAPSHOT), and is released. So the saved state is that after
  * whole pushes, the same ones on every server.
  *
- * A synchronous step that a worker has left (TALLY_LEFT) is pushed to its end all the same, and servers update with
- * what it holds; but they keep what each packet was before, and after CUT_BACK in the place of CUT, that is what they
- * send.
+ * A synchronous step that a worker has abandoned (TALLY_LEFT) is pushed to its end all the same, and servers update
+ * with it; but they keep each packet's previous state, and send that after CUT_BACK instead of CUT.
  */
 #ifndef TRAINER_SERVER_PARAMETER_PROTOCOL_H
 #define TRAINER_SERVER_PARAMETER_PROTOCOL_H
@@ -44,10 +43,10 @@ enum {
 
 enum control {
     CONTROL_FREEZE,
-    CONTROL_FREEZE_LAST, /* when all workers are done */
+    CONTROL_FREEZE_LAST, /* once all workers are done */
     CONTROL_CUT,         /* int64 (workers): counts */
-    CONTROL_CUT_BACK,    /* the same; the last push does not count */
-    CONTROL_DONE,        /* int64: flags that this worker has for the others */
+    CONTROL_CUT_BACK,    /* the same, excluding the last push */
+    CONTROL_DONE,        /* int64: this worker's flags for the others */
     CONTROL_EXIT
 };
 

@@ -35,7 +35,7 @@ static size_t parts_of(struct extent x, size_t most)
     return length_of(x) > most ? (length_of(x) - 1) / most + 1 : 1;
 }
 
-/* Fills `parts` with the variables, cut; returns how many. parts may be NULL to count. */
+/* Fills `parts` with the divided variables; returns how many. parts may be NULL to count. */
 static size_t cut(const struct extent *variables, size_t count, size_t most, struct part *parts)
 {
     size_t made = 0;
@@ -124,7 +124,7 @@ void placement_release(struct placement *p)
     memset(p, 0, sizeof *p);
 }
 
-/* Adds a piece to the packet being filled, opening another when it is full. Returns how much was taken. */
+/* Adds a piece to the current packet, opening another when it is full. Returns how much was added. */
 static size_t put_piece(struct packing *p, size_t limit, struct extent x)
 {
     struct packet *k = p->packet_count ? &p->packets[p->packet_count - 1] : NULL;

@@ -1,9 +1,10 @@
 /*
  * placement.h - which server holds which part of the exchange vector. Pure.
  *
- * Variables larger than total / servers are cut into equal parts first (sizes differ by at most one element); then the
- * largest part goes to the server with the fewest elements so far, and so on down. Ties: the part that comes first in
- * the vector, the server with the lowest number. No server gets more than total / servers plus one part.
+ * Variables larger than total / servers are first cut into equal parts (sizes differ by at most one element); then the
+ * parts are placed from the largest to the smallest, each on the server with the fewest elements so far. Ties: the part
+ * that comes first in the vector, the server with the lowest number. No server gets more than total / servers plus one
+ * part.
  */
 #ifndef TRAINER_SERVER_PLACEMENT_H
 #define TRAINER_SERVER_PLACEMENT_H
@@ -17,22 +18,22 @@ struct placed {
 };
 
 struct placement {
-    struct placed *items; /* ascending; together they are all variables; neighbours on one server are one item */
+    struct placed *items; /* ascending; together all variables; neighbours on one server are one item */
     size_t count;
     size_t *held;         /* (servers) elements each one holds */
     int servers;
-    struct extent shared; /* above the variables: all servers get it; may be empty */
+    struct extent shared; /* above the variables: sent to all servers; may be empty */
 };
 
-/* variables: count extents of the vector, in any order, that do not overlap. OK: placement_release() it. */
+/* variables: `count` extents of the vector, in any order, not overlapping. On OK placement_release() it. */
 int placement_make(struct placement *out, const struct extent *variables, size_t count, int servers, struct error *e);
-/* The same of all variables of a network; the batch's weight is shared. */
+/* The same for all variables of a network; the batch's weight is shared. */
 int placement_of(struct placement *out, const struct network *n, int servers, struct error *e);
 void placement_release(struct placement *p);
 
 /*
- * A server's part of the vector as it travels: what is shared, then its elements from the highest to the lowest item,
- * cut into packets of at most `limit` elements. Within a packet pieces follow each other in `pieces` order.
+ * A server's part of the vector as it is sent: the shared elements, then its own from the highest to the lowest item,
+ * divided into packets of at most `limit` elements. Within a packet, pieces follow each other in `pieces` order.
  */
 struct packet {
     size_t first_piece, pieces; /* in packing.pieces */
@@ -48,7 +49,7 @@ struct packing {
 
 int packing_make(struct packing *out, const struct placement *p, int server, size_t limit, struct error *e);
 void packing_release(struct packing *p);
-/* Where in the packed vector, in packet 0, the last shared element is. */
+/* The index in the packed vector, within packet 0, of the last shared element. */
 size_t packing_shared_at(const struct packing *p);
 
 /* Packs packet k out of a vector. `packed` is the packet's own first element. */

@@ -6,12 +6,12 @@
 enum freeze { FREEZE_NONE, FREEZE_NOW, FREEZE_WHEN_DONE /* all workers are */ };
 
 struct worker_state {
-    int done;            /* it said so: no push will come any more */
+    int done;            /* its last message: no more pushes will come */
     int tally_here;      /* arrived, not used yet */
     int64_t tallies;     /* used */
     int64_t pulled;      /* the global step of its last verdict */
-    int64_t limit;       /* use no more pushes than this; INT64_MAX: not frozen */
-    double heard;        /* when something of it came last, but for frozen time */
+    int64_t limit;       /* use only this many pushes; INT64_MAX: not frozen */
+    double heard;        /* when its last message came, except while frozen */
 };
 
 struct server_core {
@@ -23,13 +23,13 @@ struct server_core {
     int64_t *version;         /* (packets) updates */
     int64_t *counts;          /* (workers) as sent */
     enum freeze freeze;
-    int cut, back;            /* cut: the limits are those of a cut; back: before the last push */
+    int cut, back;            /* cut: the limits are a cut's; back: before the last push */
     int leave, done;          /* done: workers */
     double frozen_at;
-    int64_t step;             /* updates of the run, by the tallies */
+    int64_t step;             /* updates of the run, according to the tallies */
     int64_t granted, pushes, staleness_max;
     double staleness_sum;
-    uint32_t sticky;          /* flags to tell everybody, and worker 0 (TALLY_SAVE) */
+    uint32_t sticky;          /* flags for everybody, and for worker 0 (TALLY_SAVE) */
 };
 
 static size_t cell(const struct server_core *c, int worker, size_t packet)
@@ -128,7 +128,7 @@ void server_core_push(struct server_core *c, int worker, size_t packet, double n
         }
 }
 
-/* The verdict goes to this worker: its tally is used. */
+/* Sends the verdict to this worker: its tally is used. */
 static void count_tally(struct worker_state *w, int64_t global_step)
 {
     w->tallies++;
@@ -136,7 +136,7 @@ static void count_tally(struct worker_state *w, int64_t global_step)
     w->pulled = global_step;
 }
 
-/* Asynchronous: the push is an update of its own, and its worker goes on while tickets are left. */
+/* Asynchronous: the push is a separate update, and its worker continues while tickets are left. */
 static struct verdict verdict_alone(struct server_core *c, int worker, uint32_t flags)
 {
     const struct tally_part *p = &c->parts[worker];
@@ -224,7 +224,7 @@ void server_core_control(struct server_core *c, int worker, const int64_t *words
     }
 }
 
-/* Pushes of this worker that have been begun: of the packet of which the most were used. */
+/* Pushes of this worker that have begun: the number of its most used packet. */
 static int64_t pushes_begun(const struct server_core *c, int worker)
 {
     int64_t most = c->plan.tallies ? c->workers[worker].tallies : 0;
@@ -269,7 +269,7 @@ void server_core_cut(struct server_core *c, double now, struct server_action *ou
         c->cut = 0;
         for (int w = 0; w < c->plan.workers; w++) {
             c->workers[w].limit = INT64_MAX;
-            c->workers[w].heard += now - c->frozen_at; /* it may have waited for this server meanwhile */
+            c->workers[w].heard += now - c->frozen_at; /* the worker may have waited for this server meanwhile */
         }
         server_action_of(out, SERVER_SNAPSHOT, 0);
         out->back = c->back;
@@ -288,11 +288,11 @@ int64_t server_core_step(const struct server_core *c)
 
 /* ---- who is late ------------------------------------------------------------------------------------------------- */
 
-/* 1: the next thing that the server needs is this worker's. */
+/* 1: the server waits for this worker next. */
 static int is_expected(const struct server_core *c, int worker)
 {
     if (c->done == c->plan.workers)
-        return worker == 0; /* who lets the servers go */
+        return worker == 0; /* which releases the servers */
     if (c->workers[worker].done)
         return 0;
     if (c->workers[worker].limit == INT64_MAX) /* not frozen */
@@ -300,7 +300,7 @@ static int is_expected(const struct server_core *c, int worker)
     return c->cut ? !worker_at_cut(c, worker) : worker == 0;
 }
 
-/* The first packet that some workers have pushed and others have not; their number: none. */
+/* The first packet that some workers have pushed and others have not; the number of packets: none. */
 static size_t half_pushed(const struct server_core *c)
 {
     size_t k = 0;

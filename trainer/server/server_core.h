@@ -1,10 +1,10 @@
 /*
- * server_core.h - what a parameter server decides: which pushes it may take, what follows from each message, where a
- * consistent cut is, when its work is over, and for whom it waits. Messages go in, at most one action comes out of
- * each; there is no MPI in here, no clock and no weight: server_loop.c carries messages and actions, aggregation.c does
- * the arithmetic. Times are seconds of one clock of the caller's. The protocol stands in parameter_protocol.h.
+ * server_core.h - the decisions of a parameter server: which pushes it may take, the action that follows each message,
+ * where a consistent cut is, when its work is over, and for whom it waits. Messages go in, and each yields at most one
+ * action; no MPI, no clock and no weights here: server_loop.c carries messages and actions, aggregation.c does the
+ * arithmetic. Times are seconds of one clock of the caller's. The protocol is in parameter_protocol.h.
  *
- * One thread. Nothing here fails but server_core_new().
+ * One thread. Only server_core_new() can fail.
  */
 #ifndef TRAINER_SERVER_SERVER_CORE_H
 #define TRAINER_SERVER_SERVER_CORE_H
@@ -18,7 +18,7 @@
 struct server_plan {
     int workers;
     int synchronous;
-    int tallies;      /* 1: the workers' tallies come here: server 0 */
+    int tallies;      /* 1: this is server 0, which gets the workers' tallies */
     int servers;      /* of the run */
     size_t packets;   /* of a push to this server; may be 0 */
     int64_t first_step, max_steps;
@@ -27,62 +27,62 @@ struct server_plan {
 enum { SERVER_EVERYBODY = -1 };
 
 enum server_action_kind {
-    SERVER_NOTHING,  /* yet: others have to come first */
+    SERVER_NOTHING,  /* yet: others must come first */
     SERVER_UPDATE,   /* update the packet with the push of `worker`, and send it the new values */
     SERVER_VERDICT,  /* send the verdict to `worker` */
-    SERVER_COUNTS,   /* send counts to worker 0: the server is frozen */
-    SERVER_SNAPSHOT, /* send the state to worker 0: the server is at the cut, and free again */
+    SERVER_COUNTS,   /* send counts to worker 0: the server is frozen now */
+    SERVER_SNAPSHOT, /* send the state to worker 0: the server is at the cut, and is released */
 };
 
 struct server_action {
     enum server_action_kind kind;
-    int worker;             /* SERVER_EVERYBODY: the pushes of all are added, and all get the answer */
+    int worker;             /* SERVER_EVERYBODY: add the pushes of all, answer all */
     size_t packet;          /* UPDATE */
     int64_t step;           /* UPDATE: updates of the packet before this one */
     struct verdict verdict; /* VERDICT */
-    const int64_t *counts;  /* COUNTS: (workers) pushes begun; the core's, until its next call */
+    const int64_t *counts;  /* COUNTS: (workers) pushes begun; valid until the core's next call */
     int back;               /* SNAPSHOT: 1: the state before the last update of each packet */
 };
 
 struct server_core;
 
-/* ERR_NOMEM. OK: *out is yours, server_core_free() it. */
+/* ERR_NOMEM. On OK *out is yours, server_core_free() it. */
 int server_core_new(struct server_core **out, const struct server_plan *plan, struct error *e);
 void server_core_free(struct server_core *c); /* NULL is fine */
 
-/* The run begins: all workers count as heard of now. */
+/* Begins the run: all workers count as heard from now. */
 void server_core_begin(struct server_core *c, double now);
 
-/* 0: the next push of this packet, or the next tally, of this worker is to be left where it is: it lies beyond the cut
- * at which this server is frozen, or packet 0 of the same push, which has the weight, has not been used. */
+/* 0: do not take this worker's next push of this packet, or its next tally: it is beyond the cut at which this server
+ * is frozen, or packet 0 of the same push, which has the weight, has not been used. */
 int server_core_takes_push(const struct server_core *c, int worker, size_t packet);
 int server_core_takes_tally(const struct server_core *c, int worker);
 
-/* A message has come, which the server takes. flags: of this server's own (tally_signal), for all to know. part is
+/* Call when the server takes a message. flags: of this server's own signal (tally_signal), for all ranks. part is
  * copied. */
 void server_core_push(struct server_core *c, int worker, size_t packet, double now, struct server_action *out);
 void server_core_tally(struct server_core *c, int worker, const struct tally_part *part, uint32_t flags, double now,
                        struct server_action *out);
-/* words: as received, 1 + workers of them. A kind that is not known ends as CONTROL_EXIT does. */
+/* words: as received, 1 + workers of them. An unknown kind is treated as CONTROL_EXIT. */
 void server_core_control(struct server_core *c, int worker, const int64_t *words, double now);
 
-/* The next step towards a cut, if one is due: to be asked after every round of messages. */
+/* The next action towards a cut, if one is due: call after every round of messages. */
 void server_core_cut(struct server_core *c, double now, struct server_action *out);
 
-/* 1: all workers are done and have let this server go. */
+/* 1: all workers are done and have released this server. */
 int server_core_ended(const struct server_core *c);
 
 /*
- * Whom the server waits for. calm: when something came last. Synchronous: those who are behind others, once nothing
- * came for `limit` seconds; asynchronous: those not heard of for that long. Where all are silent and there are other
- * servers, workers may be waiting for one of these, which knows: `precedence` seconds longer. Marks them in late
- * (workers); 1: there are some.
+ * Marks in late (workers) whom the server waits for; 1: there are some. calm: when the last message came. Synchronous:
+ * workers that are behind others, once nothing came for `limit` seconds; asynchronous: those not heard from for that
+ * long. If all are silent and there are other servers, workers may be waiting for one of these, which knows that: then
+ * `precedence` seconds later.
  */
 int server_core_late(const struct server_core *c, double now, double calm, double limit, double precedence, char *late);
-/* The packet that is waited for, the first that some have pushed and others have not (else 0); *step: its updates. */
+/* The packet waited for, the first that some have pushed and others have not (else 0); *step: its updates. */
 size_t server_core_waits_for(const struct server_core *c, int64_t *step);
 
-/* Updates of the run, by the tallies (server 0). */
+/* Updates of the run, according to the tallies (server 0). */
 int64_t server_core_step(const struct server_core *c);
 
 #endif

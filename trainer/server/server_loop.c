@@ -57,7 +57,7 @@ static int post_control(struct server_loop *l, struct error *e)
                          (1 + (size_t)l->setup.workers) * sizeof *l->words, &l->control, e);
 }
 
-/* A send of ours that the other side has already received ends as soon as MPI looks at it. */
+/* A send that the receiver has already received is done as soon as MPI is called. */
 static int settle(struct server_loop *l, struct message *m, int worker, const char *what, struct error *e)
 {
     char name[WORLD_NAME_MAX];
@@ -163,7 +163,7 @@ static int act(struct server_loop *l, const struct server_action *a, struct erro
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
-/* Each of these: 1: something had come and was taken, 0: nothing. */
+/* Each of these returns 1: a message came and was taken, 0: nothing. */
 
 static int look_for_push(struct server_loop *l, int worker, size_t k, struct error *e)
 {
@@ -205,7 +205,7 @@ static int look_for_control(struct server_loop *l, struct error *e)
     return (rc = post_control(l, e)) < 0 ? rc : 1;
 }
 
-/* Looks at everything once. */
+/* Checks everything once. */
 static int look(struct server_loop *l, struct error *e)
 {
     struct server_action action;
@@ -259,7 +259,7 @@ static int post_all(struct server_loop *l, struct error *e)
     return rc;
 }
 
-/* After the last step: what was asked for is not coming any more, and what was sent is waited for. */
+/* After the last step: cancels pending receives, and waits for pending sends. */
 static int settle_all(struct server_loop *l, struct error *e)
 {
     int rc = OK;
@@ -288,7 +288,7 @@ int server_loop_run(struct server_loop *l, const volatile int *signal, struct er
     int rc = post_all(l, e);
 
     l->signal = signal;
-    /* Of several servers the first speaks: the others wait a little longer. */
+    /* Of several servers the first reports: the others wait a little longer. */
     patience_init(&p, l->setup.world, deadline + places_precedence(deadline, l->setup.server > 0));
     server_core_begin(l->core, p.begun);
     while (rc >= 0 && !server_core_ended(l->core)) {

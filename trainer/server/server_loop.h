@@ -1,6 +1,6 @@
 /*
- * server_loop.h - a parameter server's life: it receives, lets server_core decide and aggregation compute, and sends.
- * One loop looks at everything that may have come and sleeps when nothing has, so an idle server leaves its core to the
+ * server_loop.h - runs a parameter server: receives, lets server_core decide and aggregation compute, and sends. One
+ * loop checks everything that may have come and sleeps if nothing has, so an idle server leaves its core to the
  * workers. One thread.
  */
 #ifndef TRAINER_SERVER_SERVER_LOOP_H
@@ -18,19 +18,19 @@ struct server_setup {
     struct world *world;             /* workers are its first ranks, server j is rank workers + j */
     struct optimizer *optimizer;     /* its state at the start, and its rates */
     const struct network *network;   /* to name tensors */
-    const struct packing *packing;   /* what this server holds */
+    const struct packing *packing;   /* the part that this server holds */
     int workers, servers, server, synchronous;
     int64_t first_step, max_steps;
 };
 
 struct server_loop;
 
-/* The setup is copied; what it points to is borrowed. ERR_NOMEM. OK: *out is yours, server_loop_free() it. */
+/* The setup is copied; its pointers are borrowed. ERR_NOMEM. On OK *out is yours, server_loop_free() it. */
 int server_loop_new(struct server_loop **out, const struct server_setup *setup, struct error *e);
 void server_loop_free(struct server_loop *l); /* NULL is fine */
 
-/* Until worker 0 lets the server go. *signal: the signal that asked this rank to end, 0: none yet. ERR_PEER, with a
- * sentence that names the workers waited for. */
+/* Runs until worker 0 releases the server. *signal: the signal that asked this rank to end, 0: none yet. ERR_PEER, with
+ * a sentence that names the workers waited for. */
 int server_loop_run(struct server_loop *l, const volatile int *signal, struct error *e);
 
 #endif

@@ -53,7 +53,7 @@ static int compare_replicas(const struct allreduce *a, struct error *e)
         used += (size_t)snprintf(ranks + used, sizeof ranks - used, "%s%d", used ? ", " : "", r);
     if (!used)
         return OK;
-    return error_set(e, ERR_CORRUPT, "replicas differ before step %lld: rank %s has other weights than rank 0",
+    return error_set(e, ERR_CORRUPT, "replicas differ before step %lld: the weights of rank %s are not those of rank 0",
                      (long long)a->base.global_step, ranks);
 }
 
@@ -101,7 +101,7 @@ static void allreduce_report(const struct strategy *s, struct strategy_report *r
     *r = (struct strategy_report){ .transport = "none" };
     if (!a->transport)
         return;
-    /* Others take from this rank all of its vector but its own slices, and its own slices' sums, once each. */
+    /* Other ranks read this rank's whole vector except its own slices, and the sums of its own slices, once each. */
     for (size_t q = 0; q < a->transport->plan.buckets; q++) {
         struct extent x = bucket_extent(a->total, a->bucket, q), mine = slice_extent(x, s->workers, s->worker);
 
@@ -141,7 +141,7 @@ static int open_transport(struct allreduce *a, struct error *e)
         return error_set(e, ERR_ARG, "--transport shared: the ranks are not all on one host");
     if (shared || (automatic && world_one_host(s->world)))
         rc = shared_window_new(&a->transport, &plan, e);
-    /* A host may have no shared memory to give (a container's /dev/shm): all ranks agreed on that, so all go on. */
+    /* A host may have no shared memory (a container's /dev/shm): all ranks agreed on that, so all continue. */
     if (rc < 0 && !shared)
         rc = message_exchange_new(&a->transport, &plan, e);
     return rc;

@@ -1,4 +1,4 @@
-/* allreduce.h - ranks with all weights each, for the strategies that consist of such: as strategy_kind.start. */
+/* allreduce.h - ranks that each have all weights, for strategies made of these: as strategy_kind.start. */
 #ifndef TRAINER_STRATEGIES_ALLREDUCE_H
 #define TRAINER_STRATEGIES_ALLREDUCE_H
 

@@ -1,6 +1,6 @@
 /*
- * parameter_server.c - servers hold and update the variables: the worker's side, and the start of both. A server's life
- * is trainer/server/server_loop.h; the protocol stands in parameter_protocol.h.
+ * parameter_server.c - servers hold and update the variables: the worker's side, and the start of both. A server runs
+ * in trainer/server/server_loop.h; the protocol is in parameter_protocol.h.
  */
 #include "trainer/strategies/strategy.h"
 
@@ -41,11 +41,11 @@ struct parameter_server { /* either side */
 struct connection { /* to one server */
     const struct packing *packing;
     struct packed_state layout;
-    real *push, *pull;              /* packed; pull has one element more, for flags */
+    real *push, *pull;              /* packed; pull has one more element, for flags */
     struct message *out, *in;       /* (packets) */
     size_t sent;                    /* packets of this step */
     struct message control;
-    int64_t *words;                 /* what control holds: 1 + workers */
+    int64_t *words;                 /* control: 1 + workers */
 };
 
 struct worker_side {
@@ -53,10 +53,10 @@ struct worker_side {
     struct message tally_out, verdict_in;
     struct tally_part part;
     struct verdict verdict;
-    struct error error;             /* of ready(); kept for step_end */
+    struct error error;             /* error of ready(), kept for step_end */
     int64_t step, steps, bytes;
-    int done_said, left;            /* left: the last step was left */
-    uint32_t flags;                 /* of servers' signals, told to server 0 with the next tally; at the end, our own */
+    int done_said, left;            /* left: the last step was abandoned */
+    uint32_t flags;                 /* of servers' signals, sent to server 0 with the next tally; at the end, our own */
     double waited;
 };
 
@@ -105,7 +105,7 @@ static void parameter_server_ready(struct strategy *s, size_t low)
 
         for (; c->sent < p->packet_count && p->packets[c->sent].low >= low && w->error.code == OK; c->sent++) {
             const struct packet *packet = &p->packets[c->sent];
-            const real *packed = vector + packet->low; /* of one piece: it is sent from where it is, final until then */
+            const real *packed = vector + packet->low; /* one piece: sent from its place, and final until then */
             const size_t n = packet_bytes(p, c->sent, 0);
 
             if (packet->pieces > 1) {
@@ -117,10 +117,10 @@ static void parameter_server_ready(struct strategy *s, size_t low)
             w->bytes += (int64_t)n;
         }
     }
-    message_done(s->world, &w->verdict_in, &w->error); /* lets MPI move what is under way */
+    message_done(s->world, &w->verdict_in, &w->error); /* lets MPI advance its messages */
 }
 
-/* 1: all messages of the step have ended. *late: a server that has not answered, *packet which. */
+/* 1: all messages of the step are done. *late: a server that has not answered, *packet: which one. */
 static int step_done(struct parameter_server *ps, int *late, size_t *packet, struct error *e)
 {
     struct worker_side *w = ps->worker;
@@ -161,8 +161,8 @@ static int parameter_server_late_sentence(const struct parameter_server *ps, con
                          server, late, names);
 }
 
-/* Longer than the servers have: a server can name the worker that is missing, and we only the server. Of the workers
- * the first speaks. */
+/* Longer than the servers wait: a server can name the missing worker, we only the server. Of the workers the first
+ * reports. */
 static double patience_of(const struct parameter_server *ps)
 {
     const double deadline = world_deadline(ps->base.world);
@@ -238,8 +238,8 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
     w->bytes += (int64_t)sizeof w->part;
     w->steps++;
     if (v->other >= 0)
-        return error_set(e, ERR_CORRUPT, "replicas differ before step %lld: worker %lld has other weights than "
-                         "worker 0",
+        return error_set(e, ERR_CORRUPT, "replicas differ before step %lld: the weights of worker %lld are not those "
+                         "of worker 0",
                          (long long)s->global_step, (long long)v->other);
     w->left = (v->flags & TALLY_LEFT) != 0;
     if (!w->left)
@@ -249,7 +249,7 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
     return OK;
 }
 
-/* kind, and `count` words that belong to it. */
+/* Sends kind and its `count` arguments. */
 static int control(struct parameter_server *ps, enum control kind, const int64_t *words, size_t count,
                    struct error *e)
 {
@@ -287,7 +287,7 @@ static int say_done(struct parameter_server *ps, struct error *e)
     return control(ps, CONTROL_DONE, &(int64_t){ ps->worker->flags }, 1, e);
 }
 
-/* The largest counts over all servers: where all of them can stop. */
+/* The largest counts over all servers: the point at which all of them can stop. */
 static int agree_on_cut(struct parameter_server *ps, int64_t *counts, int64_t *cut, struct error *e)
 {
     const size_t workers = (size_t)ps->base.workers;
@@ -450,8 +450,8 @@ static int place(struct parameter_server *ps, struct error *e)
         rc = packing_make(&ps->packings[j], &ps->placement, j, limit ? limit : 1, e);
         if (rc == OK && (ps->packings[j].packet_count > PACKETS_MAX || limit > INT_MAX / sizeof(real) / 2 ||
                          packed_state_of(s->optimizer, &ps->packings[j]).length > INT_MAX / sizeof(real)))
-            rc = error_set(e, ERR_ARG, "--bucket-bytes %zu: a server would send %zu packets; 1 to %d of at most 1 GiB "
-                           "can be", s->options.bucket_bytes, ps->packings[j].packet_count, PACKETS_MAX);
+            rc = error_set(e, ERR_ARG, "--bucket-bytes %zu: a server would send %zu packets; use 1 to %d of at most "
+                           "1 GiB", s->options.bucket_bytes, ps->packings[j].packet_count, PACKETS_MAX);
     }
     return rc;
 }

@@ -1,11 +1,11 @@
-/* single.c - one rank: an all-reduce whose local sum is the whole sum. */
+/* single.c - one rank: an all-reduce whose local sum is the total. */
 #include "trainer/strategies/allreduce.h"
 
 static int single_workers(const struct strategy_options *o, int ranks, struct error *e)
 {
     (void)o;
     if (ranks > 1)
-        return error_set(e, ERR_ARG, "--run-option single is for one rank, and %d were started; use mpi or ps", ranks);
+        return error_set(e, ERR_ARG, "--run-option single is for one rank, but %d were started; use mpi or ps", ranks);
     return ranks;
 }
 

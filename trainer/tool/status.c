@@ -1,4 +1,4 @@
-/* trainer status: trainings from outside, as a table or as JSON. */
+/* trainer status: shows trainings from outside, as a table or as JSON. */
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/directory_walk.h"
@@ -39,7 +39,7 @@ struct job {
     size_t shown, count[CONDITIONS];
 };
 
-/* What the state alone does not say. */
+/* The details that the state does not say. */
 static void why(const struct training_status *s, char *out, size_t size)
 {
     char age[HUMAN_TEXT_MAX];
