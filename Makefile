@@ -406,29 +406,29 @@ define HELP
 make [TARGET...] [VARIABLE=VALUE...]
 
 Build
-  all              programs in build/bin, libraries in build/product (default)
-  documents        man pages and completions, in build/man, build/completion
-  install          all of them; PREFIX, LIBDIR and DESTDIR say where
-  uninstall        remove what install has put there
-  compdb           compile_commands.json, for editors and language servers
-  clean            remove what was built; build/venv stays
-  deps             install Debian's packages that building needs
+  all              build the programs in build/bin and the libraries (default)
+  documents        make man pages and completions: build/man, build/completion
+  install          install everything, where PREFIX, LIBDIR and DESTDIR say
+  uninstall        remove what install has installed
+  compdb           write compile_commands.json, for editors
+  clean            remove what was built, except build/venv
+  deps             install the Debian packages that building needs
 Try
   demo             train three ways, evaluate, draw a picture of the curves
                    DEMO_ARGS='--help': its options
-  gallery          the pictures of docs/gallery.md, in build/gallery
+  gallery          make the pictures of docs/gallery.md in build/gallery
 Check
-  test             all tests. PEERS=all: also those with TensorFlow, PyTorch
+  test             run the tests. PEERS=all: also those with TensorFlow, PyTorch
                    and safetensors; SAN=address,undefined or SAN=thread: the C
                    tests with sanitizers; TEST_ARGS='--only WORD': some of them
-  lint             the house rules alone
-  fuzz             each parser under libFuzzer, SECONDS each (60)
-  fuzz-structured  COUNT (1000000) made checkpoints and event files each
-  faults           random faults in all programs for SECONDS (60), or COUNT of
-                   them from SEED on, JOBS at a time; SEED alone repeats one
-  soak             all programs beside each other for SECONDS (1800);
+  lint             only check the rules of the sources
+  fuzz             run each parser under libFuzzer for SECONDS (60)
+  fuzz-structured  test COUNT (1000000) made checkpoints and event files each
+  faults           make random faults in all programs for SECONDS (60), or COUNT
+                   from SEED on, JOBS at a time; only SEED: repeat that one
+  soak             run all programs together for SECONDS (1800)
                    SOAK_ARGS='--help': its options
-  bench            measure; PEERS=all: beside other programs;
+  bench            measure the speed; PEERS=all: of other programs, too
                    BENCH_ARGS='--only NAME': one; BENCH_ARGS=--help: all names
 Variables
   V=1              show commands
