@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* 1: f; 0: these bytes are no field, the end of a group that was never opened among them. */
+/* 1: f; 0: these bytes are not a field (such as the end of a group that was never opened). */
 static int take(const uint8_t **p, const uint8_t *end, struct wire_field *f)
 {
     return wire_take(p, end, f) == 1;
@@ -35,7 +35,7 @@ static const struct {
     [16] = { WORDS, WIRE_VARINT },   [17] = { DOUBLEWORDS, WIRE_VARINT },
 };
 
-/* Of a dtype that a scalar may have: its list, and bytes of an element in tensor_content. */
+/* For a dtype that a scalar may have: its typed list, and the bytes per element in tensor_content. */
 static const struct {
     enum list list;
     size_t size;
@@ -122,8 +122,8 @@ static int scan_tensor(const uint8_t *p, size_t n, struct tensor *t)
     return good;
 }
 
-/* The element's bits, from tensor_content if there is any, else from the list of its type. 1, or 0 where there is not
- * one element. */
+/* The bits of the single element, from tensor_content if there is any, else from the typed list. 1, or 0 if there is
+ * not exactly one element. */
 static int tensor_bits(const struct tensor *t, enum list list, size_t size, uint64_t *bits)
 {
     if (t->content_length) {
@@ -137,8 +137,8 @@ static int tensor_bits(const struct tensor *t, enum list list, size_t size, uint
     return t->lists[list].count == 1;
 }
 
-/* Beyond the first four, types that only some writers log scalars in: the default loader shows none of them, the
- * Python one most. */
+/* After the first four, types in which only some writers log scalars: the default loader shows none of them, the Python
+ * loader most. */
 static double bits_number(int dtype, uint64_t bits)
 {
     switch (dtype) {
@@ -158,7 +158,7 @@ static double bits_number(int dtype, uint64_t bits)
     }
 }
 
-/* 2^63 and 2^64 do not fit back into their type, so what is below them is compared first. */
+/* 2^63 and 2^64 do not fit back into the integer type, so compare with them first. */
 static int is_rounded(int dtype, uint64_t bits, double number)
 {
     return (dtype == EVENT_INT64 && (number >= 9223372036854775808.0 || (int64_t)number != (int64_t)bits)) ||
@@ -221,7 +221,7 @@ static int scan_metadata(const uint8_t *p, size_t n, struct event_value *v)
     return 1;
 }
 
-/* Sub-messages that are skipped must still be protobuf, or a reader that parses them gives the event up. */
+/* Skipped sub-messages must still be valid protobuf, or a reader that parses them rejects the event. */
 static int well_formed(const uint8_t *p, size_t n)
 {
     const uint8_t *end = p + n;
@@ -276,7 +276,7 @@ static int scan_value(const uint8_t *p, size_t n, struct event_value *v, const u
             case 8:
                 v->kind = EVENT_VALUE_TENSOR;
                 if (before != EVENT_VALUE_TENSOR)
-                    tensor = nothing; /* of a oneof the last counts; two tensors in a row merge */
+                    tensor = nothing; /* the last member of a oneof counts; two tensors in a row merge */
                 good = scan_tensor(f.bytes, f.length, &tensor);
                 break;
             case 9: good = scan_metadata(f.bytes, f.length, v); break;
@@ -332,8 +332,8 @@ static int scan_session(const struct wire_field *session, struct event *event)
     return 1;
 }
 
-/* f is a member of the oneof `what`. `from` is where it stands: the walk over values begins at the first summary that
- * no other member follows. */
+/* f is a member of the oneof `what`, at `from`: the walk over values begins at the first summary that no other member
+ * follows. */
 static int scan_what(const struct wire_field *f, const uint8_t *from, struct event *event, const uint8_t **bad)
 {
     enum event_what what = (enum event_what)f->number;
@@ -355,8 +355,8 @@ static int scan_what(const struct wire_field *f, const uint8_t *from, struct eve
 
 /*
  * Nearly all events of nearly all files: wall time, step, a summary of one float with a short tag, as simple_value or
- * as TensorFlow 2 writes it. Taken by comparing with what writers put out; what differs in any byte goes the long way,
- * with the same result.
+ * as TensorFlow 2 writes it. These are recognised by comparing bytes with what writers produce; an event that differs
+ * in any byte takes the long way, with the same result.
  *   09 <8: wall time>  10 <varint: step>  2a <n>  0a <n>  0a <n> <tag>  and then
  *   15 <4: value>, or  42 0a  08 01  12 00  22|2a 04 <4: value>  and perhaps  4a 0b  0a 09  0a 07 "scalars"
  */
@@ -429,7 +429,7 @@ static int quick(const uint8_t *p, size_t n, struct event *event)
     event->length = n;
     event->is_usual = v->is_utf8;
     event->is_damaged = 0;
-    event->bytes = q; /* where the summary stands */
+    event->bytes = q; /* where the summary is */
     event->end = end;
     return 1;
 }

@@ -1,10 +1,10 @@
 /*
- * event_decode.h - Event messages out of bytes, without building a tree: a scan of protobuf's wire format that looks at
- * what a series of numbers needs and skips the rest (pixels, buckets, graphs). Pure functions; pointers in the results
- * are borrowed from the bytes given.
+ * event_decode.h - decodes Event messages without building a tree: scans protobuf's wire format for the fields that a
+ * series of numbers needs and skips the rest (pixels, buckets, graphs). Pure functions; pointers in the results are
+ * borrowed from the bytes given.
  *
- * As in protobuf: fields come in any order, the last of a repeated single field counts, sub-messages merge, unknown
- * fields and known ones of another wire type are skipped. A message that breaks the format is ERR_CORRUPT as a whole.
+ * As in protobuf: fields may be in any order, the last occurrence of a singular field counts, sub-messages merge,
+ * unknown fields and known ones of another wire type are skipped. A malformed message is ERR_CORRUPT as a whole.
  */
 #ifndef EVENTLOG_FORMAT_EVENT_DECODE_H
 #define EVENTLOG_FORMAT_EVENT_DECODE_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum event_what { /* by number of the field in the Event message */
+enum event_what { /* by number of its field in the Event message */
     EVENT_NOTHING = 0,
     EVENT_FILE_VERSION = 3,
     EVENT_GRAPH = 4,
@@ -25,7 +25,7 @@ enum event_what { /* by number of the field in the Event message */
 
 enum event_session { EVENT_SESSION_NONE, EVENT_SESSION_START, EVENT_SESSION_STOP, EVENT_SESSION_CHECKPOINT };
 
-enum event_kind { /* of a value, by number of the field in the Value message */
+enum event_kind { /* of a value, by number of its field in the Value message */
     EVENT_VALUE_NONE = 0,
     EVENT_VALUE_SIMPLE = 2,
     EVENT_VALUE_OLD_HISTOGRAM = 3,
@@ -45,13 +45,13 @@ struct event_value {
     const char *tag;    /* tag_length bytes, no NUL; "" where absent */
     size_t tag_length;
     enum event_kind kind;
-    int dtype;          /* of a tensor, enum event_dtype or another of TensorFlow's numbers */
+    int dtype;          /* of a tensor: enum event_dtype, or another of TensorFlow's numbers */
     int rank;           /* of a tensor: how many dimensions its shape has, 0 without one */
     int is_number;      /* 1: number holds the value: simple_value, or a tensor of one float, integer or bool */
     int is_rounded;     /* 1: an int64 or uint64 that no double holds exactly */
     double number;
-    int is_shown;       /* 1: shown is what TensorBoard's default loader reads of it in a series of scalars */
-    double shown;       /* mostly number; of two floats in one tensor the loaders take different ones */
+    int is_shown;       /* 1: shown is what TensorBoard's default loader reads here in a series of scalars */
+    double shown;       /* usually number; if one tensor has two floats, the loaders take different ones */
     const char *plugin; /* plugin_length bytes of metadata.plugin_data.plugin_name, "" where absent */
     size_t plugin_length;
     int has_metadata;
@@ -70,18 +70,19 @@ struct event {
     int is_utf8;                /* 0: a string of the event or of one of its values is not */
     size_t values;              /* of EVENT_SUMMARY: how many; event_values_next() walks them */
     struct event_value first;   /* the first of them */
-    const uint8_t *data;        /* length bytes: all of the message */
+    const uint8_t *data;        /* length bytes: the whole message */
     size_t length;
-    int is_usual;               /* 1: of the form that nearly all have, in which event_wire_check() finds nothing */
-    int is_damaged;             /* 0; the caller's: 1 for the data of a record whose CRC is wrong */
+    int is_usual;               /* 1: of the form that nearly all events have, in which event_wire_check() finds no
+                                 * fault */
+    int is_damaged;             /* 0; the caller sets it to 1 for a record whose data CRC is wrong */
     /* private */
     const uint8_t *bytes, *end;
 };
 
-/* OK, or ERR_CORRUPT with *bad (may be NULL) the place of the byte where the scan gave up. */
+/* OK, or ERR_CORRUPT with the offset where the scan failed in *bad (may be NULL). */
 int event_decode(const uint8_t *bytes, size_t n, struct event *event, size_t *bad);
 
-/* Walks the values of an event that event_decode() accepted; the bytes must still be there. */
+/* Walks the values of an event that event_decode() accepted; its bytes must still be valid. */
 struct event_values {
     const struct event *event;
     const uint8_t *next, *inner, *inner_end;

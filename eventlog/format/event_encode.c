@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Keys of the fields, (number << 3 | wire type); the numbers stand in proto/event.proto. */
+/* Keys of the fields, (number << 3 | wire type); the numbers are in proto/event.proto. */
 enum {
     EVENT_WALL_TIME = 1 << 3 | 1,
     EVENT_STEP = 2 << 3 | 0,

@@ -3,7 +3,7 @@
 #include "base/bytes.h"
 #include "eventlog/format/wire.h"
 
-enum { MESSAGE_DEPTH = 100 }; /* protobuf's own limit, on messages and groups one in the other */
+enum { MESSAGE_DEPTH = 100 }; /* protobuf's limit on nested messages and groups */
 
 /* ---- the messages ---------------------------------------------------------------------------------------------- */
 
@@ -12,8 +12,8 @@ enum message { NONE, EVENT, SUMMARY, VALUE, IMAGE, HISTOGRAM, AUDIO, TENSOR, SHA
                GRAPH, NODE, ATTRIBUTE, CONTENT, LIST, CALL, NODE_ORIGIN, NODE_TYPE, VERSIONS, LIBRARY, FUNCTION,
                ARGUMENT, ARGUMENT_CONTENT, NUMBERED, NAMED, OPERATION, OPERAND, OPERATION_ATTRIBUTE, DEPRECATION,
                ORIGINS, FRAME, FRAME_LINE, TRACE, TRACE_LINES, NAMED_TRACE, TRACE_NUMBER, MESSAGES };
-/* How a field stands on the wire: one letter each. v varint, d fixed64, f fixed32, s string, b bytes, m message (sub),
- * and repeated numbers, which may be packed: V, D, F. */
+/* How a field is encoded, one letter each. v varint, d fixed64, f fixed32, s string, b bytes, m message (sub), and
+ * repeated numbers, which may be packed: V, D, F. */
 struct known {
     char form;
     enum message sub;
@@ -125,7 +125,7 @@ static enum event_fault field_fault(const struct wire_field *f, char form)
     }
 }
 
-/* lenient: as Python's protobuf, for which a known field in another wire type is an unknown one. */
+/* lenient: like Python's protobuf, treat a known field of another wire type as unknown. */
 static enum event_fault walk(const uint8_t *p, const uint8_t *end, enum message message, int lenient, int depth,
                              const uint8_t **place)
 {

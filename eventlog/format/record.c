@@ -7,9 +7,9 @@
 
 /*
  * HEADER: position == offset, a header is expected.
- * ZEROS_HEADER, ZEROS_DATA: a CRC field that does not match is 0, and so is everything behind it up to position. If
- *   the file ends so, it has not been written yet; the first byte that is not 0 makes it damage.
- * LOST: position runs ahead byte by byte until 12 bytes are a header whose record fits in the file.
+ * ZEROS_HEADER, ZEROS_DATA: a CRC field that does not match is 0, and so is everything after it up to position. If
+ *   the file ends there, it has not been written yet; the first byte that is not 0 makes it damage.
+ * LOST: position advances byte by byte until 12 bytes are a header whose record fits in the file.
  */
 enum { HEADER, ZEROS_HEADER, ZEROS_DATA, LOST };
 
@@ -95,7 +95,7 @@ static enum record_result pass_over(struct record_parser *p, struct record *r, e
     return result;
 }
 
-/* position is in the zeros behind a CRC field that is 0. */
+/* position is in the zeros after a CRC field that is 0. */
 static enum record_result past_zeros(struct record_parser *p, const uint8_t *bytes, size_t n, struct record *r)
 {
     size_t i = 0;
@@ -118,7 +118,7 @@ static int fits(uint64_t offset, uint64_t length, uint64_t file_size)
            length <= file_size - offset - RECORD_OVERHEAD;
 }
 
-/* 1: a header was found and the parser stands on it. */
+/* 1: a header was found and the parser is at it. */
 static int find_header(struct record_parser *p, const uint8_t *bytes, size_t n, uint64_t file_size)
 {
     size_t i;
@@ -148,7 +148,7 @@ static enum record_result record_at(struct record_parser *p, const uint8_t *byte
     uint32_t stored;
 
     p->found = get_le32(bytes + 8);
-    if (length != p->last_length || !p->last_crc) { /* mostly a record is as long as the one before */
+    if (length != p->last_length || !p->last_crc) { /* most records are as long as the one before */
         p->last_length = length;
         p->last_crc = crc32c_mask(crc32c(bytes, 8));
     }

@@ -1,14 +1,14 @@
 /*
- * record.h - TFRecord framing, the outer layer of event files: pure functions between bytes and records.
+ * record.h - TFRecord framing, the outer layer of event files. Pure functions.
  *
  *   offset 0      length       uint64 little-endian, N
  *   offset 8      length CRC   masked CRC-32C of the 8 bytes before
  *   offset 12     data         N bytes
  *   offset 12+N   data CRC     masked CRC-32C of the data
  *
- * A file is records end to end, nothing else. The parser reads a file that somebody may still be writing: what is not
- * whole yet is waited for, what is broken is reported once and passed over. It sees a window of the file at a time and
- * keeps no bytes, so its memory is this struct.
+ * A file consists of records end to end. The parser can read a file that is still being written: it waits for an
+ * incomplete record, and reports a broken one once and skips it. It sees one window of the file at a time and keeps no
+ * bytes, so this struct is all of its memory.
  */
 #ifndef EVENTLOG_FORMAT_RECORD_H
 #define EVENTLOG_FORMAT_RECORD_H
@@ -20,33 +20,33 @@ enum {
     RECORD_HEADER = 12,
     RECORD_FOOTER = 4,
     RECORD_OVERHEAD = RECORD_HEADER + RECORD_FOOTER,
-    RECORD_LENGTH_MAX = 0x7fffffff, /* protobuf's own limit on a message: a longer record cannot hold an event */
+    RECORD_LENGTH_MAX = 0x7fffffff, /* protobuf's limit for a message: a longer record cannot hold an event */
 };
 
-/* Fills in header and footer around the n bytes of data that stand at record + RECORD_HEADER already; record holds
- * n + RECORD_OVERHEAD bytes. */
+/* Fills in header and footer around the n bytes of data that are already at record + RECORD_HEADER; record holds n +
+ * RECORD_OVERHEAD bytes. */
 void record_seal(uint8_t *record, size_t n);
 
-/* 1 if these RECORD_HEADER bytes are the header of a record that can be: *length of its data. */
+/* 1 if these RECORD_HEADER bytes are a valid header; *length is that of the record's data. */
 int record_header_right(const uint8_t *header, uint64_t *length);
 
 enum record_result {
-    RECORD_MORE,   /* no record in these bytes: come again with at least record.need of them */
+    RECORD_MORE,   /* no complete record in these bytes: call again with at least record.need of them */
     RECORD_DATA,   /* record.data, record.length */
-    RECORD_DAMAGE, /* record.damage, found, wanted at record.offset, and of RECORD_BAD_DATA_CRC data and length as well;
-                    * the next call goes on behind it */
+    RECORD_DAMAGE, /* record.damage, found, wanted at record.offset; with RECORD_BAD_DATA_CRC also data and length; the
+                    * next call continues after it */
 };
 
 enum record_damage {
-    RECORD_BAD_LENGTH_CRC, /* the rest up to the next header that fits is lost */
+    RECORD_BAD_LENGTH_CRC, /* everything up to the next valid header is lost */
     RECORD_BAD_DATA_CRC,   /* this record is lost */
-    RECORD_TOO_LONG,       /* over the limit: not looked at; found is the length, wanted the limit */
-    RECORD_BAD_STREAM,     /* of record_file.h only: what the file was unpacked from is damaged or cut here */
+    RECORD_TOO_LONG,       /* over the limit: not read; found is the length, wanted the limit */
+    RECORD_BAD_STREAM,     /* record_file.h only: the compressed file is damaged or truncated here */
 };
 
 struct record {
     uint64_t offset;     /* of the record's first byte in the file */
-    const uint8_t *data; /* borrowed from the bytes given; NULL where there is none */
+    const uint8_t *data; /* borrowed from the bytes given; NULL if there is none */
     size_t length;
     size_t need;
     enum record_damage damage;
@@ -54,21 +54,21 @@ struct record {
 };
 
 struct record_parser {
-    uint64_t position;   /* offset in the file of the first byte the next call wants */
-    uint64_t offset;     /* where the record at hand starts; all before it is done with */
-    uint64_t limit;      /* longest data handed out */
-    uint64_t lost;       /* bytes passed over so far because of damage */
+    uint64_t position;   /* offset in the file of the first byte that the next call needs */
+    uint64_t offset;     /* where the current record starts; everything before it has been handled */
+    uint64_t limit;      /* longest data returned */
+    uint64_t lost;       /* bytes skipped so far because of damage */
     /* private */
     int state;
-    uint64_t resume;     /* behind the record at hand, while the zeros after it are looked at */
-    int written;         /* those zeros are no end: the record at hand has a wrong data CRC, which is 0 */
-    uint64_t candidate;  /* first header that did not fit in the file yet, while lost */
+    uint64_t resume;     /* the end of the current record, while the zeros after it are examined */
+    int written;         /* those zeros are not the end: the current record has a wrong data CRC, which is 0 */
+    uint64_t candidate;  /* while lost: the first header whose record does not fit in the file yet */
     uint64_t found, wanted;
-    uint64_t last_length; /* and its CRC; 0: not computed yet */
+    uint64_t last_length; /* and its CRC (last_crc); 0: not computed yet */
     uint32_t last_crc;
 };
 
-/* Starts at a record border, 0 as a rule. limit 0: RECORD_LENGTH_MAX. */
+/* Starts at a record boundary, usually 0. limit 0: RECORD_LENGTH_MAX. */
 void record_parser_init(struct record_parser *p, uint64_t offset, uint64_t limit);
 
 /*
@@ -79,10 +79,10 @@ void record_parser_init(struct record_parser *p, uint64_t offset, uint64_t limit
 enum record_result record_next(struct record_parser *p, const uint8_t *bytes, size_t n, uint64_t file_size,
                                struct record *r);
 
-/* The file changed since record_next() came to its end: what was taken for not written is to be looked at again. */
+/* The file changed since record_next() reached its end: examine again what was taken for not written. */
 void record_parser_again(struct record_parser *p);
 
-/* 1 if the end that was reached is inside a record (or inside zeros, or lost), 0 if it is a record border. */
+/* 1 if the end that was reached is inside a record (or inside zeros, or lost), 0 if it is a record boundary. */
 int record_parser_inside(const struct record_parser *p, uint64_t file_size);
 
 #endif

@@ -30,7 +30,7 @@ int record_file_take(struct record_file *f, const char *path, int fd, struct err
     *f = (struct record_file){ .fd = fd, .path = path };
     record_parser_init(&f->parser, 0, 0);
     if (fstat(f->fd, &st) < 0)
-        return error_system(e, "%s: cannot be looked at", path);
+        return error_system(e, "%s: cannot stat", path);
     if (!S_ISREG(st.st_mode))
         return error_set(e, ERR_IO, "%s: not a regular file", path);
     f->size = (uint64_t)st.st_size;
@@ -64,7 +64,7 @@ void record_file_again(struct record_file *f, int fd, uint64_t size)
     f->have = 0;
 }
 
-/* Makes the window begin at the parser's position and hold need bytes. OK with less where the file was cut. */
+/* Makes the window begin at the parser's position and hold need bytes. OK with fewer if the file was truncated. */
 static int fill(struct record_file *f, size_t need, struct error *e)
 {
     uint64_t position = f->parser.position;
@@ -106,7 +106,7 @@ static int fill(struct record_file *f, size_t need, struct error *e)
     return OK;
 }
 
-/* The end. What it was unpacked from goes no further either, or would have. */
+/* The end. An unpacked file does not grow, so its last record will not be completed. */
 static int end(struct record_file *f, struct record *r)
 {
     if (!f->broken)
@@ -140,7 +140,7 @@ int record_file_next(struct record_file *f, struct record *r, struct error *e)
 
 /* ---- whole records, wherever they are ------------------------------------------------------------------------- */
 
-/* Reads n bytes at that offset: 1, or 0 where the file does not have them; -1 and errno. */
+/* Reads n bytes at that offset: 1, or 0 if the file does not have them; -1 and errno. */
 static int read_at(int fd, void *out, size_t n, uint64_t offset)
 {
     const ssize_t got = file_read_at(fd, out, n, offset);
@@ -234,6 +234,6 @@ int record_file_check(const struct record_file *f, struct error *e)
     if (rc != NOT_EVENTS)
         return OK;
     if (kind == FILE_KIND_UNKNOWN)
-        return error_set(e, ERR_IO, "%s: not an event file: no record in it is whole", f->path);
+        return error_set(e, ERR_IO, "%s: not an event file: it holds no complete record", f->path);
     return error_set(e, ERR_IO, "%s: not an event file, but %s%s", f->path, file_kind_text(kind), advice(kind));
 }

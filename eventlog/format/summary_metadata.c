@@ -39,7 +39,7 @@ void summary_metadata_read(struct summary_metadata *m, const uint8_t *bytes, siz
     }
 }
 
-/* A google.protobuf.Value: of its members the last counts. */
+/* A google.protobuf.Value: the last of its members counts. */
 static void read_value(struct hparam *h, const uint8_t *p, const uint8_t *end)
 {
     struct wire_field f;

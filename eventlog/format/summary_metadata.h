@@ -1,7 +1,7 @@
 /*
- * summary_metadata.h - what a serialized SummaryMetadata says: which plugin shows the series, under which name, and,
- * for the plugin `hparams`, the hyperparameters of a session. Pure functions; all texts are borrowed from the bytes
- * given and may hold anything.
+ * summary_metadata.h - reads a serialized SummaryMetadata: which plugin shows the series, under which name, and, for
+ * the plugin `hparams`, the hyperparameters of a session. Pure functions; all texts are borrowed from the bytes given
+ * and may contain anything.
  */
 #ifndef EVENTLOG_FORMAT_SUMMARY_METADATA_H
 #define EVENTLOG_FORMAT_SUMMARY_METADATA_H
@@ -17,10 +17,10 @@ struct span {
 struct summary_metadata {
     struct span plugin, content; /* of plugin_data */
     struct span display_name, description;
-    int data_class; /* as given, 0 where it is not */
+    int data_class; /* as given; 0 if it is not */
 };
 
-/* Bytes that are no message are read as far as they go. */
+/* Bytes that are not a message are read up to the first error. */
 void summary_metadata_read(struct summary_metadata *m, const uint8_t *bytes, size_t n);
 
 enum hparam_type { HPARAM_OTHER, HPARAM_NUMBER, HPARAM_TEXT, HPARAM_BOOL }; /* OTHER: null, a list, a structure */
@@ -32,8 +32,8 @@ struct hparam {
     struct span text; /* of HPARAM_TEXT */
 };
 
-/* Calls each() for every hyperparameter of a session's start in m->content, in the order of the bytes: of a name that
- * comes again the last counts. Not 0 from each() ends the walk and is returned. */
+/* Calls each() for every hyperparameter of a session start in m->content, in the order of the bytes: if a name is
+ * repeated, the last one counts. A result other than 0 from each() ends the walk and is returned. */
 int summary_metadata_hparams(const struct summary_metadata *m, int (*each)(void *context, const struct hparam *h),
                              void *context);
 

@@ -17,7 +17,7 @@ void tag_index_release(struct tag_index *t)
     *t = (struct tag_index){ .item_size = t->item_size };
 }
 
-/* Where the tag's number stands, or the free slot where it would; there is one, since half are free. */
+/* The slot with the tag's number, or the free slot for it; there is one, since half are free. */
 static size_t place(const struct tag_index *t, const char *tag, size_t n, uint32_t hash)
 {
     size_t k = hash & (t->slot_count - 1);
@@ -31,8 +31,8 @@ static size_t place(const struct tag_index *t, const char *tag, size_t n, uint32
     return k;
 }
 
-/* A training logs the same tags in the same order at each step. To look at the one that came next the last time goes
- * through memory from front to back; by hashes alone, 100,000 tags are as many places all over it. */
+/* A training logs the same tags in the same order at each step. Trying the tag that came next the last time walks
+ * memory from front to back; by hashes alone, 100,000 tags are spread all over it. */
 size_t tag_index_find(struct tag_index *t, const char *tag, size_t n)
 {
     size_t number = t->next;

@@ -18,8 +18,8 @@ struct tag_index_entry {
 struct tag_index {
     struct tag_index_entry *entries; /* count of them */
     size_t count, capacity;
-    size_t *slots, slot_count; /* number + 1 by hash, open addressing, at most half full */
-    size_t next;               /* the number that a log has next if its tags always come in the same order */
+    size_t *slots, slot_count; /* number + 1 by hash; open addressing, at most half full */
+    size_t next;               /* the number expected next if tags always come in the same order */
     size_t item_size;          /* set before the first tag; 0: no items */
     void *items;               /* count of them, by number; a new one is all zero */
 };
@@ -31,10 +31,10 @@ struct tag_index {
 /* The index is empty then, and can be used again. */
 void tag_index_release(struct tag_index *t);
 
-/* The number of a tag, TAG_INDEX_NONE if it has none. Fastest where tags come in the same order again and again. */
+/* The number of a tag, or TAG_INDEX_NONE. Fastest if tags come in the same order again and again. */
 size_t tag_index_find(struct tag_index *t, const char *tag, size_t n);
 
-/* The same, but a new tag is copied and gets the next number; TAG_INDEX_NONE only without memory. */
+/* The same, but a new tag is copied and gets the next number; TAG_INDEX_NONE only if memory runs out. */
 size_t tag_index_add(struct tag_index *t, const char *tag, size_t n);
 
 /* The same for the tag's item, borrowed until a tag is added; NULL only without memory. */

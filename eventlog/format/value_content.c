@@ -8,7 +8,7 @@
 
 static const uint8_t empty[] = "";
 
-/* The last field of that number in a message: 1, or 0 where there is none. */
+/* The last field of that number in a message: 1, or 0 if there is none. */
 static int last_field(const uint8_t *p, size_t n, uint64_t number, struct span *found)
 {
     const uint8_t *end = p + n;
@@ -24,7 +24,7 @@ static int last_field(const uint8_t *p, size_t n, uint64_t number, struct span *
     return any;
 }
 
-/* The message in the value, of whose oneof the last member counts: 1, or 0 where that is another one. */
+/* The message in the value, if it is the last member of its oneof: 1, or 0 if the last member is another one. */
 static int content(const uint8_t *value, size_t n, enum event_kind kind, struct span *found)
 {
     const uint8_t *end = value + n;
@@ -131,7 +131,7 @@ static void append_integer(struct buffer *out, uint64_t bits, const struct dtype
     buffer_append(out, bytes, d->size / d->entries);
 }
 
-/* What field f adds to the list: a number, or a packed run of them. 1, or 0 where the run is cut inside a number. */
+/* Appends what field f adds to the list: a number, or a packed run of them. 1, or 0 if the run ends inside a number. */
 static int append_list(const struct wire_field *f, const struct dtype *d, struct buffer *out)
 {
     size_t size = d->size / d->entries;
@@ -142,7 +142,7 @@ static int append_list(const struct wire_field *f, const struct dtype *d, struct
     }
     if (f->type != WIRE_BYTES)
         return 0;
-    if (d->field == 5 || d->field == 6 || d->field == 9 || d->field == 12) { /* fixed width on the wire, too */
+    if (d->field == 5 || d->field == 6 || d->field == 9 || d->field == 12) { /* fixed width on the wire as well */
         buffer_append(out, f->bytes, f->length);
         return f->length % size == 0;
     }
@@ -258,7 +258,7 @@ int histogram_content_rows(const uint8_t *value, size_t n, struct buffer *out, s
         (t.dtype != EVENT_FLOAT && t.dtype != EVENT_DOUBLE))
         return 0;
     single = t.dtype == EVENT_FLOAT;
-    /* More rows than bytes cannot be meant: a single number standing for all of them is no histogram. */
+    /* More rows than bytes cannot be meant: a single number that stands for all of them is not a histogram. */
     good = tensor_content_bytes(&t, 2 * t.message.length, &bytes);
     for (size_t i = 0; good && i + 3 <= t.elements; i += 3) {
         double row[3];
@@ -290,7 +290,7 @@ int audio_content_read(const uint8_t *value, size_t n, struct span *file)
     return content(value, n, EVENT_VALUE_AUDIO, &message) && last_field(message.bytes, message.length, 4, file);
 }
 
-/* 0 where the text is no number, or a longer one than any picture has. */
+/* 0 if the text is not a number, or larger than any picture's side. */
 static int64_t decimal(const struct span *text)
 {
     int64_t v = 0;

@@ -5,13 +5,13 @@
 #include <string.h>
 
 enum {
-    GROUP_DEPTH = 100, /* protobuf's own limits, on groups inside each other, */
-    KEY_MAX = 5,       /* and on bytes of a key or a length: Python's and C++'s readers give up at a longer one */
+    GROUP_DEPTH = 100, /* protobuf's limits, on nested groups, */
+    KEY_MAX = 5,       /* and on the bytes of a key or a length: Python's and C++'s readers reject a longer one */
 };
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-/* Nearly all keys and lengths are one byte. 1 done, 0: no varint of at most `most` bytes. */
+/* Nearly all keys and lengths are one byte. 1: done, 0: not a varint of at most `most` bytes. */
 static inline int take_varint(const uint8_t **p, const uint8_t *end, int most, uint64_t *v)
 {
     int n = 1;
@@ -90,7 +90,7 @@ int wire_take(const uint8_t **p, const uint8_t *end, struct wire_field *f)
     const uint8_t *from = *p;
     int taken;
 
-    f->bytes = *p; /* never NULL, also where there are none */
+    f->bytes = *p; /* never NULL, even if there are none */
     f->length = 0;
     f->integer = 0;
     if ((taken = take_key(p, end, f)))
@@ -113,7 +113,8 @@ void wire_release(struct wire *w)
 int wire_check(const struct wire *w, const char *what, struct error *e)
 {
     if (w->bad_text)
-        return error_set(e, ERR_ARG, "%s: a text is not UTF-8 at byte %zu (0x%02x); TensorBoard would give the file up",
+        return error_set(e, ERR_ARG, "%s: a text is not UTF-8 at byte %zu (0x%02x); TensorBoard would give up on the "
+            "file",
                          what, w->bad_at, (unsigned char)w->bad_text[w->bad_at]);
     return buffer_ok(&w->bytes) ? OK : error_memory(e, what, "for its bytes");
 }
@@ -189,7 +190,7 @@ size_t wire_begin(struct wire *w, int field)
     return w->bytes.length;
 }
 
-/* The length stands before the message but is known only now: the message moves up by what the length takes. */
+/* The length comes before the message but is known only now: move the message up by the bytes of the length. */
 void wire_end(struct wire *w, size_t mark)
 {
     size_t n = w->bytes.length - mark, head = (size_t)varint_size(n);

@@ -1,7 +1,7 @@
 /*
- * wire.h - protobuf's wire format, field by field: taken from bytes, or written into a growing buffer. What goes wrong
- * with writing is kept and told once, at the end, by wire_check(): no memory, or a text that is not UTF-8 (on which
- * TensorBoard's loaders give a whole file up). Texts are borrowed until then.
+ * wire.h - reads and writes protobuf's wire format, field by field. Errors in writing are kept and reported once, at
+ * the end, by wire_check(): out of memory, or a text that is not UTF-8 (at which TensorBoard's loaders give up on the
+ * whole file). Texts are borrowed until then.
  */
 #ifndef EVENTLOG_FORMAT_WIRE_H
 #define EVENTLOG_FORMAT_WIRE_H
@@ -21,13 +21,13 @@ struct wire_field {
     uint64_t number;
     enum wire_type type;
     uint64_t integer;     /* of VARINT, FIXED32, FIXED64 */
-    int depth;            /* of GROUP: how many groups there are one in the other, 1 at least */
+    int depth;            /* of GROUP: how deep the groups are nested, at least 1 */
     const uint8_t *bytes; /* of BYTES: length of them, borrowed */
     size_t length;
 };
 
-/* Takes the field at *p (before end) and moves *p behind it, a group behind its end. 1: *f; 0: these bytes are no
- * field; -1: the end of a group that was never opened. *p stays there. */
+/* Reads the field at *p (before end) and moves *p past it (past the end of a group). 1: *f; 0: these bytes are not a
+ * field; -1: the end of a group that was never opened. For 0 and -1, *p stays. */
 int wire_take(const uint8_t **p, const uint8_t *end, struct wire_field *f);
 
 /* ---- writing ---- */
@@ -41,10 +41,10 @@ struct wire {
 #define WIRE_EMPTY { BUFFER_EMPTY, NULL, 0 }
 
 void wire_release(struct wire *w);
-/* OK while nothing went wrong; else ERR_ARG or ERR_NOMEM. what names the message in the sentence. */
+/* OK if nothing went wrong; else ERR_ARG or ERR_NOMEM. `what` names the message in the error. */
 int wire_check(const struct wire *w, const char *what, struct error *e);
 
-/* Left out when they have their default value: 0, "" or NULL. Enums, bools and negative int32 are varints as well. */
+/* Left out if they have their default value: 0, "" or NULL. Enums, bools and negative int32 are varints as well. */
 void wire_integer(struct wire *w, int field, int64_t v);
 void wire_number(struct wire *w, int field, double v);
 void wire_text(struct wire *w, int field, const char *text);
@@ -53,9 +53,9 @@ void wire_text(struct wire *w, int field, const char *text);
 void wire_integer_always(struct wire *w, int field, int64_t v);
 void wire_number_always(struct wire *w, int field, double v);
 void wire_text_always(struct wire *w, int field, const char *text);
-void wire_bytes(struct wire *w, int field, const void *bytes, size_t n); /* not looked at */
+void wire_bytes(struct wire *w, int field, const void *bytes, size_t n); /* not checked */
 
-/* A message inside: what is written between the two calls. begin returns the mark that end takes. */
+/* A nested message: everything written between the two calls. wire_begin() returns the mark for wire_end(). */
 size_t wire_begin(struct wire *w, int field);
 void wire_end(struct wire *w, size_t mark);
 

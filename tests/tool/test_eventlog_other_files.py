@@ -57,7 +57,7 @@ FILES = {  # what it is called, and its bytes
                                                                          + b"5" * 64 + b"\nsize 12345\n",
     "a text file": lambda _: CSV,
     "JSON text": lambda _: b'{"tag":"loss","step":1,"value":0.5}\n' * 10,
-    "no record in it is whole": lambda _: random.Random(2).randbytes(20000),
+    "it holds no complete record": lambda _: random.Random(2).randbytes(20000),
     "a PyTorch file": pytorch,
     "an SQLite database": sqlite,
     "a safetensors file; 'checkpoint inspect' reads it": safetensors,
