@@ -13,8 +13,8 @@
 enum { RECORD_LIMIT = 256 * 1024 * 1024 };
 
 /*
- * first and last are header and footer of the first and the last record read: if a file that replaces this one has the
- * same bytes there, it is a longer copy of it and reading goes on; otherwise it is another file.
+ * first and last are the header and footer of the first and the last record read: if a file that replaces this one has
+ * the same bytes there, it is a longer copy and reading continues in it; otherwise it is another file.
  */
 struct mark {
     uint64_t offset, length;
@@ -28,14 +28,14 @@ struct event_reader {
     struct mark first, last;
     struct stat seen; /* as of the last end, so that an unchanged file costs no read */
     int at_end, records_only;
-    int known; /* that it is an event file */
-    const uint8_t *data; /* of the last record, length bytes, at `offset` of the file */
+    int known; /* whether it is an event file */
+    const uint8_t *data; /* of the last record: length bytes, at `offset` in the file */
     size_t length;
     uint64_t offset;
-    int utf8_pending; /* the record with a bad string has been reported and is to be handed out now */
+    int utf8_pending; /* the record with a bad string has been reported; now return it */
 };
 
-/* At the start of the file, of which st is known. */
+/* Starts at the beginning of the file, whose stat is st. */
 static void begin(struct event_reader *r, const struct stat *st)
 {
     r->seen = *st;
@@ -59,7 +59,7 @@ int event_reader_open(struct event_reader **out, struct log_input *in, const cha
     }
     rc = log_input_open(in, r->path, &r->file, e);
     if (rc == OK && fstat(r->file.fd, &st) < 0)
-        rc = error_system(e, "%s: cannot be looked at", path);
+        rc = error_system(e, "%s: cannot stat", path);
     if (rc != OK) {
         event_reader_close(r);
         return rc;
@@ -128,7 +128,7 @@ static void keep_mark(struct mark *m, const struct record *record)
     memcpy(m->bytes + RECORD_HEADER, record->data + record->length, RECORD_FOOTER);
 }
 
-/* 0 if other bytes stand there. What cannot be read is taken for what it was: the next read will tell. */
+/* 0 if the file has other bytes there. Bytes that cannot be read are taken to be the same: the next read will tell. */
 static int mark_there(int fd, const struct mark *m)
 {
     uint8_t bytes[RECORD_OVERHEAD];
@@ -139,8 +139,9 @@ static int mark_there(int fd, const struct mark *m)
            (head == RECORD_HEADER && foot == RECORD_FOOTER && !memcmp(bytes, m->bytes, sizeof bytes));
 }
 
-/* Whether the file behind fd, with that size, begins with what has been read: the same one, grown, or a copy of it.
- * Not so, also under the same inode: a file cut and written anew, and longer again before anybody looked. */
+/* Whether the file open as fd, with that size, begins with what has been read: the same file, grown, or a copy of it.
+ * Not so, even with the same inode, is a file that was truncated and rewritten, and is longer again before the next
+ * check. */
 static int goes_on(const struct event_reader *r, int fd, uint64_t size)
 {
     return size >= r->file.parser.offset &&
@@ -158,7 +159,7 @@ static int unchanged(const struct event_reader *r, const struct stat *st)
            st->st_mtim.tv_nsec == r->seen.st_mtim.tv_nsec;
 }
 
-/* Goes on in the file behind fd as it is now, st of it. */
+/* Continues in the file open as fd, whose stat is now st. */
 static int go_on(struct event_reader *r, int fd, const struct stat *st)
 {
     r->seen = *st;
@@ -176,9 +177,9 @@ static int start_again(struct event_reader *r, int fd, const struct stat *st)
     return EVENT_READER_RESTARTED;
 }
 
-/* Whether the path leads to another file now, or has to be opened after a rest. EVENT_READER_END: no (or it cannot be
- * opened: the old file stays open and the name is asked again later); EVENT_READER_EVENT: yes, to the same one or to a
- * copy of it, in which reading goes on; or RESTARTED. */
+/* Checks whether the path now leads to another file, or must be opened again after event_reader_rest().
+ * EVENT_READER_END: no (or it cannot be opened: the old file stays open and the path is tried again later);
+ * EVENT_READER_EVENT: yes, to the same file or a copy of it, in which reading continues; or RESTARTED. */
 static int follow_name(struct event_reader *r)
 {
     struct stat st;
@@ -204,7 +205,7 @@ static int look_again(struct event_reader *r, struct error *e)
     if (rc != EVENT_READER_END || r->file.fd < 0)
         return rc;
     if (fstat(r->file.fd, &st) < 0)
-        return error_system(e, "%s: cannot be looked at", r->path);
+        return error_system(e, "%s: cannot stat", r->path);
     if (unchanged(r, &st))
         return EVENT_READER_END;
     return goes_on(r, r->file.fd, (uint64_t)st.st_size) ? go_on(r, r->file.fd, &st) : start_again(r, r->file.fd, &st);
@@ -239,7 +240,7 @@ static int take_record(struct event_reader *r, const struct record *record, stru
     if (isnan(event->wall_time))
         return report(r, d, EVENT_DAMAGE_WALL_TIME, record->offset, 0, 0);
     if (!event->is_utf8 && !r->utf8_pending) {
-        /* Say so first, then come back to the same record and hand it out. */
+        /* Report that first, then come back to the same record and return it. */
         r->utf8_pending = 1;
         record_parser_init(&r->file.parser, record->offset, RECORD_LIMIT);
         r->file.parser.lost = r->state.lost;
@@ -260,7 +261,8 @@ int event_reader_check(struct event_reader *r, struct error *e)
     struct error why = { 0 };
 
     if (!r->known && record_file_check(&r->file, &why) != OK) {
-        r->at_end |= !why.system; /* it holds none until it changes; what cannot be read may be the next time */
+        r->at_end |= !why.system; /* it has no records until it changes; if it cannot be read now, it may be the next
+                                   * time */
         if (e)
             *e = why;
         return why.code;
@@ -324,7 +326,7 @@ void event_damage_text(const struct event_damage *d, char *out, size_t size)
     switch (d->kind) {
     case EVENT_DAMAGE_LENGTH_CRC:
         snprintf(out, size, "the CRC of the record's length is 0x%08llx, not 0x%08llx; reading goes on at the next "
-                 "header that is right", found, wanted);
+                 "valid header", found, wanted);
         break;
     case EVENT_DAMAGE_DATA_CRC:
         snprintf(out, size, "the CRC of the record's data is 0x%08llx, not 0x%08llx; record skipped", found, wanted);
@@ -333,7 +335,7 @@ void event_damage_text(const struct event_damage *d, char *out, size_t size)
         snprintf(out, size, "a record of %llu bytes is over the limit of %llu; skipped", found, wanted);
         break;
     case EVENT_DAMAGE_PROTO:
-        snprintf(out, size, "the record is no Event message, from byte %llu of its data on; skipped", found);
+        snprintf(out, size, "the record is not an Event message, from byte %llu of its data on; skipped", found);
         break;
     case EVENT_DAMAGE_WALL_TIME:
         snprintf(out, size, "the event's wall time is NaN; event skipped");
@@ -342,7 +344,7 @@ void event_damage_text(const struct event_damage *d, char *out, size_t size)
         snprintf(out, size, "the compressed file is damaged or cut: nothing after this point can be read");
         break;
     case EVENT_DAMAGE_UTF8:
-        snprintf(out, size, "a tag or another string is not UTF-8; TensorBoard's default loader gives the file up");
+        snprintf(out, size, "a tag or another string is not UTF-8; TensorBoard's default loader gives up on the file");
         break;
     }
 }

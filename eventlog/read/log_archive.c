@@ -16,7 +16,7 @@
 
 enum { HEAD = 16, ENTRY = 48, BLOCK = 128 * 1024, VERSION = 1 };
 static const char magic[8] = "\x89TFZ\r\n\x1a\n", end_magic[8] = "TFZ end\n";
-/* zlib's best is 1032 bytes for one: what claims more is a lie, and not to be believed before it is unpacked. */
+/* zlib packs at most 1032 bytes into one: reject a size beyond that before unpacking anything. */
 enum { PACKED_BEST = 1040 };
 
 int log_archive_name_allowed(const char *name, size_t n)
@@ -80,7 +80,7 @@ void log_archive_writer_free(struct log_archive_writer *w)
     free(w);
 }
 
-/* Packs what `from` has; *crc and *size of the contents. */
+/* Packs everything in `from`; *crc and *size are of the contents. */
 static int pack(struct log_archive_writer *w, int from, const char *from_path, uint32_t *crc, uint64_t *size,
                 struct error *e)
 {
@@ -123,9 +123,9 @@ int log_archive_writer_add(struct log_archive_writer *w, const char *name, uint3
     int rc;
 
     if (!log_archive_name_allowed(name, n))
-        return error_set(e, ERR_ARG, "%s: '%.80s' is no name for a member", w->path, name);
+        return error_set(e, ERR_ARG, "%s: '%.80s' cannot be the name of a member", w->path, name);
     if (w->last && strcmp(w->last, name) >= 0)
-        return error_set(e, ERR_ARG, "%s: member '%.80s' does not come behind '%.80s'", w->path, name, w->last);
+        return error_set(e, ERR_ARG, "%s: member '%.80s' does not sort after '%.80s'", w->path, name, w->last);
     free(w->last);
     if (!(w->last = strdup(name)))
         return error_memory(e, w->path, "for a name");
@@ -181,11 +181,11 @@ int log_archive_footer(struct log_archive_place *place, const uint8_t *footer, u
     place->crc = get_le32(footer + 24);
     if (place->length > room || place->offset < HEAD || place->offset - HEAD != room - place->length ||
         place->members > place->length / ENTRY)
-        return error_set(e, ERR_CORRUPT, "its directory does not fit: something is missing or too much");
+        return error_set(e, ERR_CORRUPT, "its directory does not fit its size: bytes are missing or extra");
     return OK;
 }
 
-/* One entry at the start of n bytes: how many it takes, 0 where it is none. */
+/* Reads one entry at the start of n bytes: returns how many it takes, 0 if it is invalid. */
 static size_t read_entry(struct log_archive_entry *entry, const uint8_t *p, size_t n)
 {
     uint32_t length = n >= ENTRY ? get_le32(p) : 0;
@@ -222,7 +222,7 @@ int log_archive_directory(struct log_archive_entry **out, size_t *count, const s
 
         if (!took || entry->offset != next || entry->packed > place->offset - next ||
             entry->size / PACKED_BEST > entry->packed) {
-            rc = error_set(e, ERR_CORRUPT, "entry %zu of its directory is none", i + 1);
+            rc = error_set(e, ERR_CORRUPT, "entry %zu of its directory is invalid", i + 1);
             break;
         }
         if (!(entry->name = strndup((const char *)bytes + at + ENTRY, took - ENTRY)))
@@ -234,7 +234,7 @@ int log_archive_directory(struct log_archive_entry **out, size_t *count, const s
         *count = i + 1;
     }
     if (rc == OK && (at != n || next != place->offset))
-        rc = error_set(e, ERR_CORRUPT, "its directory does not cover it");
+        rc = error_set(e, ERR_CORRUPT, "its directory does not cover all of its bytes");
     if (rc != OK) {
         log_archive_entries_free(entries, *count);
         *count = 0;
@@ -260,7 +260,7 @@ static int read_at(const struct log_archive *a, void *out, size_t n, uint64_t of
     if (got < 0)
         return error_system(e, "%s: cannot read", a->path);
     if ((size_t)got < n)
-        return error_set(e, ERR_CORRUPT, "%s: was cut while it was read", a->path);
+        return error_set(e, ERR_CORRUPT, "%s: was truncated while it was read", a->path);
     return OK;
 }
 

@@ -65,7 +65,7 @@ static int add_directory(struct walk *w, const char *path)
     return add_text(&w->to->directories, &w->to->directory_count, path, path, w->e);
 }
 
-/* As the names were before files were compressed. */
+/* Compares names as they were before compression. */
 static int by_text(const void *a, const void *b)
 {
     const char *x = *(char *const *)a, *y = *(char *const *)b;
@@ -104,7 +104,7 @@ void log_run_sort(struct log_run *run)
     run->file_count = kept;
 }
 
-/* Takes what run holds into the list. relative: below the root of the walk, "" for the root. */
+/* Moves run into the list. relative: its path below the root of the walk, "" for the root. */
 static int directory_add_run(struct walk *w, struct log_run *run, const char *path, const char *relative)
 {
     struct log_directory *d = w->to;
@@ -214,7 +214,7 @@ static void tidy(const char *path, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* realpath() of as much of the path as is there, and the rest as it is. */
+/* realpath() of the part of the path that exists, followed by the rest unchanged. */
 static void real_path(const char *path, char *out)
 {
     size_t n = strlen(path), used;
@@ -236,7 +236,7 @@ static void real_path(const char *path, char *out)
     snprintf(out + used, PATH_MAX - used, "/%s", path + n);
 }
 
-/* Tidies all paths and finds how many bytes of them name the directory that holds all. */
+/* Tidies all paths and finds how many of their leading bytes name the directory that holds them all. */
 static int common_parent(char *const *paths, size_t count, char (*clean)[PATH_MAX], size_t *parent)
 {
     int mixed = 0;
@@ -286,8 +286,8 @@ static int add_parent(struct walk *w, const char *path)
     return rc;
 }
 
-/* The runs of an archive: the directories that its event files were in. They need not be neighbours in the order of
- * names, so they are found by an index. */
+/* The runs of an archive: the directories of its event files. Files of a run need not be adjacent in the order of
+ * names, so runs are found by an index. */
 static int list_archive(struct walk *w, const struct log_archive *archive, const char *path)
 {
     struct tag_index names = TAG_INDEX_OF(struct log_run);

@@ -1,12 +1,12 @@
 /*
- * log_directory.h - which runs a log directory holds. A run is a directory that directly holds at least one regular
+ * log_directory.h - lists the runs of a log directory. A run is a directory that directly holds at least one regular
  * file (symbolic links followed) with `tfevents` in its name; its files are read in byte order of their names. Hidden
- * directories count, links are followed, and a directory that contains itself through a link is entered once. One that
- * is removed while its parent is listed is not there.
+ * directories count, links are followed, and a directory that contains itself through a link is entered once. A
+ * directory that is removed during the listing counts as missing.
  *
- * Names that end in ".gz" or ".zst" have the place that they had without; one that is there without it as well is left
- * out, since both hold the same. The directories in an archive are those of a log; each path of a file is one for
- * log_input_open().
+ * Names that end in ".gz" or ".zst" sort as if they did not; if the uncompressed file is there too, the compressed one
+ * is left out, since both hold the same. The directories in an archive count like those of a log directory; every file
+ * path can be given to log_input_open().
  */
 #ifndef EVENTLOG_READ_LOG_DIRECTORY_H
 #define EVENTLOG_READ_LOG_DIRECTORY_H
@@ -28,21 +28,22 @@ struct log_directory {
     size_t count;
     char **problems;      /* sentences about directories that could not be read */
     size_t problem_count;
-    char **directories;   /* paths of all that were looked into, with event files or not */
+    char **directories;   /* paths of all directories that were read, with event files or without */
     size_t directory_count;
-    const char *missing;  /* of log_directory_list_there(): the first of the paths that is not there, or NULL */
+    const char *missing;  /* set by log_directory_list_there(): the first of the paths that does not exist, or NULL */
 };
 
-/* Lists one path or several. A path may also be one event file: a run of it alone; or an archive. With several paths,
- * the names of runs are relative to the deepest directory that holds all of the paths ("mpi/eval", "ps/eval"). ERR_IO:
- * a path is missing or cannot be read. A directory without runs is no error. d is yours: log_directory_release(). */
+/* Lists one path or several. A path may also be a single event file, which is a run by itself, or an archive. With
+ * several paths, the names of runs are relative to the deepest directory that holds all of the paths ("mpi/eval",
+ * "ps/eval"). ERR_IO: a path is missing or cannot be read. A directory without runs is not an error. d is yours:
+ * log_directory_release() it. */
 int log_directory_list(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
                        struct error *e);
-/* The same for those who wait: a path that is not there is left out, and runs have the names that they will have when
- * it is. */
+/* The same for callers that wait: a path that does not exist yet is left out, and runs have the names that they will
+ * have once it exists. */
 int log_directory_list_there(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
                              struct error *e);
-/* Puts the files of a run in order, and leaves out those of which a form that is not compressed is there, too. */
+/* Sorts the files of a run, and drops compressed files whose uncompressed form is there too. */
 void log_run_sort(struct log_run *run);
 /* Frees what the run holds, of which nothing is left then. */
 void log_run_release(struct log_run *run);

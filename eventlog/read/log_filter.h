@@ -1,5 +1,5 @@
 /*
- * log_filter.h - what of a log is wanted: the options of a reader, copied and asked.
+ * log_filter.h - which parts of a log are wanted, as the options of a reader say.
  */
 #ifndef EVENTLOG_READ_LOG_FILTER_H
 #define EVENTLOG_READ_LOG_FILTER_H
@@ -14,7 +14,7 @@ struct log_filter {
     int numbers_only, records_only;
 };
 
-/* o may be NULL: everything. Finish with log_filter_release(), also after an error. */
+/* Copies o; NULL: everything is wanted. Finish with log_filter_release(), also after an error. */
 int log_filter_init(struct log_filter *f, const struct eventlog_reader_options *o, struct error *e);
 void log_filter_release(struct log_filter *f);
 
@@ -26,7 +26,7 @@ static inline int log_filter_step(const struct log_filter *f, int64_t step)
     return step >= f->first_step && step <= f->last_step;
 }
 
-/* 1 if every value of a wanted run is wanted, and events without values too. */
+/* 1 if every value of a wanted run is wanted, and so are events without values. */
 int log_filter_all_values(const struct log_filter *f);
 
 #endif

@@ -15,7 +15,7 @@ static int changed_before(const struct event_reader *a, const struct event_reade
     return x.tv_sec != y.tv_sec ? x.tv_sec < y.tv_sec : x.tv_nsec < y.tv_nsec;
 }
 
-/* How many of them, of the descriptors that this process may have. */
+/* How many files may stay open, given the descriptors that this process may have. */
 static size_t open_most(void)
 {
     struct rlimit limit;
@@ -24,7 +24,7 @@ static size_t open_most(void)
     return part < 1 ? 1 : part < LOG_FOLLOW_OPEN_MOST ? (size_t)part : LOG_FOLLOW_OPEN_MOST;
 }
 
-/* The reader is at an end: it stays open, or the one does not that was changed longest ago. */
+/* The reader is at an end: keep it open, and if there are too many, close the one that was changed longest ago. */
 static void keep_open(struct log_follow *f, struct event_reader *r)
 {
     size_t oldest = 0;
@@ -95,8 +95,8 @@ static struct log_follow_run *run_of(struct log_follow *f, const char *name, str
     return runs;
 }
 
-/* A file that was compressed since, or unpacked, is the one that it was; only if that is to be opened yet, it is opened
- * by its new name. */
+/* A file that was compressed or unpacked meanwhile is still the same file; its new name is used only if it has not been
+ * opened yet. */
 static int follow_add_file(struct log_follow_run *run, const char *path, struct error *e)
 {
     size_t n = log_name_length(path), number = tag_index_find(&run->paths, path, n);
@@ -138,7 +138,7 @@ int log_follow_list(struct log_follow *f, const struct log_directory *d, struct 
             if (follow_add_file(run, d->runs[i].files[k], e) != OK)
                 return ERR_NOMEM;
     }
-    /* Where a directory could not be read, nobody knows what is gone. */
+    /* If a directory could not be read, it is unknown what is gone. */
     for (size_t i = 0; f->forgets && i < f->count && !d->problem_count; i++)
         f->runs[i].forget = !f->runs[i].there && f->runs[i].count;
     return OK;

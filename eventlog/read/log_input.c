@@ -32,7 +32,7 @@ int log_input_is_standard_input(const struct log_input *in, const char *path)
     return in->standard_input && !strcmp(path, "-");
 }
 
-/* Takes it, once: a file that it was redirected from as it is, what comes through a pipe into a spool. */
+/* Takes standard input, once: a redirected file as it is, the bytes of a pipe into a spool. */
 static int take_standard_input(struct log_input *in, struct error *e)
 {
     struct stat st;
@@ -54,7 +54,7 @@ static int take_standard_input(struct log_input *in, struct error *e)
     return rc;
 }
 
-/* A descriptor of the bytes that the path names, whatever they are. */
+/* A descriptor for the bytes that the path names, whatever they are. */
 static int open_plain(struct log_input *in, const char *path, int *fd, struct error *e)
 {
     int rc = log_input_is_standard_input(in, path) ? take_standard_input(in, e) : OK;
@@ -103,7 +103,7 @@ static int input_by_name(const void *name, const void *entry)
     return strcmp(name, ((const struct log_archive_entry *)entry)->name);
 }
 
-/* The member that the path leads to, and its archive; NULL: it is none. */
+/* The member that the path names, and its archive; NULL: it names none. */
 static const struct log_archive_entry *member_of(const struct log_input *in, const char *path,
                                                  const struct log_archive **archive)
 {
@@ -124,7 +124,7 @@ static int append(void *context, const void *bytes, size_t n, struct error *e)
     return spool_append(context, bytes, n, e);
 }
 
-/* The contents of a member into the spool. *broken: they are not all that was put in. */
+/* Copies the contents of a member into the spool. *broken: they are damaged or incomplete. */
 static int unpack_member(const struct log_archive *a, const struct log_archive_entry *entry, struct spool *to,
                          int *broken, struct error *e)
 {
@@ -137,7 +137,7 @@ static int unpack_member(const struct log_archive *a, const struct log_archive_e
     return *broken ? OK : rc;
 }
 
-/* What is in the bytes behind fd, up to a place where they are damaged. */
+/* Unpacks the bytes of fd, up to the first damage. */
 static int unpack_stream(int fd, enum file_kind kind, struct spool *to, int *broken, struct error *e)
 {
     uint8_t *block = malloc(BLOCK);
@@ -157,7 +157,7 @@ static int unpack_stream(int fd, enum file_kind kind, struct spool *to, int *bro
     return rc;
 }
 
-/* The file as it was stored: of a member, its contents, in a spool. */
+/* The file as it was stored; for a member, its contents in a spool. */
 static int open_stored(struct log_input *in, const char *path, struct record_file *f, struct error *e)
 {
     const struct log_archive *archive;

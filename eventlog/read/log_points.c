@@ -1,4 +1,4 @@
-/* All points of a log at once, as eventlog.h says: a scalar_run a run, filtered while it is filled. */
+/* Reads all points of a log at once, as eventlog.h describes: one scalar_run per run, filtered while it is filled. */
 #include "eventlog/eventlog.h"
 
 #include "base/array.h"
@@ -23,7 +23,7 @@ struct points_series {
 
 struct points_run {
     char *name;
-    struct scalar_run scalars; /* its series' tags and plugins are those of the public ones; points are moved out */
+    struct scalar_run scalars; /* the public series borrow their tags and plugins from it; their points are moved out */
 };
 
 struct eventlog_points {
@@ -33,13 +33,13 @@ struct eventlog_points {
     uint64_t damaged;
 };
 
-/* What one run is read with. */
+/* The state while one run is read. */
 struct reading {
     struct log_input *in;
     const struct log_filter *filter;
     unsigned char *wanted; /* by series number: 0 not asked yet, 1 no, 2 yes */
     size_t wanted_count;
-    int all_steps; /* the view has the last word on steps: they are sifted at the end */
+    int all_steps; /* steps are filtered at the end, after the view has been applied */
 };
 
 void eventlog_points_free(struct eventlog_points *p)
@@ -63,7 +63,7 @@ void eventlog_points_free(struct eventlog_points *p)
 
 static int tag_wanted(struct reading *w, const struct scalar_series *s)
 {
-    if (!ARRAY_ROOM_ZERO(w->wanted, w->wanted_count, s->number + 1)) /* then it is asked each time */
+    if (!ARRAY_ROOM_ZERO(w->wanted, w->wanted_count, s->number + 1)) /* then log_filter_tag() is called each time */
         return log_filter_tag(w->filter, s->tag);
     if (!w->wanted[s->number])
         w->wanted[s->number] = (unsigned char)(1 + log_filter_tag(w->filter, s->tag));
@@ -115,13 +115,13 @@ static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const
 
         if (rc == EVENT_READER_RESTARTED && restarts++ < RESTARTS) {
             scalar_run_restart(scalars);
-            free(w->wanted); /* series get their numbers anew */
+            free(w->wanted); /* series are numbered anew */
             w->wanted = NULL;
             w->wanted_count = 0;
             p->damaged = damaged;
             i = 0;
         } else if (rc == EVENT_READER_RESTARTED) {
-            return error_set(e, ERR_IO, "%s: is cut or replaced again and again", run->files[i]);
+            return error_set(e, ERR_IO, "%s: is truncated or replaced again and again", run->files[i]);
         } else if (rc != EVENT_READER_END && (!strcmp(run->directory, run->files[i]) ||
                                               !log_input_gone(run->files[i], e))) {
             return rc;
@@ -135,7 +135,7 @@ static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const
 
 /* ---- series ---------------------------------------------------------------------------------------------------- */
 
-/* scalar_point and eventlog_point are two structs for the same: copied point by point, so that one may change. */
+/* scalar_point and eventlog_point hold the same: they are copied point by point, so that either may change. */
 static int move_points(struct points_series *to, struct scalar_series *s, const struct log_filter *filter,
                        struct error *e)
 {

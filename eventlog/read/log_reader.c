@@ -1,7 +1,7 @@
 /*
- * The reader of eventlog.h: goes round over the files of the runs by log_follow.h, and lists the directory again before
- * each round but the first. A run keeps a scalar_run without points, which knows what each of its series is by its
- * first value; values that nobody asked for are drawn through it all the same.
+ * The reader of eventlog.h: reads the files of the runs in rounds with log_follow.h, and lists the directory again
+ * before each round but the first. Each run keeps a scalar_run without points, which knows from its first value what
+ * each series is; therefore values that nobody asked for go through it too.
  */
 #include "eventlog/eventlog.h"
 
@@ -34,14 +34,15 @@ struct eventlog_reader {
     struct log_input input;
     struct log_filter filter;
     struct log_follow follow;
-    struct log_place *runs; /* by their numbers there */
+    struct log_place *runs; /* by their numbers in scalars */
     size_t run_count;
     int at_end;
     struct log_watch watch;
     struct event decoded;
     struct event_values values;
     int walking, found;     /* values are left to walk; the next one is in `value` already */
-    int failed;             /* no memory while a value was looked for: told by the next call of next */
+    int failed;             /* out of memory while looking for a value: the next call of eventlog_reader_next() reports
+                             * it */
     struct eventlog_event event;
     struct eventlog_damage damage;
     char damage_text[200];
@@ -68,7 +69,7 @@ static void forget_series(struct log_place *run)
     scalar_run_restart(&run->scalars);
 }
 
-/* Room for so many runs. */
+/* Makes room for `count` runs. */
 static int make_places(struct eventlog_reader *r, size_t count, struct error *e)
 {
     struct log_place *runs = count > r->run_count ? realloc(r->runs, count * sizeof *runs) : r->runs;
@@ -88,7 +89,8 @@ static int run_wanted(void *context, const char *run)
     return log_filter_run(context, run);
 }
 
-/* Lists the path, and again where a directory was not watched yet: its newest files may have come before the watch. */
+/* Lists the path, and lists it again if a directory was not watched yet: its newest files may have come before the
+ * watch. */
 static int look(struct eventlog_reader *r, int first, struct error *e)
 {
     int again = 1, rc = OK;
@@ -228,7 +230,7 @@ static void find_payload(struct eventlog_reader *r)
         }
 }
 
-/* What log_follow_next() handed out. 1: it is wanted, 0: not. */
+/* Takes an event of log_follow_next(). 1: it is wanted, 0: not. */
 static int take_event(struct eventlog_reader *r, const struct log_follow_file *file)
 {
     int all = log_filter_all_values(&r->filter);
@@ -277,7 +279,7 @@ static int tell_infinite(struct eventlog_reader *r, struct log_follow_file *file
     return EVENTLOG_READ_DAMAGE;
 }
 
-/* What log_follow_next() gave, as an enum eventlog_read; EVENTLOG_READ_END if it is not wanted. */
+/* Turns a result of log_follow_next() into an enum eventlog_read; EVENTLOG_READ_END if it is not wanted. */
 static int reader_take(struct eventlog_reader *r, int found, const struct event_damage *damage, struct error *e)
 {
     const struct log_follow_run *run = run_at_hand(r);
@@ -318,7 +320,7 @@ int eventlog_reader_next(struct eventlog_reader *r, struct eventlog_error *error
     struct error e = { 0 };
     int rc;
 
-    while (find_value(r)) /* values that nobody asked for tell what their series are */
+    while (find_value(r)) /* even values that nobody asked for tell what their series are */
         ;
     r->found = 0;
     r->value.data = NULL;
@@ -394,7 +396,7 @@ int eventlog_reader_wait(struct eventlog_reader *r, double seconds, struct event
     struct error e = { 0 };
 
     if (fresh && p.fd >= 0)
-        return 1; /* what came before the watches has to be looked at */
+        return 1; /* what came before the watches must be read first */
     seconds = seconds > 0 ? seconds : 0;
     rc = poll(&p, p.fd >= 0, seconds > 2e6 ? 2000000000 : (int)(seconds * 1000));
     if (rc < 0) {
@@ -414,7 +416,7 @@ static int refuse(struct eventlog_reader *r, int code, const char *what, struct 
         error_set(&e, code, "%s:%llu: tag %s: %s", r->event.file, (unsigned long long)r->event.offset,
                   r->value.series->tag, what);
     else
-        error_set(&e, ERR_ARG, "%s: no value at hand", r->path);
+        error_set(&e, ERR_ARG, "%s: there is no current value", r->path);
     return public_error(error, &e);
 }
 
@@ -440,9 +442,9 @@ int eventlog_reader_tensor(struct eventlog_reader *r, struct eventlog_tensor *ou
     buffer_clear(&r->spans);
     if (!r->value.data || r->value.stored != EVENTLOG_STORED_TENSOR ||
         !tensor_content_read(&t, r->value.data, r->value.length))
-        return refuse(r, ERR_ARG, "no tensor", error);
+        return refuse(r, ERR_ARG, "not a tensor", error);
     if (t.rank > TENSOR_RANK)
-        return refuse(r, ERR_CORRUPT, "a tensor of more dimensions than 8", error);
+        return refuse(r, ERR_CORRUPT, "a tensor of more than 8 dimensions", error);
     memcpy(r->shape, t.shape, sizeof r->shape);
     out->dtype = t.dtype;
     out->rank = (size_t)t.rank;
@@ -450,16 +452,17 @@ int eventlog_reader_tensor(struct eventlog_reader *r, struct eventlog_tensor *ou
     out->elements = (size_t)t.elements;
     if (t.dtype == EVENT_STRING) {
         if (!gather_strings(r, &t))
-            return refuse(r, ERR_NOMEM, "out of memory for its strings", error);
+            return refuse(r, ERR_NOMEM, "no memory for its strings", error);
         out->strings = (const struct eventlog_bytes *)(const void *)r->spans.data;
         out->string_count = r->spans.length / sizeof *out->strings;
         return out->string_count == t.elements ? EVENTLOG_OK
-               : refuse(r, ERR_CORRUPT, "not as many strings as its shape says", error);
+               : refuse(r, ERR_CORRUPT, "the number of strings does not match its shape", error);
     }
     if (!tensor_content_bytes(&t, CONTENT_MAX, &r->content))
         return buffer_ok(&r->content)
-                   ? refuse(r, ERR_CORRUPT, "not as many numbers as its shape says, or over 256 MiB of them", error)
-                   : refuse(r, ERR_NOMEM, "out of memory for its numbers", error);
+                   ? refuse(r, ERR_CORRUPT, "the number of values does not match its shape, or they take more than 256 "
+                       "MiB", error)
+                   : refuse(r, ERR_NOMEM, "no memory for its values", error);
     out->data = buffer_text(&r->content);
     out->bytes = r->content.length;
     return EVENTLOG_OK;
@@ -474,10 +477,10 @@ int eventlog_reader_histogram(struct eventlog_reader *r, const struct eventlog_b
     *count = 0;
     buffer_clear(&r->content);
     if (!r->value.data || r->value.kind != EVENTLOG_KIND_HISTOGRAM)
-        return refuse(r, ERR_ARG, "no histogram", error);
+        return refuse(r, ERR_ARG, "not a histogram", error);
     if (!histogram_content_rows(r->value.data, r->value.length, &r->content, count))
         return buffer_ok(&r->content) ? refuse(r, ERR_CORRUPT, "a histogram that is not (buckets, 3) numbers", error)
-                                      : refuse(r, ERR_NOMEM, "out of memory for its buckets", error);
+                                      : refuse(r, ERR_NOMEM, "no memory for its buckets", error);
     *buckets = (const struct eventlog_bucket *)(const void *)r->content.data;
     return EVENTLOG_OK;
 }
@@ -500,10 +503,10 @@ int eventlog_reader_blobs(struct eventlog_reader *r, struct eventlog_blobs *out,
                tensor_content_read(&t, v->data, v->length)) {
         gather_strings(r, &t);
     } else {
-        return refuse(r, ERR_ARG, "no images, audio or texts", error);
+        return refuse(r, ERR_ARG, "not images, audio or texts", error);
     }
     if (!buffer_ok(&r->spans))
-        return refuse(r, ERR_NOMEM, "out of memory for its parts", error);
+        return refuse(r, ERR_NOMEM, "no memory for its parts", error);
     items = (struct eventlog_bytes *)(void *)r->spans.data;
     out->items = items;
     out->count = r->spans.length / sizeof *items;

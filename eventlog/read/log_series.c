@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Puts a span and a NUL at *at, moves *at behind them, and says where they are. */
+/* Copies a span and a NUL to *at, moves *at past them, and returns the copy. */
 static const char *series_put(char **at, const struct span *s)
 {
     char *text = *at;

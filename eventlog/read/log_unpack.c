@@ -19,7 +19,7 @@ struct log_unpack {
     void *context;
     z_stream z;
     struct ZSTD_DCtx_s *zstd;
-    size_t want, want_first; /* bytes that zstd asks for: now, and at the start of a frame */
+    size_t want, want_first; /* bytes that zstd wants: now, and at the start of a frame */
     int at_end;   /* of a member or frame */
     int damaged;
     uint8_t out[OUT];
@@ -83,8 +83,8 @@ static void zstd_free(struct log_unpack *u)
     ZSTD_freeDStream(u->zstd);
 }
 
-/* A call that finds damage gives nothing of what it has unpacked before that. So each gets what zstd asks for, which is
- * one block or less. */
+/* A call that finds damage returns nothing of what it unpacked before the damage. So each call gets only what zstd asks
+ * for, which is at most one block. */
 static int zstd_feed(struct log_unpack *u, const uint8_t *bytes, size_t n, struct error *e)
 {
     ZSTD_inBuffer in = { bytes, 0, 0 };

@@ -1,7 +1,7 @@
 /*
- * log_unpack.h - what is in a gzip or zstd stream: bytes go in by pieces of any size, and what they unpack to comes out
- * by pieces. Members of gzip and frames of zstd that follow one another are one stream, zeros behind the last member of
- * gzip are padding. Memory: 256 KiB, and for zstd its window, which may have 128 MiB. One thread at a time.
+ * log_unpack.h - unpacks a gzip or zstd stream: compressed bytes go in, in pieces of any size, and unpacked bytes come
+ * out in pieces. Consecutive gzip members or zstd frames are one stream; zeros after the last gzip member are padding.
+ * Memory: 256 KiB, plus zstd's window of up to 128 MiB. One thread at a time.
  */
 #ifndef EVENTLOG_READ_LOG_UNPACK_H
 #define EVENTLOG_READ_LOG_UNPACK_H
@@ -21,12 +21,12 @@ int log_unpack_new(struct log_unpack **out, enum file_kind kind, log_unpack_sink
                    struct error *e);
 void log_unpack_free(struct log_unpack *u); /* NULL is fine */
 
-/* The next n bytes of the stream. OK also where they are damaged, and behind that place; ERR_IO: zstd with a larger
+/* Takes the next n bytes of the stream. OK also for damaged bytes and all that follow them; ERR_IO: zstd with a larger
  * window; ERR_NOMEM; or what the sink returned. */
 int log_unpack_feed(struct log_unpack *u, const void *bytes, size_t n, struct error *e);
 
-/* 1 if the stream was sound and ends with what has been fed; 0 if it is damaged or cut: what came out stands before
- * that place. */
+/* 1 if the stream is sound and complete; 0 if it is damaged or truncated: then the bytes that came out precede the
+ * damage. */
 int log_unpack_whole(const struct log_unpack *u);
 
 #endif

@@ -16,7 +16,7 @@ void log_watch_close(struct log_watch *w)
     w->fd = -1;
 }
 
-/* Watches are numbered upwards; one on a directory that has one keeps its number. */
+/* Watches get ascending numbers; watching a directory again returns its old number. */
 int log_watch_directory(struct log_watch *w, const char *path)
 {
     int number = inotify_add_watch(w->fd, path, IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |

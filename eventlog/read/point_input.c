@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { ROW_MOST = 16 << 20, COLUMNS_MOST = 100000 };
-/* What a column or member is; TAG and above: of wide rows, a series. */
+/* The meaning of a column or member; in wide rows TAG and above mean a series. */
 enum { RUN, NAME, STEP, WALL_TIME, VALUE, SERIES };
 
 struct column {
@@ -23,10 +23,10 @@ struct point_input {
     const char *tag;
     struct column *columns; /* of CSV, after the header */
     size_t count;
-    int lost, is_long, tabs; /* tabs: between fields, with backslashes before what would be in the way */
+    int lost, is_long, tabs; /* separated by tabs, with backslash escapes */
     struct buffer row;      /* CSV: lines so far, while a quoted field is open */
     int open;
-    struct buffer fields;   /* of a row, each with a NUL behind */
+    struct buffer fields;   /* of a row, each followed by a NUL */
     size_t *starts, starts_capacity;
     struct point_json_member member;
     struct buffer run, name; /* of a JSON object */
@@ -73,7 +73,7 @@ uint64_t point_input_passed_over(const struct point_input *p)
 
 /* ---- numbers --------------------------------------------------------------------------------------------------- */
 
-/* Decimal, or one of the words for what is not finite. */
+/* Decimal, or one of the words for NaN and infinity. */
 static int parse_number(const char *text, double *out)
 {
     static const struct { const char *word; double value; } words[] = {
@@ -105,12 +105,12 @@ static int parse_step(const char *text, int64_t *out)
 
 static int bad(struct error *e, const char *what, const char *text)
 {
-    return error_set(e, ERR_CORRUPT, "'%.60s' is no %s", text, what);
+    return error_set(e, ERR_CORRUPT, "'%.60s' is not a %s", text, what);
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------------------------- */
 
-/* Another field begins at the end of the fields so far. */
+/* Starts another field at the end of the fields so far. */
 static int begin_field(struct point_input *p, size_t *count, struct error *e)
 {
     if (*count == p->starts_capacity) {
@@ -127,7 +127,7 @@ static int begin_field(struct point_input *p, size_t *count, struct error *e)
     return OK;
 }
 
-/* As split(), of a row with tabs between: \t, \n, \r and \\ in fields, no quotes. */
+/* As split(), for a row separated by tabs: \t, \n, \r and \\ in fields, no quotes. */
 static int split_tabs(struct point_input *p, const char *row, size_t n, size_t *count, struct error *e)
 {
     static const char letters[] = "tnr\\", means[] = "\t\n\r\\";
@@ -150,7 +150,8 @@ static int split_tabs(struct point_input *p, const char *row, size_t n, size_t *
     return rc;
 }
 
-/* The row's fields, each with a NUL behind, and where they start. *count fields; ERR_CORRUPT: text behind a quote. */
+/* Splits a row into *count fields, each followed by a NUL, and notes where they start. ERR_CORRUPT: text after a
+ * closing quote. */
 static int split(struct point_input *p, const char *row, size_t n, size_t *count, struct error *e)
 {
     const char *at = row, *end = row + n;
@@ -168,9 +169,9 @@ static int split(struct point_input *p, const char *row, size_t n, size_t *count
                 at += *at == '"';
                 buffer_append_byte(&p->fields, (unsigned char)*at);
             }
-            at++; /* the closing quote is there, or the row would not be whole */
+            at++; /* there is a closing quote, or the row would not be complete */
             if (at < end && *at != ',')
-                return error_set(e, ERR_CORRUPT, "text behind the quotes of column %zu", *count);
+                return error_set(e, ERR_CORRUPT, "text after the quotes of column %zu", *count);
         } else {
             const char *stop = memchr(at, ',', (size_t)(end - at));
 
@@ -190,7 +191,7 @@ static const char *field(const struct point_input *p, size_t i)
     return p->fields.data + p->starts[i];
 }
 
-/* The same of a number: without blanks around it, as people put them behind commas. */
+/* The same for a number, without the blanks that people put after commas. */
 static const char *number_field(struct point_input *p, size_t i)
 {
     char *from = p->fields.data + p->starts[i], *end;
@@ -242,7 +243,7 @@ static int header(struct point_input *p, const char *row, size_t n, struct error
         if (!p->is_long && (c->kind == NAME || c->kind == VALUE))
             c->kind = SERIES;
         if (p->is_long && c->kind == SERIES)
-            continue; /* passed over */
+            continue; /* skipped */
         if (c->kind == SERIES && column_kind(!strncmp(name, "tag:", 4) ? name + 4 : "", 0) != SERIES)
             name += 4;
         has[SERIES] |= c->kind == SERIES;
@@ -325,7 +326,7 @@ static int quote_open(const char *text, size_t n)
     return open;
 }
 
-/* Of the two separators the one that comes first, behind "run" or the like, is the header's. */
+/* The header's separator is the one of the two that comes first, as after "run". */
 static int tab_first(const char *line, size_t n)
 {
     size_t i = 0;
@@ -344,7 +345,7 @@ static int csv_line(struct point_input *p, const char *line, size_t n, point_inp
         return error_set(e, ERR_CORRUPT, "no header before it");
     if (!p->columns && !p->open)
         p->tabs = tab_first(line, n);
-    if (p->open || (!p->tabs && quote_open(line, n))) { /* a field goes on on the next line */
+    if (p->open || (!p->tabs && quote_open(line, n))) { /* a field continues on the next line */
         if (p->open)
             buffer_append_byte(&p->row, '\n');
         buffer_append(&p->row, line, n);
@@ -372,7 +373,8 @@ static int member_kind(const char *key)
     return !strcmp(key, "type") ? SERIES + 1 : column_kind(key, 0);
 }
 
-/* Reads what the object says of all its points. given: which of RUN to VALUE, and SERIES + 1 for "type", it has. */
+/* Reads the members that apply to all points of the object. given: which of RUN to VALUE, and SERIES + 1 for "type", it
+ * has. */
 static int object(struct point_input *p, const char *line, size_t n, struct point_input_point *point,
                   int given[SERIES + 2], struct error *e)
 {
@@ -398,11 +400,11 @@ static int object(struct point_input *p, const char *line, size_t n, struct poin
             buffer_clear(b);
             buffer_append(b, text, m->text.length);
         } else if (kind == RUN || kind == NAME) {
-            return error_set(e, ERR_CORRUPT, "\"%s\" is no string", buffer_text(&m->key));
+            return error_set(e, ERR_CORRUPT, "\"%s\" is not a string", buffer_text(&m->key));
         }
     }
     if (rc < 0)
-        return error_set(e, ERR_CORRUPT, "no JSON object, at column %zu", (size_t)(j.next - line) + 1);
+        return error_set(e, ERR_CORRUPT, "not a JSON object at column %zu", (size_t)(j.next - line) + 1);
     return OK;
 }
 

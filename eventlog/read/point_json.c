@@ -12,7 +12,7 @@ static void blank(struct point_json *j)
         j->next++;
 }
 
-/* Takes that character, blanks around it: 1 if it is there. */
+/* Takes this character, with blanks around it: 1 if it is there. */
 static int point_json_take(struct point_json *j, char c)
 {
     blank(j);
@@ -98,7 +98,7 @@ static int escape(struct point_json *j, struct buffer *b)
     return 1;
 }
 
-/* A string, unless b is NULL kept there. */
+/* Reads a string into b; NULL: skips it. */
 static int string(struct point_json *j, struct buffer *b)
 {
     if (j->next == j->end || *j->next != '"')
@@ -139,7 +139,7 @@ static int number(struct point_json *j, struct buffer *b)
     return j->next > from;
 }
 
-/* Passes over an object or an array: brackets are counted, strings skipped; what is inside is not looked at closer. */
+/* Skips an object or an array: counts brackets and skips strings; the rest is not checked. */
 static int nested(struct point_json *j, struct buffer *b)
 {
     char open[DEPTH];

@@ -52,7 +52,7 @@ void scalar_run_begin_file(struct scalar_run *r)
     r->file_ended = 0;
 }
 
-/* Without a look at CRCs: of a record's data only, since with another length it finds no next record. */
+/* Without checking CRCs, but only those of the data: with a wrong length it finds no next record. */
 int scalar_run_damage(struct scalar_run *r, const struct event_damage *d, struct event *event)
 {
     if (d->kind == EVENT_DAMAGE_TOO_LONG && d->found <= RECORD_LENGTH_MAX)
@@ -191,8 +191,8 @@ static void skip_value(struct scalar_series *s, int64_t step)
     s->skipped_max = step > s->skipped_max ? step : s->skipped_max;
 }
 
-/* The default loader's rule (specification of event logs, 6.1): a data class counts as it is given; without one the
- * kind of an old value counts, then the name of the plugin. */
+/* The default loader's rule (specification of event logs, 6.1): a given data class counts; without one, the kind of a
+ * legacy value, then the name of the plugin. */
 static int begins_scalars(const struct event_value *v)
 {
     struct summary_metadata m;
@@ -280,7 +280,7 @@ int scalar_run_event(struct scalar_run *r, const struct event *event, struct err
             return rc;
         if (from & SCALAR_TAKEN && r->view == SCALAR_VIEW_TENSORBOARD)
             while (s->count && s->points[s->count - 1].step >= event->step)
-                s->count--; /* what is kept rises strictly, so this removes all of them */
+                s->count--; /* the steps kept rise strictly, so this removes all of them */
         if (rc == 0 && r->other && !event->is_damaged)
             rc = r->other(r->context, s, event, &value, e);
         if (rc < 0)
@@ -334,8 +334,8 @@ void scalar_run_sort(struct scalar_run *r)
         qsort(r->series, r->count, sizeof *r->series, by_tag);
 }
 
-/* Stable merge sort by step. Runs that are in order already, as restarts leave them, are found first: k runs cost
- * log2(k) passes over the points. */
+/* Stable merge sort by step. It first finds the stretches that are in order already, as restarts leave them: k of them
+ * cost log2(k) passes over the points. */
 static void merge_sort(struct scalar_point *points, uint64_t *marks, size_t n, struct scalar_point *other,
                        uint64_t *other_marks)
 {

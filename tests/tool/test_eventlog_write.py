@@ -77,10 +77,10 @@ def test_bad_input(tmp_path):
     text = "tag,step,value\na,1,1\na,x,1\na,2,1e300\na,3,3\n"
     (tmp_path / "in.csv").write_text(text)
     told = write(tmp_path / "log", "--input", tmp_path / "in.csv", status=2).stderr
-    assert told == f"eventlog write: {tmp_path}/in.csv:3: 'x' is no step\n"
+    assert told == f"eventlog write: {tmp_path}/in.csv:3: 'x' is not a step\n"
     assert export(tmp_path / "log").count("\n") == 2  # the line before it is there
     told = write(tmp_path / "going", "--keep-going", "-", text=text, status=1).stderr
-    assert "standard input:3: 'x' is no step" in told and "standard input:4: tag 'a' at step 2: 1e+300 is beyond" in told
+    assert "standard input:3: 'x' is not a step" in told and "standard input:4: tag 'a' at step 2: 1e+300 is beyond" in told
     assert [row.split(",")[2] for row in export(tmp_path / "going").splitlines()[1:]] == ["1", "3"]
     write(tmp_path / "none", "--keep-going", "-", text="a,b\n1,2\n", status=2)
     for run_name in ("../x", "/x", "a/../../x", "", ".."):
