@@ -12,7 +12,7 @@ struct event_direct {
     struct event_sink sink;
     struct event_sink_options options;
     struct event_file *file;
-    double last_write, due; /* due: no later than then something is to be done at a call */
+    double last_write, due; /* due: the time at which a call must do something */
 };
 
 static struct event_direct *direct_of(struct event_sink *s)
@@ -39,7 +39,7 @@ static int write_out(struct event_direct *d, struct error *e)
     b->events = rc == OK ? 0 : event_file_records(b->bytes, b->used);
     if (rc == OK) {
         d->last_write = clock_monotonic();
-        /* What one large value took is given back. */
+        /* Frees what one large value took. */
         if (b->capacity > d->options.bytes + SPARE)
             event_batch_shrink(b, d->options.batch + SPARE);
     }
@@ -56,7 +56,7 @@ static int keep_first(int rc, int also, const struct error *own, struct error *e
     return also;
 }
 
-/* Into a file that is there, looked for `always` or now and then. */
+/* Writes, after checking (`always` or from time to time) that the file is still there. */
 static int put_out(struct event_direct *d, int always, struct error *e)
 {
     struct error own;
@@ -65,7 +65,7 @@ static int put_out(struct event_direct *d, int always, struct error *e)
     return keep_first(rc, write_out(d, &own), &own, e);
 }
 
-/* What is due by time or size. The first error is kept. */
+/* Does what is due by time or size. The first error is kept. */
 static int write_when_due(struct event_direct *d, struct error *e)
 {
     size_t used = d->sink.batch.used;
@@ -90,7 +90,7 @@ static void direct_pass(struct event_sink *s)
     (void)s;
 }
 
-/* Room beyond a batch only while writes fail (or for one very long event, which waits alone). */
+/* There is room beyond a batch only while writes fail (or for one very long event, which waits alone). */
 static int direct_begin(struct event_sink *s, size_t n, struct error *e)
 {
     struct event_direct *d = direct_of(s);
@@ -137,7 +137,7 @@ static int direct_flush(struct event_sink *s, int how, struct error *e)
     } else {
         if ((rc = put_out(d, 1, e)) == OK && how & EVENT_SINK_SYNC)
             rc = event_file_sync(d->file, e);
-        d->due = 0; /* looked at anew by the next call */
+        d->due = 0; /* checked again by the next call */
     }
     return rc == OK ? event_file_notice(d->file, e) : rc;
 }
@@ -173,7 +173,7 @@ int event_direct_start(struct event_sink **out, struct event_file *file, const s
         .abandon = direct_abandon,
     };
     struct event_direct *d = calloc(1, sizeof *d);
-    /* A large buffer is for the few who fill it, and grows when they do. */
+    /* Few writers fill a large buffer, so it grows only as needed. */
     size_t first = (options->batch < FIRST_BUFFER ? options->batch : FIRST_BUFFER) + SPARE;
 
     *out = NULL;

@@ -98,7 +98,8 @@ uint64_t event_file_records(const uint8_t *records, size_t n)
 static int cut_back(struct event_file *f, struct error *e)
 {
     if (f->io->ftruncate(f->io->context, f->fd, (off_t)f->size) < 0)
-        return error_system(e, "%s: cannot cut the file back to its last whole record, at %llu", event_file_path(f),
+        return error_system(e, "%s: cannot cut the file back to its last complete record, at byte "
+            "%llu", event_file_path(f),
                             (unsigned long long)f->size);
     f->torn = 0;
     return OK;
@@ -133,7 +134,7 @@ int event_file_write(struct event_file *f, const uint8_t *records, size_t n, siz
     if (!system)
         return OK;
     errno = system;
-    error_system(&own, "%s: cannot write; %zu bytes of events wait in memory", event_file_path(f), n - *whole);
+    error_system(&own, "%s: cannot write; %zu bytes of events remain in memory", event_file_path(f), n - *whole);
     if (done > *whole) {
         f->torn = 1;
         cut_back(f, NULL);
@@ -157,7 +158,7 @@ int event_file_sync(struct event_file *f, struct error *e)
     else
         f->unsynced = 0;
     f->syncs++;
-    /* The name must survive as well, once. */
+    /* The name must be synced as well, once. */
     if (!own.code && !f->named && file_sync_parent(f->io, event_file_path(f), &own) == OK)
         f->named = 1;
     if (own.code && e)
@@ -195,7 +196,7 @@ static int make_file(struct event_file *f, struct error *e)
             return rc;
         f->fd = f->io->open(f->io->context, path, O_RDWR | O_CREAT | O_EXCL | O_APPEND, 0666);
         if (f->fd >= 0) {
-            /* Whoever would append to this file sees that it is in use. Not all file systems have locks. */
+            /* Tells others that would append to this file that it is in use. Not all file systems have locks. */
             flock(f->fd, LOCK_EX | LOCK_NB);
             return OK;
         }
@@ -222,7 +223,7 @@ static int first_record(struct event_file *f, struct error *e)
     return rc;
 }
 
-/* All whole records of another file. ERR_CORRUPT: it cannot be read. */
+/* Copies all whole records of another file. ERR_CORRUPT: it cannot be read. */
 static int copy(struct event_file *f, const struct event_file *from, struct error *e)
 {
     uint8_t *bytes = malloc(COPY_BYTES);
@@ -245,7 +246,7 @@ static int copy(struct event_file *f, const struct event_file *from, struct erro
     return rc;
 }
 
-/* A new file in place of none, with what the other one holds, or with its first record. */
+/* Makes a file where there is none, with the records of another one, or with a first record. */
 static int file_begin(struct event_file *f, const struct event_file *from, struct error *e)
 {
     int rc;
@@ -266,7 +267,7 @@ static int file_begin(struct event_file *f, const struct event_file *from, struc
     return rc;
 }
 
-/* The same in place of the one at hand, which stays in use on error. */
+/* The same in place of the current one, which stays in use on error. */
 static int follow(struct event_file *f, int with_its_records, struct error *e)
 {
     struct event_file old = *f;
@@ -322,7 +323,7 @@ static int set_up(struct event_file *f, const struct io *io, const char *directo
     return rc;
 }
 
-/* A relative directory would be another one after chdir(). */
+/* After chdir() a relative path would name another directory. */
 static void fix_directory(struct event_file *f)
 {
     char *absolute = f->directory[0] == '/' ? NULL : realpath(f->directory, NULL);
@@ -386,7 +387,7 @@ int event_file_next(struct event_file *f, struct error *e)
     if ((rc = event_file_keep(f, 1, e)) != OK)
         return rc;
     if (f->sync != EVENTLOG_SYNC_NEVER && f->unsynced)
-        event_file_sync(f, NULL); /* a failure is in the statistics */
+        event_file_sync(f, NULL); /* a failure is counted in the statistics */
     if (follow(f, 0, &own) == OK)
         return OK;
     error_prefix(&own, "events go on in %s", event_file_path(f));
@@ -395,9 +396,9 @@ int event_file_next(struct event_file *f, struct error *e)
     return failed(f, &own);
 }
 
-/* ---- files that somebody deletes, moves or replaces -------------------------------------------------------------- */
+/* ---- files that are deleted, moved or replaced ------------------------------------------------------------------- */
 
-/* stat() of a file of the writer, at the path that it has whatever the working directory is. */
+/* stat() of one of the writer's files, at its path, whatever the working directory is. */
 static int look(const struct event_file *f, const struct event_file_name *name, struct stat *st)
 {
     char path[PATH_MAX];
@@ -414,11 +415,11 @@ static int is_gone(const struct event_file *f)
         return 1;
     if (look(f, f->names, &there) < 0)
         return errno == ENOENT || errno == ENOTDIR || errno == ESTALE;
-    /* Some network file systems number a file anew at each look; then at least its length is ours. */
+    /* Some network file systems give a file a new inode number each time; then at least its length must match. */
     return (there.st_ino != held.st_ino || there.st_dev != held.st_dev) && there.st_size != held.st_size;
 }
 
-/* Of files before the one at hand nothing is open any more. */
+/* Files before the current one are no longer open. */
 static void count_lost(struct event_file *f)
 {
     struct stat st;

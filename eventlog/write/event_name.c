@@ -16,7 +16,7 @@ static const char PREFIX[] = "events.out.tfevents.";
 enum { PREFIX_LENGTH = sizeof PREFIX - 1, SECONDS_DIGITS = 10 };
 static const long long SECONDS_MAX = 9999999998;
 
-/* The seconds in the name of an event file, or -1 where it is none of that pattern. */
+/* The seconds in the name of an event file, or -1 if the name does not have that pattern. */
 static long long name_seconds(const char *name)
 {
     char digits[SECONDS_DIGITS + 1];
@@ -31,7 +31,7 @@ static long long name_seconds(const char *name)
     return name[PREFIX_LENGTH + SECONDS_DIGITS] == '.' ? strtoll(digits, NULL, 10) : -1;
 }
 
-/* Takes the name over if it is of the pattern and greater. */
+/* Remembers the name if it has the pattern and is greater. */
 static void take_greater(const char *name, char *out, size_t size)
 {
     long long seconds = name_seconds(name);
@@ -40,8 +40,8 @@ static void take_greater(const char *name, char *out, size_t size)
         strcpy(out, name);
 }
 
-/* The name of the file at hand if it is of the pattern, else the greatest one of the directory; "" without one. What
- * cannot be listed has none: O_EXCL decides all the same. */
+/* The name of the current file if it has the pattern, else the greatest one in the directory; "" if there is none or
+ * the directory cannot be listed: O_EXCL decides in any case. */
 static void greatest_name(const char *directory, const char *current, char *out, size_t size)
 {
     DIR *d;
@@ -109,6 +109,6 @@ int event_name_next(struct event_name *p, const char *directory, const char *suf
                     struct error *e)
 {
     if (++p->counter > COUNTER_MAX)
-        return error_set(e, ERR_IO, "%s: no free name for another event file of this second", directory);
+        return error_set(e, ERR_IO, "%s: no free name for another event file in this second", directory);
     return write_name(p, directory, suffix, out, size, e);
 }

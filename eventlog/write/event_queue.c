@@ -13,8 +13,8 @@
 
 /*
  * Two batches: callers fill the sink's under the lock, the thread swaps it for its own empty `taken` and writes that
- * without the lock. What could not be written stays in taken and is tried again. A new file is asked for by a mark
- * between two records: a length that no record has.
+ * without the lock. What could not be written stays in `taken` and is tried again. A mark between two records, a length
+ * that no record has, requests a new file.
  */
 enum { MARK = 8 };
 static const uint64_t MARK_LENGTH = UINT64_MAX;
@@ -30,12 +30,12 @@ struct event_queue {
     size_t taken_left;     /* bytes of taken that are not in the file yet */
     uint64_t taken_events;
     uint64_t put, written; /* bytes ever */
-    double first;          /* when the oldest record of the sink's batch came */
+    double first;          /* when the oldest record of the sink's batch arrived */
     double retry_at;
     uint64_t asked, answered; /* flushes */
     int asked_how, stop, failing, waiting;
-    struct error failure;  /* the last write's, while failing */
-    struct error answer;   /* to flushes up to answered */
+    struct error failure;  /* of the last write, while failing */
+    struct error answer;   /* answers flushes up to `answered` */
     struct event_file counters;
     const char *path;
     /* the thread's own */
@@ -158,7 +158,7 @@ static size_t segment(const uint8_t *bytes, size_t n)
     return i;
 }
 
-/* Without the lock: what is in taken goes into the file, as far as it will. *failed: a new file could not be made. */
+/* Without the lock: writes `taken` to the file, as far as possible. *failed: a new file could not be made. */
 static int write_taken(struct event_queue *q, int *failed, struct error *e)
 {
     struct event_batch *b = &q->taken;
@@ -187,7 +187,7 @@ static int write_taken(struct event_queue *q, int *failed, struct error *e)
     return rc;
 }
 
-/* One attempt at all that waits; inside, but the lock is given up while it writes. */
+/* Tries once to write everything that waits; inside, but without the lock while writing. */
 static void attempt(struct event_queue *q)
 {
     uint64_t answer_to = q->asked, target = q->put;
@@ -345,7 +345,7 @@ int event_queue_start(struct event_sink **out, struct event_file *file, const st
     pthread_cond_init(&q->room, NULL);
     pthread_cond_init(&q->done, NULL);
     pthread_condattr_destroy(&monotonic);
-    /* The program's signals are for its own threads. */
+    /* Leave the program's signals to its own threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     rc = pthread_create(&q->thread, NULL, run, q);

@@ -48,11 +48,11 @@ int event_resume_newest(const char *directory, char *path, size_t size, struct e
 static int busy(const char *path, struct error *e)
 {
     errno = EBUSY;
-    return error_system(e, "%s: is being written; end its writer first, or begin a new file", path);
+    return error_system(e, "%s: is being written; stop its writer first, or begin a new file", path);
 }
 
-/* Where the whole records of the file end. Damage that no whole record follows is a torn tail, too - unless nothing
- * stands before it either: then this is no event file, and not ours to cut. */
+/* Finds where the whole records of the file end. Damage that no whole record follows is a torn tail, unless no record
+ * precedes it either: then this is not an event file, and we must not truncate it. */
 static int find_end(struct record_file *f, const char *path, uint64_t *end, struct error *e)
 {
     uint64_t damage = UINT64_MAX;
@@ -63,7 +63,7 @@ static int find_end(struct record_file *f, const char *path, uint64_t *end, stru
         if (rc == RECORD_DAMAGE && damage == UINT64_MAX)
             damage = r.offset;
         if (damage != UINT64_MAX && (rc == RECORD_DATA || !damage))
-            return error_set(e, ERR_CORRUPT, "%s: damaged at byte %llu, and TensorBoard reads nothing behind it; run "
+            return error_set(e, ERR_CORRUPT, "%s: damaged at byte %llu, and TensorBoard reads nothing after that; run "
                              "`eventlog repair`, or begin a new file", path, (unsigned long long)damage);
     }
     *end = damage < f->parser.offset ? damage : f->parser.offset;
@@ -82,7 +82,7 @@ int event_resume_open(const struct io *io, const char *path, int *fd, uint64_t *
     if (rc != OK)
         goto out;
     if (fstat(f.fd, &before) < 0) {
-        rc = error_system(e, "%s: cannot look at it", path);
+        rc = error_system(e, "%s: cannot stat", path);
         goto out;
     }
     if (file_is_written(f.fd)) {
@@ -95,12 +95,12 @@ int event_resume_open(const struct io *io, const char *path, int *fd, uint64_t *
         rc = error_system(e, "%s: cannot open for appending", path);
         goto out;
     }
-    /* From here on nobody else of this library appends; whoever did since the scan has changed the length. */
+    /* From here on no other writer of this library appends; if one did since the scan, the length has changed. */
     if ((flock(*fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) || fstat(*fd, &now) < 0 ||
         now.st_ino != before.st_ino || now.st_dev != before.st_dev || now.st_size != before.st_size)
         rc = busy(path, e);
     else if ((*cut = (uint64_t)now.st_size - *size) && io->ftruncate(io->context, *fd, (off_t)*size) < 0)
-        rc = error_system(e, "%s: cannot cut its torn tail off, at byte %llu", path, (unsigned long long)*size);
+        rc = error_system(e, "%s: cannot cut off its torn tail at byte %llu", path, (unsigned long long)*size);
     if (rc != OK) {
         io->close(io->context, *fd);
         *fd = -1;

@@ -1,13 +1,13 @@
 /*
- * event_sink.h - what takes a writer's records and brings them into its event_file. There are two: event_direct.c
- * writes in the thread of the call that fills a batch or comes late enough, event_queue.c in a thread of its own.
+ * event_sink.h - takes a writer's records and puts them into its event_file. There are two sinks: event_direct.c writes
+ * in the thread of the call that fills a batch or comes late enough, event_queue.c in a thread of its own.
  *
  *     rc = s->operations->begin(s, need, e);     room for need bytes; the caller is inside now
  *     n = encode(event_sink_place(s));           a whole record
  *     rc = s->operations->put(s, n, e);          it is the sink's; the caller is outside again
  *
- * One caller at a time is inside. The queue takes calls of many threads, so what they share is changed and read inside
- * only; the direct sink takes those of one thread at a time, and being inside costs nothing there.
+ * One caller at a time is inside. The queue takes calls from many threads, so shared state is read and changed only
+ * inside; the direct sink takes calls from one thread at a time, and being inside costs nothing there.
  */
 #ifndef EVENTLOG_WRITE_EVENT_SINK_H
 #define EVENTLOG_WRITE_EVENT_SINK_H
@@ -20,54 +20,56 @@
 #include <stdint.h>
 
 struct event_sink_options {
-    size_t bytes;         /* that may wait; an event longer than that waits alone */
-    size_t batch;         /* bytes that make a write worth while */
-    double flush_seconds; /* nothing waits longer, in the direct sink until the next call */
-    int drop;             /* the queue is full: drop instead of waiting */
+    size_t bytes;         /* that may wait; a longer event waits alone */
+    size_t batch;         /* bytes that are worth a write */
+    double flush_seconds; /* no event waits longer; in the direct sink, until the first call after that */
+    int drop;             /* when the queue is full: drop instead of waiting */
 };
 
 struct event_sink_state {
-    uint64_t queued;        /* events put and not in the file yet */
+    uint64_t queued;        /* events put that are not in the file yet */
     struct event_file file; /* its counters and last error only */
     const char *path;       /* borrowed until the event_file is closed */
 };
 
 enum { EVENT_SINK_DROPPED = 1 };
-enum { EVENT_SINK_SYNC = 1, EVENT_SINK_MAKE_AGAIN = 2 }; /* also by fsync; as event_file_make_again() does */
+enum { EVENT_SINK_SYNC = 1, EVENT_SINK_MAKE_AGAIN = 2 }; /* sync too; make a lost file again, as event_file_make_again()
+                                                          * does */
 
 struct event_sink;
 
-/* In the order of a sink's life. All but abandon() are for the process that made the sink, since in a forked child its
- * lock may be held for ever. e is not NULL. */
+/* In the order in which they are used. Only abandon() may be called in a forked child, where the sink's lock may be
+ * held forever. e is not NULL. */
 struct event_sink_operations {
     void (*enter)(struct event_sink *s);
     void (*leave)(struct event_sink *s);
-    /* Enters, whatever it returns. OK: there is room for n bytes; EVENT_SINK_DROPPED: the queue is full and this event
-     * is to be dropped; ERR_IO: the sink is full because writing fails; ERR_NOMEM. While the queue is full only because
-     * the disk is slow, it waits, and others may enter. */
+    /* Enters, whatever it returns. OK: there is room for n bytes; EVENT_SINK_DROPPED: the queue is full and the event
+     * must be dropped; ERR_IO: the sink is full because writing fails; ERR_NOMEM. While the queue is full only because
+     * the disk is slow, the call waits, and others may enter. */
     int (*begin)(struct event_sink *s, size_t n, struct error *e);
-    /* Between begin() and put(): what follows belongs into a new file. An error: none could be made, and it goes into
-     * the old one. The queue, which finds out later, returns OK and sets rotation_failed. */
+    /* Between begin() and put(): what follows goes to a new file. On an error no file could be made, and it goes to the
+     * old one. The queue, which finds out later, returns OK and sets rotation_failed. */
     int (*rotate)(struct event_sink *s, struct error *e);
-    /* The n bytes at event_sink_place() are one record; leaves. What e holds already is the answer if all else goes
-     * well. An error is one of writing; the record is taken. */
+    /* Takes the n bytes at event_sink_place() as one record, and leaves. If all goes well, returns the error that e
+     * already holds, if any. Any other error is one of writing; the record has been taken. */
     int (*put)(struct event_sink *s, size_t n, struct error *e);
     /* Inside. */
     void (*state)(struct event_sink *s, struct event_sink_state *state);
-    /* Outside: all that was put before is in the file, or an attempt at it failed. how: 0, or of the above. */
+    /* Outside: writes all that was put before; an error says that this failed. how: 0, or EVENT_SINK_SYNC,
+     * EVENT_SINK_MAKE_AGAIN. */
     int (*flush)(struct event_sink *s, int how, struct error *e);
-    /* Outside: writes what waits and frees s. *lost: events that could not be written. */
+    /* Outside: writes what is waiting and frees s. *lost: events that could not be written. */
     int (*stop)(struct event_sink *s, uint64_t *lost, struct error *e);
-    /* In a forked child: closes the file there. 1: and frees s; 0: what the parent's threads share may be half changed
-     * in the child and is left alone, the writer's own memory too. */
+    /* In a forked child: closes the file there. 1: s is freed; 0: what the parent's threads share may be half changed
+     * in the child and is left alone, as must be the writer's memory. */
     int (*abandon)(struct event_sink *s);
 };
 
 struct event_sink {
     const struct event_sink_operations *operations;
     /* inside */
-    struct event_batch batch; /* to which records are put */
-    int rotation_failed;      /* set by the sink, cleared by whoever sees it */
+    struct event_batch batch; /* that records are put into */
+    int rotation_failed;      /* set by the sink, cleared by the caller that sees it */
 };
 
 /* Between begin() and put(): where the record of up to n bytes goes. */
@@ -76,7 +78,7 @@ static inline uint8_t *event_sink_place(const struct event_sink *s)
     return s->batch.bytes + s->batch.used;
 }
 
-/* file outlives the sink and belongs to it until stop(). On error *out is NULL. */
+/* file outlives the sink, which owns it until stop(). On error *out is NULL. */
 int event_direct_start(struct event_sink **out, struct event_file *file, const struct event_sink_options *options,
                        struct error *e);
 int event_queue_start(struct event_sink **out, struct event_file *file, const struct event_sink_options *options,

@@ -19,17 +19,17 @@
 #include <unistd.h>
 
 /*
- * A call encodes its event as a whole record where the sink says. All state below is changed inside the sink only, and
- * `file` belongs to the sink as long as there is one.
+ * A call encodes its event as a whole record at the place that the sink gives it. All state below is changed only
+ * inside the sink, and `file` belongs to the sink as long as there is one.
  *
- * begin_event() finds room and decides about rotation, so that what is encoded next knows its file; end_event() hands
- * over. Values with metadata need to know it: name and description stand with the first value of a tag in each file.
- * Plugin and content stand with every value: TensorBoard remembers them, readers of other programs look at each value
+ * begin_event() finds room and decides about rotation, so that the file of the next event is known; end_event() passes
+ * the event on. Values with metadata need to know the file: name and description go with the first value of a tag in
+ * each file. Plugin and content go with every value: TensorBoard remembers them, but other readers look at each value
  * alone.
  */
 enum { DEFAULT_BUFFER = 65536, LEAST_BUFFER = 64, FULL_BUFFERS = 16, TAGS_OF_SCALARS = 65536, VALUE_OVERHEAD = 64 };
 
-/* The longest event: protobuf's own limit is 2 GiB. */
+/* The longest event; protobuf's own limit is 2 GiB. */
 static const size_t EVENT_MAX = (size_t)1 << 30;
 static const double ROTATION_RETRY = 10; /* seconds */
 
@@ -40,19 +40,20 @@ struct eventlog_writer {
     struct event_sink *sink;
     struct tag_table tags;     /* of all files; an entry's file is the number of the last one with its metadata */
     uint64_t number;           /* of the file that the next event goes to, from 1 */
-    uint64_t rotate_bytes, file_bytes; /* file_bytes: what that file holds once all that waits is written, */
-    size_t first_bytes;                /* ... of which its first record is so many */
+    uint64_t rotate_bytes, file_bytes; /* file_bytes: the size of that file once all waiting events are written, */
+    size_t first_bytes;                /* ... and how many of these are its first record */
     double rotate_seconds, file_since, rotate_after;
     uint64_t events, dropped, flushes;
     enum eventlog_sync sync;
-    pid_t pid; /* who opened it: a forked child has a copy of the buffer and must not write it again */
-    int exact_times; /* a wall time of 0 is 1970, not now */
-    char *mark; /* a byte that is 1 in that process and 0 in its children, or NULL where the kernel cannot do so */
+    pid_t pid; /* the process that opened it: a forked child has a copy of the buffer and must not write it again */
+    int exact_times; /* a wall time of 0 means 1970, not now */
+    char *mark; /* a byte that is 1 in that process and 0 in its children, or NULL if the kernel does not support
+                 * that */
 };
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */
 
-/* A page that the kernel empties in a forked child tells without a system call. */
+/* A page that the kernel clears in a forked child tells them apart without a system call. */
 static char *fork_mark(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -75,7 +76,7 @@ static int is_forked(const struct eventlog_writer *w)
 
 static int refuse_forked(const struct eventlog_writer *w, struct error *e)
 {
-    return error_set(e, ERR_ARG, "this writer belongs to process %ld, which was forked; open one of your own",
+    return error_set(e, ERR_ARG, "this writer belongs to process %ld, which forked this one; open another",
                      (long)w->pid);
 }
 
@@ -103,14 +104,14 @@ static int rotation_due(const struct eventlog_writer *w, size_t need)
     double now;
 
     if ((!w->rotate_bytes && !(w->rotate_seconds > 0)) || w->file_bytes <= w->first_bytes)
-        return 0; /* a file has one event at least */
+        return 0; /* a file has at least one event */
     if (w->rotate_bytes && w->file_bytes + need > w->rotate_bytes)
         return w->rotate_after == 0 || clock_monotonic() >= w->rotate_after;
     now = clock_monotonic();
     return w->rotate_seconds > 0 && now - w->file_since >= w->rotate_seconds && now >= w->rotate_after;
 }
 
-/* The next event goes into a new file; where that cannot be made, into the old one. */
+/* The next event goes to a new file; if that cannot be made, to the old one. */
 static void rotate(struct eventlog_writer *w, struct error *e)
 {
     double now = clock_monotonic();
@@ -187,7 +188,7 @@ int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t s
         goto refused;
     }
     if ((n = strlen(tag)) > (size_t)1 << 29) {
-        error_set(&e, ERR_ARG, "a tag of %zu bytes", n);
+        error_set(&e, ERR_ARG, "a tag of %zu bytes is too long", n);
         goto refused;
     }
     if ((rc = begin_event(w, n + EVENT_SCALAR_OVERHEAD, &e)) != OK)
@@ -212,7 +213,7 @@ double event_writer_time(double wall_time)
     return wall_time == 0 ? clock_wall() : wall_time;
 }
 
-/* Encodes one event, whose fields after the step are `body`, at event_sink_place(). Its length. */
+/* Encodes one event, whose fields after the step are `body`, at event_sink_place(). Returns its length. */
 static size_t encode_event(struct eventlog_writer *w, const struct wire *head, const struct wire *body)
 {
     size_t n = head->bytes.length + body->bytes.length;
@@ -251,7 +252,7 @@ static int check_length(size_t n, struct error *e)
     return n <= EVENT_MAX ? OK : error_set(e, ERR_ARG, "an event of %zu bytes is longer than 1 GiB", n);
 }
 
-/* The answer of a call that came to rc; the sentence of what was refused names the file. */
+/* The return value of a call with result rc; if the event was refused, the error names the file. */
 static int answer(struct eventlog_writer *w, int rc, int refused, struct error *e, struct eventlog_error *error)
 {
     if (rc == OK || rc == EVENT_SINK_DROPPED)
@@ -279,8 +280,8 @@ int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, d
     return answer(w, rc, refused, e, error);
 }
 
-/* Begun: the value's event with the metadata of a tag's first value in the file, or of a later one. *refused: it is not
- * taken. */
+/* Between begin_event() and end_event(): encodes the value's event, with the metadata of the first value of its tag in
+ * the file or of a later one. *refused: it is not taken. */
 static int writer_put_value(struct eventlog_writer *w, const struct event_writer_value *v, const struct wire *head,
                             const struct wire *member, const struct wire *first, const struct wire *later, int *refused,
                             struct error *e)
@@ -448,7 +449,7 @@ static int close_forked(struct eventlog_writer *w, struct eventlog_error *error)
     return public_error(error, &e);
 }
 
-/* At the end: what the sentence of rc does not say of lost events, of which so many still waited. */
+/* At the end: reports lost events that the error of rc does not mention; waiting: how many were still in memory. */
 static int tell_lost(struct eventlog_writer *w, uint64_t waiting, int rc, struct error *e)
 {
     const unsigned long long lost = waiting + event_file_lost(&w->file);
@@ -457,7 +458,7 @@ static int tell_lost(struct eventlog_writer *w, uint64_t waiting, int rc, struct
         return rc == OK ? event_file_notice(&w->file, e) : rc;
     if (rc != OK)
         return error_prefix(e, waiting ? "the last %llu events are lost" : "%llu events are lost", lost);
-    return error_set(e, ERR_IO, "%s: %llu events are lost, which were in files that are gone",
+    return error_set(e, ERR_IO, "%s: %llu events are lost with the files that are gone",
                      event_file_path(&w->file), lost);
 }
 

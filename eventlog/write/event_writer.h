@@ -1,7 +1,7 @@
 /*
- * event_writer.h - what the library's own files need of the writer beyond eventlog.h: system calls that can be made
- * to fail, and the way on which every kind of value but the scalar gets into the file. kinds/event_writer_<family>.c
- * encodes its values with wire.h, without I/O, and hands the bytes to event_writer_finish().
+ * event_writer.h - what the library's own files need of the writer beyond eventlog.h: system calls that tests can make
+ * fail, and the way in which all values but scalars get into the file. kinds/event_writer_<family>.c encodes its values
+ * with wire.h, without I/O, and passes the bytes to event_writer_finish().
  */
 #ifndef EVENTLOG_WRITE_EVENT_WRITER_H
 #define EVENTLOG_WRITE_EVENT_WRITER_H
@@ -11,31 +11,31 @@
 #include "eventlog/format/wire.h"
 #include "eventlog/write/event_writer_value.h"
 
-/* eventlog_writer_open() through the calls of io, which outlives the writer; NULL is io_real. */
+/* eventlog_writer_open() with the system calls of io, which outlives the writer; NULL: io_real. */
 int event_writer_open_io(struct eventlog_writer **out, const char *directory,
                          const struct eventlog_writer_options *options, const struct io *io,
                          struct eventlog_error *error);
 
-/* ERR_ARG where the directory's name or an option makes no sense. */
+/* ERR_ARG if the directory's name or an option makes no sense. */
 int event_writer_check_options(const char *directory, const struct eventlog_writer_options *o, struct error *e);
 
-/* Last step of every function of a family. rc: what encoding came to, with its sentence in e; on OK member (fields of
- * Summary.Value beside tag and metadata) becomes an event with metadata: all of it when the tag is new to the file,
- * later without name and description. Releases member, copies e to error. */
+/* The last step of every function of a family. rc: the result of encoding, with its error in e; on OK, member (the
+ * fields of Summary.Value besides tag and metadata) becomes an event with metadata: complete if the tag is new to the
+ * file, later without name and description. Releases member, copies e to error. */
 int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_writer_value *value, struct wire *member,
                         struct error *e, struct eventlog_error *error);
 
-/* The same for an event that is no summary: body is its fields beside wall time and step. */
+/* The same for an event that is not a summary: body has its fields besides wall time and step. */
 int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, double wall_time, struct wire *body,
                               struct error *e, struct eventlog_error *error);
 
-/* What the wall time of a call means: itself, or now for 0. */
+/* The wall time that a call means: its own, or now for 0. */
 double event_writer_time(double wall_time);
 
-/* From now on a wall time of 0 is 1970: for those who copy points as they were. */
+/* From now on a wall time of 0 means 1970: for callers that copy points unchanged. */
 void event_writer_exact_times(struct eventlog_writer *w);
 
-/* For what is no event but files beside them. OK, or ERR_ARG in a forked child. */
+/* For writing files other than event files. OK, or ERR_ARG in a forked child. */
 int event_writer_check(const struct eventlog_writer *w, struct error *e);
 const char *event_writer_directory(const struct eventlog_writer *w);
 const struct io *event_writer_io(const struct eventlog_writer *w);

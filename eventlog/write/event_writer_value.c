@@ -11,7 +11,8 @@ int event_writer_value_check_tag(const char *tag, size_t n, struct error *e)
 
     return utf8_valid(tag, n, &bad)
                ? OK
-               : error_set(e, ERR_ARG, "the tag is not UTF-8 at byte %zu (0x%02x); TensorBoard would give the file up",
+               : error_set(e, ERR_ARG, "the tag is not UTF-8 at byte %zu (0x%02x); TensorBoard would give up on the "
+                   "file",
                            bad, (unsigned char)tag[bad]);
 }
 

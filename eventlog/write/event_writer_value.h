@@ -1,6 +1,6 @@
 /*
- * event_writer_value.h - one value of a series that is no scalar, and its bytes around those that its kind encodes. All
- * functions are pure. The numbers of fields stand in TensorBoard's .proto files.
+ * event_writer_value.h - one value that is not a scalar, and the bytes around those that its kind encodes. All
+ * functions are pure. The field numbers are from TensorBoard's .proto files.
  */
 #ifndef EVENTLOG_WRITE_EVENT_WRITER_VALUE_H
 #define EVENTLOG_WRITE_EVENT_WRITER_VALUE_H
@@ -24,7 +24,7 @@ enum {
     TENSOR_FIELD_STRING = 8,
 };
 
-/* The value beside its bytes. All texts are borrowed for the call. */
+/* A value without its bytes. All texts are borrowed for the call. */
 struct event_writer_value {
     const char *tag;
     int64_t step;
@@ -33,17 +33,17 @@ struct event_writer_value {
     const void *content; /* plugin_data.content */
     size_t content_length;
     int data_class; /* 0: readers take it from the plugin */
-    int blob;       /* TensorBoard serves it by a key made of the tag: some characters are out */
+    int blob;       /* TensorBoard serves it under a key made from the tag: some characters are not allowed */
     const struct eventlog_value_options *options;
 };
 
-/* What can be said of the value without knowing others: OK or ERR_ARG. */
+/* Checks what does not depend on other values: OK or ERR_ARG. */
 int event_writer_value_check(const struct event_writer_value *v, struct error *e);
-/* The same of a tag of n bytes alone. */
+/* The same for a tag of n bytes alone. */
 int event_writer_value_check_tag(const char *tag, size_t n, struct error *e);
 
-/* The start of a Summary.Value's tensor, up to and with its shape (rank 0 writes an empty shape). The contents follow,
- * then wire_end() with the mark that this returns. */
+/* Writes the start of a Summary.Value's tensor, up to and including its shape (empty for rank 0). Write the contents
+ * next, then call wire_end() with the mark that this returns. */
 size_t event_writer_value_tensor(struct wire *w, int dtype, const int64_t *shape, size_t rank);
 
 /* The fields of a TensorShapeProto. */
@@ -53,13 +53,12 @@ void event_writer_value_shape(struct wire *w, const int64_t *shape, size_t rank)
  * memory, which w knows. */
 uint8_t *event_writer_value_room(struct wire *w, int dtype, const int64_t *shape, size_t rank, size_t n);
 
-/* Appends the field of a Summary.Value that is its metadata; either text may be NULL. Whether there was memory for it,
- * wire_check() says. */
+/* Appends the metadata field of a Summary.Value; either text may be NULL. wire_check() reports if memory ran out. */
 void event_writer_value_metadata(struct wire *out, const struct event_writer_value *v, const char *display_name,
                                  const char *description);
 
-/* Appends the field of an event that holds the one value: its tag, its member (fields beside tag and metadata) and its
- * metadata. */
+/* Appends the field of an event that holds this one value: its tag, its member (the fields besides tag and metadata)
+ * and its metadata. */
 int event_writer_value_encode(struct wire *out, const struct event_writer_value *v, const struct wire *member,
                               const struct wire *metadata, struct error *e);
 

@@ -283,29 +283,29 @@ static void test_series_refused(void **state)
     refused(eventlog_writer_histogram_doubles(writer, "a", 0, 0, wide, 2, &ten, &error), "too wide");
     refused(eventlog_writer_histogram_buckets(writer, "a", 0, 0, edges, counts, 2, NULL, &error), "from 2 to 1");
     refused(eventlog_writer_histogram_buckets(writer, "a", 0, 0, edges + 2, counts, 1, NULL, &error), "to inf");
-    refused(eventlog_writer_histogram_buckets(writer, "a", 0, 0, rising, negative, 3, NULL, &error), "holds -1");
+    refused(eventlog_writer_histogram_buckets(writer, "a", 0, 0, rising, negative, 3, NULL, &error), "hold -1");
     refused(eventlog_writer_tensor(writer, "a", 0, 0, (enum eventlog_dtype)14, three, 1, odd, 6, NULL, &error),
             "dtype 14");
-    refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_FLOAT, three, 1, odd, 8, NULL, &error), "take 12");
-    refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_FLOAT, shape, 2, odd, 8, NULL, &error), "is -1");
-    refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_FLOAT, huge, 2, odd, 8, NULL, &error), "counted");
+    refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_FLOAT, three, 1, odd, 8, NULL, &error), "need 12");
+    refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_FLOAT, shape, 2, odd, 8, NULL, &error), "be -1");
+    refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_FLOAT, huge, 2, odd, 8, NULL, &error), "more bytes than memory can hold");
     refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_BOOL, three, 1, labels_of, 3, NULL, &error),
             "bools is 2");
     refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_FLOAT, three, 1, odd, 12, &scalars, &error),
-            "scalars takes no tensor");
+            "scalars does not take a tensor");
     refused(eventlog_writer_image(writer, "a", 0, 0, labels_of, 1, 1, 1, 5, NULL, &error), "not 5");
     refused(eventlog_writer_image(writer, "a", 0, 0, labels_of, 1, 0, 1, 1, NULL, &error), "1 x 0");
     refused(eventlog_writer_image(writer, "a", 0, 0, labels_of, 1, 60000, 60000, 1, NULL, &error), "60000 x 60000");
     refused(eventlog_writer_image(writer, "a", 0, 0, labels_of, 0, 1, 1, 1, NULL, &error), "0 images");
     refused(eventlog_writer_image(writer, "a\"", 0, 0, labels_of, 1, 1, 1, 1, NULL, &error), "does not serve");
     refused(eventlog_writer_image_floats(writer, "a", 0, 0, odd, 1, 1, 3, 1, NULL, &error), "value 1 of image 0");
-    refused(eventlog_writer_image_encoded(writer, "a", 0, 0, &junk, 1, NULL, &error), "image 0 is no PNG");
+    refused(eventlog_writer_image_encoded(writer, "a", 0, 0, &junk, 1, NULL, &error), "image 0 is not a PNG");
     refused(eventlog_writer_audio(writer, "a", 0, 0, odd, 1, 3, 1, 8000, NULL, &error), "sample 1");
     refused(eventlog_writer_audio(writer, "a", 0, 0, odd, 1, 3, 0, 8000, NULL, &error), "0 channels");
     refused(eventlog_writer_audio(writer, "a", 0, 0, odd, 1, 3, 1, 0, NULL, &error), "0 Hz");
     refused(eventlog_writer_audio(writer, "a", 0, 0, odd, 1, SIZE_MAX / 4, 1, 8000, NULL, &error), "frames");
     refused(eventlog_writer_audio(writer, "a\n", 0, 0, odd, 1, 1, 1, 8000, NULL, &error), "does not serve");
-    refused(eventlog_writer_audio_encoded(writer, "a", 0, 0, &junk, 1, NULL, &error), "clip 0 is no WAV");
+    refused(eventlog_writer_audio_encoded(writer, "a", 0, 0, &junk, 1, NULL, &error), "clip 0 is not a WAV");
     refused(eventlog_writer_pr_curve(writer, "a", 0, 0, labels_of, odd, NULL, 3, NULL, &error), "prediction 1 is nan");
     refused(eventlog_writer_pr_curve(writer, "a", 0, 0, labels_of, odd + 2, NULL, 1, NULL, &error), "prediction 0 is 2");
     refused(eventlog_writer_pr_curve(writer, "a", 0, 0, labels_of, odd, odd + 1, 1, NULL, &error), "weight 0 is nan");
@@ -316,7 +316,7 @@ static void test_series_refused(void **state)
     refused(eventlog_writer_mesh(writer, "a", 0, 0, &(struct eventlog_mesh){ .batch = 1, .vertex_count = 3,
                                                                              .vertices = fine, .face_count = 1,
                                                                              .faces = corners }, NULL, &error),
-            "corner 1 of a mesh's faces is vertex 3 of 3");
+            "corner 1 of a mesh's faces is vertex 3, but there are only 3");
     refused(eventlog_writer_mesh(writer, "a", 0, 0, &(struct eventlog_mesh){ .batch = SIZE_MAX / 2, .vertex_count = 3,
                                                                              .vertices = fine }, NULL, &error),
             "meshes of 3 vertices");

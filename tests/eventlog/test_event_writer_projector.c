@@ -121,7 +121,7 @@ static void test_refused(void **state)
     (void)state;
 
     assert_int_equal(eventlog_writer_open(&w, directory, NULL, NULL), EVENTLOG_OK);
-    refuse(w, x, "end of a line");
+    refuse(w, x, "line break");
     x.name = "a:0", refuse(w, x, "colon");
     x.name = "", refuse(w, x, "empty");
     x.name = NULL, refuse(w, x, "missing");

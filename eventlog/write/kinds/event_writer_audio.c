@@ -31,7 +31,7 @@ static void put_header(uint8_t *p, uint32_t data, unsigned channels, uint32_t ra
     put_le32(p + 40, data);
 }
 
-/* As TensorFlow's encode_wav: times 32768, rounded away from 0, kept in range. */
+/* As TensorFlow's encode_wav: times 32768, rounded away from 0, clamped to the range. */
 static uint16_t sample(float x)
 {
     float scaled = roundf(x * 32768);
@@ -72,10 +72,11 @@ static int encode_samples(struct wire *member, const float *samples, size_t clip
     int rc = OK;
 
     if (!clips || clips > CLIPS_MAX || !channels || channels > CHANNELS_MAX)
-        return error_set(e, ERR_ARG, "%zu audio clips of %u channels; 1 to %d of 1 to %d can be written", clips,
+        return error_set(e, ERR_ARG, "%zu audio clips of %u channels; 1 to %d clips of 1 to %d channels can be "
+            "written", clips,
                          channels, CLIPS_MAX, CHANNELS_MAX);
     if (!rate || rate > UINT32_MAX / (channels * 2) || frames > ((size_t)1 << 29) / channels)
-        return error_set(e, ERR_ARG, "an audio clip of %zu frames, %u Hz", frames, (unsigned)rate);
+        return error_set(e, ERR_ARG, "cannot write an audio clip of %zu frames at %u Hz", frames, (unsigned)rate);
     tensor = audio_begin(member, clips);
     for (size_t i = 0; i < clips && rc == OK; i++) {
         rc = put_wav(member, samples + i * frames * channels, frames, channels, rate, e);
@@ -96,7 +97,7 @@ static int audio_encode_files(struct wire *member, const struct eventlog_bytes *
         const uint8_t *p = clips[i].data;
 
         if (clips[i].length < 12 || memcmp(p, "RIFF", 4) != 0 || memcmp(p + 8, "WAVE", 4) != 0)
-            return error_set(e, ERR_ARG, "audio clip %zu is no WAV file; TensorBoard plays no other", i);
+            return error_set(e, ERR_ARG, "audio clip %zu is not a WAV file, the only kind that TensorBoard plays", i);
         wire_bytes(member, TENSOR_FIELD_STRING, p, clips[i].length);
         wire_text_always(member, TENSOR_FIELD_STRING, "");
     }

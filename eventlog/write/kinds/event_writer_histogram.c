@@ -10,8 +10,8 @@
 
 /*
  * Histograms are written as TensorFlow 2 does, a DT_DOUBLE tensor of rows (left, right, count): both of TensorBoard's
- * loaders keep it in double. The older HistogramProto would come out as float32 in the one, and in the other with a
- * first row whose left edge is right of its right edge.
+ * loaders keep it in double. The older HistogramProto would become float32 in one of them, and in the other get a first
+ * row whose left edge is to the right of its right edge.
  */
 enum { POSITIVE = 774, LIMITS = 2 * POSITIVE + 3, ROW = 24, MOST_BUCKETS = 1 << 24 };
 
@@ -27,7 +27,8 @@ static double number(const struct numbers *v, size_t i)
     return v->floats ? (double)v->floats[i] : v->doubles[i];
 }
 
-/* A tensor of k rows of zeros in member; returns where they stand, or NULL (no row, or no memory: member knows). */
+/* Adds a tensor of k rows of zeros to member; returns the rows, or NULL if k is 0 or memory ran out (wire_check() of
+ * member tells). */
 static uint8_t *add_rows(struct wire *member, size_t k)
 {
     return event_writer_value_room(member, EVENTLOG_DTYPE_DOUBLE, (int64_t[]){ (int64_t)k, 3 }, 2, k * ROW);
@@ -53,7 +54,8 @@ static int range_of(const struct numbers *v, double *min, double *max, struct er
         double x = number(v, i);
 
         if (!isfinite(x))
-            return error_set(e, ERR_ARG, "value %zu of the histogram is %g; leave out what is not finite", i, x);
+            return error_set(e, ERR_ARG, "value %zu of the histogram is %g; leave out values that are not "
+                "finite", i, x);
         *min = x < *min ? x : *min;
         *max = x > *max ? x : *max;
     }
@@ -74,7 +76,7 @@ static void default_limits(double *limits)
     }
 }
 
-/* Index of the first limit above x; DBL_MAX itself goes to the last. */
+/* Index of the first limit above x; DBL_MAX itself belongs to the last bucket. */
 static size_t bucket_of(const double *limits, double x)
 {
     size_t low = 0, high = LIMITS - 1;
@@ -154,7 +156,7 @@ static int encode_numbers(struct wire *member, const struct numbers *v, size_t b
         return OK;
     }
     if (buckets > MOST_BUCKETS)
-        return error_set(e, ERR_ARG, "%zu buckets in a histogram; %d is the most", buckets, MOST_BUCKETS);
+        return error_set(e, ERR_ARG, "%zu buckets in a histogram; at most %d can be written", buckets, MOST_BUCKETS);
     if (!(counts = malloc(buckets * sizeof *counts)))
         return error_memory(e, NULL, "for %zu buckets", buckets);
     rc = encode_equal(member, v, min, max, buckets, counts, e);
@@ -167,12 +169,13 @@ static int encode_buckets(struct wire *member, const double *edges, const double
     uint8_t *rows;
 
     if (n > MOST_BUCKETS)
-        return error_set(e, ERR_ARG, "%zu buckets in a histogram; %d is the most", n, MOST_BUCKETS);
+        return error_set(e, ERR_ARG, "%zu buckets in a histogram; at most %d can be written", n, MOST_BUCKETS);
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(edges[i]) || !isfinite(edges[i + 1]) || edges[i] > edges[i + 1])
-            return error_set(e, ERR_ARG, "bucket %zu of the histogram goes from %g to %g", i, edges[i], edges[i + 1]);
+            return error_set(e, ERR_ARG, "bucket %zu of the histogram cannot go from %g to "
+                "%g", i, edges[i], edges[i + 1]);
         if (!isfinite(counts[i]) || counts[i] < 0)
-            return error_set(e, ERR_ARG, "bucket %zu of the histogram holds %g values", i, counts[i]);
+            return error_set(e, ERR_ARG, "bucket %zu of the histogram cannot hold %g values", i, counts[i]);
     }
     rows = add_rows(member, n);
     for (size_t i = 0; rows && i < n; i++)

@@ -5,12 +5,12 @@
 #include <math.h>
 
 /*
- * All that the hparams plugin reads stands in plugin_data.content, an HParamsPluginData under one of three fixed tags;
- * the value itself is an empty tensor. Field numbers in the order of the messages in tensorboard/plugins/hparams.
+ * Everything that the hparams plugin reads is in plugin_data.content, an HParamsPluginData under one of three fixed
+ * tags; the value itself is an empty tensor. Field numbers in the order of the messages in tensorboard/plugins/hparams.
  */
 enum { DATA_EXPERIMENT = 2, DATA_SESSION_START = 3, DATA_SESSION_END = 4 };
 
-/* google.protobuf.Value of the one; the member of a oneof is written even when it is 0. */
+/* A google.protobuf.Value for the hyperparameter; the member of a oneof is written even if it is 0. */
 static int hparams_put_value(struct wire *w, int field, const struct eventlog_hparam *h, struct error *e)
 {
     size_t value = wire_begin(w, field);
@@ -18,7 +18,8 @@ static int hparams_put_value(struct wire *w, int field, const struct eventlog_hp
     switch (h->type) {
     case EVENTLOG_HPARAM_NUMBER:
         if (!isfinite(h->number))
-            return error_set(e, ERR_ARG, "hyperparameter '%.80s' is %g", h->name ? h->name : "", h->number);
+            return error_set(e, ERR_ARG, "hyperparameter '%.80s' is %g, not a finite "
+                "number", h->name ? h->name : "", h->number);
         wire_number_always(w, 2, h->number);
         break;
     case EVENTLOG_HPARAM_STRING:
@@ -28,7 +29,8 @@ static int hparams_put_value(struct wire *w, int field, const struct eventlog_hp
         wire_integer_always(w, 4, h->number != 0);
         break;
     default:
-        return error_set(e, ERR_ARG, "hyperparameter '%.80s' has the type %d", h->name ? h->name : "", (int)h->type);
+        return error_set(e, ERR_ARG, "hyperparameter '%.80s' has the unknown type %d", h->name ? h->name : "",
+                         (int)h->type);
     }
     wire_end(w, value);
     return OK;
@@ -67,7 +69,7 @@ static int put_hparam_info(struct wire *w, const struct eventlog_hparam_info *h,
     if (!h->name || !*h->name)
         return error_set(e, ERR_ARG, "a hyperparameter of the experiment has no name");
     if (h->type < EVENTLOG_HPARAM_STRING || h->type > EVENTLOG_HPARAM_NUMBER)
-        return error_set(e, ERR_ARG, "hyperparameter '%.80s' has the type %d", h->name, (int)h->type);
+        return error_set(e, ERR_ARG, "hyperparameter '%.80s' has the unknown type %d", h->name, (int)h->type);
     wire_text(w, 1, h->name);
     wire_text(w, 2, h->display_name);
     wire_text(w, 3, h->description);
@@ -80,14 +82,15 @@ static int put_hparam_info(struct wire *w, const struct eventlog_hparam_info *h,
 
             value.name = h->name;
             if (value.type != h->type)
-                return error_set(e, ERR_ARG, "value %zu of hyperparameter '%.80s' is of another type", i, h->name);
+                return error_set(e, ERR_ARG, "value %zu of hyperparameter '%.80s' has another type", i, h->name);
             if ((rc = hparams_put_value(w, 1, &value, e)) != OK)
                 return rc;
         }
         wire_end(w, domain);
     } else if (h->has_interval) {
         if (h->type != EVENTLOG_HPARAM_NUMBER || !isfinite(h->min) || !isfinite(h->max) || h->min > h->max)
-            return error_set(e, ERR_ARG, "hyperparameter '%.80s': an interval from %g to %g", h->name, h->min, h->max);
+            return error_set(e, ERR_ARG, "hyperparameter '%.80s' cannot have an interval from %g to "
+                "%g", h->name, h->min, h->max);
         domain = wire_begin(w, 6);
         wire_number(w, 1, h->min);
         wire_number(w, 2, h->max);
@@ -104,7 +107,7 @@ static int put_metric_info(struct wire *w, const struct eventlog_metric_info *m,
     if (!m->tag || !*m->tag)
         return error_set(e, ERR_ARG, "a metric of the experiment has no tag");
     if (m->dataset < EVENTLOG_DATASET_UNKNOWN || m->dataset > EVENTLOG_DATASET_VALIDATION)
-        return error_set(e, ERR_ARG, "metric '%.80s' has the data set type %d", m->tag, (int)m->dataset);
+        return error_set(e, ERR_ARG, "metric '%.80s' has the unknown data set type %d", m->tag, (int)m->dataset);
     name = wire_begin(w, 1);
     wire_text(w, 1, m->group);
     wire_text(w, 2, m->tag);

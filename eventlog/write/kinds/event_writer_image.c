@@ -74,7 +74,8 @@ static int check_shape(size_t n, size_t height, size_t width, size_t channels, s
         return error_set(e, ERR_ARG, "images have 1 to 4 channels (grey, grey and alpha, RGB, RGBA), not %zu",
                          channels);
     if (!height || !width || height > SIDE_MAX || width > SIDE_MAX || height * width > PIXELS_MAX)
-        return error_set(e, ERR_ARG, "an image of %zu x %zu; %d a side and %d pixels are the most", width, height,
+        return error_set(e, ERR_ARG, "an image of %zu x %zu; at most %d a side and %d pixels can be "
+            "written", width, height,
                          SIDE_MAX, PIXELS_MAX);
     if (!n || n > IMAGES_MAX)
         return error_set(e, ERR_ARG, "%zu images in a batch; 1 to %d can be written", n, IMAGES_MAX);
@@ -96,7 +97,7 @@ static int encode_pixels(struct wire *member, const uint8_t *pixels, size_t n, s
     return rc;
 }
 
-/* As TensorFlow converts: 256 equal steps, the ends included, what is outside brought to the end. */
+/* Converts as TensorFlow does: 256 equal steps, including both ends; values outside are clamped. */
 static int encode_floats(struct wire *member, const float *values, size_t n, size_t height, size_t width,
                          size_t channels, struct error *e)
 {
@@ -134,9 +135,10 @@ static int image_encode_files(struct wire *member, const struct eventlog_bytes *
 
     if (!n || n > IMAGES_MAX)
         return error_set(e, ERR_ARG, "%zu images in a batch; 1 to %d can be written", n, IMAGES_MAX);
-    for (size_t i = n; i-- > 0;) /* backwards: the first one's size is the one kept */
+    for (size_t i = n; i-- > 0;) /* backwards: the size of the first one is kept */
         if (image_header_read(images[i].data, images[i].length, &width, &height) == IMAGE_UNKNOWN)
-            return error_set(e, ERR_ARG, "image %zu is no PNG, JPEG, GIF or BMP file; TensorBoard shows no other", i);
+            return error_set(e, ERR_ARG, "image %zu is not a PNG, JPEG, GIF or BMP file, the only kinds that "
+                "TensorBoard shows", i);
     tensor = image_begin(member, n, height, width);
     for (size_t i = 0; i < n; i++)
         wire_bytes(member, TENSOR_FIELD_STRING, images[i].data, images[i].length);

@@ -17,15 +17,17 @@ static const size_t NUMBERS_MAX = (size_t)1 << 28;
 static int mesh_check(const struct eventlog_mesh *m, struct error *e)
 {
     if (!m->vertices || !m->batch || !m->vertex_count || m->vertex_count > NUMBERS_MAX / 3 / m->batch)
-        return error_set(e, ERR_ARG, "a batch of %zu meshes of %zu vertices", m->batch, m->vertex_count);
+        return error_set(e, ERR_ARG, "cannot write a batch of %zu meshes of %zu vertices", m->batch, m->vertex_count);
     if (m->faces && (!m->face_count || m->face_count > NUMBERS_MAX / 3 / m->batch))
-        return error_set(e, ERR_ARG, "a batch of %zu meshes of %zu faces", m->batch, m->face_count);
+        return error_set(e, ERR_ARG, "cannot write a batch of %zu meshes of %zu faces", m->batch, m->face_count);
     for (size_t i = 0; i < m->batch * m->vertex_count * 3; i++)
         if (!isfinite(m->vertices[i]))
-            return error_set(e, ERR_ARG, "coordinate %zu of a mesh is %g", i, (double)m->vertices[i]);
+            return error_set(e, ERR_ARG, "coordinate %zu of a mesh is %g, not a finite "
+                "number", i, (double)m->vertices[i]);
     for (size_t i = 0; m->faces && i < m->batch * m->face_count * 3; i++)
         if (m->faces[i] < 0 || (size_t)m->faces[i] >= m->vertex_count)
-            return error_set(e, ERR_ARG, "corner %zu of a mesh's faces is vertex %d of %zu", i, (int)m->faces[i],
+            return error_set(e, ERR_ARG, "corner %zu of a mesh's faces is vertex %d, but there are only "
+                "%zu", i, (int)m->faces[i],
                              m->vertex_count);
     return OK;
 }

@@ -40,7 +40,7 @@ static int gather(double *sums, size_t thresholds, const uint8_t *labels, const 
         if (!(predictions[i] >= 0 && predictions[i] <= 1))
             return error_set(e, ERR_ARG, "prediction %zu is %g, not between 0 and 1", i, (double)predictions[i]);
         if (weights && !(weights[i] >= 0 && isfinite(weights[i])))
-            return error_set(e, ERR_ARG, "weight %zu is %g", i, (double)weights[i]);
+            return error_set(e, ERR_ARG, "weight %zu is %g, not a finite number of at least 0", i, (double)weights[i]);
         bucket = (size_t)floorf(predictions[i] * (float)(thresholds - 1));
         sums[(labels[i] ? 0 : thresholds) + bucket] += weights ? (double)weights[i] : 1;
     }
@@ -82,7 +82,7 @@ static int encode_counts(struct wire *member, const struct eventlog_pr_counts *c
         double fn = c->false_negatives[j];
 
         if (!(tp >= 0 && fp >= 0 && tn >= 0 && fn >= 0 && isfinite(tp + fp + tn + fn)))
-            return error_set(e, ERR_ARG, "counts of threshold %zu: %g, %g, %g, %g", j, tp, fp, tn, fn);
+            return error_set(e, ERR_ARG, "counts of threshold %zu cannot be %g, %g, %g, %g", j, tp, fp, tn, fn);
         put_column(content, thresholds, j,
                    (double[ROWS]){ tp, fp, tn, fn, c->precision ? c->precision[j] : tp / at_least(tp + fp),
                                    c->recall ? c->recall[j] : tp / at_least(tp + fn) });

@@ -15,7 +15,7 @@
 /*
  * TensorBoard looks for <run>/projector_config.pbtxt, a ProjectorConfig in protobuf's text format, and for the files it
  * names beside it. Tensors are read as text: lines of numbers with tabs between. Labels have a line of column names
- * only where there are tabs in it; the page passes blank lines over, so a point must not have one.
+ * only if they have several columns; the page skips blank lines, so the label of a point must not be blank.
  */
 enum { SPRITES_SIDE_MAX = 8192, CHANNELS_MAX = 4 };
 
@@ -48,7 +48,7 @@ static int check_text(const char *text, const char *what, struct error *e)
     if (!utf8_valid(text, strlen(text), &bad))
         return error_set(e, ERR_ARG, "%s '%.80s' is not UTF-8 at byte %zu", what, text, bad);
     if (text[strcspn(text, "\t\n\r")])
-        return error_set(e, ERR_ARG, "%s '%.80s' holds a tab or the end of a line", what, text);
+        return error_set(e, ERR_ARG, "%s '%.80s' contains a tab or a line break", what, text);
     return OK;
 }
 
@@ -57,7 +57,8 @@ static int check_labels(const struct eventlog_embedding *x, struct error *e)
     if (!x->labels)
         return OK;
     if (!x->columns || x->columns > SIZE_MAX / x->points || (x->columns > 1 && !x->column_names))
-        return error_set(e, ERR_ARG, "labels of %zu columns, %s names", x->columns,
+        return error_set(e, ERR_ARG, "labels in %zu columns %s names; one or more columns, and names for more than "
+            "one", x->columns,
                          x->column_names ? "with" : "without");
     for (size_t c = 0; x->columns > 1 && c < x->columns; c++)
         if (check_text(x->column_names[c], "the name of a column", e) != OK)
@@ -73,7 +74,7 @@ static int check_labels(const struct eventlog_embedding *x, struct error *e)
             blank &= !label[strspn(label, " \v\f")];
         }
         if (blank)
-            return error_set(e, ERR_ARG, "the label of point %zu is blank; TensorBoard would pass it over", i);
+            return error_set(e, ERR_ARG, "the label of point %zu is blank; TensorBoard would skip it", i);
     }
     return OK;
 }
@@ -90,7 +91,7 @@ static int check_sprites(const struct eventlog_embedding *x, size_t *across, str
         return error_set(e, ERR_ARG, "pictures have 1 to 4 channels, not %zu", x->sprite_channels);
     side = x->sprite_height > x->sprite_width ? x->sprite_height : x->sprite_width;
     if (!x->sprite_height || !x->sprite_width || side > SPRITES_SIDE_MAX)
-        return error_set(e, ERR_ARG, "pictures of %zu x %zu", x->sprite_width, x->sprite_height);
+        return error_set(e, ERR_ARG, "pictures cannot be %zu x %zu", x->sprite_width, x->sprite_height);
     for (*across = 1; *across <= SPRITES_SIDE_MAX && *across * *across < x->points;)
         ++*across;
     if (*across > SPRITES_SIDE_MAX / side)
@@ -106,13 +107,13 @@ static int projector_check(const struct eventlog_embedding *all, size_t k, size_
     if (check_text(x->name, "its name", e) != OK)
         return ERR_ARG;
     if (!*x->name || strchr(x->name, ':'))
-        return error_set(e, ERR_ARG, "its name '%.80s' is empty or holds a colon", x->name);
+        return error_set(e, ERR_ARG, "its name '%.80s' is empty or contains a colon", x->name);
     for (size_t i = 0; i < k; i++)
         if (!strcmp(all[i].name, x->name))
-            return error_set(e, ERR_ARG, "embedding %zu has the name '%.80s', too", i, x->name);
+            return error_set(e, ERR_ARG, "embedding %zu has the name '%.80s' as well", i, x->name);
     if (!x->values || !x->points || x->dimensions < 2 || x->points > (size_t)INT32_MAX ||
         x->dimensions > (size_t)INT32_MAX / x->points)
-        return error_set(e, ERR_ARG, "%zu points of %zu dimensions", x->points, x->dimensions);
+        return error_set(e, ERR_ARG, "cannot write %zu points of %zu dimensions", x->points, x->dimensions);
     for (size_t i = 0; i < x->points * x->dimensions; i++)
         if (!isfinite(x->values[i]))
             return error_set(e, ERR_ARG, "point %zu is not finite", i / x->dimensions);
@@ -163,8 +164,8 @@ static int write_labels(struct eventlog_writer *w, size_t k, const struct eventl
     return rc;
 }
 
-/* As many rows as columns, the last ones empty: TensorBoard's page finds a picture's row by dividing through their
- * number, where it means the columns', so that in a grid that is not square points get each other's pictures. */
+/* As many rows as columns, the last ones empty: TensorBoard's page finds the row of a picture by dividing by the number
+ * of rows instead of columns, so in a grid that is not square points would get each other's pictures. */
 static int write_sprites(struct eventlog_writer *w, size_t k, const struct eventlog_embedding *x, size_t across,
                          struct error *e)
 {

@@ -14,30 +14,30 @@ static int tensor_check(int dtype, const int64_t *shape, size_t rank, const uint
     size_t want = tensor_content_item(dtype);
     int empty = 0;
 
-    if (!want || dtype == EVENTLOG_DTYPE_BFLOAT16) /* no array in TensorBoard */
-        return error_set(e, ERR_ARG, "TensorBoard reads no tensors of dtype %d", dtype);
+    if (!want || dtype == EVENTLOG_DTYPE_BFLOAT16) /* cannot be an array in TensorBoard */
+        return error_set(e, ERR_ARG, "TensorBoard cannot read tensors of dtype %d", dtype);
     if (rank > RANK_MAX)
-        return error_set(e, ERR_ARG, "a tensor of %zu dimensions; %d is the most", rank, RANK_MAX);
+        return error_set(e, ERR_ARG, "a tensor of %zu dimensions; at most %d can be written", rank, RANK_MAX);
     for (size_t i = 0; i < rank; i++) {
         if (shape[i] < 0)
-            return error_set(e, ERR_ARG, "dimension %zu of a tensor is %lld", i, (long long)shape[i]);
+            return error_set(e, ERR_ARG, "dimension %zu of a tensor cannot be %lld", i, (long long)shape[i]);
         empty = empty || shape[i] == 0;
     }
     for (size_t i = 0; i < rank && !empty; i++) {
         if ((uint64_t)shape[i] > SIZE_MAX / want)
-            return error_set(e, ERR_ARG, "a tensor's shape takes more bytes than can be counted");
+            return error_set(e, ERR_ARG, "the shape of a tensor makes more bytes than memory can hold");
         want *= (size_t)shape[i];
     }
     if (bytes != (empty ? 0 : want))
-        return error_set(e, ERR_ARG, "%zu bytes for a tensor whose shape and dtype take %zu", bytes,
+        return error_set(e, ERR_ARG, "%zu bytes for a tensor whose shape and dtype need %zu", bytes,
                          empty ? (size_t)0 : want);
     for (size_t i = 0; dtype == EVENTLOG_DTYPE_BOOL && i < bytes; i++)
         if (data[i] > 1)
-            return error_set(e, ERR_ARG, "element %zu of a tensor of bools is %d", i, data[i]);
+            return error_set(e, ERR_ARG, "element %zu of a tensor of bools is %d, not 0 or 1", i, data[i]);
     return OK;
 }
 
-/* Plugins whose series are no tensors: TensorBoard would fail on them or show nothing. */
+/* Plugins whose series are not tensors: TensorBoard would fail on them or show nothing. */
 static int check_plugin(const char *plugin, struct error *e)
 {
     static const char *const others[] = { "scalars", "images", "audio", "text", "hparams", "custom_scalars", "graphs",
@@ -48,7 +48,7 @@ static int check_plugin(const char *plugin, struct error *e)
         return error_set(e, ERR_ARG, "a tensor needs the name of its plugin");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (!strcmp(plugin, others[i]))
-            return error_set(e, ERR_ARG, "plugin %s takes no tensor of numbers", plugin);
+            return error_set(e, ERR_ARG, "plugin %s does not take a tensor of numbers", plugin);
     return OK;
 }
 

@@ -43,7 +43,7 @@ int eventlog_writer_text_table(struct eventlog_writer *w, const char *tag, int64
     int rc;
 
     if (!rows || rows > (size_t)INT32_MAX / across)
-        rc = error_set(&e, ERR_ARG, "a table of %zu x %zu texts", rows, columns);
+        rc = error_set(&e, ERR_ARG, "cannot write a table of %zu x %zu texts", rows, columns);
     else
         rc = text_encode(&member, cells, shape, columns ? 2 : 1, rows * across, &e);
     return event_writer_finish(w, rc, &value, &member, &e, error);

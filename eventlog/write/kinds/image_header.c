@@ -5,7 +5,7 @@
 #include <string.h>
 
 /*
- * Where the size stands:
+ * Where the size is:
  *   PNG   signature of 8, length 13, "IHDR", width and height as 4 bytes, big end first
  *   GIF   "GIF87a" or "GIF89a", width and height as 2 bytes, little end first
  *   BMP   "BM", 12 bytes, length of the header that follows (12: 2-byte sizes, else 4-byte), width, height (may be
