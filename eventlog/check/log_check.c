@@ -23,9 +23,9 @@ struct series {
     int64_t last, most;
     size_t last_file;
     uint64_t last_record;   /* number of the record in the run that held its last value */
-    size_t next;            /* the series that came after it last time */
-    size_t described;       /* 1 + the file that last gave metadata */
-    size_t *found;          /* by kind: 1 + its last finding, or NULL while there is none */
+    size_t next;            /* the series that followed it last time */
+    size_t described;       /* 1 + the last file with its metadata */
+    size_t *found;          /* by kind: 1 + its last finding; NULL while there is none */
     uint8_t usual[USUAL_MAX]; /* usual_length bytes: a value of this series in which nothing is wrong ... */
     uint8_t usual_length, usual_number, usual_described; /* ... and where its float is; whether it has metadata */
 };
@@ -38,8 +38,8 @@ struct log_check {
     struct series *series;  /* its items */
     size_t at, former;      /* the series that is likely next, and the one before it */
     char *name, *former_name;
-    size_t files;           /* begun so far; the file at hand is files - 1 */
-    size_t found[LOG_KINDS]; /* as a series' found, of the file itself */
+    size_t files;           /* begun so far; the current file is files - 1 */
+    size_t found[LOG_KINDS]; /* as found of a series, but for the file itself */
     uint64_t kind_count[LOG_KINDS]; /* damage in this file */
     size_t pending;         /* 1 + the finding whose lost bytes end at the next record, and where they begin */
     uint64_t pending_offset;
@@ -114,7 +114,7 @@ static int damage(struct log_check *c, enum log_finding_kind kind, uint64_t offs
     return OK;
 }
 
-/* Bytes passed over are known only where reading goes on. */
+/* How many bytes were skipped is known only where reading continues. */
 static void settle(struct log_check *c, uint64_t offset)
 {
     struct log_finding *f;
@@ -202,7 +202,7 @@ static struct series *find(struct log_check *c, const char *tag, size_t n)
     return number == TAG_INDEX_NONE ? NULL : &c->series[number];
 }
 
-/* Appends the bytes at *to and moves it behind them; where they are now. */
+/* Copies the bytes to *to and moves that past them; returns the copy. */
 static const char *keep_words(char **to, const char *from, size_t n)
 {
     char *at = *to;
@@ -236,7 +236,7 @@ static struct series *new_series(struct log_check *c, const struct log_value *v,
     return s;
 }
 
-/* The series has its turn: remembers who comes after whom, since writers log their tags in turn. */
+/* A value of this series came: remembers which series follows which, since writers log their tags in turn. */
 static inline void turn(struct log_check *c, const struct series *s)
 {
     size_t now = (size_t)(s - c->series);
@@ -263,7 +263,7 @@ static inline int step(struct log_check *c, struct series *s, int64_t at, uint64
     }
     if (begun || at > last)
         return OK;
-    /* Whether two files were written at the same time shows where the later one began before the other had ended. */
+    /* Two files were written at the same time if the later one began before the other had ended. */
     if (file != s->last_file && c->has_wall && c->former_has_wall && c->wall_first < c->former_wall_most)
         return note(c, s, LOG_INTERLEAVED, offset, e);
     return note(c, s, at == last ? LOG_STEP_TWICE : LOG_STEP_BACK, offset, e);
@@ -280,7 +280,7 @@ static void keep_usual(struct series *s, const struct log_value *v)
     s->usual_described = (uint8_t)v->has_metadata;
 }
 
-/* Name and description: the loaders know those of the first value, and the default one not of each kind. */
+/* Name and description: the loaders use those of the first value, the default loader not for every kind. */
 static int texts(struct log_check *c, struct series *s, const struct log_value *v, int begun, uint64_t offset,
                  struct error *e)
 {
@@ -319,7 +319,8 @@ static int value(struct log_check *c, const struct log_value *v, int64_t at, uin
         keep_usual(s, v);
     else if (!(begun && s->found && s->found[LOG_LEGACY_CLASS]))
         rc = note(c, s, kind, offset, e);
-    /* Python forgets metadata from file to file, and needs it where it converts: audio pairs, hparams, graphs. */
+    /* The Python loader forgets metadata from file to file, and needs it for values that it converts: audio pairs,
+     * hparams, graphs. */
     if (v->has_metadata)
         s->described = c->files;
     else if (rc == OK && s->described && s->described != c->files && !s->first.data_class &&
@@ -332,8 +333,8 @@ static int value(struct log_check *c, const struct log_value *v, int64_t at, uin
 
 /* ---- records --------------------------------------------------------------------------------------------------- */
 
-/* The wall time of an event; is_point: of a kind that tells when the file was written. The first record does not: some
- * writers give it whole seconds, before the last point of the file that a restart follows. */
+/* The wall time of an event; is_point: it tells when the file was written. That of the first record does not: some
+ * writers give it whole seconds, which may be before the last point of the file before a restart. */
 static int wall(struct log_check *c, double t, int is_point, uint64_t offset, struct error *e)
 {
     if (__builtin_expect(t > 0 && t < year_5000, 1)) {
@@ -351,10 +352,10 @@ static int wall(struct log_check *c, double t, int is_point, uint64_t offset, st
 }
 
 /*
- * Nearly all records of nearly all files: wall time, step, a summary of one value, nothing else - and the value is byte
- * for byte one in which nothing was wrong, but for its float, in which nothing can be.
+ * Nearly all records of nearly all files: wall time, step, a summary of one value, nothing else, and the value has the
+ * bytes of one that was found sound, except for its float, in which nothing can be wrong.
  *   09 <8: wall time>  10 <varint: step>  2a <n>  0a <n>  <value>
- * Places *value in the record and reads the rest. 1: it is so far.
+ * Points *value into the record and reads the rest. 1: the record has this form so far.
  */
 static int usual_event(const uint8_t *p, size_t n, const uint8_t **value, size_t *length, int64_t *steps, double *t)
 {
@@ -391,7 +392,7 @@ static int is_usual(const struct series *s, const uint8_t *value, size_t n)
            !memcmp(value + behind, s->usual + behind, n - behind);
 }
 
-/* 1: it was one, 0: look closer, negative: an error. */
+/* 1: it was such a record, 0: check it fully, negative: an error. */
 static int quick(struct log_check *c, uint64_t offset, const uint8_t *p, size_t n, struct error *e)
 {
     const uint8_t *value;
@@ -538,7 +539,7 @@ int log_check_end(struct log_check *c, uint64_t whole, uint64_t size, struct err
     c->totals.bytes += size;
     if (f && whole > c->pending_offset) {
         settle(c, whole);
-    } else if (f) { /* nothing sound behind it */
+    } else if (f) { /* nothing sound after it */
         settle(c, size);
         if (!c->file_records && f->kind == LOG_LENGTH_CRC && !f->offset && c->kind_count[LOG_LENGTH_CRC] == 1)
             f->kind = LOG_NO_LOG;

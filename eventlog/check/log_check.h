@@ -1,10 +1,10 @@
 /*
- * log_check.h - finds everything in the files of one run that makes TensorBoard drop, hide or misread data. Pure: fed
- * with names, records and damage in reading order (files in byte order of their names), it keeps findings.
+ * log_check.h - finds everything in the files of one run that makes TensorBoard drop, hide or misread data. Pure: takes
+ * names, records and damage in reading order (files in byte order of their names), and keeps findings.
  *
- * Damage is a finding each, up to LOG_CHECK_EACH of a kind and file; the rest of that kind is counted in the last one.
- * Everything else is one finding a file, kind and series, at its first record, with a count. Memory grows with tags
- * and findings, not with points. One check is for one thread at a time.
+ * Each damage is one finding, up to LOG_CHECK_EACH per kind and file; the last of these counts the rest of that kind.
+ * Everything else is one finding per file, kind and series, at its first record, with a count. Memory grows with tags
+ * and findings, not with points. A check is for one thread at a time.
  */
 #ifndef EVENTLOG_CHECK_LOG_CHECK_H
 #define EVENTLOG_CHECK_LOG_CHECK_H
@@ -23,15 +23,15 @@ void log_check_free(struct log_check *c);
 
 /* The next file begins. name: without its directory; copied. */
 int log_check_file(struct log_check *c, const char *name, struct error *e);
-/* It is compressed, where TensorBoard will find it; its records are those of what it unpacks to. */
+/* The file is compressed and is where TensorBoard will find it; its records are the unpacked ones. */
 int log_check_compressed(struct log_check *c, struct error *e);
-/* A record whose CRCs are right, at that place of the file. */
+/* A record with correct CRCs at this offset of the file. */
 int log_check_record(struct log_check *c, uint64_t offset, const uint8_t *data, size_t n, struct error *e);
-/* Damage of the framing, as record_next() gave it. */
+/* Damage of the framing, as record_next() returned it. */
 int log_check_damage(struct log_check *c, const struct record *damage, struct error *e);
-/* The file ends; whole: all before it is done with. Less than size: the last record is not whole. */
+/* The file ends. whole: the offset up to which it was read; less than size: the last record is incomplete. */
 int log_check_end(struct log_check *c, uint64_t whole, uint64_t size, struct error *e);
-/* The run ends: what only shows then. */
+/* The run ends: finds what only shows then. */
 int log_check_finish(struct log_check *c, struct error *e);
 
 struct log_check_totals {
@@ -43,8 +43,8 @@ struct log_check_totals log_check_totals(const struct log_check *c);
 /* Findings so far, by file and then in order of discovery. Borrowed until the next call. */
 const struct log_finding *log_check_findings(const struct log_check *c, size_t *count);
 
-/* What makes this record's data one that a reader fails on, LOG_PROTOBUF to LOG_WALL_NAN, or LOG_KINDS if nothing;
- * *place: the byte of the data. A repair leaves such records out. */
+/* Why a reader fails on the data of this record, LOG_PROTOBUF to LOG_WALL_NAN, or LOG_KINDS if none does; *place: the
+ * offset in the data. A repair leaves such records out. */
 enum log_finding_kind log_check_data(const uint8_t *data, size_t n, size_t *place);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * log_finding.h - what can be wrong with a log, as a table: the word for it, how bad it is, and what TensorBoard's two
- * loaders do - the default one (its data server) and the one in Python (--load_fast=false).
+ * log_finding.h - a table of what can be wrong with a log: the word for it, how bad it is, and what TensorBoard's two
+ * loaders do: the default one (its data server) and the one in Python (--load_fast=false).
  */
 #ifndef EVENTLOG_CHECK_LOG_FINDING_H
 #define EVENTLOG_CHECK_LOG_FINDING_H
@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 enum log_level {
-    LOG_NOTE,   /* the loaders differ, or an older point gives way to a newer one; nothing is wrong with the bytes */
+    LOG_NOTE,   /* the loaders differ, or a newer point replaces an older one; nothing is wrong with the bytes */
     LOG_HIDDEN, /* sound bytes, but TensorBoard drops, hides or misreads something that was logged */
-    LOG_DAMAGE, /* a reader gives the file up there, or its whole loading; a repair takes it out */
+    LOG_DAMAGE, /* a reader gives up on the file there, or stops all loading; a repair removes it */
 };
 
-enum log_finding_kind { /* damage of records, then what belongs to a file, an event, a series */
+enum log_finding_kind { /* damage of records, then findings of a file, an event, a series */
     LOG_LENGTH_CRC, LOG_DATA_CRC, LOG_TOO_LONG, LOG_NO_LOG, LOG_STREAM, LOG_PROTOBUF, LOG_GROUP_END, LOG_WIRE_TYPE,
     LOG_UTF8, LOG_WALL_NAN,
     LOG_COMPRESSED, LOG_PARTIAL, LOG_EMPTY_FILE, LOG_NO_VERSION, LOG_NAME_ORDER, LOG_DIRECTORY_NAME, LOG_RUN_NAME,
@@ -39,8 +39,9 @@ struct log_finding {
     size_t file;         /* which file of the run, from 0 */
     uint64_t offset;     /* of the first byte of the (first) record it is about */
     uint64_t count;      /* how often in this file (and series) */
-    uint64_t lost;       /* damage, a cut tail: bytes passed over */
-    uint64_t found, wanted; /* CRCs; lengths; LOG_PROTOBUF and the three behind it: found is the place in the data */
+    uint64_t lost;       /* damage, a truncated tail: bytes skipped */
+    uint64_t found, wanted; /* CRCs; lengths; for LOG_PROTOBUF and the next three kinds, found is the offset in the
+                             * data */
     const char *tag;     /* of a series: tag_length bytes, borrowed from the check; else NULL */
     size_t tag_length;
 };

@@ -34,7 +34,7 @@ int log_naming_order_broken(const char *former, const char *name)
         return 0;
     if (start >= 9 && !strncmp(name + start - 9, "tfevents.", 9))
         return 1;
-    for (const char *p = b; *p;) { /* another number behind it: this one is no counter */
+    for (const char *p = b; *p;) { /* another number follows: this one is not a counter */
         const char *from = p + 1, *to = from + strcspn(from, ".");
 
         if (all_digits(from, to))

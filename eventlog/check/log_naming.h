@@ -1,21 +1,21 @@
 /*
- * log_naming.h - what names do to readers, which take the files of a run in byte order, all that look like event files,
- * and no directory that begins with a dot. Pure.
+ * log_naming.h - finds names that mislead readers, which read every file of a run that looks like an event file, in
+ * byte order of names, and may skip a directory that begins with a dot. Pure.
  */
 #ifndef EVENTLOG_CHECK_LOG_NAMING_H
 #define EVENTLOG_CHECK_LOG_NAMING_H
 
 /*
- * Two names of files in byte order whose numbers say the other order: `.10` before `.2`. It counts only where the
- * number tells when the file was begun: the seconds behind `tfevents.`, or the last number of a name that is equal
- * before it. A process id or a host's number tells nothing.
+ * 1 if the numbers in two file names, given in byte order, have the opposite order: `.10` before `.2`. Only numbers
+ * that tell when a file was begun count: the seconds after `tfevents.`, or the last number of names that are equal up
+ * to it. A process id or a number in a host name tells nothing.
  */
 int log_naming_order_broken(const char *former, const char *name);
 
-/* The name of a file ends as those of backups, parts and archives do. */
+/* 1 if the file name ends like that of a backup, a part or an archive. */
 int log_naming_is_copy(const char *name);
 
-/* A directory on the way to the run, or the run's own, begins with a dot and is not "." itself. */
+/* 1 if the name of the run's directory, or of one above it in the log, begins with a dot and is not "." itself. */
 int log_naming_is_hidden(const char *run);
 
 #endif

@@ -178,7 +178,7 @@ static int plugin_class(const struct log_value *v)
     return LOG_CLASS_NONE;
 }
 
-/* What a value of the old kinds is by itself. */
+/* The class that a value of an old kind has by itself. */
 static int legacy_class(enum event_kind kind)
 {
     switch (kind) {

@@ -1,7 +1,7 @@
 /*
- * log_value.h - one value of a Summary as TensorBoard's plugins see it: what kind it is, which class of data its
- * metadata makes of it, whether a series of that class can show it. Pure functions; the bytes are those of an event
- * that event_wire_check() found sound.
+ * log_value.h - one value of a Summary as TensorBoard's plugins see it: its kind, the data class that its metadata
+ * gives it, and whether a series of that class can show it. Pure functions; the bytes are those of an event that
+ * event_wire_check() found sound.
  */
 #ifndef EVENTLOG_CHECK_LOG_VALUE_H
 #define EVENTLOG_CHECK_LOG_VALUE_H
@@ -21,19 +21,19 @@ struct log_value {
     size_t plugin_length;
     const uint8_t *content; /* of the plugin's data */
     size_t content_length;
-    const char *display_name, *description; /* "" where there is none */
+    const char *display_name, *description; /* "" if there is none */
     size_t display_name_length, description_length;
     int dtype, rank;
     uint64_t elements, last_dimension; /* of the shape: 1 without one */
     uint64_t content_bytes;            /* tensor_content */
-    uint64_t listed[18];               /* how many elements the typed list of that field number has */
+    uint64_t listed[18];               /* how many elements the typed list with this field number has */
     size_t limits, buckets;            /* of an old histogram */
     double first_bucket, last_bucket;
     const uint8_t *image;
     size_t image_length;
     const uint8_t *bytes;  /* length bytes: all of the value */
     size_t length;
-    const uint8_t *number; /* 4 of them that are a float32 and nothing else; NULL where there are none */
+    const uint8_t *number; /* 4 bytes of a float32; NULL if there are none */
 };
 
 /* Reads the value in these bytes; pointers are borrowed from them. */
@@ -42,14 +42,14 @@ void log_value_read(struct log_value *v, const uint8_t *bytes, size_t n);
 /* The class that a series gets from its first value. */
 int log_value_class(const struct log_value *first);
 
-/* What is wrong with the value in a series of that class whose first value was `first` (equal to v for the first
- * itself): a kind of finding, or LOG_KINDS if nothing. */
+/* What is wrong with the value in a series of this class whose first value was `first` (v itself for the first): a kind
+ * of finding, or LOG_KINDS if nothing. */
 enum log_finding_kind log_value_fault(const struct log_value *v, const struct log_value *first, int series_class);
 
-/* 1: the default loader makes metadata of its own for a series that begins so, and loses name and description. */
+/* 1 if the default loader makes its own metadata for a series with this first value, and loses name and description. */
 int log_value_loses_texts(const struct log_value *first);
 
-/* What is wrong with a series by its first value alone: LOG_KINDS if nothing. */
+/* What the first value alone shows to be wrong with a series: LOG_KINDS if nothing. */
 enum log_finding_kind log_value_series_fault(const struct log_value *first, int series_class);
 
 int log_value_plugin_is(const struct log_value *v, const char *name);

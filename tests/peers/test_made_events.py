@@ -17,8 +17,8 @@ COUNT, SEED = int(os.environ.get("MADE_EVENTS", 300)), int(os.environ.get("MADE_
 # What verify calls damage where TensorFlow reads on without a word.
 STRICTER = {
     "partial": "less than the 12 bytes of a header at the end of the file: for TensorFlow that is the end",
-    "wire_type": "a known field in another wire type: Python's protobuf skips it, the default loader gives the file up",
-    "wall_nan": "the default loader gives the file up there",
+    "wire_type": "a known field in another wire type: Python's protobuf skips it; the default loader gives up",
+    "wall_nan": "the default loader gives up on the file there",
 }
 IMPLIED = {"simple_value": "scalars", "image": "images", "audio": "audio", "histo": "histograms"}
 
