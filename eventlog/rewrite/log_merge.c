@@ -298,7 +298,7 @@ static void decide(struct log_merge *m)
 
 static int twice(const struct log_merge *m, const struct log_merge_item *item, struct error *e)
 {
-    return error_set(e, ERR_ARG, "run '%.80s': tag '%.80s' comes to step %lld more than once, or goes back to it",
+    return error_set(e, ERR_ARG, "run '%.80s': tag '%.80s' has step %lld more than once, or goes back to it",
                      m->names[item->file], m->tags.entries[item->series].text + 1, (long long)item->step);
 }
 

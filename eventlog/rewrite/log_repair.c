@@ -152,7 +152,7 @@ static int check_kept(const char *path, const struct log_repair *r, struct error
 
     if (r->kept || (!r->size && !r->places))
         return OK;
-    return error_set(e, ERR_CORRUPT, "%s: nothing in it can be kept: %s, %s that are no events, a tail of %s", path,
+    return error_set(e, ERR_CORRUPT, "%s: nothing in it can be kept: %s, %s that are not events, a tail of %s", path,
                      human_count(r->places, "damaged place", places), human_count(r->refused, "record", refused),
                      human_bytes(r->cut, cut));
 }
@@ -223,7 +223,7 @@ int log_repair_in_place(const struct io *io, const char *given, int *changed, st
     if ((rc = record_file_open(&f, path, e)) != OK || (rc = record_file_check(&f, e)) != OK)
         goto out;
     if (fstat(f.fd, &before) < 0) {
-        rc = error_system(e, "%s: cannot be looked at", path);
+        rc = error_system(e, "%s: cannot stat", path);
         goto out;
     }
     if ((rc = log_replace_unchanged(f.fd, path, &before, e)) != OK || (rc = copy_file(&f, io, -1, path, r, e)) != OK ||

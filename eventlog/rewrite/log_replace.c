@@ -47,7 +47,7 @@ int log_replace_unchanged(int fd, const char *path, const struct stat *before, s
     struct stat now;
 
     if (stat(path, &now) < 0)
-        return error_system(e, "%s: is gone", path);
+        return error_system(e, "%s: is no longer there", path);
     if (file_is_written(fd) || now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
         now.st_size != before->st_size || now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != before->st_mtim.tv_nsec)
@@ -76,8 +76,8 @@ int log_replace_exchange(const struct io *io, const char *path, const char *temp
         return rc;
     if (link(path, backup) < 0 && !same_file(path, backup)) {
         if (errno == EEXIST)
-            return error_set(e, ERR_ARG, "%s: already exists from an earlier time; move it away", backup);
-        return error_system(e, "%s: cannot link the old file to this name", backup);
+            return error_set(e, ERR_ARG, "%s: already exists, as an earlier backup; move it away", backup);
+        return error_system(e, "%s: cannot be made a link to the old file", backup);
     }
     if (io->rename(io->context, temporary, path) < 0) {
         rc = error_system(e, "%s: cannot be replaced", path);
@@ -111,7 +111,7 @@ int log_replace_close(struct log_replace_file *f, const char *path, int old_fd, 
     if (rc == OK && old_fd >= 0 && (rc = log_replace_unchanged(old_fd, path, before, e)) == OK)
         rc = log_replace_exchange(io, path, f->temporary, e);
     else if (rc == OK && io->rename(io->context, f->temporary, path) < 0)
-        rc = error_system(e, "%s: cannot be put in its place", path);
+        rc = error_system(e, "%s: cannot rename into place", path);
     if (rc != OK)
         unlink(f->temporary);
     unfinished_end(f->unfinished);

@@ -114,7 +114,7 @@ def test_overlaps(logs, tmp_path):
     assert report["values"] == 34 and [e.step for e in events(tmp_path / "keep")] == sorted(
         e.step for e in events(tmp_path / "keep"))
     told = tool("merge", run, "-o", tmp_path / "error", "--overlap=error", status=2).stderr
-    assert "run '.': tag 'x' comes to step 50 more than once" in told and not (tmp_path / "error").exists()
+    assert "run '.': tag 'x' has step 50 more than once" in told and not (tmp_path / "error").exists()
     assert "left out 10 values before a restart" in tool("merge", run, "-o", tmp_path / "last", "-f").stderr
 
 

@@ -155,7 +155,7 @@ def test_records_that_are_no_events(tmp_path):
     path = tmp_path / "examples.tfevents"
     path.write_bytes((length + masked_crc32c(length) + data + masked_crc32c(data)) * 5)
     message = run("repair", path, "-o", tmp_path / "new", status=2).stderr
-    assert "nothing in it can be kept: 0 damaged places, 5 records that are no events" in message
+    assert "nothing in it can be kept: 0 damaged places, 5 records that are not events" in message
     assert "nothing in it can be kept" in run("repair", "--in-place", path, status=2).stderr
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
