@@ -7,7 +7,7 @@ struct words {
     const char *category, *title, *tags; /* tags: NULL once it is placed */
 };
 
-/* Takes an option apart in a copy, which the layout keeps. */
+/* Splits an option in a copy, which the layout keeps. */
 static int split(struct chart_layout *layout, const char *option, struct words *out, struct error *e)
 {
     char *text = strdup(option), *tags, *title;

@@ -17,8 +17,8 @@ struct chart_layout {
     size_t word_count;
 };
 
-/* Categories, charts and tags stand in the order in which they were first named; a chart that is named again gets more
- * tags. OK, ERR_ARG or ERR_NOMEM; release it also then. It points into itself: do not copy it. */
+/* Categories, charts and tags are in the order in which they were first named; naming a chart again adds tags to it.
+ * OK, ERR_ARG or ERR_NOMEM; release it also after an error. The struct points into itself: do not copy it. */
 int chart_layout_parse(struct chart_layout *layout, const struct option_list *list, struct error *e);
 void chart_layout_release(struct chart_layout *layout);
 

@@ -2,24 +2,24 @@
 #ifndef EVENTLOG_TOOL_COMMAND_H
 #define EVENTLOG_TOOL_COMMAND_H
 
-/* All of them: ROW(the end of command_NAME(), name, what --help says of it). A new command is one row here. */
+/* All commands: ROW(the end of command_NAME(), name, its line in --help). A new command is one row here. */
 #define EVENTLOG_COMMANDS(ROW) \
     ROW(inspect, "inspect", "Show runs, files and how they end, series and damage") \
     ROW(export, "export", "Write points as CSV, JSON, a database and more, also for TensorBoard and Prometheus") \
-    ROW(stats, "stats", "Print figures of each series: first, last, least, greatest, mean; find diverged runs") \
+    ROW(stats, "stats", "Print statistics of each series: first, last, minimum, maximum, mean; find diverged runs") \
     ROW(tags, "tags", "List series with their plugins, names and descriptions") \
-    ROW(hparams, "hparams", "Print the hyperparameters of runs, with metrics if you like") \
+    ROW(hparams, "hparams", "Print the hyperparameters of runs, optionally with metrics") \
     ROW(compare, "compare", "Compare runs in a table, or draw their curves as a picture") \
     ROW(plot, "plot", "Draw curves in the terminal, or as a picture") \
     ROW(verify, "verify", "Check every record and report what TensorBoard would drop, hide or stumble over") \
     ROW(repair, "repair", "Repair a damaged event file") \
-    ROW(tail, "tail", "Print the newest points, and with -f those that follow") \
+    ROW(tail, "tail", "Print the newest points; with -f, keep printing new ones") \
     ROW(watch, "watch", "Show runs, their states, curves and newest values on a live page in the terminal") \
-    ROW(write, "write", "Write points, texts and pictures from the shell, CSV or JSON lines to a log") \
+    ROW(write, "write", "Write points, texts and images to a log, from the command line, CSV or JSON lines") \
     ROW(merge, "merge", "Merge event files or runs, sorted by step") \
-    ROW(rename_tag, "rename-tag", "Rename tags of a log") \
+    ROW(rename_tag, "rename-tag", "Rename tags in a log") \
     ROW(drop_tag, "drop-tag", "Drop series from a log") \
-    ROW(downsample, "downsample", "Thin the series of a log") \
+    ROW(downsample, "downsample", "Thin out the series of a log") \
     ROW(split, "split", "Split a log by tags, steps, sessions, runs or size") \
     ROW(prune, "prune", "Delete old, short or surplus runs, or list them") \
     ROW(archive, "archive", "Pack finished logs into one compressed file") \

@@ -18,7 +18,7 @@ static int enter(int root, const char *root_path, const char *path, const char *
     int at = dup(root);
 
     if (at < 0)
-        return error_system(e, "%s: cannot be entered", root_path);
+        return error_system(e, "%s: cannot enter the directory", root_path);
     for (*base = path; (slash = strchr(*base, '/')); *base = slash + 1) {
         size_t n = (size_t)(slash - *base);
         int next = -1, rc = OK;
@@ -71,7 +71,7 @@ int directory_below_close(struct directory_below *f, int rc, struct error *e)
     if (close(f->fd) < 0 && rc == OK)
         rc = error_system(e, "%s/%s: cannot close", f->root_path, f->path);
     if (rc == OK && renameat(f->at, f->temporary, f->at, f->base) < 0)
-        rc = error_system(e, "%s/%s: cannot be put in its place", f->root_path, f->path);
+        rc = error_system(e, "%s/%s: cannot rename into place", f->root_path, f->path);
     if (rc != OK)
         unlinkat(f->at, f->temporary, 0);
     unfinished_end(f->unfinished);

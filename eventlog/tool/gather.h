@@ -1,4 +1,4 @@
-/* gather.h - the points of whole runs, for commands that need a run before they say something. */
+/* gather.h - the points of whole runs, for commands that need all of a run before they can print. */
 #ifndef EVENTLOG_TOOL_GATHER_H
 #define EVENTLOG_TOOL_GATHER_H
 
@@ -9,30 +9,31 @@
 
 struct gather {
     enum scalar_view view;
-    int no_points;              /* series are only counted: their points are not wanted */
+    int no_points;              /* series are only counted; their points are not kept */
     struct point_range range;   /* points outside are left out */
-    /* A run has been read: series by tag, points in reading order. Those that are not wanted have no points, and seen
-     * and skipped are 0. Not OK ends it. */
+    /* Called when a run has been read: series by tag, points in reading order. Series that are not wanted have no
+     * points, and seen and skipped are 0. A result other than OK ends the reading. */
     int (*run)(void *context, const char *name, struct scalar_run *scalars, struct error *e);
-    /* Values that are no points, as scalar_run hands them out, and: forget them, the run is read again. May be NULL. */
+    /* other: gets the values that are not points, as scalar_run passes them; again: forget them, the run is read again.
+     * Either may be NULL. */
     int (*other)(void *context, const struct scalar_series *s, const struct event *event,
                  const struct event_value *value, struct error *e);
     void (*again)(void *context);
     void *context;
 };
 
-/* Reads the runs of s that are wanted, in order. OK, or what a function returned. */
+/* Reads the wanted runs of s, in order. OK, or what a function returned. */
 int gather_runs(struct scan *s, const struct gather *g, struct error *e);
 
-/* Reads one run into scalars, which has been inited, and finishes it. again: as above. */
+/* Reads one run into scalars, which is initialised, and finishes it. again: as above. */
 int gather_run(struct scan *s, const struct log_run *run, struct scalar_run *scalars, void (*again)(void *context),
                void *context, struct error *e);
 
-/* Closes what a command wrote: a file takes its place where rc is OK and all of the log could be read. Returns the
- * status; rc has its sentence in e; matched: something was found. */
+/* Closes a command's output: a file is renamed into place if rc is OK and the whole log could be read. Returns the exit
+ * status. e: the error of rc; matched: something was found. */
 int gather_finish(struct scan *s, struct output *out, int rc, int matched, struct error *e);
 
-/* Takes out the points outside the range; finite: also those whose value is no finite number. */
+/* Removes the points outside the range; finite: also those whose value is not finite. */
 void gather_sift(struct scalar_series *s, const struct point_range *range, int finite);
 
 #endif

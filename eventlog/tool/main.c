@@ -15,7 +15,7 @@ int main(int argc, char **argv)
                    "input. Files may be compressed with gzip or zstd.",
         .examples = "  eventlog export logs -o points.csv           every point of every run\n"
                     "  eventlog compare mpi/eval ps/eval -o a.svg   two runs in one picture\n"
-                    "  ssh host cat run/events* | eventlog stats -  without a copy of it\n",
+                    "  ssh host cat run/events* | eventlog stats -  without copying it\n",
         .commands = commands, .command_count = sizeof commands / sizeof *commands,
     };
 

@@ -24,8 +24,8 @@ enum { BUFFER = 256 * 1024, ROOM = 4096 };
 
 struct output {
     int fd, failed;
-    int shielded; /* a terminal, which control characters in names are not to reach */
-    char *path, *temporary; /* NULL: bytes go to fd as they come */
+    int shielded; /* a terminal, which must not get control characters in names */
+    char *path, *temporary; /* NULL: bytes go to fd unchanged */
     int force, named;       /* named: the file has its temporary name; 0: it has none yet */
     struct unfinished *unfinished;
     z_stream *gzip;
@@ -119,7 +119,8 @@ void output_text(struct output *o, const char *text)
     output_bytes(o, text, strlen(text));
 }
 
-/* A file without a name, which a killed process does not leave behind, beside the path; -1 where there are none. */
+/* Opens a file without a name in the directory of the path, which disappears if the process is killed; -1 if that is
+ * not supported. */
 static int open_nameless(const char *path)
 {
     size_t n = (size_t)(file_base_name(path) - path);
@@ -169,7 +170,7 @@ static int open_file(struct output *o, const char *path, int force, struct error
         return error_memory(e, path, "for it");
     o->force = force;
     o->unfinished = unfinished_begin(AT_FDCWD, temporary);
-    unlink(temporary); /* of a killed process with our number */
+    unlink(temporary); /* left by a killed process with our process id */
     if ((o->fd = open_nameless(path)) >= 0)
         return OK;
     if ((o->fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0) {
@@ -235,7 +236,7 @@ int output_open(struct output **out, const char *path, int force, struct error *
     return OK;
 }
 
-/* The file without a name gets its own, or, where that one may be another file's, the temporary one. */
+/* Gives the nameless file its final name, or the temporary one if the final name may belong to another file. */
 static void name_file(struct output *o)
 {
     if (give_name(o, o->force ? o->temporary : o->path) == 0) {
@@ -246,7 +247,7 @@ static void name_file(struct output *o)
     if (errno == EEXIST && !o->force)
         refuse_existing(o->path, &o->error);
     else
-        error_system(&o->error, "%s: cannot be put in its place", o->path);
+        error_system(&o->error, "%s: cannot give the new file its name", o->path);
 }
 
 int output_close(struct output *o, int commit, struct error *e)

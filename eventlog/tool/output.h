@@ -1,6 +1,6 @@
 /*
- * output.h - where a command's data goes: standard output, or a file that appears whole by rename, gzipped if its name
- * ends in .gz (or .GZ). The first error is kept; ask for it at the end.
+ * output.h - a command's output: standard output, or a file that appears by rename once complete, gzipped if its name
+ * ends in .gz (or .GZ). The first error is kept; output_close() returns it.
  */
 #ifndef EVENTLOG_TOOL_OUTPUT_H
 #define EVENTLOG_TOOL_OUTPUT_H
@@ -11,34 +11,36 @@
 
 struct output;
 
-/* path NULL or "-": standard output. An existing regular file is refused unless force. *out is yours. */
+/* path NULL or "-": standard output. An existing regular file is refused unless force is set. *out is yours:
+ * output_close() it. */
 int output_open(struct output **out, const char *path, int force, struct error *e);
 
 void output_bytes(struct output *o, const void *bytes, size_t n);
 void output_text(struct output *o, const char *text);
 
-/* Escape sequences in what follows are ours, and names in it are safe: they reach a terminal as they are. Without it
- * control characters are shown as \xHH there. */
+/* What follows has our own escape sequences and only safe names, so it is sent to a terminal unchanged. Without this
+ * call, control characters are shown there as \xHH. */
 void output_colours(struct output *o);
 
-/* Room for n bytes (at most 4096), to be followed by output_filled() with how many were used. */
+/* Room for n bytes (at most 4096); call output_filled() next with the number used. */
 char *output_room(struct output *o, size_t n);
 void output_filled(struct output *o, size_t n);
 
-/* 1 if anything has that name, a dangling link too. */
+/* 1 if anything has that name, even a dangling link. */
 int output_exists(const char *path);
 
-/* The path of the file that is renamed in the end, for what writes to it by itself; NULL where there is none. A file
- * that nobody asks this of has no name until the end, where the file system can make one. */
+/* The path of the temporary file that is renamed at the end, for libraries that write to a path; NULL if there is none.
+ * Unless this is called, the file has no name until the end, if the file system allows that. */
 const char *output_temporary(struct output *o);
 
 /* 1 for a file, 0 for standard output. */
 int output_is_file(const struct output *o);
 
-/* How many columns a line of text may take: those of the terminal that o is, 0 (no limit) where it is none. */
+/* How many columns a line of text may take: the width of the terminal, or 0 (no limit) if o is not one. */
 int output_columns(const struct output *o);
 
-/* Frees o. commit: the file takes its place, and any error since open is returned; otherwise it is removed. */
+/* Frees o. commit: the file is renamed into place, and any error since output_open() is returned; otherwise it is
+ * removed. */
 int output_close(struct output *o, int commit, struct error *e);
 
 #endif

@@ -47,8 +47,7 @@ void output_directory_safe(struct buffer *name, const char *text, size_t n)
         buffer_append_byte(name, text[i] && strchr(good, text[i]) ? text[i] : '_');
 }
 
-/* Room is left for a number and the extension; a stem that is cut may fall together with another, which the number
- * tells apart. */
+/* Room is left for a number and the extension; stems that become equal when cut are told apart by the number. */
 static void numbered(struct buffer *name, const char *stem, size_t number, const char *extension)
 {
     char suffix[64] = "";

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* What --format may not contradict, also where the command itself writes no such file. Others, such as .txt, say
- * nothing of what is in the file. */
+/* Extensions that --format may not contradict, even if the command writes no such file. Others, such as .txt, say
+ * nothing about the contents. */
 static const char known[] = "csv db htm html json jsonl markdown md ndjson parquet png sqlite sqlite3 svg tsv";
 
 int output_format_flag(struct output_options *o, int given, const char *name, struct error *e)
@@ -30,7 +30,7 @@ static int in_words(const char *words, const char *word, size_t n)
     return 0;
 }
 
-/* The extension of a path: n bytes behind the last dot of its name, without .gz; n is 0 where it has none. */
+/* The extension of a path: n bytes after the last dot of its name, without .gz; n is 0 if there is none. */
 struct extension {
     const char *text;
     size_t n;
@@ -72,7 +72,7 @@ static const struct output_format *find(const struct output_format *formats, siz
     return NULL;
 }
 
-/* Sets the sentence on an extension that no format has. */
+/* Sets the error for an extension that no format has. */
 static int unknown(const struct output_format *formats, size_t count, const char *path, const struct extension *x,
                    struct error *e)
 {
@@ -114,7 +114,7 @@ int output_format_settle(struct output_options *o, const struct output_format *f
         return error_set(e, ERR_ARG, "%s: the extension '.%.*s' contradicts --format=%s; change one of them", o->path,
                          (int)x.n, x.text, o->format);
     if (f->binary && x.packed)
-        return error_set(e, ERR_ARG, "%s: a file of format %s is not compressed; leave out .gz", o->path, f->name);
+        return error_set(e, ERR_ARG, "%s: format %s cannot be compressed; leave out .gz", o->path, f->name);
     o->format = f->name;
     o->path = o->path && !strcmp(o->path, "-") ? NULL : o->path;
     return OK;

@@ -1,4 +1,4 @@
-/* point_range.h - which points a command takes, by their steps and times. */
+/* point_range.h - selects points by step and time. */
 #ifndef EVENTLOG_TOOL_POINT_RANGE_H
 #define EVENTLOG_TOOL_POINT_RANGE_H
 
@@ -19,11 +19,11 @@ struct point_range {
 #define POINT_RANGE_OPTIONS(r) \
     { OPTION_INT, 0, "from-step", &(r).from_step, .argument = "N", .help = "Take only points at step N and later" }, \
     { OPTION_INT, 0, "to-step", &(r).to_step, .argument = "N", .help = "Take only points at step N and earlier" }, \
-    { OPTION_TEXT, 0, "since", &(r).since_text, .argument = "TIME", .help = "Take only points written at TIME and " \
-      "later: a length of time ago (2h, 30min, 1d12h), a date and time (2026-11-01T10:00, local unless Z or +01:00 " \
+    { OPTION_TEXT, 0, "since", &(r).since_text, .argument = "TIME", .help = "Take only points written at or after " \
+      "TIME: how long ago (2h, 30min, 1d12h), a date and time (2026-11-01T10:00, local time unless Z or +01:00 " \
       "follows), or @SECONDS since 1970" }
 
-/* To be called once all is parsed. ERR_ARG: the steps are the wrong way round, or --since is no time. */
+/* Call it once the command line is parsed. ERR_ARG: --from-step is after --to-step, or --since is not a time. */
 int point_range_settle(struct point_range *r, struct error *e);
 
 static inline int point_range_holds(const struct point_range *r, int64_t step, double wall_time)

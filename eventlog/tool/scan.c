@@ -100,7 +100,7 @@ int scan_fail(struct scan *s, const struct error *e)
 
 size_t scan_tell_unmatched(struct scan *s)
 {
-    /* Where nothing was asked for there was no run, or none with tags: that has a word of its own. */
+    /* If no name was asked for, there was no run, or none with tags: that has its own message. */
     return (s->runs.names ? selection_tell(&s->runs, "--run", "run", &s->log) : 0) +
            (s->tags.names ? selection_tell(&s->tags, "--tag", "tag", &s->log) : 0);
 }
@@ -139,7 +139,7 @@ void scan_damage(struct scan *s, const char *path, const struct event_damage *d,
 
     if (d->kind == EVENT_DAMAGE_UTF8) {
         s->bad_text++;
-        s->damaged += s->quiet_damage; /* a command that lists damage lists this, too */
+        s->damaged += s->quiet_damage; /* a command that lists damage lists this too */
         return;
     }
     s->damaged++;
@@ -173,7 +173,7 @@ void scan_progress_end(struct scan *s)
     s->file_bytes = 0;
 }
 
-/* One file; EVENT_READER_RESTARTED when it changed under our hands. */
+/* Reads one file; EVENT_READER_RESTARTED if it was replaced meanwhile. */
 static int scan_file(struct scan *s, const struct log_run *run, const char *path, const struct scan_sink *sink,
                      struct error *e)
 {
@@ -238,7 +238,7 @@ int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *
     }
     log_progress_end(&s->log);
     if (s->bad_text && !s->quiet_damage)
-        log_line(&s->log, "run %s: %llu events hold text that is not UTF-8, shown as U+FFFD here; TensorBoard's "
+        log_line(&s->log, "run %s: %llu events hold text that is not UTF-8, shown here as U+FFFD; TensorBoard's "
                           "default loader stops at the first of them", run->name, (unsigned long long)s->bad_text);
     return OK;
 }

@@ -11,7 +11,7 @@ enum { FIELD_HISTOGRAM = 5, FIELD_AUDIO = 6, TEXT_MOST = 200 };
 
 struct found {
     struct tensor_content tensor;
-    size_t rank; /* of it: as many dimensions as are known */
+    size_t rank; /* how many of its dimensions are known */
     int64_t width, height;
     uint64_t count, bytes;
     int has_size, has_count, has_shape;

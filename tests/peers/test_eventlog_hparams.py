@@ -48,7 +48,7 @@ def test_one_run_above_several_sessions(tmp_path):
             writer.add_hparams({"rate": i}, {"hparam/score": i}, run_name=f"trial-{i}")
     rows, said = hparams(tmp_path, "--metric=loss", "--metric=hparam/score")
     assert rows == [{"rate": f"{i}.0", "loss": "", "hparam/score": f"{i}.0"} for i in range(3)]
-    assert said == ("eventlog hparams: run .: loss could be of any of the 3 runs with hyperparameters below it; "
+    assert said == ("eventlog hparams: run .: loss could belong to any of the 3 runs with hyperparameters below it; "
                     "left out\n")
 
 

@@ -268,5 +268,5 @@ def test_what_other_libraries_write(tmp_path, library):
         assert everything(old) == everything(tmp_path / "out" / old.relative_to(tmp_path / "log"))
     tool("verify", tmp_path / "out")
     renamed = tool("rename-tag", "--regex", "^=x/", tmp_path / "out", "-o", tmp_path / "renamed").stdout
-    assert f"{report['values']} values under new names" in renamed
+    assert f"{report['values']} values renamed" in renamed
     tool("verify", tmp_path / "renamed")

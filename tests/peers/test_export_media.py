@@ -119,7 +119,7 @@ def test_older_values_and_restarts(tmp_path):
     log.add(value("one per all", "mine", np.full((2, 3), 7, np.int32)))
     log.close()
     done = subprocess.run([TOOL, "export", log.path, "--media", tmp_path / "m"], capture_output=True, text=True)
-    assert done.returncode == 0 and "skipped 1 values that are not what their plugin says" in done.stderr
+    assert done.returncode == 0 and "skipped 1 values that are not of the kind that their plugin expects" in done.stderr
     names = [r["file"] for r in csv.DictReader(io.StringIO(done.stdout))]
     assert names == ["r/i/1/0.gif", "r/i/2/0.jpg", "r/i/2-2/0.bmp", "r/i/2-3/0.bin", "r/a/0/0.wav", "r/t/0/0.md",
                      "r/one_per_all/0/0.npy"]

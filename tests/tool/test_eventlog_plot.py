@@ -401,6 +401,6 @@ def test_png_without_librsvg(log, tmp_path):
     assert "rsvg" not in subprocess.run(["ldd", TOOL], capture_output=True, text=True, check=True).stdout
     (tmp_path / "librsvg-2.so.2").write_bytes(b"")
     message = plot(log, "-o", tmp_path / "a.png", status=2, LD_LIBRARY_PATH=str(tmp_path))
-    assert "drawing PNG needs librsvg" in message and "librsvg2-2" in message and len(message.splitlines()) == 1
+    assert "drawing a PNG needs librsvg" in message and "librsvg2-2" in message and len(message.splitlines()) == 1
     assert [p.name for p in tmp_path.iterdir() if "a.png" in p.name] == []
     assert plot(log, "-o", tmp_path / "a.svg", LD_LIBRARY_PATH=str(tmp_path)) == ""

@@ -164,7 +164,7 @@ def test_only_event_files_go(logs, tmp_path):
     os.mkfifo(logs / "a/3/pipe.tfevents")
     age(logs, 30)
     done = tool("prune", "--older-than", "20d", "--run", "a/3", "--delete", "--json", logs)
-    assert f"files that have 'tfevents' in their names, but are not event files, and stay: {len(mine)}" in done.stderr
+    assert f"files with 'tfevents' in their names that are not event files, and stay: {len(mine)}" in done.stderr
     assert json.loads(done.stdout)["total"]["files"] == 3
     assert files(logs / "a/3") == sorted([*mine, "pipe.tfevents"])
     assert (tmp_path / "the same file").stat().st_size > 100

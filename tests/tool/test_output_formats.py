@@ -91,7 +91,7 @@ def test_formats_of_export(log, tmp_path):
     assert (tmp_path / "b.tsv").read_bytes() == (tmp_path / "a.tsv").read_bytes()
     assert eventlog("export", log, "-o", tmp_path / "x.prom").returncode == 0
     assert (tmp_path / "x.prom").read_text().startswith("# HELP")
-    assert "not compressed" in refused("export", log, "-o", tmp_path / "x.prom.gz")
+    assert "cannot be compressed" in refused("export", log, "-o", tmp_path / "x.prom.gz")
     assert "contradicts" in refused("export", log, "--media", tmp_path / "m", "--format=csv")
     assert "contradicts" in refused("export", log, "--media", tmp_path / "m", "--json")
     if "without SQLite" not in eventlog("export", log, "-o", tmp_path / "x.db").stderr.decode():

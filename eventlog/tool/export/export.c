@@ -1,4 +1,4 @@
-/* eventlog export: all points of a log in one of the formats. */
+/* eventlog export: writes all points of a log in one of the formats. */
 #include "eventlog/tool/export/export.h"
 
 #include "base/array.h"
@@ -86,7 +86,7 @@ static int other(void *context, const struct scalar_series *s, const struct even
 {
     struct work *w = context;
 
-    /* Hyperparameters are the run's, not a series of their own: no choice of tags or steps leaves them out. */
+    /* Hyperparameters belong to the run, not to a series: no choice of tags or steps leaves them out. */
     if (strcmp(s->plugin, "hparams") != 0) {
         if (!scan_tag_wanted(w->scan, s->tag) || !point_range_holds(&w->x.options->range, ev->step, ev->wall_time))
             return OK;
@@ -222,7 +222,7 @@ static int export_points(struct work *w, struct error *e)
     return rc;
 }
 
-/* Takes out what is not wanted, so that the format sees only its points. */
+/* Removes unwanted points, so that the format sees only its own. */
 static int sift(struct work *w, int sorted, struct error *e)
 {
     struct scalar_run *r = &w->run.scalars;
@@ -340,7 +340,7 @@ static int write_log(struct scan *s, const struct export_options *a, struct erro
     if (rc != OK)
         return scan_fail(s, e);
     if (w.x.unread)
-        log_line(&s->log, "skipped %llu values that are not what their plugin says",
+        log_line(&s->log, "skipped %llu values that are not of the kind that their plugin expects",
                  (unsigned long long)w.x.unread);
     return status;
 }

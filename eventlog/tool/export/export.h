@@ -1,4 +1,4 @@
-/* export.h - what the formats of `eventlog export` get and give. One file a format or family: format_<name>.c. */
+/* export.h - the interface of the formats of `eventlog export`, one file per format or family: format_<name>.c. */
 #ifndef EVENTLOG_TOOL_EXPORT_EXPORT_H
 #define EVENTLOG_TOOL_EXPORT_EXPORT_H
 
@@ -19,11 +19,11 @@ struct export_run {
 struct export {
     const struct export_options *options;
     struct output *out; /* NULL for a format that opens files itself */
-    const char *run;    /* the one that is being read */
+    const char *run;    /* the current run */
     uint64_t points;    /* written so far */
-    uint64_t skipped;   /* values read that are no points */
-    int failed;         /* something could not be read, so a file -o is not to be put in place */
-    uint64_t unread;    /* values that a format was to write and could not read */
+    uint64_t skipped;   /* values read that are not points */
+    int failed;         /* something could not be read, so the file of -o must not be committed */
+    uint64_t unread;    /* values that a format should have written but could not read */
     const void *own;    /* the options that are this format's alone */
     int float32_short, tsv, step_string; /* taken from the options */
     char between;         /* two fields of a line, */
@@ -46,20 +46,20 @@ void export_prefix(struct export *x, const char *run, const struct scalar_series
 /* The value as text, NUMBER_TEXT_MAX bytes; returns its length. */
 int export_number(const struct export *x, double value, unsigned from, char *out);
 
-/* The value as JSON into out, which has room for 32 bytes; returns the place behind it. */
+/* Writes the value as JSON to out, which has room for 32 bytes; returns the end of what was written. */
 char *export_json_number(const struct export *x, char *out, double value, unsigned from);
 
 /* A wall time as --time asks for it, as text into out, TIME_TEXT_MAX bytes. Returns its length. */
 int export_time(const struct export *x, double wall_time, char *out);
 
-/* Appends the strings of a tensor: elements on lines of their own, the cells of a row with tabs between. 1, or 0
- * where the value is no tensor of strings. */
+/* Appends the strings of a tensor: each element on its own line, or each row with tabs between its cells. 1, or 0 if
+ * the value is not a tensor of strings. */
 int export_value_text(const struct event_value *v, struct buffer *out);
 
-/* A whole number into out, which has room for 21 bytes; returns its length. */
+/* Writes a whole number to out, which has room for 21 bytes; returns its length. */
 int export_integer(int64_t v, char *out);
 
-/* 1: a point that is not asked for. */
+/* 1 if the options leave this point out. */
 static inline int export_dropped(const struct export *x, const struct scalar_point *p)
 {
     return !point_range_holds(&x->options->range, p->step, p->wall_time) ||

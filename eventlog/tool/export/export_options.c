@@ -27,7 +27,7 @@ struct table {
     char choices[TEXT_MAX], help[TEXT_MAX], prefixed[ROWS_MAX][PREFIX_MAX]; /* texts made of the table of formats */
 };
 
-/* 1 if the word stands in the list of words. */
+/* 1 if the word is in the list of words. */
 static int in_list(const char *list, const char *word)
 {
     size_t n = strlen(word);
@@ -66,7 +66,7 @@ static void name_takers(const struct table *t, size_t row, const char *between, 
             append(out, size, "%s%s", *out ? between : "", formats[i]->name);
 }
 
-/* Options that only some formats know are refused with the others, not ignored. */
+/* Options that only some formats know are refused, not ignored, with other formats. */
 static int check(const struct table *t, struct export_options *a, struct error *e)
 {
     const struct export_format *f = a->format;
@@ -94,7 +94,7 @@ static int check(const struct table *t, struct export_options *a, struct error *
     return OK;
 }
 
-/* What follows from what was given, then whether it goes together. path: the first one. */
+/* Derives settings from the options, then checks that they fit together. path: the first one. */
 static int complete(const struct table *t, struct export_options *a, const char *path, struct error *e)
 {
     struct output_format known[EXPORT_FORMAT_COUNT];
@@ -170,16 +170,16 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
         SCAN_VIEW_OPTION(a->view),
         { OPTION_CHOICE, 0, "order", &a->order, .help = "Sort by run, tag and step, or keep the order of the files, "
           "which needs little memory (default step)", .choices = "step|file" },
-        { OPTION_CHOICE, 0, "dup", &a->duplicate, .help = ": Choose which of several points at a step is used "
+        { OPTION_CHOICE, 0, "dup", &a->duplicate, .help = ": Choose which of several points at the same step to use "
           "(default last; reduce: error)", .choices = "last|first|mean|error" },
-        { OPTION_CHOICE, 0, "float32", &a->float32, .help = "Write float32 values as the double that they equal, or "
+        { OPTION_CHOICE, 0, "float32", &a->float32, .help = "Write float32 values with all the digits of a double, or "
           "with the few digits that a float32 needs (default exact)", .choices = "exact|short" },
         { OPTION_CHOICE, 0, "nonfinite", &a->nonfinite, .help = "Write NaN and infinities as text or as null (JSON "
           "only), or leave these points out (default string)", .choices = "string|null|drop" },
         { OPTION_CHOICE, 0, "step", &a->step, .help = ": Write steps as text, for readers that round numbers "
           "beyond 2^53 (default number)", .choices = "number|string" },
         TIME_OPTION(a->time, "; with wide, add a column for them"),
-        { OPTION_FLAG, 0, "tsv", &a->tsv, .help = ": Separate fields by tabs and escape with backslashes "
+        { OPTION_FLAG, 0, "tsv", &a->tsv, .help = ": Separate fields with tabs and escape with backslashes "
           "instead of quotes" },
         { OPTION_FLAG, 0, "crlf", &a->crlf, .help = ": End lines with CR LF" },
         { OPTION_CHOICE, 0, "columns", &a->columns, .help = ": Order tags by name or by first appearance (default "

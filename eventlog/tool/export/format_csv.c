@@ -1,4 +1,4 @@
-/* csv: one row a point, `run,tag,step,value,wall_time`; also tab-separated. */
+/* csv: one row per point, `run,tag,step,value,wall_time`; also tab-separated. */
 #include "eventlog/tool/export/export.h"
 
 #include "base/bytes.h"

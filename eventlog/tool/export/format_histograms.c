@@ -1,4 +1,4 @@
-/* histograms: one row a bucket, `run,tag,step,left,right,count,wall_time`, of both generations of histograms. */
+/* histograms: one row per bucket, `run,tag,step,left,right,count,wall_time`, of both generations of histograms. */
 #include "eventlog/tool/export/export.h"
 
 #include "base/number.h"
@@ -84,7 +84,7 @@ static int by_place(const void *a, const void *b)
 static int histograms_run_read(struct export *x, const char *run, const struct scalar_run *scalars, struct error *e)
 {
     struct value_list *list = x->state;
-    size_t *tags = malloc((scalars->count + 1) * sizeof *tags); /* number of a series -> its place by tag */
+    size_t *tags = malloc((scalars->count + 1) * sizeof *tags); /* number of a series -> its index by tag */
     struct histograms_place *places = malloc((list->count + 1) * sizeof *places);
     struct buffer prefix = BUFFER_EMPTY;
     int good = tags && places;

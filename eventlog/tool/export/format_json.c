@@ -1,4 +1,4 @@
-/* jsonl: one object a point; json: the same objects in one array. */
+/* jsonl: one object per point; json: the same objects in one array. */
 #include "eventlog/tool/export/export.h"
 
 #include "base/json.h"
@@ -25,7 +25,7 @@ char *export_json_number(const struct export *x, char *at, double v, unsigned fr
     return stpcpy(at, isnan(v) ? "\"NaN\"" : v > 0 ? "\"Infinity\"" : "\"-Infinity\"");
 }
 
-/* The same as JSON. Room for TIME_TEXT_MAX + 2 is there; returns the place behind it. */
+/* The same as JSON. out has room for TIME_TEXT_MAX + 2 bytes; returns the end of what was written. */
 static char *put_time(const struct export *x, char *at, double wall_time)
 {
     if (x->time == TIME_UNIX || !isfinite(wall_time))

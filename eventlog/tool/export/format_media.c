@@ -135,8 +135,8 @@ static int text(struct export *x, const struct scalar_series *s, const struct ev
     return rc;
 }
 
-/* The strings of a tensor as files: of images those behind width and height, of audio all, or one of each pair with its
- * label. */
+/* Writes the strings of a tensor as files: for images those after width and height, for audio all, or the first of each
+ * pair with a label. */
 static int strings(struct export *x, const struct scalar_series *s, const struct event *event, enum kind kind,
                    const struct tensor_content *t, struct error *e)
 {
@@ -193,7 +193,7 @@ static int media_value(struct export *x, const struct scalar_series *s, const st
                                 : strings(x, s, event, kind, &t, e);
 }
 
-/* What this run wrote is written again, over the same names. */
+/* What this run wrote is written again under the same names. */
 static void media_run_again(struct export *x)
 {
     struct media *m = x->state;

@@ -1,7 +1,7 @@
 /*
  * prom: the newest point of each series in Prometheus' text format 0.0.4, for the textfile collector. The lines of a
- * metric stand together, so the newest points of all runs are kept until the end. No timestamps: the collector refuses
- * a file that has any.
+ * metric must be adjacent, so the newest points of all runs are kept until the end. There are no timestamps: the
+ * collector refuses a file that has any.
  */
 #include "eventlog/tool/export/export.h"
 

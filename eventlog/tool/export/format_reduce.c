@@ -1,7 +1,7 @@
 /*
- * reduce: several runs into one: per tag and step the mean and other figures over the runs that have it, as a table
- * with two header lines for pandas' read_csv(header=[0, 1], index_col=0), or as event files. A row is computed when it
- * is written: memory is that of the points, and a word or two for each series.
+ * reduce: combines several runs: for each tag and step the mean and other figures over the runs that have it, as a
+ * table with two header lines for pandas' read_csv(header=[0, 1], index_col=0), or as event files. A row is computed
+ * when it is written, so memory holds the points and a word or two per series.
  */
 #include "base/number.h"
 #include "eventlog/eventlog.h"
@@ -30,7 +30,7 @@ static const struct reduce_options *own(const struct export *x)
     return x->own;
 }
 
-struct result { /* of a tag at the step at hand */
+struct result { /* of a tag at the current step */
     size_t column;
     double wall_time; /* the latest of its points */
     unsigned present; /* 1 << operation for those that have a value */
@@ -43,7 +43,8 @@ struct column { /* of a tag */
 };
 
 struct reduce_cursor { /* in a series with points */
-    int64_t step; /* of its next point: a look at it there, in 100,000 series, is one into cold memory each */
+    int64_t step; /* step of its next point: reading that from the points of 100,000 series would mean a cache miss for
+                   * each */
     size_t column, run, next;
     const struct scalar_series *series;
 };
@@ -86,7 +87,7 @@ static int parse_operations(struct table *t, const char *list, struct error *e)
 
 /* ---- tags ------------------------------------------------------------------------------------------------------ */
 
-/* A column a tag with points, in the order asked for, and a cursor for each of its series. */
+/* Makes a column for each tag with points, in the order asked for, and a cursor for each of its series. */
 static int find_columns(struct table *t, const struct export *x, struct error *e)
 {
     struct export_columns all;
@@ -119,7 +120,7 @@ static int find_columns(struct table *t, const struct export *x, struct error *e
     return rc;
 }
 
-/* Names runs without the tag, as long as there are fewer than most. */
+/* Names runs without the tag, until *named is `most`. */
 static void name_missing(const struct table *t, size_t column, size_t *named, size_t most, struct buffer *out)
 {
     char *has = calloc(t->run_count + 1, 1);
@@ -140,7 +141,7 @@ static int check_tags(const struct table *t, struct error *e)
     int rc;
 
     for (size_t i = 0; i < t->run_count; i++)
-        wanted += t->runs[i].scalars.numbered != 0; /* a root with hyperparameters alone is no run of these */
+        wanted += t->runs[i].scalars.numbered != 0; /* a root with only hyperparameters does not count as a run */
     for (size_t c = 0; c < t->count; c++) {
         if (t->columns[c].runs < wanted && named < NAMED)
             name_missing(t, c, &named, NAMED, &missing);
@@ -154,7 +155,7 @@ static int check_tags(const struct table *t, struct error *e)
     return rc;
 }
 
-/* Whether each run has a value at each of its steps, so that nothing is refused after something is written. */
+/* Checks that a value can be chosen at every step of every run, so that nothing is refused after writing has begun. */
 static int check_values(struct export *x, const struct table *t, struct error *e)
 {
     for (size_t i = 0; i < t->cursor_count; i++) {
@@ -182,7 +183,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of n values without NaN. Sums in the order of the runs, the variance in a second pass around the mean, over n - 1. */
+/* The figures of n values without NaN. Sums are in the order of the runs; the variance is computed in a second pass
+ * around the mean, over n - 1. */
 static void compute(struct table *t, size_t n, struct result *r)
 {
     double sum = 0, squares = 0, mean, *v = t->values;
@@ -240,7 +242,7 @@ static void order_all(struct table *t)
         sift_down(t, i);
 }
 
-/* The first cursor goes on to another step. */
+/* Moves the first cursor on to its next step. */
 static void advance(struct table *t, size_t next)
 {
     struct reduce_cursor *first = &t->cursors[0];
@@ -446,7 +448,7 @@ static size_t reduce_rows(struct option *rows, void *memory)
     rows[0] = (struct option){ OPTION_TEXT, 0, "ops", &o->ops, "LIST", .help = ": Compute these figures, a list of "
                                "mean, std, min, max, median, sum, count and var (default mean,std)" };
     rows[1] = (struct option){ OPTION_INT, 0, "min-runs", &o->min_runs, "N", .help = ": Write the steps that at least "
-                               "N runs have (default: as many as have the tag)", .minimum = 1, .maximum = 1e9 };
+                               "N runs have (default: all runs that have the tag)", .minimum = 1, .maximum = 1e9 };
     rows[2] = (struct option){ OPTION_FLAG, 0, "lax-tags", &o->lax_tags, .help = ": Accept tags that some runs lack" };
     rows[3] = (struct option){ OPTION_FLAG, 0, "events", &o->events, .help = ": Write event files to DIR-mean/, "
                                "DIR-std/ and so on; needs -o DIR/" };

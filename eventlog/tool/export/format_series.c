@@ -1,4 +1,4 @@
-/* jsonl-series: one object a series, arrays inside, keys sorted, in the layout of json.dumps(). */
+/* jsonl-series: one object of arrays per series, keys sorted, in the layout of json.dumps(). */
 #include "eventlog/tool/export/export.h"
 
 #include "base/json.h"

@@ -1,7 +1,7 @@
 /*
- * sqlite: tables of series, points, texts and hyperparameters, with two views over them. One transaction into a
+ * sqlite: tables of series, points, texts and hyperparameters, with two views of them, written in one transaction to a
  * temporary file that is then renamed. Values are bound, never printed: SQLite stores a bound NaN as NULL, and
- * infinities as they are. The view `scalars` is the interface; the tables may change with user_version.
+ * infinities unchanged. The view `scalars` is the interface; the tables may change with user_version.
  */
 #include "eventlog/tool/export/export.h"
 
@@ -56,7 +56,8 @@ static const char schema[] =
 
 enum statement { META, SERIES, POINT, TEXT, HPARAM, POINTS, STATEMENTS };
 
-/* Rows of a statement POINTS: a third of the time of as many of one row, each of which looks for its place anew. */
+/* Rows per statement: this takes a third of the time of single-row statements, each of which searches for its place
+ * again. */
 enum { POINTS_ROWS = 64, POINTS_COLUMNS = 5 };
 #define ROWS_4 "(?,?,?,?,?),(?,?,?,?,?),(?,?,?,?,?),(?,?,?,?,?)"
 #define ROWS_16 ROWS_4 "," ROWS_4 "," ROWS_4 "," ROWS_4
@@ -84,9 +85,10 @@ static int failed(const struct export *x, const struct database *d, struct error
 
 static int sqlite_start(struct export *x, struct error *e)
 {
-    /* The file is our own until it is renamed: what a crash leaves is thrown away, so no journal and no syncs. */
-    static const char begin[] = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
-                                "PRAGMA locking_mode = EXCLUSIVE; BEGIN";
+    /* The file is ours alone until it is renamed: a crash leaves nothing to recover, so there is no journal and no
+     * sync. */
+    static const char begin[] = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; "
+                                "BEGIN";
     struct database *d = x->state = calloc(1, sizeof *d);
     int rc;
 
@@ -106,7 +108,7 @@ static int sqlite_start(struct export *x, struct error *e)
     return OK;
 }
 
-/* Text with U+FFFD for what is not UTF-8. A NUL inside is bound as it stands. */
+/* Text with U+FFFD for bytes that are not UTF-8. A NUL inside is bound unchanged. */
 static void bind_text(sqlite3_stmt *s, int at, const void *text, size_t n)
 {
     struct buffer sound = BUFFER_EMPTY;
@@ -171,7 +173,7 @@ static int add_series(struct export *x, const char *run, const struct scalar_ser
     summary_metadata_read(&m, (const uint8_t *)(s->metadata ? s->metadata : ""), s->metadata_length);
     for (size_t i = 0; i < s->count; i++)
         single &= (scalar_series_from(s, i) & SCALAR_FROM_FLOAT32) != 0;
-    /* Bytes that are not UTF-8 may make two names one: the later gets a number. */
+    /* Replacing bytes that are not UTF-8 may make two names equal: the later one gets a number. */
     for (unsigned number = 1; rc == SQLITE_CONSTRAINT && number < 1000; number++) {
         struct buffer tag = BUFFER_EMPTY;
 

@@ -1,4 +1,4 @@
-/* tb-csv, tb-json: the bodies that TensorBoard's scalars route answers for one run and tag, with all points. */
+/* tb-csv, tb-json: what TensorBoard's scalars route returns for one run and tag, but with all points. */
 #include "eventlog/tool/export/export.h"
 
 #include "base/json.h"

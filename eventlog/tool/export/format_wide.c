@@ -1,5 +1,5 @@
-/* wide: one row a run and step, one column a tag. The header needs all tags before the first row, so all points are in
- * memory by then. */
+/* wide: one row per run and step, one column per tag. The header needs all tags before the first row, so all points are
+ * in memory by then. */
 #include "eventlog/tool/export/export_columns.h"
 
 #include <math.h>

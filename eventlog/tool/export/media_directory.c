@@ -45,8 +45,8 @@ void media_directory_run(struct media_directory *d)
     tag_index_release(&d->step_names);
 }
 
-/* Appends text, or text-2, text-3, ... : the first that `used` does not have with the same `before`. The number that it
- * gets there, TAG_INDEX_NONE without memory. */
+/* Appends text, or text-2, text-3, ...: the first that `used` does not have with the same `before`. Returns its number
+ * in `used`, TAG_INDEX_NONE if memory runs out. */
 static size_t append_free(struct tag_index *used, struct buffer *out, const char *text)
 {
     size_t from = out->length;
@@ -64,7 +64,7 @@ static size_t append_free(struct tag_index *used, struct buffer *out, const char
     }
 }
 
-/* Appends what a run or tag, one of `all`, is called, choosing a name in `used` the first time it comes. */
+/* Appends the name of a run or tag, one of `all`, choosing a name in `used` when it first comes. */
 static int append_part(struct tag_index *all, struct tag_index *used, struct buffer *out, const char *text, size_t n)
 {
     struct buffer safe = BUFFER_EMPTY, chosen = BUFFER_EMPTY;

@@ -1,4 +1,4 @@
-/* value_list.h - values of a run kept until the run has been read, for formats that write them in another order. */
+/* value_list.h - keeps the values of a run until all have been read, for formats that write them in another order. */
 #ifndef EVENTLOG_TOOL_EXPORT_VALUE_LIST_H
 #define EVENTLOG_TOOL_EXPORT_VALUE_LIST_H
 

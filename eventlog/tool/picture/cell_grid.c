@@ -46,7 +46,7 @@ static size_t colour_sequence(const char *text, size_t n, uint8_t *colour)
     return 5;
 }
 
-/* A character of no columns goes into the cell before it. */
+/* A zero-width character goes into the cell before it. */
 static void combine(struct cell_grid *g, int row, int column, const char *text, size_t n)
 {
     struct grid_cell *cell = column ? cell_grid_cell_at(g, row, column - 1) : NULL;

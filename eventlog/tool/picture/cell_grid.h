@@ -31,22 +31,22 @@ struct cell_grid { /* all zero at first */
     int ascii; /* characters beyond 0x7e are put as '?' */
 };
 
-/* Blanks in all cells, columns and rows of them; 0 without memory: the grid has none then. */
+/* Makes a grid of blank cells. 1, or 0 if memory runs out: then the grid has no cells. */
 int cell_grid_begin(struct cell_grid *g, int columns, int rows);
 void cell_grid_release(struct cell_grid *g);
 
-/* Puts n bytes of text, which has no control characters, from a cell on, as far as the row goes, but not into column
- * `end`. "\033[31m" to "\033[36m" colour what follows, "\033[0m" ends that; the style is that of look. Returns the
- * column behind the text. */
+/* Puts n bytes of text without control characters into a row from `column` to before `end`. "\033[31m" to "\033[36m"
+ * colour what follows, "\033[0m" ends that; the style is that of look. Returns the column after the text. */
 int cell_grid_put(struct cell_grid *g, int row, int column, int end, struct cell_look look, const char *text, size_t n);
 
-/* Gives all cells of a row from `column` to before `end` that style as well, and a colour those that have none. */
+/* Adds the style of look to the cells of a row from `column` to before `end`, and its colour to those that have
+ * none. */
 void cell_grid_tint(struct cell_grid *g, int row, int column, int end, struct cell_look look);
 
-/* Puts a grid into another, its upper left cell at (row, column). */
+/* Copies a grid into another, with its upper left cell at (row, column). */
 void cell_grid_copy(struct cell_grid *g, int row, int column, const struct cell_grid *from);
 
-/* Appends the row's text from `column` on as far as the look is the same; returns the column behind it. */
+/* Appends the row's text from `column` on as far as the look is the same; returns the column after it. */
 int cell_grid_span(const struct cell_grid *g, int row, int column, struct buffer *out);
 
 #endif

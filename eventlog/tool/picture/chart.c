@@ -30,13 +30,13 @@ struct cell {
     uint8_t dots; /* of braille; or the sign */
     uint8_t mark; /* enum picture_mark; PICTURE_LINE: none */
     char letter;  /* of the curve that ends there, or 0 */
-    size_t run;   /* 1 + who drew there last, 0: nobody */
+    size_t run;   /* 1 + the last run drawn there, 0: none */
 };
 
 struct canvas {
     const struct picture *p;
     const struct chart *chart;
-    int label, wide, high, gutter; /* characters: of the values beside the axis, of the plot, of letters beside it */
+    int label, wide, high, gutter; /* columns of the values beside the axis, of the plot, of letters beside it */
     int across, down;              /* dots */
     int lettered;
     struct cell *cells;            /* high lines of wide + gutter */
@@ -106,7 +106,7 @@ static int chart_place_y(const struct canvas *c, double y)
     return c->down - 1 - place(y, c->range->y0, c->range->y1, c->down);
 }
 
-/* One column of a band, in dots: braille is filled sparsely. */
+/* Draws one column of a band, in dots: braille is filled sparsely. */
 static void shade_column(struct canvas *c, int x, double low, double high, size_t run)
 {
     int from = chart_place_y(c, high), to = chart_place_y(c, low);
@@ -122,7 +122,7 @@ static void shade_column(struct canvas *c, int x, double low, double high, size_
         }
 }
 
-/* The area between the edges of a band, with gaps where they are no numbers. */
+/* Draws the area between the edges of a band, with gaps where they are NaN. */
 static void chart_draw_band(struct canvas *c, const struct picture_curve *curve)
 {
     struct picture_curve low = { .points = curve->low, .count = curve->count };
@@ -207,7 +207,7 @@ static void put_letter(struct cell *cell, size_t run)
     cell->run = 1 + run;
 }
 
-/* A curve that ends before the right edge has its letter behind its last point: 1 if there is a place. */
+/* Puts the letter of a curve that ends before the right edge after its last point: 1 if there is room. */
 static int put_behind(struct canvas *c, const struct chart_line_end *end)
 {
     for (int at = end->column + 1; end->column < c->wide - 2 && at < c->wide; at++)
@@ -218,7 +218,7 @@ static int put_behind(struct canvas *c, const struct chart_line_end *end)
     return 0;
 }
 
-/* The others have theirs to the right of the plot, as near to the row of their end as there is room. */
+/* Puts the other letters to the right of the plot, as near to the rows where the curves end as there is room. */
 static void put_beside(struct canvas *c, struct chart_line_end *ends, size_t n, double *places)
 {
     size_t most = (size_t)c->gutter * (size_t)c->high;
@@ -269,7 +269,7 @@ static void unpaint(struct buffer *b, const struct chart *chart)
         buffer_append_text(b, plain);
 }
 
-/* Blanks below the values beside the axis, then the text, cut where the chart ends. */
+/* Appends blanks below the values beside the axis, then the text, cut at the right edge of the chart. */
 static void chart_print_text(struct buffer *b, const struct canvas *c, const char *text, size_t n)
 {
     buffer_format(b, "%*s  ", c->label, "");
@@ -277,7 +277,7 @@ static void chart_print_text(struct buffer *b, const struct canvas *c, const cha
     buffer_append_byte(b, '\n');
 }
 
-/* The same on as many lines as it takes. */
+/* The same, on as many lines as needed. */
 static void print_lines(struct buffer *b, const struct canvas *c, const char *text)
 {
     for (size_t n; *text; text += n + (text[n] == ' ')) {
@@ -307,7 +307,7 @@ static void print_cell(struct buffer *b, const struct canvas *c, const struct ce
         buffer_append_byte(b, ' ');
 }
 
-/* About how many marks the axis of values has. */
+/* About how many ticks the axis of values has. */
 static int value_ticks(const struct canvas *c)
 {
     return c->high / 3 > 3 ? c->high / 3 : 3;
@@ -345,7 +345,7 @@ static void print_rows(struct buffer *b, const struct canvas *c)
     }
 }
 
-/* The axis below: a line with ticks, then what stands at them, then its name and what the plot does not show. */
+/* The axis below: a line with ticks, then their labels, then its name and what the plot does not show. */
 static void print_axis(struct buffer *b, const struct canvas *c, const struct picture_panel *panel)
 {
     const struct picture_range *r = c->range;
@@ -388,7 +388,7 @@ static void print_axis(struct buffer *b, const struct canvas *c, const struct pi
     buffer_release(&notes);
 }
 
-/* What the marks mean that are there, in as few lines as they fit in. */
+/* Explains the marks that are drawn, in as few lines as possible. */
 static void print_meanings(struct buffer *b, const struct canvas *c)
 {
     struct buffer items = BUFFER_EMPTY;

@@ -31,7 +31,7 @@ static int matches(const char *glob, size_t n, const char *name)
     return fnmatch(pattern, name, 0) == 0;
 }
 
-/* The name with the first part, or end of a part, that matches replaced by the glob: 1, or 0. */
+/* Replaces the first part, or end of a part, of the name that matches by the glob: 1, or 0 if none matches. */
 static int replace_part(const char *glob, const char *run, struct buffer *out)
 {
     char part[PATH_MAX];
@@ -86,7 +86,7 @@ void curve_group_sort(struct picture_point *points, size_t count)
         }
 }
 
-/* The value of a curve at x; at: its first point that is not before x. 1; 0: it has not begun, or has ended. */
+/* The value of a curve at x; at: its first point that is not before x. 1, or 0: it has not begun yet or has ended. */
 static int value_at(const struct picture_curve *c, size_t at, double x, double *y)
 {
     const struct picture_point *next = &c->points[at], *before = next - 1;

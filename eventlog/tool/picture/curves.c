@@ -24,7 +24,7 @@ int curves_settle(struct curves *w, struct error *e)
     return point_range_settle(&w->range, e);
 }
 
-/* A name may have '=' in it: of several runs that fit, the one with the longest name is meant. */
+/* A name may contain '=': if several runs match, the one with the longest name is meant. */
 static int label_run(struct curves *w, const char *option, struct error *e)
 {
     size_t longest = 0, run = w->count;
@@ -115,7 +115,7 @@ static int by_text(const void *a, const void *b)
     return bytes_compare(x->text, x->length, y->text, y->length);
 }
 
-/* The tags to be shown: with --tag all that match, else those that all runs have, else all. */
+/* The tags to show: with --tag all that match, else those that all runs have, else all. */
 int curves_choose_tags(struct curves *w, struct error *e)
 {
     size_t n = 0, kept = 0, common = 0;

@@ -1,5 +1,5 @@
 /*
- * curves.h - the scalar series of runs side by side, for commands that compare or draw them: read, and chosen by tag.
+ * curves.h - reads the scalar series of several runs and chooses them by tag, for commands that compare or draw them.
  */
 #ifndef EVENTLOG_TOOL_PICTURE_CURVES_H
 #define EVENTLOG_TOOL_PICTURE_CURVES_H
@@ -12,23 +12,23 @@
 struct curves_tag {
     const char *text; /* borrowed from a series */
     size_t length, runs;
-    int better; /* -1: less is, 1: more is, 0: neither; by --lower and --higher, else as tag_better() */
+    int better; /* -1: lower is, 1: higher is, 0: neither; by --lower and --higher, else as tag_better() */
 };
 
-struct curves_start { /* of a run: the least wall time and the least step of its points; infinite if it has none */
+struct curves_start { /* of a run: the lowest wall time and the lowest step of its points; infinite if it has none */
     double wall_time, step;
 };
 
 struct curves {
     struct scan *scan;
     const char *view, *x, *clip;      /* words of --view, --x and --clip-outliers */
-    const char *title;                /* as in struct picture (picture.h), here and next */
+    const char *title;                /* as in struct picture (picture.h), like the next two */
     double smoothing;
     int log_y;
     const char *y_range, *band;       /* as given; NULL: not */
     double low, high;                 /* of y_range, once the options are settled; NaN: not given */
     struct option_list groups;        /* as curve_group.h has them */
-    struct selection lower, higher;   /* tags of which less, or more, is better */
+    struct selection lower, higher;   /* tags of which lower, or higher, values are better */
     struct option_list label_options; /* RUN=TEXT */
     struct point_range range;         /* points outside are not read */
     struct scalar_run *runs;
@@ -40,7 +40,7 @@ struct curves {
     size_t tag_count;
 };
 
-/* The options that say what is drawn, and how: rows of a table. */
+/* Rows of a table: the options that say what is drawn, and how. */
 #define CURVES_OPTIONS(w) \
     { OPTION_CHOICES, 0, "x", &(w).x, .help = "Draw the curves over the step, the steps since the run's first point, " \
       "the time of day, or the time since the run's first point; several, as in 'step,relative', draw a panel each, " \
@@ -51,10 +51,10 @@ struct curves {
     { OPTION_FLAG, 0, "log-y", &(w).log_y, .help = "Draw values on a logarithmic scale, with gaps where they are not " \
       "above 0" }, \
     { OPTION_TEXT, 0, "y-range", &(w).y_range, .argument = "LOW,HIGH", .help = "Draw values from LOW to HIGH; leave " \
-      "one of them out to have it chosen, as in '0,' (default: the range of the values)" }, \
-    { OPTION_CHOICE, 0, "clip-outliers", &(w).clip, .help = "Leave the few values out of the axis that " \
-      "would flatten all others, such as that of an untrained model at step 0, and mark them with arrows. on: leave " \
-      "out all outliers, as TensorBoard does; off: show every value (default auto)", .choices = "auto|on|off" }, \
+      "one out to have it chosen, as in '0,' (default: the range of the values)" }, \
+    { OPTION_CHOICE, 0, "clip-outliers", &(w).clip, .help = "Leave out of the axis the few values that would flatten " \
+      "the rest, such as that of an untrained model at step 0, and mark them with arrows. on: leave out all " \
+      "outliers, as TensorBoard does; off: show every value (default auto)", .choices = "auto|on|off" }, \
     { OPTION_LIST, 0, "group", &(w).groups, .argument = "GLOB[=NAME]", .help = "Draw the mean of the runs that match " \
       "GLOB, called NAME, in place of the runs. Without NAME, compare GLOB with parts of their names: 'seed-*' draws " \
       "one mean of mpi/seed-1 and mpi/seed-2 and another of ps/seed-1 and ps/seed-2. May be repeated" }, \
@@ -66,20 +66,20 @@ struct curves {
       .help = "Show TEXT in place of the name of RUN; may be repeated" }, \
     POINT_RANGE_OPTIONS((w).range), \
     SCAN_VIEW_OPTION((w).view), \
-    { OPTION_LIST, 0, "lower", &(w).lower.patterns, .argument = "GLOB", .help = "Take the least value as the best " \
-      "for tags that match (default: for words such as loss, error and seconds)" }, \
-    { OPTION_LIST, 0, "higher", &(w).higher.patterns, .argument = "GLOB", .help = "Take the greatest value as the " \
-      "best for tags that match (default: for words such as accuracy, reward and images/sec; other tags have no " \
-      "best value)" }
-/* What the options are before the command line is parsed. */
+    { OPTION_LIST, 0, "lower", &(w).lower.patterns, .argument = "GLOB", .help = "Take the lowest value as the best " \
+      "for tags that match GLOB (default: tags with words such as loss, error and seconds)" }, \
+    { OPTION_LIST, 0, "higher", &(w).higher.patterns, .argument = "GLOB", .help = "Take the highest value as the " \
+      "best for tags that match GLOB (default: tags with words such as accuracy, reward and images/sec; other tags " \
+      "have no best value)" }
+/* The options before the command line is parsed. */
 #define CURVES_DEFAULTS .view = "all", .x = "step", .clip = "auto", .range = POINT_RANGE_ALL
 
-/* To be called once all is parsed. ERR_ARG: a value of the options makes no sense. */
+/* Call it once the command line is parsed. ERR_ARG: the value of an option makes no sense. */
 int curves_settle(struct curves *w, struct error *e);
 /* Reads the wanted runs of the scan in natural order, points in reading order. Release also after an error. */
 int curves_read(struct curves *w, struct error *e);
 int curves_sort_by_step(struct curves *w, struct error *e);
-/* The tags to be shown: with --tag all that match, else those that all runs have, else all. */
+/* Chooses the tags to show: with --tag all that match, else those that all runs have, else all. */
 int curves_choose_tags(struct curves *w, struct error *e);
 void curves_release(struct curves *w);
 

@@ -12,7 +12,7 @@ enum { PNG_SCALE = 2 }; /* sharp on screens of many pixels */
 
 /* ---- lines ----------------------------------------------------------------------------------------------------- */
 
-/* The group that the run is in after --group, or after --band alone: all runs are one. Appends its name. */
+/* Appends the name of the run's group under --group; with --band alone, all runs are one group. */
 static size_t group_of(const struct curves *w, const char *run, struct buffer *name)
 {
     size_t option = curve_group_name(&w->groups, run, name);
@@ -23,7 +23,7 @@ static size_t group_of(const struct curves *w, const char *run, struct buffer *n
     return 1;
 }
 
-/* Puts the run into the line of its group, or begins one. */
+/* Adds the run to the line of its group, or begins one. */
 static int place_run(struct curves_picture *p, const struct curves *w, size_t run, struct error *e)
 {
     struct curves_line *line = &p->lines[p->line_count];
@@ -88,7 +88,7 @@ static void range_setting(struct buffer *b, const char *what, const char *low, c
         buffer_format(b, " to %s", high);
 }
 
-/* What was chosen, in words, so that the picture explains itself. */
+/* Describes the chosen options, so that the picture explains itself. */
 static void describe(struct curves_picture *p, const struct curves *w)
 {
     char low[TIME_TEXT_MAX], high[TIME_TEXT_MAX];
@@ -145,8 +145,7 @@ size_t curves_picture_points(const struct scalar_series *s, enum picture_axis ax
     return n;
 }
 
-/* Smoothes the points of a curve as it would be drawn by itself, and puts them into order; returns how many have a
- * place. */
+/* Smooths the points of a curve as if it were drawn by itself, and sorts them; returns how many can be placed. */
 static size_t prepare_member(const struct curves_picture *p, struct picture_point *points, size_t count)
 {
     struct picture_average average = { p->picture.smoothing, 0, 0 };
@@ -258,7 +257,8 @@ int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, 
         p->panels[i] = (struct picture_panel){ .title = w->tags[i / columns].text,
                                                .title_length = w->tags[i / columns].length,
                                                .axis = axes[i % columns] };
-    /* Over time the points stand as they were written; then, if some panel is to run over steps, by step. */
+    /* Panels over time take the points as they were written; then, if some panel runs over steps, they are sorted by
+     * step. */
     for (int steps = 0; steps < 2 && rc == OK; steps++) {
         for (size_t i = 0; i < panels && rc == OK; i++)
             if (picture_axis_counts(p->panels[i].axis) == steps)
@@ -273,7 +273,7 @@ int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, 
 
 void curves_picture_release(struct curves_picture *p)
 {
-    for (size_t i = 0; p->lines && i <= p->line_count; i++) { /* one more had begun where an error ended it */
+    for (size_t i = 0; p->lines && i <= p->line_count; i++) { /* an error may have ended one more */
         buffer_release(&p->lines[i].label);
         buffer_release(&p->lines[i].group);
     }

@@ -1,4 +1,4 @@
-/* curves_picture.h - curves (curves.h) laid out as a picture (picture.h), and written as one. */
+/* curves_picture.h - lays curves (curves.h) out as a picture (picture.h), and writes it. */
 #ifndef EVENTLOG_TOOL_PICTURE_CURVES_PICTURE_H
 #define EVENTLOG_TOOL_PICTURE_CURVES_PICTURE_H
 
@@ -19,9 +19,9 @@ struct curves_line { /* what is drawn as one: a run, or the runs of a group */
 
 struct curves_picture {
     struct picture picture;
-    struct curves_line *lines; /* by the number that curves have as their run */
+    struct curves_line *lines; /* indexed by picture_curve.run */
     size_t line_count;
-    size_t *line_of;           /* of each run of the curves */
+    size_t *line_of;           /* the line of each run of the curves */
     enum curve_band band;
     /* private: what the picture points into */
     const char **labels;
@@ -32,13 +32,13 @@ struct curves_picture {
     size_t curve_count, point_count, mean_count;
 };
 
-/* The first `most` chosen tags as a picture, a panel for each tag and axis; that there are more is told. Sorts the
- * points by step where a panel runs over steps. */
+/* Makes a picture of the first `most` chosen tags, a panel for each tag and axis; if there are more tags, that is
+ * reported. Sorts the points by step if a panel runs over steps. */
 int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, struct error *e);
 void curves_picture_release(struct curves_picture *p); /* also after an error */
 
-/* The points of a series as they are drawn: x counted from `origin`; where the axis counts steps the points ascend by
- * step, and of several at one step the last is drawn. Room for s->count in out; returns how many there are. */
+/* The points of a series as they are drawn: x is relative to `origin`; if the axis counts steps, points ascend by step,
+ * and the last of several at one step is drawn. out has room for s->count points; returns how many there are. */
 size_t curves_picture_points(const struct scalar_series *s, enum picture_axis axis, double origin,
                              struct picture_point *out);
 

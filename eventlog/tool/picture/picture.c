@@ -35,7 +35,7 @@ int picture_axis_counts(enum picture_axis axis)
     return axis == PICTURE_STEP || axis == PICTURE_RELATIVE_STEP;
 }
 
-/* How many digits tell v from its neighbours `step` away. */
+/* How many digits distinguish v from its neighbours `step` away. */
 static int digits_of(double v, double step)
 {
     double n = v ? floor(log10(fabs(v))) - floor(log10(step) + 1e-9) + 1 : 1;
@@ -43,7 +43,8 @@ static int digits_of(double v, double step)
     return n < 1 ? 1 : n > 15 ? 15 : (int)n;
 }
 
-/* A step without decimals where it has none, shortened from ten thousand on as far as that tells it from others. */
+/* A step, without decimals if it has none, abbreviated from ten thousand on if that still distinguishes it from
+ * others. */
 static void step_text(double v, double span, char *out, size_t size)
 {
     static const struct { double least; const char *unit; } units[] = { { 1e9, "G" }, { 1e6, "M" }, { 1e4, "k" } };
@@ -59,7 +60,7 @@ static void step_text(double v, double span, char *out, size_t size)
 
 static int calendar(double v, struct tm *out)
 {
-    time_t t = fabs(v) < 1e11 ? (time_t)v : 0; /* to the year 5000: beyond, what stands there is no time */
+    time_t t = fabs(v) < 1e11 ? (time_t)v : 0; /* to the year 5000: a larger number is not a time */
 
     return gmtime_r(&t, out) != NULL;
 }
@@ -137,7 +138,7 @@ void picture_axis_ticks(enum picture_axis axis, double x0, double x1, int most, 
     }
 }
 
-/* A value that stands `step` from the next, on an axis whose values are at most `large`. */
+/* A value that is `step` from the next, on an axis whose values are at most `large`. */
 static void value_text(double v, double step, double large, char *out, size_t size)
 {
     double decimals = step < 1 ? ceil(-log10(step) - 1e-9) : 0;
@@ -234,7 +235,7 @@ static double between(double v, double low, double high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* Where a value stands on its axis: itself or its logarithm; what has none is as far down as anything. */
+/* Where a value is on its axis: itself or its logarithm, or the lowest position if it has none. */
 static double scale(const struct picture *p, double y)
 {
     if (p->log_y && !isnan(y))

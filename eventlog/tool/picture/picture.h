@@ -1,6 +1,7 @@
 /*
  * picture.h - what is drawn: panels of curves over an axis, and how their values are scaled, smoothed, marked and
- * written. Pure. picture_range.h says what the axes span; picture_svg.h makes a document of it, chart.h lines of text.
+ * written. Pure. picture_range.h chooses the range of the axes; picture_svg.h makes an SVG document, chart.h lines of
+ * text.
  */
 #ifndef EVENTLOG_TOOL_PICTURE_PICTURE_H
 #define EVENTLOG_TOOL_PICTURE_PICTURE_H
@@ -17,7 +18,8 @@ struct picture_curve {
     size_t run;                         /* index into the runs: colour, dash and letter */
     const struct picture_point *points; /* in drawing order */
     size_t count;
-    /* Of a band around the curve, which is not smoothed then: as many points, at the same x; NULL: there is none. */
+    /* The edges of a band around the curve, which is then not smoothed: as many points, at the same x; NULL: no
+     * band. */
     const struct picture_point *low, *high;
 };
 
@@ -27,43 +29,43 @@ struct picture_panel {
     const struct picture_curve *curves;
     size_t count;
     enum picture_axis axis; /* what the curves run over */
-    int better;             /* -1: less is better, 1: more, 0: neither, so there is no best value */
+    int better;             /* -1: lower is better, 1: higher is, 0: neither, so there is no best value */
 };
 
 enum picture_clip { PICTURE_CLIP_AUTO, PICTURE_CLIP_ON, PICTURE_CLIP_OFF }; /* picture_range.h says what they mean */
 
 struct picture {
-    const char *title;       /* of the whole; NULL: none */
-    const char *settings;    /* what was chosen of the below and of the points, in words; NULL: nothing */
-    const char *const *runs; /* what they are called, by number */
+    const char *title;       /* of the whole picture; NULL: none */
+    const char *settings;    /* the options chosen below and for the points, in words; NULL: none */
+    const char *const *runs; /* their names, by number */
     size_t run_count;
     const struct picture_panel *panels;
     size_t panel_count;
-    size_t columns;   /* of panels, from the left, line by line; 0: as many as look well */
-    double smoothing; /* weight of the past in the moving average, 0 (none) to below 1; the raw curve stays, faint */
-    int log_y;        /* logarithms on the axis of values; what is not above 0 is a gap */
-    double low, high; /* ends of the axis of values; NaN: those that suit the curves */
+    size_t columns;   /* how many panels in a row; 0: as many as look good */
+    double smoothing; /* weight of the past in the moving average, from 0 (none) to below 1; the raw curve is still
+                       * drawn, faintly */
+    int log_y;        /* 1: logarithmic values; values that are not above 0 are gaps */
+    double low, high; /* ends of the axis of values; NaN: chosen to suit the curves */
     enum picture_clip clip;
 };
 
 /* ---- axes ------------------------------------------------------------------------------------------------------ */
 
-/* The words of --x, as choices, and the one that means an axis. */
+/* The words of --x, as choices, and the word for an axis. */
 #define PICTURE_AXIS_WORDS "step|relative-step|wall|relative"
 const char *picture_axis_word(enum picture_axis axis);
-/* Takes the first of such words, commas between, off *words: 1 and the axis it means, or 0 at the end. */
+/* Takes the first word off *words, a list separated by commas: 1 and its axis, or 0 at the end. */
 int picture_axis_next(const char **words, enum picture_axis *axis);
 int picture_axis_counts(enum picture_axis axis); /* 1 for steps, 0 for time */
 
-/* A point on an axis that spans x0 to x1, as text: a step with all its digits, a time with its day where the axis spans
- * several. */
+/* A point on an axis from x0 to x1, as text: a step with all its digits, a time with its date if the axis spans several
+ * days. */
 void picture_point_text(enum picture_axis axis, double v, double x0, double x1, char *out, size_t size);
-/* What the axis is called: "step", "time (UTC), 1 Feb 2026", "time since the run's first point". */
+/* The title of the axis: "step", "time (UTC), 1 Feb 2026", "time since the run's first point". */
 void picture_axis_name(enum picture_axis axis, double x0, double x1, char *out, size_t size);
 
-/* Where the marks of an axis are and what stands at them, from its low to its high end: 1, 2 or 5 times a power of ten;
- * whole minutes, hours and days for time; powers of ten on a logarithmic scale that spans two or more. `most`: about
- * how many of them. */
+/* The ticks of an axis and their labels, from its low to its high end: 1, 2 or 5 times a power of ten; whole minutes,
+ * hours and days for time; powers of ten on a logarithmic scale that spans two or more. `most`: about how many. */
 enum { PICTURE_TICKS_MOST = 40, PICTURE_TICK_TEXT = 24 };
 struct picture_ticks {
     size_t count;
@@ -75,30 +77,31 @@ void picture_value_ticks(const struct picture *p, double y0, double y1, int most
 
 /* ---- curves ---------------------------------------------------------------------------------------------------- */
 
-/* A letter or digit for each run: A to Z, a to z, 0 to 9, and again. */
+/* A letter or digit for each run: A to Z, a to z, 0 to 9, and from the start again. */
 char picture_letter(size_t run);
 
-/* How many bytes of the text fit on a line of that many columns, up to a blank where there is more than fits; not 0
- * unless the text is empty. The text is ASCII. */
+/* How many bytes of the text fit on a line of this many columns, breaking at a blank if it is too long; not 0 unless
+ * the text is empty. The text is ASCII. */
 size_t picture_line_length(const char *text, size_t columns);
 
-/* Moves places, which ascend, apart so that each is at least `least` from the one before and all are within low to
- * high, as near to where they were as the ones before allow. (count - 1) * least is at most high - low. */
+/* Moves ascending places apart so that each is at least `least` from the one before and all are from low to high, each
+ * as near to its old place as the ones before it allow. (count - 1) * least must be at most high - low. */
 void picture_spread(double *places, size_t count, double least, double low, double high);
 
-/* A moving average as TensorBoard's page draws it: exponential, corrected for its start; what is not finite passes. */
+/* A moving average as TensorBoard's page draws it: exponential, corrected for its start; values that are not finite
+ * pass through. */
 struct picture_average {
-    double smoothing, sum, weight; /* smoothing as in struct picture; the others begin as 0 */
+    double smoothing, sum, weight; /* smoothing as in struct picture; the others start as 0 */
 };
 double picture_smooth(struct picture_average *a, double y);
 
-/* What there is to draw at a point. */
+/* What to draw at a point. */
 enum picture_mark {
     PICTURE_LINE,  /* a point of the line */
-    PICTURE_NAN,   /* not a number: a mark at the height of the finite value before it, or else of the first */
-    PICTURE_PLUS,  /* infinite: a mark at the upper edge, and the lower one */
+    PICTURE_NAN,   /* NaN: a mark at the height of the finite value before it, or else of the first finite value */
+    PICTURE_PLUS,  /* infinite: a mark at the upper edge (PLUS) or the lower one (MINUS) */
     PICTURE_MINUS,
-    PICTURE_ABOVE, /* points of the line too, outside of the range of values: a mark at that edge */
+    PICTURE_ABOVE, /* points of the line too, but outside the range of values: a mark at that edge */
     PICTURE_BELOW,
     PICTURE_GAP,   /* cannot be placed: not above 0 on a logarithmic scale, or without a time */
     PICTURE_MARKS
@@ -111,10 +114,10 @@ static inline int picture_draws_line(enum picture_mark mark)
 /* The weight of the past with which the curve is drawn. */
 double picture_smoothing_of(const struct picture *p, const struct picture_curve *c);
 
-/* Beyond this even differences overflow: values are held within it, and no range is wider. */
+/* Beyond this even differences overflow: values are limited to it, and no range is wider. */
 #define PICTURE_FAR 1e300
 
-/* A walk over a curve as it is drawn, smoothed and on its scale, through a range of values y0 to y1. */
+/* A walk over the points of a curve as drawn, smoothed and scaled, in a range of values y0 to y1. */
 struct picture_walk {
     const struct picture *picture;
     const struct picture_curve *curve;
@@ -125,8 +128,8 @@ struct picture_walk {
 };
 struct picture_walk picture_walk_begin(const struct picture *p, const struct picture_curve *c, double smoothing,
                                        double y0, double y1);
-/* 1 and the next point: where its line goes, or where its mark is; 0 at the end. The usual point, drawn as it is, is
- * handled here: pictures of 10^6 of them walk several times. */
+/* 1 and the next point: where its line goes, or where its mark is; 0 at the end. The usual point, drawn unchanged, is
+ * handled inline: pictures of 10^6 points are walked several times. */
 int picture_walk_on(struct picture_walk *w, struct picture_point *point, enum picture_mark *mark); /* any other */
 static inline int picture_walk_next(struct picture_walk *w, struct picture_point *point, enum picture_mark *mark)
 {
@@ -141,8 +144,8 @@ static inline int picture_walk_next(struct picture_walk *w, struct picture_point
     return 1;
 }
 
-/* The part of the line from a to b that lies between y0 and y1: 1, a and b moved onto the edges where they were
- * outside; 0: no part does. */
+/* Clips the line from a to b to y0..y1: 1, with a and b moved onto the edges if they were outside; 0: no part is
+ * inside. */
 int picture_clip(double y0, double y1, struct picture_point *a, struct picture_point *b);
 
 /* Last point, whatever its value, and the best of the finite ones; NULL: none. */

@@ -9,8 +9,8 @@
 
 enum { PIXELS_MOST = 32767 /* of a line or column, in cairo */, ARGB32 = 0, SUCCESS = 0, WRITE_ERROR = 11 };
 
-/* What is called of librsvg 2.46 and later and of cairo and GObject, on which it stands, as their headers declare it.
- * Theirs is a stable interface: sonames and these functions have been the same since 2019. */
+/* The functions called in librsvg 2.46 and later and in cairo and GObject, which it uses, as their headers declare
+ * them. The interface is stable: sonames and these functions have been the same since 2019. */
 struct rectangle { double x, y, width, height; };             /* RsvgRectangle */
 struct complaint { uint32_t domain; int code; char *text; }; /* GError */
 struct library {
@@ -40,8 +40,8 @@ static int load(struct library *l, struct error *e)
 
     if (late_library_load("librsvg-2.so.2", names, FUNCTIONS, l, &cause) == OK)
         return OK;
-    return error_set(e, ERR_IO, "drawing PNG needs librsvg: %.300s; install it (on Debian: librsvg2-2), or write "
-                     "a .svg", cause.message);
+    return error_set(e, ERR_IO, "drawing a PNG needs librsvg: %.300s; install it (on Debian: librsvg2-2), or write a "
+                     ".svg", cause.message);
 }
 
 static int append(void *context, const uint8_t *data, unsigned n)

@@ -1,6 +1,6 @@
 /*
- * picture_png.h - an SVG document as a PNG file, by librsvg. The library is loaded when the first picture is drawn, so
- * that neither the build nor other commands need it or wait for it.
+ * picture_png.h - renders an SVG document as PNG, with librsvg. The library is loaded when the first picture is drawn,
+ * so neither the build nor other commands need it or wait for it.
  */
 #ifndef EVENTLOG_TOOL_PICTURE_PICTURE_PNG_H
 #define EVENTLOG_TOOL_PICTURE_PICTURE_PNG_H
@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "eventlog/tool/picture/picture_svg.h"
 
-/* Appends the PNG of a document of that size, with `scale` pixels a unit, fewer where these would be more than 32767 in
- * a line. OK; ERR_IO: librsvg is not there or does not take the document; ERR_NOMEM. */
+/* Appends the PNG of a document of this size, with `scale` pixels per unit, or fewer if a row would have more than
+ * 32767. OK; ERR_IO: librsvg is missing or rejects the document; ERR_NOMEM. */
 int picture_png_draw(struct buffer *out, const struct buffer *svg, struct picture_size size, double scale,
                      struct error *e);
 

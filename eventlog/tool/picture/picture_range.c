@@ -18,7 +18,7 @@ enum { LINES = 3 }; /* of a curve: itself, and the edges of its band */
 
 struct survey {
     struct extent x, all, inner;
-    struct extent best; /* of the values that are always to be seen, one of each curve */
+    struct extent best; /* of the values that must always be visible, one of each curve */
     size_t gaps;
     unsigned marks;
     double *sample;     /* INNER_SAMPLE for each line */
@@ -49,7 +49,7 @@ static int line_of(const struct picture_panel *panel, size_t number, struct pict
     return out->points != NULL;
 }
 
-/* Looks at all points of a line; which: its number. */
+/* Examines all points of a line; which: its number. */
 static void survey_line(struct survey *s, const struct picture *p, const struct picture_curve *c, double smoothing,
                         int better, size_t which)
 {
@@ -81,7 +81,7 @@ static void survey_line(struct survey *s, const struct picture *p, const struct 
     extend(&s->all, all.high);
 }
 
-/* What the inner values of all lines span; pool: room for all samples. */
+/* The range of the inner values of all lines; pool: room for all samples. */
 static struct extent find_inner(const struct survey *s, size_t lines, double *pool)
 {
     struct extent inner = s->best, sound = { -INFINITY, INFINITY };
@@ -114,7 +114,7 @@ static struct extent find_inner(const struct survey *s, size_t lines, double *po
     return inner;
 }
 
-/* A look at each point that is drawn, with the mark it has between y0 and y1. */
+/* Examines each point that is drawn, with its mark between y0 and y1. */
 struct visit {
     double y0, y1;
     void (*point)(struct visit *v, double y, enum picture_mark mark);
@@ -154,7 +154,7 @@ static void count_outside(struct visit *v, double y, enum picture_mark mark)
     extend(&v->found, y);
 }
 
-/* What the axis of values is to span, as the header says. */
+/* Chooses the range of the axis of values, as the header says. */
 static struct extent ends(const struct picture *p, const struct picture_panel *panel, int raw, const struct survey *s)
 {
     double inner = s->inner.high - s->inner.low;
@@ -164,7 +164,7 @@ static struct extent ends(const struct picture *p, const struct picture_panel *p
 
     if (p->clip == PICTURE_CLIP_ON)
         return s->inner;
-    /* What is the same everywhere but for its rounding is not worth the height. */
+    /* Values that differ only by rounding are not worth the height. */
     if (p->clip == PICTURE_CLIP_OFF || !(inner > 1e-6 * fmax(fabs(s->inner.low), fabs(s->inner.high))))
         return e;
     low = s->all.low < s->inner.low - 4 * inner;
@@ -176,7 +176,7 @@ static struct extent ends(const struct picture *p, const struct picture_panel *p
     return e;
 }
 
-/* Makes room where there is none, and air; what the user asked for stays. */
+/* Widens an empty range and adds air; ends that the user asked for stay. */
 static void spread(const struct picture *p, const struct survey *s, struct extent e, double air,
                    struct picture_range *r)
 {
@@ -185,7 +185,7 @@ static void spread(const struct picture *p, const struct survey *s, struct exten
     if (e.low > e.high)
         e = (struct extent){ 0, 1 };
     room = e.high - e.low > fabs(e.high) * 1e-9 ? (e.high - e.low) * air : fabs(e.high) * 0.1 + 1e-30;
-    /* A quantity that never was negative does not look as if it could be. */
+    /* A quantity that was never negative must not look as if it could be. */
     r->y0 = !isnan(low) ? low : !p->log_y && s->all.low >= 0 && e.low - room < 0 ? 0 : e.low - room;
     r->y1 = !isnan(high) ? high : e.high + room;
     room = fmax(fabs(r->y0), fabs(r->y1)) * 0.1 + 1e-30;
@@ -205,7 +205,7 @@ struct picture_range picture_range_of(const struct picture *p, const struct pict
     struct survey s = { NOTHING, NOTHING, NOTHING, NOTHING, 0, 0, samples, counts };
     struct visit outside;
 
-    /* A moving average stays between its values: where these are drawn, too, they alone count. */
+    /* A moving average stays between its values: if these are drawn too, they alone count. */
     r.failed = !samples || !counts;
     for (size_t i = 0; !r.failed && i < lines; i++)
         if (line_of(panel, i, &line))

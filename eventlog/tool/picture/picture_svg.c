@@ -20,8 +20,8 @@ enum {
 };
 static const double AIR = 0.06, CHARACTER = 7.3 /* of the font, at most on average */;
 
-/* Okabe and Ito's colours for all kinds of sight, in an order that keeps neighbours apart, darkened where they were too
- * pale for a white ground; beside them the lighter ones for a dark ground. */
+/* Okabe and Ito's colours for all kinds of colour vision, in an order that keeps neighbours distinct, darkened where
+ * they were too pale for a white background; beside them lighter ones for a dark background. */
 static const struct { const char *light, *dark, *dash; } styles[PICTURE_SVG_COLOURS] = {
     { "#0072b2", "#56b4e9", "" },           { "#d55e00", "#ff8c42", "8 4" },
     { "#009e73", "#2fd0a2", "2.5 3.5" },    { "#b04a86", "#e79ac4", "10 3 2.5 3" },
@@ -29,7 +29,7 @@ static const struct { const char *light, *dark, *dash; } styles[PICTURE_SVG_COLO
     { "#5b5bd6", "#a3a3ff", "10 3 2.5 3 2.5 3" }, { "#444444", "#dddddd", "1.5 2.5" },
 };
 
-/* How the marks are drawn, from their place on; class "f": filled. */
+/* The paths of the marks, relative to their place; class "f": filled. */
 static const struct { const char *class, *path, *meaning; } marks[PICTURE_MARKS] = {
     [PICTURE_NAN] = { "f nan", "m-5.5 4.5h11l-5.5 -9.5z", "not a number" },
     [PICTURE_PLUS] = { "plus", "m-5 10h10l-5 -8.5z", "+inf" },
@@ -69,7 +69,7 @@ static double text_width(const char *text, size_t n)
     return CHARACTER * (double)text_columns(text, n);
 }
 
-/* A text element that is cut to that width; the whole of it is told where the pointer rests on it. */
+/* A text element cut to this width; the whole text is shown when the pointer rests on it. */
 static void draw_text(struct buffer *b, const char *class, double x, double y, double width, const char *text, size_t n)
 {
     struct buffer cut = BUFFER_EMPTY;
@@ -130,20 +130,20 @@ static void draw_axes(struct buffer *b, const struct picture *p, enum picture_ax
 
 /* ---- marks and figures ------------------------------------------------------------------------------------------- */
 
-/* More runs than colours: letters tell them apart. */
+/* With more runs than colours, letters tell them apart. */
 static int svg_lettered(const struct picture *p)
 {
     return p->run_count > PICTURE_SVG_COLOURS;
 }
 
-/* Where that mark of a point is: those of values outside are at the edge. */
+/* The height of a point's mark: those of values outside are at the edge. */
 static double mark_y(const struct picture_svg_plot *f, enum picture_mark mark, double y)
 {
     return mark == PICTURE_NAN ? picture_svg_y(f, y) : mark == PICTURE_PLUS || mark == PICTURE_ABOVE ? f->top
                                                                                                 : f->top + f->height;
 }
 
-/* Marks of what the line does not show; of those that would be on top of each other the first. wanted: 1 << mark. */
+/* Draws marks of what the line does not show; of overlapping ones, only the first. wanted: 1 << mark. */
 static void draw_marks(struct buffer *b, const struct picture *p, const struct picture_panel *panel,
                        const struct picture_svg_plot *f, const struct picture_curve *c, double smoothing,
                        unsigned wanted)
@@ -169,7 +169,7 @@ static void draw_marks(struct buffer *b, const struct picture *p, const struct p
     }
 }
 
-/* The end of a curve is a dot, its best value a ring; hovering tells the numbers. */
+/* The end of a curve is a dot, its best value a ring; hovering shows the numbers. */
 static void draw_figures(struct buffer *b, const struct picture *p, const struct picture_panel *panel,
                          const struct picture_svg_plot *f, const struct picture_curve *c,
                          const struct picture_summary *summary)
@@ -202,7 +202,7 @@ struct svg_line_end {
     double x, y;
 };
 
-/* How many letters are put side by side, so that all runs have room. */
+/* How many letters are side by side, so that there is room for all runs. */
 static int letter_columns(const struct picture *p)
 {
     return svg_lettered(p) ? (int)((p->run_count * LETTER + PLOT_HEIGHT - 1) / PLOT_HEIGHT) : 0;
@@ -215,7 +215,7 @@ static int svg_from_above(const void *a, const void *b)
     return x->y != y->y ? (x->y > y->y) - (x->y < y->y) : (x->run > y->run) - (x->run < y->run);
 }
 
-/* Where the curve ends, as it is drawn: 0 if nothing of it is. */
+/* Where the curve ends, as drawn: 0 if none of it is drawn. */
 static int find_end(const struct picture *p, const struct picture_svg_plot *f, const struct picture_curve *c,
                     struct svg_line_end *out)
 {
@@ -233,7 +233,7 @@ static int find_end(const struct picture *p, const struct picture_svg_plot *f, c
     return any;
 }
 
-/* A letter for each curve to the right of the plot, as near to the height of its end as the others allow. */
+/* Puts a letter for each curve to the right of the plot, as near to the height of its end as the others allow. */
 static void draw_letters(struct buffer *b, const struct picture *p, const struct picture_panel *panel,
                          const struct picture_svg_plot *f)
 {
@@ -255,8 +255,8 @@ static void draw_letters(struct buffer *b, const struct picture *p, const struct
         double x = f->left + f->width + 11 + (double)(i % columns) * LETTER;
         size_t colour = picture_svg_colour(ends[i].run);
 
-        buffer_format(b, "<path class=\"lead c%zu\" d=\"M%.1f %.1fL%.1f %.1f\"/>"
-                      "<text class=\"f letter m c%zu\" x=\"%.1f\" y=\"%.1f\">%c</text>\n", colour,
+        buffer_format(b, "<path class=\"lead c%zu\" d=\"M%.1f %.1fL%.1f %.1f\"/><text class=\"f letter m c%zu\" "
+                      "x=\"%.1f\" y=\"%.1f\">%c</text>\n", colour,
                       ends[i].x, ends[i].y, x - 5, places[i], colour, x, places[i] + 4, picture_letter(ends[i].run));
     }
 out:
@@ -266,7 +266,7 @@ out:
 
 /* ---- rows and legend ------------------------------------------------------------------------------------------- */
 
-/* The line of a run as it looks, its letter and its name, all within that width. */
+/* A sample of a run's line, its letter and its name, all within this width. */
 static void draw_name(struct buffer *b, const struct picture *p, size_t run, double x, double y, double width)
 {
     double name = SAMPLE_WIDTH + 8 + (svg_lettered(p) ? LETTER + 5 : 0);
@@ -284,7 +284,7 @@ static size_t rows_of(const struct picture_panel *panel)
     return panel->count > ROWS_MOST ? ROWS_MOST + 1 : panel->count;
 }
 
-/* Under the plot: run, final and best value, so that the picture can be read without a ruler. */
+/* Below the plot: run, final and best value, so that no one needs a ruler to read the picture. */
 static void draw_rows(struct buffer *b, const struct picture *p, const struct picture_panel *panel,
                       const struct picture_svg_plot *f, const struct picture_summary *summaries)
 {
@@ -321,7 +321,7 @@ static void draw_rows(struct buffer *b, const struct picture *p, const struct pi
                       panel->count - ROWS_MOST);
 }
 
-/* The runs, where several panels share them; returns how many lines. With b NULL only counts. */
+/* The legend of runs shared by several panels; returns how many lines. With b NULL only counts. */
 static int draw_legend(struct buffer *b, const struct picture *p, double top, double width)
 {
     double x = MARGIN, y = top + 12, most = width - 2 * MARGIN;
@@ -345,7 +345,7 @@ static int draw_legend(struct buffer *b, const struct picture *p, double top, do
     return lines;
 }
 
-/* What was chosen, in as many lines as it takes; returns how many. With b NULL only counts. */
+/* The chosen options, in as many lines as needed; returns how many. With b NULL only counts. */
 static int draw_settings(struct buffer *b, const struct picture *p, double top, double width)
 {
     const char *text = p->settings ? p->settings : "";
@@ -361,7 +361,7 @@ static int draw_settings(struct buffer *b, const struct picture *p, double top, 
     return lines;
 }
 
-/* What the marks mean that are there, in a line. */
+/* Explains the marks that are drawn, in one line. */
 static void draw_meanings(struct buffer *b, unsigned found, int best, double y)
 {
     double x = MARGIN + 8;
@@ -386,7 +386,7 @@ static void draw_meanings(struct buffer *b, unsigned found, int best, double y)
 
 /* ---- the whole ------------------------------------------------------------------------------------------------- */
 
-/* Returns 1 << mark of what it shows. */
+/* Returns 1 << mark of the marks that it shows. */
 static unsigned svg_draw_panel(struct buffer *b, const struct picture *p, const struct picture_panel *panel,
                                double left, double top)
 {

@@ -1,7 +1,7 @@
 /*
- * picture_svg.h - a picture (picture.h) as a self-contained SVG document: one panel a tag, one colour and dash a run,
- * with axes, a legend, and the final and the best value of each curve marked and written out. Curves of more than eight
- * runs have letters at their ends. Readable on light and dark ground. Pure.
+ * picture_svg.h - draws a picture (picture.h) as a self-contained SVG document: one panel per tag, one colour and dash
+ * per run, with axes, a legend, and the final and best value of each curve marked and written out. With more than eight
+ * runs, curves end in letters. Readable on light and dark backgrounds. Pure.
  */
 #ifndef EVENTLOG_TOOL_PICTURE_PICTURE_SVG_H
 #define EVENTLOG_TOOL_PICTURE_PICTURE_SVG_H
@@ -11,7 +11,7 @@
 
 struct picture_size { double width, height; };
 
-/* Appends the document and returns its size; ask buffer_ok() at the end. */
+/* Appends the document and returns its size; check buffer_ok() at the end. */
 struct picture_size picture_svg_draw(struct buffer *out, const struct picture *p);
 
 #endif

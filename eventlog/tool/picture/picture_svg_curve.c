@@ -9,7 +9,7 @@ struct pen {
     const struct picture_svg_plot *plot;
     int points;              /* of the line so far */
     struct picture_point at; /* the last of them */
-    long column;             /* of what is gathered; -1: nothing */
+    long column;             /* of the points gathered; -1: none */
     double x[4], y[4];       /* first, lowest, highest, last */
 };
 
@@ -60,7 +60,7 @@ static void pen_flush(struct pen *pen)
 static void pen_up(struct pen *pen)
 {
     pen_flush(pen);
-    if (pen->points == 1 && inside(pen->plot, pen->at.y)) /* a line of one point is not seen */
+    if (pen->points == 1 && inside(pen->plot, pen->at.y)) /* a line of one point is invisible */
         buffer_append_text(pen->out, "m-1 0h2");
     pen->points = 0;
 }
@@ -103,7 +103,7 @@ void picture_svg_line(struct buffer *b, const struct picture *p, const struct pi
     buffer_append_text(b, "\"/>\n");
 }
 
-/* What a column of the screen spans of a band. */
+/* The part of a band within one column of the screen. */
 struct band_column {
     double x, low, high; /* in units of the picture, y from above: low is the larger */
 };

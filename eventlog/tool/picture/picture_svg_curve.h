@@ -1,7 +1,7 @@
 /*
- * picture_svg_curve.h - the line of a curve and the band around it, as paths of an SVG document whose classes say
- * colour (c0 to c7) and dash (d0 to d7) of the run. A long curve has many points in one column of the screen: of those,
- * the first, lowest, highest and last are drawn, which looks the same; of a band the outermost. Pure.
+ * picture_svg_curve.h - draws the line of a curve and the band around it as paths of an SVG document, whose classes
+ * name the colour (c0 to c7) and dash (d0 to d7) of the run. If a long curve has many points in one column of the
+ * screen, only the first, lowest, highest and last are drawn, which looks the same; of a band, the outermost. Pure.
  */
 #ifndef EVENTLOG_TOOL_PICTURE_PICTURE_SVG_CURVE_H
 #define EVENTLOG_TOOL_PICTURE_PICTURE_SVG_CURVE_H
@@ -12,10 +12,10 @@
 
 enum { PICTURE_SVG_COLOURS = 8 };
 
-struct picture_svg_plot { /* where a plot is and what it spans */
+struct picture_svg_plot { /* where a plot is and its range */
     double left, top, width, height; /* in units of the picture */
     struct picture_range range;
-    double per_x, per_y; /* units of the picture for one of the axis */
+    double per_x, per_y; /* units of the picture per unit of the axis */
 };
 
 static inline double picture_svg_x(const struct picture_svg_plot *f, double x)
@@ -28,7 +28,7 @@ static inline double picture_svg_y(const struct picture_svg_plot *f, double y)
     return f->top + (f->range.y1 - y) * f->per_y;
 }
 
-/* Numbers of a run's colour and of the dash of its lines, in which runs of one colour differ. */
+/* The number of a run's colour, and of its dash, which tells runs of one colour apart. */
 static inline size_t picture_svg_colour(size_t run)
 {
     return run % PICTURE_SVG_COLOURS;
@@ -39,11 +39,11 @@ static inline size_t picture_svg_dash(size_t run)
     return (run + run / PICTURE_SVG_COLOURS * 3) % PICTURE_SVG_COLOURS;
 }
 
-/* The curve, smoothed so much; class: what kind of line. A line of one point is a short stroke. */
+/* Draws the curve with this smoothing; class: the kind of line. A line of one point is a short stroke. */
 void picture_svg_line(struct buffer *b, const struct picture *p, const struct picture_svg_plot *f,
                       const struct picture_curve *c, double smoothing, const char *class);
 
-/* The area between the edges of its band, with gaps where they are no numbers. */
+/* Draws the area between the edges of its band, with gaps where these are NaN. */
 void picture_svg_band(struct buffer *b, const struct picture *p, const struct picture_svg_plot *f,
                       const struct picture_curve *c);
 

@@ -1,4 +1,4 @@
-/* eventlog plot: curves in the terminal, or as an SVG picture. */
+/* eventlog plot: draws curves in the terminal, or as a picture. */
 #include "base/json.h"
 #include "base/program/terminal.h"
 #include "eventlog/tool/command.h"
@@ -22,7 +22,7 @@ struct plot {
     int ascii;
 };
 
-/* What goes into a file is drawn as for a terminal of 80 columns without colours. */
+/* A file is drawn as for a terminal of 80 columns without colours. */
 static struct chart chart_of(const struct plot *p)
 {
     int columns = p->width ? (int)p->width : p->to.path ? 0 : terminal_columns(STDOUT_FILENO);
@@ -35,7 +35,7 @@ static struct chart chart_of(const struct plot *p)
     };
 }
 
-/* [x,y], of a band also its edges. */
+/* [x,y], for a band also its edges. */
 static void print_point(struct buffer *b, enum picture_axis axis, const struct picture_curve *c, size_t at, double y)
 {
     if (picture_axis_counts(axis))
@@ -55,7 +55,7 @@ static void print_point(struct buffer *b, enum picture_axis axis, const struct p
     buffer_append_byte(b, ']');
 }
 
-/* Of a mean: over which runs, and what its band is. */
+/* For a mean: its runs, and what its band is. */
 static void print_group(struct buffer *b, const struct curves *w, const struct curves_picture *drawn,
                         const struct picture_curve *c)
 {
@@ -153,16 +153,17 @@ int command_plot(int argc, char **argv)
                                                     { "png", "png", 1 } };
     struct plot p = { .curves = { CURVES_DEFAULTS }, .color = "auto", .height = ROWS };
     struct option table[] = {
-        { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", .help = "Draw the tags that match, a chart each; may be "
+        { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", .help = "Draw the tags that match GLOB, a chart each; may be "
           "repeated (default: those that all runs have)" },
         SCAN_RUN_OPTION(p.scan),
         CURVES_OPTIONS(p.curves),
         { OPTION_INT, 0, "width", &p.width, .argument = "N", .help = "Make charts N characters wide (default: COLUMNS, "
           "else as wide as the terminal, else 80)", .minimum = CHART_COLUMNS_LEAST, .maximum = CHART_COLUMNS_MOST },
-        { OPTION_INT, 0, "height", &p.height, .argument = "N", .help = "Give the plot of a chart N rows (default 16)",
+        { OPTION_INT, 0, "height", &p.height, .argument = "N", .help = "Make the plot of each chart N rows high "
+          "(default 16)",
           .minimum = CHART_ROWS_LEAST, .maximum = CHART_ROWS_MOST },
-        { OPTION_FLAG, 0, "ascii", &p.ascii, .help = "Draw with ASCII characters only (default where the "
-          "locale is not UTF-8)" },
+        { OPTION_FLAG, 0, "ascii", &p.ascii, .help = "Draw with ASCII characters only (default where the locale is not "
+          "UTF-8)" },
         { OPTION_CHOICE, 0, "color", &p.color, .help = "Use colours; auto: on a terminal, unless NO_COLOR is set "
           "(default auto)", .choices = "auto|always|never" },
         OUTPUT_OPTIONS(p.to, "text|json|svg|png", "text", "Draw in the terminal, print the points of the curves, "
@@ -171,9 +172,9 @@ int command_plot(int argc, char **argv)
     const struct options options = {
         .program = "eventlog plot", .usage = "[OPTION...] PATH...",
         .summary = "Draw scalar series in the terminal or as a picture: a chart for each tag, a curve for each run, "
-                   "and below it the final and the best values. Points that are not a number, infinite or outside of "
-                   "the axis have marks. Of several points at one step the last counts. Exit status: 0 done; 1 nothing "
-                   "to draw, or damage; 2 usage or I/O.",
+                   "and below it the final and the best values. Points that are NaN, infinite or off the axis are "
+                   "marked. If several points share a step, the last one counts. Exit status: 0 done; 1 nothing to "
+                   "draw, or damage; 2 usage or I/O.",
         .examples = "  eventlog plot logs --tag loss --smoothing 0.6\n"
                     "  watch -c eventlog plot --color always logs/train\n"
                     "  eventlog plot logs --x relative --log-y -o loss.svg\n"

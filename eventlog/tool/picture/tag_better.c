@@ -6,7 +6,7 @@
 
 enum { WORD_MOST = 24, ENDING_LEAST = 4 };
 
-/* What words say. Those of ENDING_LEAST letters and more also count at the end of another: "trainloss". */
+/* The meaning of words. Those of at least ENDING_LEAST letters also count at the end of another word: "trainloss". */
 static const struct {
     int better;
     const char *words;
@@ -27,8 +27,8 @@ static int stands_in(const char *words, const char *word)
     return strstr(words, padded) != NULL;
 }
 
-/* Takes the next word off *at, letters as small ones, and digits; parts: a capital after a small letter begins another.
- * 0: no more. */
+/* Takes the next word of letters, in lower case, and digits off *at; parts: a capital after a small letter begins a new
+ * word. 0: no more. */
 static int next_word(const char **at, int parts, char *word)
 {
     size_t n = 0;
@@ -45,7 +45,7 @@ static int next_word(const char **at, int parts, char *word)
     return n > 0;
 }
 
-/* 1 and *better where the word says something. */
+/* 1 and *better if the word is known. */
 static int meaning(const char *word, int *better)
 {
     char stem[WORD_MOST + 1];
@@ -73,7 +73,7 @@ int tag_better(const char *tag)
 
         if ((!strcmp(word, "s") || !strcmp(word, "sec") || !strcmp(word, "second")) &&
             (!strcmp(before, "per") || (at > tag + n && at[-(ptrdiff_t)n - 1] == '/')))
-            better = 1; /* so many of something a second */
+            better = 1; /* something per second */
         else if (!strcmp(word, "entropy") && !strcmp(before, "cross"))
             better = -1;
         else if (!meaning(word, &better)) /* "mAP" as it is, "valAcc" by its parts */

@@ -49,12 +49,13 @@ struct comparison {
 
 struct compare_figures {
     const struct scalar_point *first, *last;
-    const struct scalar_point *best, *reached; /* of the finite ones; the first at least as good; NULL: none */
+    const struct scalar_point *best, *reached; /* of the finite values; the first that is at least as good; NULL:
+                                                * none */
     double span, speed; /* seconds; steps a second, NaN if unknown */
     size_t nan, infinite;
 };
 
-/* A value that was stored as a float32 is compared as one: 0.97 was reached by what is 0.97 there. */
+/* A value stored as a float32 is compared as one: 0.97 is reached by the float32 nearest to it. */
 static int is_as_good(double value, double wanted, int better)
 {
     if (value == (double)(float)value && fabs(wanted) <= (double)FLT_MAX)
@@ -77,7 +78,7 @@ static struct compare_figures figures_of(const struct scalar_series *s, int bett
             f.best = p;
         if (!f.reached && is_as_good(p->value, reach, better))
             f.reached = p;
-        if (isfinite(p->wall_time)) { /* fmin and fmax pass over the NaN that from and to may begin as */
+        if (isfinite(p->wall_time)) { /* fmin and fmax ignore the NaN that from and to may begin as */
             from = fmin(from, p->wall_time);
             to = fmax(to, p->wall_time);
         }
@@ -88,7 +89,7 @@ static struct compare_figures figures_of(const struct scalar_series *s, int bett
     return f;
 }
 
-/* 1 if the series reached what was asked for. */
+/* 1 if the series reached the value of --reach. */
 static int add_row(const struct comparison *c, size_t run, const struct curves_tag *tag, const struct scalar_series *s,
                    struct report *r)
 {
@@ -126,13 +127,13 @@ static void add_missing(const struct curves *w, size_t run, const struct curves_
     report_word(r, w->labels[run]);
 }
 
-/* What --reach asks for makes sense only where one direction is better. */
+/* --reach makes sense only if one direction is better. */
 static int check_directions(const struct comparison *c, struct error *e)
 {
     for (size_t i = 0; !isnan(c->reach) && i < c->curves.tag_count; i++)
         if (!c->curves.tags[i].better)
-            return error_set(e, ERR_ARG, "--reach: the name of %s does not tell whether more or less of it is better; "
-                             "add --higher '%s' or --lower '%s', or choose others with --tag", c->curves.tags[i].text,
+            return error_set(e, ERR_ARG, "--reach: the name of %s does not tell whether higher or lower is better; add "
+                             "--higher '%s' or --lower '%s', or choose others with --tag", c->curves.tags[i].text,
                              c->curves.tags[i].text, c->curves.tags[i].text);
     return OK;
 }
@@ -233,8 +234,8 @@ int command_compare(int argc, char **argv)
         { OPTION_LIST, 0, "tag", &s.tags.patterns, .argument = "GLOB", .help = "Compare these tags; may be repeated "
           "(default: those that all runs have)" },
         SCAN_RUN_OPTION(s),
-        { OPTION_DOUBLE, 0, "reach", &c.reach, .argument = "VALUE", .help = "Tell at which step, and how long after "
-          "the run's first point, a value was first as good as VALUE", .minimum = -DBL_MAX, .maximum = DBL_MAX },
+        { OPTION_DOUBLE, 0, "reach", &c.reach, .argument = "VALUE", .help = "Show at which step, and how long after "
+          "its first point, each run first reached VALUE or better", .minimum = -DBL_MAX, .maximum = DBL_MAX },
         CURVES_OPTIONS(c.curves),
         REPORT_OPTIONS(c.options),
         OUTPUT_OPTIONS(c.options.to, REPORT_WORDS "|svg|png", "text", "Print a table for each tag, rows or objects for "
@@ -244,8 +245,8 @@ int command_compare(int argc, char **argv)
         .program = "eventlog compare", .usage = "[OPTION...] RUN...",
         .summary = "Compare runs: for each tag the first, last and best value, when they occurred, and the speed. RUN "
                    "is the directory of a run, or a log directory with several. --sort and --top apply within a tag; "
-                   "values are sorted best first. Exit status: 0 done; 1 nothing to compare, no run with the "
-                   "value of --reach, or damage; 2 usage or I/O.",
+                   "values are sorted best first. Exit status: 0 done; 1 nothing to compare, no run with the value of "
+                   "--reach, or damage; 2 usage or I/O.",
         .examples = "  eventlog compare mpi/eval ps/eval\n"
                     "  eventlog compare logs --tag accuracy --sort last --top 5\n"
                     "  eventlog compare logs --tag accuracy --reach 0.97 --sort reached_seconds\n"

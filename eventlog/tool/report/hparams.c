@@ -1,4 +1,4 @@
-/* eventlog hparams: the hyperparameters of the runs that are sessions. */
+/* eventlog hparams: prints the hyperparameters of the runs that are sessions. */
 #include "base/array.h"
 #include "base/bytes.h"
 #include "eventlog/format/summary_metadata.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct entry { /* a hyperparameter of a session */
-    char *name, *text; /* with a NUL behind, for strings only */
+    char *name, *text; /* NUL-terminated, for strings only */
     size_t name_length, text_length;
     enum hparam_type type;
     double number;
@@ -38,7 +38,7 @@ struct outer { /* a run without hyperparameters, for sessions that are runs belo
     const char *run;
     struct metric_value *metrics;
     size_t sessions; /* directly below it */
-    uint64_t told;   /* a bit a metric that is left out */
+    uint64_t told;   /* one bit per metric that is left out */
 };
 
 struct hparams_work {
@@ -84,7 +84,7 @@ static void release_session(struct session *s)
     memset(s, 0, sizeof *s);
 }
 
-/* A name that comes again takes the place of the one before. */
+/* A repeated name replaces the one before. */
 static int add_entry(void *context, const struct hparam *h)
 {
     struct session *s = &((struct hparams_work *)context)->current;
@@ -208,7 +208,7 @@ static int by_run(const void *key, const void *entry)
     return bytes_compare(k->name, k->length, run, strlen(run));
 }
 
-/* The run directly above this one, NULL where there is none, or where it is a session itself. */
+/* The run directly above this one, NULL if there is none or it is a session itself. */
 static struct outer *outer_of(const struct hparams_work *w, const char *run)
 {
     const char *slash = strrchr(run, '/');
@@ -217,8 +217,8 @@ static struct outer *outer_of(const struct hparams_work *w, const char *run)
     return w->outer_count ? bsearch(&key, w->outer, w->outer_count, sizeof *w->outer, by_run) : NULL;
 }
 
-/* PyTorch's add_hparams() makes a session of its own below the run that has the curves: what a session lacks is taken
- * from there, unless it stands above several sessions and could be anyone's. */
+/* PyTorch's add_hparams() makes a session of its own below the run that has the curves: metrics that a session lacks
+ * are taken from that run, unless it is above several sessions and could belong to any of them. */
 static void take_from_above(struct hparams_work *w, struct log *log)
 {
     struct outer *outer;
@@ -236,7 +236,7 @@ static void take_from_above(struct hparams_work *w, struct log *log)
             if (outer->sessions == 1) {
                 s->metrics[k] = outer->metrics[k];
             } else if (!(outer->told >> k & 1)) {
-                log_line(log, "run %s: %s could be of any of the %zu runs with hyperparameters below it; left out",
+                log_line(log, "run %s: %s could belong to any of the %zu runs with hyperparameters below it; left out",
                          outer->run, w->metrics[k].text, outer->sessions);
                 outer->told |= UINT64_C(1) << k;
             }
@@ -246,7 +246,7 @@ static void take_from_above(struct hparams_work *w, struct log *log)
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
-/* All names once, in byte order; NULL without memory. The entries are borrowed from the sessions. */
+/* Each name once, in byte order; NULL if memory runs out. The entries are borrowed from the sessions. */
 static struct entry *all_names(const struct hparams_work *w, size_t *count)
 {
     struct entry *names;
@@ -273,7 +273,7 @@ static const struct entry *entry_of(const struct session *s, const struct entry 
     return s->count ? bsearch(name, s->entries, s->count, sizeof *name, by_name) : NULL;
 }
 
-/* What a run does not have is an empty text. */
+/* An empty text for what a run does not have. */
 static void hparams_add_value(struct report *r, const struct entry *e)
 {
     if (e && e->type == HPARAM_NUMBER)
@@ -322,8 +322,8 @@ static int is_numeric(const struct hparams_work *w, const struct entry *name)
     return 1;
 }
 
-/* The columns of the wide table, yours to free; NULL without memory. On a narrow terminal the metrics stay, and of the
- * hyperparameters the first. */
+/* The columns of the wide table, yours to free; NULL if memory runs out. On a narrow terminal the metrics and the first
+ * hyperparameters stay. */
 static struct report_column *wide_columns(const struct hparams_work *w, const struct entry *names, size_t count,
                                           size_t *n)
 {
@@ -439,11 +439,11 @@ int command_hparams(int argc, char **argv)
     struct option_list metrics = { .count = 0 };
     int wide = 0;
     struct option table[] = {
-        { OPTION_FLAG, 0, "wide", &wide, .help = "Print a row for each run and a column for each hyperparameter, also "
-          "as csv and jsonl; the other formats always do" },
+        { OPTION_FLAG, 0, "wide", &wide, .help = "Print a row for each run and a column for each hyperparameter in csv "
+          "and jsonl as well; the other formats always do" },
         { OPTION_LIST, 0, "metric", &metrics, .argument = "TAG[:last|min|max]", .help = "Add a column with the last "
-          "(default), least or greatest value of a series, of the run or of the one above it (PyTorch's add_hparams); "
-          "may be repeated. Not for rows of run,name,value" },
+          "(default), lowest or highest value of series TAG in the run, or in the run above it (as with PyTorch's "
+          "add_hparams); may be repeated. Not for rows of run,name,value" },
         { OPTION_FLAG, 0, "no-run", &w.no_run, .help = "Leave out the column 'run' of a wide table" },
         SCAN_RUN_OPTION(s),
         REPORT_OPTIONS(o),
@@ -452,7 +452,7 @@ int command_hparams(int argc, char **argv)
     };
     const struct options options = {
         .program = "eventlog hparams", .usage = "[OPTION...] PATH...",
-        .summary = "Print the hyperparameters that runs were started with: a table, or rows of run,name,value. "
+        .summary = "Print the hyperparameters that runs were started with, as a table or as rows of run,name,value. "
                    "Exit status: 0 done; 1 no run has any, or damage; 2 usage or I/O.",
         .examples = "  eventlog hparams logs\n"
                     "  eventlog hparams logs --wide --metric eval/acc:max --sort eval/acc:max:desc --top 5\n",

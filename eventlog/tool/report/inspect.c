@@ -1,4 +1,4 @@
-/* eventlog inspect: what is in a log. */
+/* eventlog inspect: shows what is in a log. */
 #include "eventlog/tool/report/inspect.h"
 
 #include "base/array.h"
@@ -15,8 +15,8 @@
 struct inspect_work {
     struct scan *scan;
     struct inspect_run run;
-    struct error memory; /* code set once something could not be kept */
-    int by_kind;         /* gather steps by kind, for TensorBoard's layout */
+    struct error memory; /* its code is set once memory has run out */
+    int by_kind;         /* collect steps by kind, for TensorBoard's layout */
 };
 
 /* ---- gathering ------------------------------------------------------------------------------------------------- */
@@ -180,7 +180,7 @@ static void restart(void *context)
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
-/* Formats that are no report. */
+/* The formats that are not reports. */
 static int has_own_layout(const char *format)
 {
     return !strcmp(format, "json") || !strcmp(format, "tb") || !strcmp(format, "tree");
@@ -205,7 +205,7 @@ static void begin_document(struct output *out, const char *format, struct scan *
     output_text(out, "\n");
 }
 
-/* Series that are not asked for go. */
+/* Removes series that were not asked for. */
 static void sift(struct scan *s, struct inspect_run *run)
 {
     for (size_t i = 0; i < run->all.count; i++)
@@ -230,7 +230,7 @@ static void add_totals(struct inspect_totals *t, const struct inspect_run *run)
     }
 }
 
-/* What the runs are written to: a report, or out in a layout of its own. */
+/* Where the runs are written: to a report, or to `out` in another layout. */
 struct printing {
     const char *format;
     struct report *report; /* NULL: not the layout of one */
@@ -321,15 +321,16 @@ int command_inspect(int argc, char **argv)
     struct option table[] = {
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
         REPORT_OPTIONS(o),
-        OUTPUT_OPTIONS(o.to, REPORT_WORDS "|tb|tree", "text", "Print text, JSON with runs, files and series, a row or "
-                       "an object for each series, what 'tensorboard --inspect' prints, or a line for each directory"),
+        OUTPUT_OPTIONS(o.to, REPORT_WORDS "|tb|tree", "text", "Print text; json: runs, files and series; csv, jsonl, "
+                       "md, html: a row or an object for each series; tb: what 'tensorboard --inspect' prints; tree: a "
+                       "line for each directory"),
         { OPTION_FLAG, 0, "tree", &tree, .help = "Same as --format=tree" },
     };
     const struct options options = {
         .program = "eventlog inspect", .usage = "[OPTION...] PATH...",
         .summary = "Show what a log holds: the files of each run and how they end, and the points and steps of each "
-                   "series. --format=tb counts the steps of all tags of a run together, as TensorBoard does. "
-                   "Exit status: 0 done; 1 no event files, nothing matched, or damage; 2 usage or I/O.",
+                   "series. --format=tb counts the steps of all tags of a run together, as TensorBoard does. Exit "
+                   "status: 0 done; 1 no event files, nothing matched, or damage; 2 usage or I/O.",
         .examples = "  eventlog inspect logs\n"
                     "  eventlog inspect logs --sort points:desc --top 10    the longest series\n"
                     "  eventlog inspect logs --json | jq '.runs[].series[] | {tag, points}'\n",

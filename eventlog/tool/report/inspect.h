@@ -1,4 +1,4 @@
-/* inspect.h - what `eventlog inspect` gathers of a run, and the layouts it is printed in. */
+/* inspect.h - what `eventlog inspect` collects about a run, and the layouts in which it is printed. */
 #ifndef EVENTLOG_TOOL_REPORT_INSPECT_H
 #define EVENTLOG_TOOL_REPORT_INSPECT_H
 
@@ -39,7 +39,7 @@ struct inspect_run {
     struct inspect_file *files;
     size_t file_count;
     struct scalar_run all;         /* without points */
-    struct inspect_series *series; /* of all.series, by number; series_count of them, 0 or more behind the last */
+    struct inspect_series *series; /* of all.series, by number; series_count of them, possibly more than all.count */
     size_t series_count;
     struct step_list kinds[INSPECT_KINDS]; /* all tags together */
 };
@@ -51,8 +51,8 @@ struct inspect_totals { /* of all runs */
 int inspect_print_json(struct output *out, const struct inspect_run *run, int first, struct error *e);
 int inspect_print_tensorboard(struct output *out, const struct inspect_run *run, struct error *e);
 
-/* The series as a report. ranked: rows of all runs together, for --sort and --top; else a section a run, with its files
- * above it in text. */
+/* The series as a report. ranked: rows of all runs together, for --sort and --top; otherwise a section for each run, in
+ * text with its files above. */
 struct report_layout inspect_layout(int ranked);
 int inspect_report(struct report *r, const struct inspect_run *run, int ranked, struct error *e);
 

@@ -62,7 +62,7 @@ static int by_tag(const void *a, const void *b)
     return bytes_compare(x->tag, x->tag_length, y->tag, y->tag_length);
 }
 
-/* The series that are asked for; NULL without memory. */
+/* The series that were asked for; NULL if memory runs out. */
 static struct sorted *sorted_series(const struct inspect_run *run, size_t *count, struct error *e)
 {
     struct sorted *list = malloc((run->all.count + 1) * sizeof *list);
@@ -88,7 +88,7 @@ static int finish(struct output *out, struct buffer *b, struct error *e)
     return good ? OK : error_memory(e, NULL, "for what is to be printed");
 }
 
-/* The steps of a series: of its points, or of its values where it has none. */
+/* The steps of a series: of its points, or of its values if it has no points. */
 static int statistics(const struct inspect_run *run, const struct scalar_series *s, struct step_figures *f,
                       struct error *e)
 {

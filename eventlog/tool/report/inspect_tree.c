@@ -82,7 +82,7 @@ static void figures(struct buffer *b, const struct inspect_leaf *leaf)
         buffer_append_text(b, ", stops inside a record");
 }
 
-/* Where a line has so many columns (0: no limit), of which the rest takes so many. */
+/* The columns for a name in a line of `columns` (0: no limit) whose other parts take `rest`. */
 static size_t room_for_name(int columns, size_t rest)
 {
     enum { LEAST_OF_NAME = 24 };
@@ -104,7 +104,7 @@ int inspect_tree_print(struct output *out, struct inspect_tree *t, struct error 
         const char *name = t->leaves[i].name;
         size_t same = 0, depth = 0;
 
-        /* The directories that the run before has shown already: whole parts that both names begin with. */
+        /* The directories that the run before has already shown: the whole parts that both names begin with. */
         for (size_t k = 0; strcmp(before, ".") != 0; k++) {
             if ((!before[k] || before[k] == '/') && (!name[k] || name[k] == '/'))
                 same = k;

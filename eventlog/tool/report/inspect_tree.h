@@ -1,4 +1,5 @@
-/* inspect_tree.h - the layout of `eventlog inspect --tree`: a line a directory of a log, with what the runs hold. */
+/* inspect_tree.h - the layout of `eventlog inspect --tree`: one line per directory of a log, with totals of its
+ * runs. */
 #ifndef EVENTLOG_TOOL_REPORT_INSPECT_TREE_H
 #define EVENTLOG_TOOL_REPORT_INSPECT_TREE_H
 
@@ -7,7 +8,7 @@
 struct inspect_leaf { /* a run */
     const char *name; /* borrowed */
     size_t files, series, damage;
-    uint64_t bytes, points, values; /* values: those that are no points */
+    uint64_t bytes, points, values; /* values: those that are not points */
     int64_t least, most;            /* steps of the points */
     int partial;                    /* a file stops inside a record */
 };
@@ -19,7 +20,7 @@ struct inspect_tree {
 
 #define INSPECT_TREE_EMPTY { NULL, 0, 0 }
 
-/* Takes the figures of a run; the run itself may go. ERR_NOMEM. */
+/* Copies the figures of a run, which may be freed afterwards. OK or ERR_NOMEM. */
 int inspect_tree_add(struct inspect_tree *t, const struct inspect_run *run, struct error *e);
 int inspect_tree_print(struct output *out, struct inspect_tree *t, struct error *e);
 void inspect_tree_release(struct inspect_tree *t);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEPT_MORE = 4096 }; /* rows kept beyond twice of --top before they are cut */
+enum { KEPT_MORE = 4096 }; /* how many rows beyond twice --top are kept before cutting */
 
 enum format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON, FORMAT_JSONL, FORMAT_MARKDOWN, FORMAT_HTML };
 static const char *const names[] = { "text", "csv", "json", "jsonl", "md", "html" };
@@ -22,11 +22,11 @@ struct report {
     enum format format;
     int sorted, directed, descending; /* --sort: by `key`; directed: with :asc or :desc */
     size_t key;
-    uint64_t top, limit;        /* --top; rows that the section may still print, as they come */
+    uint64_t top, limit;        /* --top; how many rows the section may still print as they come */
     int better;                 /* of the section */
     char *heading, *details;
     uint64_t sections, printed; /* so far; printed: rows */
-    struct report_cell *cells;  /* of the row at hand; their texts are places in `texts` */
+    struct report_cell *cells;  /* of the current row; their texts are offsets in `texts` */
     size_t filled;
     struct buffer texts;
     struct report_row **rows;   /* kept, of this section */
@@ -75,7 +75,7 @@ static int parse_sort(struct report *r, const char *text, struct error *e)
     return ERR_ARG;
 }
 
-/* The columns that are written: those that the list names, or all. */
+/* The columns to write: those named by the list, or all. */
 static void choose_columns(struct report *r, const char *keys)
 {
     const struct report_layout *layout = r->view.layout;
@@ -174,7 +174,7 @@ static int compare_values(const struct report_cell *a, const struct report_cell 
         return text_natural_order(a->as.text, b->as.text);
     if (a->type == REPORT_CELL_TEXT || b->type == REPORT_CELL_TEXT)
         return (a->type == REPORT_CELL_TEXT) - (b->type == REPORT_CELL_TEXT);
-    if (x == y && a->type == b->type && a->type != REPORT_CELL_NUMBER) /* whole numbers that no double tells apart */
+    if (x == y && a->type == b->type && a->type != REPORT_CELL_NUMBER) /* whole numbers that are equal as doubles */
         return a->type == REPORT_CELL_COUNT ? (a->as.count > b->as.count) - (a->as.count < b->as.count)
                                             : (a->as.integer > b->as.integer) - (a->as.integer < b->as.integer);
     return (x > y) - (x < y);
@@ -193,7 +193,7 @@ static int by_order(const void *a, const void *b, void *context)
         if ((order = emptiness(p) - emptiness(q)) == 0 && !emptiness(p))
             order = down ? compare_values(q, p) : compare_values(p, q);
     }
-    /* People look for names: the texts that the row begins with. */
+    /* Sorts by the names that people look for: the texts at the start of the row. */
     for (size_t i = 0; !order && report_for_people(r) && i < r->view.shown_count; i++) {
         size_t column = r->view.shown[i];
 
@@ -239,7 +239,7 @@ static void print_row(struct report *r, const struct report_row *row)
     flush_line(r);
 }
 
-/* Keeps the row at hand: one block of memory with its texts behind its cells. */
+/* Keeps the current row: one block of memory with its texts after its cells. */
 static struct report_row *copy_row(const struct report *r)
 {
     size_t cells = r->view.layout->count * sizeof *r->cells;

@@ -1,10 +1,11 @@
 /*
- * report.h - a table that a command prints. Its columns are declared once, its rows are cells of numbers and texts; the
- * report writes them for people (text that fits the terminal, Markdown, a page of HTML) or for programs (CSV, a JSON
- * document, JSON lines), sorted and cut as --sort and --top say. CSV and JSON that are not sorted are written row by
- * row; all else is kept until its section, or the report, ends. One thread at a time.
+ * report.h - a table that a command prints. Columns are declared once; rows are cells of numbers and texts. The report
+ * writes them for people (text that fits the terminal, Markdown, a page of HTML) or for programs (CSV, a JSON document,
+ * JSON lines), sorted and shortened by --sort and --top. Unsorted CSV and JSON are written row by row; everything else
+ * is kept until its section, or the report, ends. One thread at a time.
  *
- * A JSON document is {"type":TYPE,"version":1,ROWS:[{KEY:CELL,...},...],...,"total":{...}}; a line is one of its rows.
+ * A JSON document is {"type":TYPE,"version":1,ROWS:[{KEY:CELL,...},...],...,"total":{...}}; a JSON line is one of its
+ * rows.
  */
 #ifndef EVENTLOG_TOOL_REPORT_REPORT_H
 #define EVENTLOG_TOOL_REPORT_REPORT_H
@@ -28,22 +29,22 @@ struct report_column {
     const char *title; /* for people; NULL: the key */
     enum report_kind kind;
     int cut, leave_out; /* as in base/program/table.h */
-    int if_any;         /* people see it only where a cell is neither 0 nor missing */
-    int value;          /* of the series: sorted with the better one first */
+    int if_any;         /* shown to people only if some cell is neither 0 nor missing */
+    int value;          /* a value of the series: sorted best first */
 };
 
 struct report_layout {
     const char *type, *rows; /* of the JSON document */
-    const struct report_column *columns; /* count of them: all that a row has; JSON shows them all */
+    const struct report_column *columns; /* count of them, in the order of a row's cells; JSON shows them all */
     size_t count;
-    const char *csv, *people; /* keys, blanks between, in the order in which they are shown; NULL: all columns */
-    int tell_left_out;        /* columns that do not fit the terminal are the user's own: how many is told */
+    const char *csv, *people; /* keys, separated by blanks, in the order shown; NULL: all columns */
+    int tell_left_out;        /* columns that do not fit the terminal are the user's own: report how many */
     int header_and_rows;      /* JSON is {"header": [...], "rows": [[...], ...]}, ASCII, as TensorBoard writes tables */
 };
 
 struct report_options { /* all zero before the command line is parsed */
     struct output_options to;
-    const char *sort, *time; /* time: NULL is as "unix", for people "2026-11-01 10:00:05", local */
+    const char *sort, *time; /* time: NULL means "unix", for people "2026-11-01 10:00:05" in local time */
     int64_t top;
 };
 
@@ -53,10 +54,10 @@ struct report_options { /* all zero before the command line is parsed */
     { "md", "md markdown", 0 }, { "html", "html htm", 0 }
 #define REPORT_WORDS "text|csv|json|jsonl|md|html"
 
-/* Rows of a table, beside OUTPUT_OPTIONS(). */
+/* Rows of a table, in addition to OUTPUT_OPTIONS(). */
 #define REPORT_OPTIONS(o) \
-    { OPTION_TEXT, 0, "sort", &(o).sort, .argument = "KEY[:asc|:desc]", .help = "Sort by the column that is called " \
-      "KEY in CSV and JSON, ascending unless :desc follows; rows without a value come last" }, \
+    { OPTION_TEXT, 0, "sort", &(o).sort, .argument = "KEY[:asc|:desc]", .help = "Sort by column KEY, as named in CSV " \
+      "and JSON, ascending unless :desc follows; rows without a value come last" }, \
     { OPTION_INT, 0, "top", &(o).top, .argument = "N", .help = "Print only the first N rows", .minimum = 1, \
       .maximum = 1e9 }
 #define REPORT_TIME_OPTION(time, text) \
@@ -73,9 +74,9 @@ struct report;
 int report_open(struct report **out, const struct report_layout *layout, const struct report_options *o,
                 struct error *e);
 
-/* A section begins: people read `heading` above a table of its own, and rows are sorted and cut within it. details:
- * lines that stand between them in text, or NULL. better: -1 where less is the better value, 1 where more is, 0 where
- * neither. Copied. */
+/* Begins a section: people see `heading` above a table of its own, and rows are sorted and shortened within it.
+ * details: lines between heading and table in text, or NULL. better: -1 if lower values are better, 1 if higher ones
+ * are, else 0. Both texts are copied. */
 void report_section(struct report *r, const char *heading, const char *details, int better);
 
 /* The next cell, from left to right, row by row. Text is copied. */
@@ -90,20 +91,20 @@ void report_number_if(struct report *r, int there, double v); /* the number, or 
 void report_step(struct report *r, const struct scalar_point *p);  /* the point's step; NULL: none */
 void report_point(struct report *r, const struct scalar_point *p); /* two cells, its step and value; NULL: none */
 
-/* A member of the JSON document behind the rows: `json` is its value as JSON. One of its "total", or several of them as
- * they are to be written. */
+/* report_member: a member of the JSON document after the rows; `json` is its value as JSON. report_total: a member of
+ * its "total". report_totals: several of these, as JSON text. */
 void report_member(struct report *r, const char *key, const char *json);
 void report_total(struct report *r, const char *key, uint64_t v);
 void report_totals(struct report *r, const char *json);
 
-/* 1 where the report is read by people: text, md, html; where it is text; how wide a table may be in it, and a line:
- * tables are cut where COLUMNS says so, lines on terminals only. 0: no limit. */
+/* report_for_people: 1 for text, md and html. report_is_text: 1 for text. The other two: how wide a table and a line
+ * may be, 0: no limit. COLUMNS limits tables; lines are limited only on terminals. */
 int report_for_people(const struct report *r);
 int report_is_text(const struct report *r);
 int report_table_columns(const struct report *r);
 int report_line_columns(const struct report *r);
 
-/* Writes what is kept and frees r; the output takes its place as gather_finish() says. Returns the status. */
+/* Writes what is kept and frees r; commits the output as gather_finish() does. Returns the exit status. */
 int report_finish(struct report *r, struct scan *s, int rc, int matched, struct error *e);
 void report_discard(struct report *r); /* NULL is fine */
 

@@ -33,7 +33,7 @@ static const char *title_of(const struct report_column *column)
 
 /* ---- for programs ---------------------------------------------------------------------------------------------- */
 
-/* A time that is to be written as a date. */
+/* 1 for a time that is to be written as a date. */
 static int is_date(const struct report_view *v, size_t column, const struct report_cell *cell)
 {
     return v->layout->columns[column].kind == REPORT_TIME && v->time != TIME_UNIX && cell->type == REPORT_CELL_NUMBER;
@@ -125,7 +125,7 @@ void report_write_array(const struct report_view *v, const struct report_row *ro
 
 /* ---- for people ------------------------------------------------------------------------------------------------ */
 
-/* 1 if people see the column: with if_any a cell must be neither missing nor 0. */
+/* 1 if the column is shown to people: with if_any, some cell must be neither missing nor 0. */
 static int is_seen(const struct report_view *v, size_t column, struct report_row *const *rows, size_t count)
 {
     if (!v->layout->columns[column].if_any)
@@ -140,7 +140,7 @@ static int is_seen(const struct report_view *v, size_t column, struct report_row
     return 0;
 }
 
-/* The columns that people see, yours to free; NULL without memory, and out has failed. */
+/* The columns shown to people, yours to free; NULL if memory runs out, and then out has failed. */
 static size_t *seen_columns(const struct report_view *v, struct report_row *const *rows, size_t count, size_t *n,
                             struct buffer *out)
 {
@@ -154,8 +154,8 @@ static size_t *seen_columns(const struct report_view *v, struct report_row *cons
     return seen;
 }
 
-/* The cell as people read it: a text of the cell's own, or written into small; NULL: a number that is rounded as the
- * others of its column are. */
+/* The cell as text for people, borrowed from the cell or written into small; NULL: a number, which is rounded like the
+ * others in its column. */
 static const char *people_text(const struct report_view *v, size_t column, const struct report_cell *cell, char *small)
 {
     enum report_kind kind = v->layout->columns[column].kind;
@@ -217,7 +217,7 @@ size_t report_write_text(const struct report_view *v, const char *heading, const
     return left_out;
 }
 
-/* How a format writes the cells that people see. */
+/* How a format writes the cells shown to people. */
 struct people_format {
     const char *row_begin, *row_end;
     void (*cell)(struct buffer *out, const struct report_column *column, const char *text, size_t n,
@@ -252,7 +252,7 @@ static void write_rows(const struct report_view *v, const struct people_format *
 
 /* ---- Markdown -------------------------------------------------------------------------------------------------- */
 
-/* Text that Markdown shows as it is; an underscore within a word needs nothing. */
+/* Escapes text so that Markdown shows it unchanged; an underscore within a word needs no escape. */
 static void append_markdown(struct buffer *out, const char *text, size_t n)
 {
     struct buffer safe = BUFFER_EMPTY;
@@ -329,7 +329,7 @@ static void append_html(struct buffer *out, const char *text, size_t n)
     buffer_release(&safe);
 }
 
-/* Numbers carry their whole value: it is what is sorted by, and shown where one points at the cell. */
+/* Cells carry the exact number: it is used for sorting, and shown when the pointer rests on the cell. */
 static void html_cell(struct buffer *out, const struct report_column *column, const char *text, size_t n,
                       const struct report_cell *cell)
 {
@@ -391,7 +391,7 @@ void report_write_html(const struct report_view *v, const char *heading, struct 
 
 void report_write_html_end(struct buffer *out)
 {
-    /* A click sorts, another one the other way round; what has no number stays last. */
+    /* A click sorts, another one reverses the order; cells without a number stay last. */
     buffer_append_text(out, "<script>\n"
         "for (const th of document.querySelectorAll('th')) th.onclick = () => {\n"
         "  const body = th.closest('table').tBodies[0], i = th.cellIndex;\n"

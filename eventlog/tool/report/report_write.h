@@ -1,5 +1,6 @@
 /*
- * report_write.h - the rows of a report (report.h) in its formats. Each function appends to a buffer; ask buffer_ok().
+ * report_write.h - writes the rows of a report (report.h) in its formats. Each function appends to a buffer; check
+ * buffer_ok().
  */
 #ifndef EVENTLOG_TOOL_REPORT_REPORT_WRITE_H
 #define EVENTLOG_TOOL_REPORT_REPORT_WRITE_H
@@ -20,7 +21,7 @@ struct report_cell {
 };
 
 struct report_row {
-    uint64_t number; /* in the order in which they came */
+    uint64_t number; /* in order of arrival */
     struct report_cell cells[];
 };
 
@@ -32,23 +33,23 @@ struct report_view {
     int relative;        /* times are seconds */
 };
 
-/* The cell as a double; NaN where it has no number. */
+/* The cell as a double; NaN if it is not a number. */
 double report_cell_number(const struct report_cell *cell);
 
 void report_write_csv_header(const struct report_view *v, struct buffer *out);
 void report_write_csv(const struct report_view *v, const struct report_row *row, struct buffer *out);
-/* An object; and, of a document with header_and_rows, an array. */
+/* A row as an object, or as an array for a document with header_and_rows. */
 void report_write_object(const struct report_view *v, const struct report_row *row, struct buffer *out);
 void report_write_array_header(const struct report_view *v, struct buffer *out);
 void report_write_array(const struct report_view *v, const struct report_row *row, struct buffer *out);
 
-/* A section, for people: its heading (NULL: none) and its rows. Text: at most `columns` wide, 0: no limit; details are
+/* A section for people: its heading (NULL: none) and its rows. Text is at most `columns` wide, 0: no limit; details are
  * lines below the heading; returns how many columns did not fit. */
 size_t report_write_text(const struct report_view *v, const char *heading, const char *details,
                          struct report_row *const *rows, size_t count, int columns, int ascii, struct buffer *out);
 void report_write_markdown(const struct report_view *v, const char *heading, struct report_row *const *rows,
                            size_t count, struct buffer *out);
-/* A page of its own, sorted by a click on a title, without anything from outside. */
+/* A self-contained page; a click on a title sorts by that column. */
 void report_write_html_begin(const struct report_layout *layout, struct buffer *out);
 void report_write_html(const struct report_view *v, const char *heading, struct report_row *const *rows, size_t count,
                        struct buffer *out);

@@ -1,4 +1,4 @@
-/* eventlog stats: a row of figures for each series, or which series have diverged. */
+/* eventlog stats: prints statistics of each series, or which series have diverged. */
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/report/report.h"
 
@@ -17,8 +17,8 @@ struct stats_work {
 
 struct stats_figures {
     size_t count, nan, infinite, finite;
-    struct scalar_point first, last, min, max; /* min, max: of what is no NaN, the first of equals */
-    double mean, std;                          /* of what is finite; std over n - 1 */
+    struct scalar_point first, last, min, max; /* min, max: ignoring NaN, the first of equal values */
+    double mean, std;                          /* of finite values; std over n - 1 */
 };
 
 static void compute(const struct scalar_series *s, struct stats_figures *f)
@@ -137,7 +137,7 @@ static const struct report_layout divergence = {
     .count = sizeof divergence_columns / sizeof *divergence_columns,
 };
 
-/* A row for a series with points that are not finite: of those at its end, or else of the first ones. */
+/* A row for a series with points that are not finite: about those at its end, or else about the first ones. */
 static void add_divergence(struct stats_work *w, const char *run, const struct scalar_run *scalars,
                            const struct scalar_series *s)
 {
@@ -215,9 +215,9 @@ int command_stats(int argc, char **argv)
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
         POINT_RANGE_OPTIONS(g.range),
         SCAN_VIEW_OPTION(view),
-        { OPTION_FLAG, 0, "diverged", &w.diverging, .help = "List only the series with values that are NaN or "
-          "infinite, and since when they are: 'diverged' if the last value is one, else 'recovered'. Exit with "
-          "status 1 if a series has diverged" },
+        { OPTION_FLAG, 0, "diverged", &w.diverging, .help = "List only series with NaN or infinite values, and since "
+          "when: 'diverged' if the last value is one of these, else 'recovered'. Exit with status 1 if a series has "
+          "diverged" },
         REPORT_OPTIONS(o),
         REPORT_TIME_OPTION(o.time, "Add the times of the first and the last point: seconds since 1970, ISO 8601, local "
                            "time, or seconds since the run's first point"),
@@ -226,11 +226,11 @@ int command_stats(int argc, char **argv)
     };
     const struct options options = {
         .program = "eventlog stats", .usage = "[OPTION...] PATH...",
-        .summary = "Print figures of every scalar series: the number of points and of NaN; the first and the last "
-                   "point in reading order; the least and the greatest value with the step where each first occurs; "
-                   "mean and standard deviation (over n - 1) of the finite values. A table leaves out the columns that "
-                   "do not fit the terminal. Exit status: 0 done; 1 nothing matched, damage, or diverged series; 2 "
-                   "usage or I/O.",
+        .summary = "Print statistics of every scalar series: the number of points and of NaNs; the first and the last "
+                   "point in reading order; the minimum and the maximum with the step where each first occurs; mean "
+                   "and standard deviation (over n - 1) of the finite values. A table leaves out the columns that do "
+                   "not fit the terminal. Exit status: 0 done; 1 nothing matched, damage, or diverged series; 2 usage "
+                   "or I/O.",
         .examples = "  eventlog stats logs --tag accuracy --sort last:desc --top 5    the five best runs\n"
                     "  eventlog stats logs --diverged    which runs have diverged, and since when\n"
                     "  eventlog stats logs -o stats.html    a page to sort by a click\n"

@@ -1,4 +1,4 @@
-/* eventlog tags: the series of a log with their plugin and what their metadata says. */
+/* eventlog tags: lists the series of a log with their plugin and metadata. */
 #include "base/json.h"
 #include "eventlog/format/summary_metadata.h"
 #include "eventlog/tool/command.h"
@@ -26,7 +26,7 @@ static const struct report_layout layout = {
     .type = "tags", .rows = "series", .columns = columns, .count = sizeof columns / sizeof *columns,
 };
 
-/* What TensorBoard's scalars plugin answers when it is asked for its tags. */
+/* The answer of TensorBoard's scalars plugin to a request for its tags. */
 static void write_tensorboard(struct tags_work *w, const char *run, const struct scalar_series *s,
                               const struct summary_metadata *m, int first)
 {
@@ -103,7 +103,7 @@ static int write_tags(struct scan *s, struct tags_work *w, const struct report_o
     return status;
 }
 
-/* TensorBoard's layout is of one plugin, and of all its series. */
+/* TensorBoard's layout has all series of one plugin. */
 static int tags_check(const struct report_options *o, struct selection *plugins, struct error *e)
 {
     if (strcmp(o->to.format, "tb-json") != 0)
@@ -125,12 +125,12 @@ int command_tags(int argc, char **argv)
     struct tags_work w = { .series = 0 };
     struct option table[] = {
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
-        { OPTION_LIST, 0, "plugin", &w.plugins.patterns, .argument = "GLOB", .help = "Take only series of plugins "
-          "whose name matches: scalars, images, text, ...; may be repeated" },
+        { OPTION_LIST, 0, "plugin", &w.plugins.patterns, .argument = "GLOB", .help = "Take only series whose plugin "
+          "matches GLOB: scalars, images, text, ...; may be repeated" },
         REPORT_OPTIONS(o),
         OUTPUT_OPTIONS(o.to, REPORT_WORDS "|tb-json", "text on a terminal and csv elsewhere",
-                       "Print a table, or a row or an object for each series; tb-json: what TensorBoard's "
-                       "scalars plugin answers"),
+                       "Print a table, or a row or an object for each series; tb-json: what TensorBoard's scalars "
+                       "plugin answers"),
     };
     const struct options options = {
         .program = "eventlog tags", .usage = "[OPTION...] PATH...",

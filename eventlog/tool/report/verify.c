@@ -1,4 +1,4 @@
-/* eventlog verify: what in a log TensorBoard would drop, hide or stumble over. */
+/* eventlog verify: reports what TensorBoard would drop, hide or stumble over in a log. */
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "base/human.h"
@@ -54,7 +54,7 @@ static const struct report_layout findings_layout = {
     .type = "verify", .rows = "findings", .columns = columns, .count = sizeof columns / sizeof *columns,
 };
 
-/* A line that is one line in files and pipes, and several where a terminal is narrower. */
+/* Prints a line, wrapped if a terminal is narrower. */
 static void print_line(struct verify *v, const char *text)
 {
     struct buffer b = BUFFER_EMPTY;
@@ -207,7 +207,7 @@ static int check_run(struct verify *v, const struct log_run *run, struct error *
             scan_unread(v->scan, run->files[i], e);
             rc = OK;
         }
-        opened += (size_t)began; /* the check numbers the files it was told of */
+        opened += (size_t)began; /* the check numbers its files in the order given */
     }
     if (rc == OK)
         rc = log_check_finish(c, e);
@@ -233,8 +233,9 @@ static int check_run(struct verify *v, const struct log_run *run, struct error *
     return rc;
 }
 
-/* Directories with `tfevents` in their name, which Python's loader opens as files. Links are not followed: where they
- * lead to a run, it is read, and a loop ends nothing. What cannot be listed was told when the runs were. */
+/* Reports directories with `tfevents` in their name, which Python's loader opens as files. Does not follow links, which
+ * could loop; a run behind a link is checked as a run. Directories that cannot be listed were reported when the runs
+ * were listed. */
 static int check_directories(struct verify *v, const char *path, int depth, struct error *e)
 {
     DIR *dir = depth < DEPTH ? opendir(path) : NULL;
@@ -282,7 +283,7 @@ static int close_output(struct verify *v, int rc, int matched, struct error *e)
                      : gather_finish(v->scan, v->out, rc, matched, e);
 }
 
-/* What can be found at all. */
+/* --kinds: everything that can be found. */
 static int list_kinds(struct verify *v, const struct report_options *o, struct error *e)
 {
     static const struct report_column kind_columns[] = {
@@ -347,14 +348,14 @@ int command_verify(int argc, char **argv)
     };
     const struct options options = {
         .program = "eventlog verify", .usage = "[OPTION...] PATH... | --kinds",
-        .summary = "Check both CRCs and the whole message of every record, names, wall times, and every value against "
-                   "the rules of its plugin. Each finding is FILE:OFFSET: LEVEL, KIND: what is wrong, and what "
-                   "TensorBoard's two loaders do then. LEVEL is 'damage' for a record at which a loader gives up and "
-                   "which 'eventlog repair' removes; 'hidden' for what is sound but what TensorBoard drops, hides or "
-                   "misreads, such as a last record that is incomplete because it is being written; 'note' where the "
-                   "loaders differ, or where a newer point replaces an older one, as after a restart. Damage is "
-                   "reported for each record, the rest once for each file, kind and tag. Exit status: 0 sound, apart "
-                   "from notes; 1 findings, or no event files; 2 usage, or something could not be read.",
+        .summary = "Check both CRCs and the whole message of every record, the names of runs and files, wall times, "
+                   "and every value against the rules of its plugin. Each finding is FILE:OFFSET: LEVEL, KIND: what is "
+                   "wrong, and what TensorBoard's two loaders do about it. LEVEL is 'damage' for a record at which a "
+                   "loader gives up and which 'eventlog repair' removes; 'hidden' for sound data that TensorBoard "
+                   "drops, hides or misreads, such as an incomplete last record that is still being written; 'note' "
+                   "where the loaders differ, or where a newer point replaces an older one, as after a restart. Damage "
+                   "is reported for each record, other findings once for each file, kind and tag. Exit status: 0 "
+                   "sound, apart from notes; 1 findings, or no event files; 2 usage, or something could not be read.",
         .examples = "  eventlog verify logs\n  eventlog verify --strict --json logs | jq '.findings[].kind'\n",
         .table = table, .count = sizeof table / sizeof *table,
     };

@@ -119,8 +119,8 @@ int command_archive(int argc, char **argv)
     struct option table[] = {
         { OPTION_TEXT, 'o', "output", &a.archive.output, "FILE", .help = "Write the archive to FILE, such as logs.tfz, "
           "which appears once it is complete" },
-        { OPTION_FLAG, 0, "delete", &a.delete, .help = "Delete the files, and directories that are empty then, once "
-          "the archive is on disk and every member was read back and compared" },
+        { OPTION_FLAG, 0, "delete", &a.delete, .help = "Delete the files, and directories left empty, once the archive "
+          "is on disk and every member was read back and compared" },
         { OPTION_INT, 0, "level", &a.level, "N", .help = "Compress from 1, fast, to 9, small (default "
           "6)", .minimum = 1, .maximum = 9 },
         { OPTION_FLAG, 'f', "force", &a.archive.force, .help = "Overwrite an existing FILE, and archive files that are "

@@ -32,7 +32,7 @@ int archiving_add(struct archiving *a, const char *name, const char *path, const
     struct archiving_file *f;
 
     if (!log_archive_name_allowed(name, strlen(name)))
-        return error_set(e, ERR_ARG, "%s: the name cannot be in an archive", path);
+        return error_set(e, ERR_ARG, "%s: an archive cannot hold this name", path);
     if (!ARRAY_ROOM(a->files, a->capacity, a->count + 1))
         return error_memory(e, path, "while listing");
     f = &a->files[a->count];

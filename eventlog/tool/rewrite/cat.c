@@ -56,7 +56,7 @@ static int finish(const struct restoring *r, struct error *e)
     times[1].tv_nsec = (long)(nanoseconds < 0 ? nanoseconds + second : nanoseconds);
     /* Without set-user-id and the like, whoever made the archive. */
     if (fchmod(r->fd, entry->mode & 0777) < 0 || futimens(r->fd, times) < 0 || fsync(r->fd) < 0)
-        return error_system(e, "%s/%s: cannot be finished", r->output, entry->name);
+        return error_system(e, "%s/%s: cannot set permissions and times, or sync", r->output, entry->name);
     return OK;
 }
 
@@ -215,10 +215,10 @@ int command_cat(int argc, char **argv)
     const struct options options = {
         .program = "eventlog cat", .usage = "[OPTION...] ARCHIVE [NAME...]",
         .summary = "List, check or extract the files of an archive that 'eventlog archive' made: all of them, or those "
-                   "whose name matches NAME, as in the shell, but * also matches '/'. With -o, nothing is written "
-                   "outside DIR, whatever the archive holds, and links in DIR are not followed. A damaged file is "
-                   "reported and not extracted; the others are. ARCHIVE '-' is standard input. Exit status: 0 done; 1 "
-                   "no file matched, or damage; 2 usage, no archive, or I/O.",
+                   "whose name matches a pattern NAME ('*' also matches '/'). With -o, nothing is written outside DIR, "
+                   "whatever the archive holds, and links in DIR are not followed. A damaged file is reported and not "
+                   "extracted; the others are. ARCHIVE '-' is standard input. Exit status: 0 done; 1 no file matched, "
+                   "or damage; 2 usage, not an archive, or I/O.",
         .examples = "  eventlog cat --list logs.tfz\n"
                     "  eventlog cat logs.tfz 'logs/train/*' > events.out.tfevents.1\n"
                     "  eventlog cat logs.tfz -o restored\n"

@@ -132,8 +132,8 @@ int command_downsample(int argc, char **argv)
     struct sampling s = { .rewrite = { .scan.passes = 2, .tags = TAG_INDEX_OF(struct series) } };
     struct option table[] = {
         { OPTION_INT, 'n', "max-points", &s.most, "N", .help = "Keep at most N values of each series of a run: of "
-          "numbers those that preserve the shape of the curve and its peaks (largest triangle three buckets), of other "
-          "kinds evenly spaced ones", .minimum = 2, .maximum = 1e12 },
+          "numbers, those that preserve the shape and the peaks of the curve (largest triangle three buckets); of "
+          "other kinds, evenly spaced ones", .minimum = 2, .maximum = 1e12 },
         { OPTION_INT, 0, "every", &s.every, "K", .help = "Keep every K-th value of each series, and the last one",
           .minimum = 1, .maximum = 1e12 },
         { OPTION_LIST, 0, "tag", &s.rewrite.scan.tags, "GLOB", .help = "Thin only these series; may be repeated "

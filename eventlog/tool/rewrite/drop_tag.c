@@ -61,8 +61,8 @@ int command_drop_tag(int argc, char **argv)
 {
     struct dropping d = { .invert = 0 };
     struct option table[] = {
-        { OPTION_LIST, 't', "tag", &d.globs.patterns, .argument = "GLOB", .help = "Drop series whose tag "
-          "matches, instead of those that the first arguments name; may be repeated" },
+        { OPTION_LIST, 't', "tag", &d.globs.patterns, .argument = "GLOB", .help = "Drop series whose tag matches GLOB, "
+          "and take all arguments as paths; may be repeated" },
         { OPTION_FLAG, 0, "keep", &d.invert, .help = "Keep the series that match and drop the others" },
         REWRITE_OPTIONS(d.rewrite), REWRITE_IN_PLACE(d.rewrite),
     };

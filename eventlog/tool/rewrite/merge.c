@@ -62,8 +62,8 @@ static int advise(int rc, struct error *e)
     if (rc == ERR_ARG) {
         size_t n = strlen(e->message);
 
-        snprintf(e->message + n, sizeof e->message - n, "; --prefix puts their names before their tags, --keep-runs "
-                 "keeps them apart, --join takes them as parts of one run");
+        snprintf(e->message + n, sizeof e->message - n, "; --prefix puts the names of runs before their tags, "
+                 "--keep-runs keeps runs apart, --join takes them as parts of one run");
     }
     return rc;
 }
@@ -372,14 +372,14 @@ static int merge_tell(void *context)
                  m->overlap == LOG_MERGE_FIRST ? "--overlap=first keeps the earlier ones"
                                                : "--overlap=last, the default, keeps the later ones");
     if (t->doubled)
-        log_line(log, "left out %llu values: their series has another one at the same step",
+        log_line(log, "left out %llu values: their series has another value at the same step",
                  (unsigned long long)t->doubled);
     if (t->repeated)
         log_line(log, "left out %llu graphs, hyperparameters or layouts: a run has only one",
                  (unsigned long long)t->repeated);
     if (t->interleaved)
-        log_line(log, "%llu times two files have a series at overlapping times, so two writers "
-                 "wrote them at once: sorted by step", (unsigned long long)t->interleaved);
+        log_line(log, "%llu times two files have the same series at overlapping times, as from two writers at once: "
+                 "sorted by step", (unsigned long long)t->interleaved);
     rewrite_print(&m->rewrite, "merge", more);
     return 1;
 }
@@ -402,7 +402,7 @@ int command_merge(int argc, char **argv)
         { OPTION_FLAG, 0, "keep-runs", &m.keep_runs, .help = "Write a new run for each run, below DIR (default: one "
           "run, in DIR itself)" },
         { OPTION_FLAG, 0, "prefix", &m.prefix, .help = "Rename tags to RUN/TAG, for runs with the same tags; tags of "
-          "hyperparameters and layouts stay" },
+          "hyperparameters and layouts stay unchanged" },
         { OPTION_FLAG, 0, "join", &m.join, .help = "Take the runs as parts of a single run that was resumed in new "
           "directories, in the order in which they began" },
         { OPTION_CHOICE, 0, "overlap", &m.overlap_word, .help = "Choose what to do where steps go back from one file "
@@ -413,14 +413,15 @@ int command_merge(int argc, char **argv)
     };
     const struct options options = {
         .program = "eventlog merge", .usage = "[OPTION...] PATH... -o DIR",
-        .summary = "Merge event files into one, sorted by step, so that TensorBoard's default loader, which forgets "
-                   "the points of a series from a step on when that step comes again, drops none. Two files whose "
-                   "times overlap come from two writers at once, not from a restart: where they have the same step, "
-                   "the point of the later file stays. A session start (TensorFlow 1) is a restart of all series. "
-                   "Values are copied bit for bit; the metadata of each tag stays with its first value, and graph, "
-                   "layout and hyperparameters are kept once. The same input gives the same bytes. What is left out is "
-                   "counted on standard error. Needs 32 bytes of memory for each value. Exit status: 0 done; 1 nothing "
-                   "to merge, or damage; 2 usage, I/O, or the same tag in two runs.",
+        .summary = "Merge event files into one, sorted by step, so that TensorBoard's default loader drops no points "
+                   "(when a step comes again, that loader forgets the points of the series from that step on). Two "
+                   "files whose times overlap are taken as those of two writers at once, not of a restart: of two "
+                   "points at the same step, the one in the later file stays. A session start (TensorFlow 1) is a "
+                   "restart of all series. Values are copied bit for bit; the metadata of each tag stays with its "
+                   "first value, and graph, layout and hyperparameters are kept once. The same input gives the same "
+                   "bytes. The number of values left out is printed on standard error. Needs 32 bytes of memory for "
+                   "each value. Exit status: 0 done; 1 nothing to merge, or damage; 2 usage, I/O, or the same tag in "
+                   "two runs.",
         .examples = "  eventlog merge logs/train -o merged/train            a run that was restarted\n"
                     "  eventlog merge --keep-runs logs -o merged            every run of a directory\n"
                     "  eventlog merge --join job-1 job-2 -o merged          one run in two directories\n"

@@ -322,11 +322,11 @@ static void prune_tell(struct prune *p)
     if (p->list.links)
         log_line(log, "symbolic links that are not followed: %zu", p->list.links);
     if (p->list.others)
-        log_line(log, "files that have 'tfevents' in their names, but are not event files, and stay: %zu",
+        log_line(log, "files with 'tfevents' in their names that are not event files, and stay: %zu",
                  p->list.others);
     if (p->unknown && p->count)
         log_line(log, "cannot tell whether some of these runs are being written, on a network file system or by "
-                 "another user; went by the times of their files");
+                 "another user; decided by the times of their files");
 }
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
@@ -425,19 +425,20 @@ int command_prune(int argc, char **argv)
         { OPTION_TEXT, 0, "older-than", &p.older_text, "AGE", .help = "Select runs last written more than AGE ago "
           "(30d, 12h) or before a date (2026-01-31)" },
         { OPTION_INT, 0, "fewer-than", &p.fewer, "N", .help = "Select runs whose longest series has fewer than N "
-          "values, such as aborted starts; damaged runs, and runs of only hyperparameters or layouts, are not selected",
+          "values, such as aborted starts; damaged runs, and runs with only hyperparameters or layouts, are not "
+          "selected",
           .minimum = 1, .maximum = 1e15 },
-        { OPTION_TEXT, 0, "max-bytes", &p.bytes_text, "SIZE", .help = "Select also the oldest of the other runs, until "
+        { OPTION_TEXT, 0, "max-bytes", &p.bytes_text, "SIZE", .help = "Also select the oldest of the other runs, until "
           "the event files of the rest take at most SIZE (500M, 10G)" },
         { OPTION_HEADING, .help = "Keep runs" },
         { OPTION_LIST, 0, "keep", &p.keep.patterns, "GLOB", .help = "Keep runs whose name matches; may be repeated" },
         { OPTION_LIST, 0, "run", &p.scan.runs.patterns, "GLOB", .help = "Consider only runs whose name matches; may be "
           "repeated" },
-        { OPTION_TEXT, 0, "grace", &p.grace_text, "AGE", .help = "Keep runs written within the last AGE, whatever "
-          "selects them (default 1d)" },
+        { OPTION_TEXT, 0, "grace", &p.grace_text, "AGE", .help = "Keep runs written within the last AGE, even if a "
+          "rule selects them (default 1d)" },
         { OPTION_HEADING, .help = "Delete" },
-        { OPTION_FLAG, 0, "delete", &p.delete, .help = "Delete the selected runs; without this option they are "
-          "only listed" },
+        { OPTION_FLAG, 0, "delete", &p.delete, .help = "Delete the selected runs; without this option they are only "
+          "listed" },
         { OPTION_TEXT, 0, "archive", &p.archive, "FILE", .help = "With --delete: pack the runs into the new archive "
           "FILE first and compare each member with its file; 'eventlog cat FILE -o DIR' restores them" },
         { OPTION_FLAG, 0, "json", &p.json, .help = "Print one JSON object" },
@@ -446,12 +447,11 @@ int command_prune(int argc, char **argv)
         .program = "eventlog prune", .usage = "[OPTION...] LOGDIR...",
         .summary = "Delete old, short or surplus runs of a log directory; without --delete, only list them. A run is "
                    "selected if any rule selects it, and its event files are deleted together, with its directory if "
-                   "nothing else is in it. The newest event file tells when a run was last written. Runs that a "
-                   "process on this machine has open for writing, and runs that change meanwhile, are left; writers "
-                   "on other machines are noticed only by the times of their files. Symbolic links are not followed, "
-                   "and only event files are deleted. To thin out runs instead, see 'eventlog downsample'. Exit "
-                   "status: 0 done, or nothing to delete; 1 some runs were left, or a filter matched nothing; 2 "
-                   "usage or I/O.",
+                   "nothing else is in it. The age of a run is that of its newest event file. Runs that a process on "
+                   "this machine has open for writing, and runs that change meanwhile, are left alone; writers on "
+                   "other machines are noticed only by the times of their files. Symbolic links are not followed, and "
+                   "only event files are deleted. To thin out runs instead, see 'eventlog downsample'. Exit status: 0 "
+                   "done, or nothing to delete; 1 some runs were left, or a filter matched nothing; 2 usage or I/O.",
         .examples = "  eventlog prune --older-than 30d --fewer-than 10 logs             only list\n"
                     "  eventlog prune --older-than 30d --keep 'best/*' --delete logs\n"
                     "  eventlog prune --max-bytes 10G --archive /backup/logs-45.tfz --delete logs\n",

@@ -119,7 +119,7 @@ static const uint8_t *bytes_at(struct record_source *s, size_t file, uint64_t of
         if (got < 0)
             error_system(e, "%s: cannot read", s->paths[file]);
         else if (!got)
-            error_set(e, ERR_CORRUPT, "%s: was cut while it was read", s->paths[file]);
+            error_set(e, ERR_CORRUPT, "%s: was truncated while it was read", s->paths[file]);
         if (got <= 0)
             return NULL;
         f->have += (size_t)got;

@@ -122,7 +122,7 @@ int removable_list(struct removable *r, char *path, int several, struct log *log
     if (stat(path, &st) < 0)
         return error_system(e, "%s: cannot be read", path);
     if (!S_ISDIR(st.st_mode))
-        return error_set(e, ERR_ARG, "%s: is no directory; runs are deleted from log directories", path);
+        return error_set(e, ERR_ARG, "%s: not a directory; runs are deleted from log directories", path);
     if (!(tree = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL)))
         return error_system(e, "%s: cannot be read", path);
     for (FTSENT *entry; rc == OK && (errno = 0, entry = fts_read(tree));) {

@@ -201,13 +201,13 @@ static int rename_tag_tell(void *context)
     char more[120], series[HUMAN_TEXT_MAX], values[HUMAN_TEXT_MAX];
 
     if (r->named && r->matched)
-        log_line(log, "the layouts of custom scalars and experiments of hyperparameters in it stay as "
-                 "they are, also where they name tags");
+        log_line(log, "layouts of custom scalars and experiments of hyperparameters in it stay as they are, even if "
+                 "they name renamed tags");
     if (r->rewrite.json)
         snprintf(more, sizeof more, ",\"series\":%zu,\"renamed\":%llu", r->matched,
                  (unsigned long long)r->rewrite.renamed);
     else
-        snprintf(more, sizeof more, "; %s, %s under new names", human_count(r->matched, "series", series),
+        snprintf(more, sizeof more, "; %s, %s renamed", human_count(r->matched, "series", series),
                  human_count(r->rewrite.renamed, "value", values));
     rewrite_print(&r->rewrite, "rename-tag", more);
     r->rewrite.scan.unmatched += selection_tell(&r->asked, r->regex ? "--regex" : "OLD", "tag", log);
@@ -228,20 +228,20 @@ int command_rename_tag(int argc, char **argv)
 {
     struct renaming r = { .regex = 0 };
     struct option table[] = {
-        { OPTION_LIST, 'e', "rename", &r.given, "OLD=NEW", .help = "Rename tag OLD to NEW, instead of what the first "
-          "arguments name; may be repeated. Every OLD is a tag of the old log, so two tags can swap names; the first "
-          "that matches counts" },
+        { OPTION_LIST, 'e', "rename", &r.given, "OLD=NEW", .help = "Rename tag OLD to NEW, and take all arguments as "
+          "paths; may be repeated. Every OLD is a tag of the old log, so two tags can swap names; the first OLD that "
+          "matches counts" },
         { OPTION_FLAG, 0, "regex", &r.regex, .help = "Take OLD as a POSIX extended regular expression and replace its "
-          "first match in a tag by NEW, in which \\1 to \\9 stand for its groups" },
+          "first match in a tag with NEW, in which \\1 to \\9 stand for its groups" },
         REWRITE_OPTIONS(r.rewrite), REWRITE_IN_PLACE(r.rewrite),
     };
     const struct options options = {
         .program = "eventlog rename-tag", .usage = "[OPTION...] OLD=NEW... PATH... -o DIR | --in-place",
-        .summary = "Copy a log with other tags, or rename them in place. Values of all kinds, steps and wall times are "
-                   "copied bit for bit. Graphs have no tag; a mesh keeps the name in its metadata, under which "
-                   "TensorBoard lists it. Write \\= for a '=' that belongs to OLD. It is an error if two series of a "
-                   "run would get the same name; then nothing is written. Damaged records are left out and reported. "
-                   "Exit status: 0 done; 1 no tag matched, or damage; 2 usage or I/O.",
+        .summary = "Copy a log with its tags renamed, or rename them in place. Values of all kinds, steps and wall "
+            "times are copied bit for bit. Graphs have no tag; a mesh keeps the name in its metadata, under which "
+            "TensorBoard lists it. Write \\= for a '=' in OLD. If two series of a run would get the same name, that is "
+            "an error and nothing is written. Damaged records are left out and reported. Exit status: 0 done; 1 no tag "
+            "matched, or damage; 2 usage or I/O.",
         .examples = "  eventlog rename-tag train_loss=loss/train logs -o renamed\n"
                     "  eventlog rename-tag --regex '^(.*)_[0-9]+$=\\1' --in-place logs/train\n",
         .table = table, .count = sizeof table / sizeof *table, .least = 1,

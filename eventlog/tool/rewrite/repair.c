@@ -24,7 +24,7 @@ static void print_losses(struct buffer *b, const struct log_repair *r)
         before = ", ";
     }
     if (r->refused) {
-        buffer_format(b, "%s%s that a loader refuses", before, human_count(r->refused, "record", text));
+        buffer_format(b, "%s%s at which a loader gives up", before, human_count(r->refused, "record", text));
         before = ", ";
     }
     if (r->cut)
@@ -115,12 +115,12 @@ int command_repair(int argc, char **argv)
     const struct options options = {
         .program = "eventlog repair", .usage = "[OPTION...] FILE -o NEW | --in-place FILE...",
         .summary = "Repair a damaged event file: keep every sound record, byte for byte and in order, and leave out "
-                   "the rest, which is records with a wrong CRC, bytes that are no record, records at which one of "
+                   "the rest: records with a wrong CRC, bytes that are not a record, records at which one of "
                    "TensorBoard's loaders gives up (what 'eventlog verify' calls damage), and an incomplete last "
                    "record. --in-place leaves sound files alone and refuses a file that is open for writing on this "
                    "machine or changes meanwhile; -o copies what is there now. A running TensorBoard reads a replaced "
-                   "file only after a restart. Exit status: 0 done, or nothing to repair; 2 usage or I/O, a "
-                   "file that is no event file, or one of which nothing would be left.",
+                   "file only after a restart. Exit status: 0 done, or nothing to repair; 2 usage or I/O, not an event "
+                   "file, or nothing in it can be kept.",
         .examples = "  eventlog repair events.out.tfevents.1700000000.host.1.0 -o sound/events.out.tfevents.1\n"
                     "  eventlog repair --in-place logs/train/events.out.tfevents.*\n",
         .table = table, .count = sizeof table / sizeof *table,

@@ -185,8 +185,8 @@ static int visit_all(struct rewrite *w, const char *run, struct record_file *f, 
     if (w->looking_ahead)
         return rc == RECORD_MORE ? OK : rc;
     if (refused)
-        log_line(&w->scan.log, "%s: left out %llu records with correct CRCs that a loader of TensorBoard refuses; run "
-                 "'eventlog verify' to see why", path, (unsigned long long)refused);
+        log_line(&w->scan.log, "%s: left out %llu records with correct CRCs at which a TensorBoard loader gives up; "
+            "run 'eventlog verify' to see why", path, (unsigned long long)refused);
     w->scan.damaged += refused;
     if (rc == RECORD_MORE && f->parser.offset < f->size) {
         log_line(&w->scan.log, "%s: left out an incomplete last record of %s", path,
@@ -376,7 +376,7 @@ int rewrite_flush(struct rewrite *w, struct rewrite_file *f, int end, struct err
 
 int rewrite_commit(struct rewrite *w, struct error *e)
 {
-    int rc = w->scan.failed ? error_set(e, ERR_IO, "nothing was written, as not everything could be read")
+    int rc = w->scan.failed ? error_set(e, ERR_IO, "nothing was written, because not everything could be read")
                             : sync_group_run(&w->sync, e);
 
     for (size_t i = 0; rc == OK && i < w->count; i++) {
@@ -391,7 +391,7 @@ int rewrite_commit(struct rewrite *w, struct error *e)
             rc = output_stream_send(f->fd, e);
             f->fd = -1;
         } else if (rename(f->temporary, f->path) < 0) {
-            rc = error_system(e, "%s: cannot be put in its place", f->path);
+            rc = error_system(e, "%s: cannot rename into place", f->path);
         }
         if (rc == OK) {
             free(f->temporary);

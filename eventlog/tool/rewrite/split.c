@@ -297,22 +297,21 @@ int command_split(int argc, char **argv)
           "may be repeated, the first that matches counts" },
         { OPTION_TEXT, 0, "rest", &s.rest, "NAME", .help = "Write series that match no --tags to DIR/NAME (default: "
           "leave them out and count them)" },
-        { OPTION_LIST, 0, "steps", &s.steps, "NAME=FROM:TO", .help = "Write values at steps from FROM to below TO to "
-          "DIR/NAME; either number may be left out; may be repeated" },
+        { OPTION_LIST, 0, "steps", &s.steps, "NAME=FROM:TO", .help = "Write values at steps from FROM up to but not "
+          "including TO to DIR/NAME; either number may be left out; may be repeated" },
         { OPTION_CHOICE, 0, "by", &s.by, .help = "Write each restart of a run to DIR/RUN/session-1, session-2 and so "
           "on, or each run to DIR/RUN, with - in place of / in its name", .choices = "session|run" },
-        { OPTION_TEXT, 0, "size", &s.size_text, "BYTES", .help = "Write files of at most BYTES (k, M and G stand for "
-          "1024 and its powers), with .00001, .00002 and so on after their names; a longer record gets a file of its "
-          "own" },
+        { OPTION_TEXT, 0, "size", &s.size_text, "BYTES", .help = "Write files of at most BYTES (k, M and G: 1024 and "
+          "its powers), with .00001, .00002 and so on added to their names; a longer record gets a file of its own" },
         REWRITE_OPTIONS(s.rewrite),
     };
     const struct options options = {
         .program = "eventlog split", .usage = "--tags | --steps | --by | --size ... [OPTION...] PATH... -o DIR",
         .summary = "Split a log into several by tags, steps, sessions, runs or size. Values are copied bit for bit, in "
                    "the same order. Each new file gets a first record and the metadata of its series; graphs and the "
-                   "like go to all parts. A session begins with a file in which a series goes back to a step that an "
-                   "earlier file has, at a later time, or with a session start (TensorFlow 1). Exit status: 0 done; 1 "
-                   "nothing to split, or damage; 2 usage or I/O.",
+                   "like go to all parts. A session begins with a session start (TensorFlow 1), or with a file in "
+                   "which a series goes back, at a later time, to a step that an earlier file has. Exit status: 0 "
+                   "done; 1 nothing to split, or damage; 2 usage or I/O.",
         .examples = "  eventlog split --tags 'train=train/*' --tags 'eval=eval/*' --rest other logs -o parts\n"
                     "  eventlog split --steps warmup=:1000 --steps rest=1000: logs/train -o parts\n"
                     "  eventlog split --by session logs/train -o attempts      a curve for each attempt\n"

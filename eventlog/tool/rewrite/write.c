@@ -454,39 +454,39 @@ int command_write(int argc, char **argv)
     struct write w = { .runs = TAG_INDEX_OF(struct run_writer) };
     struct arguments a = { .format = "auto" };
     struct option table[] = {
-        { OPTION_TEXT, 'd', "dir", &w.directory, "DIR", .help = "Write to the log directory DIR, or where the input "
-          "names runs, to their directories below it; they are created if missing" },
-        { OPTION_INT, 's', "step", &w.step, "N", .help = "Give the values on the command line the step N" },
-        { OPTION_DOUBLE, 0, "wall-time", &w.wall_time, "SECONDS", .help = "Give the values on the command line this "
-          "wall time, in seconds since 1970 (default: now)",
+        { OPTION_TEXT, 'd', "dir", &w.directory, "DIR", .help = "Write to the log directory DIR or, if the input names "
+          "runs, to their directories below it; missing directories are created" },
+        { OPTION_INT, 's', "step", &w.step, "N", .help = "Use step N for the values on the command line" },
+        { OPTION_DOUBLE, 0, "wall-time", &w.wall_time, "SECONDS", .help = "Use this wall time, in seconds since 1970, "
+          "for the values on the command line (default: now)",
           .minimum = 0, .maximum = 1e11 },
         { OPTION_LIST, 0, "text", &a.texts, "TAG=TEXT", .help = "Write a text, which TensorBoard shows as Markdown; "
           "may be repeated" },
         { OPTION_LIST, 0, "image", &a.images, "TAG=FILE", .help = "Write a picture: PNG, JPEG, GIF or BMP; may be "
           "repeated" },
-        { OPTION_LIST, 0, "chart", &a.charts, .argument = "[CATEGORY/]TITLE=TAGS", .help = "Put a chart on "
-          "TensorBoard's Custom Scalars page: the curves of all runs whose tag begins with the regular expression "
-          "TAGS. May be repeated; the same TITLE again adds curves to its chart" },
+        { OPTION_LIST, 0, "chart", &a.charts, .argument = "[CATEGORY/]TITLE=TAGS", .help = "Add a chart to "
+          "TensorBoard's Custom Scalars page, with the series of all runs whose tags begin with a match of the regular "
+          "expression TAGS. May be repeated; the same TITLE again adds curves to its chart" },
         { OPTION_TEXT, 'i', "input", &a.input, "FILE", .help = "Read points from FILE, or from standard input if it is "
           "'-'; a '-' as the last argument does the same" },
         { OPTION_CHOICE, 0, "format", &a.format, .help = "Choose the format of the input (default auto: by its first "
           "line)",
           .choices = "auto|csv|jsonl" },
-        { OPTION_TEXT, 0, "tag", &a.tag, "TAG", .help = "Write points without a tag under TAG, as in TensorBoard's own "
+        { OPTION_TEXT, 0, "tag", &a.tag, "TAG", .help = "Use TAG for points without a tag, as in TensorBoard's own "
           "CSV" },
         { OPTION_FLAG, 0, "keep-going", &w.keep_going, .help = "Report bad lines and skip them, and exit with status "
           "1" },
         { OPTION_FLAG, 0, "new", &w.fresh, .help = "Begin a new event file (default: append to the run's newest, "
-          "unless another process writes it)" },
-        { OPTION_FLAG, 0, "double", &w.doubles, .help = "Write numbers with 64 bits. TensorBoard's default loader does "
-          "not show such points, its Python loader does (default: 32 bits, as other writers do)" },
+          "unless another process is writing it)" },
+        { OPTION_FLAG, 0, "double", &w.doubles, .help = "Write 64-bit numbers, which TensorBoard's Python loader shows "
+          "but its default loader does not (default: 32 bits, as other writers do)" },
         { OPTION_FLAG, 0, "json", &w.json, .help = "Print what was written as a JSON object" },
     };
     const struct options options = {
         .program = "eventlog write", .usage = "--dir DIR [OPTION...] [TAG=NUMBER...] [-]",
         .summary = "Write points to a log that TensorBoard can show, from the command line, CSV or JSON lines. CSV "
-                   "needs a header: tag,step,value with a point in each row, or step and a column for each tag, as "
-                   "'eventlog export' writes both; columns run and wall_time are optional. A line of JSON is "
+                   "needs a header: tag,step,value with a point in each row, or step and a column for each tag "
+                   "('eventlog export' writes both); columns run and wall_time are optional. A line of JSON is "
                    "{\"tag\":\"loss\",\"step\":1,\"value\":0.5} or {\"step\":1,\"loss\":0.5,\"acc\":0.9}. Readers see "
                    "each line as soon as the command waits for the next one. The command stops at a bad line and "
                    "reports its number; points before it stay written. Exit status: 0 done; 1 bad lines skipped; 2 "

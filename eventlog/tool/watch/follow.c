@@ -5,7 +5,7 @@ static int run_wanted(void *context, const char *run)
     return scan_run_wanted(context, run);
 }
 
-/* A path that is not there is told when it is found so, not at each look. */
+/* A missing path is reported once, not at every look. */
 static void tell_missing(struct follow *f, const char *path)
 {
     if (path && path != f->missing)
@@ -22,7 +22,7 @@ int follow_look(struct follow *f, int first, struct error *e)
 
     f->scan->paths = f->paths;
     f->scan->path_count = f->path_count;
-    if (rc == ERR_IO && !first) { /* what is known stays, and is asked for again */
+    if (rc == ERR_IO && !first) { /* what is known stays, and is tried again */
         if (!f->listing_told)
             log_line(&f->scan->log, "%s; waiting for it", e->message);
         f->listing_told = 1;
@@ -50,7 +50,7 @@ int follow_look(struct follow *f, int first, struct error *e)
     return rc;
 }
 
-/* A file that cannot be opened or read is told once and asked again later. */
+/* A file that cannot be opened or read is reported once and tried again later. */
 static void tell_unread(struct follow *f, struct log_follow_file *file, const struct error *e)
 {
     if (file->gone ? log_input_gone(file->path, e) : scan_gone(f->scan, file->path, e)) {
@@ -62,7 +62,7 @@ static void tell_unread(struct follow *f, struct log_follow_file *file, const st
     file->told = 1;
 }
 
-/* What log_follow_next() gave, unless it is the end of the round. */
+/* Handles a result of log_follow_next() other than the end of the round. */
 static int follow_take(struct follow *f, int found, const struct event *event, const struct event_damage *damage,
                        struct error *e)
 {

@@ -1,6 +1,6 @@
 /*
- * follow.h - log_follow.h for commands: looks for runs and files that are new, and hands out what has been added to
- * each file since the last time. What cannot be read is told once and asked for again. One thread at a time.
+ * follow.h - log_follow.h for commands: finds new runs and files, and returns what has been added to each file since
+ * the last time. What cannot be read is reported once and tried again. One thread at a time.
  */
 #ifndef EVENTLOG_TOOL_WATCH_FOLLOW_H
 #define EVENTLOG_TOOL_WATCH_FOLLOW_H
@@ -8,34 +8,35 @@
 #include "eventlog/read/log_follow.h"
 #include "eventlog/tool/scan.h"
 
-struct follow_sink { /* what a command does with what is found; numbers of runs count from 0; not OK ends it */
+struct follow_sink { /* what a command does with what is found; runs are numbered from 0; a result other than OK ends
+                      * the reading */
     void *context;
     int (*run)(void *context, size_t run, int first, struct error *e); /* a new run; first: as in follow_look() */
     int (*event)(void *context, size_t run, const struct event *event, struct error *e);
-    int (*end)(void *context, size_t run, struct error *e); /* files of it that stand together are read; may be NULL */
-    void (*restart)(void *context, size_t run); /* a file of it was cut or replaced: all of its files are read again;
-                                                 * NULL: only that file is */
+    int (*end)(void *context, size_t run, struct error *e); /* consecutive files of it have been read; may be NULL */
+    void (*restart)(void *context, size_t run); /* one of its files was truncated or replaced: all of them are read
+                                                 * again; NULL: only that file is */
 };
 
-struct follow { /* those up to sink are the caller's; all else is zero at first */
+struct follow { /* the members up to sink are set by the caller; the rest is zero at first */
     struct scan *scan;
     char *const *paths;
     size_t path_count;
-    int waits;         /* for paths that are not there yet */
-    int natural_order; /* 1: of one look r2 comes before r10; 0: runs come in order of bytes */
+    int waits;         /* for paths that do not exist yet */
+    int natural_order; /* 1: runs found together come as r2 before r10; 0: in byte order */
     struct follow_sink sink;
-    struct log_follow log; /* its runs are in the order they were met, of the first look by name */
+    struct log_follow log; /* its runs are in the order in which they were found, those of the first look by name */
     /* private */
-    size_t known;          /* of those runs the sink knows so many */
+    size_t known;          /* how many of those runs the sink knows */
     int listing_told;
-    const char *missing;   /* the path of which that was told last that it is not there; NULL: all are */
+    const char *missing;   /* the path last reported as missing; NULL: none is */
 };
 
-/* Lists the paths and adds what is new. first: a path that cannot be read is an error; so is one that is not there,
- * unless waits is set. Later, what is known stays and is waited for, which is told once. */
+/* Lists the paths and adds what is new. first: a path that cannot be read is an error; so is a missing one, unless
+ * waits is set. Later calls report either once, keep what is known, and wait. */
 int follow_look(struct follow *f, int first, struct error *e);
 
-/* Reads what has come. OK, or what the sink returned. */
+/* Reads what has been added. OK, or what the sink returned. */
 int follow_read(struct follow *f, struct error *e);
 
 /* 1 if a file could not be read the last time. */

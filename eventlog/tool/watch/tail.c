@@ -1,4 +1,4 @@
-/* eventlog tail: the newest points, and with -f those that come. */
+/* eventlog tail: prints the newest points, and with -f new ones as they come. */
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/json.h"
@@ -18,19 +18,19 @@
 #include <time.h>
 #include <unistd.h>
 
-struct last { /* a point whose line is not printed yet; its series' tag stays where it is */
+struct last { /* a point whose line is not printed yet; the tag of its series stays valid */
     const char *tag;
     size_t tag_length;
     struct scalar_point point;
     unsigned from;
-    const char *word;    /* of what is no point, else NULL; */
-    char *details;       /* and what else there is to say of it, the line's own */
+    const char *word;    /* of a value that is not a point, else NULL; */
+    char *details;       /* and its details, owned by the line */
 };
 
 struct tail_run {
     const char *name; /* borrowed */
     struct scalar_run scalars;
-    int holding;       /* what is there already is being read: its last points are held in the ring */
+    int holding;       /* existing points are being read: the last ones are kept in the ring */
     struct last *ring; /* as many as there were points, at most ring_size; the oldest at ring_next once it is full */
     size_t ring_size, ring_capacity, ring_next;
     uint64_t ring_seen;
@@ -62,7 +62,7 @@ static void number(struct buffer *b, double v, unsigned from)
     buffer_append_text(b, text);
 }
 
-/* A name in a line of fields with tabs between: control characters and the backslash as in C. */
+/* A name in a line of fields separated by tabs: control characters and backslashes are escaped as in C. */
 static void escaped(struct buffer *b, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -94,8 +94,8 @@ static void value_text(struct buffer *b, const struct last *l)
     buffer_append_byte(b, '>');
 }
 
-/* The line of a terminal with so many columns: names, and a long value, are cut in the middle, and where there is no
- * room for names the time is left out. */
+/* The line for a terminal of this many columns: names and long values are cut in the middle, and if there is no room
+ * for names the time is left out. */
 static void terminal_line(struct buffer *b, const struct tail_run *run, const struct last *l, const char *time,
                           size_t columns)
 {
@@ -126,7 +126,7 @@ static void terminal_line(struct buffer *b, const struct tail_run *run, const st
     buffer_release(&rest);
 }
 
-/* One line, one write: whoever reads a pipe gets whole lines, and a kill cuts none. */
+/* One write per line: readers of a pipe get whole lines, and a kill cuts none. */
 static int print(struct tail *t, const struct tail_run *run, const struct last *l, struct error *e)
 {
     size_t columns = t->terminal ? (size_t)terminal_columns(STDOUT_FILENO) : 0;
@@ -168,7 +168,7 @@ static int print(struct tail *t, const struct tail_run *run, const struct last *
     return OK;
 }
 
-/* The line's details are the callee's. */
+/* Takes over the details of the line. */
 static int point(struct tail *t, struct tail_run *run, const struct last *l, struct error *e)
 {
     if (!run->holding || run->ring_size == 0) {
@@ -205,7 +205,7 @@ static void forget_ring(struct tail_run *run)
     run->ring_seen = 0;
 }
 
-/* What was there already is read: its last points, and from now on each as it comes. */
+/* The existing points have been read: prints the last ones, and from now on each as it comes. */
 static int print_ring(struct tail *t, struct tail_run *run, struct error *e)
 {
     size_t count = run->ring_seen < run->ring_size ? (size_t)run->ring_seen : run->ring_size;
@@ -305,7 +305,7 @@ static int tail_take(void *context, size_t run, const struct event *event, struc
     return t->everything ? take_other(t, &t->runs[run], event, e) : OK;
 }
 
-/* The first time, a run's files stand together. */
+/* The first time, the files of a run come together. */
 static int end_of_run(void *context, size_t run, struct error *e)
 {
     struct tail *t = context;
@@ -324,7 +324,7 @@ static void release(struct tail *t)
     buffer_release(&t->line);
 }
 
-/* ERR_ARG: -f of what does not grow. */
+/* ERR_ARG: -f with an input that cannot grow. */
 static int refuse_packed(struct tail *t, struct error *e)
 {
     for (size_t i = 0; i < t->follow.path_count; i++) {
@@ -337,7 +337,7 @@ static int refuse_packed(struct tail *t, struct error *e)
     return OK;
 }
 
-/* Looks again and again until no point came for idle seconds; 0: for ever. */
+/* Looks again and again until no point has come for idle seconds; 0: forever. */
 static int follow_on(struct tail *t, double interval, double idle, struct error *e)
 {
     const struct timespec pause = { (time_t)interval, (long)((interval - (double)(time_t)interval) * 1e9) };
@@ -370,13 +370,13 @@ int command_tail(int argc, char **argv)
     struct option table[] = {
         { OPTION_FLAG, 'f', "follow", &following, .help = "Keep printing points as they are written, also from new "
           "files and runs, until interrupted; wait for a PATH that does not exist yet" },
-        { OPTION_INT, 'n', "points", &t.keep, "N", .help = "Print the last N points that each run has already, in "
-          "reading order; -1: all (default 10; with --since, --from-step or --to-step: all)",
+        { OPTION_INT, 'n', "points", &t.keep, "N", .help = "Begin with the last N points of each run, in reading "
+          "order; -1: all (default 10; with --since, --from-step or --to-step: all)",
           .minimum = -1, .maximum = 1e9 },
         { OPTION_FLAG, 'a', "all", &t.everything, .help = "Also print, in a few words, values that are not scalar "
           "points: images, histograms, audio, texts, graphs, session marks and so on. They count for -n" },
         { OPTION_FLAG, 0, "json", &t.json, .help = "Print a JSON object for each point, as 'export --format=jsonl' "
-          "does; what is not a point has a member \"type\"" },
+          "does; a value that is not a point has a member \"type\"" },
         SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s), POINT_RANGE_OPTIONS(t.range),
         TIME_OPTION(time, ""),
         { OPTION_DOUBLE, 0, "interval", &interval, "SECONDS", .help = "Look for new points every SECONDS with -f "
@@ -388,13 +388,13 @@ int command_tail(int argc, char **argv)
     const struct options options = {
         .program = "eventlog tail", .usage = "[OPTION...] PATH...",
         .summary = "Print the newest points, one per line: run, tag, step, value and wall time, separated by tabs. "
-                   "Control characters and backslashes in names are written as \\xNN and \\\\, a float32 with the "
-                   "fewest digits that identify it; with --all a value may be <image: 3x2, 170 B> and the like. On a "
+                   "Control characters and backslashes in names are written as \\xNN and \\\\, float32 values with the "
+                   "fewest digits that identify them; with --all a value may be <image: 3x2, 170 B> and the like. On a "
                    "terminal, long names are cut so that a line fits. Each line is a single write. With -f, a file "
                    "that was truncated or replaced is read again from its start, or continued if it was replaced by a "
-                   "longer copy of itself; files and directories that disappear may come back. The 64 files that "
-                   "changed last stay open, and are read to their end also when they are renamed. Exit status: 0 "
-                   "done; 1 no points, or damage; 2 usage or I/O.",
+                   "longer copy of itself; files and directories that disappear may come back. The 64 most recently "
+                   "changed files stay open and are read to their end even if they are renamed. Exit status: 0 done; 1 "
+                   "no points, or damage; 2 usage or I/O.",
         .examples = "  eventlog tail -f logs\n  eventlog tail -f -n 0 --tag 'loss*' --json logs | jq .value\n"
                     "  eventlog tail --all -n -1 logs | grep '<text'\n",
         .table = table, .count = sizeof table / sizeof *table,
@@ -423,7 +423,7 @@ int command_tail(int argc, char **argv)
     if (rc == OK)
         rc = follow_read(&t.follow, &e);
     if (rc == OK && following) {
-        scan_tell_unmatched(&s); /* what matches may come yet, but a mistyped filter is to be seen now */
+        scan_tell_unmatched(&s); /* matching names may still come, but a mistyped filter must be reported now */
         rc = follow_on(&t, interval, idle, &e);
     }
     s.failed |= follow_failed(&t.follow);

@@ -14,7 +14,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* Looking and drawing take at most the 20th part of the time, however large the log is. */
+/* Looking and drawing take at most 1/20 of the time, however large the log is. */
 enum { BUSY_PART = 20, SAID_MOST = 1 << 16 };
 
 struct watch {
@@ -27,10 +27,10 @@ struct watch {
     double interval;
     int ascii;
     int said[2];              /* a pipe: what is logged while the page is up */
-    struct buffer all_said;   /* and is told when it is gone */
+    struct buffer all_said;   /* printed when the page is closed */
     struct buffer title;
-    sigset_t signals, before; /* those that end it or wake it; the mask before */
-    int signal_fd, signal;    /* signal: that ended it, 0: none */
+    sigset_t signals, before; /* the signals that end it or wake it; the mask before */
+    int signal_fd, signal;    /* signal: the one that ended it, 0: none */
 };
 
 /* ---- points ---------------------------------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ static int watch_take(void *context, size_t run, const struct event *event, stru
     return scalar_run_event(&w->model.runs[run].scalars, event, e);
 }
 
-/* The run is read again as a whole: which of its points came from the file that was replaced is not known. */
+/* The whole run is read again: which of its points came from the replaced file is unknown. */
 static void restart(void *context, size_t run)
 {
     struct watch *w = context;
@@ -147,7 +147,7 @@ static int hear_signal(struct watch *w)
     return !w->signal;
 }
 
-/* Sleeps until there is something to hear, or that time has come; 1 to go on, 0 to end. */
+/* Sleeps until there is input or a signal, or until that time; 1 to go on, 0 to end. */
 static int wait_until(struct watch *w, double time)
 {
     struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = w->signal_fd, .events = POLLIN } };
@@ -180,7 +180,7 @@ static int live(struct watch *w, struct error *e)
 
 /* ---- begin and end --------------------------------------------------------------------------------------------- */
 
-/* Signals are heard by a descriptor from before the page is up until the terminal is as it was. */
+/* Signals arrive through a descriptor from before the page is shown until the terminal is restored. */
 static int open_page(struct watch *w, struct error *e)
 {
     int rc;
@@ -194,7 +194,7 @@ static int open_page(struct watch *w, struct error *e)
     sigprocmask(SIG_BLOCK, &w->signals, &w->before);
     w->signal_fd = signalfd(-1, &w->signals, SFD_NONBLOCK | SFD_CLOEXEC);
     if (w->signal_fd < 0 || pipe2(w->said, O_NONBLOCK | O_CLOEXEC) < 0)
-        return error_system(e, "cannot hear signals");
+        return error_system(e, "cannot wait for signals");
     if ((rc = watch_screen_open(&w->screen, terminal_coloured(STDOUT_FILENO, w->color), e)) != OK)
         return rc;
     w->scan.log.fd = w->said[1];
@@ -227,7 +227,7 @@ static int watch(struct watch *w, struct error *e)
     if (w->screen)
         hear_log(w);
     close_page(w);
-    if (w->signal) { /* as if it had never been heard: whoever started this sees which it was */
+    if (w->signal) { /* deliver the signal now, so that the parent process sees which it was */
         signal(w->signal, SIG_DFL);
         raise(w->signal);
     }
@@ -245,10 +245,10 @@ int command_watch(int argc, char **argv)
           "the weight W, 0 to 0.999 (default 0: none)", .minimum = 0, .maximum = 0.999 },
         { OPTION_FLAG, 0, "log-y", &w.model.log_y, .help = "Draw values on a logarithmic scale" },
         { OPTION_DOUBLE, 0, "stalled-after", &w.model.stalled_after, "SECONDS", .help = "Mark a run as stalled after "
-          "SECONDS without a new point (default: ten times as long as its last points are apart, at least 60)",
+          "SECONDS without a new point (default: ten times the interval between its last points, at least 60)",
           .minimum = 0, .maximum = 1e9 },
         { OPTION_DOUBLE, 0, "interval", &w.interval, "SECONDS", .help = "Look for new points every SECONDS (default "
-          "1); less often where that would take more than a 20th of the time", .minimum = 0.01, .maximum = 3600 },
+          "1); less often if that would take more than 1/20 of the time", .minimum = 0.01, .maximum = 3600 },
         { OPTION_FLAG, 0, "ascii", &w.ascii, .help = "Draw without braille (default where the locale is not UTF-8)" },
         { OPTION_CHOICE, 0, "color", &w.color, .help = "Use colours (default auto: unless NO_COLOR is set)",
           .choices = "auto|always|never" },

@@ -50,8 +50,8 @@ void watch_model_forget(struct watch_model *m, size_t run)
     m->version++;
 }
 
-/* How long the run may be silent: ten times what lies between two of the last points of the series that was written
- * last. */
+/* How long the run may be silent: ten times the interval between the last points of its most recently written
+ * series. */
 static double limit_of(const struct scalar_series *s)
 {
     enum { LAST = 20, TIMES = 10 };
@@ -117,7 +117,7 @@ static size_t place_of(const size_t *numbers, size_t count, size_t number)
     return at;
 }
 
-/* A part of the name, or a shell pattern for it, whatever the case. */
+/* Matches a part of the name, or a shell pattern, ignoring case. */
 static int matches(const struct watch_model *m, const char *tag)
 {
     char pattern[WATCH_FILTER_MAX + 2] = "*";
@@ -145,7 +145,8 @@ static void filter_tags(struct watch_model *m)
     m->version++;
 }
 
-/* Until the user chooses, the first tag of which it is known whether more or less is better: loss, accuracy. */
+/* Until the user chooses: the first tag for which it is known whether higher or lower is better, such as loss or
+ * accuracy. */
 static void choose_tag(struct watch_model *m)
 {
     m->tag = m->shown_tag_count ? m->shown_tags[0] : m->tag;
@@ -187,7 +188,7 @@ int watch_model_update(struct watch_model *m, struct error *e)
 
 /* ---- layout ---------------------------------------------------------------------------------------------------- */
 
-/* The charts side by side and one below another, as many as are well seen. */
+/* Lays out as many charts side by side and one below another as can be read well. */
 static void lay_out_charts(struct watch_model *m, struct watch_layout *l)
 {
     int across = l->area.columns / CHART_COLUMNS, down = l->area.rows / CHART_ROWS, most;

@@ -1,7 +1,6 @@
 /*
- * watch_model.h - what the live page of `eventlog watch` knows and has been told: runs with their points, tags, what is
- * selected, hidden, filtered, and how curves are drawn; and what keys and the mouse change of it. Pure. watch_page.h
- * draws it.
+ * watch_model.h - the state of the live page of `eventlog watch`: runs with their points, tags, what is selected,
+ * hidden and filtered, and how curves are drawn; and how keys and the mouse change it. Pure. watch_page.h draws it.
  */
 #ifndef EVENTLOG_TOOL_WATCH_WATCH_MODEL_H
 #define EVENTLOG_TOOL_WATCH_WATCH_MODEL_H
@@ -15,14 +14,14 @@
 #include <stdint.h>
 
 enum { WATCH_FILTER_MAX = 128, WATCH_CHARTS_MOST = 36 };
-enum { WATCH_SIGN_COLUMNS = 4 }; /* of the list, for what shows the selected run and the colour of each */
+enum { WATCH_SIGN_COLUMNS = 4 }; /* of the list, for the marks of the selected run and of each run's colour */
 
 struct watch_run {
     const char *name;          /* borrowed */
     struct scalar_run scalars; /* points in reading order, never sorted */
-    int gone;                  /* it has no files any more */
+    int gone;                  /* its files are gone */
     int hidden;                /* from the charts */
-    uint64_t known;            /* scalars.numbered when its tags were looked through */
+    uint64_t known;            /* scalars.numbered when its tags were last examined */
 };
 
 enum watch_state {
@@ -39,41 +38,41 @@ struct watch_status {
     enum watch_state state;
     const struct scalar_point *newest;    /* by wall time; NULL: no point */
     double age;                           /* of that, in seconds, not below 0 */
-    const struct scalar_series *diverged; /* one whose last value is not finite, NaN before infinite; NULL: none */
+    const struct scalar_series *diverged; /* a series whose last value is not finite, NaN before infinite; NULL: none */
 };
 
 struct watch_rectangle {
     int column, row, columns, rows;
 };
 
-struct watch_layout { /* where things are on a page; all 0: not there */
+struct watch_layout { /* where things are on a page; all 0: not shown */
     struct watch_rectangle list;  /* of runs, without its title */
     struct watch_rectangle area;  /* of all charts */
     struct watch_rectangle charts[WATCH_CHARTS_MOST];
     size_t chart_count, first_tag; /* first_tag: its place in shown_tags */
 };
 
-struct watch_model { /* all zero at first but for what the caller chooses */
+struct watch_model { /* all zero at first except what the caller chooses */
     const char *title;    /* what is watched */
-    double stalled_after; /* seconds; 0: by what is usual for a run */
+    double stalled_after; /* seconds; 0: depends on the run's usual interval */
     enum picture_axis axis;
     int log_y;
     double smoothing;
     int single, help, filtering; /* one chart only; the page of keys; a filter is being typed */
     int columns, rows;           /* of the page */
     char filter[WATCH_FILTER_MAX];
-    char message[256];           /* of what went wrong; "" */
+    char message[256];           /* of an error, or "" */
     struct watch_run *runs;      /* by number */
     size_t run_count;
     size_t *order;               /* numbers of runs in natural order of their names */
-    size_t run, top;             /* the number of the selected run; the place in order of the first one listed */
+    size_t run, top;             /* the number of the selected run; the index in order of the first one listed */
     struct tag_index tags;       /* those with points */
     size_t *shown_tags;          /* numbers, in natural order, that match the filter */
     size_t shown_tag_count;
     size_t tag;                  /* the number of the selected tag */
     int tag_chosen;              /* by the user */
     struct watch_layout layout;
-    uint64_t version;            /* grows whenever charts have to be drawn anew */
+    uint64_t version;            /* grows whenever charts must be redrawn */
 };
 
 enum watch_key { /* beside characters */
@@ -84,24 +83,24 @@ enum watch_key { /* beside characters */
 
 void watch_model_release(struct watch_model *m);
 
-/* A new run, the next number; its scalars are inited. OK or ERR_NOMEM. */
+/* Adds a run with the next number and initialises its scalars. OK or ERR_NOMEM. */
 int watch_model_add_run(struct watch_model *m, const char *name, struct error *e);
 
-/* The run's points are forgotten. */
+/* Forgets the points of the run. */
 void watch_model_forget(struct watch_model *m, size_t run);
 
-/* Takes note of the points that have come: to be called before the page is drawn. OK or ERR_NOMEM. */
+/* Takes account of new points: call it before drawing the page. OK or ERR_NOMEM. */
 int watch_model_update(struct watch_model *m, struct error *e);
 
-/* Where things are on the page; the selected run is among those listed. Keys and the mouse mean what was laid out. */
+/* Lays out the page, with the selected run among those listed. Keys and the mouse refer to the last layout. */
 void watch_model_lay_out(struct watch_model *m);
 
-/* The page is that large from now on. */
+/* Sets the size of the page. */
 void watch_model_resize(struct watch_model *m, int columns, int rows);
 
-/* A key was pressed: a character's byte or an enum watch_key. 0: the user wants to end, 1: go on. */
+/* Handles a key: a character's byte or an enum watch_key. 0: the user quits, 1: go on. */
 int watch_model_key(struct watch_model *m, int key);
-/* The mouse was clicked, or its wheel turned up (-1) or down (1), in a cell. */
+/* Handles a click, or a turn of the wheel up (-1) or down (1), in a cell. */
 void watch_model_click(struct watch_model *m, int column, int row);
 void watch_model_wheel(struct watch_model *m, int column, int row, int direction);
 

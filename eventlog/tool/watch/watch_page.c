@@ -16,7 +16,7 @@ enum { TITLE_COLUMNS = 16, FIXED_COLUMNS = 4, VALUES_MOST = 8 };
 
 static const struct cell_look plain = { 0, 0 }, bold = { 0, CELL_BOLD }, faint = { 0, CELL_FAINT };
 
-/* Puts text that may be anything into the columns from `column` to before `end`, cut in the middle. */
+/* Puts any text into the columns from `column` to before `end`, cut in the middle. */
 static void put_cut(struct watch_page *p, int row, int column, int end, struct cell_look look, const char *text)
 {
     struct buffer b = BUFFER_EMPTY;
@@ -28,7 +28,7 @@ static void put_cut(struct watch_page *p, int row, int column, int end, struct c
 
 /* ---- title ----------------------------------------------------------------------------------------------------- */
 
-/* What stands at the right: "3 runs, 1 stalled, 1 not finite  10:31:05". */
+/* The text at the right: "3 runs, 1 stalled, 1 not finite 10:31:05". */
 static void put_title(struct watch_page *p, const struct watch_model *m, const struct watch_status *statuses,
                       double now)
 {
@@ -122,7 +122,7 @@ static void add_row(struct table *t, const struct watch_model *m, const struct w
     }
 }
 
-/* The runs as a table: its title and all rows, of which those in view are put. */
+/* Makes the table of runs: its title and all rows, and puts those in view. */
 static void put_runs(struct watch_page *p, const struct watch_model *m, const struct watch_status *statuses)
 {
     struct table_column columns[FIXED_COLUMNS + VALUES_MOST] = {
@@ -274,7 +274,7 @@ static int ascends(const struct scalar_series *s)
     return i >= s->count;
 }
 
-/* Over steps the points are to ascend: where a restart went back, those of a sorted copy are drawn. */
+/* Over steps the points must ascend: if a restart went back, draws a sorted copy. */
 static int add_curve(struct drawing *d, const struct watch_model *m, size_t run, const struct scalar_series *s,
                      struct error *e)
 {

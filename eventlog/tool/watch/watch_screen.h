@@ -1,7 +1,7 @@
 /*
- * watch_screen.h - the terminal of `eventlog watch`: shows a grid of cells and hears keys, the mouse and changes of
- * size, by ncurses; where that was not found it never opens. One a process at a time. Once it is closed the terminal is
- * as it was before.
+ * watch_screen.h - the terminal of `eventlog watch`: shows a grid of cells and reads keys, the mouse and changes of
+ * size, with ncurses; in a build without ncurses it never opens. One per process at a time. Closing it restores the
+ * terminal.
  */
 #ifndef EVENTLOG_TOOL_WATCH_WATCH_SCREEN_H
 #define EVENTLOG_TOOL_WATCH_WATCH_SCREEN_H
@@ -18,8 +18,8 @@ struct watch_input {
     int direction;      /* of its wheel: -1 up, 1 down */
 };
 
-/* ERR_ARG: standard input and output are not a terminal on which a page can be drawn, or there is no ncurses. colour:
- * colours where the terminal has some. */
+/* ERR_ARG: standard input and output are not a terminal that can show a page, or there is no ncurses. colour: use
+ * colours if the terminal has them. */
 int watch_screen_open(struct watch_screen **out, int colour, struct error *e);
 void watch_screen_close(struct watch_screen *s); /* NULL is fine */
 

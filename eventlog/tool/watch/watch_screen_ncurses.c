@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* How long what follows an Escape may take over a network and be one key with it. */
+/* How long the bytes after an Escape may take, over a network, to count as one key with it. */
 enum { ESCAPE_MS = 100, COLOURS = 6 };
 
 struct watch_screen {
@@ -118,7 +118,7 @@ void watch_screen_show(struct watch_screen *s, const struct cell_grid *g)
     refresh();
 }
 
-/* 1 and *input; 0: it was nothing to tell of. */
+/* 1 and *input; 0: nothing that concerns the page. */
 static int hear_mouse(struct watch_input *input)
 {
     MEVENT event;
@@ -149,7 +149,7 @@ static int key_of(int key)
     return key < 256 ? key : 0;
 }
 
-/* Nothing can be read of a terminal that has gone away, though it is ready at all times. */
+/* A terminal that has gone away is always ready, but nothing can be read from it. */
 static int gone(void)
 {
     struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };

@@ -1,4 +1,4 @@
-/* watch_screen.h where ncurses was not found: it never opens. */
+/* watch_screen.h for a build without ncurses: it never opens. */
 #include "eventlog/tool/watch/watch_screen.h"
 
 int watch_screen_open(struct watch_screen **out, int colour, struct error *e)
