@@ -1,7 +1,7 @@
 /*
- * A collective call is: one reduction of a fixed-size head, from which every rank sees whether all mean the same call
- * and whether one of them cannot take part; then the call's own messages; then one reduction that spreads the first
- * failure. Only public functions of eventlog.h are used.
+ * A collective call consists of one reduction of a fixed-size head, from which every rank learns whether all ranks make
+ * the same call and whether one of them cannot take part; then the call's own messages; then one reduction that spreads
+ * the first failure. Only public functions of eventlog.h are used.
  */
 #include "eventlog_mpi/eventlog_mpi.h"
 
@@ -31,15 +31,15 @@ struct eventlog_mpi {
     int rank, size;
     enum eventlog_mpi_runs runs;
     double deadline;
-    int broken; /* a wait came to its deadline, or MPI failed: other ranks are who knows where */
+    int broken; /* a wait reached its deadline, or MPI failed: the state of the other ranks is unknown */
     struct eventlog_writer *writer;
 
-    /* What MPI reads and writes. It has them for ever once a wait was given up, so they are on no stack, and a broken
-     * log is never freed. */
+    /* What MPI reads and writes. After an abandoned wait MPI may use them forever, so they are not on a stack, and a
+     * broken log is never freed. */
     uint64_t mine[HEAD], all[HEAD];
     struct eventlog_error theirs;
     char first[DESCRIPTION], other[DESCRIPTION];
-    struct reduced *values; /* room for as many, twice: this rank's, and the reduced ones */
+    struct reduced *values; /* room for this many, twice: this rank's and the reduced ones */
     size_t room;
 };
 
@@ -83,7 +83,7 @@ static int broken(struct eventlog_mpi *log, const char *what, struct eventlog_er
     return fail(error, EVENTLOG_ERROR_IO, "rank %d of %d: MPI failed in %s", log->rank, log->size, what);
 }
 
-/* Waits for a collective: a few looks at once, then asleep between them, ever longer up to a millisecond. */
+/* Waits for a collective: tests it a few times at once, then sleeps between tests, up to a millisecond. */
 static int wait_for(struct eventlog_mpi *log, int rc, MPI_Request *request, const char *what,
                     struct eventlog_error *error)
 {
@@ -103,7 +103,7 @@ static int wait_for(struct eventlog_mpi *log, int rc, MPI_Request *request, cons
         if (looks < 200)
             continue;
         if (log->deadline > 0 && now() > end) {
-            log->broken = 1; /* the request stays open: MPI has no way to take part of a collective back */
+            log->broken = 1; /* the request stays open: MPI cannot cancel a collective */
             return fail(error, EVENTLOG_ERROR_IO, "rank %d of %d waited %g seconds for the other ranks in %s",
                         log->rank, log->size, log->deadline, what);
         }
@@ -130,7 +130,7 @@ static int maximum(struct eventlog_mpi *log, int n, const char *what, struct eve
     return wait_for(log, rc, &request, what, error);
 }
 
-/* A rank counted from the last, so that the maximum is the first of them; 0: not this one. */
+/* A rank counted from the last one, so that the maximum is the first rank; 0: not this rank. */
 static uint64_t reversed(const struct eventlog_mpi *log, int is)
 {
     return is ? (uint64_t)(log->size - log->rank) : 0;
@@ -155,7 +155,7 @@ static int spread(struct eventlog_mpi *log, int from, const struct eventlog_erro
     return theirs->code;
 }
 
-/* The ranks do not mean the same call: says what rank 0 and the first rank that differs from it call. */
+/* The ranks make different calls: reports those of rank 0 and of the first rank that differs from it. */
 static int tell_difference(struct eventlog_mpi *log, uint64_t same, const char *what, struct eventlog_error *error)
 {
     int differs, rc;
@@ -187,7 +187,7 @@ static int begin(struct eventlog_mpi *log, const char *what, uint64_t same, int 
     int waited;
 
     if (log->broken)
-        return fail(error, EVENTLOG_ERROR_IO, "rank %d of %d: an earlier call failed between the ranks; only closing "
+        return fail(error, EVENTLOG_ERROR_IO, "rank %d of %d: an earlier call between the ranks failed; only closing "
                     "is left", log->rank, log->size);
     same = hash(what, strlen(what), same);
     log->mine[HEAD_SAME] = same;
@@ -245,7 +245,7 @@ static int open_writer(struct eventlog_mpi *log, const char *directory, const st
     if (log->runs == EVENTLOG_MPI_REDUCED && log->rank > 0)
         return EVENTLOG_OK;
     if (!directory)
-        return fail(error, EVENTLOG_ERROR_ARGUMENT, "no directory to write into");
+        return fail(error, EVENTLOG_ERROR_ARGUMENT, "no directory to write to");
     if (log->runs == EVENTLOG_MPI_REDUCED)
         return eventlog_writer_open(&log->writer, directory, options, error);
     if (snprintf(path, sizeof path, "%s/rank-%d", directory, log->rank) >= (int)sizeof path)
@@ -270,15 +270,16 @@ static void release(struct eventlog_mpi *log)
     free(log);
 }
 
-/* What needs no other rank, and no memory that could be missing on one rank only. */
+/* Checks that need no other rank, and no memory that one rank alone could lack. */
 static int check_open(MPI_Comm comm, struct eventlog_error *error)
 {
     int up = 0, down = 0, inter = 0;
 
     if (MPI_Initialized(&up) != MPI_SUCCESS || !up || MPI_Finalized(&down) != MPI_SUCCESS || down)
-        return fail(error, EVENTLOG_ERROR_ARGUMENT, "MPI is not running: open after MPI_Init, before MPI_Finalize");
+        return fail(error, EVENTLOG_ERROR_ARGUMENT, "MPI is not running; open a log after MPI_Init and before "
+            "MPI_Finalize");
     if (comm == MPI_COMM_NULL || MPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter)
-        return fail(error, EVENTLOG_ERROR_ARGUMENT, "an intracommunicator is wanted");
+        return fail(error, EVENTLOG_ERROR_ARGUMENT, "the communicator must be an intracommunicator");
     return EVENTLOG_OK;
 }
 
@@ -297,7 +298,7 @@ int eventlog_mpi_open(struct eventlog_mpi **out, MPI_Comm comm, const char *dire
     missing = !log;
     if (MPI_Allreduce(&missing, &any, 1, MPI_INT, MPI_MAX, comm) != MPI_SUCCESS || any) {
         free(log);
-        return any ? fail(error, EVENTLOG_ERROR_MEMORY, "a rank has no memory for its log")
+        return any ? fail(error, EVENTLOG_ERROR_MEMORY, "no memory on one of the ranks for its log")
                    : fail(error, EVENTLOG_ERROR_IO, "MPI failed in opening a log");
     }
     options = options ? options : &defaults;
@@ -319,7 +320,8 @@ int eventlog_mpi_open(struct eventlog_mpi **out, MPI_Comm comm, const char *dire
         if (options->reserved[i])
             rc = fail(&mine, EVENTLOG_ERROR_ARGUMENT, "options.reserved is not zero: an option of a later version");
     if (log->runs != EVENTLOG_MPI_REDUCED && log->runs != EVENTLOG_MPI_RUN_PER_RANK)
-        rc = fail(&mine, EVENTLOG_ERROR_ARGUMENT, "options.runs is %d, which is no way to write", (int)log->runs);
+        rc = fail(&mine, EVENTLOG_ERROR_ARGUMENT, "options.runs is %d, which is not an "
+            "eventlog_mpi_runs", (int)log->runs);
     if ((rc = begin(log, log->runs == EVENTLOG_MPI_REDUCED ? "open, reduced" : "open, a run per rank", 0, rc, &mine,
                     error)) == EVENTLOG_OK)
         rc = end(log, "open", open_writer(log, directory, options->writer, &mine), &mine, error);
@@ -372,12 +374,12 @@ static const char *const operations[] = { "mean", "sum", "min", "max" };
 static int check_scalars(const struct eventlog_mpi_scalar *scalars, size_t n, struct eventlog_error *error)
 {
     if (!scalars || !n || n > INT_MAX)
-        return fail(error, EVENTLOG_ERROR_ARGUMENT, "%zu scalars: one is wanted at least", scalars ? n : (size_t)0);
+        return fail(error, EVENTLOG_ERROR_ARGUMENT, "%zu scalars; at least one is needed", scalars ? n : (size_t)0);
     for (size_t i = 0; i < n; i++) {
         if (!scalars[i].tag || !*scalars[i].tag)
             return fail(error, EVENTLOG_ERROR_ARGUMENT, "scalar %zu of %zu has no tag", i + 1, n);
         if ((unsigned)scalars[i].operation > EVENTLOG_MPI_MAX)
-            return fail(error, EVENTLOG_ERROR_ARGUMENT, "scalar '%.200s': %d is no operation", scalars[i].tag,
+            return fail(error, EVENTLOG_ERROR_ARGUMENT, "scalar '%.200s': %d is not an operation", scalars[i].tag,
                         (int)scalars[i].operation);
     }
     return EVENTLOG_OK;

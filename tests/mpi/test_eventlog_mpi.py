@@ -72,7 +72,7 @@ def test_ranks_that_differ(count, tmp_path):
         "function": f"rank 0 calls step 6 of 1 scalar 'loss' (mean); rank {last} calls flush",
         "no tag": f"rank {last} of {count}: scalar 1 of 1 has no tag",
         "none": f"rank {last} of {count}: 0 scalars",
-        "no operation": f"rank {last} of {count}: scalar 'loss': 7 is no operation",
+        "no operation": f"rank {last} of {count}: scalar 'loss': 7 is not an operation",
         "not UTF-8": f"rank 0 of {count}: ",
     }
     for what, sentence in want.items():
