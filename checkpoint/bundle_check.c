@@ -39,10 +39,10 @@ static int list_stored(const struct tensor_bundle *b, struct stored *out, struct
     return OK;
 }
 
-/* Tensors of a shard share no bytes. */
+/* Checks that the tensors of a shard do not overlap. */
 static void check_overlaps(struct bundle_check *c, const struct tensor_bundle *b, struct stored *all)
 {
-    const struct tensor_entry *before = NULL; /* the one that reaches furthest so far */
+    const struct tensor_entry *before = NULL; /* the one that ends furthest so far */
     char path[PATH_MAX];
 
     if (all->count)
@@ -103,7 +103,7 @@ struct checking {
     const struct tensor_bundle *bundle;
 };
 
-/* A key or a name is not what was written. */
+/* A key or a name is damaged. */
 static void take_loose_slice(void *context, const struct tensor_entry *slice)
 {
     struct checking *checking = context;
@@ -138,7 +138,7 @@ static void check_entry(struct bundle_check *c, struct tensor_bundle *b, const s
     if (!tensor_type_size(entry->type) && entry->type != TENSOR_STRING && entry->type != TENSOR_VARIANT)
         error_set(&why, ERR_CORRUPT, "%s.index: tensor %s: dtype %d (%s) cannot be stored in a checkpoint",
                   tensor_bundle_prefix(b), bundle_entry_label(entry), entry->type, tensor_type_name(entry->type));
-    /* Missing and short shards were told when the bundle was opened. */
+    /* Missing and short shards were reported when the bundle was opened. */
     else if ((uint64_t)(entry->offset + entry->size) > tensor_bundle_shard_size(b, entry->shard))
         return;
     else if (check_bytes(b, entry, piece, &why) == OK)

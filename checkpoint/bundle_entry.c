@@ -8,9 +8,10 @@
 
 enum {
     LITTLE_ENDIAN_DATA = 0,
-    REFERENCE_TYPES = 100,            /* DataType n + 100, n up to as much, is a reference to type n */
-    VALUE_MAX = 16 << 20,             /* bytes of an entry: half a million slices; decoding takes thirty times that */
-    OVERLAP_WORK = 100 * 1000 * 1000, /* comparisons of slices, before such a variable is refused */
+    REFERENCE_TYPES = 100,            /* DataType n + 100, for n up to this, is a reference to type n */
+    VALUE_MAX = 16 << 20,             /* bytes of an entry: half a million slices; decoding takes thirty times as much
+                                       * memory */
+    OVERLAP_WORK = 100 * 1000 * 1000, /* comparisons of slices before the variable is refused */
 };
 
 typedef TensorBundle__BundleHeaderProto Header;
@@ -31,8 +32,8 @@ int bundle_shape_elements(int rank, const int64_t *shape, uint64_t *elements)
     return OK;
 }
 
-/* 1 if the message, or one in it, has a field of a number that protobuf does not allow: 0, or 2^29 and more, in more
- * bytes than need be. protobuf-c passes them over; TensorFlow refuses the whole message. */
+/* 1 if the message, or one in it, has a field number that protobuf does not allow: 0, from 2^29, or encoded in more
+ * bytes than necessary. protobuf-c skips these; TensorFlow refuses the whole message. */
 static int has_bad_field(const ProtobufCMessage *m)
 {
     enum { FIELD_MOST = (1 << 29) - 1 };
@@ -69,11 +70,11 @@ static int check_version(const char *file, const TensorBundle__VersionDef *versi
     if (version->producer < 0)
         return error_set(e, ERR_CORRUPT, "%s: the header names version %d", file, version->producer);
     if (version->min_consumer > BUNDLE_VERSION)
-        return error_set(e, ERR_CORRUPT, "%s: the checkpoint asks for a reader of version %d or newer, and this is "
+        return error_set(e, ERR_CORRUPT, "%s: the checkpoint requires a reader of version %d or newer, and this is "
                          "version %d", file, version->min_consumer, BUNDLE_VERSION);
     for (size_t i = 0; i < version->n_bad_consumers; i++)
         if (version->bad_consumers[i] == BUNDLE_VERSION)
-            return error_set(e, ERR_CORRUPT, "%s: the checkpoint shuts out readers of version %d, which this is",
+            return error_set(e, ERR_CORRUPT, "%s: the checkpoint excludes readers of version %d, which this is",
                              file, BUNDLE_VERSION);
     return OK;
 }
@@ -86,9 +87,9 @@ int bundle_header_decode(const char *file, const void *bytes, size_t n, int32_t 
     if (!header)
         return error_set(e, ERR_CORRUPT, "%s: the header is not a BundleHeaderProto", file);
     if (has_bad_field(&header->base))
-        rc = error_set(e, ERR_CORRUPT, "%s: the header has a field of a number that is not allowed", file);
+        rc = error_set(e, ERR_CORRUPT, "%s: the header has a field with an invalid number", file);
     else if (header->endianness != LITTLE_ENDIAN_DATA)
-        rc = error_set(e, ERR_CORRUPT, "%s: a checkpoint in big-endian byte order, which is not supported", file);
+        rc = error_set(e, ERR_CORRUPT, "%s: big-endian byte order is not supported", file);
     else if (header->num_shards < 1)
         rc = error_set(e, ERR_CORRUPT, "%s: the header names %d shards", file, header->num_shards);
     else if (header->version)
@@ -147,7 +148,7 @@ static struct tensor_entry *entry_new(const void *name, size_t name_length, size
     return entry;
 }
 
-/* The numbers behind entry_new's const pointers, for filling them in. */
+/* The numbers that entry_new's const pointers point to, for filling them in. */
 static int64_t *writable(const int64_t *numbers)
 {
     return (int64_t *)(uintptr_t)numbers;
@@ -223,8 +224,8 @@ static int fill_entry(const char *file, const Entry *proto, struct tensor_entry 
     return check_place(file, entry, shards, e);
 }
 
-/* Checked before memory is taken for it: two bytes of a slice would else cost four thousand of ours. And the names of
- * dimensions, which are of no use, but TensorFlow refuses a message with text that is not UTF-8. */
+/* Checked before memory is allocated: otherwise two bytes of a slice could cost four thousand of ours. The names of
+ * dimensions are not used, but TensorFlow refuses a message with text that is not UTF-8. */
 static int check_dimensions(const char *file, const char *name, int name_length, const Entry *proto, struct error *e)
 {
     size_t rank = proto->shape ? proto->shape->n_dim : 0;
@@ -250,7 +251,7 @@ int bundle_entry_decode(const char *file, const void *name, size_t name_length, 
     const char *text = name;
     Entry *proto;
 
-    if (name_length && !*text) { /* a slice's key: only sentences leave its first byte out */
+    if (name_length && !*text) { /* the key of a slice: only messages leave out its first byte */
         shown--;
         text++;
     }
@@ -261,7 +262,7 @@ int bundle_entry_decode(const char *file, const void *name, size_t name_length, 
     if (!proto)
         return error_set(e, ERR_CORRUPT, "%s: tensor %.*s: not a BundleEntryProto", file, shown, text);
     if (has_bad_field(&proto->base))
-        rc = error_set(e, ERR_CORRUPT, "%s: tensor %.*s: a field of a number that is not allowed", file, shown, text);
+        rc = error_set(e, ERR_CORRUPT, "%s: tensor %.*s: a field with an invalid number", file, shown, text);
     else if ((rc = check_dimensions(file, text, shown, proto, e)) != OK)
         ;
     else if (!(*out = entry_new(name, name_length, proto->shape ? proto->shape->n_dim : 0, proto->n_slices)))
@@ -278,7 +279,7 @@ int bundle_entry_decode(const char *file, const void *name, size_t name_length, 
 
 /* ---- writing an entry ------------------------------------------------------------------------------------------ */
 
-/* What protobuf-c wants to pack from, in one allocation. */
+/* The structs that protobuf-c packs, in one allocation. */
 struct packing {
     Entry entry;
     Shape shape;
@@ -357,7 +358,7 @@ int bundle_entry_encode(struct buffer *out, const struct tensor_entry *entry, st
 
 /* ---- slices ---------------------------------------------------------------------------------------------------- */
 
-struct ordered { /* a slice, by where it begins in the dimension that tells most of them apart */
+struct ordered { /* a slice, by where it begins in the dimension that separates most slices */
     int64_t start;
     size_t slice;
 };
@@ -407,7 +408,7 @@ static int find_overlap(const char *file, const struct tensor_entry *full, int a
     return OK;
 }
 
-/* The dimension in which the fewest slices reach from end to end. */
+/* The dimension that the fewest slices cover completely. */
 static int most_cut(const struct tensor_entry *full)
 {
     size_t best_cut = 0;

@@ -1,5 +1,5 @@
 /*
- * bundle_entry.h - the values of a checkpoint's index: the header and one tensor's entry, from and to bytes
+ * bundle_entry.h - decodes and encodes the values of a checkpoint's index: the header and the entry of a tensor
  * (BundleHeaderProto and BundleEntryProto). Pure. Thread-safe: nothing is shared.
  */
 #ifndef CHECKPOINT_BUNDLE_ENTRY_H
@@ -12,32 +12,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BUNDLE_VERSION = 1 }; /* of the format: written as producer, and what a reader must be at least */
+enum { BUNDLE_VERSION = 1 }; /* of the format: written as producer and as the lowest version of a reader */
 
-/* Reads the header; only the number of shards is of use. `file` is what sentences call the index. ERR_CORRUPT: not a
- * header, big-endian, or of a version that shuts us out; each has its own sentence. */
+/* Reads the header; only the number of shards is needed. `file` names the index in errors. ERR_CORRUPT: not a header,
+ * big-endian, or of a version that excludes this reader; e says which. */
 int bundle_header_decode(const char *file, const void *bytes, size_t n, int32_t *shards, struct error *e);
 void bundle_header_encode(struct buffer *out, int32_t shards);
 
-/* Reads and checks the entry of tensor `name`: shape, shard < shards, offset and size, and that the size is what type
- * and shape make. *out is one allocation with all that its members point to; free(*out). A partitioned variable's
- * slices are held within its shape; whether they cover it is bundle_slices_check's to say. */
+/* Reads and checks the entry of tensor `name`: shape, shard < shards, offset and size, and that the size matches type
+ * and shape. *out is one allocation with everything that its members point to; free(*out). The slices of a partitioned
+ * variable are checked to lie within its shape; bundle_slices_check() checks that they cover it. */
 int bundle_entry_decode(const char *file, const void *name, size_t name_length, const void *bytes, size_t n,
                         int32_t shards, struct tensor_entry **out, struct error *e);
 
 /* Appends the entry's bytes as TensorFlow encodes them. A length of -1 in a slice is written as absent. */
 int bundle_entry_encode(struct buffer *out, const struct tensor_entry *entry, struct error *e);
 
-/* Are the slices of a partitioned variable disjoint, and do they cover all of it? ERR_CORRUPT says which not. */
+/* Checks that the slices of a partitioned variable are disjoint and cover all of it; ERR_CORRUPT says which do not. */
 int bundle_slices_check(const char *file, const struct tensor_entry *entry, struct error *e);
 
-/* What sentences call the tensor: its name; a slice's key begins with a NUL and then the variable's name. */
+/* The tensor's name for errors; the key of a slice is a NUL followed by the variable's name. */
 static inline const char *bundle_entry_label(const struct tensor_entry *entry)
 {
     return entry->name + (entry->name_length && !*entry->name);
 }
 
-/* The length of a slice in dimension d of the full tensor: its own, or the dimension's. */
+/* The length of a slice in dimension d of the full tensor: its own, or that of the dimension. */
 static inline int64_t bundle_slice_length(const struct tensor_entry *full, size_t slice, int d)
 {
     int64_t length = full->slice[slice].length[d];
@@ -45,7 +45,7 @@ static inline int64_t bundle_slice_length(const struct tensor_entry *full, size_
     return length < 0 ? full->shape[d] : length;
 }
 
-/* Product of a shape; ERR_ARG when a dimension is negative or the product is over INT64_MAX. */
+/* Product of a shape; ERR_ARG: a dimension is negative or the product is over INT64_MAX. */
 int bundle_shape_elements(int rank, const int64_t *shape, uint64_t *elements);
 
 #endif

@@ -60,7 +60,7 @@ static int read_header(struct safetensors *s, struct error *e)
     return rc;
 }
 
-/* Of a file of another kind the sentence says which, instead of what its first bytes would mean here. */
+/* For a file of another kind the error names the kind, not what its first bytes would mean here. */
 static int say_kind(const struct safetensors *s, int rc, struct error *e)
 {
     enum file_kind kind = rc == ERR_CORRUPT ? file_kind_of(s->path) : FILE_KIND_UNKNOWN;
@@ -80,7 +80,7 @@ int safetensors_open(struct safetensors **out, const char *path, struct error *e
         free(s);
         return error_memory(e, path, "to open it");
     }
-    /* O_NONBLOCK so that a pipe of that name does not wait for a writer. */
+    /* O_NONBLOCK so that opening a pipe does not wait for a writer. */
     if ((s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
         rc = error_system(e, "%s: cannot open", path);
     else
@@ -181,7 +181,7 @@ int safetensors_writer_open(struct safetensors_writer **out, const struct io *io
         rc = error_set(e, ERR_ARG, "%s: a header of %zu bytes, over the format's limit", path, head.length);
     if (rc == OK) {
         w->unfinished = unfinished_begin(AT_FDCWD, w->temporary);
-        unlink(w->temporary); /* of a killed process with our number */
+        unlink(w->temporary); /* left by a killed process with our process id */
         if ((w->fd = w->io->open(w->io->context, w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
             rc = error_system(e, "%s: cannot create", w->temporary);
         else if (io_write_full(w->io, w->fd, head.data, head.length) < 0)

@@ -1,6 +1,6 @@
 /*
- * safetensors.h - the files of Hugging Face's safetensors: reading, and writing as the reference writer does. One open
- * file or writer is for one thread at a time.
+ * safetensors.h - reads files of Hugging Face's safetensors format, and writes them as the reference writer does. One
+ * open file or writer is for one thread at a time.
  */
 #ifndef CHECKPOINT_SAFETENSORS_H
 #define CHECKPOINT_SAFETENSORS_H
@@ -14,27 +14,27 @@
 
 struct safetensors;
 
-/* ERR_IO: not there or unreadable. The file stays open, so deletion afterwards does no harm. */
+/* ERR_IO: missing or unreadable. The file stays open, so it may be deleted afterwards. */
 int safetensors_open(struct safetensors **out, const char *path, struct error *e);
 void safetensors_close(struct safetensors *s); /* NULL is fine */
 const struct safetensors_header *safetensors_contents(const struct safetensors *s); /* borrowed until close */
-/* n bytes of a tensor from its byte `at` on. ERR_ARG: beyond its end. */
+/* Reads n bytes of a tensor from its byte `at` on. ERR_ARG: beyond its end. */
 int safetensors_read(const struct safetensors *s, const struct safetensors_tensor *tensor, uint64_t at, void *out,
                      size_t n, struct error *e);
 
-/* The global step that stands in the file: the tensor global_step, else global_step or step of the metadata. -1: there
- * is none, or e says why it cannot be read. */
+/* The global step in the file: the tensor global_step, else global_step or step in the metadata. -1: there is none, or
+ * e says why it cannot be read. */
 int64_t safetensors_step(const struct safetensors *s, struct error *e);
 
 /* Writes a file: nothing is visible under `path` until finish, which syncs and renames. */
 struct safetensors_writer;
-/* io may be NULL for io_real; it is borrowed until finish or abandon. The tensors must have been laid out. */
+/* io may be NULL for io_real; it is borrowed until finish or abandon. tensors: as from safetensors_layout(). */
 int safetensors_writer_open(struct safetensors_writer **out, const struct io *io, const char *path,
                             const struct safetensors_tensor *tensors, size_t count,
                             const struct safetensors_pair *pairs, size_t pair_count, struct error *e);
-/* The next bytes of the data: tensor after tensor in the order of the layout, in pieces of any size. */
+/* Appends the next bytes of the data: tensor after tensor in the order of the layout, in pieces of any size. */
 int safetensors_writer_append(struct safetensors_writer *w, const void *bytes, size_t n, struct error *e);
-/* Frees w, also when it fails. ERR_ARG: not all bytes were appended, or too many. */
+/* Frees w, even if it fails. ERR_ARG: too few or too many bytes were appended. */
 int safetensors_writer_finish(struct safetensors_writer *w, struct error *e);
 void safetensors_writer_abandon(struct safetensors_writer *w); /* NULL is fine */
 

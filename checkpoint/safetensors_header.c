@@ -4,7 +4,7 @@
  *   data     to the end of the file
  *
  * The header is an object: name -> {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, offsets counted
- * from the start of the data, and perhaps "__metadata__" -> object of strings. No key is there twice. In order of their
+ * from the start of the data, and perhaps "__metadata__" -> object of strings. No key is repeated. In order of their
  * begin the tensors cover the data from its first byte to its last, without gap or overlap; end - begin is what shape
  * and dtype make, in whole bytes. Numbers are plain and not negative.
  *
@@ -22,15 +22,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMBER_MAX = 64 << 10 }; /* bytes of a tensor's JSON: one of rank 254 takes some 6,000 */
+enum { MEMBER_MAX = 64 << 10 }; /* bytes of a tensor's JSON: one of rank 254 takes about 6,000 */
 
 static const char metadata_key[] = "__metadata__";
 
-/* In the order in which the reference writer sorts, last first. */
+/* In the order in which the reference writer sorts, reversed. */
 static const struct {
     const char *name;
     unsigned bits;
-    int type; /* DataType of the same bytes, 0: none */
+    int type; /* DataType with the same bytes, 0: none */
 } dtypes[] = {
     { "BOOL", 8, 10 }, { "F4", 4, 0 }, { "F6_E2M3", 6, 0 }, { "F6_E3M2", 6, 0 }, { "U8", 8, 4 }, { "I8", 8, 6 },
     { "F8_E5M2", 8, 24 }, { "F8_E4M3", 8, 25 }, { "F8_E8M0", 8, 0 }, { "F8_E4M3FNUZ", 8, 26 },
@@ -63,7 +63,7 @@ const char *safetensors_dtype(int tensor_type)
     return NULL;
 }
 
-/* elements x bits / 8; ERR_ARG: over 64 bits, or no whole number of bytes. */
+/* elements x bits / 8; ERR_ARG: over 64 bits, or not a whole number of bytes. */
 static int data_bytes(int dtype, uint64_t elements, uint64_t *bytes)
 {
     if (elements > UINT64_MAX / dtypes[dtype].bits || elements * dtypes[dtype].bits % 8)
@@ -79,7 +79,7 @@ struct text { /* of the header */
     size_t n, at;
 };
 
-/* Gets a member's name, and the text of its value. */
+/* Called with a member's name and the text of its value. */
 typedef int member(void *context, const char *name, size_t name_length, const char *value, size_t n, struct error *e);
 
 static int bad_json(const struct text *t, size_t at, const char *why, struct error *e)
@@ -93,7 +93,7 @@ static void skip_blanks(struct text *t)
         t->at++;
 }
 
-/* From a quote to behind its partner; 0: there is none. */
+/* From a quote to after the closing one; 0: there is none. */
 static int skip_string(struct text *t)
 {
     for (t->at++; t->at < t->n; t->at++) {
@@ -107,7 +107,7 @@ static int skip_string(struct text *t)
     return 0;
 }
 
-/* Behind a value, up to the ',' or '}' that ends it; what is in it is jansson's to judge. 0: there is no such end. */
+/* The end of a value, at the ',' or '}' that ends it; jansson checks what is in it. 0: it does not end. */
 static int safetensors_skip_value(struct text *t)
 {
     size_t depth = 0;
@@ -144,7 +144,7 @@ static json_t *load(const struct text *t, const char *text, size_t n, struct err
     return value;
 }
 
-/* The object that begins at t->at, member by member; then t->at is behind it. */
+/* Reads the object at t->at member by member, and moves t->at past it. */
 static int read_object(struct text *t, member *take, void *context, struct error *e)
 {
     int rc;
@@ -173,7 +173,7 @@ static int read_object(struct text *t, member *take, void *context, struct error
         skip_blanks(t);
         value = t->at;
         if (!safetensors_skip_value(t))
-            return bad_json(t, value, "this value has no end", e);
+            return bad_json(t, value, "this value does not end", e);
         if (!(key = load(t, t->json + name, name_end - name, e)))
             return ERR_CORRUPT;
         rc = take(context, json_string_value(key), json_string_length(key), t->json + value, t->at - value, e);
@@ -220,8 +220,8 @@ static int take_pair(void *context, const char *name, size_t name_length, const 
 
     if (!ARRAY_ROOM(h->pairs, r->pair_room, h->pair_count + 1))
         return safetensors_no_memory(r, e);
-    if (*value != '"') /* before jansson builds whatever it is */
-        return bad_json(&r->text, (size_t)(value - r->text.json), "__metadata__ holds strings only", e);
+    if (*value != '"') /* before jansson builds anything of it */
+        return bad_json(&r->text, (size_t)(value - r->text.json), "__metadata__ may hold only strings", e);
     if (!(text = load(&r->text, value, n, e)))
         return ERR_CORRUPT;
     pair = (struct safetensors_pair){ copied(name, name_length),
@@ -238,7 +238,7 @@ static int take_pair(void *context, const char *name, size_t name_length, const 
     return rc;
 }
 
-/* count numbers of a JSON array, all plain and not negative. */
+/* Reads count numbers of a JSON array, all integers that are not negative. */
 static int read_numbers(const json_t *array, int64_t *out, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -256,7 +256,7 @@ static int bad_tensor(const struct reading *r, const char *name, const char *why
     return error_set(e, ERR_CORRUPT, "%s: tensor %s: %s", r->text.file, name, why);
 }
 
-/* A tensor from its JSON; what it says is checked but for the place among the others. */
+/* Reads a tensor from its JSON and checks it, except for its place among the others. */
 static int read_tensor(const struct reading *r, const char *name, const json_t *value, int64_t *shape,
                        struct safetensors_tensor *out, struct error *e)
 {
@@ -272,10 +272,10 @@ static int read_tensor(const struct reading *r, const char *name, const json_t *
         return error_set(e, ERR_CORRUPT, "%s: tensor %s: unknown dtype %.40s", r->text.file, name,
                          json_string_value(dtype));
     if (!read_numbers(dims, shape, json_array_size(dims)) || !read_numbers(offsets, place, 2))
-        return bad_tensor(r, name, "shape and data_offsets must be integers and not negative", e);
+        return bad_tensor(r, name, "shape and data_offsets must be integers that are not negative", e);
     if (bundle_shape_elements((int)json_array_size(dims), shape, &out->elements) != OK ||
         data_bytes(kind, out->elements, &bytes) != OK)
-        return bad_tensor(r, name, "its shape gives too many bytes, or a fraction of a byte", e);
+        return bad_tensor(r, name, "its shape makes too many bytes, or a fraction of a byte", e);
     if (place[1] < place[0])
         return bad_tensor(r, name, "it ends before it begins", e);
     if ((uint64_t)(place[1] - place[0]) != bytes)
@@ -303,7 +303,7 @@ static int take_tensor(void *context, const char *name, size_t name_length, cons
 
         inner.at = (size_t)(value - inner.json);
         if (r->metadata++)
-            return bad_json(&r->text, inner.at, "__metadata__ is there twice", e);
+            return bad_json(&r->text, inner.at, "__metadata__ is repeated", e);
         if ((rc = read_object(&inner, take_pair, r, e)) != OK)
             return rc;
         skip_blanks(&inner);
@@ -362,7 +362,7 @@ static int safetensors_compare_places(const void *a, const void *b)
     return safetensors_compare_names(a, b);
 }
 
-/* What can be told only when all is there: keys that come twice, and whether the tensors cover the data. */
+/* Checks that need the whole header: repeated keys, and whether the tensors cover the data. */
 static int check_header(const struct reading *r, uint64_t data_size, struct error *e)
 {
     struct safetensors_header *h = r->header;
@@ -372,13 +372,13 @@ static int check_header(const struct reading *r, uint64_t data_size, struct erro
         qsort(h->pairs, h->pair_count, sizeof *h->pairs, compare_pairs);
     for (size_t i = 1; i < h->pair_count; i++)
         if (compare_pairs(&h->pairs[i - 1], &h->pairs[i]) == 0)
-            return error_set(e, ERR_CORRUPT, "%s: key %s of __metadata__ is there twice", r->text.file,
+            return error_set(e, ERR_CORRUPT, "%s: key %s of __metadata__ is repeated", r->text.file,
                              h->pairs[i].key);
     if (h->count)
         qsort(h->tensors, h->count, sizeof *h->tensors, safetensors_compare_names);
     for (size_t i = 1; i < h->count; i++)
         if (safetensors_compare_names(&h->tensors[i - 1], &h->tensors[i]) == 0)
-            return bad_tensor(r, h->tensors[i].name, "its name is there twice", e);
+            return bad_tensor(r, h->tensors[i].name, "its name is repeated", e);
     if (h->count)
         qsort(h->tensors, h->count, sizeof *h->tensors, safetensors_compare_places);
     for (size_t i = 0; i < h->count; i++) {
@@ -478,22 +478,22 @@ int safetensors_layout(struct safetensors_tensor *tensors, size_t count, struct 
         if (dtype < 0)
             return error_set(e, ERR_ARG, "tensor %s: safetensors has no dtype %s", t->name, t->dtype);
         if (!utf8_valid(t->name, t->name_length, NULL) || strcmp(t->name, metadata_key) == 0)
-            return error_set(e, ERR_ARG, "tensor %s: not a name for safetensors", t->name);
+            return error_set(e, ERR_ARG, "tensor %s: safetensors does not allow this name", t->name);
         if (bundle_shape_elements(t->rank, t->shape, &t->elements) != OK ||
             data_bytes(dtype, t->elements, &bytes) != OK)
-            return error_set(e, ERR_ARG, "tensor %s: its shape gives too many bytes, or a fraction of a byte", t->name);
+            return error_set(e, ERR_ARG, "tensor %s: its shape makes too many bytes, or a fraction of a byte", t->name);
     }
     if (count)
         qsort(tensors, count, sizeof *tensors, safetensors_compare_names);
     for (size_t i = 1; i < count; i++)
         if (safetensors_compare_names(&tensors[i - 1], &tensors[i]) == 0)
-            return error_set(e, ERR_ARG, "tensor %s is there twice", tensors[i].name);
+            return error_set(e, ERR_ARG, "tensor %s is given twice", tensors[i].name);
     if (count)
         qsort(tensors, count, sizeof *tensors, compare_layout);
     for (size_t i = 0; i < count; i++) {
         data_bytes(find_dtype(tensors[i].dtype, strlen(tensors[i].dtype)), tensors[i].elements, &bytes);
         if (bytes > INT64_MAX - at)
-            return error_set(e, ERR_ARG, "tensor %s: more bytes than a file can have", tensors[i].name);
+            return error_set(e, ERR_ARG, "tensor %s: more bytes than a file can hold", tensors[i].name);
         tensors[i].begin = at;
         tensors[i].end = at += bytes;
     }

@@ -1,6 +1,6 @@
 /*
- * safetensors_header.h - the header of the files of Hugging Face's safetensors: taken apart, and made as the reference
- * writer makes it. The format stands on top of safetensors_header.c. Pure.
+ * safetensors_header.h - parses the header of a safetensors file (Hugging Face), and writes it as the reference writer
+ * does. The format is described at the top of safetensors_header.c. Pure.
  */
 #ifndef CHECKPOINT_SAFETENSORS_HEADER_H
 #define CHECKPOINT_SAFETENSORS_HEADER_H
@@ -24,7 +24,7 @@ struct safetensors_tensor {
     const int64_t *shape;
     uint64_t elements;    /* product of shape */
     uint64_t begin, end;  /* bytes, from the start of the data */
-    void *memory;         /* of a header that was read: the header's; else NULL */
+    void *memory;         /* for parsed headers, owned by the header; else NULL */
 };
 
 struct safetensors_pair { /* of __metadata__: text to text */
@@ -39,28 +39,29 @@ struct safetensors_header {
     size_t pair_count;
 };
 
-/* Reads the first 8 bytes of a file of file_size bytes; *length becomes that of the JSON. `file` is what sentences call
- * it. ERR_CORRUPT: the file is shorter than 8, or the length is over the limit or beyond the file. */
+/* Reads the first 8 bytes of a file of file_size bytes; *length is set to that of the JSON. `file` names the file in
+ * errors. ERR_CORRUPT: the file is shorter than 8 bytes, or the length is over the limit or beyond the file. */
 int safetensors_header_length(const char *file, const void *bytes, uint64_t file_size, size_t *length,
                               struct error *e);
 
-/* Reads n bytes of JSON, followed by data_size bytes of data, and checks all that the format says. Memory grows with n
- * by a small factor, whatever the JSON is. On OK *out is yours: safetensors_header_free(). ERR_CORRUPT names the byte
- * of the file, or the tensor. Unknown fields of a tensor are passed over. */
+/* Parses n bytes of JSON, which data_size bytes of data follow, and checks everything that the format requires. Memory
+ * is a small multiple of n, whatever the JSON is. On OK *out is yours: safetensors_header_free() it. ERR_CORRUPT names
+ * the byte of the file, or the tensor. Unknown fields of a tensor are skipped. */
 int safetensors_header_parse(const char *file, const char *json, size_t n, uint64_t data_size,
                              struct safetensors_header **out, struct error *e);
 void safetensors_header_free(struct safetensors_header *header); /* NULL is fine */
 
-/* The DataType whose tensors have the same bytes as those of a dtype, 0: none; and the other way, NULL: none. */
+/* The DataType whose tensors have the same bytes as this dtype, 0: none; and the reverse, NULL: none. */
 int safetensors_tensor_type(const char *dtype);
 const char *safetensors_dtype(int tensor_type);
 
-/* For writing: puts tensors (name, dtype, rank, shape set) into the reference writer's order - wide types first, then
- * names - and sets elements, begin and end. ERR_ARG: an unknown dtype, a name that is not UTF-8, is "__metadata__" or
- * comes twice, a shape too large or of no whole bytes. */
+/* For writing: sorts tensors (with name, dtype, rank and shape set) as the reference writer does - wide types first,
+ * then by name - and sets elements, begin and end. ERR_ARG: an unknown dtype; a name that is not UTF-8, is
+ * "__metadata__" or is repeated; a shape that is too large or not a whole number of bytes. */
 int safetensors_layout(struct safetensors_tensor *tensors, size_t count, struct error *e);
 
-/* Appends the file's beginning, up to the data, for tensors that were laid out. Keys and values must be UTF-8. */
+/* Appends the start of the file, up to the data, for tensors from safetensors_layout(). Keys and values must be
+ * UTF-8. */
 void safetensors_header_encode(struct buffer *out, const struct safetensors_tensor *tensors, size_t count,
                                const struct safetensors_pair *pairs, size_t pair_count);
 

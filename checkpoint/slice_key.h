@@ -1,10 +1,10 @@
 /*
- * slice_key.h - the key under which one slice of a partitioned variable stands in the index. Pure.
+ * slice_key.h - the key of one slice of a partitioned variable in the index. Pure.
  *
  *   00, the name with 00 -> 00 ff and ff -> ff 00, 00 01, rank, then start and length of each dimension
  *
- * The rank is a count of bytes and the big-endian bytes; start and length are signed, in an encoding whose byte order
- * is the order of the numbers: n bytes hold -2^(7n-1) .. 2^(7n-1) - 1, the fewest are taken, and the top n bits of the
+ * The rank is a byte count followed by big-endian bytes. start and length are signed, in an encoding that sorts as the
+ * numbers do: n bytes hold -2^(7n-1) .. 2^(7n-1) - 1, as few bytes as possible are used, and the top n bits of the
  * big-endian two's complement are flipped.
  */
 #ifndef CHECKPOINT_SLICE_KEY_H

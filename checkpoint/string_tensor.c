@@ -102,7 +102,7 @@ int variant_tensor_check(const void *stored, size_t n, uint64_t elements, uint32
         at += CHECK;
     }
     if (at != n)
-        return error_set(e, ERR_CORRUPT, "%zu bytes too many after the variants", n - at);
+        return error_set(e, ERR_CORRUPT, "%zu extra bytes after the variants", n - at);
     *crc = c;
     return OK;
 }

@@ -5,7 +5,7 @@
  *   check     4 bytes: masked CRC-32C of the lengths, each as uint32 (uint64 above 0xffffffff), not of the varints
  *   strings   one after another
  *
- * The tensor's CRC starts from the unmasked CRC of the lengths and goes on over the 4 bytes and the strings.
+ * The tensor's CRC starts from the unmasked CRC of the lengths and continues over the 4 bytes and the strings.
  */
 #ifndef CHECKPOINT_STRING_TENSOR_H
 #define CHECKPOINT_STRING_TENSOR_H
@@ -21,11 +21,11 @@ struct tensor_string {
     size_t length;
 };
 
-/* Checks n stored bytes of `elements` strings: the lengths against n, and their check. *crc becomes the unmasked CRC
- * the tensor's entry must have. ERR_CORRUPT says what does not fit. */
+/* Checks n stored bytes of `elements` strings: the lengths against n, and their CRC. *crc is set to the unmasked CRC
+ * that the tensor's entry must have. ERR_CORRUPT says what is wrong. */
 int string_tensor_check(const void *stored, size_t n, uint64_t elements, uint32_t *crc, struct error *e);
 
-/* The strings of checked bytes: out gets `elements` items, borrowed from stored. */
+/* Splits checked bytes into strings: out gets `elements` items, borrowed from stored. */
 void string_tensor_split(const void *stored, size_t n, uint64_t elements, struct tensor_string *out);
 
 /* Appends the stored form; returns its unmasked CRC. */
@@ -33,8 +33,8 @@ uint32_t string_tensor_encode(struct buffer *out, const struct tensor_string *st
 
 /*
  * A tensor of variants is, per element: varint64 length, that many bytes of a message, 4 bytes masked CRC-32C. The CRC
- * runs over the lengths (uint64 each), the messages and these 4 bytes, through all elements; its last state is the
- * tensor's. *crc becomes that, unmasked. ERR_CORRUPT says what does not fit.
+ * runs over the lengths (uint64 each), the messages and these 4 bytes, through all elements; its final value is the
+ * tensor's. *crc is set to that, unmasked. ERR_CORRUPT says what is wrong.
  */
 int variant_tensor_check(const void *stored, size_t n, uint64_t elements, uint32_t *crc, struct error *e);
 

@@ -27,8 +27,8 @@
 enum {
     TRAILER = 5,
     RESTART_INTERVAL = 16,      /* data blocks; the index block restarts at each entry */
-    BLOCK_SIZE = 262144,        /* TensorFlow's bundle writer sets this */
-    SNAPPY_EXPANSION = 22,      /* no snappy element makes more than 64 bytes of 3 */
+    BLOCK_SIZE = 262144,        /* as TensorFlow's bundle writer sets it */
+    SNAPPY_EXPANSION = 22,      /* no snappy element turns 3 bytes into more than 64 */
     HANDLE_MAX = 2 * VARINT_MAX,
 };
 
@@ -38,17 +38,17 @@ struct handle {
     uint64_t offset, size;
 };
 
-/* A block's bytes without its trailer, decompressed where it was stored so. */
+/* A block's bytes without its trailer, decompressed if it was compressed. */
 struct block {
     const uint8_t *bytes;
     size_t size;       /* all of it */
     size_t limit;      /* of the entries: where the restart array begins */
     uint32_t restarts; /* how many it has */
-    uint64_t offset;   /* in the file, for sentences */
+    uint64_t offset;   /* in the file, for errors */
     void *memory;      /* to free; NULL while the bytes are the file's own */
 };
 
-/* Walks the entries of one block. The key is put together in a buffer that may outlive the block. */
+/* Walks the entries of one block. The key is built in a buffer that may outlive the block. */
 struct cursor {
     const struct block *block;
     size_t at;
@@ -97,7 +97,7 @@ static int uncompress(const struct reader *r, struct block *b, struct error *e)
     if (snappy_uncompressed_length((const char *)b->bytes, b->size, &size) != SNAPPY_OK)
         return error_set(e, ERR_CORRUPT, "%s: bad compressed data in the block at byte %llu (no length)", r->name,
                          (unsigned long long)b->offset);
-    /* What comes is allocated only if the bytes that are there could make it. */
+    /* Allocates only a size that the compressed bytes could produce. */
     if (size / SNAPPY_EXPANSION > b->size)
         return error_set(e, ERR_CORRUPT, "%s: bad compressed data in the block at byte %llu (%zu bytes cannot become "
                          "%zu)", r->name, (unsigned long long)b->offset, b->size, size);
@@ -171,8 +171,8 @@ static int malformed(const struct reader *r, const struct cursor *c, size_t at, 
                      (unsigned long long)c->block->offset, why);
 }
 
-/* 1: key and c->value are the next entry. 0: the block is at its end. `key` holds the key before, also that of the
- * block before, which the first entry must follow (unless first, when there is none). */
+/* 1: key and c->value are the next entry. 0: end of the block. `key` holds the previous key, which the entry must
+ * follow; at the start of a block it is the last key of the block before (with `first` there is none). */
 static int cursor_next(const struct reader *r, struct cursor *c, struct buffer *key, int first, struct error *e)
 {
     const struct block *b = c->block;
@@ -201,7 +201,7 @@ static int cursor_next(const struct reader *r, struct cursor *c, struct buffer *
             return malformed(r, c, start, "it shares bytes with the key before, but is a restart", e);
         c->restart++;
     }
-    /* The key before begins with the shared bytes, so only what follows them decides the order. */
+    /* The previous key begins with the shared bytes, so only the bytes after them decide the order. */
     order = start ? (size_t)field[0] : 0;
     if (!first && bytes_compare(b->bytes + at, (size_t)field[1], buffer_text(key) + order, key->length - order) <= 0)
         return malformed(r, c, start, "its key does not come after the key before", e);
@@ -220,8 +220,8 @@ static int compare_keys(const struct buffer *a, const struct buffer *b)
     return bytes_compare(a->data, a->length, b->data, b->length);
 }
 
-/* Visits the entries of one data block. key: the last key before it, becomes the last of it; separator: the index key
- * of the block before that this block's first key must be above (NULL: there is none). */
+/* Visits the entries of one data block. key: the last key before the block; becomes the last key in it. separator: the
+ * index key of the block before, which must be below this block's first key (NULL: there is none). */
 static int read_data_block(const struct reader *r, struct handle h, struct buffer *key, int *any,
                            const struct buffer *separator, struct error *e)
 {
@@ -244,7 +244,7 @@ static int read_data_block(const struct reader *r, struct handle h, struct buffe
     return rc;
 }
 
-/* Reads the index block and with it all data blocks; *end becomes the byte after the last one. */
+/* Reads the index block and all data blocks that it names; *end is set to the byte after the last one. */
 static int table_read_index(const struct reader *r, const struct block *index, uint64_t *end, struct error *e)
 {
     struct cursor c = { .block = index };
@@ -261,8 +261,8 @@ static int table_read_index(const struct reader *r, const struct block *index, u
         }
         if (h.offset != *end) {
             rc = error_set(e, ERR_CORRUPT,
-                           "%s: bad handle of a data block: it begins at byte %llu, but the one before "
-                           "ends at byte %llu", r->name, (unsigned long long)h.offset, (unsigned long long)*end);
+                           "%s: bad handle of a data block: it begins at byte %llu, but the one before ends at byte "
+                           "%llu", r->name, (unsigned long long)h.offset, (unsigned long long)*end);
             break;
         }
         if ((rc = read_data_block(r, h, &key, &any, first ? NULL : &before, e)) != OK)
@@ -287,7 +287,7 @@ static int table_read_index(const struct reader *r, const struct block *index, u
     return rc;
 }
 
-/* The footer's two handles, which must be encoded in one way only and be followed by zeros. */
+/* The footer's two handles, which must have their only valid encoding and be followed by zeros. */
 static int read_footer(const struct reader *r, struct handle *metaindex, struct handle *index, struct error *e)
 {
     const uint8_t *footer = r->bytes + r->n - TABLE_FOOTER;
@@ -390,7 +390,7 @@ static void write_block(struct table_builder *t, struct buffer *entries, struct 
     const char *stored;
 
     if (!restarts->length)
-        append_le32(restarts, 0); /* the first entry is a restart, even where there is none */
+        append_le32(restarts, 0); /* the first entry is a restart, even if there are no entries */
     buffer_append(t->out, entries->data, entries->length);
     buffer_append(t->out, restarts->data, restarts->length);
     append_le32(t->out, restarts->length / 4);

@@ -1,6 +1,6 @@
 /*
- * table.h - the sorted string table that holds a checkpoint's index: bytes in, entries out, and back. Pure: no files.
- * The format stands on top of table.c. Thread-safe: nothing is shared.
+ * table.h - reads and writes the sorted string table that holds a checkpoint's index. Pure: no files. The format is
+ * described at the top of table.c. Thread-safe: nothing is shared.
  */
 #ifndef CHECKPOINT_TABLE_H
 #define CHECKPOINT_TABLE_H
@@ -10,22 +10,23 @@
 
 #include <stddef.h>
 
-enum { TABLE_FOOTER = 48 }; /* bytes of the footer, the least a table has */
+enum { TABLE_FOOTER = 48 }; /* bytes of the footer, the least that a table has */
 
-/* 1 if these TABLE_FOOTER bytes, the last of a file, end in the magic number of a table. */
+/* 1 if these TABLE_FOOTER bytes, the last of a file, end with the magic number of a table. */
 int table_footer_valid(const void *footer);
 
-/* Called for each entry in ascending order of keys. Key and value are borrowed until it returns. Not OK ends the
- * reading, and table_read returns it. */
+/* Called for each entry in ascending order of keys. Key and value are borrowed until it returns. A result other than OK
+ * ends the reading, and table_read() returns it. */
 typedef int table_visit(void *context, const void *key, size_t key_length, const void *value, size_t value_length,
                         struct error *e);
 
-/* Reads the whole table and checks all of it: footer, CRC of every block, every entry, the order of keys, the index
- * against the blocks; and that blocks lie back to back without a byte between them, so that no byte of the file
- * escapes the checks. `name` is what sentences call it. ERR_CORRUPT names the byte. */
+/* Reads and checks the whole table: footer, CRC of every block, every entry, the order of keys, the index against the
+ * blocks, and that blocks follow each other without gaps, so that no byte of the file goes unchecked. `name` names the
+ * table in errors. ERR_CORRUPT names the byte. */
 int table_read(const char *name, const void *bytes, size_t n, table_visit *visit, void *context, struct error *e);
 
-/* Builds a table, byte for byte as TensorFlow's bundle writer does. Out of memory shows in the buffers. */
+/* Builds a table, byte for byte as TensorFlow's bundle writer does. If memory runs out, buffer_ok() of `out` says
+ * so. */
 struct table_builder {
     struct buffer *out;       /* borrowed; the table's bytes are appended */
     size_t start;             /* where in `out` the table begins */
@@ -33,9 +34,9 @@ struct table_builder {
     struct buffer restarts;   /* its restart offsets, as stored */
     struct buffer index;      /* entries of the index block */
     struct buffer index_restarts;
-    struct buffer last_key;   /* of the entry added last */
+    struct buffer last_key;   /* of the last entry added */
     size_t in_block;          /* entries in `block` since its last restart */
-    int pending;              /* 1: a block was closed, its index entry waits for the next key */
+    int pending;              /* 1: a block was closed; its index entry waits for the next key */
     size_t pending_offset, pending_size;
 };
 

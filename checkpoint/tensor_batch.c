@@ -17,7 +17,7 @@ struct task { /* a run of an item's bytes, or a whole item */
     size_t item;
     uint64_t at;
     size_t bytes;
-    int whole;    /* 1: read by tensor_bundle_read, which knows strings, slices and what cannot be read */
+    int whole;    /* 1: read by tensor_bundle_read(), which handles strings, slices and unreadable tensors */
     uint32_t crc;
     struct error error;
 };

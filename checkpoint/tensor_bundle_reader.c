@@ -49,14 +49,14 @@ struct entries { /* ascending by name */
 
 struct tensor_bundle {
     char *prefix, *index_path;
-    int32_t shards;              /* the header's number, part of the file names */
+    int32_t shards;              /* the number in the header, part of the file names */
     int have_header;
     struct entries whole, slices;
     struct shard *shard;         /* those that entries refer to, ascending by number */
     size_t shard_count;
     uint64_t digest, names, names_limit;
-    int index_only;              /* no shard was looked for */
-    tensor_bundle_problem *problem; /* takes what is wrong beside the index; NULL: it ends the opening */
+    int index_only;              /* shards were not opened */
+    tensor_bundle_problem *problem; /* receives errors outside the index; NULL: they end the opening */
     void *problem_context;
 };
 
@@ -104,7 +104,7 @@ static int take_entry(void *context, const void *key, size_t key_length, const v
     return OK;
 }
 
-/* FNV-1a, 64 bits: what it covers holds every tensor's CRC, and nobody gains from a collision. */
+/* FNV-1a, 64 bits: it covers every tensor's CRC, and nobody gains from a collision. */
 static uint64_t digest_bytes(const void *bytes, size_t n)
 {
     const uint8_t *p = bytes;
@@ -115,7 +115,7 @@ static uint64_t digest_bytes(const void *bytes, size_t n)
     return h;
 }
 
-/* A regular file for reading; O_NONBLOCK so that a pipe of that name does not wait for a writer. */
+/* Opens a regular file for reading; O_NONBLOCK so that opening a pipe does not wait for a writer. */
 static int open_file(int directory_fd, const char *path, int *fd, uint64_t *size, struct error *e)
 {
     struct stat st;
@@ -145,8 +145,8 @@ int tensor_bundle_ends_as_index(int directory_fd, const char *path)
     return yes;
 }
 
-/* Is the prefix a V1 checkpoint: the file itself, or the first of its shards, which have names P-00000-of-NNNNN and
- * stand in state files as P-, five question marks, -of-NNNNN? */
+/* 1 if the prefix is a V1 checkpoint: the file itself, or the first of its shards, which are named P-00000-of-NNNNN,
+ * and in state files P-, five question marks, -of-NNNNN. */
 static int is_version_1(const char *prefix)
 {
     const char *wild = strstr(prefix, "-\?\?\?\?\?-of-");
@@ -173,12 +173,12 @@ static int reader_read_index(struct tensor_bundle *b, struct error *e)
     if (rc == ERR_IO && access(b->index_path, F_OK) < 0 && errno == ENOENT && is_version_1(b->prefix))
         return error_set(e, ERR_ARG,
                          "%s: a V1 checkpoint (of TensorFlow before 0.12, or a Saver with write_version V1) is not "
-                         "supported; save it as V2", b->prefix);
+                         "supported; save it again as V2", b->prefix);
     if (rc != OK)
         return rc;
-    /* The end first: nothing is allocated for a huge file that is no index. */
+    /* Reads the end first: nothing is allocated for a huge file that is not an index. */
     if (size > INDEX_MAX) {
-        rc = error_set(e, ERR_NOMEM, "%s: %llu bytes, more than an index may have", b->index_path,
+        rc = error_set(e, ERR_NOMEM, "%s: %llu bytes, too large for an index", b->index_path,
                        (unsigned long long)size);
         goto out;
     }
@@ -224,7 +224,7 @@ int tensor_bundle_shard_path(const struct tensor_bundle *b, int32_t number, char
     return OK;
 }
 
-/* What a check found: ends the opening with it, or hands it on where somebody wants to hear of all. */
+/* Handles the error of a check: ends the opening, or passes it on if the caller wants all of them. */
 static int found(const struct tensor_bundle *b, int rc, const struct error *why, struct error *e)
 {
     if (rc == OK)
@@ -480,7 +480,7 @@ int tensor_bundle_read_piece(const struct tensor_bundle *b, const struct tensor_
     ssize_t got;
 
     if (b->index_only)
-        return error_set(e, ERR_ARG, "%s: only its index was opened", b->prefix);
+        return error_set(e, ERR_ARG, "%s: only its index is open", b->prefix);
     if (!shard || at > (uint64_t)entry->size || n > (uint64_t)entry->size - at)
         return error_set(e, ERR_ARG, "%s: tensor %s has no %zu bytes at its byte %llu", b->prefix,
                          bundle_entry_label(entry), n, (unsigned long long)at);

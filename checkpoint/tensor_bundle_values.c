@@ -1,6 +1,6 @@
 /*
- * Whole tensors of an open checkpoint: read in pieces and checked, put together from slices, converted. It knows
- * entries and pieces, and nothing of files.
+ * Whole tensors of an open checkpoint: read in pieces and checked, joined from slices, converted. It knows entries and
+ * pieces, but not files.
  */
 #include "checkpoint/tensor_bundle.h"
 
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1 << 18 }; /* tensors are read, and their CRC is taken, in pieces that stay in the cache */
+enum { PIECE = 1 << 18 }; /* tensors are read, and their CRC is computed, in pieces that stay in the cache */
 
-/* The stored bytes of an entry without slices, and their CRC; out holds entry->size. */
+/* Reads the stored bytes of an entry without slices, and their CRC; out holds entry->size bytes. */
 static int read_stored(const struct tensor_bundle *b, const struct tensor_entry *entry, void *out, struct error *e)
 {
     size_t size = (size_t)entry->size;
@@ -30,7 +30,7 @@ static int read_stored(const struct tensor_bundle *b, const struct tensor_entry 
     return tensor_bundle_check_crc(b, entry, crc, e);
 }
 
-/* Copies a slice into the full tensor, or reads it there at once where it is one run of bytes. */
+/* Copies a slice into the full tensor, or reads it directly if it is one run of bytes. */
 static int read_slice(const struct tensor_bundle *b, const struct tensor_entry *full, size_t i, char *out,
                       struct error *e)
 {
@@ -43,7 +43,7 @@ static int read_slice(const struct tensor_bundle *b, const struct tensor_entry *
 
     if ((rc = tensor_bundle_find_slice(b, full, i, &part, e)) != OK || !part->elements)
         return rc;
-    /* Dimensions behind `cut` are whole, so a run of bytes is all of them times the slice's length in `cut`. */
+    /* Dimensions after `cut` are whole, so a run is their product times the slice's length in `cut`. */
     while (cut >= 0 && part->shape[cut] == full->shape[cut])
         run *= (size_t)part->shape[cut--];
     if (cut >= 0)

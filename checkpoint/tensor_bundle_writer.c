@@ -1,7 +1,7 @@
 /*
- * Writing a TensorFlow V2 checkpoint of one shard, with the bytes TensorFlow's own writer gives for the same tensors in
- * the same order. Order of writes: data and index to temporary names, fsync of both; data renamed, index renamed, fsync
- * of the directory. So an index that can be seen has its data, whenever the process or the machine stops.
+ * Writes a TensorFlow V2 checkpoint of one shard, with the same bytes as TensorFlow's own writer for the same tensors
+ * in the same order. Order of writes: data and index to temporary names, fsync of both; data renamed, index renamed,
+ * fsync of the directory. So an index that can be seen has its data, whenever the process or the machine stops.
  *
  * Temporary names are fixed, not random: what a killed process left is taken over by the run that saves the step again.
  */
@@ -28,13 +28,13 @@
 #include <unistd.h>
 
 enum {
-    GATHER = 1 << 18, /* small tensors are gathered into writes of this size */
-    SHARED = 1 << 20, /* from this size on starting a thread for the CRC costs less than it saves */
+    GATHER = 1 << 18, /* small tensors are collected into writes of this size */
+    SHARED = 1 << 20, /* from this size on, a thread for the CRC saves more than starting it costs */
     PIECE = 1 << 18,  /* large ones go through the cache in pieces of this size: CRC, then write */
 };
 
-struct item { /* one entry of the index to be */
-    struct buffer key;      /* as it stands in the index */
+struct item { /* a future entry of the index */
+    struct buffer key;      /* as in the index */
     char *name;
     struct tensor_entry entry;
     int64_t *shape;         /* rank numbers, or NULL */
@@ -53,10 +53,10 @@ struct tensor_bundle_writer {
     size_t count, room;
     struct item *partitioned; /* the one a slice was added to last */
     struct item *begun;     /* the one that is appended to */
-    uint64_t begun_left;    /* bytes it still wants */
+    uint64_t begun_left;    /* bytes that it still needs */
     uint32_t begun_crc;
     int use_thread;
-    struct error first;     /* why a write failed: finish will not make it visible */
+    struct error first;     /* why a write failed: finish will not make the checkpoint visible */
 };
 
 static void item_free(struct item *item)
@@ -200,7 +200,7 @@ static int check_begun(const struct tensor_bundle_writer *w, struct error *e)
     return OK;
 }
 
-/* The CRC goes on over the bytes of a piece while they are in the cache, where writing finds them again. */
+/* Extends the CRC over the bytes of a piece while they are in the cache for writing. */
 static int write_pieces(struct tensor_bundle_writer *w, const char *bytes, size_t n, uint32_t *crc, struct error *e)
 {
     int rc = OK;
@@ -214,7 +214,7 @@ static int write_pieces(struct tensor_bundle_writer *w, const char *bytes, size_
     return rc;
 }
 
-struct sum { /* the work of the thread beside */
+struct sum { /* the work of the second thread */
     const void *bytes;
     size_t n;
     uint32_t crc;
@@ -275,7 +275,7 @@ int tensor_bundle_writer_begin(struct tensor_bundle_writer *w, const char *name,
     if (!each)
         return error_set(e, ERR_ARG, "tensor %s: type %d (%s) has no fixed size", name, type, tensor_type_name(type));
     if (elements > (uint64_t)(INT64_MAX - w->offset) / each)
-        return error_set(e, ERR_ARG, "tensor %s: more bytes than a file can have", name);
+        return error_set(e, ERR_ARG, "tensor %s: more bytes than a file can hold", name);
     return begin_item(w, item_new(name, type, rank, shape), elements * each, e);
 }
 
@@ -286,7 +286,8 @@ int tensor_bundle_writer_append(struct tensor_bundle_writer *w, const void *byte
     if (w->first.code != OK)
         return error_copy(e, &w->first);
     if (!w->begun || n > w->begun_left)
-        return error_set(e, ERR_ARG, "tensor %s: more bytes than type and shape make", w->begun ? w->begun->name : "?");
+        return error_set(e, ERR_ARG, "tensor %s: more bytes than its type and shape "
+            "need", w->begun ? w->begun->name : "?");
     if ((rc = write_with_crc(w, bytes, n, &w->begun_crc, e)) != OK)
         return rc;
     w->offset += (int64_t)n;
@@ -348,7 +349,7 @@ static int find_partitioned(struct tensor_bundle_writer *w, const char *name, in
             item = w->items[i];
     if (item && (item->entry.type != type || item->entry.rank != rank ||
                  (rank && memcmp(item->shape, shape, (size_t)rank * sizeof *shape) != 0)))
-        return error_set(e, ERR_ARG, "tensor %s: its slices were given with another type or shape before", name);
+        return error_set(e, ERR_ARG, "tensor %s: an earlier slice had another type or shape", name);
     if (!item) {
         item = item_new(name, type, rank, shape);
         if ((rc = keep_item(w, item, e)) != OK)
@@ -411,7 +412,7 @@ static int compare_items(const void *a, const void *b)
     return bytes_compare(x->data, x->length, y->data, y->length);
 }
 
-/* Appends the entry's bytes; a partitioned variable gets its slices from what was gathered. */
+/* Appends the encoded entry; a partitioned variable gets the slices that were collected. */
 static int encode_item(const struct tensor_bundle_writer *w, struct item *item, struct buffer *value, struct error *e)
 {
     size_t slices = item->entry.slices, rank = (size_t)item->entry.rank;
@@ -466,7 +467,7 @@ static int build_index(struct tensor_bundle_writer *w, struct buffer *out, struc
     return rc;
 }
 
-/* Down to the disk and closed. */
+/* Syncs and closes. */
 static int settle(struct tensor_bundle_writer *w, int *fd, const char *path, struct error *e)
 {
     int f = *fd;
@@ -495,7 +496,7 @@ static int write_index(struct tensor_bundle_writer *w, const struct buffer *inde
     return rc;
 }
 
-/* Renames data and index to their names. An index that was there and says something else is removed first. */
+/* Renames data and index to their final names. An old index with other contents is removed first. */
 static int make_visible(struct tensor_bundle_writer *w, const struct buffer *index, struct error *e)
 {
     struct buffer old = BUFFER_EMPTY;
@@ -506,7 +507,7 @@ static int make_visible(struct tensor_bundle_writer *w, const struct buffer *ind
     buffer_release(&old);
     if (there && !same) {
         if (w->io->unlink(w->io->context, w->index_path) < 0 && errno != ENOENT)
-            return error_system(e, "%s: cannot remove the old one", w->index_path);
+            return error_system(e, "%s: cannot remove the old index", w->index_path);
         if ((rc = file_sync_parent(w->io, w->index_path, e)) != OK)
             return rc;
     }
@@ -515,7 +516,7 @@ static int make_visible(struct tensor_bundle_writer *w, const struct buffer *ind
     if (w->io->rename(w->io->context, w->index_temporary, w->index_path) < 0) {
         rc = error_system(e, "%s: cannot rename to %s", w->index_temporary, w->index_path);
         if (!same)
-            unlink(w->data_path); /* without an index it is nobody's */
+            unlink(w->data_path); /* without an index it belongs to no checkpoint */
         return rc;
     }
     return file_sync_parent(w->io, w->index_path, e);

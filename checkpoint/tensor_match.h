@@ -1,6 +1,6 @@
 /*
- * tensor_match.h - does a checkpoint, of whatever format, fit a model? Compares what it has with the tensors that the
- * model wants, which are all of floating-point values, and says what is wrong with each. Pure.
+ * tensor_match.h - checks whether a checkpoint of any format fits a model: compares its tensors with those that the
+ * model wants, which are all of floating-point types, and says what is wrong with each. Pure.
  */
 #ifndef CHECKPOINT_TENSOR_MATCH_H
 #define CHECKPOINT_TENSOR_MATCH_H
@@ -19,21 +19,22 @@ enum tensor_flaw {
 };
 
 struct tensor_match { /* all borrowed */
-    const char *name;                 /* as the model has it; the entry may have another, such as that of an average */
+    const char *name;                 /* the model's name for it; the entry may have another, such as that of an
+                                       * average */
     int rank;
     const int64_t *shape;             /* (rank) as wanted */
     const struct tensor_entry *entry; /* what the checkpoint has for it; NULL: nothing */
     enum tensor_flaw flaw;            /* set by tensor_match() */
 };
 
-/* Sets the flaw of each of n; returns how many do not fit. */
+/* Sets the flaw of each of n items; returns how many do not fit. */
 size_t tensor_match(struct tensor_match *items, size_t n);
 
-/* Appends a complaint for each that does not fit, `separator` between two:
+/* Appends a message for each item that does not fit, with `separator` between them:
  *   NAME is missing
  *   NAME has shape [1,64], wanted [64]
  *   NAME has type int32
- * Of a shape of more than eight dimensions the first eight are named. */
+ * Only the first eight dimensions of a shape are shown. */
 void tensor_match_complain(const struct tensor_match *items, size_t n, const char *separator, struct buffer *out);
 
 #endif

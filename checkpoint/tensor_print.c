@@ -23,7 +23,7 @@ static int is_cut(const struct tensor_print *p, int d)
     return p->cut && p->shape[d] > 2 * EDGE;
 }
 
-/* The first element from `at` on that is shown; the number of elements: there is none. */
+/* The first element from `at` on that is shown; the number of elements if there is none. */
 static uint64_t next_shown(const struct tensor_print *p, uint64_t at)
 {
     uint64_t inner = p->elements, rest = at;
@@ -119,7 +119,7 @@ static void put(struct layout *l, const char *text, size_t width)
     l->line += width;
 }
 
-/* The next value of a row, behind a blank or in a new line; `closing` brackets follow the last one. */
+/* The next value of a row, after a blank or on a new line; `closing` brackets follow the last one. */
 static void put_cell(struct layout *l, int first, size_t closing)
 {
     size_t width = text_columns(l->cell, strlen(l->cell)), indent = (size_t)l->p->rank, pad = l->p->width - width;

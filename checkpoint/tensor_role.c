@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What TensorFlow 2 puts behind the path of an object. */
+/* What TensorFlow 2 appends to the path of an object. */
 static const char attribute[] = "/.ATTRIBUTES/VARIABLE_VALUE";
 
 static int ends_with(const char *text, size_t n, const char *end)
@@ -22,7 +22,7 @@ static int begins_with(const char *text, size_t n, const char *start)
     return n >= k && memcmp(text, start, k) == 0;
 }
 
-/* The last part of a path is this word; parts are divided by '/' or, in PyTorch's names, by '.'. */
+/* 1 if the last part of a path is this word; parts are separated by '/' or, in PyTorch's names, by '.'. */
 static int last_is(const char *name, size_t n, const char *word)
 {
     size_t k = strlen(word);
@@ -57,7 +57,7 @@ static int is_slot(const char *name, size_t n)
 
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
         if (last_is(name, n, slots[i]) && n > strlen(slots[i]) + 1 && name[n - strlen(slots[i]) - 1] == '/')
-            return 1; /* of a variable, which stands before it */
+            return 1; /* of a variable, whose name precedes it */
     if (begins_with(name, n, "optimizer/_trainable_variables/"))
         return 0; /* where Keras 3 keeps the weights themselves */
     return any_last(name, n, powers, sizeof powers / sizeof *powers) || begins_with(name, n, "optimizer/") ||

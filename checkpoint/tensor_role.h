@@ -1,5 +1,5 @@
 /*
- * tensor_role.h - what a tensor of a checkpoint is for, by its name and type. Pure.
+ * tensor_role.h - tells from name and type what a tensor of a checkpoint is for. Pure.
  *
  *   bookkeeping   how the training was run and how far it got, not what it made: evalboard/..., and counters: one
  *                 integer (or a float that TensorFlow 1 programs keep a step in) named global_step, step, save_counter,

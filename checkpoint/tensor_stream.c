@@ -15,11 +15,11 @@ struct part { /* a run of the tensor's bytes that is stored as one entry */
 struct tensor_stream {
     struct tensor_bundle *bundle;
     const struct tensor_entry *entry;
-    char *held;         /* the whole tensor, where it cannot come in pieces */
+    char *held;         /* the whole tensor, if it cannot be read in pieces */
     uint64_t bytes, at; /* of the tensor; read so far */
     struct part *parts; /* ascending */
     size_t count, part; /* parts; the one being read */
-    uint64_t part_at;   /* bytes of it that were read */
+    uint64_t part_at;   /* how many of its bytes were read */
     uint32_t crc;       /* of those */
 };
 
@@ -30,7 +30,7 @@ static int compare_parts(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Is the slice one run of the full tensor's bytes? Then *at is where it begins. */
+/* 1 if the slice is one run of the full tensor's bytes, beginning at *at. */
 static int is_run(const struct tensor_entry *full, size_t i, const struct tensor_entry *slice, uint64_t *at)
 {
     int cut = full->rank - 1;
@@ -47,7 +47,7 @@ static int is_run(const struct tensor_entry *full, size_t i, const struct tensor
     return 1;
 }
 
-/* 1: the parts are listed; 0: the slices are no runs; < 0: an error. */
+/* 1: the parts are listed; 0: the slices are not runs; < 0: an error. */
 static int list_parts(struct tensor_stream *s, struct error *e)
 {
     const struct tensor_entry *full = s->entry;
@@ -71,7 +71,8 @@ static int list_parts(struct tensor_stream *s, struct error *e)
     qsort(s->parts, s->count, sizeof *s->parts, compare_parts);
     for (size_t i = 0; i < s->count; i++) {
         if (s->parts[i].at != at && full->slices)
-            return 0; /* overlap or gap, which tensor_bundle_open_damaged lets through: reading whole will do no harm */
+            return 0; /* overlap or gap, which tensor_bundle_open_damaged() lets through: reading the whole tensor is
+                       * safe */
         at += (uint64_t)s->parts[i].entry->size;
     }
     return at == s->bytes ? 1 : 0;
@@ -128,7 +129,7 @@ int tensor_stream_read(struct tensor_stream *s, void *out, size_t n, size_t *got
         memcpy(out, s->held + s->at, wanted);
         done = wanted;
     }
-    /* A part of no bytes is gone through as well: its CRC is checked like any other's. */
+    /* Empty parts are read too, so that their CRC is checked. */
     while (!s->held && s->part < s->count) {
         const struct tensor_entry *entry = s->parts[s->part].entry;
         uint64_t left = (uint64_t)entry->size - s->part_at;

@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { /* DataType numbers that tensor_bundle.h does not name */
+enum { /* DataType numbers without a name in tensor_bundle.h */
     INT16 = 5, INT8 = 6, COMPLEX64 = 8, QINT8 = 11, QUINT8 = 12, QINT32 = 13, QINT16 = 15, QUINT16 = 16, UINT16 = 17,
     COMPLEX128 = 18, UINT32 = 22, UINT64 = 23, FLOAT8_E5M2 = 24, FLOAT8_E4M3FN = 25, FLOAT8_E4M3FNUZ = 26,
     FLOAT8_E4M3B11FNUZ = 27, FLOAT8_E5M2FNUZ = 28, INT4 = 29, UINT4 = 30,
 };
 
-enum { BLOCK = 1024 }; /* elements that are decoded at once */
+enum { BLOCK = 1024 }; /* elements decoded at once */
 
 enum tensor_kind tensor_kind(int type)
 {
@@ -33,8 +33,8 @@ enum tensor_kind tensor_kind(int type)
     }
 }
 
-/* Floats of 8 bits: sign, exponent, fraction. `finite_only`: no infinity, and NaN only where all bits behind the sign
- * are ones; `unsigned_zero`: no infinity, and the sign alone is NaN instead of -0. */
+/* Floats of 8 bits: sign, exponent, fraction. `finite_only`: no infinity, and NaN only if all bits after the sign are
+ * ones; `unsigned_zero`: no infinity, and the sign bit alone means NaN instead of -0. */
 static double small_float(unsigned v, int exponent_bits, int fraction_bits, int bias, int finite_only,
                           int unsigned_zero)
 {
@@ -106,7 +106,7 @@ void tensor_values(int type, const void *bytes, size_t count, double *out)
     const uint8_t *p = bytes;
     double real, imaginary;
 
-    if (type == TENSOR_FLOAT) { /* nearly all there is: a loop of its own */
+    if (type == TENSOR_FLOAT) { /* nearly all tensors: a loop of its own */
         for (size_t i = 0; i < count; i++)
             out[i] = (double)bits_float(get_le32(p + 4 * i));
         return;
@@ -175,7 +175,7 @@ void tensor_value_text(int type, const void *bytes, char *out)
 
 /* ---- statistics ------------------------------------------------------------------------------------------------ */
 
-/* Joins a block's mean and squared distances to the rest's (Chan, Golub and LeVeque, 1979). */
+/* Merges a block's mean and squared distances into the total (Chan, Golub and LeVeque, 1979). */
 static void join(struct tensor_statistics *s, uint64_t count, double mean, double squares)
 {
     double all = (double)(s->finite + count), apart = mean - s->mean;
@@ -188,7 +188,7 @@ static void join(struct tensor_statistics *s, uint64_t count, double mean, doubl
 static void add_exact(struct tensor_statistics *s, int type, const uint8_t *p, size_t count)
 {
     int is_signed = tensor_kind(type) == TENSOR_KIND_SIGNED;
-    /* Signed numbers with their top bit turned round have the order of unsigned ones. */
+    /* With the top bit flipped, signed numbers sort as unsigned ones. */
     uint64_t turn = is_signed ? (uint64_t)1 << 63 : 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -298,7 +298,7 @@ static int distance(int type, const uint8_t *a, const uint8_t *b, double *apart,
     return 0;
 }
 
-/* Of the finite ones; in four sums, which the processor adds side by side. */
+/* Of the finite ones; four sums, which the processor adds in parallel. */
 static double sum_of_squares(int type, const void *bytes, size_t count)
 {
     double v[BLOCK + 3], sums[4] = { 0 };
@@ -312,7 +312,7 @@ static double sum_of_squares(int type, const void *bytes, size_t count)
     return sums[0] + sums[1] + (sums[2] + sums[3]);
 }
 
-/* One pair that is not the same bytes. */
+/* One pair whose bytes differ. */
 static void add_pair(struct tensor_difference *d, int type, const uint8_t *p, const uint8_t *q, size_t size,
                      uint64_t at)
 {
@@ -348,7 +348,7 @@ void tensor_difference_add(struct tensor_difference *d, int type, const void *a,
         int same;
 
         block = count - at < BLOCK ? count - at : BLOCK;
-        same = memcmp(p, q, block * size) == 0; /* most of two tensors is */
+        same = memcmp(p, q, block * size) == 0; /* most pairs are equal */
         squares = numbers ? sum_of_squares(type, p, block) : 0;
         d->squares_a += squares;
         d->squares_b += same || !numbers ? squares : sum_of_squares(type, q, block);

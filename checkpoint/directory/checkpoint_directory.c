@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { STATE_FILE_MAX = 64 << 20 }; /* 10,000 checkpoints with long absolute paths are some 5 MB */
+enum { STATE_FILE_MAX = 64 << 20 }; /* 10,000 checkpoints with long absolute paths take about 5 MB */
 
 /* ---- names ----------------------------------------------------------------------------------------------------- */
 
@@ -129,7 +129,7 @@ static int list_add(struct checkpoint_list *list, size_t *room, const char *name
 
 /* ---- the state file -------------------------------------------------------------------------------------------- */
 
-/* OK with an empty state when the file is missing or cannot be understood: it is a hint. */
+/* OK with an empty state if the file is missing or cannot be parsed: it is only a hint. */
 static int read_state(const char *directory, struct state_file *state, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
@@ -190,7 +190,7 @@ static int list_files(const char *directory, int others, struct checkpoint_list 
     return rc;
 }
 
-/* Adds what the state file names, has an index here, and was passed over because of its name. */
+/* Adds what the state file names if it has an index here and was skipped because of its name. */
 static int list_state(const char *directory, struct checkpoint_list *out, size_t *room, struct error *e)
 {
     struct state_file state;
@@ -256,7 +256,7 @@ int checkpoint_listed_whole(const char *directory, const struct checkpoint_name 
     if (file_join(path, sizeof path, directory, item->name, e) != OK)
         return 0;
     if (item->format != CHECKPOINT_FORMAT_SAFETENSORS)
-        return checkpoint_complete(path, e); /* which says so of a V1 checkpoint */
+        return checkpoint_complete(path, e); /* which reports a V1 checkpoint */
     if (safetensors_open(&s, path, e) != OK)
         return 0;
     safetensors_close(s);
@@ -457,7 +457,8 @@ static int directory_compare_places(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Puts into names (room for state->count + 1) what is listed and here, then `name`; each once, where it stands last. */
+/* Fills names (room for state->count + 1) with what is listed and exists here, then `name`; each once, at its last
+ * position. */
 static int merge_names(const char *directory, const struct state_file *state, const char *name, char **names,
                        size_t *out)
 {

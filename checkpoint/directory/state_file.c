@@ -34,7 +34,7 @@ struct parser {
     size_t n, at;
     struct state_file *out;
     size_t path_room, timestamp_room;
-    struct buffer string; /* the one read last */
+    struct buffer string; /* the last one read */
     struct error *e;
 };
 
@@ -160,7 +160,7 @@ static int read_escape(struct parser *p)
 
         v = read_digits(p, 16, (int)digits);
         if (p->at - begin != digits || v > 0x10ffff)
-            return wrong(p, "an escape that is no character");
+            return wrong(p, "an escape that is not a character");
         append_code_point(&p->string, (uint32_t)v);
         return OK;
     }
@@ -192,7 +192,7 @@ static int read_strings(struct parser *p)
     return buffer_ok(&p->string) ? OK : state_file_no_memory(p);
 }
 
-/* A number or a word; a minus may stand apart from its number. */
+/* A number or a word; blanks may follow a minus. */
 static int read_scalar(struct parser *p, const char **text, size_t *length)
 {
     size_t begin;
@@ -282,7 +282,7 @@ static int take_time(struct parser *p, enum field field)
     if (length > 1 && (text[length - 1] == 'f' || text[length - 1] == 'F') && text[length - 2] != 'n')
         length--; /* 1.5f; but "inf" keeps its f */
     if (length >= sizeof copy)
-        return wrong(p, "a number of too many digits");
+        return wrong(p, "a number with too many digits");
     memcpy(copy, text, length);
     copy[length] = '\0';
     if (!number_parse_double(copy, &v))
@@ -298,8 +298,8 @@ static int take_time(struct parser *p, enum field field)
     return OK;
 }
 
-/* A value of a field we do not know: everything up to where the next field could begin. Brackets are counted in a
- * stack of what closes them, not by recursion. */
+/* The value of an unknown field: everything up to where the next field could begin. Brackets are tracked in a stack of
+ * their closing brackets, not by recursion. */
 static int state_file_skip_value(struct parser *p)
 {
     char closers[DEPTH_MAX];

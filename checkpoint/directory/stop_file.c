@@ -52,7 +52,7 @@ int stop_file_parse(const char *path, const char *text, size_t n, struct stop_fi
     out->step = stop_file_get_integer(root, "step");
     out->written = stop_file_get_number(root, "written");
     json_decref(root);
-    return *out->reason ? OK : error_set(e, ERR_CORRUPT, "%s: it has no \"reason\"", path);
+    return *out->reason ? OK : error_set(e, ERR_CORRUPT, "%s: has no \"reason\"", path);
 }
 
 int stop_file_read(const char *checkpoint_directory, struct stop_file *out, struct error *e)
@@ -66,7 +66,7 @@ int stop_file_read(const char *checkpoint_directory, struct stop_file *out, stru
     if ((rc = file_join(path, sizeof path, checkpoint_directory, file_name, e)) != OK)
         return rc;
     if (access(path, F_OK) < 0)
-        return errno == ENOENT || errno == ENOTDIR ? 0 : error_system(e, "%s: cannot be looked for", path);
+        return errno == ENOENT || errno == ENOTDIR ? 0 : error_system(e, "%s: cannot open", path);
     if (file_read(path, FILE_MAX, &text, &why) != OK ||
         stop_file_parse(path, buffer_text(&text), text.length, out, &why) != OK)
         snprintf(out->reason, sizeof out->reason, "%.*s", (int)sizeof out->reason - 1, why.message);

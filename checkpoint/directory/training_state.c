@@ -79,7 +79,7 @@ static int decode(const char *path, const json_t *root, struct training_state *o
     if (strcmp(out->state, "running") != 0 && strcmp(out->state, "finished") != 0 &&
         strcmp(out->state, "stopped") != 0 && strcmp(out->state, "failed") != 0)
         return error_set(e, ERR_CORRUPT, "%s: \"state\" is not one of running, finished, stopped, failed", path);
-    return odd ? error_set(e, ERR_CORRUPT, "%s: a member has another type than a training state has", path) : 1;
+    return odd ? error_set(e, ERR_CORRUPT, "%s: a member has the wrong type", path) : 1;
 }
 
 int training_state_read(const char *checkpoint_directory, struct training_state *out, struct error *e)

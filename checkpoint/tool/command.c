@@ -18,7 +18,7 @@ int command_selected(struct selection *s, const struct output *o, int status)
     struct log log;
 
     log_init(&log, o->program, 2);
-    if (status == EXIT_DONE || (status == EXIT_NO && s->names)) /* no names: damage hid them, which was told */
+    if (status == EXIT_DONE || (status == EXIT_NO && s->names)) /* no names: damage hid them, which was reported */
         unmatched = selection_tell(s, "--tensor", "tensor", &log);
     selection_release(s);
     return unmatched ? EXIT_NO : status;

@@ -1,6 +1,6 @@
 /*
- * command.h - the subcommands of `checkpoint`, and what they share: names as text, tables.
- * Each command gets the arguments from its own name on and returns the status.
+ * command.h - the subcommands of `checkpoint`, and what they share: names as text, tables. Each command gets the
+ * arguments from its own name on and returns the exit status.
  */
 #ifndef CHECKPOINT_TOOL_COMMAND_H
 #define CHECKPOINT_TOOL_COMMAND_H
@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-/* All commands: ROW(the end of command_NAME(), name, what --help says of it). A new command is one row here. */
+/* All commands: ROW(the end of command_NAME(), name, its line in --help). A new command is one row here. */
 #define CHECKPOINT_COMMANDS(ROW) \
     ROW(inspect, "inspect", "Show the tensors of a checkpoint, or list the checkpoints of a directory") \
     ROW(verify, "verify", "Check every CRC, length and offset; exit 1 if something is wrong") \
@@ -30,17 +30,17 @@ CHECKPOINT_COMMANDS(DECLARE)
     { OPTION_LIST, 0, "tensor", &(selection).patterns, "GLOB", .help = "Select the tensors whose names match GLOB " \
       "('*' also matches '/'); may be repeated" }
 
-/* Opens a checkpoint as source_open() does, and tells what people should know of it on standard error. */
+/* Opens a checkpoint as source_open() does, and prints its notes on standard error. */
 int command_open(struct source *s, const char *path, int index_only, struct output *o, struct error *e);
 
-/* When the command is done: tells each pattern that matched no tensor, and frees the selection. EXIT_NO if there was
- * one, else the status. */
+/* Call it when the command is done: reports each pattern that matched no tensor, and frees the selection. EXIT_NO if
+ * there was one, else the status. */
 int command_selected(struct selection *s, const struct output *o, int status);
 
 /* Appends a shape: "[2, 3]". */
 void command_shape(struct buffer *out, int rank, const int64_t *shape);
 
-/* Prints a table, as wide as the terminal is if it goes to one; its cells are gone. */
+/* Prints a table, fitted to the terminal if the output is one, and empties it. */
 void command_table(struct table *t, struct output *o);
 
 #endif

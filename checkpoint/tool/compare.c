@@ -1,4 +1,4 @@
-/* checkpoint compare: two checkpoints, tensor by tensor. */
+/* checkpoint compare: compares two checkpoints tensor by tensor. */
 #include "checkpoint/tool/compare.h"
 
 #include "base/bytes.h"
@@ -167,7 +167,7 @@ static int compare_tensors(const struct compare *x, struct finding *f, struct er
     return rc;
 }
 
-/* Of bookkeeping the values are told, whatever their types and shapes. */
+/* For bookkeeping the values are printed, whatever their types and shapes. */
 static int bookkeeping_values(const struct compare *x, struct finding *f, struct error *e)
 {
     int rc = OK;
@@ -248,7 +248,7 @@ int command_compare(int argc, char **argv)
         { OPTION_DOUBLE, 0, "absolute", &x.absolute, "X", .help = "Accept elements that differ by up to X more than "
           "--tolerance accepts (default 0)", .minimum = 0, .maximum = 1e308 },
         COMMAND_TENSOR_OPTION(x.tensors),
-        { OPTION_FLAG, 0, "all", &x.every, .help = "List the tensors that are equal, too" },
+        { OPTION_FLAG, 0, "all", &x.every, .help = "List equal tensors as well" },
         OUTPUT_OPTIONS(x.out),
     };
     const struct options options = {

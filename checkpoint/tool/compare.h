@@ -1,4 +1,4 @@
-/* compare.h - what the files of `checkpoint compare` share: what was found, and how it is told. */
+/* compare.h - what the files of `checkpoint compare` share: findings, and how to print them. */
 #ifndef CHECKPOINT_TOOL_COMPARE_H
 #define CHECKPOINT_TOOL_COMPARE_H
 
@@ -14,12 +14,12 @@
 
 enum verdict { SAME, WITHIN, DIFFER, DTYPE, SHAPE, ONLY_A, ONLY_B, VERDICTS };
 
-struct finding { /* of a tensor of both, or of one that only one of them has */
+struct finding { /* for a tensor in both, or in only one of them */
     const struct source_tensor *a, *b;      /* one may be NULL */
     enum verdict verdict;
     struct tensor_difference difference;
-    int numbers;                            /* its sums and largest differences mean something */
-    struct buffer value_a, value_b;         /* the first element that differs; of bookkeeping the whole value */
+    int numbers;                            /* its sums and largest differences are meaningful */
+    struct buffer value_a, value_b;         /* the first element that differs; for bookkeeping the whole value */
 };
 
 struct tally { /* of some of the tensors */
@@ -41,11 +41,12 @@ struct compare {
 };
 
 uint64_t tally_tensors(const struct tally *t);
-uint64_t tally_unequal(const struct tally *t); /* how many of them differ, or are in one of the two alone */
+uint64_t tally_unequal(const struct tally *t); /* how many of them differ, or are in only one checkpoint */
 
-/* *out sums up what decides: all but bookkeeping, or bookkeeping where nothing else was compared (which returns 1). */
+/* *out is the sum of the tallies that decide: all but bookkeeping, or, if nothing else was compared, bookkeeping; then
+ * it returns 1. */
 int compare_decisive(const struct compare *x, struct tally *out);
-/* 1: equal within tolerance. Nothing is where --tensor left nothing to compare. */
+/* 1: equal within tolerance; 0 also if --tensor left nothing to compare. */
 int compare_equal(const struct compare *x);
 
 /* The norm of the difference, and the same divided by the larger norm of the two. */

@@ -55,7 +55,7 @@ static const char *verdict_word(enum verdict verdict)
     return words[verdict];
 }
 
-/* The beginning of an item of a list. */
+/* The start of an item of a JSON list. */
 static void json_name(struct buffer *b, const struct finding *f, int *first)
 {
     const struct source_tensor *any = f->a ? f->a : f->b;
@@ -243,7 +243,7 @@ static void text_bookkeeping(struct compare *x, const struct finding *f)
     table_text(t, f->b ? buffer_text(&f->value_b) : "-", f->b ? f->value_b.length : 1);
 }
 
-/* A table and an empty line behind it. */
+/* A table followed by an empty line. */
 static void text_table(struct compare *x, struct table *t)
 {
     if (!t->filled)
@@ -261,7 +261,7 @@ static void group_row(struct table *t, const char *name, const struct tally *tal
     table_cell(t, tally->values ? "%.3g" : "-", tally_relative_norm(tally));
 }
 
-/* Weights, averages and optimizer apart, where there are several of them, and all. */
+/* Weights, averages and optimizer separately, if there are several of these, and all together. */
 static void text_groups(struct compare *x, const struct tally *all)
 {
     static const char *const names[TENSOR_ROLES] = { "weights", "averages", "optimizer", "bookkeeping" };

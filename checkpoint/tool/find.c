@@ -37,7 +37,7 @@ static int has_index(const char *prefix)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* What to do with a file of that kind; NULL: nothing comes to mind. */
+/* What to do with a file of this kind; NULL: no advice. */
 static const char *advice(enum file_kind kind)
 {
     switch (kind) {
@@ -58,13 +58,13 @@ static const char *advice(enum file_kind kind)
     }
 }
 
-/* A file beside no index: of a format of others, or perhaps safetensors, whatever its name. */
+/* A file without an index: of another program's format, or perhaps safetensors, whatever its name. */
 static int find_file(const char *path, struct found *out, struct error *e)
 {
     enum file_kind kind = file_kind_of(path);
 
     switch (kind) {
-    case FILE_KIND_TABLE: /* without its suffix: a V1 checkpoint, as opening it will say */
+    case FILE_KIND_TABLE: /* without its suffix: a V1 checkpoint, as opening it will report */
         return OK;
     case FILE_KIND_UNKNOWN: case FILE_KIND_EMPTY: case FILE_KIND_SAFETENSORS:
         out->is_file = 1;
@@ -97,7 +97,7 @@ static size_t prefix_length(const char *path)
     return i > 5 && strncmp(path + i - 5, ".data-", 6) == 0 ? i - 5 : n;
 }
 
-/* "; did you mean NAME?" of the checkpoints beside it, or "". */
+/* "; did you mean NAME?" with a checkpoint in the same directory, or "". */
 static void suggest(const char *path, char *out, size_t size)
 {
     struct checkpoint_list list;
@@ -122,7 +122,7 @@ static void suggest(const char *path, char *out, size_t size)
 
 /* ---- directories ------------------------------------------------------------------------------------------------- */
 
-/* What else is in a directory without a numbered checkpoint. */
+/* Looks for anything else in a directory without a numbered checkpoint. */
 struct contents {
     char safetensors[NAME_MAX + 1]; /* one that is whole by itself */
     size_t safetensors_count;
@@ -152,7 +152,7 @@ static void look_around(const char *directory, struct contents *out)
         closedir(d);
 }
 
-/* Nothing whole with a step is in the directory; why: of the newest that is not whole, or no error. */
+/* The directory has no whole checkpoint with a step; why: what the newest one lacks, or no error. */
 static int find_unnumbered(const char *directory, const struct error *why, struct found *out, struct error *e)
 {
     struct contents here;
@@ -189,7 +189,7 @@ static int index_whole(const char *directory, const struct checkpoint_name *item
     return 1;
 }
 
-/* The highest step that is whole; among TensorFlow's checkpoints, the choice of the state file. */
+/* The whole checkpoint with the highest step; among TensorFlow's checkpoints, the one that the state file names. */
 static int find_newest(const char *directory, int index_only, struct found *out, struct error *e)
 {
     struct error why = { 0 };

@@ -1,6 +1,6 @@
 /*
- * find.h - which checkpoint a path on the command line means: a prefix or one of its files, a safetensors file, or a
- * directory, of which the newest whole checkpoint is taken as the evaluator would.
+ * find.h - finds the checkpoint that a path on the command line means: a prefix or one of its files, a safetensors
+ * file, or a directory, whose newest whole checkpoint is used, as in the evaluator.
  */
 #ifndef CHECKPOINT_TOOL_FIND_H
 #define CHECKPOINT_TOOL_FIND_H
@@ -12,12 +12,12 @@
 struct found {
     char path[PATH_MAX];
     int is_file;       /* 1: a safetensors file; 0: the prefix of a TensorFlow checkpoint */
-    struct error note; /* a sentence that people should read, or none: the state file says something else */
+    struct error note; /* a message for people, or none: the state file disagrees */
 };
 
-/* Says what a path that means no checkpoint is instead, and what to do with it: ERR_ARG. A file that could be a
- * safetensors file is not opened here. index_only: of a directory without a whole checkpoint, the newest of which there
- * is the index. */
+/* ERR_ARG: the path is not a checkpoint; e says what it is instead and what to do. A file that could be a safetensors
+ * file is not opened here. index_only: in a directory without a whole checkpoint, takes the newest one that has an
+ * index. */
 int find_checkpoint(const char *path, int index_only, struct found *out, struct error *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* checkpoint inspect: what is in a checkpoint, or which checkpoints are in a directory. */
+/* checkpoint inspect: shows what is in a checkpoint, or which checkpoints are in a directory. */
 #include "checkpoint/tool/inspect.h"
 
 #include "base/human.h"
@@ -66,7 +66,7 @@ void inspect_bound(int type, const struct tensor_statistics *n, int most, char *
         number_text_float((float)v, out);
 }
 
-/* Tensors differ by orders of magnitude, so each number keeps four digits instead of all the same decimals. */
+/* Tensors differ by orders of magnitude, so each number keeps four digits instead of a fixed number of decimals. */
 static void number_cell(struct table *t, double v)
 {
     table_cell(t, "%.4g", v);
@@ -145,7 +145,7 @@ static void inspect_put_row(struct inspect *x, const struct inspected *i)
 
 enum { BEFORE_STATISTICS = 4, STATISTICS = 6, COLUMNS = BEFORE_STATISTICS + STATISTICS + 1 };
 
-/* NaN and Inf go first where the terminal is narrow and there are none, and never where there are some. */
+/* On a narrow terminal the columns NaN and Inf are left out first if all are 0, and never otherwise. */
 static size_t choose_columns(struct inspect *x, struct table_column *columns)
 {
     static const struct table_column all[COLUMNS] = {
@@ -207,7 +207,7 @@ static void text_end(struct inspect *x, const struct source *s)
     buffer_append_byte(b, '\n');
 }
 
-/* A tensor that cannot be read is told on standard error, and the others follow. */
+/* A tensor that cannot be read is reported on standard error, and the others follow. */
 static void show_tensor(struct inspect *x, const struct source *s, const struct source_tensor *tensor)
 {
     struct inspected t = { .tensor = tensor, .value = BUFFER_EMPTY };
@@ -235,7 +235,7 @@ static void show_tensor(struct inspect *x, const struct source *s, const struct 
     x->inf += t.numbers.infinite;
 }
 
-/* Text that stands in the file beside the tensors. */
+/* The metadata of a safetensors file. */
 static void inspect_put_metadata(struct inspect *x, const struct source *s)
 {
     const struct safetensors_header *h = s->safetensors ? safetensors_contents(s->safetensors) : NULL;

@@ -14,9 +14,9 @@ struct inspect {
     struct output out;
     struct selection tensors;
     int statistics, all, values, tree;
-    int64_t limit, depth;           /* of --values and --tree; 0: by default */
+    int64_t limit, depth;           /* of --values and --tree; 0: default */
     int first;                      /* of JSON's list */
-    int sharded;                    /* tensors lie in several shards, or in slices */
+    int sharded;                    /* tensors are in several shards, or in slices */
     struct table table, bookkeeping;
     uint64_t count, elements, bytes, nan, inf;
     int damaged;
@@ -30,10 +30,10 @@ struct inspected { /* a tensor that was read */
     struct buffer value;            /* of bookkeeping, as text */
 };
 
-/* The least or the greatest of the values, exactly, as text into NUMBER_TEXT_MAX bytes. */
+/* Writes the minimum or maximum of the values, exactly, as text to out, NUMBER_TEXT_MAX bytes. */
 void inspect_bound(int type, const struct tensor_statistics *n, int most, char *out);
 
-/* JSON: up to the list of tensors, a tensor, and the end. */
+/* JSON: everything before the list of tensors, one tensor, and the end. */
 void inspect_json_begin(struct inspect *x, const struct source *s);
 int inspect_json_tensor(struct inspect *x, const struct source *s, const struct inspected *t, struct error *e);
 void inspect_json_end(struct inspect *x);
@@ -43,7 +43,7 @@ int inspect_values(struct inspect *x, const struct source *s, const struct sourc
 int inspect_values_json(struct inspect *x, const struct source *s, const struct source_tensor *tensor,
                         struct error *e);
 
-/* Prints the tensors that are wanted, count of them, by the scopes in their names. */
+/* Prints the wanted tensors, count of them, by the scopes in their names. */
 int inspect_tree(struct inspect *x, const struct source_tensor **tensors, size_t count, struct error *e);
 
 /* Lists the checkpoints of a directory. */

@@ -1,4 +1,4 @@
-/* checkpoint inspect --all: which checkpoints are in a directory, and which of them are whole. */
+/* checkpoint inspect --all: lists the checkpoints of a directory and says which are whole. */
 #include "checkpoint/tool/inspect.h"
 
 #include "base/array.h"
@@ -19,7 +19,7 @@ struct file {
     double written;
 };
 
-struct files { /* of the directory, in order of their names: read once, however many checkpoints there are */
+struct files { /* of the directory, sorted by name: read once, however many checkpoints there are */
     struct file *items;
     size_t count, room;
 };
@@ -69,14 +69,14 @@ static int files_read(struct files *files, const char *directory, struct error *
     return OK;
 }
 
-/* Bytes of a checkpoint and when it was written: of NAME.index and all NAME.data-*, or of the file itself. */
+/* The size and the time of a checkpoint: of NAME.index and all NAME.data-*, or of the file itself. */
 static uint64_t files_size(const struct files *files, const struct checkpoint_name *item, double *written)
 {
     const char *name = item->name;
     size_t low = 0, high = files->count, length = strlen(name);
     uint64_t size = 0;
 
-    while (low < high) { /* the first one that is not before NAME */
+    while (low < high) { /* the first file that does not sort before NAME */
         size_t middle = low + (high - low) / 2;
 
         if (strcmp(files->items[middle].name, name) < 0)
@@ -97,7 +97,7 @@ static uint64_t files_size(const struct files *files, const struct checkpoint_na
     return size;
 }
 
-/* Sentences begin with the path of a file; here all are of one directory. */
+/* Errors begin with the path of a file; here all are in one directory. */
 static const char *without_directory(const char *sentence, const char *directory)
 {
     size_t n = strlen(directory);
@@ -109,7 +109,7 @@ static const char *without_directory(const char *sentence, const char *directory
     return sentence + n;
 }
 
-/* why: what it lacks, NULL: it is whole. */
+/* why: what it lacks; NULL: it is whole. */
 static void show_listed(struct inspect *x, const struct files *files, const struct checkpoint_name *item,
                         const char *why, double now)
 {

@@ -1,4 +1,4 @@
-/* checkpoint inspect --tree: tensors by the scopes in their names, each with how much is in it. */
+/* checkpoint inspect --tree: tensors by the scopes in their names, with the size of each scope. */
 #include "checkpoint/tool/inspect.h"
 
 #include "base/human.h"
@@ -10,7 +10,7 @@
 struct leaf {
     const struct source_tensor *tensor;
     const char *name;
-    size_t length; /* of the name, without what TensorFlow 2 puts behind it */
+    size_t length; /* of the name, without what TensorFlow 2 appends to it */
 };
 
 struct tree {
@@ -19,7 +19,7 @@ struct tree {
     char separator;
 };
 
-/* What is in a scope comes right behind it: the separator before any other byte. */
+/* The members of a scope come right after it: the separator sorts before any other byte. */
 static int compare_leaves(const void *a, const void *b, void *context)
 {
     const struct leaf *x = a, *y = b;
@@ -35,7 +35,7 @@ static int compare_leaves(const void *a, const void *b, void *context)
     return (unsigned char)x->name[i] < (unsigned char)y->name[i] ? -1 : 1;
 }
 
-/* How long the part of the name is that begins at `at`. */
+/* The length of the part of the name that begins at `at`. */
 static size_t part_length(const struct tree *t, const struct leaf *leaf, size_t at)
 {
     const char *end = memchr(leaf->name + at, t->separator, leaf->length - at);
@@ -43,7 +43,7 @@ static size_t part_length(const struct tree *t, const struct leaf *leaf, size_t 
     return end ? (size_t)(end - leaf->name) - at : leaf->length - at;
 }
 
-/* Where the leaves end that have the same part there as the one at `from`. */
+/* The end of the leaves that have the same part there as the one at `from`. */
 static size_t same_part(const struct tree *t, size_t from, size_t to, size_t at, size_t length)
 {
     size_t i = from + 1;
@@ -90,7 +90,7 @@ static void put_scope(struct tree *t, size_t from, size_t to, size_t at, int dep
         const struct leaf *leaf = &t->leaves[from];
         size_t length = part_length(t, leaf, at), end = same_part(t, from, to, at, length);
 
-        /* Parts without a branch stay together. */
+        /* Parts without a branch are printed together. */
         while (at + length < leaf->length) {
             size_t next = part_length(t, leaf, at + length + 1);
 

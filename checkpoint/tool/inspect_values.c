@@ -1,4 +1,4 @@
-/* checkpoint inspect --values: the values themselves, laid out by tensor_print.h, or as nested lists of JSON. */
+/* checkpoint inspect --values: prints the values, laid out by tensor_print.h, or as nested lists in JSON. */
 #include "checkpoint/tool/inspect.h"
 
 #include "base/human.h"
@@ -89,7 +89,7 @@ int inspect_values(struct inspect *x, const struct source *s, const struct sourc
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-/* Brackets before element `at`, and behind it: as many as dimensions begin or end there. */
+/* The brackets before element `at`, and after it: one for each dimension that begins or ends there. */
 static void put_brackets(struct printing *p, int opening)
 {
     const struct source_tensor *tensor = p->tensor;

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The ending decides; a name without one leaves it to --json. */
+/* The extension decides; without one, --json does. */
 static int choose_format(struct output *o, struct error *e)
 {
     const char *ending = strrchr(file_base_name(o->path), '.');
@@ -40,13 +40,13 @@ static int open_file(struct output *o, struct error *e)
         return OK;
     }
     if (!o->force && lstat(o->path, &st) == 0)
-        return error_set(e, ERR_ARG, "%s: exists already; -f overwrites it", o->path);
+        return error_set(e, ERR_ARG, "%s: already exists; use -f to overwrite it", o->path);
     if (snprintf(o->temporary, sizeof o->temporary, "%s.tmp%ld", o->path, (long)getpid()) >= (int)sizeof o->temporary) {
         *o->temporary = '\0';
         return error_set(e, ERR_ARG, "%s: path too long", o->path);
     }
     o->unfinished = unfinished_begin(AT_FDCWD, o->temporary);
-    unlink(o->temporary); /* of a killed process with our number */
+    unlink(o->temporary); /* left by a killed process with our process id */
     if ((fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) >= 0 && (o->file = fdopen(fd, "w")))
         return OK;
     error_system(e, "%s: cannot create a temporary file beside it", o->path);
@@ -77,7 +77,7 @@ static void failed(struct output *o, const char *what)
         error_system(&o->error, "%s: cannot %s", o->path ? o->path : "standard output", what);
 }
 
-/* Breaks the lines that are wider than the terminal between words. */
+/* Wraps lines that are wider than the terminal between words. */
 static void wrap(struct output *o)
 {
     size_t columns = (size_t)terminal_columns(fileno(o->file));

@@ -1,7 +1,6 @@
 /*
- * output.h - where the data of a command goes, as text or JSON: standard output, or a file that appears whole by
- * rename. Text is put together in `text` and leaves it with output_put(). What goes wrong on the way is kept and makes
- * the status at the end.
+ * output.h - a command's output, as text or JSON: standard output, or a file that appears by rename once complete.
+ * Collect text in `text` and write it with output_put(). Errors are kept and decide the exit status at the end.
  */
 #ifndef CHECKPOINT_TOOL_OUTPUT_H
 #define CHECKPOINT_TOOL_OUTPUT_H
@@ -13,13 +12,13 @@
 #include <limits.h>
 #include <stdio.h>
 
-struct output { /* all zero, but for program, before the options are parsed */
-    const char *program;      /* "checkpoint inspect", for sentences */
+struct output { /* all zero except program before the options are parsed */
+    const char *program;      /* "checkpoint inspect", for messages */
     const char *path;         /* of the option; NULL and "-": standard output */
-    int json, force;          /* of the options; json also if the file's name says so */
+    int json, force;          /* of the options; json is also set by the file's extension */
     struct buffer text;
     FILE *file;
-    char temporary[PATH_MAX]; /* "": none, what is written is there at once */
+    char temporary[PATH_MAX]; /* "": none, output is written directly */
     struct unfinished *unfinished;
     struct error error;       /* the first one */
 };
@@ -32,17 +31,16 @@ struct output { /* all zero, but for program, before the options are parsed */
       "or .txt (default: standard output, -). FILE appears once it is complete" }, \
     { OPTION_FLAG, 'f', "force", &(o).force, .help = "Overwrite an existing FILE" }
 
-/* ERR_ARG: the ending of the file's name is not known, or says something else than --json, or the file exists and is
- * not to be overwritten. ERR_IO. */
+/* ERR_ARG: the extension is unknown or contradicts --json, or the file exists and --force was not given. ERR_IO. */
 int output_open(struct output *o, struct error *e);
 
-/* Writes the text and empties it. On a terminal its lines are broken between words to fit. */
+/* Writes the text and empties it. On a terminal, lines that are too long are wrapped between words. */
 void output_put(struct output *o);
 
-/* Prints "program: sentence" on standard error; EXIT_USAGE. */
+/* Prints "program: message" on standard error; returns EXIT_USAGE. */
 int output_fail(struct output *o, const struct error *e);
 
-/* Ends the output and returns the status in the end: `status`, or EXIT_USAGE, with its sentence, where something could
+/* Ends the output and returns the exit status: `status`, or EXIT_USAGE, after printing the error, if something could
  * not be written. With status EXIT_USAGE no file appears. */
 int output_close(struct output *o, int status);
 

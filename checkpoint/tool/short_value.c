@@ -17,7 +17,7 @@ static int append_text(struct buffer *out, const char *text, size_t n)
     return 1;
 }
 
-/* 1: appended; 0: it is no text. */
+/* 1: appended; 0: it is not a text. */
 static int string(const struct source *s, const struct source_tensor *tensor, struct buffer *out, struct error *e)
 {
     struct tensor_string *strings;

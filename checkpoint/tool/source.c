@@ -74,7 +74,7 @@ int source_is_hint(const struct safetensors_pair *pair)
     return strncmp(pair->key, SOURCE_HINT, sizeof SOURCE_HINT - 1) == 0;
 }
 
-/* "[2, 3]" into shape; the rank, or -1 when it is not a shape. */
+/* Parses "[2, 3]" into shape; returns the rank, or -1 if it is not a shape. */
 static int parse_shape(const char *text, int64_t *shape)
 {
     int rank = 0;
@@ -85,7 +85,7 @@ static int parse_shape(const char *text, int64_t *shape)
     while (*text != ']') {
         if (rank == TENSOR_RANK_MAX || *text < '0' || *text > '9')
             return -1;
-        shape[rank++] = strtoll(text, &end, 10); /* too large ones stay at the limit, which no bytes fit */
+        shape[rank++] = strtoll(text, &end, 10); /* sizes that are too large stay at the limit, which no bytes match */
         text = end;
         if (text[0] == ',' && text[1] == ' ')
             text += 2;
@@ -93,7 +93,7 @@ static int parse_shape(const char *text, int64_t *shape)
     return text[1] ? -1 : rank;
 }
 
-/* The tensor as it was before it was kept as another type; left as it is where that cannot be. */
+/* Restores a tensor that was stored as another type; leaves it unchanged if that is impossible. */
 static int apply_hint(struct source_tensor *tensor, const char *hint)
 {
     int64_t shape[TENSOR_RANK_MAX];
@@ -284,7 +284,7 @@ int source_strings(const struct source *s, const struct source_tensor *tensor, s
     *out = NULL;
     if (rc != OK)
         return rc;
-    /* Each string has a byte of length at least, so elements are no more than bytes. */
+    /* Each string has at least one byte of length, so there are no more elements than bytes. */
     if (!(all = realloc(stored, head + bytes))) {
         free(stored);
         return error_memory(e, s->path, "for tensor %s", tensor->name);

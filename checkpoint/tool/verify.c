@@ -1,6 +1,6 @@
 /*
- * checkpoint verify: is a checkpoint, or a directory of them, intact to the last byte? Opening a bundle checks the
- * index, its lengths and slices; bundle_check.h the rest of it; here comes what the state file says.
+ * checkpoint verify: checks that a checkpoint, or a directory of them, is intact to the last byte. Opening a bundle
+ * checks the index, its lengths and slices; bundle_check.h checks the rest; this file checks the state file.
  */
 #include "base/buffer.h"
 #include "base/file.h"
@@ -31,7 +31,7 @@ struct verify {
     uint64_t findings, here; /* in all, in this checkpoint */
     uint64_t tensors, bytes; /* read of this checkpoint */
     struct buffer notes;     /* of it, as JSON */
-    int failed;              /* a path was no checkpoint at all */
+    int failed;              /* a path was not a checkpoint at all */
 };
 
 /* ---- telling --------------------------------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ static void finding(void *context, const struct error *e)
     output_put(&v->out);
 }
 
-/* What is no damage, but good to know. */
+/* A note: not damage, but good to know. */
 static void note(struct verify *v, const struct error *e)
 {
     if (v->out.json) {
@@ -114,7 +114,7 @@ static int wanted(void *context, const char *tensor)
     return selection_wants(&v->wanted, tensor);
 }
 
-/* One that cannot be read was told already, as every tensor. */
+/* Unreadable ones have been reported already, like all tensors. */
 static void check_step(struct verify *v, struct tensor_bundle *b, const char *prefix)
 {
     int64_t named = checkpoint_name_step(file_base_name(prefix)), step = source_global_step(b, NULL);
@@ -147,8 +147,8 @@ static void verify_prefix(struct verify *v, const char *prefix)
     end_path(v, prefix);
 }
 
-/* A file without an index: safetensors. It has no CRCs; its header and lengths are all that can be checked, and the
- * strings that `checkpoint convert` put into it. */
+/* A safetensors file has no CRCs: only its header and lengths can be checked, and strings that `checkpoint convert`
+ * stored in it. */
 static void verify_file(struct verify *v, const char *path)
 {
     struct error e = { 0 };
@@ -177,7 +177,7 @@ static void verify_file(struct verify *v, const char *path)
 
 /* ---- a directory ----------------------------------------------------------------------------------------------- */
 
-/* A directory that was moved is no surprise; one whose state file means another that is there is one. */
+/* A directory may have been moved, but its state file must not name another directory that exists. */
 static void check_place(struct verify *v, const char *path, const char *directory, const char *listed)
 {
     struct error e = { 0 };
@@ -233,7 +233,7 @@ static void verify_state(struct verify *v, const char *directory)
 
     if (file_join(path, sizeof path, directory, "checkpoint", NULL) != OK ||
         (access(path, F_OK) < 0 && errno == ENOENT))
-        return; /* checkpoints can do without */
+        return; /* checkpoints do not need this file */
     begin_path(v, path);
     if ((rc = file_read(path, STATE_FILE_MAX, &text, &e)) == OK &&
         (rc = state_file_parse(buffer_text(&text), text.length, &state, &e)) != OK)

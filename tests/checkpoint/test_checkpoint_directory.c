@@ -295,7 +295,7 @@ static void test_training_state(void **state)
         { "{\"state\":\"finished\",\"global_step\":12,\"new\":[1]}", 1, "" },
         { "{\"state\":\"paused\"}", ERR_CORRUPT, "running, finished, stopped, failed" },
         { "{}", ERR_CORRUPT, "running, finished, stopped, failed" },
-        { "{\"state\":\"running\",\"pid\":\"7\"}", ERR_CORRUPT, "another type" },
+        { "{\"state\":\"running\",\"pid\":\"7\"}", ERR_CORRUPT, "the wrong type" },
         { "{\"state\":\"running\"", ERR_CORRUPT, "line 1" },
         { "[]", ERR_CORRUPT, "running" },
         { "", ERR_CORRUPT, "line" },

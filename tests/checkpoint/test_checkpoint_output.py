@@ -46,7 +46,7 @@ def test_refusals(words_of, tmp_path, line):
     assert "unknown extension '.csv'; use .json or .txt" in told
     assert "but --json was given; omit one of them" in checkpoint(*words, "--json", "-o", tmp_path / "x.txt", status=2)
     (tmp_path / "there.json").write_text("mine")
-    assert "there.json: exists already; -f overwrites it" in checkpoint(*words, "-o", tmp_path / "there.json", status=2)
+    assert "there.json: already exists; use -f to overwrite it" in checkpoint(*words, "-o", tmp_path / "there.json", status=2)
     assert (tmp_path / "there.json").read_text() == "mine"
     assert "cannot create" in checkpoint(*words, "-o", tmp_path / "no/x.json", status=2)
     run(*words, "-f", "-o", tmp_path / "there.json")

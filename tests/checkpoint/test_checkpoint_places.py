@@ -153,7 +153,7 @@ def test_a_directory_of_version_1(tmp_path, name):
     for path in (tmp_path, tmp_path / name):
         for command in ("inspect", "compare", "convert"):
             told = checkpoint(*words(command, path, tmp_path / "none"), status=2)
-            assert f"{tmp_path / name}: a V1 checkpoint" in told and "is not supported; save it as V2" in told
+            assert f"{tmp_path / name}: a V1 checkpoint" in told and "is not supported; save it again as V2" in told
         assert f"{tmp_path / name}: a V1 checkpoint" in checkpoint("verify", path, status=1)
     rows = as_json("inspect", "--all", tmp_path)["checkpoints"]
     assert [(row["name"], row["step"], row["whole"]) for row in rows] == [(name, 5, False)] and "V1" in rows[0]["why"]

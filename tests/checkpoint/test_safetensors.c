@@ -73,14 +73,14 @@ static const struct {
     { "{}{}", 0, "only blanks" },
     { "{", 0, "a name in quotes" },
     { "{\"a\"", 0, "expected ':'" },
-    { "{\"a\":", 0, "no end" },
+    { "{\"a\":", 0, "does not end" },
     { "{\"a\":1}", 0, "dtype, shape" },
     { "{\"a\":" T("U8", "[]", "[0,1]") ",}", 1, "a name in quotes" },
-    { "{\"a\":" T("U8", "[]", "[0,1]") ",\"a\":" T("U8", "[]", "[1,2]") "}", 2, "is there twice" },
+    { "{\"a\":" T("U8", "[]", "[0,1]") ",\"a\":" T("U8", "[]", "[1,2]") "}", 2, "is repeated" },
     { "{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, "duplicate" },
-    { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "is there twice" },
-    { "{\"__metadata__\":{\"a\":\"1\",\"a\":\"1\"}}", 0, "is there twice" },
-    { "{\"__metadata__\":{\"a\":1}}", 0, "strings only" },
+    { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "is repeated" },
+    { "{\"__metadata__\":{\"a\":\"1\",\"a\":\"1\"}}", 0, "is repeated" },
+    { "{\"__metadata__\":{\"a\":1}}", 0, "only strings" },
     { "{\"__metadata__\":[]}", 0, "expected '{'" },
     { "{\"__metadata__\":{} 1}", 0, "',' or '}'" },
     { "{\"a\":" T("F32\\u0000", "[]", "[0,4]") "}", 4, "unknown dtype F32" },
@@ -264,9 +264,9 @@ static void test_wrong_writing(void **state)
                                                 .shape = quarter };
     assert_int_equal(safetensors_layout(large, 4, &e), OK);
     assert_int_equal(safetensors_layout(large, 5, &e), ERR_ARG);
-    assert_says(e, "more bytes than a file can have");
+    assert_says(e, "more bytes than a file can hold");
     assert_int_equal(safetensors_layout(t, 2, &e), ERR_ARG);
-    assert_says(e, "is there twice");
+    assert_says(e, "is given twice");
     t[1].name = "__metadata__";
     t[1].name_length = 12;
     assert_int_equal(safetensors_layout(t, 2, &e), ERR_ARG);

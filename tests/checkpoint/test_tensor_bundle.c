@@ -272,7 +272,7 @@ static void test_damage(void **state)
     assert_int_equal(tensor_bundle_open_index(&b, fixture_path(f, "m"), &e), OK);
     assert_int_equal(tensor_bundle_count(b), 3);
     assert_int_equal(tensor_bundle_read(b, tensor_bundle_find(b, "global_step"), bytes, 8, &e), ERR_ARG);
-    assert_says(e, "only its index was opened");
+    assert_says(e, "only its index is open");
     tensor_bundle_close(b);
     assert_int_equal(tensor_bundle_open(&b, fixture_path(f, "m"), &e), ERR_IO);
     assert_int_equal(e.system, ENOENT);

@@ -33,5 +33,5 @@ int conversion_check_free(const struct conversion *c, const char *path, struct e
 
     if (c->force || lstat(path, &st) < 0)
         return OK;
-    return error_set(e, ERR_ARG, "%s: exists already; -f overwrites it", path);
+    return error_set(e, ERR_ARG, "%s: already exists; use -f to overwrite it", path);
 }

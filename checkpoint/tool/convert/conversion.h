@@ -7,14 +7,14 @@
 #include "checkpoint/tool/source.h"
 
 struct conversion {
-    struct output out;       /* of what was done; what is written goes to `to` */
+    struct output out;       /* for the report; the tensors go to `to` */
     struct selection tensors;
     struct source source;
     const char *to;          /* prefix, file or directory */
     int force;
     uint64_t written, bytes; /* tensors, and their bytes */
-    uint64_t left_out;       /* tensors that could not be written; each was told */
-    uint64_t shortened;      /* tensors of strings of which the format loses the ends; the same */
+    uint64_t left_out;       /* tensors that could not be written, each reported */
+    uint64_t shortened;      /* tensors of strings that lost trailing bytes in this format, each reported */
 };
 
 /* Tells that the format cannot hold a tensor: "NumPy cannot store int2". */
@@ -22,7 +22,7 @@ void conversion_leave_out(struct conversion *c, const struct source_tensor *tens
 /* 1: --tensor selects it and its values can be read. That these cannot is told: variants, and strings in slices. */
 int conversion_takes(struct conversion *c, const struct source_tensor *tensor);
 
-/* ERR_ARG when the path is there and --force was not given. */
+/* ERR_ARG: the path exists and --force was not given. */
 int conversion_check_free(const struct conversion *c, const char *path, struct error *e);
 
 #endif

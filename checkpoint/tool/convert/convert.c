@@ -1,4 +1,4 @@
-/* checkpoint convert: the same tensors in another format. */
+/* checkpoint convert: writes the same tensors in another format. */
 #include "base/file.h"
 #include "base/human.h"
 #include "base/json.h"
@@ -21,7 +21,7 @@ static const struct {
     int (*write)(struct conversion *c, struct error *e);
 } formats[] = { CONVERT_FORMATS(FORMAT_ROW) };
 
-/* Bytes of a tensor of which nobody can say what it is. */
+/* The bytes of a loose slice belong to an unknown tensor. */
 static void leave_out_slice(void *context, const struct tensor_entry *slice)
 {
     struct conversion *c = context;
@@ -35,7 +35,7 @@ static void leave_out_slice(void *context, const struct tensor_entry *slice)
     c->left_out++;
 }
 
-/* The format that a destination's name means; NULL: one that is not written here. A prefix may end in anything else, as
+/* The format for the destination's name; NULL: a format that is not written here. A prefix may end in anything else, as
  * "model.ckpt-700" does. */
 static const char *format_of(const char *to, struct error *e)
 {
@@ -97,7 +97,7 @@ static int convert(struct conversion *c, const char *from, const char *format, s
     if (c->source.bundle && (rc = bundle_loose_slices(c->source.bundle, leave_out_slice, c, e)) != OK)
         return rc;
     if (!wanted && c->tensors.patterns.count)
-        return OK; /* which is told at the end */
+        return OK; /* which is reported at the end */
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (strcmp(formats[i].name, format) == 0)
             rc = formats[i].write(c, e);

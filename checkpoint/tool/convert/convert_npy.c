@@ -1,6 +1,6 @@
 /*
- * One .npy file a tensor: "\x93NUMPY", version 1.0, uint16 length of the header, a Python dictionary padded with blanks
- * to a multiple of 64 and ended by a newline, then the values, little-endian and row-major.
+ * One .npy file per tensor: "\x93NUMPY", version 1.0, uint16 length of the header, a Python dictionary padded with
+ * blanks to a multiple of 64 and ended by a newline, then the values, little-endian and row-major.
  */
 #include "checkpoint/tool/convert/convert_formats.h"
 
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STRINGS_MAX = 1 << 30 }; /* bytes an array of strings of one width may take */
+enum { STRINGS_MAX = 1 << 30 }; /* the most bytes of an array of strings of one width */
 
 struct convert_npy_writing {
     int fd, widen; /* widen: elements become float32, or int8 */
@@ -26,7 +26,7 @@ struct convert_npy_writing {
     const struct source_tensor *tensor;
 };
 
-/* What NumPy calls a type; NULL: it has none. *widen: values are written anew, as float32 ('<f4') or one byte. */
+/* NumPy's name for a type; NULL: it has none. *widen: values are converted, to float32 ('<f4') or one byte. */
 static const char *description(int type, int *widen)
 {
     static const char *const names[] = {
@@ -40,7 +40,7 @@ static const char *description(int type, int *widen)
     return type > 0 && type < (int)(sizeof names / sizeof *names) ? names[type] : NULL;
 }
 
-/* The name of a tensor's file: '/' becomes '.', what no file name should have becomes %XX. */
+/* The name of a tensor's file: '/' becomes '.', and characters that a file name should not have become %XX. */
 static void file_name(struct buffer *out, const struct source_tensor *tensor)
 {
     for (size_t i = 0; i < tensor->name_length; i++) {
@@ -113,7 +113,7 @@ static int convert_npy_take_piece(void *context, const void *bytes, size_t n, st
     return rc;
 }
 
-/* NumPy takes zeros behind a string for the rest of its place: strings that end in one come back shorter. */
+/* NumPy takes zeros after a string for padding: strings that end in one come back shorter. */
 static void tell_shortened(struct conversion *c, const struct source_tensor *tensor,
                            const struct tensor_string *strings)
 {
@@ -130,7 +130,7 @@ static void tell_shortened(struct conversion *c, const struct source_tensor *ten
     c->shortened++;
 }
 
-/* Strings, all as wide as the longest, with zeros behind. */
+/* Strings, all as wide as the longest, padded with zeros. */
 static int write_strings(struct conversion *c, struct convert_npy_writing *x, struct error *e)
 {
     size_t count = (size_t)x->tensor->elements, width = 1;
@@ -143,8 +143,8 @@ static int write_strings(struct conversion *c, struct convert_npy_writing *x, st
     for (size_t i = 0; i < count; i++)
         width = strings[i].length > width ? strings[i].length : width;
     if (count && width > STRINGS_MAX / count)
-        rc = error_set(e, ERR_ARG, "%s: tensor %s: %zu strings of up to %zu bytes are too large for one array; "
-                       "select other tensors with --tensor", c->source.path, x->tensor->name, count, width);
+        rc = error_set(e, ERR_ARG, "%s: tensor %s: %zu strings of up to %zu bytes are too large for one array; select "
+                       "other tensors with --tensor", c->source.path, x->tensor->name, count, width);
     else if (!(cell = malloc(width)))
         rc = error_memory(e, c->source.path, "for tensor %s", x->tensor->name);
     snprintf(descr, sizeof descr, "|S%zu", width);
@@ -176,7 +176,7 @@ static int write_tensor(struct conversion *c, const struct source_tensor *tensor
         return error_set(e, ERR_ARG, "%s: path too long", path);
     x.path = path;
     unfinished = unfinished_begin(AT_FDCWD, temporary);
-    unlink(temporary); /* of a killed process with our number */
+    unlink(temporary); /* left by a killed process with our process id */
     if ((x.fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
         rc = error_system(e, "%s: cannot create a file beside it", path);
     else if (tensor->type == TENSOR_STRING)
@@ -198,7 +198,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Two tensors must not become one file. */
+/* Checks that no two tensors become the same file. */
 static int check_names(struct conversion *c, struct error *e)
 {
     char **names = calloc(c->source.count + 1, sizeof *names);

@@ -15,7 +15,7 @@ struct convert_safetensors_writing {
     struct safetensors_header *header; /* as if read; memory of a tensor: a shape that is not the source's */
 };
 
-/* A pair of two texts, the key made of two parts. */
+/* Makes a pair of texts, whose key has two parts. */
 static int add_pair(struct convert_safetensors_writing *x, const char *before, const char *key, size_t key_length,
                     const char *value, size_t value_length)
 {
@@ -38,7 +38,7 @@ static int add_pair(struct convert_safetensors_writing *x, const char *before, c
     return OK;
 }
 
-/* Fills in dtype and shape. 1 done, 0: safetensors has nothing for it; < 0 no memory. */
+/* Fills in dtype and shape. 1: done, 0: safetensors has no type for it, < 0: no memory. */
 static int describe(struct convert_safetensors_writing *x, const struct source_tensor *tensor,
                     struct safetensors_tensor *out)
 {
@@ -82,7 +82,7 @@ static int describe(struct convert_safetensors_writing *x, const struct source_t
     return rc;
 }
 
-/* Metadata of a safetensors source goes along, but for hints, which are made anew. */
+/* Copies the metadata of a safetensors source except for hints, which are made again. */
 static int copy_pairs(struct convert_safetensors_writing *x, const struct safetensors_header *h)
 {
     for (size_t i = 0; i < h->pair_count; i++)
