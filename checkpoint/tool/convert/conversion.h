@@ -1,4 +1,4 @@
-/* conversion.h - what is converted and what became of it, for `checkpoint convert` and each format it writes. */
+/* conversion.h - the state of a conversion, for `checkpoint convert` and each format it writes. */
 #ifndef CHECKPOINT_TOOL_CONVERT_CONVERSION_H
 #define CHECKPOINT_TOOL_CONVERT_CONVERSION_H
 
