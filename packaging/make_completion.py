@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the completions of bash, zsh and fish from what the programs say of their options.
+"""Makes the completions of bash, zsh and fish from the options that the programs describe.
 
 usage: make_completion.py --bin DIR --out DIR PROGRAM...
 
@@ -17,15 +17,15 @@ import subprocess
 PATHS = {"FILE", "NEW", "PATH", "F", "OUT"}  # arguments that are files
 DIRECTORIES = {"DIR", "CKPT", "DIRECTORY", "ROOT"}
 
-# Options whose values are names in the files on the line: what their key is in the JSON lines of the command that lists
-# them, with all of the paths or the first.
+# Options whose values are names in the files on the command line: their key in the JSON lines of the command that lists
+# them, and whether it gets all of the paths or the first.
 ASK = {"eventlog": {"tag": "tag", "metric": "tag", "lower": "tag", "higher": "tag", "run": "run"},
        "checkpoint": {"tensor": "name"}}
 LISTS = {"eventlog": ("tags --format jsonl", True), "checkpoint": ("inspect --no-statistics --json", False)}
 
 
 def takes(option, program):
-    """What comes after an option: 'none', 'words', 'files', 'directories', 'text', or the key of names to ask for."""
+    """The kind of value of an option: 'none', 'words', 'files', 'directories', 'text', or the key of names to ask for."""
     if option["kind"] in ("flag", "count"):
         return "none"
     if option["choices"]:
@@ -37,12 +37,12 @@ def takes(option, program):
 
 
 def sed_of(key):
-    """Prints the value of that key of each line. Names with a quote or a backslash, which JSON escapes, are left out."""
+    """A command that prints the value of this key in each line. Names that JSON escapes (quote, backslash) are left out."""
     return f"""sed -n 's/.*[{{,]"'{key}'":"\\([^"\\]*\\)".*/\\1/p'"""
 
 
 def rows(o):
-    """The options, with those that every program has."""
+    """The options, including those that every program has."""
     own = [{"kind": "flag", "letter": "h", "name": "help", "argument": None, "choices": [], "help": "help"},
            {"kind": "flag", "letter": "V", "name": "version", "argument": None, "choices": [], "help": "name and version"}]
     return [x for x in o["options"] if x["kind"] != "heading"] + own
@@ -53,17 +53,17 @@ def flags(option):
 
 
 def positional(o):
-    """Whether it takes arguments beside options: those are paths, all of them."""
+    """Whether it takes arguments besides options; all of them are paths."""
     return bool(re.sub(r"\[?OPTION\.\.\.\]?|--?[\w-]+(?: [A-Z]+)?", "", o["usage"]).strip(" |[]"))
 
 
 def contexts(o):
-    """[(command or '', its description)]: what may stand on the line."""
+    """[(command or '', its description)]: the possible words on the line."""
     return [("", o)] + [(c["name"], c["command"]) for c in o["commands"]]
 
 
 def short(text, most=70):
-    """The beginning of a help, up to a sentence or a bracket."""
+    """The beginning of a help text, up to the end of a sentence or a bracket."""
     words = re.split(r"(?<=\w)[.;] |\. ?$| \(", " ".join(text.split()), maxsplit=1)[0]
     return words if len(words) <= most else words[:most].rsplit(" ", 1)[0]
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Makes the man pages: section 1 from what the programs say of their options, section 3 from the public headers, section
+"""Makes the man pages: section 1 from the options that the programs describe, section 3 from the public headers, section
 7 from texts alone.
 
 usage: make_man.py --bin DIR --text DIR --version V --out DIR PROGRAM... HEADER.h...
 
-Each PROGRAM in DIR is asked with --describe (base/program/options_describe.h). Each header gives one page a group of functions:
-the functions between two blank lines, with their comments and the types that they take. What a table cannot say stands
-in TEXT/<page>.txt: "# SECTION" begins a section (DESCRIPTION is added to the generated one), lines that begin with four
-blanks are shown as they are, "* " begins an item, `words` are bold and *words* italic, @NAME stands for NAME.inc,
-@findings for what `eventlog verify` can find.
-TEXT/functions.txt has a line for each page of section 3: the line for its NAME, and the codes that its functions return;
-what these mean stands in TEXT/errors.inc, and its EXAMPLE is a function of TEXT/examples*.c.
+Each PROGRAM in DIR is run with --describe (base/program/options_describe.h). Each header gives one page per group of
+functions: those between two blank lines, with their comments and the types that they take. TEXT/<page>.txt adds what a
+table cannot say: "# SECTION" begins a section (DESCRIPTION is added to the generated one), lines that begin with four
+blanks are shown unchanged, "* " begins an item, `words` are bold and *words* italic, @NAME includes NAME.inc, and
+@findings lists the findings of `eventlog verify`.
+TEXT/functions.txt has a line for each page of section 3: the text of its NAME section, and the codes that its functions
+return, which TEXT/errors.inc explains; its EXAMPLE is a function of TEXT/examples*.c.
 """
 import argparse
 import json
@@ -25,12 +25,12 @@ from man_text import body, code, continued, declaration, definition, escape, par
 OWN = [{"kind": "flag", "letter": "h", "name": "help", "argument": None, "choices": [], "help": "Help on standard output."},
        {"kind": "flag", "letter": "V", "name": "version", "argument": None, "choices": [],
         "help": "Name and version on standard output."}]
-RETURN = ("`EVENTLOG_OK` (0) unless something else is said above, or a negative code. Then *error*, if it is not NULL, "
-          "holds the code, `errno` where the operating system gave one, and a sentence that names the file and says what happened.")
+RETURN = ("`EVENTLOG_OK` (0) unless stated otherwise above, or a negative code. Then *error*, if it is not NULL, holds "
+          "the code, `errno` if the operating system set it, and a message that names the file and says what happened.")
 
 
 def findings(binaries):
-    """What `eventlog verify` can find, as items of a text file."""
+    """The findings of `eventlog verify`, as items of a text file."""
     run = subprocess.run([binaries / "eventlog", "verify", "--kinds", "--json"], check=True, capture_output=True, text=True)
     for row in json.loads(run.stdout)["kinds"]:
         default, python = row["default_loader"], row["python_loader"]
@@ -39,7 +39,7 @@ def findings(binaries):
 
 
 def sections_of(path, binaries=None):
-    """[(title, text)] of a text file; empty where there is none."""
+    """[(title, text)] of a text file; empty if it does not exist."""
     if not path.exists():
         return []
     words = re.sub(r"^@(\w+)$", lambda m: "\n".join(findings(binaries)) if m.group(1) == "findings" else
@@ -79,7 +79,7 @@ def option_lines(options):
 
 
 def split_status(summary):
-    """The sentences on the exit status stand last in a summary, where there are any."""
+    """Splits the sentences about the exit status, if any, off the end of a summary."""
     match = re.search(r"(?:^|(?<=\. ))(?:Exit s|S)tatus:? (?=\d)", summary)
     return (summary[:match.start()], summary[match.start():]) if match else (summary, "")
 
@@ -144,7 +144,7 @@ def comment_text(lines):
 
 
 def header_blocks(path):
-    """[[(kind, text, name), ...], ...]: what stands between blank lines. Kinds: comment, function, type."""
+    """[[(kind, text, name), ...], ...]: one list per group between blank lines. Kinds: comment, function, type."""
     blocks, block, item, depth = [], [], [], 0
     in_comment = False
     for line in path.read_text().split("\n"):
@@ -180,7 +180,7 @@ def header_blocks(path):
 
 
 def examples_of(text):
-    """{page: the lines of its example}: the functions of TEXT/examples*.c behind a comment that is a page's name."""
+    """{page: the lines of its example}: the functions of TEXT/examples*.c after a comment with the name of the page."""
     found = {}
     for path in sorted(text.glob("examples*.c")):
         for name, function in re.findall(r"^/\* (\w+) \*/\n(.*?^}\n)", path.read_text(), flags=re.S | re.M):
@@ -189,7 +189,7 @@ def examples_of(text):
 
 
 def errors_of(text):
-    """{code: its item}, as they stand in TEXT/errors.inc."""
+    """{code: its item} of TEXT/errors.inc."""
     return {re.match(r"\* `EVENTLOG_ERROR_(\w+)`", item).group(1): item
             for item in (text / "errors.inc").read_text().strip().split("\n\n")}
 
@@ -284,7 +284,7 @@ def header_pages(path, text, version):
 
 
 def uses(code, types):
-    """The named types that a declaration takes, and those that they are made of; not what libeventlog(3) shows."""
+    """The named types in a declaration and their member types, except those that libeventlog(3) shows."""
     found, wait = [], [code]
     while wait:
         words = re.findall(r"\b(?:struct|enum)\s+(\w+)|\b(eventlog_\w+)\s+\w", re.sub(r"/\*.*?\*/", "", wait.pop(0), flags=re.S))

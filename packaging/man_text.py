@@ -2,8 +2,8 @@
 import re
 
 LONGEST = 80       # bytes of a line of source
-CODE = 72          # columns of a line of code: it stands indented by 7
-SHOWN = 4          # further columns of indentation of what is shown between paragraphs
+CODE = 72          # columns of a line of code, which is indented by 7
+SHOWN = 4          # further columns of indentation of examples between paragraphs
 
 
 def escape(text):
@@ -16,7 +16,7 @@ def guard(line):
 
 
 def wrapped(line):
-    """The words of a line on as many as they need. None ends like a sentence, or groff would put two blanks behind it."""
+    """Wraps a line. No piece ends like a sentence, or groff would put two blanks after it."""
     out = []
     for word in line.split(" "):
         if out and len(f"{out[-1]} {word}\\&".encode()) <= LONGEST:
@@ -28,7 +28,7 @@ def wrapped(line):
 
 
 def continued(line):
-    """One line of output, cut in the source where it is longer than a line of it may be."""
+    """One line of output, split in the source if it is too long for one line there."""
     out = []
     for word in re.split(r"(?<= )(?=\S)|(?<=\\:)", guard(line)):
         if out and len((out[-1] + word + "\\c").encode()) <= LONGEST:
@@ -53,8 +53,8 @@ def prose(text):
 
 
 def paragraphs(text):
-    """[(macro, lines)] of the mark-up of the text files, and of comments: lines that begin with four blanks are shown as
-    they are, "* " begins an item."""
+    """[(macro, lines)] of the mark-up of text files and comments: lines that begin with four blanks are shown unchanged,
+    "* " begins an item."""
     out, paragraph, example = [], [], []
 
     def flush():
@@ -94,7 +94,7 @@ def body(text):
 # ---- code -------------------------------------------------------------------------------------------------------------
 
 def shown(lines):
-    """Lines as they are, indented."""
+    """Unchanged lines, indented."""
     return [f".RS {SHOWN}", *code(lines), ".RE"]
 
 
@@ -103,7 +103,7 @@ def code(lines):
 
 
 def filled(words, first, rest, separator=" ", columns=CODE):
-    """Words on lines of code, the first of which begins with `first`, the others with `rest`."""
+    """Fills lines of code with words; the first line begins with `first`, the others with `rest`."""
     out, line, fresh = [], first, True
     for word in words:
         if not fresh and len(line + separator + word) > columns:
@@ -114,7 +114,7 @@ def filled(words, first, rest, separator=" ", columns=CODE):
 
 
 def declaration(text):
-    """A function's declaration, its arguments on lines that are not too long."""
+    """The declaration of a function, with its arguments wrapped."""
     head, arguments, comment = re.fullmatch(r"(.*?\w\()(.*)\);(?: (/\*.*\*/))?", " ".join(text.split())).groups()
     arguments = arguments.split(", ")
     beside = len(head) + max(map(len, arguments)) < CODE - 1
@@ -129,7 +129,7 @@ def declaration(text):
 
 
 def definition(text):
-    """A type's definition; a comment beside a member that makes the line too long stands above it."""
+    """The definition of a type; a comment that makes the line of a member too long is moved above it."""
     out, lines = [], text.split("\n")
     while lines:
         line = lines.pop(0)
@@ -157,7 +157,7 @@ def definition(text):
 
 
 def shell(text):
-    """Lines for the shell, each on several where it is too long; what is said behind it stands above it then."""
+    """Lines for the shell, wrapped if too long; the comment after such a line is moved above it."""
     out = []
     for line in re.sub(r"\s*\\\n\s*", " ", text).split("\n"):
         if len(line) <= CODE - SHOWN:
