@@ -165,7 +165,7 @@ static int fill_line(struct curves_picture *p, const struct curves *w, struct pi
                      const struct curves_tag *tag, size_t line, struct error *e)
 {
     struct picture_curve *out = &p->curves[p->curve_count];
-    struct curve_means means = { p->means + p->mean_count, p->lows + p->mean_count, p->highs + p->mean_count, 0 };
+    struct curve_means means;
     size_t n = 0;
     int rc;
 
@@ -189,6 +189,7 @@ static int fill_line(struct curves_picture *p, const struct curves *w, struct pi
     panel->count++;
     if (!p->lines[line].option)
         return OK;
+    means = (struct curve_means){ p->means + p->mean_count, p->lows + p->mean_count, p->highs + p->mean_count, 0 };
     rc = curve_group_means(p->members, n, p->band, &means, e);
     *out = (struct picture_curve){ line, means.mean, means.count, means.low, means.high };
     p->mean_count += means.count;
