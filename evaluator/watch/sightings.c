@@ -155,11 +155,10 @@ void sighting_data(struct sighting *item, uint64_t data_stamp, double age, doubl
 
 static int wait_until(struct sighting *item, double when, double now)
 {
-    if (now >= when)
-        return 1;
-    item->state = SIGHTING_WAITING;
-    item->patience = when - item->changed;
-    return 0;
+    item->patience = now >= when ? 0 : when - item->changed;
+    if (now < when)
+        item->state = SIGHTING_WAITING;
+    return now >= when;
 }
 
 int sighting_settled(struct sighting *item, uint64_t stamp, double age, double seconds, double now)
@@ -174,6 +173,38 @@ int sighting_settled(struct sighting *item, uint64_t stamp, double age, double s
 int sighting_quiet(struct sighting *item, double seconds, double now)
 {
     return wait_until(item, item->changed + seconds, now);
+}
+
+void sighting_lack(struct sighting *item, double until)
+{
+    item->state = SIGHTING_WAITING;
+    item->changed = until;
+}
+
+void sighting_hopeless(struct sighting *item)
+{
+    item->state = SIGHTING_FAILED;
+}
+
+void sighting_is_written(struct sighting *item)
+{
+    item->in_place = 1;
+    item->state = SIGHTING_WAITING;
+}
+
+int sighting_disturbed(struct sighting *item, int times)
+{
+    return item->disturbed += times;
+}
+
+void sighting_undisturbed(struct sighting *item)
+{
+    item->disturbed = 0;
+}
+
+void sightings_close(struct sightings *s, int closed)
+{
+    s->closed = closed;
 }
 
 void sighting_opened(struct sighting *item)

@@ -22,7 +22,7 @@
 
 enum sighting_state { SIGHTING_NEW, SIGHTING_WAITING, SIGHTING_OPENED, SIGHTING_FAILED };
 
-struct sighting {
+struct sighting { /* read by those who list and open; written by sightings.c alone */
     char *name;               /* base name of the prefix; owned */
     int64_t step;             /* of the name, -1 without one */
     uint64_t stamp;           /* of the index file: differs when the file was written anew */
@@ -63,6 +63,9 @@ struct sighting_list {
 void sightings_init(struct sightings *s, double quiet_seconds);
 void sightings_release(struct sightings *s);
 
+/* closed: as above. */
+void sightings_close(struct sightings *s, int closed);
+
 /* Takes in a listing, ascending by step, then name. *gone gets those that vanished unopened: yours, release it with
  * sighting_list_release(). ERR_NOMEM: nothing has changed. */
 int sightings_update(struct sightings *s, const struct sighting_seen *seen, size_t count, double now,
@@ -81,6 +84,15 @@ int sighting_incomplete(const struct sighting *item);
 void sighting_data(struct sighting *item, uint64_t data_stamp, double age, double now);
 /* What goes with it looks like that now. 1: it has not changed for so many seconds. 0: the item waits until then. */
 int sighting_settled(struct sighting *item, uint64_t stamp, double age, double seconds, double now);
+/* It cannot be looked at before, for want of something else: it waits. */
+void sighting_lack(struct sighting *item, double until);
+/* It never will be whole. */
+void sighting_hopeless(struct sighting *item);
+/* Somebody writes it, in place: it waits. */
+void sighting_is_written(struct sighting *item);
+/* It changed so many times more while it was evaluated: how often in a row by now. And it did not. */
+int sighting_disturbed(struct sighting *item, int times);
+void sighting_undisturbed(struct sighting *item);
 /* 1: the item has not changed for so many seconds. 0: it waits until then. */
 int sighting_quiet(struct sighting *item, double seconds, double now);
 void sighting_opened(struct sighting *item);

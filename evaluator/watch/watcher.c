@@ -139,12 +139,11 @@ static int not_whole(struct watcher *w, struct sighting *item, const char *path,
 
     if (error_is_lack(why)) {
         say_trouble(w, why->message);
-        item->state = SIGHTING_WAITING; /* our own lack, which says nothing of the checkpoint */
-        item->changed = now + w->options.poll_seconds;
+        sighting_lack(item, now + w->options.poll_seconds); /* our own, which says nothing of the checkpoint */
         return OK;
     }
     if (why->code == ERR_ARG) /* what never will be whole is not waited for */
-        item->state = SIGHTING_FAILED;
+        sighting_hopeless(item);
     else if (!sighting_not_whole(&w->sightings, item, now))
         return OK;
     failed.has_digest = opened_checkpoint_raw_digest((enum checkpoint_kind)item->kind, path, &failed.digest);
@@ -301,8 +300,7 @@ static int still_written(struct watcher *w, struct sighting *item, const char *p
 {
     if (item->kind != CHECKPOINT_OTHER || now - item->changed >= w->options.quiet_seconds || !content_is_written(path))
         return 0;
-    item->in_place = 1;
-    item->state = SIGHTING_WAITING;
+    sighting_is_written(item);
     return 1;
 }
 
@@ -327,12 +325,8 @@ static int open_one(struct watcher *w, int directory_fd, struct sighting *item, 
     char path[PATH_MAX];
     int rc;
 
-    item->patience = checkpoint_source_quiet(source, item);
-    if (now - item->changed < item->patience) {
-        item->state = SIGHTING_WAITING;
+    if (!sighting_quiet(item, checkpoint_source_quiet(source, item), now))
         return OK;
-    }
-    item->patience = 0;
     readiness = checkpoint_ready_look(source, w->directory, directory_fd, item, now, w->wall, &why);
     if (readiness == CHECKPOINT_SETTLING)
         return OK;
@@ -536,7 +530,7 @@ int watcher_look_again(struct watcher *w, const char *name, int evaluated)
     if (!item)
         return -1;
     sighting_changed(item, clock_monotonic());
-    return item->disturbed += evaluated;
+    return sighting_disturbed(item, evaluated);
 }
 
 void watcher_uncount(struct watcher *w, int64_t step)
@@ -551,12 +545,12 @@ void watcher_undisturbed(struct watcher *w, const char *name)
     struct sighting *item = find_name(w, name);
 
     if (item)
-        item->disturbed = 0;
+        sighting_undisturbed(item);
 }
 
 void watcher_set_closed(struct watcher *w, int closed)
 {
-    w->sightings.closed = closed;
+    sightings_close(&w->sightings, closed);
 }
 
 size_t watcher_undecided(const struct watcher *w)

@@ -317,10 +317,10 @@ static void test_closed(void **state)
     (void)state;
     sightings_init(&s, QUIET);
     see(&s, 0, "c-2 c-4", 7, "");
-    s.closed = 1;
+    sightings_close(&s, 1);
     see(&s, 1, "c-1 c-2 c-3 c-4 c-5", 7, "");
     assert_string_equal(due(&s), "c-2 c-4");
-    s.closed = 0;
+    sightings_close(&s, 0);
     see(&s, 2, "c-1 c-2 c-3 c-4 c-5", 7, "");
     assert_string_equal(due(&s), "c-1 c-2 c-3 c-4 c-5");
     sightings_release(&s);
