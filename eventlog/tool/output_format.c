@@ -30,6 +30,11 @@ static int in_words(const char *words, const char *word, size_t n)
     return 0;
 }
 
+int output_format_in_words(const char *words, const char *word)
+{
+    return in_words(words, word, strlen(word));
+}
+
 /* The extension of a path: n bytes after the last dot of its name, without .gz; n is 0 if there is none. */
 struct extension {
     const char *text;

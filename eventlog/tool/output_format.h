@@ -43,6 +43,8 @@ int output_format_flag(struct output_options *o, int given, const char *name, st
 int output_format_settle(struct output_options *o, const struct output_format *formats, size_t count, const char *usual,
                          struct error *e);
 
+/* 1 if the word is one of "words with blanks between", in upper or lower case. */
+int output_format_in_words(const char *words, const char *word);
 /* 1 if the path, which may be NULL, has that extension. */
 int output_format_extension_is(const char *path, const char *extension);
 

@@ -27,24 +27,9 @@ struct table {
     char choices[TEXT_MAX], help[TEXT_MAX], prefixed[ROWS_MAX][PREFIX_MAX]; /* texts made of the table of formats */
 };
 
-/* 1 if the word is in the list of words. */
-static int in_list(const char *list, const char *word)
-{
-    size_t n = strlen(word);
-
-    for (const char *at = list; *at; at += strspn(at, " ")) {
-        size_t length = strcspn(at, " ");
-
-        if (length == n && !memcmp(at, word, n))
-            return 1;
-        at += length;
-    }
-    return 0;
-}
-
 static int takes(const struct export_format *f, const struct table *t, size_t row)
 {
-    return t->owner[row] ? t->owner[row] == f : in_list(f->takes, t->rows[row].name);
+    return t->owner[row] ? t->owner[row] == f : output_format_in_words(f->takes, t->rows[row].name);
 }
 
 static void append(char *out, size_t size, const char *format, ...)
@@ -80,12 +65,12 @@ static int check(const struct table *t, struct export_options *a, struct error *
             return error_set(e, ERR_ARG, "--%s does not apply to --format=%s, only to: %s", t->rows[i].name, f->name,
                              names);
     }
-    if (!strcmp(a->nonfinite, "null") && !in_list(f->takes, "nonfinite=null"))
+    if (!strcmp(a->nonfinite, "null") && !output_format_in_words(f->takes, "nonfinite=null"))
         return error_set(e, ERR_ARG, "--nonfinite=null applies only to the JSON formats");
     if (!strcmp(a->order, "file") && f->by_step)
         return error_set(e, ERR_ARG, "--order=file does not apply to --format=%s, whose rows are always sorted by step",
                          f->name);
-    if (!strcmp(a->order, "file") && !in_list(f->takes, "order=file"))
+    if (!strcmp(a->order, "file") && !output_format_in_words(f->takes, "order=file"))
         return error_set(e, ERR_ARG, "--order does not apply to --format=%s", f->name);
     if ((f->check && f->check(a, a->format_own, e) != OK) || point_range_settle(&a->range, e) != OK)
         return ERR_ARG;
