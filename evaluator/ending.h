@@ -1,8 +1,8 @@
 /*
- * ending.h - when the evaluator has done its work. Pure: facts and times in, a reason out.
+ * ending.h - decides when the evaluator's work is done. Pure: takes facts and times, returns a reason.
  *
- * When a condition holds, the loop lists the directory once more, evaluates what is whole, lets what is not whole have
- * its quiet time, and ends if the condition still holds then.
+ * When a condition holds, the loop lists the directory once more, evaluates the whole checkpoints, waits out the quiet
+ * time of the others, and ends if the condition still holds.
  */
 #ifndef EVALUATOR_ENDING_H
 #define EVALUATOR_ENDING_H
@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 struct ending_rules {
-    int once, forever;       /* forever: training.json does not matter */
-    int wait_for_restart;    /* its `stopped` does not matter */
+    int once, forever;       /* forever: ignore training.json */
+    int wait_for_restart;    /* ignore its `stopped` */
     int64_t until_step;      /* -1: none */
-    int64_t max_evaluations; /* 0: none. The only one that leaves checkpoints in the queue */
+    int64_t max_evaluations; /* 0: none. Alone ends with checkpoints still in the queue */
     double idle_timeout;     /* seconds; 0: none */
     const char *done_file;   /* NULL: none */
     int64_t pid;             /* 0: none */
@@ -31,14 +31,14 @@ struct ending_facts {
     int64_t evaluations;   /* of this process */
 };
 
-/* NULL: go on. Else why not, static: "training.json says finished". */
+/* NULL: continue. Otherwise the reason to end, static: "training.json says finished". */
 const char *ending_reason(const struct ending_rules *rules, const struct ending_facts *facts);
 
 /*
- * Does `finished` or `stopped` in training.json count? Evaluator and trainer are often started side by side, the
- * trainer to resume an earlier training; then the file still tells how that one ended until the trainer is up. So what
- * was there from the beginning counts only when it has stood unchanged for ENDING_SETTLE_SECONDS; what came later, in
- * place of no file or of any other content, counts at once. `failed` does not end: trainings that crash are restarted.
+ * Decides whether `finished` or `stopped` in training.json counts. Evaluator and trainer are often started together,
+ * the trainer to resume an earlier training; until it is up, the file still says how that one ended. So what the file
+ * says at the start counts only after it has not changed for ENDING_SETTLE_SECONDS. What appears later, in a new file
+ * or in place of other content, counts at once. `failed` never ends the work: trainings that crash are restarted.
  */
 enum { ENDING_SETTLE_SECONDS = 5 };
 
@@ -48,7 +48,7 @@ struct ending_training { /* all zero at the start */
     double first_seen;
 };
 
-/* state: what was read just now, NULL: no file, or not readable. now: monotonic seconds. */
+/* state: as just read; NULL: there is no file, or it cannot be read. now: monotonic seconds. */
 enum ending_training_end ending_training_ended(struct ending_training *t,
                                               const struct training_state *state, double now);
 

@@ -14,10 +14,10 @@ struct evaluation_flight {
     double begin;                 /* monotonic */
     struct queue_item item;
     char *directory;              /* owned */
-    char *path, *witness;         /* of the job; owned */
-    struct runner_job job;        /* points into what stands here */
+    char *path, *witness;         /* used by job; owned */
+    struct runner_job job;        /* points into this struct */
     struct evaluation evaluation; /* once landed */
-    struct ledger_record record;  /* its metrics are its own, with best_NAME among them once prepared */
+    struct ledger_record record;  /* owns its metrics, which include best_NAME once prepared */
 };
 
 void evaluation_flight_free(struct evaluation_flight *f)
@@ -73,7 +73,7 @@ static int no_memory(const struct queue_item *item, struct error *e)
     return error_memory(e, NULL, "to evaluate %s", item->checkpoint.name);
 }
 
-/* A pinned one is DIRECTORY/NAME as well, only elsewhere. */
+/* A pinned checkpoint is DIRECTORY/NAME as well, in another directory. */
 static int set_paths(struct evaluation_flight *f, const struct queue_item *item, const char *directory, struct error *e)
 {
     size_t length = item->pinned ? (size_t)(strrchr(item->pinned, '/') - item->pinned) : strlen(directory);
@@ -141,7 +141,7 @@ void evaluation_flight_land(struct evaluation_flight *f, enum runner_state state
     }
     f->evaluation = *v;
     r->has_metrics = 1;
-    r->metrics = f->evaluation.metrics; /* moved: recording adds the best to them */
+    r->metrics = f->evaluation.metrics; /* moved: recording adds best_NAME to them */
     f->evaluation.metrics = (struct evaluation_metrics){ NULL, 0, 0 };
     r->correct = v->correct;
     r->examples = v->examples;

@@ -22,7 +22,7 @@ static int take_lock(const struct evaluation_watch_settings *s, const struct wat
 
     if (rc == OK && (was == LOCK_DEAD || was == LOCK_ELSEWHERE))
         watch_log_say(says, "taking over from process %" PRId64 " on host %s, which %s", before.process.pid,
-                      before.process.host, was == LOCK_DEAD ? "died" : "is taken for gone (--take-over)");
+                      before.process.host, was == LOCK_DEAD ? "died" : "is presumed gone (--take-over)");
     return rc;
 }
 
@@ -54,7 +54,7 @@ void evaluation_home_leave(const struct evaluation_watch_settings *s, const stru
         evaluation_lock_release(path, held, why);
 }
 
-/* ---- made again -------------------------------------------------------------------------------------------------- */
+/* ---- restoring --------------------------------------------------------------------------------------------------- */
 
 enum evaluation_home evaluation_home_look(const char *ledger, const struct evaluation_lock_held *lock, struct error *e)
 {
@@ -63,15 +63,15 @@ enum evaluation_home evaluation_home_look(const char *ledger, const struct evalu
     if (stat(ledger, &now) < 0 && (errno == ENOENT || errno == ENOTDIR))
         return HOME_GONE;
     if (stat(ledger, &now) < 0 || fstat(lock->ledger, &held) < 0) {
-        error_system(e, "%s: cannot be looked at", ledger);
+        error_system(e, "%s: cannot read its status", ledger);
         return HOME_UNKNOWN;
     }
     if (now.st_dev == held.st_dev && now.st_ino == held.st_ino)
         return HOME_THERE;
-    if (S_ISREG(now.st_mode) && !now.st_size) /* what is left where it could not be made again */
+    if (S_ISREG(now.st_mode) && !now.st_size) /* the state if it could not be made again */
         return HOME_GONE;
-    error_set(e, ERR_PEER, "%s: is not the file that this evaluator writes to any more; move it elsewhere, or start "
-              "the evaluator again to go on with it", ledger);
+    error_set(e, ERR_PEER, "%s: is no longer the file that this evaluator writes to; move it elsewhere, or restart "
+              "the evaluator to continue with it", ledger);
     return HOME_OTHER;
 }
 
@@ -87,11 +87,11 @@ int evaluation_home_move(const struct evaluation_watch_settings *s, const struct
     if ((rc = lock_path(s, lock, e)) != OK)
         return rc;
     if (evaluation_lock_read(lock, &said) == LOCK_ALIVE && said.process.pid == getpid())
-        unlink(lock); /* our own, where the ledger alone is gone */
+        unlink(lock); /* our own, if only the ledger is gone */
     if ((rc = take_lock(s, says, lock, 0, &fresh, e)) != OK)
         return rc;
     if (fstat(fresh.ledger, &st) < 0 || st.st_size)
-        rc = error_set(e, ERR_PEER, "%s: was made by another process just now", path);
+        rc = error_set(e, ERR_PEER, "%s: was just made by another process", path);
     else if ((rc = ledger_move(l, fresh.ledger, e)) != OK)
         unlink(path);
     if (rc != OK) {
@@ -108,8 +108,8 @@ int evaluation_home_move(const struct evaluation_watch_settings *s, const struct
 struct again { /* what is read back from the ledger */
     struct evaluation_best *keeper;
     struct evaluation_replay replay;
-    int64_t run;        /* that of the open event file, which is made again as it is */
-    size_t held, count; /* points of that run in that file; in the ledger */
+    int64_t run;        /* run of the open event file, which is made again as it was */
+    size_t held, count; /* points of that run: in that file; in the ledger */
     size_t seen;
 };
 

@@ -1,7 +1,9 @@
 /*
- * evaluation_home.h - EVAL as a directory: taken at the start, and made again when it was deleted, moved away or
- * replaced. The ledger is known whole, since it is open; the points follow from it, those of the open event file with
- * their pictures. What else is made again, and when, says evaluation_record.h. One thread.
+ * evaluation_home.h - opens the eval directory at the start and restores it while the evaluator works. EVAL may be
+ * deleted, moved or replaced; then it is made again from what is still known. The ledger is complete, since it is open.
+ * The points are written from the ledger, and those of the open event file with their pictures. EVAL/best is filled
+ * from the checkpoints that still exist. Pins are made anew. Only this module makes the event file again, after the
+ * ledger, also when only the event file is gone. One thread.
  */
 #ifndef EVALUATOR_EVALUATION_HOME_H
 #define EVALUATOR_EVALUATION_HOME_H

@@ -46,7 +46,7 @@ static void on_failed(struct evaluation_intake *w, const struct checkpoint_ident
     const struct ledger_record *r = evaluation_record_outcome(w->record, checkpoint, LEDGER_FAILED, reason);
 
     if (r)
-        watch_log_of(w->says, r, "error", "%s: failed: not whole, and nothing changed any more: %s", checkpoint->name,
+        watch_log_of(w->says, r, "error", "%s: failed: incomplete, and no longer changing: %s", checkpoint->name,
                      reason);
 }
 
@@ -55,7 +55,7 @@ static void on_gone(struct evaluation_intake *w, const struct checkpoint_identit
     static const char reason[] = "deleted before it could be opened whole";
     const struct ledger_record *r;
 
-    if (w->settings->watcher.source.steps.from != STEP_FROM_NAME) /* the name comes back, and no step was known yet */
+    if (w->settings->watcher.source.steps.from != STEP_FROM_NAME) /* the name may come back; no step was known */
         watch_log_say(w->says, "%s: %s", checkpoint->name, reason);
     else if ((r = evaluation_record_outcome(w->record, checkpoint, LEDGER_GONE, reason)))
         watch_log_of(w->says, r, "warning", "%s: gone: %s", checkpoint->name, reason);
@@ -133,7 +133,7 @@ struct queue *evaluation_intake_queue(const struct evaluation_intake *w)
     return w->queue;
 }
 
-/* A pin of an earlier process: recorded already, or still to be evaluated. */
+/* A pin of an earlier process: already recorded, or still to be evaluated. */
 static int recall_pin(void *context, const struct pin *pin, const char *path, uint64_t bytes, struct error *e)
 {
     struct evaluation_intake *w = context;
@@ -150,7 +150,7 @@ static int recall_pin(void *context, const struct pin *pin, const char *path, ui
     if (pin->checkpoint.step > w->greatest_step)
         w->greatest_step = pin->checkpoint.step;
     if (queue_full(w->queue))
-        return OK; /* the next start, or the directory itself, has it */
+        return OK; /* the next start finds it again, or the directory has it */
     item.written = item.modified = item.found;
     if (checkpoint_witness(pin->kind, path, witness, sizeof witness, NULL) == OK && stat(witness, &st) == 0)
         item.written = item.modified = file_stamp_modified(&st);

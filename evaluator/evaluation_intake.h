@@ -32,9 +32,9 @@ struct evaluation_intake_facts { /* a value */
     size_t queued;         /* that wait */
     size_t undecided;      /* that are not whole, or have no place, as was heard last */
     uint64_t pinned_bytes; /* of those that wait */
-    double first_look;     /* wall, the end of it */
+    double first_look;     /* wall, when it ended */
     double last_found;     /* monotonic; before there is one, the beginning */
-    double newest_written; /* wall, of the newest index; 0: none yet */
+    double newest_written; /* wall, of the newest index file; 0: none yet */
     int64_t newest_step;   /* of that checkpoint; -1: none yet */
 };
 struct evaluation_intake_facts evaluation_intake_facts(const struct evaluation_intake *i);
@@ -44,7 +44,8 @@ struct evaluation_intake_facts evaluation_intake_facts(const struct evaluation_i
  * else it is left alone. */
 int evaluation_intake_changed(struct evaluation_intake *i, const struct queue_item *item, int evaluated, int most);
 void evaluation_intake_undisturbed(struct evaluation_intake *i, const char *name);
-/* The pin of an item that is in the queue no more is lost: it is found again where the trainer has not deleted it. */
+/* The pin of an item that is no longer queued is lost: lets the watcher find the checkpoint again unless the trainer
+ * has deleted it. */
 void evaluation_intake_find_again(struct evaluation_intake *i, const struct queue_item *item);
 /* The same of all that wait and whose pin is not there any more. */
 void evaluation_intake_find_lost(struct evaluation_intake *i);

@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* How many results may wait for an earlier one that is still being evaluated, for each slot. */
+/* How many results per slot may wait for an earlier evaluation to finish. */
 enum { FLIGHTS_PER_SLOT = 4 };
 
-struct evaluation_slot { /* what a slot of the runner is busy with; both NULL: nothing */
+struct evaluation_slot { /* what a slot of the runner is evaluating; both NULL: nothing */
     struct evaluation_watch *watch;
     struct evaluation_flight *flight;
 };
@@ -29,11 +29,11 @@ struct evaluation_loop {
     struct evaluation_watch **watches;
     size_t watch_count;
     int signals;                 /* so many SIGTERM and SIGINT came */
-    int hangup;                  /* 1: a SIGHUP came and was not answered yet */
-    size_t prom_recorded, prom_pending; /* as it was written last */
-    double prom_next;            /* monotonic: not before this if only what is pending has changed */
+    int hangup;                  /* 1: a SIGHUP has not been handled yet */
+    size_t prom_recorded, prom_pending; /* as last written */
+    double prom_next;            /* monotonic: no earlier if only the pending count has changed */
     int prom_failed;
-    struct evaluation_slot *slots; /* one for each of the runner's, while it runs */
+    struct evaluation_slot *slots; /* one per slot of the runner, while it runs */
 };
 
 static size_t busy(const struct evaluation_loop *l)
@@ -61,7 +61,7 @@ static void read_signals(struct evaluation_loop *l)
     }
 }
 
-/* What the runner has to say of its busy slots. */
+/* Asks the runner about its busy slots. */
 static void collect(struct evaluation_loop *l)
 {
     for (size_t i = 0; i < l->options.runner->slots; i++) {
@@ -132,7 +132,7 @@ static void loop_start(struct evaluation_loop *l, size_t slot, struct evaluation
     l->slots[slot] = (struct evaluation_slot){ w, f };
 }
 
-/* Puts to work what is idle. 1: something was started or skipped, so it is worth to look again before sleeping. */
+/* Starts evaluations in idle slots. 1: something was started or skipped, so look again before sleeping. */
 static int start_some(struct evaluation_loop *l, struct error *e)
 {
     struct evaluation_watch *w;
@@ -159,7 +159,7 @@ static void append_count(struct buffer *b, size_t n, const char *what)
         buffer_format(b, ", %zu %s", n, what);
 }
 
-/* "12 done, 3 queued, newest 4.2 s old, best precision 0.912 (model.ckpt-700)"; counts of 0 are left out. */
+/* "12 done, 3 queued, newest 4.2 s old, best precision 0.912 (model.ckpt-700)"; without counts that are 0. */
 static void say_status_of(struct evaluation_loop *l, const struct evaluation_watch_facts *w)
 {
     const struct ledger_summary *s = w->record.summary;
@@ -201,7 +201,7 @@ static void say_status(struct evaluation_loop *l)
                  l->watch_count, done, queued, failed, gone);
 }
 
-/* Until a directory has news, a signal came, `descriptor` is readable, or `wait` seconds are over. */
+/* Waits until a directory has news or is due, a signal came, `descriptor` is readable, or `wait` seconds passed. */
 static int sleep_on(struct evaluation_loop *l, int descriptor, double wait, struct error *e)
 {
     struct pollfd fds[] = { { .fd = l->options.signal_fd, .events = POLLIN },
@@ -222,7 +222,7 @@ static int wait_for_news(struct evaluation_loop *l, struct error *e)
     double wait = l->options.runner->due ? l->options.runner->due(l->options.runner->context) : INFINITY;
 
     if (l->options.log->terminal && busy(l))
-        wait = fmin(wait, 0.1); /* the share that is done moves on */
+        wait = fmin(wait, 0.1); /* the progress changes */
     wait = fmin(wait, hooks_due(l->options.hooks));
     for (size_t i = 0; i < l->watch_count; i++)
         wait = fmin(wait, evaluation_watch_due(l->watches[i]));
@@ -261,7 +261,7 @@ void evaluation_loop_free(struct evaluation_loop *l)
     free(l);
 }
 
-/* Directories that come and go; and what a SIGHUP asks for. */
+/* Adds and drops directories; and handles SIGHUP. */
 static int refresh(struct evaluation_loop *l, struct error *e)
 {
     int rc = OK;
@@ -294,7 +294,7 @@ static const char *run_name(const struct evaluation_watch_settings *s, char *out
     return out;
 }
 
-/* A failure is said once: whoever looks at the file sees how old it is. */
+/* A failure is logged once: readers see the age of the file. */
 static void write_prom(struct evaluation_loop *l)
 {
     struct evaluation_prom_row *rows = calloc(l->watch_count + 1, sizeof *rows);
@@ -319,7 +319,7 @@ static void write_prom(struct evaluation_loop *l)
 
 static void prom_if_due(struct evaluation_loop *l)
 {
-    size_t recorded = 1, pending = 0; /* 1: also without a score it is written once */
+    size_t recorded = 1, pending = 0; /* 1: write it once even without a score */
 
     if (!l->options.prom)
         return;
@@ -360,7 +360,7 @@ static int run(struct evaluation_loop *l, struct error *e)
         if (l->signals > 1 && busy(l))
             return EVALUATION_LOOP_STOPPED;
         if (l->signals && !busy(l))
-            return EVALUATION_LOOP_DONE; /* tick() has recorded what had landed */
+            return EVALUATION_LOOP_DONE; /* tick() has recorded the landed flights */
         if (!l->signals) {
             if ((rc = start_some(l, e)) < 0)
                 return rc;
@@ -375,7 +375,7 @@ static int run(struct evaluation_loop *l, struct error *e)
     }
 }
 
-/* Ends what is still being evaluated; it is not recorded, so a later start begins it anew. */
+/* Ends the running evaluations without recording them, so a later start repeats them. */
 static void stop_all(struct evaluation_loop *l)
 {
     for (size_t i = 0; i < l->options.runner->slots; i++)
@@ -401,7 +401,7 @@ static void stop_all(struct evaluation_loop *l)
     }
 }
 
-/* Why those end that have not come to their end. */
+/* Why the watches end whose work is not done. */
 static void post_ends(struct evaluation_loop *l, int rc, const struct error *e)
 {
     const char *reason = rc != EVALUATION_LOOP_DONE && e && *e->message ? e->message : "a signal ended the evaluator";
@@ -410,7 +410,7 @@ static void post_ends(struct evaluation_loop *l, int rc, const struct error *e)
         evaluation_watch_post_end(l->watches[i], reason);
 }
 
-/* The commands that run or wait, until they are done or a further signal says that nobody wants to wait. */
+/* Waits for running and waiting commands, until they are done or a further signal arrives. */
 static void finish_hooks(struct evaluation_loop *l)
 {
     const int before = l->signals;

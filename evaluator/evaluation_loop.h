@@ -1,7 +1,7 @@
 /*
- * evaluation_loop.h - serves watched directories with one runner until the work of all of them is done: hears what came
- * to light, starts, records, sleeps. Of several directories with something waiting, the one whose last start is longest
- * ago is next.
+ * evaluation_loop.h - serves watched directories with one runner until all their work is done: look, start, record,
+ * sleep. Among directories with waiting checkpoints, the one whose last start is longest ago is next. The caller
+ * provides all parts.
  */
 #ifndef EVALUATOR_EVALUATION_LOOP_H
 #define EVALUATOR_EVALUATION_LOOP_H
@@ -17,15 +17,15 @@
 
 struct evaluation_loop_options { /* a value; all borrowed */
     struct log *log;             /* used by one thread, the caller's */
-    struct evaluation_set *set;  /* where the watches come from, asked when they may change; NULL: they stay these: */
+    struct evaluation_set *set;  /* refreshes the watches when they may change; NULL: they are fixed these: */
     struct evaluation_watch **watches;
     size_t watch_count;
     const struct runner *runner; /* not looked at before evaluation_loop_run() */
     struct lookout *lookout;     /* who looks at the watches' directories */
-    int signal_fd;               /* gives a byte, its number, for each SIGTERM, SIGINT or SIGHUP; not blocking */
-    struct hooks *hooks;         /* those of the watches' settings; NULL: none */
-    const char *prom;            /* a file for Prometheus' collector, written anew after each score; NULL: none */
-    void (*hung_up)(void *context); /* called after a SIGHUP, when every directory was told to look; or NULL */
+    int signal_fd;               /* delivers the number of each SIGTERM, SIGINT, SIGHUP as a byte; non-blocking */
+    struct hooks *hooks;         /* the same as in the watches' settings; NULL: none */
+    const char *prom;            /* rewritten after each score, for Prometheus' collector; NULL: none */
+    void (*hung_up)(void *context); /* called after SIGHUP, once every directory was told to look; or NULL */
     void *context;
 };
 
@@ -37,14 +37,14 @@ void evaluation_loop_free(struct evaluation_loop *l);
 
 enum { EVALUATION_LOOP_DONE = 0, EVALUATION_LOOP_STOPPED = 1, EVALUATION_LOOP_FAILED = 2 };
 
-/* For the time in which another thread makes the runner, which is not touched: says what comes to light, and serves
- * what comes and goes in the set, until `descriptor` is readable. A first signal is answered by evaluation_loop_run()
- * afterwards. Negative: an error, in e. */
+/* Looks at the directories until `descriptor` is readable, while another thread makes the runner, which is not touched:
+ * what appears meanwhile is pinned or held open before it can be deleted. A first signal is handled later, by
+ * evaluation_loop_run(). Negative: an error, in e. */
 int evaluation_loop_look_until(struct evaluation_loop *l, int descriptor, struct error *e);
 
-/* DONE: the work of all directories is done, or one signal came and what was begun is recorded. STOPPED: a second
- * signal, or --strict and a failure. FAILED or negative: an error, in e. Waits for the commands of hooks then, but not
- * after a second signal. */
+/* DONE: the work of all directories is done, or a signal came and the running evaluations are recorded. STOPPED: a
+ * second signal, or a failure with --strict. FAILED or negative: an error, in e. Before returning, waits for the
+ * commands of hooks, except after a second signal. Frees what the loop allocated. */
 int evaluation_loop_run(struct evaluation_loop *l, struct error *e);
 
 #endif

@@ -25,14 +25,14 @@ struct evaluation_record {
     struct evaluation_lock_held lock; /* of EVAL */
     struct ledger *ledger;
     struct evaluation_log *points;
-    struct evaluation_best *keeper; /* NULL: nothing follows from the best */
+    struct evaluation_best *keeper; /* NULL: neither --keep-best nor --patience */
     struct evaluation_series series;
     struct outcomes outcomes;
     int64_t last_step, recalled_step;
-    double check_next;              /* monotonic: whether EVAL is still there is looked at then */
-    int lost;                       /* it is not, and cannot be made again */
-    double retry_at;                /* monotonic: a disk failed, and is tried again then; 0: it did not */
-    int described;                  /* the settings of the training were given to points */
+    double check_next;              /* monotonic: when to check again that EVAL exists */
+    int lost;                       /* EVAL is gone and cannot be made again */
+    double retry_at;                /* monotonic: when to try a failed disk again; 0: no failure */
+    int described;                  /* `points` has the settings of the training */
     int best_missing_said;
     struct ledger_record *pending;
     size_t pending_count, pending_capacity;
@@ -109,9 +109,9 @@ static int open_all(struct evaluation_record *w, struct error *e)
         return rc;
     summary = ledger_summary(w->ledger);
     if (summary->cut_bytes)
-        watch_log_say(w->says, "%s: dropped a cut last line of %zu bytes", path, summary->cut_bytes);
+        watch_log_say(w->says, "%s: dropped an incomplete last line of %zu bytes", path, summary->cut_bytes);
     if (summary->odd_lines)
-        watch_log_say(w->says, "%s: passed over %zu lines that are not of a ledger", path, summary->odd_lines);
+        watch_log_say(w->says, "%s: skipped %zu lines that are not ledger records", path, summary->odd_lines);
     if ((rc = evaluation_log_open(&w->points, s->eval_directory, s->tags, s->open_files, summary->last_run,
                                   summary->last_step, e)) != OK)
         return rc;
@@ -186,7 +186,7 @@ void evaluation_record_check_soon(struct evaluation_record *w)
 
 /* ---- lines of the ledger ----------------------------------------------------------------------------------------- */
 
-/* A disk that is full or failing: says so once and tries until it works or a signal ends it. */
+/* The disk is full or failing: logs it once, and retries until it works or a signal ends it. */
 static int try_later(struct evaluation_record *w, const char *what, const char *name, int signalled,
                      const struct error *why, struct error *e)
 {
@@ -215,7 +215,7 @@ static int append(struct evaluation_record *w, const struct ledger_record *r, in
     if ((rc = note(w, r, e)) != OK)
         return rc;
     if (w->settings->json) {
-        if (w->settings->name) { /* which of several: before the rest of the object */
+        if (w->settings->name) { /* the watch's name comes first in the object */
             buffer_append_text(&line, "{\"watch\":");
             json_text(&line, w->settings->name);
             buffer_append_text(&line, ",");
@@ -231,7 +231,7 @@ static int append(struct evaluation_record *w, const struct ledger_record *r, in
     return OK;
 }
 
-/* What a command of --on-... gets as the checkpoint's path. */
+/* The path of the checkpoint for the commands of --on-... */
 static void path_of(const struct evaluation_record *w, const char *name, int best, char out[PATH_MAX])
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
@@ -267,7 +267,7 @@ static void post(struct evaluation_record *w, enum hook_event event, const struc
     hooks_post(w->settings->hooks, event, &values);
 }
 
-/* After its line is in the ledger, and EVAL/best/ is what follows from it. */
+/* Call once its line is in the ledger and EVAL/best/ is updated. */
 static void post_outcome(struct evaluation_record *w, const struct ledger_record *r)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
@@ -331,7 +331,7 @@ int evaluation_record_pending(struct evaluation_record *w, int signalled, struct
 
 /* ---- flights ----------------------------------------------------------------------------------------------------- */
 
-/* Puts best_NAME, the best value with this evaluation in, behind the metric NAME. */
+/* Inserts best_NAME, the best value including this evaluation, after the metric NAME. */
 static int add_best(struct evaluation_record *w, struct ledger_record *r, struct error *e)
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
@@ -341,7 +341,7 @@ static int add_best(struct evaluation_record *w, struct ledger_record *r, struct
 
     if (!metric) {
         if (!w->best_missing_said && r->metrics.count)
-            watch_log_say(w->says, "%s: no metric is named '%s', so no checkpoint is the best; name another with "
+            watch_log_say(w->says, "%s: there is no metric '%s', so no checkpoint can be the best; choose another with "
                           "--best-metric", r->checkpoint.name, s->rule.metric);
         w->best_missing_said = 1;
         return OK;
@@ -383,7 +383,7 @@ static int prepare(struct evaluation_record *w, struct evaluation_flight *f, str
     return OK;
 }
 
-/* As late as that, since a trainer that was started beside us has written training.json by its first checkpoint. */
+/* Not earlier: a trainer that was started together with us has written training.json by its first checkpoint. */
 static void describe(struct evaluation_record *w)
 {
     struct training_state training;
@@ -485,7 +485,7 @@ int evaluation_record_check(struct evaluation_record *w, struct evaluation_fligh
     if (home == HOME_THERE && evaluation_log_restore(w->points)) {
         watch_log_warn(w->says, "warning", "the event file was deleted, moved or replaced; made again as %s",
                        evaluation_log_path(w->points));
-        home = evaluation_home_look(ledger, &w->lock, &why); /* what was made again is not all of EVAL */
+        home = evaluation_home_look(ledger, &w->lock, &why); /* not all of EVAL was made again */
     }
     if (home == HOME_GONE) /* the newest may be in the event file, and not in the ledger yet */
         rc = make_again(w, ledger, first && evaluation_flight_state(first) == FLIGHT_WRITTEN &&
@@ -497,7 +497,7 @@ int evaluation_record_check(struct evaluation_record *w, struct evaluation_fligh
         return home == HOME_GONE ? EVALUATION_MADE_AGAIN : OK;
     }
     if (!w->lost)
-        watch_log_warn(w->says, "error", "%s; nothing is recorded before, trying again every %g s", why.message,
+        watch_log_warn(w->says, "error", "%s; nothing can be recorded, trying again every %g s", why.message,
                        w->settings->retry_seconds);
     w->lost = 1;
     w->retry_at = now + w->settings->retry_seconds;

@@ -1,8 +1,6 @@
 /*
- * evaluation_record.h - what has become of the checkpoints of one directory, in its eval directory: lock, ledger, event
- * files, EVAL/best, and the commands of --on-best, --on-failure and --on-end. It is looked after while the evaluator
- * works: EVAL may be deleted, moved away or replaced; then it is made again with what is still known. The event file is
- * made again here and nowhere else, after the ledger, also where it alone is gone. One thread.
+ * evaluation_record.h - the recording half of evaluation_watch.h: writes the outcomes of checkpoints to the event
+ * files, the ledger and EVAL/best, in the order of their steps. One thread.
  */
 #ifndef EVALUATOR_EVALUATION_RECORD_H
 #define EVALUATOR_EVALUATION_RECORD_H
@@ -26,16 +24,14 @@ enum { /* beside OK and errors, with a sentence in e but for the last two */
 
 struct evaluation_record;
 
-/* Makes EVAL, takes its lock, reads the ledger, and opens what follows from it. The queue remembers what needs no
- * evaluation. s and says are borrowed. On OK *out is yours until evaluation_record_close(), which says why in the lock
- * file; NULL is fine. */
+/* Makes EVAL, locks it, reads the ledger, and opens everything that depends on it. */
 int evaluation_record_open(struct evaluation_record **out, const struct evaluation_watch_settings *s,
                            const struct watch_log *says, struct queue *queue, struct error *e);
 void evaluation_record_close(struct evaluation_record *r, const char *why);
 
 struct evaluation_record_facts { /* a value; what it points to is borrowed until the record is closed */
     const struct ledger_summary *summary;   /* of the ledger */
-    const struct evaluation_series *series; /* what the curves ended in */
+    const struct evaluation_series *series; /* newest point of each curve */
     size_t failed, gone;                    /* checkpoints, by the newest line of each */
     int64_t last_step;                      /* of the newest line; -1: none */
     int64_t recalled_step;                  /* the highest of the lines that were there at the start; -1: none */

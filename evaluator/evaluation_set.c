@@ -26,14 +26,14 @@ enum member_source { FROM_PAIR, FROM_FILE, FROM_TREE };
 struct member {
     char *name, *directory, *eval_directory;
     enum member_source source;
-    struct evaluation_watch *watch; /* NULL: let go, or not opened yet */
-    int listed;                     /* in the file, or in the tree, as it is now */
+    struct evaluation_watch *watch; /* NULL: dropped, or not opened yet */
+    int listed;                     /* currently in the file or in the tree */
     int was_listed;                 /* while the file is read */
-    int finished;                   /* let go because its work was done */
-    struct timespec changed;        /* of the directory, then */
-    double retry_at;                /* monotonic: it could not be opened */
+    int finished;                   /* dropped because its work was done */
+    struct timespec changed;        /* of the directory, when it was dropped */
+    double retry_at;                /* monotonic: when to try again to open it */
     char said[480];                 /* why */
-    struct evaluation_set_past past; /* what its ledger said when it was let go */
+    struct evaluation_set_past past; /* the counts of its ledger when it was dropped */
 };
 
 struct evaluation_set {
@@ -96,20 +96,20 @@ static int open_member(struct evaluation_set *s, struct member *m, struct error 
 
     m->retry_at = clock_monotonic() + RETRY_SECONDS;
     if (!file_open_room(SPARE_DESCRIPTORS))
-        return error_set(e, ERR_IO, "%s waits: too few files may be open at once (ulimit -n) for so many directories",
+        return error_set(e, ERR_IO, "%s waits: the limit on open files (ulimit -n) is too low for so many directories",
                          m->directory);
     settings.name = m->name;
     settings.checkpoint_directory = m->directory;
     settings.eval_directory = m->eval_directory;
     settings.in_tree = m->source == FROM_TREE;
-    settings.watcher.inotify = 0; /* the set's own, shared by all */
+    settings.watcher.inotify = 0; /* owned by the set, shared by all */
     m->finished = 0;
     if ((rc = evaluation_watch_open(&m->watch, &settings, s->log, e)) == OK)
         *m->said = '\0';
     return rc;
 }
 
-/* Opens what is listed and not open. What cannot be is said once, and tried again later. */
+/* Opens the directories that are listed but not open. A failure is logged once, and tried again later. */
 static void open_listed(struct evaluation_set *s)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -162,7 +162,7 @@ static int read_lines(struct evaluation_set *s, char *text, struct error *e)
         else if (m->source != FROM_FILE || m->listed)
             rc = error_set(e, ERR_ARG, "%s:%d: the name %s is used twice", s->options.file, number, name);
         else if (strcmp(m->directory, directory))
-            rc = error_set(e, ERR_ARG, "%s:%d: %s was %s before; give the new directory another name",
+            rc = error_set(e, ERR_ARG, "%s:%d: %s already means %s; give the new directory another name",
                            s->options.file, number, name, m->directory);
         else
             m->listed = 1;
@@ -170,7 +170,7 @@ static int read_lines(struct evaluation_set *s, char *text, struct error *e)
     return rc;
 }
 
-/* Whatever is wrong with the file, what was served is served on. */
+/* If the file has errors, the same directories are served as before. */
 static int read_file(struct evaluation_set *s, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
@@ -216,7 +216,7 @@ static int is_directory(int fd, const struct dirent *entry)
     struct stat st;
 
     if (entry->d_type != DT_UNKNOWN)
-        return entry->d_type == DT_DIR; /* links are not followed: they may lead in a circle */
+        return entry->d_type == DT_DIR; /* links are not followed: they may form a circle */
     return fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
@@ -251,7 +251,7 @@ static int scan(struct evaluation_set *s, const char *directory, const char *nam
     if (!d)
         return OK;
     while (!found && !ours && (entry = readdir(d))) {
-        /* An eval directory, whose best/ would look like a training: the eval root may lie in the tree. */
+        /* An eval directory: its best/ would look like a training, and the eval root may be in the tree. */
         ours = !strcmp(entry->d_name, "evaluator.lock") || !strcmp(entry->d_name, "evaluations.jsonl");
         found = is_sign(&s->options.settings.watcher.source, entry->d_name);
         subdirectories |= entry->d_name[0] != '.' && is_directory(dirfd(d), entry);
@@ -265,7 +265,7 @@ static int scan(struct evaluation_set *s, const char *directory, const char *nam
     else if (found && *name)
         rc = add(s, name, directory, FROM_TREE, e);
     else if (m && m->source == FROM_TREE && m->watch)
-        m->listed = 1; /* emptied, but still there */
+        m->listed = 1; /* emptied, but it still exists */
     if (rc == OK && subdirectories && !found && depth < DEPTH_MAX)
         rc = scan_below(s, directory, name, d, depth, e);
     closedir(d);
@@ -294,7 +294,7 @@ static int scan_tree(struct evaluation_set *s, struct error *e)
 
         if (m->source == FROM_TREE && m->finished &&
             (now.tv_sec != m->changed.tv_sec || now.tv_nsec != m->changed.tv_nsec))
-            m->finished = 0; /* something goes on there */
+            m->finished = 0; /* something is happening there */
     }
     return OK;
 }
@@ -322,7 +322,7 @@ static void close_unlisted(struct evaluation_set *s)
     }
 }
 
-/* Also of no directories: so that it has its descriptor before there are many. */
+/* Started even without directories, so that it gets a low descriptor before many are open. */
 static void notify(struct evaluation_set *s, struct evaluation_watch **watches, const char *const *paths, size_t n)
 {
     const double poll = s->options.settings.watcher.poll_seconds;
@@ -337,7 +337,7 @@ static void notify(struct evaluation_set *s, struct evaluation_watch **watches, 
         evaluation_intake_share_inotify(evaluation_watch_intake(watches[i]), s->notifier, i);
 }
 
-/* Watches and notifier as the members are now. */
+/* Updates watches and notifier to the current members. */
 static int gather(struct evaluation_set *s, int changed_since, struct error *e)
 {
     const char **paths = calloc(s->count + 1, sizeof *paths);

@@ -15,34 +15,34 @@
 #include <stdint.h>
 
 struct evaluation_watch_settings { /* all text is borrowed for as long as the watch is open */
-    const char *name;          /* put before what is said; NULL: the only one */
+    const char *name;          /* prefix of log lines; NULL: the only watch */
     const char *checkpoint_directory, *eval_directory;
     struct lookout *lookout;   /* who looks at the first of them; borrowed */
-    int in_tree;               /* found in a tree: let go when both directories are gone */
-    struct checkpoint_source_options source; /* what watcher.source was made of, for the lock */
-    struct watcher_options watcher; /* but for pin_directory, which follows from the next */
-    int pin;                   /* what waits is kept in EVAL/pinned/ (pin.h) */
-    size_t queue_limit;        /* so many may wait with their files open */
+    int in_tree;               /* found in a tree: dropped when both directories are gone */
+    struct checkpoint_source_options source; /* the options behind watcher.source, for the lock */
+    struct watcher_options watcher; /* except pin_directory, which follows from pin */
+    int pin;                   /* waiting checkpoints are kept in EVAL/pinned/ (pin.h) */
+    size_t queue_limit;        /* how many may wait with their files open */
     struct ending_rules ending;
-    int latest_only;           /* of those that wait, only the highest step */
-    int64_t every;             /* the first of every so many; 0 or 1: all */
-    int64_t from;              /* only this step and higher ones */
+    int latest_only;           /* of the waiting ones, only that with the highest step */
+    int64_t every;             /* the first of every N; 0 or 1: all */
+    int64_t from;              /* this step and higher ones only */
     double min_interval;       /* seconds from the start of one evaluation to the next; 0: none */
-    int retry_failed;          /* what the ledger has as failed is evaluated again */
+    int retry_failed;          /* evaluate again what the ledger records as failed */
     struct ledger_best best;
-    size_t keep_best;          /* so many of the best checkpoints are in EVAL/best/ */
-    int64_t patience;          /* evaluations without a better one, after which CKPT/stop.json is written; 0: never */
-    struct hooks *hooks;       /* NULL: nothing is run when something happens */
+    size_t keep_best;          /* how many of the best checkpoints EVAL/best/ holds */
+    int64_t patience;          /* evaluations without a better one until CKPT/stop.json is written; 0: never */
+    struct hooks *hooks;       /* NULL: no commands */
     const struct evaluation_tags *tags;
-    struct evaluation_log_files *open_files; /* of all watches; NULL: its event file stays open */
-    int session;               /* 1: the training's settings are written as hyperparameters, with these two where it
-                                  does not name its own */
+    struct evaluation_log_files *open_files; /* shared by all watches; NULL: this one's event file stays open */
+    int session;               /* 1: write the training's settings as hyperparameters, with these two if it names
+                                  none of its own */
     const char *model, *data;  /* or NULL */
-    int checkpoint_time;       /* points get the time of the checkpoint's index instead of the evaluation's */
-    int json;                  /* each ledger line also on standard output */
-    int take_over;             /* the lock, also from an evaluator of another host */
-    int strict;                /* the first that fails ends the work */
-    double retry_seconds;      /* between attempts to write to a disk that failed */
+    int checkpoint_time;       /* points have the time of the checkpoint's index, not the evaluation's */
+    int json;                  /* print each ledger line on standard output, too */
+    int take_over;             /* take the lock even from an evaluator on another host */
+    int strict;                /* end at the first failure */
+    double retry_seconds;      /* between attempts to write to a failed disk */
 };
 
 #endif

@@ -22,7 +22,7 @@ struct gathered { /* while the ledger is read */
         int64_t step;
     } recent[STATUS_RATE_OVER];
     size_t recent_count;
-    struct candidate { /* for the best: all lines with metrics would be many, so only those that were a best */
+    struct candidate { /* candidates for the best: only lines that were a best, since there may be many with metrics */
         struct checkpoint_identity checkpoint;
         double value;
     } best;
@@ -48,8 +48,8 @@ const char *evaluation_status_state(const struct evaluation_status *s)
     return "unknown";
 }
 
-/* A line says what the best was then, itself included: where that is its own value, and another than before, it is the
- * best from then on. */
+/* A line gives the best value so far, its own included: if that is its own value, and differs from the one before, this
+ * checkpoint is the best from then on. */
 static void note_best(struct gathered *g, const struct ledger_record *r)
 {
     struct evaluation_status *s = g->status;
@@ -108,7 +108,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What the directory has and the ledger has not. */
+/* Counts checkpoints in the directory that are not in the ledger. */
 static void count_queued(struct gathered *g)
 {
     struct evaluation_status *s = g->status;
@@ -142,7 +142,7 @@ static void count_queued(struct gathered *g)
     close(fd);
 }
 
-/* Oldest and newest of the recent ones; how many there are. */
+/* Oldest and newest of the recent ones; returns how many there are. */
 static size_t recent_ends(const struct gathered *g, struct recent *first, struct recent *last)
 {
     const size_t n = g->recent_count < STATUS_RATE_OVER ? g->recent_count : STATUS_RATE_OVER;
@@ -154,7 +154,7 @@ static size_t recent_ends(const struct gathered *g, struct recent *first, struct
     return n;
 }
 
-/* One that has failed is waited for: it may be restarted. */
+/* A failed training may be restarted, so it is not over. */
 static int training_over(const struct evaluation_status *s)
 {
     return s->has_training && (!strcmp(s->training.state, "finished") || !strcmp(s->training.state, "stopped"));

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DISTURBED_MAX = 3, /* so often in a row may a checkpoint change during its evaluation */
+enum { DISTURBED_MAX = 3, /* how often in a row a checkpoint may change during its evaluation */
        LACK_SECONDS = 1 };
 #define WORK_PAUSE 0.1    /* seconds between two writes of EVAL/work.json */
 
@@ -32,17 +32,17 @@ struct evaluation_watch {
     size_t flight_count, flight_capacity;
 
     int64_t evaluations, skipped;
-    int64_t position;              /* of those that could be evaluated, for `every` */
+    int64_t position;              /* counts the checkpoints that could be evaluated, for `every` */
     double last_recorded;          /* monotonic: an evaluation */
     double last_start;
-    double lack_until;             /* monotonic: something was lacking, none is started before */
-    struct evaluation_work work;   /* as EVAL/work.json has it */
-    double work_next;              /* monotonic: it is not written again before */
+    double lack_until;             /* monotonic: a resource was lacking; start none before */
+    struct evaluation_work work;   /* as in EVAL/work.json */
+    double work_next;              /* monotonic: do not write it again before */
     int failed_training_said;
     enum evaluation_weights weights_said;
     struct ending_training training;
-    enum ending_training_end training_end; /* as training.json says, where that counts */
-    const char *draining;          /* why it will end, while what is there is still evaluated */
+    enum ending_training_end training_end; /* according to training.json, if that counts */
+    const char *draining;          /* why it will end once the existing checkpoints are evaluated */
     const char *ended;
     int end_posted;
     struct error error;            /* it cannot go on */
@@ -96,7 +96,7 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
     return OK;
 }
 
-/* Forgets a flight unrecorded, and frees it. */
+/* Frees a flight without recording it. */
 static void drop(struct evaluation_watch *w, struct evaluation_flight *flight)
 {
     const struct checkpoint_identity *checkpoint = &evaluation_flight_item(flight)->checkpoint;
@@ -110,7 +110,7 @@ static void drop(struct evaluation_watch *w, struct evaluation_flight *flight)
         evaluation_record_forget(w->record, checkpoint);
     evaluation_flight_free(flight);
     if (large)
-        malloc_trim(0); /* what pictures and tables took: else the heap creeps up, by holes, for hundreds of them */
+        malloc_trim(0); /* gives back memory of pictures and tables, whose holes make the heap grow */
 }
 
 void evaluation_watch_close(struct evaluation_watch *w)
@@ -125,11 +125,11 @@ void evaluation_watch_close(struct evaluation_watch *w)
     free(w);
 }
 
-/* ---- which, and how long ----------------------------------------------------------------------------------------- */
+/* ---- choosing and waiting ---------------------------------------------------------------------------------------- */
 
-/* NULL: evaluate it. Else why it is passed over. What is skipped stays out of the ledger: without the option, or with
- * another, it is evaluated by a later start. So a restart must not take what an earlier process has skipped: of what
- * is found in the first look, the two selecting modes take only what is beyond the ledger's highest step. */
+/* NULL: evaluate it. Otherwise why it is skipped. Skipped checkpoints are not in the ledger: a later start without the
+ * option, or with another, evaluates them. So a restart must not evaluate what an earlier process has skipped: of the
+ * checkpoints found in the first look, the two selecting modes accept only those above the ledger's highest step. */
 static const char *skip(struct evaluation_watch *w, const struct queue_item *item)
 {
     const struct evaluation_watch_settings *s = &w->settings;
@@ -164,7 +164,7 @@ static int take_off(struct evaluation_watch *w, const struct queue_item *item, s
     evaluation_record_begin(w->record, f);
     while (i > 0 && evaluation_flight_item(w->flights[i - 1])->checkpoint.step > item->checkpoint.step)
         i--;
-    /* One whose points are out already keeps its place, whatever came late. */
+    /* A flight whose points are written keeps its place even if an earlier step comes late. */
     while (i < w->flight_count && evaluation_flight_state(w->flights[i]) >= FLIGHT_PREPARED)
         i++;
     memmove(w->flights + i + 1, w->flights + i, (w->flight_count++ - i) * sizeof *w->flights);
@@ -238,7 +238,7 @@ static void remember_after(struct evaluation_watch *w, struct evaluation_flight 
         checkpoint->digest_after = digest;
 }
 
-/* It changed during its evaluation. 1: it is dropped, to be evaluated again; 0: there is no point in that, why. */
+/* It changed during its evaluation. 1: drop it and evaluate it again; 0: that is pointless, and why has the reason. */
 static int again(struct evaluation_watch *w, struct evaluation_flight *f, uint64_t now, enum runner_state *state,
                  struct error *why)
 {
@@ -263,7 +263,7 @@ static int again(struct evaluation_watch *w, struct evaluation_flight *f, uint64
     return 0;
 }
 
-/* What the machine lacks says nothing of the checkpoint, which waits with its files open, or pinned, as before. */
+/* A lack of resources says nothing about the checkpoint, which waits as before, with its files open or pinned. */
 static void take_back(struct evaluation_watch *w, struct evaluation_flight *f, const struct error *lack)
 {
     struct queue_item item = *evaluation_flight_item(f);
@@ -296,7 +296,7 @@ void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_fligh
         drop(w, f);
         return;
     }
-    if (by_path || state == RUNNER_FAILED) /* one that held it open has read what was found, or failed on it */
+    if (by_path || state == RUNNER_FAILED) /* a runner that held it open has read what was found, or failed */
         files = evaluation_flight_files(f, &now, &changed);
     if (files == FLIGHT_FILES_LACK || (state == RUNNER_FAILED && error_is_lack(why))) {
         if (state == RUNNER_DONE)
@@ -358,14 +358,14 @@ int evaluation_watch_ready(const struct evaluation_watch *w, size_t window)
            !enough(w, w->flight_count) && !record.pending && !record.retries;
 }
 
-/* Nothing waits and nothing is evaluated: has the work come to its end? */
+/* Nothing waits and nothing is being evaluated: is the work done? */
 static int decide(struct evaluation_watch *w, struct error *e)
 {
     const char *reason = reason_to_end(w);
     int rc;
 
     if (!reason != !w->draining) {
-        /* The condition held before this listing, so whatever was there when it came true is in it. */
+        /* The condition held before this listing, so the listing has everything that existed when it became true. */
         if ((rc = evaluation_intake_close(w->intake, reason != NULL, e)) != OK)
             return rc;
         w->draining = reason;
@@ -394,7 +394,8 @@ static int check(struct evaluation_watch *w, int signalled, struct error *e)
     return OK;
 }
 
-/* All flights that have landed, up to the first that has not: so points and lines come in the order of the steps. */
+/* Records all flights that have landed, up to the first that has not, so points and lines are in the order of the
+ * steps. Looks at the directory between two syncs, since a sync may take long and a checkpoint may be deleted soon. */
 static int record_flights(struct evaluation_watch *w, int signalled, struct error *e)
 {
     int rc = OK, done = 1;
@@ -436,7 +437,7 @@ int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct erro
         return rc;
     if (!w->ended)
         return OK;
-    evaluation_record_check_soon(w->record); /* what was done must be there at the end */
+    evaluation_record_check_soon(w->record); /* all that was done must be there at the end */
     if ((rc = check(w, signalled, e)) != OK) {
         w->ended = NULL;
         return rc == EVALUATION_LATER ? OK : rc;

@@ -1,12 +1,11 @@
 /*
- * evaluation_watch.h - one watched directory and its eval directory: lock, ledger, event files, watcher, queue, which
- * checkpoints are taken, what becomes of them, and when the work is done. evaluation_loop.h serves an array of these
- * with one runner. The directory is looked at by the thread of lookout.h; all else is for one thread, and nothing here
- * waits: what must be waited for (a disk that is full, --min-interval) is looked at again by the next
- * evaluation_watch_tick().
+ * evaluation_watch.h - one watched directory and its eval directory: lock, ledger, event files, watcher and queue;
+ * decides which checkpoints are evaluated, records their outcomes, and knows when the work is done. evaluation_loop.h
+ * serves an array of these with one runner. Nothing here waits: the next evaluation_watch_tick() looks again at what
+ * must be waited for (a full disk, --min-interval). One thread.
  *
  * A checkpoint that is being evaluated is a flight. Flights may land in any order; results are recorded in the order of
- * their steps: points in the event file and down to the disk, then one line in the ledger and down to the disk.
+ * their steps: first the points are written to the event file and synced, then one line to the ledger and synced.
  */
 #ifndef EVALUATOR_EVALUATION_WATCH_H
 #define EVALUATOR_EVALUATION_WATCH_H
@@ -29,13 +28,13 @@ struct evaluation_watch_facts { /* how its work stands: a value; what it points 
     int64_t evaluations, skipped;            /* of this process, failed ones included; by options */
     struct evaluation_intake_facts intake;   /* what waits, and what was found */
     size_t in_flight;                        /* that are evaluated */
-    double last_start;                       /* monotonic, of an evaluation; 0: none yet */
+    double last_start;                       /* monotonic, of the last evaluation; 0: none yet */
     const char *ended;                       /* why it has; NULL: it goes on */
 };
 struct evaluation_watch_facts evaluation_watch_facts(const struct evaluation_watch *w);
 
-/* Makes the eval directory, takes its lock, reads the ledger, begins to watch, and looks once: what comes and goes
- * afterwards is not missed. On OK *out is yours until evaluation_watch_close(). */
+/* Makes the eval directory, locks it, reads the ledger, starts watching, and looks once: nothing that comes or goes
+ * later is missed. On OK *out is yours until evaluation_watch_close(). */
 int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation_watch_settings *settings,
                           struct log *log, struct error *e);
 void evaluation_watch_close(struct evaluation_watch *w); /* drops flights unrecorded; NULL is fine */
@@ -48,17 +47,17 @@ int evaluation_watch_hear(struct evaluation_watch *w, struct error *e);
  * evaluation_record.h, with a sentence in e. Negative: cannot go on. */
 int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct error *e);
 
-/* 1 if a checkpoint may be started now. window: how many flights there may be at a time. */
+/* 1 if a checkpoint may be started now. window: the maximum number of flights. */
 int evaluation_watch_ready(const struct evaluation_watch *w, size_t window);
-/* Takes the next one that no option skips: 1 and *out, or 0. Start its job, then say it is running; or land it. */
+/* Takes the next checkpoint that no option skips: 1 and *out, or 0. Start its job and report progress; or land it. */
 int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight **out, struct error *e);
-/* Before a runner starts on it, by_path being the runner's, as below. 0: its files are not those that were found any
- * more, so the flight is dropped, and what is there is evaluated when it is whole. */
+/* Call before a runner starts on it; by_path is the runner's. 0: its files are no longer those that were found, so the
+ * flight is dropped, and its new content is evaluated once whole. */
 int evaluation_watch_start(struct evaluation_watch *w, struct evaluation_flight *flight, int by_path);
 
-/* What the runner says of a flight. landed: with RUNNER_DONE *v is the watch's; else why is the reason.
- * RUNNER_STOPPED: the flight is dropped, and the checkpoint stays to be evaluated by a later process. A flight whose
- * files have changed meanwhile is dropped, too, and evaluated again. */
+/* What the runner reports about a flight. landed: takes *v over with RUNNER_DONE; otherwise why is the reason.
+ * RUNNER_STOPPED: drops the flight, and a later process evaluates the checkpoint. A flight whose files have changed
+ * meanwhile is dropped and evaluated again, too. */
 void evaluation_watch_progress(struct evaluation_watch *w, struct evaluation_flight *flight,
                                const struct runner_progress *progress);
 void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *flight, int by_path,

@@ -27,10 +27,10 @@ static const struct { const char *placeholder, *variable; } names[] = {
 };
 enum { VALUES = sizeof names / sizeof *names };
 
-struct run { /* of a command, waiting or running */
+struct run { /* one run of a command, waiting or running */
     enum hook_event event;
     char *about;          /* for the log: "a: --on-best for model.ckpt-5" */
-    char *texts[VALUES];  /* in the order of names */
+    char *texts[VALUES];  /* in the order of `names` */
     char log[PATH_MAX];   /* "": none */
     struct run *next;
 };
@@ -40,9 +40,9 @@ struct hooks {
     struct hooks_options options;
     struct log *log;
     int poll_fd;
-    struct run *first, *last;  /* the first is the one that runs, if any does */
+    struct run *first, *last;  /* the first one is running, if any is */
     size_t pending;
-    int running, left_out;     /* left_out: that some were has been told */
+    int running, left_out;     /* left_out: skipped events were logged */
     struct command_process process;
 };
 
@@ -131,7 +131,7 @@ static int hooks_start(struct hooks *h, struct error *e)
     return rc;
 }
 
-/* The first one is over; why: how, where it failed. */
+/* The first run is over; why: how it failed, if it did. */
 static void end_first(struct hooks *h, const struct error *why)
 {
     struct run *r = h->first;

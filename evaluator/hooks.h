@@ -1,25 +1,25 @@
 /*
- * hooks.h - commands that are run when something happens: --on-best, --on-failure, --on-end. They run beside the
- * evaluations, one at a time, in the order of what happened, and change nothing: one that fails is told in the log. One
- * that runs longer than the timeout is ended; what happens while HOOKS_WAITING_MAX wait is left out, and told. Each is
- * run at most once for what it is about: after a crash it is not caught up on. All calls come from one thread, and none
- * blocks.
+ * hooks.h - commands that run on events: --on-best, --on-failure, --on-end. They run beside the evaluations, one at a
+ * time, in the order of the events, and cannot affect them: a failure is only logged. A command that runs longer than
+ * the timeout is ended. While HOOKS_WAITING_MAX runs are waiting, further events are skipped, which is logged. Each
+ * event runs its command at most once: a crash loses the runs that were waiting. All calls come from one thread, and
+ * none blocks.
  *
- * Words are split as command_words.h says; in them and in the environment are, empty where they are not known:
+ * Words are split as in command_words.h. These placeholders and environment variables are set, empty if not known:
  *
  *   {event}           EVALUATOR_EVENT           "best", "failure" or "end"
  *   {eval_dir}        EVALUATOR_EVAL_DIR        where the ledger is
  *   {checkpoint_dir}  EVALUATOR_CHECKPOINT_DIR  the directory that is watched
  *   {checkpoint}      EVALUATOR_CHECKPOINT      the path of the checkpoint: with --keep-best that of its copy
- *   {name}            EVALUATOR_NAME            its name; at the end, of the best one, as the next three
+ *   {name}            EVALUATOR_NAME            its name; for --on-end the best one's, as the next three
  *   {step}            EVALUATOR_STEP
- *   {metric}          EVALUATOR_METRIC          the metric by which one is the best
+ *   {metric}          EVALUATOR_METRIC          the metric that decides which is the best
  *   {value}           EVALUATOR_VALUE           its value
  *   {reason}          EVALUATOR_REASON          why it failed, or why the evaluator ends
  *   {done}, {failed}, {gone}   EVALUATOR_DONE, ...   how many so far
  *
- * What a command prints is kept in EVAL/logs/on-EVENT.log: HOOK_LOG_RUN bytes of each run, as command_log.h says; a log
- * of more than HOOK_LOG_ALL bytes becomes on-EVENT.log.old before the next one.
+ * Output of commands is kept in EVAL/logs/on-EVENT.log: HOOK_LOG_RUN bytes of each run (command_log.h). Before a run, a
+ * log of more than HOOK_LOG_ALL bytes is renamed to on-EVENT.log.old.
  */
 #ifndef EVALUATOR_HOOKS_H
 #define EVALUATOR_HOOKS_H
@@ -48,22 +48,22 @@ struct hook_values { /* all borrowed for the call; NULL where not known */
 
 struct hooks;
 
-/* ERR_ARG: a command cannot be split, or a {word} in it is a misspelled one. log is borrowed. On OK *out is yours until
- * hooks_free(), which kills what runs; NULL where there is no command. */
+/* ERR_ARG: a command cannot be split, or has a misspelled {word}. log is borrowed. On OK *out is yours until
+ * hooks_free(), which kills a running command; NULL if there is no command. */
 int hooks_new(struct hooks **out, const struct hooks_options *options, struct log *log, struct error *e);
-void hooks_free(struct hooks *h); /* NULL is fine, also for the others: nothing is run */
+void hooks_free(struct hooks *h); /* NULL is fine here and below: nothing is run */
 
 int hooks_wanted(const struct hooks *h, enum hook_event event);
 /* Runs the command, now or when those before it are done. */
 void hooks_post(struct hooks *h, enum hook_event event, const struct hook_values *values);
 
-/* Readable when hooks_look() has something to do; -1: never. And seconds until it has anyway. */
+/* Readable when hooks_look() has work; -1: never. hooks_due: seconds until it has work in any case. */
 int hooks_descriptor(const struct hooks *h);
 double hooks_due(const struct hooks *h);
 void hooks_look(struct hooks *h);
-/* How many run or wait. */
+/* How many are running or waiting. */
 size_t hooks_pending(const struct hooks *h);
-/* Drops those that wait and ends the one that runs. */
+/* Drops the waiting ones and ends the running one. */
 void hooks_stop(struct hooks *h);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * evaluator - scores every checkpoint of a running training, once each, and leaves a curve for TensorBoard.
+ * evaluator - evaluates every checkpoint of a running training once, and writes curves for TensorBoard.
  */
 #include "base/file.h"
 #include "base/program/options.h"
@@ -297,11 +297,11 @@ static int check_command(const struct command *c, struct error *e)
 }
 
 enum {
-    PINNED_MAX = 100000,  /* how many may wait pinned, which takes no descriptors */
-    EVENT_FILES_OPEN = 16 /* of several directories */
+    PINNED_MAX = 100000,  /* how many may wait pinned, which needs no descriptors */
+    EVENT_FILES_OPEN = 16 /* with several directories */
 };
 
-/* How many checkpoints may wait with open files: a fourth of the descriptors we can get, since each has its index and
+/* How many checkpoints may wait with open files: a quarter of the available descriptors, since each has its index and
  * at least one data file. */
 static size_t queue_limit(void)
 {
@@ -310,15 +310,15 @@ static size_t queue_limit(void)
     return count < 8 ? 8 : count;
 }
 
-/* The one variable outside of a struct: a handler gets no context. A signalfd would need none, but it only sees signals
- * that all threads block, and libraries start threads before main() does. */
+/* The only variable outside a struct: a signal handler gets no context. signalfd needs no handler, but only sees
+ * signals that all threads block, and libraries start threads before main() does. */
 static volatile sig_atomic_t signal_pipe = -1;
 
 static void on_signal(int number)
 {
     unsigned char byte = (unsigned char)number;
     int before = errno;
-    ssize_t ignored = write((int)signal_pipe, &byte, 1); /* full: as many signals as anybody can mean */
+    ssize_t ignored = write((int)signal_pipe, &byte, 1); /* full: enough signals are waiting */
 
     (void)ignored;
     errno = before;
@@ -336,11 +336,11 @@ static int open_signals(int *fd, struct error *e)
     signal_pipe = fds[1];
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
-    /* On a terminal it means that the terminal has gone; under nohup that nothing should happen. */
+    /* On a terminal SIGHUP means that the terminal is gone; under nohup it must do nothing. */
     if (!isatty(STDERR_FILENO) && sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes fails a write, as a full disk does */
+    signal(SIGXFSZ, SIG_IGN); /* makes a write past the file size limit fail, like a full disk */
     return OK;
 }
 
@@ -407,7 +407,7 @@ static int open_runner(const struct command *c, struct runner *out, struct error
     return rc == OK ? thread_runner_new(out, &scorer, e) : rc;
 }
 
-/* Standard error becomes the file, so that what libraries say goes there, too. */
+/* Redirects standard error to the file, so that messages of libraries go there, too. */
 static int open_log_file(const struct command *c, struct log *log, struct error *e)
 {
     int fd;
@@ -427,7 +427,7 @@ struct log_place {
     struct log *log;
 };
 
-/* After a SIGHUP: the file was moved away, as logrotate does it. */
+/* After SIGHUP: the file was moved away, as logrotate does. */
 static void reopen_log(void *context)
 {
     const struct log_place *place = context;
@@ -437,7 +437,7 @@ static void reopen_log(void *context)
         log_event(place->log, "error", NULL, "%s; logging goes on in the old file", e.message);
 }
 
-/* The status is the worst of all. */
+/* The status is the worst of all watches. */
 static int finish_all(const struct evaluation_loop_options *l, int rc, const struct error *e)
 {
     struct evaluation_set_past past = l->set ? evaluation_set_past(l->set) : (struct evaluation_set_past){ 0, 0, 0 };
@@ -484,7 +484,7 @@ static void *load(void *context)
     ssize_t ignored;
 
     l->rc = open_runner(l->command, l->runner, &l->why);
-    ignored = write(l->done_fd, &one, sizeof one); /* a counter that was 0 takes it */
+    ignored = write(l->done_fd, &one, sizeof one); /* its counter was 0, so this does not block */
     (void)ignored;
     return NULL;
 }
@@ -510,7 +510,7 @@ static int load_and_look(struct evaluation_loop *loop, const struct command *c, 
     return l.rc != OK ? l.rc : rc;
 }
 
-/* Lock, ledger and watch first, the data and the net after: what comes and goes meanwhile is not missed. */
+/* First lock, ledger and watch, then data and network: nothing that comes and goes meanwhile is missed. */
 static int work(const struct command *c, struct log *log)
 {
     const struct checkpoint_source_options wanted = { .pattern = c->pattern, .ready = c->ready.items,

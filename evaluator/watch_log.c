@@ -80,7 +80,7 @@ void watch_log_result(const struct watch_log *w, const struct ledger_record *r)
         return;
     evaluation_metrics_text(&r->metrics, text, sizeof text);
     if (!w->log->json)
-        w->log->program = NULL; /* a line people parse: as it always was */
+        w->log->program = NULL; /* people parse this line: do not change it */
     watch_log_of(w, r, "info", "step: %" PRId64 ", %s: %s", r->checkpoint.step, r->checkpoint.name, text);
     w->log->program = program;
 }

@@ -1,5 +1,5 @@
 /*
- * watch_log.h - what a watch says: lines in the log, with the watch's name before them where there are several.
+ * watch_log.h - log lines of a watch, prefixed with its name if there are several watches.
  */
 #ifndef EVALUATOR_WATCH_LOG_H
 #define EVALUATOR_WATCH_LOG_H
@@ -18,7 +18,7 @@ void watch_log_say(const struct watch_log *w, const char *format, ...) __attribu
 /* level: "warning" or "error". */
 void watch_log_warn(const struct watch_log *w, const char *level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Of one checkpoint: what became of it, for programs, and the sentence for people. */
+/* About one checkpoint: its outcome for programs, and the sentence for people. */
 void watch_log_of(const struct watch_log *w, const struct ledger_record *r, const char *level, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* What is in the ledger now: why there is no score, and "step: 700, model.ckpt-700: loss: 0.5, precision: 0.9". */

@@ -65,7 +65,7 @@ static int digest_file(int directory_fd, const char *name, const char *path, uin
 
 /* ---- all below a directory --------------------------------------------------------------------------------------- */
 
-/* Called for each file; name: below the directory where the walk began. Not OK ends the walk. */
+/* Called for each file; name: relative to the first directory. Not OK ends the walk. */
 typedef int visit_file(void *context, int directory_fd, const char *file, const char *name, const struct stat *st,
                        struct error *e);
 
@@ -80,7 +80,7 @@ struct walk {
 static void note(const struct walk *w, const struct stat *st)
 {
     if (w->stamps)
-        *w->stamps += file_stamp(st); /* a sum: the order of a listing does not matter */
+        *w->stamps += file_stamp(st); /* added: the order of the listing must not matter */
     if (w->changed && file_stamp_changed(st) > *w->changed)
         *w->changed = file_stamp_changed(st);
 }
@@ -260,6 +260,6 @@ int content_stamp(int directory_fd, const char *name, uint64_t *stamp, double *c
         return 0;
     note(&w, &st);
     if (S_ISDIR(st.st_mode))
-        walk(&w, directory_fd, name, "", 0, NULL); /* as far as it goes: opening it says what is wrong */
+        walk(&w, directory_fd, name, "", 0, NULL); /* ignores errors: opening the checkpoint reports them */
     return 1;
 }

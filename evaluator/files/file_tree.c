@@ -60,7 +60,7 @@ static int make_directory(const char *from, const char *to, enum file_tree_means
     int rc = OK;
 
     if (depth >= FILE_TREE_DEPTH_MAX)
-        return error_set(e, ERR_ARG, "%s: more than %d directories in each other", from, FILE_TREE_DEPTH_MAX);
+        return error_set(e, ERR_ARG, "%s: directories nested more than %d deep", from, FILE_TREE_DEPTH_MAX);
     if (!(d = opendir(from)))
         return error_system(e, "%s: cannot list", from);
     if (mkdir(to, 0777) < 0)
@@ -81,7 +81,7 @@ static int make(const char *from, const char *to, enum file_tree_means means, in
     struct stat st;
 
     if ((depth ? lstat(from, &st) : stat(from, &st)) < 0)
-        return error_system(e, "%s: cannot be looked at", from);
+        return error_system(e, "%s: cannot read its status", from);
     if (S_ISDIR(st.st_mode))
         return make_directory(from, to, means, depth, e);
     if (S_ISLNK(st.st_mode) && stat(from, &st) < 0)
@@ -114,7 +114,7 @@ static int remove_below(const char *path, int depth, struct error *e)
     if (errno != EISDIR && errno != EPERM)
         return error_system(e, "%s: cannot be removed", path);
     if (depth > FILE_TREE_DEPTH_MAX)
-        return error_set(e, ERR_ARG, "%s: more than %d directories in each other", path, FILE_TREE_DEPTH_MAX);
+        return error_set(e, ERR_ARG, "%s: directories nested more than %d deep", path, FILE_TREE_DEPTH_MAX);
     if (!(d = opendir(path)))
         return error_system(e, "%s: cannot be removed", path);
     while (rc == OK && (entry = readdir(d)))

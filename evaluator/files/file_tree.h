@@ -1,8 +1,7 @@
 /*
- * file_tree.h - a file, or a directory with all that is in it, at a second place: by hard links or by copying; its size
- * and its removal. A symbolic link to a file counts as that file, and so does one that is given itself; links to
- * directories, sockets and FIFOs in a checkpoint are left out, and directories deeper than FILE_TREE_DEPTH_MAX are an
- * error. No one else may change `to` meanwhile.
+ * file_tree.h - duplicates a file or a whole directory, by hard links or by copying; measures and removes one. Symbolic
+ * links to files are followed, also as the argument; links to directories, sockets and FIFOs are left out; more than
+ * FILE_TREE_DEPTH_MAX nested directories are an error. Nobody else may change `to` meanwhile.
  */
 #ifndef EVALUATOR_FILES_FILE_TREE_H
 #define EVALUATOR_FILES_FILE_TREE_H
@@ -18,14 +17,14 @@ enum file_tree_means {
     FILE_TREE_COPY,
 };
 
-/* `to` is not there before, and not after an error. A copy is on the disk when this returns; of links, what they stand
- * for was there before. ERR_IO with e->system: ENOENT: `from` is gone. */
+/* `to` must not exist; it does not exist after an error. On return a copy has been synced; links need no sync, their
+ * files existed before. ERR_IO with e->system ENOENT: `from` is gone. */
 int file_tree_make(const char *from, const char *to, enum file_tree_means means, struct error *e);
 
-/* OK when it is not there. A symbolic link is removed itself. */
+/* OK if it does not exist. Does not follow a symbolic link. */
 int file_tree_remove(const char *path, struct error *e);
 
-/* Of all files in it, links not followed; 0 where nothing is. */
+/* Bytes of all files in it, not following links; 0 if it does not exist. */
 uint64_t file_tree_bytes(const char *path);
 
 #endif

@@ -16,7 +16,7 @@
 enum {
     INDEX_LIMIT = 256 << 20,
     PIECE_ELEMENTS = 4096,
-    THREAD_BYTES = 1 << 20, /* a thread that reads fewer costs more than it saves */
+    THREAD_BYTES = 1 << 20, /* below this a thread costs more than it saves */
 };
 
 struct opened_checkpoint {
@@ -24,7 +24,7 @@ struct opened_checkpoint {
     uint64_t digest;
     struct tensor_bundle *bundle;    /* BUNDLE; holds index and data open */
     struct safetensors *safetensors; /* SAFETENSORS; holds the file open */
-    struct tensor_entry *entries;    /* SAFETENSORS: its tensors as entries; those of types we lack have type 0 */
+    struct tensor_entry *entries;    /* SAFETENSORS: its tensors as entries; type 0: an unsupported type */
     struct content content;          /* OTHER */
 };
 
@@ -78,19 +78,19 @@ static int open_safetensors(struct opened_checkpoint *c, const char *path, struc
     return OK;
 }
 
-/* A directory that is written or deleted just now has no content yet, or none any more. */
+/* A directory that is just being written or deleted has no content yet, or none any more. */
 static int open_other(struct opened_checkpoint *c, const char *path, struct error *e)
 {
     int rc = content_read(path, &c->content, e);
 
     if (rc == OK && !c->content.count)
-        rc = error_set(e, ERR_IO, "%s: there is no file in it", path);
+        rc = error_set(e, ERR_IO, "%s: contains no files", path);
     if (rc == OK)
         c->digest = content_digest(&c->content);
     return rc == ERR_ARG ? error_set(e, ERR_CORRUPT, "%s: too many files, or too deep a tree", path) : rc;
 }
 
-/* Of what has no digest of its own, contents and digest are read one after the other: they must be of the same. */
+/* A checkpoint without a digest of its own is digested before and after it is read: both must be equal. */
 static int open_unchanged(struct opened_checkpoint *c, const char *path, struct error *e)
 {
     uint64_t before, after;
@@ -244,8 +244,8 @@ int opened_checkpoint_read_floats(struct opened_checkpoint *c, const struct open
 static int64_t check_step(int64_t step, int64_t named, struct error *doubt)
 {
     if (step >= 0 && named >= 0 && step != named)
-        error_set(doubt, ERR_ARG, "its name says step %lld, but global_step, which counts, is %lld", (long long)named,
-                  (long long)step);
+        error_set(doubt, ERR_ARG, "its name says step %lld, but its global_step, which is used, is %lld",
+                  (long long)named, (long long)step);
     return step;
 }
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Puts quotes around NaN, Infinity and -Infinity where they stand bare, so that a strict parser takes them. */
+/* Quotes bare NaN, Infinity and -Infinity, so that a strict parser accepts them. */
 static void quote_bare(const char *line, size_t n, struct buffer *out)
 {
     static const char *const words[] = { "NaN", "Infinity", "-Infinity" };

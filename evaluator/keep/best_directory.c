@@ -19,16 +19,16 @@
 #include <unistd.h>
 
 #define TEMPORARY ".tmp-"
-#define PART TEMPORARY "0000000000000000-" /* of no file of a checkpoint: their names are not empty */
+#define PART TEMPORARY "0000000000000000-" /* never a checkpoint's file, which has a name after the prefix */
 #define STATE "checkpoint"
 enum { STATE_MAX = 1 << 16, MANIFEST_MAX = 1 << 25, PREFIX_MAX = 32 };
 
 struct best_directory {
     char *path;
-    struct best_names own; /* what is in the manifest: all that may be deleted here but temporary names */
+    struct best_names own; /* the manifest: all that may be deleted here, besides temporary names */
 };
 
-/* What a checkpoint, or a file of it, is called here. */
+/* The name of a checkpoint, or of one of its files, in this directory. */
 static const char *kept_name(const struct best_checkpoint *c)
 {
     return c->kept ? c->kept : c->checkpoint.name;
@@ -61,7 +61,7 @@ static int is_data(const char *file, const char *begin, const char *name)
     return !strncmp(file, begin, skip) && !strncmp(file + skip, name, n) && !strncmp(file + skip + n, ".data-", 6);
 }
 
-/* The data files of a bundle. A look at the usual name first: a directory may hold 10,000 others. */
+/* Finds the data files of a bundle. Tries the usual name first: a directory may hold 10,000 other files. */
 static int add_data(struct best_names *n, const char *directory, const char *begin, const char *name, struct error *e)
 {
     char usual[NAME_MAX + 1];
@@ -81,7 +81,7 @@ static int add_data(struct best_names *n, const char *directory, const char *beg
     return rc;
 }
 
-/* The files of a checkpoint that stand in `directory` with `begin` before their names; *out are the names without. */
+/* Finds the files of a checkpoint in `directory` whose names begin with `begin`; *out has the names without it. */
 static int find_files(const char *directory, const char *begin, const char *name, struct best_names *out,
                       struct error *e)
 {
@@ -124,7 +124,7 @@ static int join_prefixed(char *out, size_t size, const char *directory, const ch
 
 /* ---- the state file ---------------------------------------------------------------------------------------------- */
 
-/* The checkpoints that it names, the best one last; none where it is missing or odd. */
+/* The checkpoints that it names, best last; none if it is missing or invalid. */
 static int read_state(const struct best_directory *b, struct best_names *out, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
@@ -148,7 +148,7 @@ static int read_state(const struct best_directory *b, struct best_names *out, st
     return rc;
 }
 
-/* It names these from now on; without any it goes. */
+/* Makes it name these; removes it if there are none. */
 static int write_state(const struct best_directory *b, const struct best_names *n, struct error *e)
 {
     struct state_file state = { .paths = n->items, .count = n->count };
@@ -171,9 +171,9 @@ static int write_state(const struct best_directory *b, const struct best_names *
     return rc;
 }
 
-/* ---- whose it is ------------------------------------------------------------------------------------------------- */
+/* ---- ownership --------------------------------------------------------------------------------------------------- */
 
-/* A name under which this module, or file_replace() for it, makes a file at first. */
+/* A temporary name of this module, or of file_replace() called by it. */
 static int is_temporary(const char *name)
 {
     const size_t n = strlen(TEMPORARY);
@@ -222,7 +222,7 @@ static int read_manifest(struct best_directory *b, struct error *e)
     return rc;
 }
 
-/* ERR_ARG: something is in the directory that is not the evaluator's; e names the first in alphabetical order. */
+/* ERR_ARG: the directory holds something that is not the evaluator's; e names the first in alphabetical order. */
 static int refuse_others(const struct best_directory *b, struct error *e)
 {
     char first[NAME_MAX + 1] = "";
@@ -234,7 +234,7 @@ static int refuse_others(const struct best_directory *b, struct error *e)
     while ((entry = readdir(d))) {
         const char *name = entry->d_name;
 
-        /* NFS calls a file that was deleted while somebody had it open .nfs...: it goes by itself. */
+        /* NFS names a file that was deleted while open .nfs...; it disappears by itself. */
         if (strcmp(name, ".") && strcmp(name, "..") && strcmp(name, BEST_MANIFEST_FILE) && !is_temporary(name) &&
             strncmp(name, ".nfs", 4) && !is_marked(b, name) && (!*first || strcmp(name, first) < 0))
             snprintf(first, sizeof first, "%s", name);
@@ -243,7 +243,7 @@ static int refuse_others(const struct best_directory *b, struct error *e)
     return *first ? not_ours(b, first, e) : OK;
 }
 
-/* 1: it was added; ERR_ARG: somebody else has such a file here. */
+/* 1: it was added; ERR_ARG: there is such a file of somebody else's. */
 static int mark_one(struct best_directory *b, const char *name, struct error *e)
 {
     int rc;
@@ -255,7 +255,7 @@ static int mark_one(struct best_directory *b, const char *name, struct error *e)
     return (rc = best_names_add(&b->own, name, e)) == OK ? 1 : rc;
 }
 
-/* Writes down that the files of a checkpoint are the evaluator's own, before they are made. */
+/* Records the files of a checkpoint as the evaluator's own, before they are made. */
 static int mark(struct best_directory *b, const struct best_checkpoint *c, const struct best_names *files,
                 struct error *e)
 {
@@ -272,7 +272,8 @@ static int mark(struct best_directory *b, const struct best_checkpoint *c, const
     return rc;
 }
 
-/* What is not there any more is not the evaluator's when it comes back. Without room for it the longer list stays. */
+/* A file that no longer exists is not the evaluator's if it comes back. If the shorter list cannot be written, the
+ * longer one stays. */
 static void unmark(struct best_directory *b)
 {
     const size_t before = b->own.count;
@@ -295,7 +296,7 @@ static void remove_files(const struct best_directory *b, const char *begin, cons
             file_tree_remove(path, NULL);
 }
 
-/* One file or directory under its temporary name, whole at once: what has such a name can be relied on. */
+/* Makes one file or directory under its temporary name, atomically: what has such a name is complete. */
 static int take_file(const struct best_directory *b, const char *from, const char *to, enum file_tree_means means,
                      struct error *e)
 {
@@ -309,8 +310,8 @@ static int take_file(const struct best_directory *b, const char *from, const cha
     return rename(part, to) < 0 ? error_system(e, "%s: cannot be renamed to %s", part, to) : OK;
 }
 
-/* What was found must be what is here: between two looks the trainer may have written another one. begin: before its
- * name here. Of what is no bundle, only a copy is checked: it was made after the evaluation. */
+/* The file here must be the one that was found: the trainer may have written another between two looks. begin: before
+ * its name here. Unless it is a bundle, only a copy is checked: it was made after the evaluation. */
 static int best_directory_check(const struct best_directory *b, const char *begin, const char *name,
                                 const struct best_checkpoint *c, int copied, struct error *e)
 {
@@ -342,7 +343,7 @@ static int best_directory_check(const struct best_directory *b, const char *begi
                                 c->checkpoint.name);
 }
 
-/* All files of it under temporary names, the index last, or none. */
+/* Makes all its files under temporary names, the index last, or none. */
 static int take(const struct best_directory *b, const struct best_checkpoint *c, enum file_tree_means means,
                 struct error *e)
 {
@@ -365,8 +366,8 @@ static int take(const struct best_directory *b, const struct best_checkpoint *c,
     return rc;
 }
 
-/* Of the evaluator's own files: removes temporary names where `temporary`, and all others but the state file and `keep`
- * where that is not NULL. */
+/* Removes files of the evaluator's: temporary names if `temporary`, and all others except the state file and `keep`, if
+ * that is not NULL. */
 static void clear(const struct best_directory *b, const struct best_names *keep, int temporary)
 {
     struct dirent *entry;
@@ -385,8 +386,8 @@ static void clear(const struct best_directory *b, const struct best_names *keep,
         closedir(d);
 }
 
-/* Gives them their own names. The temporary ones stay until `checkpoint` is written, so that after a crash in between
- * it can be done again; but on file systems that know no links they are renamed. */
+/* Gives them their own names. Temporary names stay until `checkpoint` is written, so that this can be repeated after a
+ * crash in between; on file systems without links they are renamed. */
 static int move_in(const struct best_directory *b, const char *begin, const struct best_checkpoint *c,
                    const struct best_names *files, struct error *e)
 {
@@ -404,7 +405,7 @@ static int move_in(const struct best_directory *b, const char *begin, const stru
     return rc == OK ? file_sync_parent(NULL, to, e) : rc;
 }
 
-/* From the temporary names, which are whole, to its own. named: what `checkpoint` names. */
+/* Moves the files, whole under their temporary names, to their own. named: what `checkpoint` names. */
 static int install(struct best_directory *b, const struct best_checkpoint *c, struct best_names *named,
                    struct error *e)
 {
@@ -418,7 +419,7 @@ static int install(struct best_directory *b, const struct best_checkpoint *c, st
         (rc = find_files(b->path, begin, c->checkpoint.name, &files, e)) != OK)
         return rc;
     rc = mark(b, c, &files, e);
-    /* Files of the same name are about to be replaced one by one: nobody may go by `checkpoint` meanwhile. */
+    /* Files of the same name are about to be replaced one by one: remove it from `checkpoint` first. */
     if (rc == OK && same < named->count) {
         best_names_remove(named, same);
         rc = write_state(b, named, e);
@@ -441,7 +442,7 @@ static int reserved(const struct best_directory *b, const struct best_checkpoint
     return 1;
 }
 
-/* By its reservation, or from where it was found. */
+/* Makes the files from the reserved links, or from where it was found. */
 static int take_in(struct best_directory *b, const struct best_checkpoint *c, struct best_names *named,
                    struct error *e)
 {
@@ -450,7 +451,7 @@ static int take_in(struct best_directory *b, const struct best_checkpoint *c, st
     return rc == OK ? install(b, c, named, e) : rc;
 }
 
-/* 1: it is named, its files are here, and those of a bundle are of its digest. */
+/* 1: `checkpoint` names it, its files are here, and a bundle has the right digest. */
 static int holds(const struct best_directory *b, const struct best_checkpoint *c, const struct best_names *named)
 {
     struct best_names files;
@@ -462,7 +463,7 @@ static int holds(const struct best_directory *b, const struct best_checkpoint *c
     return best_directory_check(b, "", kept_name(c), c, 0, NULL) == OK;
 }
 
-/* `checkpoint` names those that are here, and all else goes; here[i]: wanted[i] is. */
+/* Makes `checkpoint` name those that are here, and removes all others; here[i]: wanted[i] is here. */
 static int settle(struct best_directory *b, const struct best_checkpoint *wanted, size_t count, const char *here,
                   struct best_names *named, struct error *e)
 {
@@ -576,11 +577,11 @@ int best_directory_recover(struct best_directory *b, const struct best_checkpoin
         const int one = held ? OK : take_in(b, &wanted[i], &named, i ? NULL : e);
 
         here[i] = one == OK;
-        rc = i ? OK : one; /* the best one counts; of the others, what cannot be had any more is not kept */
+        rc = i ? OK : one; /* only the best one must succeed; others that are gone are not kept */
     }
     if (count && rc == OK)
         rc = settle(b, wanted, count, here, &named, e);
-    clear(b, NULL, 1); /* what was never finished; without a best, what `checkpoint` names stays */
+    clear(b, NULL, 1); /* removes the unfinished; without a best, keeps what `checkpoint` names */
     best_names_release(&named);
     free(here);
     return rc;

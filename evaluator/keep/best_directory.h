@@ -1,19 +1,19 @@
 /*
- * best_directory.h - EVAL/best/: the best checkpoint, or the N best, and beside them the file `checkpoint` that names
- * them, so that every reader of TensorFlow's checkpoints finds them there, the best one as the newest. Whoever goes by
- * `checkpoint` never finds half of one: it is put there by rename when all files of a checkpoint are, and those that
- * are no longer among the best are deleted after that.
+ * best_directory.h - EVAL/best/: the best checkpoint or the N best, and a file `checkpoint` that names them, so that
+ * all readers of TensorFlow checkpoints find them, the best as the newest. A checkpoint named in `checkpoint` is always
+ * complete: the file is renamed into place once all files of the checkpoint are there, and files that are no longer
+ * among the best are deleted only afterwards.
  *
- *   .tmp-DIGEST-FILE   a file of a checkpoint that is being evaluated: a hard link, made before the evaluation, so that
+ *   .tmp-DIGEST-FILE   a file of a checkpoint that is being evaluated: a hard link made before the evaluation, so that
  *                      the trainer may delete the original meanwhile
- *   FILE               once its evaluation is in the ledger and is among the best: the link, renamed; or a copy, where
- *                      links cannot be made (another file system)
- *   .evaluator         which of all these the evaluator has made (best_manifest.h), written before it makes them
+ *   FILE               once its evaluation is in the ledger and among the best: the link, renamed; or a copy if links
+ *                      cannot be made (another file system)
+ *   .evaluator         the list of files the evaluator made here (best_manifest.h), written before they are made
  *
- * Nothing else is deleted or overwritten here: what else is there when the directory is opened is a refusal, and what
- * comes later stays. The ledger says which are best; what a killed process left behind is finished or removed by
- * best_directory_recover(). An original that is changed in place, not replaced, changes here, too. A hard link changes
- * the time of the original's inode: who goes by that looks at it again, and finds the same content. One thread.
+ * No other file is deleted or overwritten: files found when the directory is opened make it refuse, later ones stay.
+ * The ledger says which checkpoints are best; best_directory_recover() finishes or removes what a killed process left.
+ * An original that is changed in place, not replaced, changes here, too. A hard link changes the ctime of the
+ * original's inode; a watcher that compares ctimes looks again and finds the same content. One thread.
  */
 #ifndef EVALUATOR_KEEP_BEST_DIRECTORY_H
 #define EVALUATOR_KEEP_BEST_DIRECTORY_H
@@ -24,32 +24,32 @@
 #include <stddef.h>
 
 struct best_checkpoint {
-    const char *directory; /* where it was found: NAME.index and NAME.data-* of a bundle; or a file or directory NAME */
-    struct checkpoint_identity checkpoint; /* its step does not matter */
-    const char *kept;      /* its name here; NULL: the same. No two that are wanted have the same */
-    int volatile_name;     /* 1: what has its name is overwritten, so it is copied and not linked */
+    const char *directory; /* holds NAME.index and NAME.data-* of a bundle; or the file or directory NAME */
+    struct checkpoint_identity checkpoint; /* the step is ignored */
+    const char *kept;      /* its name here, unique among the wanted; NULL: unchanged */
+    int volatile_name;     /* 1: its file is overwritten in place, so copy it, do not link it */
 };
 
 struct best_directory;
 
 /* Makes the directory; `directory` is copied. On OK *out is yours until best_directory_close(). ERR_ARG, ERR_CORRUPT:
- * something there is not the evaluator's, and e names it. */
+ * it holds something that is not the evaluator's, which e names. */
 int best_directory_open(struct best_directory **out, const char *directory, struct error *e);
 void best_directory_close(struct best_directory *b); /* NULL is fine */
 
-/* After opening, before all else: wanted is what the ledger says, the best one first; count 0 where it has none. OK:
- * the directory holds the best one, and those of the others that could be had; or nothing at all has been best yet.
- * Not OK: the best one cannot be had any more, and what was whole there before still is. */
+/* Call first after opening. wanted: what the ledger says, best first; count 0: none. OK: the directory holds the best
+ * one and those of the others that could be had; or there is no best yet. Not OK: the best one can no longer be had;
+ * what was whole there still is. */
 int best_directory_recover(struct best_directory *b, const struct best_checkpoint *wanted, size_t count,
                            struct error *e);
 
-/* Before an evaluation: takes links. What goes wrong is seen by promote. Twice is fine. */
+/* Before an evaluation: makes the links. Failures show in promote. May be repeated. */
 void best_directory_reserve(struct best_directory *b, const struct best_checkpoint *c);
-/* It is not among the best. */
+/* Call when it is not among the best. */
 void best_directory_drop(struct best_directory *b, const struct best_checkpoint *c);
-/* wanted is what the ledger says, the best one first, and wanted[new] has just come to be among them; those that are
- * not here already are left out. ERR_IO, ERR_CORRUPT: its files are gone or have changed, or there is no room; those
- * before are still there, whole, but for one of the same name. */
+/* wanted: what the ledger says, best first; wanted[new] has just joined them; those that are not here already are left
+ * out. ERR_IO, ERR_CORRUPT: its files are gone or have changed, or there is no room; those before it are still there,
+ * whole, except one of the same name. */
 int best_directory_promote(struct best_directory *b, const struct best_checkpoint *wanted, size_t count, size_t new,
                            struct error *e);
 

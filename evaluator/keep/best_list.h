@@ -1,6 +1,6 @@
 /*
- * best_list.h - the N best of a sequence of evaluations: of equal ones the earlier is better, and of one checkpoint
- * that was evaluated several times, as after a restart of the training, the better time counts. Pure. One thread.
+ * best_list.h - the N best of a sequence of evaluations. Of equal values the earlier is better; of a checkpoint that
+ * was evaluated several times, as after a restart of the training, the best evaluation counts. Pure. One thread.
  */
 #ifndef EVALUATOR_KEEP_BEST_LIST_H
 #define EVALUATOR_KEEP_BEST_LIST_H
@@ -13,11 +13,11 @@
 struct best_list { /* best_list.c alone looks into it */
     size_t limit; /* N */
     int minimum;  /* 1: smaller is better */
-    int by_step;  /* 1: the same name with another step is another checkpoint */
+    int by_step;  /* 1: the same name with a different step is a different checkpoint */
     struct best_entry {
         struct checkpoint_identity checkpoint;
         double value;
-    } *items;     /* the best one first */
+    } *items;     /* best first */
     size_t count;
 };
 
@@ -25,7 +25,7 @@ struct best_list { /* best_list.c alone looks into it */
 int best_list_init(struct best_list *l, size_t limit, int minimum, int by_step, struct error *e);
 void best_list_release(struct best_list *l);
 
-/* The next one; one whose value is NaN is never among the best. */
+/* Adds the next evaluation; a NaN value is never among the best. */
 void best_list_add(struct best_list *l, const struct best_entry *entry);
 /* The i-th best, borrowed; NULL: there are not so many. */
 const struct best_entry *best_list_at(const struct best_list *l, size_t i);

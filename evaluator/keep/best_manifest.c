@@ -60,7 +60,7 @@ int best_manifest_parse(const char *text, size_t n, struct best_names *out, stru
         char name[NAME_MAX + 1] = "";
 
         if (!(newline = memchr(text, '\n', (size_t)(end - text))))
-            newline = end; /* cut: no name is whole without its newline */
+            newline = end; /* truncated: a name without its newline may be incomplete */
         else if (newline - text <= NAME_MAX && !memchr(text, '\0', (size_t)(newline - text)))
             memcpy(name, text, (size_t)(newline - text));
         rc = best_manifest_can_hold(name) ? best_names_add(out, name, e)

@@ -16,9 +16,9 @@ struct evaluation_best {
     struct evaluation_best_options options;
     struct best_directory *directory; /* NULL: not kept */
     struct best_list list;
-    struct best_checkpoint *wanted;   /* (keep) that are to be in the directory, the best one first */
-    char (*names)[NAME_MAX + 1];      /* (keep) theirs there */
-    int stop_there;                   /* the stop file is there, ours or another's */
+    struct best_checkpoint *wanted;   /* (keep) to be in the directory, best first */
+    char (*names)[NAME_MAX + 1];      /* (keep) their names there */
+    int stop_there;                   /* the stop file exists, ours or not */
 };
 
 static int open_directory(struct evaluation_best *b, struct error *e)
@@ -69,7 +69,7 @@ static struct best_checkpoint found(const struct evaluation_best *b, const struc
                                      .volatile_name = b->options.volatile_names };
 }
 
-/* ---- which ------------------------------------------------------------------------------------------------------- */
+/* ---- choosing ---------------------------------------------------------------------------------------------------- */
 
 void evaluation_best_recall(struct evaluation_best *b, const struct ledger_record *r)
 {
@@ -81,7 +81,7 @@ void evaluation_best_recall(struct evaluation_best *b, const struct ledger_recor
     best_list_add(&b->list, &entry);
 }
 
-/* The best one is the ledger's, which a smallest difference may have kept; the others go by their values. */
+/* The best one is the ledger's, which depends on --best-delta; the others are ordered by their values. */
 static size_t choose(struct evaluation_best *b, const struct ledger_summary *s)
 {
     const struct best_entry *entry;
@@ -102,7 +102,7 @@ static size_t choose(struct evaluation_best *b, const struct ledger_summary *s)
     return count;
 }
 
-/* ---- what follows ------------------------------------------------------------------------------------------------ */
+/* ---- acting ------------------------------------------------------------------------------------------------------ */
 
 /* OK, EVALUATION_BEST_STOP or an error. */
 static int lose_patience(struct evaluation_best *b, const struct ledger_summary *s, struct error *e)
@@ -168,7 +168,7 @@ void evaluation_best_before(struct evaluation_best *b, const char *directory, in
     struct best_checkpoint c;
 
     if (!b || !b->directory || (b->options.volatile_names && !pinned))
-        return; /* a link would change with what is overwritten */
+        return; /* a link would change when the file is overwritten */
     c = found(b, checkpoint);
     c.directory = directory;
     best_directory_reserve(b->directory, &c);

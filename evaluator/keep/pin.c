@@ -11,7 +11,7 @@
 
 static const char temporary[] = ".unfinished-";
 
-/* Out of sight first: who is killed in the middle leaves what is not taken for a pin. */
+/* Renames it first: a process killed halfway leaves nothing that looks like a pin. */
 void pin_remove(const char *path)
 {
     char directory[PATH_MAX], aside[PATH_MAX], *slash, *name;
@@ -64,7 +64,7 @@ static int keep_bundle(const char *directory, const char *name, const char *into
     return rc;
 }
 
-/* Deletion may have come in between: what was pinned must still be the checkpoint that was found. */
+/* It may have been deleted meanwhile: what was pinned must still be the checkpoint that was found. */
 static int pin_check(const struct pin *pin, const char *path, struct error *e)
 {
     struct opened_checkpoint *c;
@@ -110,7 +110,7 @@ int pin_make(const char *eval_directory, const char *directory, const struct pin
 
 /* ---- after a crash ----------------------------------------------------------------------------------------------- */
 
-/* The checkpoint in the directory of a pin: its name, as the one thing in it, or that of the index. 0: none. */
+/* The name of the checkpoint in a pin's directory: that of the only entry, or of the index. 0: none. */
 static int find_name(const char *directory, enum checkpoint_kind kind, char *name, size_t size)
 {
     DIR *d = opendir(directory);

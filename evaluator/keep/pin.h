@@ -1,8 +1,8 @@
 /*
- * pin.h - keeps checkpoints while they wait, so that a trainer may delete them: hard links to their files (copies where
- * links cannot be, on another file system) in EVAL/pinned/KIND-STEP-DIGEST/, made under a temporary name and renamed,
- * so they are whole or not there. A pin outlives a crash: the next start finds it and evaluates it. What is overwritten
- * in place, and not replaced, changes in a linked pin as well, and not in a copy.
+ * pin.h - keeps waiting checkpoints so that the trainer may delete them: hard links to their files (copies on another
+ * file system) in EVAL/pinned/KIND-STEP-DIGEST/, made under a temporary name and renamed, so a pin is whole or does not
+ * exist. A pin survives a crash: the next start finds and evaluates it. A file that is overwritten in place, not
+ * replaced, changes in a linked pin as well, but not in a copy.
  */
 #ifndef EVALUATOR_KEEP_PIN_H
 #define EVALUATOR_KEEP_PIN_H
@@ -20,17 +20,17 @@ struct pin {
     struct checkpoint_identity checkpoint; /* with its digest */
 };
 
-/* Pins the checkpoint DIRECTORY/NAME; *path becomes where it is now (of a bundle the prefix), yours to free, and *bytes
- * how much it would take if the original was deleted. ERR_IO: part of it is gone, or the disk is full; nothing is left
+/* Pins the checkpoint DIRECTORY/NAME. *path becomes the pinned path (of a bundle the prefix), yours to free; *bytes is
+ * what it would take if the original were deleted. ERR_IO: part of it is gone, or the disk is full; nothing is left
  * behind. */
 int pin_make(const char *eval_directory, const char *directory, const struct pin *pin, enum file_tree_means means,
              char **path, uint64_t *bytes, struct error *e);
 /* Removes the pin that holds this path. */
 void pin_remove(const char *path);
 
-/* Called for each pin an earlier process left; path is borrowed. Not OK ends the walk. */
+/* Called for each pin that an earlier process left; path is borrowed. Not OK ends the walk. */
 typedef int pin_visit(void *context, const struct pin *pin, const char *path, uint64_t bytes, struct error *e);
-/* Visits them in no order, and removes what was never finished. */
+/* Visits them in no particular order, and removes unfinished ones. */
 int pin_recover(const char *eval_directory, pin_visit *visit, void *context, struct error *e);
 
 #endif

@@ -4,7 +4,7 @@
 
 double evaluation_estimate(const struct evaluation_facts *f)
 {
-    /* Evaluations a second, when there is work: as lately, where there was; else one after the other. */
+    /* Evaluations per second while there is work: as measured lately, otherwise one at a time. */
     const double quickest = f->waiting >= 2 && f->rate > 0 ? f->rate : fmax(f->rate, f->each > 0 ? 1 / f->each : 0);
     double steps = 0, training = 0, checkpoints = f->waiting;
 

@@ -30,7 +30,7 @@ static void lock_take_text(const json_t *object, const char *name, char *out, si
     snprintf(out, size, "%s", text ? text : "");
 }
 
-/* "host pid", as evaluators wrote it before. */
+/* "host pid", the format of older evaluators. */
 static int parse_old(const char *text, size_t n, struct evaluation_lock *out)
 {
     char line[HOST_NAME_MAX + 32], *blank, *end;
@@ -124,7 +124,7 @@ static enum evaluation_lock_state judge(const struct evaluation_lock *l)
     return strcmp(l->state, "ended") ? of[process_judge(&l->process)] : LOCK_ENDED;
 }
 
-/* ours (may be NULL): 0 if it holds anything but a lock or what a crash left of one. */
+/* ours (may be NULL): 0 if it holds anything but a lock or the remains of one after a crash. */
 static enum evaluation_lock_state read_and_judge(int fd, struct evaluation_lock *out, int *ours)
 {
     char *text = malloc(TEXT_MAX);
@@ -198,7 +198,7 @@ static void describe_self(struct evaluation_lock *l, const char *path, const str
     absolute(directory, l->eval_directory);
 }
 
-/* Of a lock that somebody holds: what stands there may still be of the one before. */
+/* For a lock that somebody holds: the line may still be that of the holder before. */
 static enum evaluation_lock_state who_lives(enum evaluation_lock_state said)
 {
     return said == LOCK_ENDED || said == LOCK_DEAD || said == LOCK_NONE ? LOCK_NONE : LOCK_ALIVE;
@@ -209,7 +209,7 @@ static int refuse(const char *path, const struct evaluation_lock *by, enum evalu
     if (state == LOCK_NONE)
         return error_set(e, ERR_PEER, "%s: locked by another process, which has not written its name yet, or whose "
                          "lock file was deleted", path);
-    return error_set(e, ERR_PEER, "%s: an evaluator is already working here, process %" PRId64 " on host %s%s", path,
+    return error_set(e, ERR_PEER, "%s: an evaluator is already working here: process %" PRId64 " on host %s%s", path,
                      by->process.pid, by->process.host,
                      state == LOCK_ELSEWHERE ? "; if it is gone, --take-over takes its place" : "");
 }
@@ -230,7 +230,7 @@ static int take_file(const char *path, const struct evaluation_lock_about *about
         close(f);
         return ERR_IO;
     }
-    /* Without locks of the kernel (ENOLCK) the line alone must do. */
+    /* Without kernel locks (ENOLCK) only the line counts. */
     free_now = free_now || errno == ENOLCK || errno == ENOTSUP;
     *was = read_and_judge(f, before, &ours);
     if (!free_now || *was == LOCK_ALIVE || (*was == LOCK_ELSEWHERE && !take_over)) {
@@ -255,7 +255,7 @@ static int take_file(const char *path, const struct evaluation_lock_about *about
 
 enum { LEDGER_IS_LOCKED = 1 };
 
-/* OK: *fd is open, *locked: and locked; 0: there are no such locks. LEDGER_IS_LOCKED: by another. */
+/* OK: *fd is open; *locked: 1: and locked, 0: locks are not supported. LEDGER_IS_LOCKED: by another process. */
 static int take_ledger(const char *path, int *fd, int *locked, struct error *e)
 {
     char directory[PATH_MAX], ledger[PATH_MAX];
@@ -303,7 +303,7 @@ int evaluation_lock_take(const char *path, const struct evaluation_lock_about *a
     const struct timespec pause = { 0, 10000000 };
     int rc;
 
-    /* A child of an evaluator that was killed holds its lock until it is another program, or has noticed. */
+    /* The child of a killed evaluator holds its lock until it has called exec, or has noticed. */
     while ((rc = take(path, about, take_over, held, before, was, e)) == ERR_PEER && *was == LOCK_NONE &&
            clock_monotonic() < until)
         nanosleep(&pause, NULL);
@@ -321,7 +321,7 @@ void evaluation_lock_release(const char *path, const struct evaluation_lock_held
         file_open_plain(NULL, path, O_RDWR, &fd, NULL);
     if (fd >= 0) {
         read_and_judge(fd, &l, NULL);
-        if (l.process.pid == getpid() && !strcmp(l.state, "running")) { /* else somebody took it over: theirs now */
+        if (l.process.pid == getpid() && !strcmp(l.state, "running")) { /* otherwise somebody took it over */
             snprintf(l.state, sizeof l.state, "ended");
             snprintf(l.why, sizeof l.why, "%s", why ? why : "");
             write_text(fd, &l);

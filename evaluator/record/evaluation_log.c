@@ -19,16 +19,16 @@ enum { POINTS_MAX = 1 << 16 };
 struct evaluation_log {
     char *directory;
     const struct evaluation_tags *tags;
-    int64_t run, step; /* of the last point; step -1: none in this run */
+    int64_t run, step; /* those of the last point; step -1: none in this run */
     struct eventlog_writer *writer; /* NULL: not open */
     size_t held;                    /* points of this process in its file, synced */
-    int64_t writer_run;             /* its run, or that of the last one; -1: there was none */
-    char *closed;                   /* the last one's path */
+    int64_t writer_run;             /* the run of the open file, or of the last one; -1: none */
+    char *closed;                   /* path of the open file, or of the last one */
     struct evaluation_log_files *files;
-    struct evaluation_log *newer, *older; /* among those with an open file */
+    struct evaluation_log *newer, *older; /* in the list of logs with an open file */
     struct session_settings settings; /* count 0: none */
-    int64_t described; /* the newest run that has them from this process; -1: none */
-    size_t pending;    /* points whose events are with the writer, while the sync is still to come */
+    int64_t described; /* the newest run described by this process; -1: none */
+    size_t pending;    /* points added to the writer but not synced yet */
 };
 
 #define BEST_PRECISION EVALUATION_BEST EVALUATION_PRECISION
@@ -43,7 +43,7 @@ static const struct evaluation_tags presets[] = {
     { .preset = "resnet", .tags = { { "Precision", EVALUATION_PRECISION, 0 },
                                     { "Best Precision", BEST_PRECISION, 0 } } },
     { .preset = "im2txt", .tags = { { "Perplexity", EVALUATION_CROSS_ENTROPY, 1 } } },
-    /* As its callback TensorBoard and its SidecarEvaluator write all metrics. */
+    /* All metrics, named as by the callback TensorBoard and by SidecarEvaluator. */
     { .preset = "keras", .before = "evaluation_", .behind = "_vs_iterations",
       .tags = { { "evaluation_loss_vs_iterations", EVALUATION_LOSS, 0 },
                 { "evaluation_accuracy_vs_iterations", EVALUATION_PRECISION, 0 } } },
@@ -69,7 +69,7 @@ const struct evaluation_tags *evaluation_tags_find(const char *preset)
     return NULL;
 }
 
-/* "run step", each 20 columns wide, so that a write always replaces all of it; older ones have more behind. */
+/* "run step", each 20 columns wide, so that a write always replaces all of it; older files have more after that. */
 static int read_points(struct evaluation_log *l, const char *path, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
@@ -79,7 +79,7 @@ static int read_points(struct evaluation_log *l, const char *path, struct error 
     const size_t known = rc == OK ? strspn(buffer_text(&text), "-0123456789 \n") : 0;
 
     if (rc == OK && !file_begins(buffer_text(&text) + known, text.length - known, " ")) /* not even zeros */
-        rc = error_set(e, ERR_ARG, "%s: is not the evaluator's; move it elsewhere", path);
+        rc = error_set(e, ERR_ARG, "%s: is not a file of the evaluator; move it elsewhere", path);
     else if (rc == ERR_IO && why.system == ENOENT)
         rc = OK;
     else if (rc != OK)
@@ -189,7 +189,7 @@ static int close_writer(struct evaluation_log *l, struct error *e)
     return rc;
 }
 
-/* One more is open; others may have to close theirs, but not one that is still to be synced. */
+/* Counts one more open file; others may have to close theirs, but not one with unsynced points. */
 static void add_open(struct evaluation_log *l)
 {
     struct evaluation_log_files *files = l->files;
@@ -209,7 +209,7 @@ static void add_open(struct evaluation_log *l)
 
 static int open_writer(struct evaluation_log *l, struct error *e)
 {
-    /* Events leave at the sync and only there, so that what fails is the sync, and can be tried again. */
+    /* Events are written only by the sync, so only the sync can fail, and can be repeated. */
     struct eventlog_writer_options options = { .flush_seconds = 1e9, .buffer_bytes = (size_t)64 << 20,
                                                .leave_lost = 1 };
     struct eventlog_error why = { 0 };
@@ -222,9 +222,9 @@ static int open_writer(struct evaluation_log *l, struct error *e)
     if ((rc = evaluation_log_directory(l->directory, l->run, directory, sizeof directory, e)) != OK)
         return rc;
     if (l->writer_run == l->run)
-        options.resume = EVENTLOG_RESUME_APPEND; /* in the file that was closed for others */
+        options.resume = EVENTLOG_RESUME_APPEND; /* in the file that was closed because of the limit */
     if (eventlog_writer_open(&l->writer, directory, &options, &why) != EVENTLOG_OK) {
-        l->writer_run = -1; /* damaged, or another's by now: the next try makes a new one */
+        l->writer_run = -1; /* damaged, or no longer ours: the next try makes a new one */
         return from_eventlog(&why, e);
     }
     if (l->writer_run != l->run || !l->closed || strcmp(eventlog_writer_path(l->writer), l->closed) != 0)
@@ -343,7 +343,7 @@ int evaluation_log_restore(struct evaluation_log *l)
     if (!l->writer || eventlog_writer_make_again(l->writer, NULL) != EVENTLOG_OK ||
         eventlog_writer_path(l->writer) == before)
         return 0;
-    eventlog_writer_sync(l->writer, NULL); /* if that fails, the next point's tries again */
+    eventlog_writer_sync(l->writer, NULL); /* if this fails, the next point tries again */
     return 1;
 }
 

@@ -1,11 +1,11 @@
 /*
- * evaluation_log.h - the points of the evaluations in event files, for TensorBoard: tags by preset, step = global step.
+ * evaluation_log.h - writes the points of evaluations to event files for TensorBoard: tags by preset, step = global
+ * step.
  *
- * TensorBoard drops all points of a run that stand at or after a step that arrives later, so steps never go down
- * within a run directory. A lower step that comes late (training restarted from an earlier step, a repaired file) goes
- * to a new run directory beside: EVAL_1, then EVAL_2; what follows stays there. Which run and step came last is kept
- * in EVAL/.points, written before the points themselves: after a crash between points and ledger it is still known.
- * One thread.
+ * TensorBoard drops all points of a run at or after a step that arrives later, so steps never go down within a run
+ * directory. A late lower step (training restarted from an earlier step, a repaired file) goes to a new run directory
+ * beside it, EVAL_1, then EVAL_2; all later points go there. The newest run and step are kept in EVAL/.points, written
+ * before the points, so they are known even after a crash between points and ledger. One thread.
  */
 #ifndef EVALUATOR_RECORD_EVALUATION_LOG_H
 #define EVALUATOR_RECORD_EVALUATION_LOG_H
@@ -22,11 +22,11 @@ enum { EVALUATION_TAGS_MAX = 4 };
 struct evaluation_tag {
     const char *tag;    /* NULL ends the list */
     const char *metric; /* its name in the evaluation */
-    int exponential;    /* 1: e to the power of it is written: the perplexity of a cross entropy */
+    int exponential;    /* 1: exp(value) is written: the perplexity of a cross entropy */
 };
 
-/* Tags of the built-in runner's precision, best_precision, loss and cross_entropy: one that is not listed is left out.
- * A metric of any other name is written under that name, between `before` and `behind` where the preset has them and
+/* Tags of the built-in runner's precision, best_precision, loss and cross_entropy; of these, one that is not listed is
+ * not written. Any other metric is written under its own name, between `before` and `behind` if the preset has them and
  * the name is neither a best_NAME nor a path. */
 struct evaluation_tags {
     const char *preset; /* as --tags names it; NULL: without --tags */
@@ -34,72 +34,69 @@ struct evaluation_tags {
     struct evaluation_tag tags[EVALUATION_TAGS_MAX + 1];
 };
 
-/* NULL: the default, precision, best_precision and loss. Unknown: NULL is returned. */
+/* preset NULL: the default, precision, best_precision and loss. Returns NULL if the preset is unknown. */
 const struct evaluation_tags *evaluation_tags_find(const char *preset);
-/* For evaluations that are not the built-in runner's: every metric under its own name. */
+/* For runners other than the built-in one: every metric under its own name. */
 const struct evaluation_tags *evaluation_tags_plain(void);
 
 enum { EVALUATION_TAG_MAX = EVALUATION_NAME_MAX + 32 };
 
-/* The tag under which a metric is written, into out (EVALUATION_TAG_MAX bytes), and its value there. 0: it is not
- * written. */
+/* Sets out (EVALUATION_TAG_MAX bytes) to the tag of a metric, and *value to the value written. 0: it is not written. */
 int evaluation_tags_name(const struct evaluation_tags *tags, const struct evaluation_metric *metric, char *out,
                          float *value);
 
 struct evaluation_point {
     int64_t step;     /* >= 0 */
     double wall_time; /* seconds since 1970 */
-    const struct evaluation_metrics *metrics; /* borrowed; best_NAME is there when there is a best */
+    const struct evaluation_metrics *metrics; /* borrowed; with best_NAME if there is a best */
     const struct evaluation_detail *detail;   /* borrowed; or NULL */
 };
 
 struct evaluation_log;
 
-/* Of the logs that share one, so many have their event files open: those that were opened last. The others close
- * theirs, and go on in them with their next point. Zero but for the limit at first; outlives the logs. */
+/* Limits how many of the logs that share it keep their event files open: the ones opened last. The others close theirs,
+ * and reopen them for their next point. Zero except limit at first; must outlive the logs. */
 struct evaluation_log_files {
     size_t limit, count;
     struct evaluation_log *newest, *oldest;
 };
 
-/* last_run and last_step: what the ledger says (-1: no point yet). tags is borrowed, directory copied; nothing is
- * written before the first point. files: NULL: the event file stays open. On OK *out is yours until
- * evaluation_log_close(). */
+/* last_run and last_step: from the ledger (-1: no point yet). tags is borrowed, directory copied; nothing is written
+ * before the first point. files NULL: the event file stays open. On OK *out is yours until evaluation_log_close(). */
 int evaluation_log_open(struct evaluation_log **out, const char *directory, const struct evaluation_tags *tags,
                         struct evaluation_log_files *files, int64_t last_run, int64_t last_step, struct error *e);
 
-/* The points from the beginning of that run on are to come, whatever EVAL/.points says. */
+/* Prepares for writing again all points from the beginning of that run on, ignoring EVAL/.points. */
 void evaluation_log_rewind(struct evaluation_log *l, int64_t run);
 
-/* The settings of the training (session_settings.h), written as a session's start before the first point that follows
- * in each run; training is copied, model and data are borrowed. TensorBoard takes the first of a run, so saying them
- * again after a restart does no harm. */
+/* Sets the settings of the training (session_settings.h), which are written as a session start before the next point of
+ * each run. training is copied, model and data are borrowed. TensorBoard uses the first session start of a run, so
+ * repeating it after a restart does no harm. */
 void evaluation_log_describe(struct evaluation_log *l, const struct training_state *training, const char *model,
                              const char *data);
 
-/* The run this step will go to, and whether it is a new one. */
+/* The run that this step will go to; may be a new one. */
 int64_t evaluation_log_run(const struct evaluation_log *l, int64_t step);
 
-/* Down to the disk when it returns OK. ERR_IO: call it again with the same point until it is, or give up; nothing is
- * written twice by that. */
+/* Writes and syncs a point. ERR_IO: call again with the same point until OK, or give up; nothing is written twice. */
 int evaluation_log_point(struct evaluation_log *l, const struct evaluation_point *p, struct error *e);
 
-/* For many points, without .points and the disk: evaluation_log_sync() brings all of them there. */
+/* For many points: adds one without .points and without syncing; evaluation_log_sync() syncs all of them. */
 int evaluation_log_add(struct evaluation_log *l, const struct evaluation_point *p, struct error *e);
 int evaluation_log_sync(struct evaluation_log *l, struct error *e);
 
-/* The event file that is open: it holds so many synced points of this process, all of the newest run; its path,
- * borrowed until the log is closed. 0 and NULL: none is open. */
+/* The open event file: the number of synced points of this process in it, all of the newest run; and its path, borrowed
+ * until the log is closed. 0 and NULL: none is open. */
 size_t evaluation_log_held(const struct evaluation_log *l);
 const char *evaluation_log_path(const struct evaluation_log *l);
-/* If that file was deleted, moved or replaced, it is made again here and only here, with its directory and with what it
- * holds: until then evaluation_log_point() fails with ENOENT. 1: it was; 0: it was not, or could not be. */
+/* Makes that file again, with its directory and its content, if it was deleted, moved or replaced; nothing else does,
+ * and until then evaluation_log_point() fails with ENOENT. 1: made again; 0: not needed, or not possible. */
 int evaluation_log_restore(struct evaluation_log *l);
 
-/* The directory of a run: EVAL or EVAL_k, into out; slashes at the end of EVAL do not count. */
+/* Sets out to the directory of a run, EVAL or EVAL_k; slashes at the end of EVAL are ignored. */
 int evaluation_log_directory(const char *eval_directory, int64_t run, char *out, size_t size, struct error *e);
 
-/* Frees l, also when the last write fails. NULL is fine. */
+/* Frees l even if the last write fails. NULL is fine. */
 int evaluation_log_close(struct evaluation_log *l, struct error *e);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The place of a tag: usually the one it had in the line before. */
+/* The index of a tag: usually the one it had in the line before. */
 static struct evaluation_newest *prom_place(struct evaluation_series *s, size_t hint, const char *tag, struct error *e)
 {
     if (hint < s->count && !strcmp(s->items[hint].tag, tag))

@@ -14,7 +14,7 @@ int evaluation_replay_is_event_file(const char *name)
     return !strncmp(name, head, strlen(head));
 }
 
-/* Of another name than `but`, which may be NULL. */
+/* Not counting the name `but`, which may be NULL. */
 static int others_present(const char *directory, const char *but)
 {
     DIR *d = opendir(directory);

@@ -1,6 +1,6 @@
 /*
- * evaluation_replay.h - the points of an eval directory again, from its ledger alone: same tags, steps, times and runs;
- * scalars only, since pictures, curves and texts are not in the ledger. One thread.
+ * evaluation_replay.h - writes the points of an eval directory again from its ledger alone: same tags, steps, times and
+ * runs; scalars only, since pictures, curves and texts are not in the ledger. One thread.
  */
 #ifndef EVALUATOR_RECORD_EVALUATION_REPLAY_H
 #define EVALUATOR_RECORD_EVALUATION_REPLAY_H
@@ -12,26 +12,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct evaluation_replay { /* fill in the first block, the rest zero but run: -1 */
+struct evaluation_replay { /* fill in the first block, run = -1, the rest zero */
     const char *directory; /* of run 0 */
     const struct evaluation_tags *tags;
     int missing;           /* 1: only the runs that have no event files */
-    const char *own;       /* missing: NULL, or the name of a file in the directory of own_run that does not count; */
-    int64_t own_run;       /* ... it is deleted before another is made there, whose points are earlier */
+    const char *own;       /* missing: NULL, or the name of a file in the directory of own_run to ignore; it is */
+    int64_t own_run;       /* ... deleted before another, with earlier points, is made there */
 
     struct evaluation_log *log;
-    int64_t run, points;   /* run: the newest so far */
-    int passed;            /* that run has event files, and missing */
+    int64_t run, points;   /* run: newest so far */
+    int passed;            /* that run is skipped: it has event files, and missing is 1 */
 };
 
 /* A ledger_visit; context is the struct. */
 int evaluation_replay_record(void *context, const struct ledger_record *r, struct error *e);
-/* After the last one, also after an error: down to the disk, and closed. */
+/* Call after the last record, also after an error: syncs and closes. */
 int evaluation_replay_end(struct evaluation_replay *p, struct error *e);
 
 /* 1: the directory has event files. */
 int evaluation_replay_present(const char *directory);
-/* 1: an event file has such a name. */
+/* 1: this is a name of event files. */
 int evaluation_replay_is_event_file(const char *name);
 
 #endif

@@ -114,13 +114,13 @@ int evaluation_work_check(const char *eval_directory, struct error *e)
         if ((rc = file_join(path, sizeof path, eval_directory, names[i], e)) == OK && lstat(path, &st) == 0 &&
             (rc = file_read_plain(path, WORK_LIMIT, &text, e)) == OK &&
             !file_begins(buffer_text(&text), text.length, "{\"pid\":"))
-            rc = error_set(e, ERR_ARG, "%s: is not the evaluator's; move it elsewhere", path);
+            rc = error_set(e, ERR_ARG, "%s: is not a file of the evaluator; move it elsewhere", path);
         buffer_release(&text);
     }
     return rc;
 }
 
-/* Under one temporary name, since who writes it holds the lock. Not synced: after a power cut it is of no use. */
+/* One temporary name is enough: only the holder of the lock writes it. Not synced: useless after a power cut. */
 int evaluation_work_write(const char *eval_directory, const struct evaluation_work *work, struct error *e)
 {
     char path[PATH_MAX], part[PATH_MAX];
@@ -130,7 +130,7 @@ int evaluation_work_write(const char *eval_directory, const struct evaluation_wo
     if ((rc = file_join(path, sizeof path, eval_directory, file_name, e)) != OK ||
         (rc = file_join(part, sizeof part, eval_directory, part_name, e)) != OK)
         return rc;
-    unlink(part); /* what a killed process left, by evaluation_work_check() */
+    unlink(part); /* left by a killed process; evaluation_work_check() made sure */
     if ((fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
         return error_system(e, "%s: cannot create", part);
     evaluation_work_format(work, &text);

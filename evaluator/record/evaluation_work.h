@@ -1,15 +1,15 @@
 /*
- * evaluation_work.h - EVAL/work.json: what an evaluator is at just now, for whoever asks from outside (`evaluator
- * status`). Replaced by rename, not synced, soon after something has changed and every WORK_RENEWED_SECONDS at least:
+ * evaluation_work.h - EVAL/work.json: what an evaluator is doing now, for `evaluator status` and other programs.
+ * Replaced by rename, not synced, soon after a change and at least every WORK_RENEWED_SECONDS:
  *
  * {"pid":4711,"updated":1.7e9,"queued":2,"not_whole":0,"newest_step":800,"until_step":2000,
  *  "in_hand":[{"checkpoint":"model.ckpt-700","step":700,"since":1.7e9}]}
  *
- *   pid          of the evaluator; of another one than evaluator.lock names it counts for nothing
+ *   pid          of the evaluator; if evaluator.lock names another, the file is ignored
  *   updated      when it was written
- *   queued       checkpoints that wait; not_whole: that were seen and cannot be opened yet
- *   newest_step  of the checkpoint that was written last; null: none was found yet. until_step: as --until-step; null
- *   in_hand      what is being evaluated, the first WORK_IN_HAND_MAX of them, and since when
+ *   queued       waiting checkpoints; not_whole: seen, but cannot be opened yet
+ *   newest_step  of the checkpoint written last; null: none found yet. until_step: of --until-step; null: not given
+ *   in_hand      the first WORK_IN_HAND_MAX checkpoints being evaluated, and since when
  */
 #ifndef EVALUATOR_RECORD_EVALUATION_WORK_H
 #define EVALUATOR_RECORD_EVALUATION_WORK_H
@@ -33,17 +33,17 @@ struct evaluation_work {
     } in_hand[WORK_IN_HAND_MAX];
 };
 
-/* n bytes of such a file: 1, or 0: it is none. Pure. */
+/* Parses n bytes of such a file: 1, or 0: it is not one. Pure. */
 int evaluation_work_parse(const char *text, size_t n, struct evaluation_work *out);
 void evaluation_work_format(const struct evaluation_work *work, struct buffer *out);
 
-/* 1 if they say the same but for when they were written. */
+/* 1 if they differ only in `updated`. */
 int evaluation_work_same(const struct evaluation_work *a, const struct evaluation_work *b);
 
-/* Before the first write: ERR_ARG when the file, or its temporary name, is a link or holds something else. */
+/* Call before the first write. ERR_ARG: the file, or its temporary name, is a link or holds something else. */
 int evaluation_work_check(const char *eval_directory, struct error *e);
 int evaluation_work_write(const char *eval_directory, const struct evaluation_work *work, struct error *e);
-/* 1 and *out, or 0: there is none that can be read. */
+/* 1 and *out, or 0: there is no readable one. */
 int evaluation_work_read(const char *eval_directory, struct evaluation_work *out);
 
 #endif

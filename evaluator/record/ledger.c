@@ -11,14 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LEDGER_LIMIT = 1 << 30 }; /* bytes of a ledger we are ready to read */
+enum { LEDGER_LIMIT = 1 << 30 }; /* largest ledger that is read, in bytes */
 
 struct ledger {
     const struct io *io;
     char *path;
     int fd, borrowed;
-    off_t length; /* of whole lines; what stands behind it is to be cut off */
-    int cut;      /* 1: something does stand behind it */
+    off_t length; /* end of the whole lines; anything after it must be cut off */
+    int cut;      /* 1: there is something after it */
     struct buffer line;
     struct ledger_summary summary;
 };
@@ -81,7 +81,7 @@ static int ledger_take_text(const json_t *object, const char *name, char *out, s
     return 1;
 }
 
-/* A number, or the names json_double() writes for those JSON lacks. 1: *out is it. */
+/* A number, or one of the names that json_double() writes for numbers JSON lacks. 1: *out is set. */
 static int is_number(const json_t *value, double *out)
 {
     const char *text = json_string_value(value);
@@ -119,7 +119,7 @@ static int take_metrics(json_t *object, struct evaluation_metrics *m, struct err
     json_t *value;
     double x;
 
-    json_object_foreach(object, name, value) /* in the order in which they stand */
+    json_object_foreach(object, name, value) /* in the order of the file */
         if (is_number(value, &x) && evaluation_metrics_add(m, name, x, e) == ERR_NOMEM)
             return ERR_NOMEM;
     return OK;
@@ -147,20 +147,20 @@ static int take_record(const json_t *object, struct ledger_record *r, struct err
     if (!json_is_object(object))
         return error_set(e, ERR_CORRUPT, "not a JSON object");
     if (!json_is_integer(step))
-        return error_set(e, ERR_CORRUPT, "no whole number as \"step\"");
+        return error_set(e, ERR_CORRUPT, "\"step\" is not a whole number");
     if (!name || !json_file_name_read(name, c->name, sizeof c->name) || !*c->name)
-        return error_set(e, ERR_CORRUPT, "no name (of up to %d bytes) as \"checkpoint\"", CHECKPOINT_NAME_MAX - 1);
+        return error_set(e, ERR_CORRUPT, "\"checkpoint\" is not a name of up to %d bytes", CHECKPOINT_NAME_MAX - 1);
     ledger_take_text(object, "status", status, sizeof status);
     while (k < count && strcmp(status, status_names[k]))
         k++;
     if (k == count)
-        return error_set(e, ERR_CORRUPT, "no \"status\" of done, failed or gone");
+        return error_set(e, ERR_CORRUPT, "\"status\" is not done, failed or gone");
     c->step = json_integer_value(step);
     r->status = (enum ledger_status)k;
     c->has_digest = take_digest(object, "digest", &c->digest);
     take_digest(object, "digest_after", &c->digest_after);
     if (r->status == LEDGER_DONE && !c->has_digest)
-        return error_set(e, ERR_CORRUPT, "no \"digest\" of 16 hex digits");
+        return error_set(e, ERR_CORRUPT, "\"digest\" is not 16 hex digits");
     r->has_metrics = json_is_object(metrics);
     r->correct = ledger_take_count(object, "correct");
     r->examples = ledger_take_count(object, "examples");
@@ -195,7 +195,7 @@ int ledger_parse(const char *line, size_t n, struct ledger_record *out, struct e
     return rc;
 }
 
-/* ---- what they add up to ----------------------------------------------------------------------------------------- */
+/* ---- summary ----------------------------------------------------------------------------------------------------- */
 
 int ledger_improves(const struct ledger_summary *s, double value)
 {
@@ -369,13 +369,13 @@ int ledger_append(struct ledger *l, const struct ledger_record *record, struct e
         return error_memory(e, l->path, "for a line");
     if ((rc = cut_back(l, e)) != OK)
         return rc;
-    l->cut = 1; /* until all of it is down */
+    l->cut = 1; /* until all of it is synced */
     if (io_write_full(l->io, l->fd, l->line.data, l->line.length) < 0)
         rc = error_system(e, "%s: cannot append at byte %lld", l->path, (long long)l->length);
     else if (l->io->fsync(l->io->context, l->fd) < 0)
         rc = error_system(e, "%s: cannot sync", l->path);
     if (rc != OK) {
-        cut_back(l, NULL); /* now if it goes, else before the next append */
+        cut_back(l, NULL); /* now if possible, otherwise before the next append */
         return rc;
     }
     l->cut = 0;
@@ -392,7 +392,7 @@ int ledger_move(struct ledger *l, int fd, struct error *e)
         const size_t left = (size_t)(l->length - done), n = left < sizeof piece ? left : sizeof piece;
 
         if (file_read_at(l->fd, piece, n, (uint64_t)done) != (ssize_t)n)
-            return error_system(e, "%s: what it held cannot be read any more", l->path);
+            return error_system(e, "%s: cannot read it any more", l->path);
         if (io_write_full(l->io, fd, piece, n) < 0)
             return error_system(e, "%s: cannot write", l->path);
         done += (off_t)n;

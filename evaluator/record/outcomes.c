@@ -10,7 +10,7 @@ void outcomes_init(struct outcomes *o, int by_step)
     *o = (struct outcomes){ .by_step = by_step };
 }
 
-/* The place of the first one that does not come before (name, step). */
+/* The index of the first one that does not come before (name, step). */
 static size_t outcomes_place(const struct outcomes *o, const char *name, int64_t step)
 {
     size_t low = 0, high = o->count;

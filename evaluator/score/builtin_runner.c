@@ -26,7 +26,7 @@ struct builtin_runner {
     const struct transform *transform;
     int moving_averages, batch_size, threads;
     size_t images_taken;                  /* images of the data set */
-    size_t examples;                      /* more than that where some are taken twice */
+    size_t examples;                      /* more than that if some are counted twice */
     size_t width;                         /* floats of one image */
     float *images;                        /* (examples, width); NULL: made for each batch */
     int32_t *labels;                      /* (examples) */
@@ -36,7 +36,7 @@ struct builtin_runner {
     int64_t detail_every;
     char (*class_text)[CLASS_NAME_MAX];   /* (classes) */
     const char **class_names;             /* (classes), into class_text */
-    struct runner_job job;                /* the one that is loaded */
+    struct runner_job job;                /* the one whose weights are loaded */
     double begin;                         /* monotonic */
 };
 
@@ -85,7 +85,7 @@ static int open_data(struct builtin_runner *r, const struct builtin_runner_optio
         return rc;
     d = r->data;
     if (!(r->transform = transform_find(m->transform)))
-        return error_set(e, ERR_ARG, "model %s: its transform '%s' is unknown", m->name, m->transform);
+        return error_set(e, ERR_ARG, "model %s: unknown transform '%s'", m->name, m->transform);
     if ((rc = transform_check(r->transform, d, e)) != OK)
         return error_prefix(e, "model %s with data %s", m->name, d->name);
     if (d->classes > m->classes)
@@ -109,7 +109,7 @@ static int open_data(struct builtin_runner *r, const struct builtin_runner_optio
     return OK;
 }
 
-/* As parts of tags: printable, without quotes and backslashes, no two alike. */
+/* Makes class names usable in tags: printable, without quotes and backslashes, no two alike. */
 static int name_classes(struct builtin_runner *r, struct error *e)
 {
     const size_t classes = (size_t)r->model->classes;
@@ -152,7 +152,7 @@ static int prepare_images(struct builtin_runner *r, size_t limit, struct error *
     if (!(r->images = aligned_alloc(64, (r->examples * r->width * sizeof(float) + 63) / 64 * 64)))
         return error_memory(e, NULL, "for %zu images of %zu floats", r->examples, r->width);
     transform_images(r, 0, r->examples, r->images);
-    dataset_free(r->data); /* the bytes have done their work */
+    dataset_free(r->data); /* the bytes are no longer needed */
     r->data = NULL;
     return OK;
 }
@@ -188,7 +188,7 @@ static const struct tensor_entry *find_average(const struct builtin_runner *r, c
     return opened_checkpoint_find(b, name);
 }
 
-/* The job's log gets a line for each complaint. 0: there is nowhere to write, or it failed. */
+/* Writes each complaint to the job's log, one per line. 0: there is no log, or writing failed. */
 static int write_complaints(const struct builtin_runner *r, const struct runner_job *c, size_t count, char *path,
                             size_t size)
 {
@@ -204,7 +204,7 @@ static int write_complaints(const struct builtin_runner *r, const struct runner_
     return done;
 }
 
-/* All complaints in one sentence where that has room: for about a dozen. Else all of them in a file. */
+/* All complaints in one sentence if they fit: about a dozen. Otherwise the rest is in a file. */
 static int refuse(const struct builtin_runner *r, const struct runner_job *c, size_t wrong, size_t count,
                   struct error *e)
 {
@@ -263,7 +263,7 @@ static int runner_load(void *context, const struct runner_job *c, enum evaluatio
     return opened_checkpoint_read_floats(c->opened, r->wanted, count, r->threads, e);
 }
 
-/* cross_entropy: the sum over the examples. The loss is its mean and weight decay's part, as trainers log it. scored:
+/* cross_entropy: the sum over the examples. The loss is its mean plus weight decay, as trainers log it. scored:
  * monotonic seconds when the scoring began. */
 static int builtin_runner_fill(const struct builtin_runner *r, const struct classification *counts,
                                double cross_entropy, double scored, struct evaluation *out, struct error *e)
@@ -315,13 +315,13 @@ static int open_scoring(struct builtin_runner *r, struct error *e)
     int rc;
 
     if (options.threads < 1 || options.threads > BUILTIN_RUNNER_THREADS_MAX)
-        return error_set(e, ERR_ARG, "--threads %d: not within 1 and %d", options.threads, BUILTIN_RUNNER_THREADS_MAX);
+        return error_set(e, ERR_ARG, "--threads %d: use 1 to %d", options.threads, BUILTIN_RUNNER_THREADS_MAX);
     if ((rc = scoring_new(&r->scoring, &options, &source, e)) == OK)
         r->network = scoring_network(r->scoring);
     return rc;
 }
 
-/* What the variables want of a checkpoint, and where its values belong. */
+/* What the variables need from a checkpoint, and where the values go. */
 static int list_variables(struct builtin_runner *r, struct error *e)
 {
     size_t count;

@@ -12,7 +12,7 @@ int classification_init(struct classification *c, int classes, int ties_are_corr
 
     *c = (struct classification){ .classes = classes, .ties_are_correct = ties_are_correct, .metrics = metrics };
     if (classes < 1 || classes > CLASSIFICATION_CLASSES_MAX)
-        return error_set(e, ERR_ARG, "%d classes cannot be counted", classes);
+        return error_set(e, ERR_ARG, "cannot count %d classes", classes);
     c->cell_count = (size_t)classes * (size_t)classes;
     for (size_t i = 0; i < METRIC_COUNT; i++) {
         first[i] = c->cell_count;

@@ -1,8 +1,8 @@
 /*
- * command_attempts.h - the attempts of a command at one checkpoint: when the next begins, and what becomes of the
- * checkpoint by how they end: the deciding half of command_runner.h. Pure; times are monotonic seconds.
+ * command_attempts.h - decides when the next attempt of a command at a checkpoint begins, and what the end of an
+ * attempt means for the checkpoint: the deciding half of command_runner.h. Pure; times are monotonic seconds.
  *
- *              step(): BEGIN                end(): FAILED, and it may be repeated, or LACK
+ *              step(): BEGIN                end(): FAILED with retries left, or LACK
  *   WAITING -------------------> RUNNING --------------------------------------------------> WAITING, for a pause
  *      | step(): GIVE_UP            | end(): all else
  *      v                            v
@@ -17,36 +17,36 @@
 
 enum command_phase { ATTEMPTS_IDLE, ATTEMPTS_WAITING, ATTEMPTS_RUNNING };
 
-struct command_attempts { /* zero: idle. Changed by command_attempts.c only, but stopping */
+struct command_attempts { /* zero: idle. Only command_attempts.c changes it, except stopping */
     enum command_phase phase;
-    int64_t number;  /* of the attempt that runs, or ran last; from 1 */
+    int64_t number;  /* of the current or last attempt, from 1 */
     double retry_at; /* WAITING */
-    int stopping;    /* 1: set by who wants no more of them */
+    int stopping;    /* 1: set by the caller: no more attempts */
 };
 
 /* The first one is due at once. */
 void command_attempts_start(struct command_attempts *a);
 
 enum command_step {
-    ATTEMPTS_BEGIN,   /* it is RUNNING; if it cannot be started, say so by end() */
-    ATTEMPTS_LOOK,    /* at the one that runs */
+    ATTEMPTS_BEGIN,   /* it is RUNNING now; if it cannot be started, call end() */
+    ATTEMPTS_LOOK,    /* at the running one */
     ATTEMPTS_SLEEP,
-    ATTEMPTS_GIVE_UP, /* it waited, and is stopping */
+    ATTEMPTS_GIVE_UP, /* it was WAITING, and stopping is set */
 };
 enum command_step command_attempts_step(struct command_attempts *a, double now);
 
 enum command_outcome {
     ATTEMPT_DONE,
-    ATTEMPT_FAILED,  /* it may go well another time */
-    ATTEMPT_USELESS, /* it ended well, and what it said is of no use: no other would do better */
-    ATTEMPT_LACK,    /* the machine lacked something, which says nothing of the checkpoint: it is no attempt */
+    ATTEMPT_FAILED,  /* another attempt may succeed */
+    ATTEMPT_USELESS, /* it succeeded with useless output: another attempt would do no better */
+    ATTEMPT_LACK,    /* the machine lacked a resource: does not count as an attempt */
     ATTEMPT_STOPPED,
 };
-/* gone: the checkpoint is not there any more. RUNNER_BUSY: it is tried again, and retry_at says when. */
+/* gone: the checkpoint no longer exists. RUNNER_BUSY: there will be another attempt at retry_at. */
 enum runner_state command_attempts_end(struct command_attempts *a, enum command_outcome outcome, int gone,
                                        int64_t retries, double now);
 
-/* Seconds until step() has something to do of itself, 0 or less: now; infinity for never. */
+/* Seconds until step() is due without another event; 0 or less: now; infinity: never. */
 double command_attempts_due(const struct command_attempts *a, double now);
 
 #endif

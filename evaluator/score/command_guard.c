@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the guard is asked by. Nobody else sends them: a SIGTERM for all processes of our name is not meant for it. */
+/* Signals for requests to the guard. Nobody else sends them: a SIGTERM to all processes of our name is not for it. */
 enum { TERMINATE = SIGUSR2, KILL = SIGUSR1 };
 
 struct report {
@@ -19,7 +19,7 @@ struct report {
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
-/* After vfork(), in the memory of the guard. Only what is safe in a signal handler. */
+/* Runs after vfork(), in the guard's memory. Only async-signal-safe calls. */
 static _Noreturn void become(char *const *words, char *const *environment, struct command_streams to, pid_t parent,
                              volatile int *failed)
 {
@@ -31,7 +31,7 @@ static _Noreturn void become(char *const *words, char *const *environment, struc
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127);
-    for (number = 1; number < NSIG; number++) /* our handlers are not for this process; what nohup ignores stays so */
+    for (number = 1; number < NSIG; number++) /* handlers are ours; what nohup ignores stays ignored */
         if (sigaction(number, NULL, &action) == 0 && (action.sa_handler != SIG_IGN || number == SIGPIPE ||
                                                     number == SIGXFSZ))
             signal(number, SIG_DFL);
@@ -46,8 +46,8 @@ static _Noreturn void become(char *const *words, char *const *environment, struc
 
 /* ---- the guard --------------------------------------------------------------------------------------------------- */
 
-/* Of the entries of a directory of /proc that are numbers: for how many act() is not 0. act() gets the descriptor of
- * the listing, too. In a process of several threads there is no opendir() after fork(). */
+/* Calls act() for the entries of a directory in /proc that are numbers: returns for how many it is not 0. act() also
+ * gets the descriptor of the listing. After fork() in a process with threads, opendir() is not allowed. */
 static size_t for_each_number(const char *directory, int (*act)(int number, int listing, int argument), int argument)
 {
     _Alignas(struct dirent64) char bytes[4096];
@@ -73,7 +73,7 @@ static int close_other(int fd, int listing, int kept)
     return fd != listing && fd != kept && close(fd) == 0;
 }
 
-/* waitid() knows our children only, whatever the numbers in /proc mean. */
+/* waitid() knows only our children, whatever numbers /proc shows. */
 static int kill_child(int pid, int listing, int number)
 {
     siginfo_t info;
@@ -87,7 +87,7 @@ struct guard {
     int report_fd;
 };
 
-/* Takes in the children that have ended, waiting for one of them if asked to. 0: there is none any more. */
+/* Reaps children that have ended, waiting for one if asked to. 0: there are none left. */
 static int reap(struct guard *g, int wait)
 {
     siginfo_t info = { 0 };
@@ -98,11 +98,11 @@ static int reap(struct guard *g, int wait)
         if (!info.si_pid)
             return 1;
         if (info.si_pid == g->command)
-            kill(-g->command, SIGTERM); /* its number is taken as long as it is not waited for */
+            kill(-g->command, SIGTERM); /* its number is not reused until it is waited for */
         waitpid(info.si_pid, &report.status, __WALL);
         if (info.si_pid == g->command) {
             g->command = 0;
-            ignored = write(g->report_fd, &report, sizeof report); /* when nobody reads it, KILL is on its way */
+            ignored = write(g->report_fd, &report, sizeof report); /* if nobody reads it, KILL is on its way */
             (void)ignored;
         }
         info.si_pid = 0;
@@ -120,7 +120,7 @@ static _Noreturn void guard(char *const *words, char *const *environment, struct
     int number = 0;
     const pid_t self = getpid();
 
-    setpgid(0, 0); /* out of reach of what is meant for ours, such as Ctrl-C */
+    setpgid(0, 0); /* out of reach of signals to our group, such as Ctrl-C */
     prctl(PR_SET_NAME, "eval-guard");
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_PDEATHSIG, KILL);
@@ -138,7 +138,7 @@ static _Noreturn void guard(char *const *words, char *const *environment, struct
         _exit(write(report_fd, &report, sizeof report) < 0);
     }
     for_each_number("/proc/self/fd", close_other, report_fd);
-    sigemptyset(&wanted); /* all are blocked, so none is lost between two looks */
+    sigemptyset(&wanted); /* all are blocked, so none is lost between two checks */
     sigaddset(&wanted, SIGCHLD);
     sigaddset(&wanted, TERMINATE);
     sigaddset(&wanted, KILL);
@@ -194,7 +194,7 @@ int command_guard_look(struct command_guard *g)
         g->status = report.status;
     }
     if (g->report_fd >= 0 && n == 0) {
-        close(g->report_fd); /* or the descriptor would be readable for ever */
+        close(g->report_fd); /* otherwise the descriptor would stay readable */
         g->report_fd = -1;
     }
     return g->report_fd < 0;
@@ -217,7 +217,7 @@ void command_guard_wait(struct command_guard *g)
     while (waitpid(g->pid, &status, 0) < 0 && errno == EINTR)
         ;
     command_guard_look(g);
-    if (!g->reported) /* somebody killed it, and the kernel the command then */
+    if (!g->reported) /* somebody killed it, and the kernel then killed the command */
         g->status = status;
     if (g->report_fd >= 0)
         close(g->report_fd);

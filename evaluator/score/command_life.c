@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* How long what the command left behind has from SIGTERM to SIGKILL, and a pipe that others hold may stay open. */
+/* How long processes left by a command have from SIGTERM to SIGKILL, and a pipe held by others may stay open. */
 #define LEFT_BEHIND_SECONDS 1.0
 
 void command_life_begin(struct command_life *l, double now)

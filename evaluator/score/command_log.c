@@ -53,14 +53,14 @@ void command_log_note(struct command_log *l, const char *format, ...)
 
 static void put(struct command_log *l, const char *bytes, size_t n)
 {
-    ssize_t ignored = n ? write(l->fd, bytes, n) : 0; /* a full disk is the ledger's to complain of */
+    ssize_t ignored = n ? write(l->fd, bytes, n) : 0; /* the ledger will report a full disk */
 
     (void)ignored;
     if (n)
         l->in_line = bytes[n - 1] != '\n';
 }
 
-/* Of n bytes those that the ring has room for, at their places. */
+/* Copies those of n bytes that the ring has room for to their places. */
 static void keep_last(struct command_log *l, const char *bytes, size_t n)
 {
     const size_t kept = n < COMMAND_LOG_TAIL ? n : COMMAND_LOG_TAIL;
@@ -86,7 +86,7 @@ void command_log_add(struct command_log *l, const char *bytes, size_t n)
         keep_last(l, bytes + now, n - now);
     l->beyond += n - now;
     if (before <= COMMAND_LOG_TAIL && l->beyond > COMMAND_LOG_TAIL)
-        command_log_note(l, "it says more than is kept: all that follows but the last %d bytes is left out",
+        command_log_note(l, "too much output: only the last %d bytes of the rest are kept",
                          COMMAND_LOG_TAIL);
 }
 

@@ -116,7 +116,7 @@ static void read_stream(struct command_process *p, int stream, command_process_o
         if (n < 0)
             return; /* nothing more for now */
         if (!n) {
-            close(*fd); /* or the descriptor would be readable for ever */
+            close(*fd); /* otherwise the descriptor would stay readable */
             *fd = -1;
             return;
         }
@@ -140,7 +140,7 @@ static int read_streams(struct command_process *p, command_process_output *outpu
 
 int command_process_look(struct command_process *p, double timeout, command_process_output *output, void *context)
 {
-    /* In this order: what was said before the end has been read after it. */
+    /* In this order: output written before the end must be read after the end is seen. */
     const int gone = command_guard_look(&p->guard), open = read_streams(p, output, context);
     const struct command_facts facts = { .gone = gone, .ended = p->guard.reported, .open = open };
     const enum command_act act = command_life_look(&p->life, &facts, timeout, clock_monotonic());

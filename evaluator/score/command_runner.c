@@ -28,7 +28,7 @@ struct slot {
     struct command_attempts attempts;
     const struct runner_job *job;
     struct command_process process;
-    struct error lack; /* what the machine lacked for the last attempt, code OK if nothing */
+    struct error lack; /* the resource lacking for the last attempt; code OK if none */
     struct metric_output output;
     struct evaluation_metrics metrics;
 };
@@ -121,7 +121,7 @@ static void release_attempt(struct slot *s)
     evaluation_metrics_release(&s->metrics);
 }
 
-/* why: of a failure or a lack; changed where the checkpoint is gone. */
+/* why: of a failure or a lack; changed if the checkpoint is gone. */
 static enum runner_state end_attempt(const struct command_runner *r, struct slot *s, enum command_outcome outcome,
                                      struct error *why)
 {
@@ -181,7 +181,7 @@ static void runner_stop(void *context, size_t slot)
 
     s->attempts.stopping = 1;
     if (s->attempts.phase == ATTEMPTS_RUNNING)
-        command_process_stop(&s->process, 1); /* whoever stops is in a hurry */
+        command_process_stop(&s->process, 1); /* stopping is urgent */
 }
 
 static double runner_due(void *context)

@@ -1,8 +1,8 @@
 /*
- * command_runner.h - a runner that evaluates checkpoints by a command, several at a time. Each runs in a process group
- * of its own, with nothing on its standard input; metrics are read from its standard output (metric_output.h), and both
- * outputs are kept in EVAL/logs/<step>-<name>.log, which later attempts are appended to. The words of the command are
- * split as command_words.h says; in them and in the environment stand
+ * command_runner.h - a runner that evaluates checkpoints with a command, several at a time. Each command runs in a
+ * process group of its own, without standard input; metrics are read from its standard output (metric_output.h), and
+ * both outputs are kept in EVAL/logs/<step>-<name>.log, to which later attempts append. The words of the command are
+ * split as in command_words.h. These placeholders and environment variables are set:
  *
  *   {checkpoint}  EVALUATOR_CHECKPOINT  the path of the checkpoint: "CKPT/model.ckpt-700"
  *   {step}        EVALUATOR_STEP        its global step
@@ -10,11 +10,11 @@
  *   {eval_dir}    EVALUATOR_EVAL_DIR    where the ledger is
  *   {name}        EVALUATOR_NAME        the base name of the checkpoint: "model.ckpt-700"
  *
- * An attempt fails if the command cannot be started, ends with another status than 0 or by a signal, or runs longer
- * than the deadline: then its group gets SIGTERM, and SIGKILL COMMAND_GRACE_SECONDS later. It is repeated `retries`
- * times, after 1, 2, 4, ... seconds (60 at most). Output without a metric, or with one named twice, is not repeated.
- * The log keeps 16 MiB of an attempt's standard output. What a command leaves in its group is ended with it. If this
- * process dies, the command is killed.
+ * An attempt fails if the command cannot be started, ends with a status other than 0 or by a signal, or runs longer
+ * than the timeout: then its group gets SIGTERM, and SIGKILL COMMAND_GRACE_SECONDS later. Failed attempts are repeated
+ * up to `retries` times, after 1, 2, 4, ... seconds (60 at most). Output without a metric, or with one named twice, is
+ * not retried. The log keeps 16 MiB of an attempt's standard output. Processes that a command leaves in its group are
+ * ended with it. If this process dies, the command is killed.
  */
 #ifndef EVALUATOR_SCORE_COMMAND_RUNNER_H
 #define EVALUATOR_SCORE_COMMAND_RUNNER_H
@@ -30,7 +30,7 @@ struct command_runner_options {
     int64_t retries;
 };
 
-/* ERR_ARG: the command cannot be split, or a {word} in it is a misspelled one. */
+/* ERR_ARG: the command cannot be split, or has a misspelled {word}. */
 int command_runner_new(struct runner *out, const struct command_runner_options *options, struct error *e);
 
 #endif

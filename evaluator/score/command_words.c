@@ -13,7 +13,7 @@ void command_words_free(char **words)
     free(words);
 }
 
-/* One word from *text on, without its quotes; *text moves behind it. */
+/* Reads one word at *text, without its quotes; *text moves past it. */
 static int take_word(const char **text, struct buffer *word, struct error *e)
 {
     const char *p = *text;
@@ -132,7 +132,7 @@ int command_words_check(char *const *words, const struct command_value *values, 
             memcpy(word, p + 1, n);
             word[n] = '\0';
             near = options_nearest(word, names, count < 16 ? count : 16);
-            if (near && *near == *word) /* {next} of awk is no misspelled {index} */
+            if (near && *near == *word) /* {next} in awk is not a misspelled {index} */
                 return error_set(e, ERR_ARG, "unknown {%s}; did you mean '{%s}'?", word, near);
         }
     return OK;

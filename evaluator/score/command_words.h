@@ -1,13 +1,13 @@
 /*
- * command_words.h - the words of a command given as one text, and what is put in place of {checkpoint}, {step}, ... in
- * them. Pure. Words are split as a shell does, and nothing else is done that a shell does (no variables, wildcards,
- * pipes: for those the command is `sh -c '...'`, which finds the values in its environment):
+ * command_words.h - splits a command given as one text into words, and replaces {checkpoint}, {step}, ... in them.
+ * Pure. Words are split as in a shell, without its other features (no variables, wildcards or pipes; for those use `sh
+ * -c '...'`, which finds the values in its environment):
  *
  *   'text'   as it is, up to the next quote
- *   "text"   as it is, but for \" and \\
+ *   "text"   as it is, except \" and \\
  *   \c       the character c
  *
- * Placeholders are replaced after the splitting, so a path with blanks or quotes in it stays one word.
+ * Placeholders are replaced after the splitting, so a path with blanks or quotes stays one word.
  */
 #ifndef EVALUATOR_SCORE_COMMAND_WORDS_H
 #define EVALUATOR_SCORE_COMMAND_WORDS_H
@@ -18,8 +18,8 @@
 
 enum { COMMAND_WORDS_MAX = 1024 };
 
-/* Splits into a list that ends with NULL; all of it is yours: command_words_free(). ERR_ARG: a quote that is not
- * closed, a backslash at the end, no word, too many. */
+/* Splits into a list that ends with NULL; yours, command_words_free() it. ERR_ARG: an unclosed quote, a backslash at
+ * the end, no word, or too many. */
 int command_words_split(const char *text, char ***out, struct error *e);
 void command_words_free(char **words); /* NULL is fine */
 
@@ -27,11 +27,11 @@ struct command_value { /* {name} becomes value */
     const char *name, *value;
 };
 
-/* A list with the placeholders replaced; those of other names stay as they are. ERR_NOMEM. */
+/* Makes a list with the placeholders replaced; unknown ones stay as they are. ERR_NOMEM. */
 int command_words_fill(char *const *words, const struct command_value *values, size_t count, char ***out,
                        struct error *e);
 
-/* ERR_ARG: a {word} that is none of the names but nearly one: {chekpoint}. values may be NULL in values. */
+/* ERR_ARG: a {word} is similar to one of the names but not equal, as {chekpoint}. The value of an item may be NULL. */
 int command_words_check(char *const *words, const struct command_value *values, size_t count, struct error *e);
 
 #endif

@@ -12,7 +12,7 @@ enum {
     GAP = 6,                      /* around text */
     CELL_HEIGHT = LINE + 2 * GAP,
     NAME_MAX_SHOWN = 16, TEXT_MAX = 64,
-    PLAIN_SIDE = 1024,            /* of a picture without text, about */
+    PLAIN_SIDE = 1024,            /* approximate size of a picture without text */
 };
 
 struct glyph {
@@ -134,7 +134,7 @@ static void label_of(char text[TEXT_MAX], int row, const char *const *names)
         snprintf(text, TEXT_MAX, "%d", row);
 }
 
-/* Text in the middle of a cell whose top left corner is x, y. */
+/* Draws text in the middle of the cell whose top left corner is x, y. */
 static void write_centred(struct confusion_image *image, size_t x, size_t y, size_t width, const char *text,
                           struct colour c)
 {
@@ -193,7 +193,7 @@ int confusion_image_draw(struct confusion_image *out, const int64_t *counts, int
 {
     *out = (struct confusion_image){ 0, 0, NULL };
     if (classes < 1 || classes > CONFUSION_IMAGE_CLASSES_MAX)
-        return error_set(e, ERR_ARG, "a confusion matrix of %d classes is not drawn; 1 to %d can be", classes,
+        return error_set(e, ERR_ARG, "cannot draw a confusion matrix of %d classes; use 1 to %d", classes,
                          CONFUSION_IMAGE_CLASSES_MAX);
     return classes <= CONFUSION_IMAGE_NAMED ? draw_named(out, counts, classes, names, e)
                                             : draw_plain(out, counts, classes, e);

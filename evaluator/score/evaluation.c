@@ -31,7 +31,7 @@ int evaluation_metrics_insert(struct evaluation_metrics *m, size_t at, const cha
 
     assert(at <= m->count);
     if (!*name || strlen(name) >= EVALUATION_NAME_MAX)
-        return error_set(e, ERR_ARG, "the name of a metric has 1 to %d bytes, '%.40s...' has %zu",
+        return error_set(e, ERR_ARG, "a metric's name must have 1 to %d bytes, but '%.40s...' has %zu",
                          EVALUATION_NAME_MAX - 1, name, strlen(name));
     if (evaluation_metrics_find(m, name))
         return error_set(e, ERR_ARG, "the metric '%s' is named twice", name);
@@ -62,7 +62,7 @@ void evaluation_metrics_text(const struct evaluation_metrics *m, char *text, siz
 {
     static const char *const first[] = { EVALUATION_LOSS, EVALUATION_PRECISION,
                                          EVALUATION_BEST EVALUATION_PRECISION };
-    /* The built-in runner's own: what is of one class, or in the loss already, would only make the line long. */
+    /* Metrics of single classes, or already in the loss, would only make the line long. */
     const int built_in = evaluation_metrics_find(m, EVALUATION_PRECISION) &&
                          evaluation_metrics_find(m, EVALUATION_LOSS) &&
                          evaluation_metrics_find(m, EVALUATION_CROSS_ENTROPY);

@@ -1,6 +1,6 @@
 /*
- * evaluation_detail.h - what an evaluation gives beside numbers with names, such as the confusion matrix and the curves
- * of each class, kept until it is written into an event file. One thread at a time.
+ * evaluation_detail.h - the results of an evaluation besides named numbers: the confusion matrix and the curves of each
+ * class, and how they are written to an event file. One thread at a time.
  */
 #ifndef EVALUATOR_SCORE_EVALUATION_DETAIL_H
 #define EVALUATOR_SCORE_EVALUATION_DETAIL_H
@@ -14,7 +14,7 @@
 struct evaluation_detail {
     unsigned metrics;                  /* of a choice (metric.h) those that write */
     struct classification counts;      /* owned */
-    const char *const *names;          /* (classes) of the classes; borrowed, and alive while the runner is */
+    const char *const *names;          /* (classes); borrowed from the runner */
 };
 
 /* Copies the counts. ERR_NOMEM. On OK *out is yours: evaluation_detail_free() it. */
@@ -22,13 +22,13 @@ int evaluation_detail_new(struct evaluation_detail **out, unsigned metrics, cons
                           const char *const *names, struct error *e);
 void evaluation_detail_free(struct evaluation_detail *d); /* NULL is fine */
 
-/* EVENTLOG_OK, or what the writer said in *error. */
+/* EVENTLOG_OK, or the writer's error in *error. */
 int evaluation_detail_write(const struct evaluation_detail *d, struct eventlog_writer *writer, int64_t step,
                             double wall_time, struct eventlog_error *error);
 
-/* Whether the evaluation with this number (0, 1, 2, ...) is one whose pictures, tables and curves are written. every k:
- * each k-th. 0: the first twenty, then ten from one doubling of the number to the next (20, 22, ... 38, 40, 44, ...),
- * so that a long training's event file grows with the logarithm of its length. */
+/* 1 if pictures, tables and curves are written for the evaluation with this number (0, 1, 2, ...). every k: each k-th.
+ * 0: the first twenty, then ten per doubling of the number (20, 22, ... 38, 40, 44, ...), so that a long training's
+ * event file grows with the logarithm of its length. */
 int evaluation_detail_wanted(int64_t number, int64_t every);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NUMBER_MAX = 64 }; /* bytes of a number we are ready to read */
+enum { NUMBER_MAX = 64 }; /* largest number that is read, in bytes */
 
 void metric_output_init(struct metric_output *o)
 {
@@ -34,7 +34,7 @@ static int is_name_byte(char c)
     return is_letter(c) || (c >= '0' && c <= '9') || (c && strchr("./@%+-#", c));
 }
 
-/* The number that is all of text[0..n). */
+/* 1 if all of text[0..n) is a number. */
 static int parse_number(const char *text, size_t n, double *out)
 {
     static const struct { const char *word; double value; } words[] = {
@@ -97,7 +97,7 @@ struct pair {
     double value;
 };
 
-/* The next pair from p on: where it ends, or NULL. *sign: what stands between name and number, ' ' for blanks alone. */
+/* Parses the next pair at p: its end, or NULL. *sign: what separates name and number, ' ' for blanks alone. */
 static const char *take_pair(const char *p, const char *end, struct pair *out, char *sign)
 {
     const char *number;
@@ -120,7 +120,7 @@ static const char *take_pair(const char *p, const char *end, struct pair *out, c
     return out->length < EVALUATION_NAME_MAX && parse_number(number, (size_t)(p - number), &out->value) ? p : NULL;
 }
 
-/* 0: the line is talk. First all of it is looked at, then it counts: half a line must not. */
+/* 0: the line gives no metrics. All of it is checked before any counts: half a line must not count. */
 static int take_pairs(struct metric_output *o, const char *line, size_t n, struct evaluation_metrics *metrics)
 {
     const char *end = line + n;
@@ -230,7 +230,7 @@ int metric_output_finish(struct metric_output *o, struct evaluation_metrics *met
         return o->error.code;
     }
     if (!metrics->count)
-        return error_set(e, ERR_ARG, "no metric in what it printed (%s): a line such as 'accuracy 0.91', "
-                         "'accuracy=0.91' or '{\"accuracy\": 0.91}' is one", human_count(o->lines, "line", lines));
+        return error_set(e, ERR_ARG, "no metric in its output (%s); print a line such as 'accuracy 0.91', "
+                         "'accuracy=0.91' or '{\"accuracy\": 0.91}'", human_count(o->lines, "line", lines));
     return OK;
 }

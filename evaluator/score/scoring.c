@@ -17,14 +17,14 @@ struct worker {
 struct scoring {
     struct scoring_options options;
     struct scoring_source source;
-    struct worker *workers; /* (threads); the first one is the caller's */
+    struct worker *workers; /* (threads); the first is the caller's */
     double *losses;         /* (examples) cross entropy of each */
     size_t batches;
     atomic_size_t next;     /* batch to be taken */
     pthread_mutex_t lock;
     pthread_cond_t begin, done;
-    int has_lock, ending;   /* under the lock, as what follows */
-    unsigned round;         /* how many evaluations were begun */
+    int has_lock, ending;   /* this and all below: under the lock */
+    unsigned round;         /* number of evaluations begun */
     int busy;               /* helpers that have not finished this round */
 };
 
@@ -43,7 +43,7 @@ static void score(struct worker *w, size_t batch)
         s->losses[first + i] = classification_add(&w->counts, w->logits + i * classes, s->source.labels[first + i]);
 }
 
-/* 1 if there was a batch to do. */
+/* Does one batch; 0 if there was none left. */
 static int scoring_take(struct worker *w)
 {
     size_t batch = atomic_fetch_add(&w->scoring->next, 1);
@@ -218,7 +218,7 @@ void scoring_end(struct scoring *s, const struct classification **counts, double
 {
     double sum = 0;
 
-    atomic_store(&s->next, s->batches); /* given up: nobody takes one more */
+    atomic_store(&s->next, s->batches); /* cancelled: nobody takes another batch */
     wait_for_helpers(s);
     for (int i = 1; i < s->options.threads; i++)
         classification_merge(&s->workers[0].counts, &s->workers[i].counts);

@@ -10,7 +10,7 @@ struct thread_runner {
     struct scorer scorer;
     int descriptor;
     pthread_t thread;
-    pthread_mutex_t mutex; /* over all that follows */
+    pthread_mutex_t mutex; /* protects all that follows */
     pthread_cond_t start;
     int ending, stopping;
     const struct runner_job *job; /* NULL: idle */
@@ -24,7 +24,7 @@ struct thread_runner {
 static void tell(const struct thread_runner *r)
 {
     uint64_t one = 1;
-    ssize_t ignored = write(r->descriptor, &one, sizeof one); /* fails only when full, and then it is readable anyway */
+    ssize_t ignored = write(r->descriptor, &one, sizeof one); /* fails only if full, and then it is readable anyway */
 
     (void)ignored;
 }

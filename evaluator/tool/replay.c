@@ -1,7 +1,7 @@
 /*
- * evaluator replay: the event files of an eval directory again, from its ledger alone: same tags, steps, times and runs
- * (EVAL, EVAL_1, ...). Without -o they are made in EVAL/.replay first and put in the place of the old ones, which stay
- * under names that TensorBoard does not read.
+ * evaluator replay: writes the event files of an eval directory again, from its ledger alone: same tags, steps, times
+ * and runs (EVAL, EVAL_1, ...). Without -o they are made in EVAL/.replay and then replace the old ones, which keep
+ * names that TensorBoard does not read.
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -27,7 +27,7 @@
 
 static const char event_file[] = "events.out.tfevents.", put_aside[] = "before-replay.";
 
-/* Renames the event files of a directory: into another one, or, to NULL, out of TensorBoard's sight. */
+/* Moves the event files of a directory to another one or, if that is NULL, hides them from TensorBoard by name. */
 static int move_events(const char *from, const char *to, struct error *e)
 {
     DIR *d = opendir(from);
@@ -63,15 +63,15 @@ static int make_events(struct evaluation_replay *p, const char *eval_directory, 
     return rc;
 }
 
-/* Into a directory that has no event files yet. */
+/* Replays into a directory that has no event files yet. */
 static int replay_into(struct evaluation_replay *p, const char *eval_directory, struct error *e)
 {
     if (evaluation_replay_present(p->directory))
-        return error_set(e, ERR_ARG, "%s: it has event files already; name another directory", p->directory);
+        return error_set(e, ERR_ARG, "%s: already has event files; choose another directory", p->directory);
     return make_events(p, eval_directory, e);
 }
 
-/* visit: every name in it but a dot and two. */
+/* visit: called for every name except . and .. */
 typedef int name_visit(const char *directory, const char *name, struct error *e);
 
 static int each_name(const char *directory, name_visit *visit, struct error *e)
@@ -146,7 +146,7 @@ static int replace_events(struct evaluation_replay *p, const char *eval_director
     return rc;
 }
 
-/* Under the lock: an evaluator that works there would go on writing to the old files. */
+/* Takes the lock: a working evaluator would continue to write to the old files. */
 static int replay_in_place(struct evaluation_replay *p, const char *eval_directory, const struct evaluation_lock *said,
                            struct error *e)
 {
@@ -186,7 +186,7 @@ static int replay(const char *directory, const char *output, const char *tags, s
         return error_memory(e, directory, "for it");
     if ((rc = evaluation_status_read(directory, clock_wall(), s, e)) == OK) {
         if (!(p.tags = find_tags(tags ? tags : s->lock.tags)))
-            rc = error_set(e, ERR_ARG, "%s: the evaluator's tags, '%s', are unknown; name others with --tags",
+            rc = error_set(e, ERR_ARG, "%s: unknown tags '%s' of the evaluator; choose tags with --tags",
                            directory, s->lock.tags);
         else
             rc = output ? replay_into(&p, directory, e) : replay_in_place(&p, directory, &s->lock, e);

@@ -1,4 +1,4 @@
-/* evaluator status: eval directories from outside, one in full, several as a table, or as JSON. */
+/* evaluator status: shows eval directories from outside, one in full, several as a table, or as JSON. */
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/directory_walk.h"
@@ -181,7 +181,7 @@ struct page {
     int ascii;
 };
 
-/* "  label    text", the text cut to fit. */
+/* Prints " label text", the text cut to fit. */
 static void line(const struct page *p, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct data_files { /* of one checkpoint that is not whole */
+struct data_files { /* of one incomplete checkpoint */
     struct sighting *item;
     uint64_t sum;
     double newest;
@@ -31,7 +31,7 @@ static void add_data_file(int directory_fd, const char *file, struct data_files 
     struct data_files key = { .item = &key_item }, *found;
     struct stat st;
 
-    while (mark && (next = strstr(mark + 1, ".data-"))) /* the last: the name itself may hold such letters */
+    while (mark && (next = strstr(mark + 1, ".data-"))) /* the last one: the name itself may contain this text */
         mark = next;
     if (!mark || snprintf(name, sizeof name, "%.*s", (int)(mark - file), file) >= (int)sizeof name ||
         !(found = bsearch(&key, files, count, sizeof *files, by_name)) || fstatat(directory_fd, file, &st, 0) < 0)
@@ -57,7 +57,7 @@ int checkpoint_data_look(struct sightings *s, int directory_fd, double now, doub
         if (fd >= 0)
             close(fd);
         free(files);
-        return OK; /* gone since: the next look will tell */
+        return OK; /* deleted meanwhile: the next look will notice */
     }
     for (size_t i = 0; i < s->count; i++)
         if (s->items[i].kind == CHECKPOINT_BUNDLE && sighting_incomplete(&s->items[i]))

@@ -14,7 +14,7 @@
 
 enum { FILE_LIMIT = 256 << 20, LATEST_LIMIT = 4096, COMPANIONS_MAX = READY_MARKERS_MAX + 2 };
 
-/* ---- what goes with a checkpoint --------------------------------------------------------------------------------- */
+/* ---- companions of a checkpoint ---------------------------------------------------------------------------------- */
 
 struct companions {
     struct companion {
@@ -23,7 +23,7 @@ struct companions {
         char path[PATH_MAX];
     } items[COMPANIONS_MAX];
     size_t count;
-    size_t marks; /* so many of them say that it is ready; the rest says its step */
+    size_t marks; /* the first `marks` say that it is ready; the rest give its step */
 };
 
 static int is_directory(int fd, const char *name)
@@ -33,7 +33,7 @@ static int is_directory(int fd, const char *name)
     return fstatat(fd, name, &st, 0) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* What is of a known format shows by itself when it is whole, and has no marks. */
+/* A checkpoint of a known format shows by itself whether it is whole, and has no markers. */
 static void find_companions(const struct checkpoint_source *s, int fd, enum checkpoint_kind kind, const char *name,
                             int64_t step, struct companions *out)
 {
@@ -59,7 +59,7 @@ static void find_companions(const struct checkpoint_source *s, int fd, enum chec
     c->fits = step_rule_path(&s->steps, name, directory, c->path, sizeof c->path);
 }
 
-/* The first bytes of a file in the directory; their number, -1: it cannot be read. */
+/* Reads the first bytes of a file in the directory; returns how many, -1: it cannot be read. */
 static ssize_t read_head(int directory_fd, const char *path, char *out, size_t size)
 {
     int fd = openat(directory_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -102,19 +102,19 @@ uint64_t checkpoint_ready_stamp(const struct checkpoint_source *s, int fd, enum 
         stamp = file_stamp_mix(stamp, file_stamp(&st));
         *changed = file_stamp_changed(&st) > *changed ? file_stamp_changed(&st) : *changed;
     }
-    if (latest >= 0 && latest >= step) /* so that one that has failed before is looked at again */
+    if (latest >= 0 && latest >= step) /* so that a failed one is looked at again */
         stamp = file_stamp_mix(stamp, 1);
     return stamp ? stamp : 1;
 }
 
 /* ---- ready ------------------------------------------------------------------------------------------------------- */
 
-/* Whether it is whole, where its bytes tell. Of what is no JSON only the beginning is read: it may be large. */
+/* Whether it is complete, if its bytes tell. Only the beginning is read unless it is JSON: it may be large. */
 static int marker_whole(const char *directory, int directory_fd, const char *marker, struct error *e)
 {
     struct buffer bytes = BUFFER_EMPTY;
     char path[PATH_MAX], head[64];
-    ssize_t n = read_head(directory_fd, marker, head, sizeof head); /* -1 of a directory, a marker like any other */
+    ssize_t n = read_head(directory_fd, marker, head, sizeof head); /* -1 for a directory, which is a valid marker */
     int rc;
 
     if (n < 0 || !ready_rule_says_json(marker, head, (size_t)n))
@@ -134,10 +134,10 @@ static int named(const struct checkpoint_source *s, int fd, const struct sightin
         return OK;
     if (latest < 0)
         return error_set(why, ERR_IO, "%.200s names no checkpoint", s->ready.latest);
-    return error_set(why, ERR_IO, "%.200s does not name it yet, but step %lld", s->ready.latest, (long long)latest);
+    return error_set(why, ERR_IO, "%.200s does not name it yet, only step %lld", s->ready.latest, (long long)latest);
 }
 
-struct look { /* at the companions together */
+struct look { /* at all companions together */
     uint64_t stamp;
     double newest, marked; /* wall: the last change of any, and of those that mark it */
     double said;           /* wall: when the file with the step was modified */
@@ -154,7 +154,7 @@ static int look_at(const struct companions *all, int fd, struct look *l, struct 
         if (!c->fits)
             return error_set(why, ERR_ARG, "the path of %s %.200s... is too long", c->what, c->path);
         if (fstatat(fd, c->path, &st, 0) < 0)
-            return error_set(why, ERR_IO, "%s %.200s is not there", c->what, c->path);
+            return error_set(why, ERR_IO, "%s %.200s does not exist", c->what, c->path);
         l->stamp = file_stamp_mix(l->stamp, file_stamp(&st));
         l->newest = file_stamp_changed(&st) > l->newest ? file_stamp_changed(&st) : l->newest;
         if (i < all->marks)
@@ -183,7 +183,7 @@ enum checkpoint_readiness checkpoint_ready_look(const struct checkpoint_source *
         checkpoint_witness(kind, item->name, itself, sizeof itself, why) != OK)
         return CHECKPOINT_UNMARKED;
     if (!content_stamp(fd, itself, &content, &changed) || !content_modified(fd, itself, &modified))
-        return error_set(why, ERR_IO, "%.200s is not there any more", item->name), CHECKPOINT_UNMARKED;
+        return error_set(why, ERR_IO, "%.200s no longer exists", item->name), CHECKPOINT_UNMARKED;
     if (!sighting_settled(item, l.stamp, wall - l.newest, READY_MARKER_SECONDS, now))
         return CHECKPOINT_SETTLING;
     if (all.marks && changed > l.marked && !sighting_quiet(item, READY_QUIET_SECONDS, now))

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LOOKED_THROUGH_MAX = 256 }; /* directories of opened checkpoints, in one listing */
+enum { LOOKED_THROUGH_MAX = 256 }; /* directories of opened checkpoints that one listing looks through */
 
 int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_source_options *options,
                            struct error *e)
@@ -104,7 +104,7 @@ static int64_t named_step(const struct checkpoint_source *s, int64_t number)
     return s->steps.from == STEP_FROM_NAME ? step_rule_step(&s->steps, number) : -1;
 }
 
-/* One regular file is what it is known by: PREFIX.index, or a file of another kind itself. */
+/* Each is identified by one regular file: PREFIX.index, or the file itself for other kinds. */
 static int add_file(struct listing *l, const char *file, size_t name_length, int64_t step, enum checkpoint_kind kind)
 {
     char name[NAME_MAX + 1];
@@ -113,7 +113,7 @@ static int add_file(struct listing *l, const char *file, size_t name_length, int
     struct stat st;
 
     if (fstatat(l->fd, file, &st, 0) < 0 || !S_ISREG(st.st_mode))
-        return OK; /* deleted since it was listed, or a FIFO nobody should open */
+        return OK; /* deleted meanwhile, or a FIFO, which must not be opened */
     stamp = file_stamp(&st);
     changed = file_stamp_changed(&st);
     snprintf(name, sizeof name, "%.*s", (int)name_length, file);
@@ -140,7 +140,7 @@ static int add_other(struct listing *l, const char *name, int64_t step)
     is_directory = S_ISDIR(st.st_mode);
     if (!is_directory && (s->pattern.directory || !S_ISREG(st.st_mode)))
         return OK;
-    /* One that was renamed into place is another directory when it is new; what changes in it is its deletion. */
+    /* If it is renamed into place, new content means a new directory; only deletion changes an old one. */
     if (is_directory && ready_rule_by_name(&s->ready) && s->steps.from != STEP_FROM_FILE && !(known && known->in_place))
         return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, inode, inode, file_stamp_changed(&st));
     if (is_directory && known && known->state == SIGHTING_OPENED && at % turns != l->turn % turns)
@@ -168,7 +168,7 @@ static int add_plain(struct listing *l, const char *name)
     return step >= 0 ? add_file(l, name, strlen(name), step, CHECKPOINT_V1) : OK;
 }
 
-/* What the pattern makes of a name: 1 and its step. */
+/* Matches a name with the pattern: 1 and its step. */
 static int source_match(const struct checkpoint_source *s, const char *name, int64_t *step)
 {
     int64_t number;
@@ -282,7 +282,7 @@ int checkpoint_source_list(const struct checkpoint_source *s, const char *direct
     }
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, by_step);
-    for (size_t i = 0; i < out->count; i++) { /* a name of two kinds, a V1 file beside a V2 index, is the first one */
+    for (size_t i = 0; i < out->count; i++) { /* a name of two kinds (V1 file beside V2 index) counts as the first */
         if (kept && out->items[kept - 1].step == out->items[i].step &&
             !strcmp(out->items[kept - 1].name, out->items[i].name))
             free(out->items[i].owned);

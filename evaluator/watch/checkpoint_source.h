@@ -1,13 +1,13 @@
 /*
- * checkpoint_source.h - which names in a directory are checkpoints, of which kind, and when one is ready to be opened.
+ * checkpoint_source.h - which names in a directory are checkpoints, of which kind, and when a checkpoint may be opened.
  *
- * Without a pattern: TensorFlow V2 checkpoints (NAME.index, and what the state file names), safetensors files with a
- * number at the end of their name ("model-700.safetensors"; not the parts of a larger one, "-00001-of-00002"), and V1
- * checkpoints ("model.ckpt-700" being a file), which are refused.
- * With one: every name that fits it, of files and directories. NAME.index is a TensorFlow V2 checkpoint if NAME or
- * NAME.index fits; NAME.safetensors a safetensors file; V1 as above; all else is of no known format.
+ * Without a pattern: TensorFlow V2 checkpoints (NAME.index, and those named in the state file), safetensors files with
+ * a number at the end of their name ("model-700.safetensors", but not parts, "-00001-of-00002"), and V1 checkpoints (a
+ * file "model.ckpt-700"), which are refused. With a pattern: every file and directory whose name matches. NAME.index is
+ * a TensorFlow V2 checkpoint if NAME or NAME.index matches; NAME.safetensors a safetensors file; V1 as above; all
+ * others are of unknown format.
  *
- * What is of a known format is ready when it is whole; all else by rules (ready_rule.h).
+ * Checkpoints of a known format are ready when they are whole; others by rules (ready_rule.h).
  */
 #ifndef EVALUATOR_WATCH_CHECKPOINT_SOURCE_H
 #define EVALUATOR_WATCH_CHECKPOINT_SOURCE_H
@@ -37,7 +37,7 @@ struct checkpoint_source_options { /* as on the command line; borrowed; zero: th
     int64_t step_scale, step_offset;
 };
 
-/* ERR_ARG with a sentence. What ready_rule.h and step_rule.h borrow stays borrowed. */
+/* ERR_ARG with a sentence. Texts that ready_rule.h and step_rule.h borrow stay borrowed. */
 int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_source_options *options,
                            struct error *e);
 
@@ -46,25 +46,25 @@ struct checkpoint_rows { /* one listing; zero is empty */
     size_t count, capacity;
 };
 
-/* Lists the directory, which fd is open on. Looking through many directories takes time: of those that `known` (NULL:
- * nothing is) has as opened, only every turn-th part is looked through again, and `turn` counts the listings. wall:
- * now, from which ages are counted. ERR_IO: it cannot be listed (e->system is ENOENT when it went); ERR_NOMEM. */
+/* Lists the directory, on which fd is open. Looking through many directories is slow: of those that `known` (NULL:
+ * none) has as opened, only a part is looked through each time, which `turn`, the number of the listing, selects. wall:
+ * now, for ages. ERR_IO: it cannot be listed (e->system is ENOENT if it is gone); ERR_NOMEM. */
 int checkpoint_source_list(const struct checkpoint_source *s, const char *directory, int fd,
                            const struct sightings *known, size_t turn, double wall, struct checkpoint_rows *out,
                            struct error *e);
 void checkpoint_rows_release(struct checkpoint_rows *rows);
 
-/* 1 if a file of that name, which need not be there any more, is what a checkpoint is known by: its name and step. V1
- * checkpoints are not told by names. */
+/* 1 if this file name, even of a deleted file, identifies a checkpoint: sets its name and step. V1 checkpoints cannot
+ * be told by name. */
 int checkpoint_source_name(const struct checkpoint_source *s, const char *file, char *name, size_t size, int64_t *step);
 
-/* For how long one must be unchanged before it is opened, seconds. What is written in place shows nothing else. */
+/* For how many seconds it must not change before it is opened: a file written in place gives no other sign. */
 double checkpoint_source_quiet(const struct checkpoint_source *s, const struct sighting *item);
 
-/* Where the thing is that shows that it is still there: PATH.index of a bundle, else PATH. */
+/* Sets out to the path that shows whether a checkpoint still exists: PATH.index of a bundle, else PATH. */
 int checkpoint_witness(enum checkpoint_kind kind, const char *path, char *out, size_t size, struct error *e);
 
-/* What was looked for, for people: "files named NAME-STEP.index". */
+/* Describes for people what is looked for: "files named NAME-STEP.index". */
 void checkpoint_source_describe(const struct checkpoint_source *s, char *out, size_t size);
 
 #endif

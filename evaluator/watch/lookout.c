@@ -213,7 +213,8 @@ static int go_round(struct lookout *l)
     return 1;
 }
 
-/* Until a directory has news or is due, or somebody rings. All share one notifier: there is one in a process. */
+/* Waits until a directory has news or is due, a signal came, `descriptor` is readable, or `wait` seconds have
+ * passed. */
 static void sleep_on(struct lookout *l)
 {
     struct pollfd fds[2] = { { .fd = l->wake_fd, .events = POLLIN }, { .fd = -1, .events = POLLIN } };

@@ -27,15 +27,15 @@ static int check(const struct pattern *p, size_t wanted, struct error *e)
         steps += p->parts[i].kind == PATTERN_STEP;
         if (p->parts[i].kind == PATTERN_STEP && i + 1 < p->count && p->parts[i + 1].kind == PATTERN_TEXT &&
             is_digit(p->text[p->parts[i + 1].start]))
-            return error_set(e, ERR_ARG, "'%s': a digit right behind {step} would be part of the step", p->text);
+            return error_set(e, ERR_ARG, "'%s': a digit right after {step} would be part of the step", p->text);
     }
     if (steps != wanted && wanted)
-        return error_set(e, ERR_ARG, "'%s': {step} must be in it once, as in 'model_{step}.pt', but is %zu times; for "
+        return error_set(e, ERR_ARG, "'%s': {step} must occur once, as in 'model_{step}.pt', not %zu times; for "
                          "names without a step use --step-from", p->text, steps);
     if (steps != wanted)
-        return error_set(e, ERR_ARG, "'%s': --step-from says the step, so {step} cannot be in it; use {*}", p->text);
+        return error_set(e, ERR_ARG, "'%s': --step-from gives the step, so use {*} instead of {step}", p->text);
     if (strchr(p->text, '/'))
-        return error_set(e, ERR_ARG, "'%s': it is a name in the directory, a '/' can only be at its end", p->text);
+        return error_set(e, ERR_ARG, "'%s': it is a name in the directory, so '/' may only be at the end", p->text);
     return p->count ? OK : error_set(e, ERR_ARG, "it is empty");
 }
 
@@ -53,7 +53,7 @@ int pattern_parse(const char *text, int with_step, struct pattern *out, struct e
         n--;
     }
     if (n >= sizeof out->text)
-        return error_set(e, ERR_ARG, "'%.40s...' is longer than a name can be", text);
+        return error_set(e, ERR_ARG, "'%.40s...' is too long for a file name", text);
     memcpy(out->text, text, n);
     while (rc == OK && i < n) {
         size_t k = 0, end = i;
@@ -66,7 +66,7 @@ int pattern_parse(const char *text, int with_step, struct pattern *out, struct e
             continue;
         }
         if (out->text[i] == '{')
-            return error_set(e, ERR_ARG, "'%s': unknown word at byte %zu; {step} and {*} are known", out->text, i);
+            return error_set(e, ERR_ARG, "'%s': unknown word at byte %zu; use {step} or {*}", out->text, i);
         while (end < n && out->text[end] != '{')
             end++;
         rc = add(out, PATTERN_TEXT, i, end - i, e);
@@ -80,7 +80,7 @@ struct match {
     const char *name;
     size_t length;
     int64_t step;
-    unsigned char failed[PATTERN_PARTS_MAX + 1][(NAME_BYTES_MAX + 8) / 8]; /* tried in vain: keeps it quadratic */
+    unsigned char failed[PATTERN_PARTS_MAX + 1][(NAME_BYTES_MAX + 8) / 8]; /* known failures keep it quadratic */
 };
 
 static int match(struct match *m, size_t part, size_t at)
@@ -102,7 +102,7 @@ static int match(struct match *m, size_t part, size_t at)
     } else {
         for (; is_digit(m->name[end]) && end - at < STEP_DIGITS_MAX; end++)
             step = step * 10 + (m->name[end] - '0');
-        /* Not the tail of a number whose head the part before took, and not its head only. */
+        /* Neither the tail of a number whose head {*} took, nor the head alone. */
         rc = end > at && !is_digit(m->name[end]) &&
              !(at && is_digit(m->name[at - 1]) && p[-1].kind == PATTERN_ANY) && match(m, part + 1, end);
         if (rc)

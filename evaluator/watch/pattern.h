@@ -1,12 +1,12 @@
 /*
- * pattern.h - names of checkpoints with the step in them, as --pattern gives them. Pure.
+ * pattern.h - matches names of checkpoints that contain the step, as given with --pattern. Pure.
  *
- *   checkpoint-{step}            a file or directory of that name, {step} being 1 to 18 digits
+ *   checkpoint-{step}            a file or directory with such a name; {step} is 1 to 18 digits
  *   checkpoint-{step}/           a directory
- *   epoch={*}-step={step}.ckpt   {*}, or {} for short: any text, also none; the earliest place that fits counts
+ *   epoch={*}-step={step}.ckpt   {*}, or {} for short: any text or none; the shortest match is taken
  *
- * All digits that stand in a row are the step: "model{step}.pt" finds 12 in model12.pt, and so does "{*}{step}.pt".
- * Where the step is found elsewhere (step_rule.h), there is no {step} in it: "last.ckpt".
+ * {step} takes all digits in a row: "model{step}.pt" finds 12 in model12.pt, and so does "{*}{step}.pt". A pattern
+ * without {step}, "last.ckpt", is for steps that come from elsewhere (step_rule.h).
  */
 #ifndef EVALUATOR_WATCH_PATTERN_H
 #define EVALUATOR_WATCH_PATTERN_H
@@ -25,15 +25,15 @@ struct pattern {
         unsigned short start, length; /* of a TEXT part, in text */
     } parts[PATTERN_PARTS_MAX];
     size_t count;
-    char text[PATTERN_TEXT_MAX];      /* the pattern itself, without the '/' at its end */
-    int directory;                    /* 1: it had a '/' at its end */
+    char text[PATTERN_TEXT_MAX];      /* the pattern, without a final '/' */
+    int directory;                    /* 1: it had a final '/' */
 };
 
-/* with_step: 1: {step} must be in it once; 0: it must not. ERR_ARG: it is not so, a '/' inside, an unknown {word}, a
- * digit right behind {step}, too long. */
+/* with_step 1: {step} must occur once; 0: it must not occur. ERR_ARG: it does not follow that rule, has a '/' inside,
+ * an unknown {word}, or a digit right after {step}, or is too long. */
 int pattern_parse(const char *text, int with_step, struct pattern *out, struct error *e);
 
-/* 1 and the step if all of the name fits; -1 where there is no {step}. */
+/* 1 if the whole name matches; *step: -1 without {step}. */
 int pattern_match(const struct pattern *p, const char *name, int64_t *step);
 
 #endif

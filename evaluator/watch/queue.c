@@ -56,7 +56,7 @@ void queue_free(struct queue *q)
     free(q);
 }
 
-/* The place of (name, digest) among the known ones, or where it would go. */
+/* The index of (name, digest) among the known ones, or where it would be inserted. */
 static size_t place(const struct queue *q, const char *name, uint64_t digest)
 {
     size_t low = 0, high = q->known_count;

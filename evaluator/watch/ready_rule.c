@@ -101,7 +101,8 @@ int ready_rule_marker_whole(const char *path, const char *bytes, size_t n, struc
     if (!ready_rule_says_json(path, bytes, n))
         return OK;
     if (!(value = python_json_parse(bytes, n, JSON_DECODE_ANY | JSON_ALLOW_NUL, &why)))
-        return error_set(e, ERR_CORRUPT, "its marker %.200s is not whole JSON: line %d: %s", path, why.line, why.text);
+        return error_set(e, ERR_CORRUPT, "its marker %.200s is not complete JSON: line %d: %s", path, why.line,
+                         why.text);
     json_decref(value);
     return OK;
 }

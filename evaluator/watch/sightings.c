@@ -93,7 +93,7 @@ int sightings_update(struct sightings *s, const struct sighting_seen *seen, size
                                      .changed = since(seen[i].age, now), .state = SIGHTING_NEW,
                                      .kind = seen[i].kind, .inode = seen[i].inode };
 
-            items[i].name = NULL; /* kept <= i: moving down never overwrites a name that is still to come */
+            items[i].name = NULL; /* kept <= i: moving down never overwrites a name that is still needed */
             items[kept++] = item;
         }
     }

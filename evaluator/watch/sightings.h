@@ -9,7 +9,7 @@
  *                        ^               | files changed: the quiet     |
  *                        |               | time begins again            |
  *                        `---------------+------ files changed ---------'
- * One that is no longer listed is forgotten; if nobody had opened it before (NEW, WAITING), it is gone, and reported.
+ * A checkpoint that is no longer listed is forgotten; if it was never opened (NEW, WAITING), it is gone, and reported.
  * One thread at a time.
  */
 #ifndef EVALUATOR_WATCH_SIGHTINGS_H
@@ -25,24 +25,24 @@ enum sighting_state { SIGHTING_NEW, SIGHTING_WAITING, SIGHTING_OPENED, SIGHTING_
 struct sighting { /* read by those who list and open; written by sightings.c alone */
     char *name;               /* base name of the prefix; owned */
     int64_t step;             /* of the name, -1 without one */
-    uint64_t stamp;           /* of the index file: differs when the file was written anew */
-    uint64_t data_stamp;      /* the same of the data files; kept up to date while not whole only */
-    uint64_t companion_stamp; /* the same of what goes with it, as markers, when that was looked at last */
-    double companion_changed; /* monotonic seconds: the last change of those */
+    uint64_t stamp;           /* of the index file: changes when the file is rewritten */
+    uint64_t data_stamp;      /* of the data files; only updated while not whole */
+    uint64_t companion_stamp; /* of its companions, such as markers, at the last look */
+    double companion_changed; /* monotonic seconds: their last change */
     double changed;           /* monotonic seconds: the last change of its files */
     enum sighting_state state;
-    int kind;                 /* of the listing; sightings does not look at it */
-    double patience;          /* > 0: it waits so long for quiet, not quiet_seconds */
-    uint64_t inode;           /* of the file or directory itself; 0: not told */
-    int in_place;             /* 1: it is known to be written in place, so what is there may be part of it */
-    int disturbed;            /* how often in a row it changed while it was evaluated */
+    int kind;                 /* from the listing; sightings ignores it */
+    double patience;          /* > 0: its quiet time, instead of quiet_seconds */
+    uint64_t inode;           /* of the file or directory itself; 0: not known */
+    int in_place;             /* 1: it is known to be written in place, so it may be incomplete */
+    int disturbed;            /* how often in a row it changed during its evaluation */
 };
 
 struct sighting_seen { /* one line of a listing */
     const char *name;  /* borrowed */
     int64_t step;
     uint64_t stamp;
-    double age;        /* seconds since the index file changed, as the file system says; < 0 counts as 0 */
+    double age;        /* seconds since the index file changed, by the file system's clock; < 0 counts as 0 */
     int kind;
     char *owned;       /* the lister's own, or NULL */
     uint64_t inode;
@@ -52,7 +52,7 @@ struct sightings {
     struct sighting *items; /* ascending by step, then name */
     size_t count;
     double quiet_seconds;
-    int closed;             /* 1: names that are not known yet are ignored (draining before the end) */
+    int closed;             /* 1: new names are ignored (draining before the end) */
 };
 
 struct sighting_list {
@@ -63,49 +63,49 @@ struct sighting_list {
 void sightings_init(struct sightings *s, double quiet_seconds);
 void sightings_release(struct sightings *s);
 
-/* closed: as above. */
+/* closed: see above. */
 void sightings_close(struct sightings *s, int closed);
 
-/* Takes in a listing, ascending by step, then name. *gone gets those that vanished unopened: yours, release it with
- * sighting_list_release(). ERR_NOMEM: nothing has changed. */
+/* Adds a listing, ascending by step, then name. *gone receives those that vanished unopened: yours,
+ * sighting_list_release() it. ERR_NOMEM: nothing has changed. */
 int sightings_update(struct sightings *s, const struct sighting_seen *seen, size_t count, double now,
                      struct sighting_list *gone, struct error *e);
 void sighting_list_release(struct sighting_list *list);
 
-/* The one of that name and step, NULL where it is not known. Borrowed until the next update. */
+/* The sighting of that name and step; NULL: not known. Borrowed until the next update. */
 const struct sighting *sightings_find(const struct sightings *s, const char *name, int64_t step);
 
-/* 1: somebody should try to open it now. */
+/* 1: it should be opened now. */
 int sighting_due(const struct sighting *item);
-/* 1: its data files are to be looked at, because they decide about it. */
+/* 1: its data files must be looked at, because it is incomplete. */
 int sighting_incomplete(const struct sighting *item);
 
-/* What its data files look like now. A change makes a failed one due again and restarts the quiet time. */
+/* Reports the state of its data files. A change makes a failed one due again and restarts the quiet time. */
 void sighting_data(struct sighting *item, uint64_t data_stamp, double age, double now);
-/* What goes with it looks like that now. 1: it has not changed for so many seconds. 0: the item waits until then. */
+/* Reports the stamp of its companions. 1: unchanged for `seconds`. 0: the item waits until then. */
 int sighting_settled(struct sighting *item, uint64_t stamp, double age, double seconds, double now);
-/* It cannot be looked at before, for want of something else: it waits. */
+/* It cannot be looked at before `until`, for a lack of resources: it waits. */
 void sighting_lack(struct sighting *item, double until);
-/* It never will be whole. */
+/* It will never be whole. */
 void sighting_hopeless(struct sighting *item);
-/* Somebody writes it, in place: it waits. */
+/* It is being written in place: it waits. */
 void sighting_is_written(struct sighting *item);
-/* It changed so many times more while it was evaluated: how often in a row by now. And it did not. */
+/* It changed `times` times more during its evaluation; returns how often in a row. And: it did not change. */
 int sighting_disturbed(struct sighting *item, int times);
 void sighting_undisturbed(struct sighting *item);
-/* 1: the item has not changed for so many seconds. 0: it waits until then. */
+/* 1: the item has not changed for `seconds`. 0: it waits until then. */
 int sighting_quiet(struct sighting *item, double seconds, double now);
 void sighting_opened(struct sighting *item);
-/* It was opened, and is not what it was any more: it is written in place, just now. */
+/* It was opened, and has changed since: it is being written in place. */
 void sighting_changed(struct sighting *item, double now);
-/* It could not be opened. 1: it has not changed for the quiet time, and counts as failed from now on. 0: wait. */
+/* It could not be opened. 1: it has not changed for the quiet time, and has failed now. 0: wait. */
 int sighting_not_whole(const struct sightings *s, struct sighting *item, double now);
 
 /* How many are WAITING or FAILED. */
 size_t sightings_incomplete(const struct sightings *s);
 /* How many are NEW or WAITING. */
 size_t sightings_undecided(const struct sightings *s);
-/* When the quiet time of the next WAITING one is over, monotonic seconds; infinity without one. */
+/* When the quiet time of the next WAITING one ends, monotonic seconds; infinity: none is WAITING. */
 double sightings_deadline(const struct sightings *s);
 
 #endif

@@ -55,7 +55,7 @@ int step_rule_path(const struct step_rule *r, const char *name, int is_directory
     return snprintf(out, size, "%s%s%s", is_directory ? name : "", is_directory ? "/" : "", r->file) < (int)size;
 }
 
-/* The value at a dotted path of members; a member with dots in its name is found as well. Borrowed; NULL: none. */
+/* The value at a dotted path of members; also finds members with dots in their names. Borrowed; NULL: none. */
 static const json_t *find(const json_t *value, const char *key)
 {
     const json_t *found = json_object_get(value, key);
@@ -79,14 +79,14 @@ int step_rule_find(const struct step_rule *r, const char *path, const char *byte
     int rc = OK;
 
     if (!root)
-        rc = error_set(e, ERR_CORRUPT, "%.200s is not whole JSON: line %d: %s", path, why.line, why.text);
+        rc = error_set(e, ERR_CORRUPT, "%.200s is not complete JSON: line %d: %s", path, why.line, why.text);
     else if (!value)
         rc = error_set(e, ERR_CORRUPT, "%.200s has no member '%.100s'", path, r->key);
     else if ((json_typeof(value) != JSON_INTEGER && json_typeof(value) != JSON_REAL) || number < 0 || number > 9e15 ||
              number != floor(number))
         rc = error_set(e, ERR_CORRUPT, "%.200s: '%.100s' is not a whole number", path, r->key);
     else
-        *out = (int64_t)number; /* exact, also of an integer, up to there */
+        *out = (int64_t)number; /* up to there a double holds every integer exactly */
     json_decref(root);
     return rc;
 }

@@ -20,11 +20,11 @@
 
 struct directory {
     char *path;
-    unsigned news; /* these two under the lock */
+    unsigned news; /* these two: under the lock */
     struct buffer names;
-    int watching; /* these five are the thread's, once it runs */
-    int number;   /* of the watch, in events */
-    int was_there, replaced; /* when all began to be watched anew */
+    int watching; /* these five: the thread's alone once it runs */
+    int number;   /* watch descriptor, as in events */
+    int was_there, replaced; /* when all watches were last renewed */
     struct stat watched;
 };
 
@@ -35,11 +35,11 @@ struct watch_inotify {
     atomic_int stopping;
     pthread_mutex_t lock;
     pthread_cond_t reaches;
-    uint64_t requested, reached; /* under the lock: writes to the pipe, and how many of them the thread has seen */
+    uint64_t requested, reached; /* under the lock: writes to the pipe, and how many the thread has seen */
     int hears;                   /* under the lock: the thread will see a write to the pipe */
-    int wakes;                   /* the pipe is watched; the thread's, once it runs */
-    int news_fd; /* counts the directories that have news */
-    int stop_fd, wake[2]; /* wake the thread where it sleeps, and (a pipe) where the library waits for events */
+    int wakes;                   /* the pipe is watched; the thread's alone once it runs */
+    int news_fd; /* counter > 0 while directories have news */
+    int stop_fd, wake[2]; /* wake the thread: when it sleeps; (a pipe) when the library waits for events */
     pthread_t thread;
 };
 
@@ -60,10 +60,10 @@ static void tell(struct watch_inotify *w, struct directory *d, unsigned news)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* The library waits for events and nothing else, so stopping makes one: the thread also watches a pipe that nobody else
- * can see, and is woken by a write to it. Of a file by memfd_create() Linux 6.18 tells no more. The library also keeps
- * what it has read from the inotify before, whose numbers mean other directories now: all that comes before a first
- * read from the pipe is dropped. */
+/* The library waits only for events, so stopping makes one: the thread also watches a pipe that nobody else can see,
+ * and a write to the pipe wakes it. (Linux 6.18 reports no events for a file made by memfd_create().) The library also
+ * keeps events that it read from an earlier inotify instance, whose watch numbers now mean other directories:
+ * everything before the first read from the pipe is dropped. */
 static void watch_wake(struct watch_inotify *w)
 {
     const struct inotify_event *event;
@@ -87,7 +87,7 @@ static uint64_t requested(struct watch_inotify *w)
     return n;
 }
 
-/* What came before those writes has been told, or never will be: nobody needs to wait for it. */
+/* Events before those writes have been reported, or never will be: nobody needs to wait for them. */
 static void reach(struct watch_inotify *w, uint64_t writes, int hears)
 {
     pthread_mutex_lock(&w->lock);
@@ -98,7 +98,7 @@ static void reach(struct watch_inotify *w, uint64_t writes, int hears)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* The library keeps directories under names that end in a slash. */
+/* The library stores directory names with a final slash. */
 static int number_of(const char *path)
 {
     char name[PATH_MAX + 1];
@@ -108,7 +108,7 @@ static int number_of(const char *path)
     return inotifytools_wd_from_filename(name);
 }
 
-/* 1 the watch stands, 0 the directory is not there, -1 inotify does not work (errno). */
+/* 1: watching; 0: the directory does not exist; -1: inotify does not work (errno). */
 static int try_directory(struct directory *d)
 {
     if (stat(d->path, &d->watched) < 0 || !S_ISDIR(d->watched.st_mode))
@@ -121,7 +121,7 @@ static int try_directory(struct directory *d)
     return d->watching = 1;
 }
 
-/* 1 if one of the descriptors that select() takes is inotify's. */
+/* 1 if the inotify descriptor is one that select() can handle. */
 static int has_low_descriptor(void)
 {
     char path[64], target[64];
@@ -151,8 +151,8 @@ static int initialize(void)
     return -1;
 }
 
-/* Watches all that are there: how many, or -1: inotify does not work (errno). The library starts afresh each time:
- * taking single watches back makes it complain on standard error when the kernel was faster. */
+/* Watches all that exist: returns how many, or -1: inotify does not work (errno). The library is initialised anew each
+ * time: removing single watches makes it complain on standard error if the kernel was faster. */
 static int try_watch(struct watch_inotify *w)
 {
     int standing = 0, failed = 0;
@@ -174,14 +174,13 @@ static int try_watch(struct watch_inotify *w)
     return standing || !failed ? standing : -1;
 }
 
-/* Temporary names are written before every checkpoint file and never matter by themselves. */
+/* Temporary files are written before every checkpoint file and never matter by themselves. */
 static int matters(const struct inotify_event *event)
 {
     return !event->len || !checkpoint_name_temporary(event->name);
 }
 
-/* 1 if the path still leads to the directory that is watched: a parent may have been moved, of which inotify says
- * nothing. */
+/* 1 if the path still leads to the watched directory: inotify does not report that a parent was moved. */
 static int still_there(const struct directory *d)
 {
     struct stat now;
@@ -204,10 +203,10 @@ static int any_watched(const struct watch_inotify *w)
     return 0;
 }
 
-/* Begins again: each directory that came, went or stayed may have changed meanwhile. */
+/* Watches everything anew: any directory may have changed meanwhile. */
 static void watch_anew(struct watch_inotify *w)
 {
-    const uint64_t before = requested(w); /* their events are lost now; those of later writes are not */
+    const uint64_t before = requested(w); /* their events are lost now, those of later writes are not */
     int hears;
 
     for (size_t i = 0; i < w->count; i++) {
@@ -216,7 +215,7 @@ static void watch_anew(struct watch_inotify *w)
     }
     try_watch(w);
     hears = w->wakes && any_watched(w);
-    if (hears) /* who has been told below relies on it */
+    if (hears) /* those notified below rely on it */
         reach(w, 0, hears);
     for (size_t i = 0; i < w->count; i++) {
         const struct directory *d = &w->items[i];
@@ -227,7 +226,7 @@ static void watch_anew(struct watch_inotify *w)
     reach(w, before, hears);
 }
 
-/* 1 if a directory is missing that is there now, or one that is watched is elsewhere. */
+/* 1 if a missing directory exists now, or a watched one was moved. */
 static int out_of_date(const struct watch_inotify *w)
 {
     for (size_t i = 0; i < w->count; i++) {
@@ -285,15 +284,15 @@ static void *run(void *argument)
             break;
         if (event && event->mask & IN_Q_OVERFLOW)
             tell_of(w, event);
-        if (!event && inotifytools_error()) { /* a watch that is made anew is never worse than a broken one */
+        if (!event && inotifytools_error()) { /* a new watch is never worse than a broken one */
             sleep_retry(w);
             watch_anew(w);
         } else if (!event ? out_of_date(w) : (event->mask & (LOST | IN_Q_OVERFLOW)) != 0) {
             watch_anew(w);
         } else if (!event) {
-            reach(w, before, w->wakes); /* silence: it has not come, so it will not */
+            reach(w, before, w->wakes); /* silence: if it has not come by now, it will not */
         } else if (event->mask & IN_MODIFY) {
-            reach(w, requested(w), w->wakes); /* one at a time: whoever has written waits */
+            reach(w, requested(w), w->wakes); /* one at a time: the writer waits */
         } else if (matters(event)) {
             tell_of(w, event);
         }
@@ -332,7 +331,7 @@ static struct watch_inotify *new_watch(const char *const *directories, size_t co
     }
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->reaches, NULL);
-    inotifytools_initialize(); /* before the others, so that its descriptor is low; try_watch() takes the same again */
+    inotifytools_initialize(); /* before the others, so that its descriptor is low; try_watch() reuses the number */
     w->news_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
     w->stop_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     w->wake[0] = w->wake[1] = -1;
@@ -359,7 +358,7 @@ int watch_inotify_start(struct watch_inotify **out, const char *const *directori
         return error_system(e, "%s: cannot watch: no memory or descriptors", first);
     w->retry_seconds = retry_seconds;
     if (try_watch(w) < 0) {
-        rc = error_system(e, "%s: cannot watch by inotify", first);
+        rc = error_system(e, "%s: cannot watch with inotify", first);
         goto fail;
     }
     for (size_t i = 0; standing && i < count; i++)
@@ -430,7 +429,7 @@ void watch_inotify_settle(struct watch_inotify *w)
 
     pthread_mutex_lock(&w->lock);
     request = ++w->requested;
-    if (w->hears && write(w->wake[1], "", 1) == 1) /* some 60,000 times, as nobody reads it */
+    if (w->hears && write(w->wake[1], "", 1) == 1) /* enough for some 60,000 times, as nobody reads it */
         while (w->hears && w->reached < request)
             pthread_cond_wait(&w->reaches, &w->lock);
     pthread_mutex_unlock(&w->lock);

@@ -1,4 +1,4 @@
-/* watch_inotify.h where libinotifytools was not found: it never starts, and its users poll. */
+/* watch_inotify.h without libinotifytools: starting always fails, so its users poll. */
 #include "evaluator/watch/watch_inotify.h"
 
 int watch_inotify_start(struct watch_inotify **out, const char *const *directories, size_t count, double retry_seconds,

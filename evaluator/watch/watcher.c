@@ -28,13 +28,13 @@ struct watcher {
     watcher_tell *tell;
     void *context;                 /* of tell */
     struct watch_inotify *inotify; /* NULL: poll only */
-    struct watch_inotify *own;     /* the same, where it is not shared */
-    size_t place;                  /* of the directory in it */
-    struct buffer names;           /* what inotify says came before this look, each with its NUL */
+    struct watch_inotify *own;     /* the same if it is not shared */
+    size_t place;                  /* index of the directory in it */
+    struct buffer names;           /* names that inotify reported before this look, each with its NUL */
     struct sightings sightings;
     int there;                     /* -1: not looked yet */
     double next_poll;              /* monotonic */
-    double wall;                   /* when the look at hand began, as its `now` on the other clock */
+    double wall;                   /* wall: when the current look began, the same moment as its `now` */
     size_t looks;
     int64_t counted;               /* checkpoints found so far, of STEP_FROM_COUNT */
     char trouble[TROUBLE_MAX];     /* said last */
@@ -139,10 +139,10 @@ static int not_whole(struct watcher *w, struct sighting *item, const char *path,
 
     if (error_is_lack(why)) {
         say_trouble(w, why->message);
-        sighting_lack(item, now + w->options.poll_seconds); /* our own, which says nothing of the checkpoint */
+        sighting_lack(item, now + w->options.poll_seconds); /* a lack of resources says nothing about the checkpoint */
         return OK;
     }
-    if (why->code == ERR_ARG) /* what never will be whole is not waited for */
+    if (why->code == ERR_ARG) /* what will never be whole is not waited for */
         sighting_hopeless(item);
     else if (!sighting_not_whole(&w->sightings, item, now))
         return OK;
@@ -159,8 +159,8 @@ static int not_whole(struct watcher *w, struct sighting *item, const char *path,
     return OK;
 }
 
-/* The step of the name where a pattern or a scale says what its number is; else the tensor's, where there is one, else
- * the name's after all; OK with a sentence in why where these two disagree. Or what --step-from says. */
+/* Takes the step from the name if a pattern or scale applies to it; otherwise from the tensor, if there is one, else
+ * from the name. OK with a sentence in why if name and tensor disagree. Or as --step-from says. */
 static int find_step(const struct watcher *w, int directory_fd, const struct sighting *item,
                      struct opened_checkpoint *checkpoint, const char *witness, int64_t *step, struct error *why)
 {
@@ -183,7 +183,7 @@ static int find_step(const struct watcher *w, int directory_fd, const struct sig
         break;
     case STEP_FROM_MTIME:
         if (!content_modified(AT_FDCWD, witness, &modified))
-            rc = error_set(why, ERR_IO, "%.200s is not there any more", item->name);
+            rc = error_set(why, ERR_IO, "%.200s no longer exists", item->name);
         number = (int64_t)modified;
         break;
     }
@@ -191,13 +191,13 @@ static int find_step(const struct watcher *w, int directory_fd, const struct sig
     return rc;
 }
 
-/* What has no step in its name is overwritten, sooner or later and often in place: a link would change with it. */
+/* Without a step in its name a checkpoint is overwritten, often in place: a link would change with it. */
 static int named_by_step(const struct watcher *w)
 {
     return w->options.source.steps.from == STEP_FROM_NAME;
 }
 
-/* From now on the trainer may delete it. Descriptors are not needed then, so any number may wait. */
+/* From now on the trainer may delete it. No descriptors are needed, so any number may wait. */
 static void pin(struct watcher *w, struct queue_item *offer)
 {
     const enum file_tree_means means = named_by_step(w) ? FILE_TREE_LINK_OR_COPY : FILE_TREE_COPY;
@@ -209,8 +209,8 @@ static void pin(struct watcher *w, struct queue_item *offer)
     if (!w->options.pin_directory || offer->checkpoint.step < 0)
         return;
     if (w->options.pin_limit > 0 && already >= w->options.pin_limit) {
-        snprintf(sentence, sizeof sentence, "%.0f MB are pinned, which is as much as --pin-limit allows; what comes "
-                 "now is lost if it is deleted before its evaluation", already / 1e6);
+        snprintf(sentence, sizeof sentence, "%.0f MB are pinned, which is all that --pin-limit allows; checkpoints "
+                 "that come now are lost if they are deleted before they are evaluated", already / 1e6);
         say_trouble(w, sentence);
         return;
     }
@@ -226,7 +226,7 @@ static void pin(struct watcher *w, struct queue_item *offer)
     }
 }
 
-/* 1: it is what it was when it was listed, step and all. */
+/* 1: it is unchanged since it was listed, including its step. */
 static int unchanged(const struct watcher *w, int directory_fd, const struct sighting *item)
 {
     double changed;
@@ -295,7 +295,7 @@ static int whole(struct watcher *w, int directory_fd, struct sighting *item, con
     return rc < 0 ? rc : OK;
 }
 
-/* 1: it waits, since somebody has it open for writing; but not for ever, as that may be for another reason. */
+/* 1: it waits because a process has it open for writing; not forever, as that may have another reason. */
 static int still_written(struct watcher *w, struct sighting *item, const char *path, double now)
 {
     if (item->kind != CHECKPOINT_OTHER || now - item->changed >= w->options.quiet_seconds || !content_is_written(path))
@@ -304,7 +304,7 @@ static int still_written(struct watcher *w, struct sighting *item, const char *p
     return 1;
 }
 
-/* Leaves descriptors for what is done with a checkpoint, or those that wait would keep all from being evaluated. */
+/* Reserves descriptors for evaluating; otherwise waiting checkpoints could use them all up. */
 static int open_spare(struct opened_checkpoint **out, enum checkpoint_kind kind, const char *path, struct error *e)
 {
     int rc = opened_checkpoint_open(out, kind, path, e);
@@ -354,7 +354,7 @@ static int by_change(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* In the order of the steps; where they are counted, in the order in which they came. */
+/* In the order of the steps; if steps are counted, in the order in which the checkpoints came. */
 static int open_due(struct watcher *w, int directory_fd, double now, struct error *e)
 {
     struct due *due = calloc(w->sightings.count + 1, sizeof *due);
@@ -390,8 +390,8 @@ static int is_listed(const struct sighting *items, size_t count, const char *nam
     return 0;
 }
 
-/* What came and went between two looks was never listed; inotify has its name. The names are older than the listing, so
- * what is still there is in it. */
+/* Files that came and went between two looks were never listed, but inotify has their names. The names are older than
+ * the listing, so any file that still exists is in the listing. */
 static void tell_unseen(struct watcher *w, const struct sighting_list *gone)
 {
     const char *end = w->names.data + w->names.length, *file = w->names.data;
@@ -425,8 +425,8 @@ static int take_in(struct watcher *w, const struct checkpoint_rows *rows, double
     return OK;
 }
 
-/* Beside inotify the poll is for what it does not hear: where a listing takes long (a million names: half a second) it
- * is put off, so that idle listing takes no more than a tenth of the time. */
+/* With inotify, polling is only for what inotify misses: if a listing takes long (a million names: half a second), the
+ * next is delayed, so that listing takes at most a tenth of the time when idle. */
 static void spare_poll(struct watcher *w, double listing)
 {
     enum { SPARE = 9 };
@@ -436,9 +436,9 @@ static void spare_poll(struct watcher *w, double listing)
         w->next_poll = next;
 }
 
-/* A listing is no snapshot: of two names that come while it is read, it may have the later one alone, which would then
- * be evaluated first. So it is read again when the directory changed meanwhile, or so shortly before that its time,
- * which the kernel takes from its timer, does not tell. Where changes never cease, the third one is taken as it is. */
+/* A listing is not a snapshot: of two names that appear while it is read, it may have only the later one, which would
+ * then be evaluated first. So it is read again if the directory changed meanwhile, or so shortly before that the
+ * kernel's coarse timestamps cannot tell. If changes never cease, the third listing is used. */
 static int list(struct watcher *w, int fd, struct checkpoint_rows *rows, struct error *why)
 {
     const double timer = 0.01;

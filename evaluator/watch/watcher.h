@@ -1,8 +1,8 @@
 /*
- * watcher.h - finds the checkpoints of one directory and brings those that are whole into the queue, files open, so
- * that deleting them does no harm any more. Three sources: what the directory lists, what the state file names, and
- * inotify, which only says when to look again; beside it a poll, since inotify sees nothing on network file systems.
- * One thread at a time; lookout.h is the one that looks (inotify has another one inside).
+ * watcher.h - finds the checkpoints of one directory and queues those that are whole, with their files open, so that
+ * deleting them does no harm. It has three sources: the listing of the directory, the state file, and inotify, which
+ * only says when to look again; it also polls, since inotify sees nothing on network file systems. One thread (inotify
+ * has one of its own inside).
  */
 #ifndef EVALUATOR_WATCH_WATCHER_H
 #define EVALUATOR_WATCH_WATCHER_H
@@ -15,13 +15,13 @@
 #include <stdint.h>
 
 struct watcher_options {
-    double poll_seconds;  /* > 0: look at least so often */
-    double quiet_seconds; /* what is not whole and has not changed for so long has failed */
+    double poll_seconds;  /* > 0: maximum time between two looks */
+    double quiet_seconds; /* what is not whole and unchanged for this long has failed */
     int inotify;          /* 0: poll only */
     struct checkpoint_source source; /* what counts as a checkpoint; zero: the default */
     const char *pin_directory;       /* the eval directory to pin in (pin.h), borrowed; NULL: nothing is pinned */
-    int64_t counted;                 /* checkpoints that were found before, for --step-from count */
-    double pin_limit;                /* bytes: no more is pinned while so much is; 0: no limit */
+    int64_t counted;                 /* checkpoints found earlier, for --step-from count */
+    double pin_limit;                /* bytes: pin no more while this much is pinned; 0: no limit */
 };
 
 /* What a look brings to light. A value; what it points to is borrowed for the call that tells it. */
@@ -44,42 +44,42 @@ typedef void watcher_tell(void *context, const struct watcher_news *news);
 
 struct watcher;
 
-/* Watches from when this returns. The queue is borrowed, directory is copied; it need not exist. tell is called inside
- * this and watcher_look(). ERR_NOMEM. Where inotify cannot be had, that is told as trouble, and the poll must do. */
+/* Watches from its return on. queue and events are borrowed, directory is copied; it need not exist. ERR_NOMEM. If
+ * inotify is not available, events->trouble says so, and only polling remains. */
 int watcher_open(struct watcher **out, const char *directory, const struct watcher_options *options,
                  struct queue *queue, watcher_tell *tell, void *context, struct error *e);
 void watcher_close(struct watcher *w); /* NULL is fine */
 
-/* From now on the news of the directory comes from a notifier that several share (the library allows one a process),
- * where it is number `place`; borrowed, NULL: poll only. The next look is due at once. */
+/* Takes the news of the directory from now on from a shared notifier (the library allows one per process), in which it
+ * is number `place`; borrowed, NULL: poll only. The next look is due at once. */
 struct watch_inotify;
 void watcher_share_inotify(struct watcher *w, struct watch_inotify *shared, size_t place);
-/* The next look is due at once. */
+/* Makes the next look due at once. */
 void watcher_look_soon(struct watcher *w);
 
-/* Readable when something changed; -1 without inotify. Seconds until the next look is due anyway, 0: now. */
+/* Readable when something changed; -1: no inotify. watcher_due: seconds until the next look is due anyway, 0: now. */
 int watcher_descriptor(const struct watcher *w);
 double watcher_due(const struct watcher *w);
 /* 1 if something changed or the poll is due. Never blocks. */
 int watcher_should_look(struct watcher *w);
 
-/* Lists the directory, opens what is new, and publishes the queue. ERR_NOMEM only; trouble with the directory is told,
- * and tried again. */
+/* Lists the directory and opens what is new. Fails with ERR_NOMEM only; trouble with the directory is reported, and
+ * tried again. */
 int watcher_look(struct watcher *w, struct error *e);
-/* The same, when all that happened before this call is known: also what came and went between two looks. */
+/* The same, including everything that happened before this call: also what came and went between two looks. */
 int watcher_look_last(struct watcher *w, struct error *e);
 
-/* What was found under that name is not what it was: it is opened again when it is quiet. evaluated: it changed during
- * its evaluation. How often in a row it did; -1: it is not there any more. */
+/* The checkpoint of that name has changed: opens it again when it is quiet. evaluated: it changed during its
+ * evaluation. Returns how often in a row it did; -1: it no longer exists. */
 int watcher_look_again(struct watcher *w, const char *name, int evaluated);
-/* What was found last with that step was no whole checkpoint: its number is free again, where steps are counted. */
+/* The checkpoint found last, with that step, was not whole: if steps are counted, its number is free again. */
 void watcher_uncount(struct watcher *w, int64_t step);
-/* It did not change during its evaluation. */
+/* Says that it did not change during its evaluation. */
 void watcher_undisturbed(struct watcher *w, const char *name);
 
-/* 1: new names do not count any more; 0: they do again. */
+/* 1: ignores new names from now on; 0: no longer ignores them. */
 void watcher_set_closed(struct watcher *w, int closed);
-/* Checkpoints that were seen but are neither in the queue nor failed: not whole yet, or no place in the queue. */
+/* Checkpoints that were seen but are neither queued nor failed: not whole yet, or the queue is full. */
 size_t watcher_undecided(const struct watcher *w);
 
 #endif

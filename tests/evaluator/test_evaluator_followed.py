@@ -271,7 +271,7 @@ def test_never_named(tmp_path):
     arguments = ["--ready", "latest:latest", "--quiet-time", 0.7]
     with Followed(tmp_path, *arguments, "--once", pattern="global_step{step}/") as evaluator:
         evaluator.ends(1)
-    assert "latest does not name it yet, but step 5" in ledger(tmp_path)[0]["reason"]
+    assert "latest does not name it yet, only step 5" in ledger(tmp_path)[0]["reason"]
     (checkpoints / "latest").write_text("global_step7")
     with Followed(tmp_path, *arguments, "--once", pattern="global_step{step}/") as evaluator:
         evaluator.ends(0)

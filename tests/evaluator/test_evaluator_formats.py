@@ -116,7 +116,7 @@ def test_marker(tmp_path, name, marker, where):
     with Exec(tmp_path, scorer(tmp_path), "--pattern", pattern, "--ready", f"marker:{marker}", "--poll-interval", 0.1,
               "--quiet-time", 0.5) as evaluator:
         evaluator.says("failed")  # it waits for the quiet time, says so, and takes it all the same when it is ready
-        assert f"its marker {where} is not there" in ledger(tmp_path)[0]["reason"]
+        assert f"its marker {where} does not exist" in ledger(tmp_path)[0]["reason"]
         (tmp_path / "ckpt" / where).parent.mkdir(exist_ok=True)
         (tmp_path / "ckpt" / where).touch()
         wait_for(lambda: steps(ledger(tmp_path)) == [5], "the evaluation")
@@ -154,7 +154,7 @@ def test_marker_that_never_is_whole(tmp_path):
     with Exec(tmp_path, scorer(tmp_path), "--once", "--pattern", "checkpoint-{step}", "--ready", "marker:state.json",
               "--quiet-time", 0.7) as evaluator:
         evaluator.ends(1)
-    assert "checkpoint-5/state.json is not whole JSON" in ledger(tmp_path)[0]["reason"]
+    assert "checkpoint-5/state.json is not complete JSON" in ledger(tmp_path)[0]["reason"]
 
 
 def test_rules_together(tmp_path):
@@ -259,7 +259,7 @@ def test_a_step_that_is_not_that_of_the_name(tmp_path):
     with Evaluator(tmp_path, "--once", how=["--exec", "echo loss 1"]) as evaluator:
         evaluator.ends(0)
         said = evaluator.said()
-    assert said.count("model.ckpt-700: its name says step 700, but global_step, which counts, is 200") == 1
+    assert said.count("model.ckpt-700: its name says step 700, but its global_step, which is used, is 200") == 1
     assert said.count("model.ckpt-100: ") > 1 and said.count("tensor global_step, 8 bytes at byte") == 1 and "CRC mismatch" in said
     assert {r["checkpoint"]: r["step"] for r in ledger(tmp_path)} == {"model.ckpt-100": 100, "model.ckpt-700": 200}
     with Evaluator(tmp_path, "--once", how=["--exec", "echo loss 1"]) as evaluator:
@@ -373,7 +373,7 @@ def test_pin_limit(tmp_path):
         for step in range(1, 5):
             make(tmp_path, f"tmp_{step}", 1000).rename(tmp_path / "ckpt" / f"model_{step}.pt")
             wait_for(lambda: step > 3 or len(list(tmp_path.glob("eval/pinned/[0-9]*"))) == step, "the pin")
-        evaluator.says("as much as --pin-limit allows")
+        evaluator.says("all that --pin-limit allows")
         shutil.rmtree(tmp_path / "ckpt")
         (tmp_path / "go").touch()
         wait_for(lambda: len(ledger(tmp_path)) == 4, "all outcomes")

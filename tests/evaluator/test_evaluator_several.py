@@ -104,7 +104,7 @@ def test_more_directories_than_descriptors(tmp_path):
     (tmp_path / "list").write_text(make_many(tmp_path, 60))
     with Several(tmp_path, "--watch-file", tmp_path / "list", how=COMMAND,
                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))) as several:
-        several.says("/many/59 waits: too few files may be open at once (ulimit -n) for so many directories")
+        several.says("/many/59 waits: the limit on open files (ulimit -n) is too low for so many directories")
         served = several.said().count(": watching ")
         assert served > 20
         wait_for(lambda: many_done(several) == served or several.process.poll() is not None, "those that are served")

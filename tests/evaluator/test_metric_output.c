@@ -32,8 +32,8 @@ static const struct { const char *output, *want; } cases[] = { /* want: "name=va
     { "loss 1\nloss 2\n", "!'loss' is named twice" },
     { "loss 1\nacc 2\n{\"loss\": 2}\n", "!in line 3" },
     { "{\"loss\": 1, \"loss\": 2}\n", "!twice" },
-    { "", "!no metric in what it printed (0 lines)" },
-    { "talk only\nand more of it\n", "!no metric in what it printed (2 lines)" },
+    { "", "!no metric in its output (0 lines)" },
+    { "talk only\nand more of it\n", "!no metric in its output (2 lines)" },
     { "step 5\n", "!no metric" },
 };
 

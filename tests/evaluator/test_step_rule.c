@@ -111,7 +111,7 @@ static void test_find(void **state)
         if (number != cases[i].number || (rc == OK) != (number >= 0))
             fail_msg("%s of %s: %lld, %s", cases[i].key, cases[i].text, (long long)number, e.message);
         assert_true(rc == OK || strstr(e.message, "ckpt/state.json"));
-        assert_int_equal(strstr(e.message, "not whole JSON") != NULL, cases[i].cut);
+        assert_int_equal(strstr(e.message, "not complete JSON") != NULL, cases[i].cut);
     }
 }
 

@@ -199,7 +199,7 @@ static void test_many(void **state)
     for (int more = count + 8; count < more; count++)
         assert_true((held[count] = open("/dev/null", O_RDONLY)) >= 0);
     assert_int_equal(watch_inotify_start(&w, paths, 1, 0.02, NULL, &e), ERR_IO);
-    assert_non_null(strstr(e.message, "cannot watch by inotify: Too many open files"));
+    assert_non_null(strstr(e.message, "cannot watch with inotify: Too many open files"));
     while (count--)
         close(held[count]);
     assert_int_equal(rmdir(directory), 0);

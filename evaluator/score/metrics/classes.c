@@ -1,4 +1,4 @@
-/* classes: precision and recall of each class (left out where it is 0 of 0), and their means over those that occur. */
+/* classes: precision and recall of each class (left out if 0 of 0), and their means over the classes that occur. */
 #include "evaluator/score/metrics/metric.h"
 
 #include "evaluator/score/classification.h"

@@ -29,7 +29,7 @@ static int write_image(const struct classification *c, const char *const *names,
     return rc;
 }
 
-/* A cell of a row: a name as Markdown shows it, what could be taken for markup behind a backslash. */
+/* A table cell with a name as Markdown shows it: markup characters are escaped with a backslash. */
 static void put_name(struct buffer *b, const char *name)
 {
     buffer_append_text(b, "| ");
@@ -49,7 +49,7 @@ static void put_share(struct buffer *b, double share)
         buffer_format(b, "| %.4f ", share);
 }
 
-/* One Markdown text, which every reader of texts takes; a table of texts is an array of two dimensions to them. */
+/* One Markdown text, which all readers of texts show; for them, a table of texts would be a two-dimensional array. */
 static void put_table(const struct classification *c, const char *const *names, struct buffer *b)
 {
     put_name(b, "label / predicted");

@@ -9,7 +9,7 @@
 
 enum { T = CURVES_THRESHOLDS };
 
-/* (2, classes, T): examples of others and of the class, by the highest threshold that its softmax reaches. */
+/* (2, classes, T): examples of others and of the class, by the highest threshold that their softmax reaches. */
 static size_t curves_cells(int classes)
 {
     return 2 * (size_t)classes * T;
@@ -23,7 +23,7 @@ static size_t row(int of_class, int classes, int class)
 static void curves_count(const struct metric_example *x, int64_t *cells)
 {
     for (int k = 0; k < x->classes; k++) {
-        const float p = (float)x->softmax[k]; /* NaN goes to the lowest bucket: predicted by threshold 0 alone */
+        const float p = (float)x->softmax[k]; /* NaN goes to the lowest bucket: positive only at threshold 0 */
         const size_t bucket = p > 0 ? (size_t)floorf(p * (float)(T - 1)) : 0;
 
         cells[row(k == x->label, x->classes, k) + bucket]++;

@@ -6,9 +6,9 @@
 
 enum { CURVES_THRESHOLDS = 201 }; /* at j / 200 */
 
-/* What metric_curves counted of `classes` classes -> counts (4, CURVES_THRESHOLDS): true positives, false positives,
- * true negatives and false negatives of one of them. An example is positive at a threshold when its softmax (as a
- * float32) is not below it, where thresholds are compared as TensorBoard's op does: bucket = floor(softmax (T - 1)). */
+/* Turns what metric_curves counted for `classes` classes into counts (4, CURVES_THRESHOLDS): true positives, false
+ * positives, true negatives and false negatives of one class. An example is positive at a threshold if its softmax (as
+ * a float32) is not below it, compared as in TensorBoard's op: bucket = floor(softmax (T - 1)). */
 void curves_counts(const int64_t *cells, int classes, int class, double *counts);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * metric.h - the table of what the built-in runner measures beside precision, loss and cross entropy, as --metrics
- * names it. A metric is one file of this folder with a struct metric, and one row below: choices, what is counted of
- * each example, numbers, and what is written into event files come from there.
+ * metric.h - the table of metrics that the built-in runner measures besides precision, loss and cross entropy, as named
+ * by --metrics. A metric is one file in this folder with a struct metric, and one row below, from which choices, counts
+ * per example, numbers, and content of event files are made.
  */
 #ifndef EVALUATOR_SCORE_METRICS_METRIC_H
 #define EVALUATOR_SCORE_METRICS_METRIC_H
@@ -22,27 +22,28 @@ struct metric_example {
     int32_t label, predicted;
 };
 
-struct metric_evaluation { /* what one evaluation gave; all borrowed */
+struct metric_evaluation { /* the results of one evaluation; all borrowed */
     const struct classification *counts;
-    const char *const *names; /* (classes) of the classes, as parts of tags */
+    const char *const *names; /* (classes) names usable in tags */
     const struct runner_job *job;
-    double begin, scored;     /* monotonic seconds when it and when the scoring began */
+    double begin, scored;     /* monotonic seconds when the evaluation and the scoring began */
 };
 
 struct metric { /* all may be 0 and NULL */
-    int of_classes; /* has something of each class by name, for which there may be too many */
-    /* How many integers are counted, and one example into them. Exact, so that parts counted apart add up. */
+    int of_classes; /* 1: has results per class, of which there may be too many */
+    /* The number of integers counted, and the call that counts one example. Exact, so separate counts add up. */
     size_t (*cells)(int classes);
     void (*count)(const struct metric_example *x, int64_t *cells);
-    /* Adds numbers by their names: to ledger, event files and log lines. */
+    /* Adds numbers by name, for ledger, event files and log lines. */
     int (*add)(const struct metric_evaluation *v, const int64_t *cells, struct evaluation_metrics *out,
                struct error *e);
-    /* Writes what is no number, under tags of its own: at some evaluations only, as --detail-every says. */
+    /* Writes results that are not numbers, under tags of its own: only at the evaluations that --detail-every
+     * selects. */
     int (*write)(const struct classification *counts, const int64_t *cells, const char *const *names,
                  struct eventlog_writer *writer, int64_t step, double wall_time, struct eventlog_error *error);
 };
 
-/* The table: a row is the word for --metrics, the name of a file of this folder, and of its metric_NAME. */
+/* The table: a row is the word for --metrics, the name of a file in this folder, and of its metric_NAME. */
 #define METRICS(ROW) \
     ROW(top5)        \
     ROW(classes)     \
@@ -58,21 +59,21 @@ enum metric_place { METRICS(METRIC_PLACE) METRIC_COUNT };
 #undef METRIC_PLACE
 extern const struct metric *const metric_table[METRIC_COUNT];
 
-/* A choice: 1 << place for each, and METRIC_SETTINGS for "hparams", the settings of the training for TensorBoard's
- * HParams tab, which any runner can have. */
+/* A choice: 1 << place for each metric, and METRIC_SETTINGS for "hparams", the settings of the training for
+ * TensorBoard's HParams tab, which any runner may have. */
 enum { METRIC_SETTINGS = 1 << METRIC_COUNT, METRIC_ALL = 2 * METRIC_SETTINGS - 1 };
 
-/* What --metrics accepts, which is one or more of these with commas between. */
+/* What --metrics accepts: one or more of these, separated by commas. */
 #define METRIC_WORD(name) "|" #name
 #define METRIC_CHOICES "basic|all" METRICS(METRIC_WORD) "|hparams"
 
-/* text: as above; NULL: "basic". */
+/* text: as above; NULL means "basic". */
 unsigned metric_choice(const char *text);
-/* Those of a choice that write something, and those that are of classes. */
+/* Those metrics of a choice that have `write`, and those that are of_classes. */
 unsigned metric_written(unsigned choice);
 unsigned metric_of_classes(unsigned choice);
 
-/* Sets the sentence and returns its code, for `write`. */
+/* Sets the error for missing memory and returns its code, for `write`. */
 int metric_no_memory(struct eventlog_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * speed: examples_per_second of the scoring; seconds_per_evaluation, weights in to counts out; lag_seconds, checkpoint
- * written to counts out; lag_steps, how far the trainer is ahead by then, where training.json tells.
+ * speed: examples_per_second while scoring; seconds_per_evaluation, from loading to counts; lag_seconds, from writing
+ * of the checkpoint to counts; lag_steps, how far ahead the trainer is by then, if training.json says.
  */
 #include "evaluator/score/metrics/metric.h"
 
