@@ -1,9 +1,9 @@
 /*
- * eventlog.h - the public interface of libeventlog: write event files that an unmodified TensorBoard shows, and read
- * those that anybody wrote, finished or growing.
+ * eventlog.h - the public interface of libeventlog: writes event files that an unmodified TensorBoard shows, and reads
+ * event files of any writer, finished or growing.
  *
- * The only header a user needs; usable from C11 and C++. Functions return EVENTLOG_OK (0) or a negative
- * EVENTLOG_ERROR_*, with a sentence in *error (which may be NULL). Nothing here prints, exits or installs handlers.
+ * The only header that users need; usable from C11 and C++. Functions return EVENTLOG_OK (0) or a negative
+ * EVENTLOG_ERROR_*, with a message in *error (which may be NULL). Nothing here prints, exits or installs handlers.
  */
 #ifndef EVENTLOG_EVENTLOG_H
 #define EVENTLOG_EVENTLOG_H
@@ -15,12 +15,12 @@
 extern "C" {
 #endif
 #ifdef __GNUC__
-#pragma GCC visibility push(default) /* what stands here is what libeventlog.so shows */
+#pragma GCC visibility push(default) /* libeventlog.so exports exactly these functions */
 #endif
 
 enum {
     EVENTLOG_OK = 0,
-    EVENTLOG_ERROR_IO = -1,      /* the operating system said no; eventlog_error.system is errno */
+    EVENTLOG_ERROR_IO = -1,      /* the operating system refused a call; eventlog_error.system is errno */
     EVENTLOG_ERROR_CORRUPT = -2, /* a file breaks its format */
     EVENTLOG_ERROR_MEMORY = -3,
     EVENTLOG_ERROR_ARGUMENT = -4, /* a tag that is not UTF-8, a wall time that is NaN, ... */
@@ -33,30 +33,30 @@ struct eventlog_error {
 };
 
 /*
- * A writer appends to an event file of its own. The first record (brain.Event:2) is in the file when open returns.
- * Only whole records are written; an append that fails is cut back to the last whole record, and the writer can be
- * used again once there is room. One writer is for one thread at a time, unless it has a queue (queue_bytes): then all
- * functions but close may be called from any thread at any time. It is for the process that opened it: in a forked
- * child its functions fail with EVENTLOG_ERROR_ARGUMENT and write nothing; the child opens a writer of its own.
+ * A writer appends to an event file of its own. The first record (brain.Event:2) is in the file when open returns. Only
+ * whole records are written; after a failed append the file is truncated to the last whole record, and the writer can
+ * be used again once there is room. One writer is for one thread at a time, unless it has a queue (queue_bytes): then
+ * all functions except close may be called from any thread at any time. A writer belongs to the process that opened it:
+ * in a forked child its functions fail with EVENTLOG_ERROR_ARGUMENT and write nothing; the child must open its own.
  *
  * If the event file or its directory is deleted, moved or replaced, the next flush, sync, rotation or close notices it,
- * and any other write within a second. The writer makes the directory and a new file, copies to it all that the old
- * file holds, which it still has open, and goes on there. The call that noticed it returns EVENTLOG_ERROR_IO once, with
- * a sentence; do not repeat its event. A file that was moved has the same events: readers of both see them twice. While
- * no new file can be made, flush and sync fail, events go to the old file and count as lost, and each flush and each
- * second it is tried again. Lost for good are the events of files that rotation had closed, those that are not copied
- * before close, and on NFS those in a file that another host deleted. With options->leave_lost the writer makes nothing
- * again by itself.
+ * and other writes notice it within a second. The writer makes the directory and a new file, copies everything from the
+ * old file, which it still has open, and continues there. The call that noticed it returns EVENTLOG_ERROR_IO once, with
+ * a message; do not repeat its event. A file that was moved has the same events: readers of both see them twice. While
+ * no new file can be made, flush and sync fail, events go to the old file and count as lost, and the writer tries again
+ * at each flush and each second. Lost for good are events in files that rotation had closed, events not copied before
+ * close, and on NFS those in a file that another host deleted. With options->leave_lost the writer does not make a lost
+ * file again by itself.
  */
 struct eventlog_writer;
 
-enum eventlog_sync {       /* when events survive a power cut as well as the death of the program */
-    EVENTLOG_SYNC_NEVER,   /* when the system sees fit, and after eventlog_writer_sync() */
-    EVENTLOG_SYNC_AT_FLUSH, /* eventlog_writer_flush() and close sync, too */
-    EVENTLOG_SYNC_EVERY,   /* what is written is synced no later than sync_seconds after, and at close */
+enum eventlog_sync {       /* when events survive a power cut, not only the end of the program */
+    EVENTLOG_SYNC_NEVER,   /* when the system writes them, or after eventlog_writer_sync() */
+    EVENTLOG_SYNC_AT_FLUSH, /* eventlog_writer_flush() and close sync too */
+    EVENTLOG_SYNC_EVERY,   /* sync at most sync_seconds after a write, and at close */
 };
 
-enum eventlog_resume { /* when the directory has event files of this run already */
+enum eventlog_resume { /* if the directory already has event files of this run */
     EVENTLOG_RESUME_NEW,
     EVENTLOG_RESUME_APPEND,
     EVENTLOG_RESUME_PURGE,
@@ -65,7 +65,7 @@ enum eventlog_resume { /* when the directory has event files of this run already
 enum eventlog_when_full { EVENTLOG_WHEN_FULL_WAIT, EVENTLOG_WHEN_FULL_DROP };
 
 struct eventlog_writer_options { /* all zero, or NULL: the defaults */
-    size_t buffer_bytes;   /* events are kept up to this many bytes before a write; default 65536 */
+    size_t buffer_bytes;   /* events are buffered up to this many bytes before a write; default 65536 */
     double flush_seconds;  /* ... and no longer than this since the last write, checked at each call; default 2 */
     const char *suffix;    /* added to the file's name, for example ".train"; default none */
     const char *source;    /* source_metadata.writer; default "evalboard" */
@@ -73,45 +73,47 @@ struct eventlog_writer_options { /* all zero, or NULL: the defaults */
     enum eventlog_sync sync;
     double sync_seconds;   /* for EVENTLOG_SYNC_EVERY: > 0, checked at each call; with a queue by its thread */
 
-    /* Rotation: a new file before this one is longer than rotate_bytes, or once it is older than rotate_seconds and
-     * another event comes; 0: never. It begins with its own first record and metadata, its name sorts behind the
-     * old one's, which is whole and closed before. TensorBoard shows one series across them: its default loader
-     * follows all files of a run, the Python one (--load_fast=false) goes on to the next once a file is read. Where
-     * no new file can be made the old one goes on and it is tried again, not before ten seconds. */
+    /* Rotation: starts a new file before this one exceeds rotate_bytes, or when it is older than rotate_seconds and
+     * another event comes; 0: never. The new file begins with its own first record and metadata, and its name sorts
+     * after that of the old one, which is complete and closed by then. TensorBoard shows one series across the files:
+     * its default loader follows all files of a run, the Python one (--load_fast=false) moves on to the next when it
+     * has read a file. If no new file can be made, the old one is used further, and the writer tries again after ten
+     * seconds at the earliest. */
     uint64_t rotate_bytes;
     double rotate_seconds;
 
     /*
-     * NEW: a new file; older ones stay as they are. What is logged at steps that they have already: TensorBoard's
-     * default loader drops, for each tag, the older points from the first new step on; the Python one shows both.
-     * APPEND: goes on in the newest file by name, which it reads through once, and makes a new one where there is
-     * none. If its tail is torn, as a crash can leave it, the tail is cut off and a new file is made all the same: a
-     * TensorBoard that runs has read the half record and would give the file up if it went on otherwise. A file that
-     * a writer has open is refused with EVENTLOG_ERROR_IO, system EBUSY: every writer of this library locks its file
-     * (flock), and of others the kernel tells, on this machine and not on NFS or SMB. A child that the old process
-     * forked counts, while it lives. A file with damage before its end is refused with EVENTLOG_ERROR_CORRUPT:
-     * `eventlog repair` it, or take NEW.
-     * PURGE: a new file with which the points of steps >= purge_step are no longer shown: for training that starts
-     * again from a checkpoint. The Python loader drops them all, at two SessionLog START events. The default loader
-     * knows no such event: it drops a tag's old points from the first step on at which that tag is logged again, so the
-     * tail of a tag that is not logged again stays, and so do points between purge_step and that first step.
+     * NEW: a new file; older ones stay unchanged. If points are logged again at steps that older files have,
+     * TensorBoard's default loader drops the older points of each tag from the first new step on; the Python one shows
+     * both.
+     * APPEND: appends to the newest file by name, after reading through it once, or makes one if there is none. If its
+     * tail is torn, as a crash can leave it, the tail is cut off and a new file is made anyway: a running TensorBoard
+     * may have read half of the record and would give up on the file if other bytes followed. A file that a writer has
+     * open is refused with EVENTLOG_ERROR_IO, system EBUSY: writers of this library lock their file (flock); other
+     * writers are detected through the kernel, on this machine and not on NFS or SMB. A living child that the old
+     * process forked counts as a writer. A file with damage before its end is refused with EVENTLOG_ERROR_CORRUPT:
+     * `eventlog repair` it, or use NEW.
+     * PURGE: a new file that hides the points at steps >= purge_step, for training that restarts from a checkpoint. The
+     * Python loader drops them all, at two SessionLog START events. The default loader ignores these events: it drops
+     * the old points of a tag from the first step at which the tag is logged again, so the old points of a tag that is
+     * not logged again stay, and so do points between purge_step and that first step.
      */
     enum eventlog_resume resume;
     int64_t purge_step;
 
     /*
-     * A queue with a thread of its own: calls leave events in memory, up to queue_bytes (0: no queue; at least
-     * buffer_bytes), and return; the thread writes. When the queue is full, WAIT waits until the disk has taken
-     * some, or refuses the event with EVENTLOG_ERROR_IO when writing fails; DROP never waits: the event is counted as
-     * dropped and the call returns EVENTLOG_OK. Errors of the thread come with the next flush, sync or close, which
-     * wait for it, and stand in eventlog_writer_statistics(). buffer_bytes and flush_seconds hold without calls too.
+     * A queue with its own thread: calls put events in memory, up to queue_bytes (0: no queue; at least buffer_bytes),
+     * and return; the thread writes them. When the queue is full, WAIT waits until some have been written, or refuses
+     * the event with EVENTLOG_ERROR_IO if writing fails; DROP never waits: the event is counted as dropped and the call
+     * returns EVENTLOG_OK. The next flush, sync or close waits for the thread and returns its errors;
+     * eventlog_writer_statistics() has them too. buffer_bytes and flush_seconds apply without further calls.
      */
     size_t queue_bytes;
     enum eventlog_when_full when_full;
 
-    /* 1: a file that is deleted, moved or replaced is not made again before eventlog_writer_make_again(). Until then
-     * flush, sync and close fail with EVENTLOG_ERROR_IO, system ENOENT, and events go to the old file, as where no new
-     * one can be made. For programs to which the directory is more than the event file. 0: as eventlog_writer says. */
+    /* 1: a file that is deleted, moved or replaced is made again only by eventlog_writer_make_again(). Until then
+     * flush, sync and close fail with EVENTLOG_ERROR_IO, system ENOENT, and events go to the old file, as if no new one
+     * could be made. For programs with other files in the directory. 0: as described at struct eventlog_writer. */
     int64_t leave_lost;
 
     uint64_t reserved[15]; /* zero. Later options come out of this, so the struct keeps its size; what an older library
@@ -119,31 +121,32 @@ struct eventlog_writer_options { /* all zero, or NULL: the defaults */
 };
 
 /* Makes directory (with its parents) and a new file events.out.tfevents.<seconds>.<host>.<pid>.<n><suffix> in it (but
- * see options->resume). The name sorts behind those of all event files there: the seconds may therefore be ahead of the
- * clock. On OK *out is yours until eventlog_writer_close(). options is copied. */
+ * see options->resume). The name sorts after those of all event files there, so the seconds may be ahead of the clock.
+ * On OK *out is yours until eventlog_writer_close(). options is copied. */
 int eventlog_writer_open(struct eventlog_writer **out, const char *directory,
                          const struct eventlog_writer_options *options, struct eventlog_error *error);
 
 /* One point of a scalar series. tag: UTF-8, copied; wall_time: seconds since 1970, finite, or 0 for now; step: the
- * global step. NaN and infinite values are legal. EVENTLOG_ERROR_IO: a write failed; events not yet in the file stay
- * buffered and are tried again by the next call, up to a limit of 16 buffers, beyond which the event is refused. */
+ * global step. NaN and infinite values are allowed. EVENTLOG_ERROR_IO: a write failed; events not yet in the file stay
+ * buffered, up to 16 buffers, and the next call tries again; beyond that the event is refused. */
 int eventlog_writer_scalar(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time, float value,
                            struct eventlog_error *error);
 
 /*
  * ---- the other kinds of values --------------------------------------------------------------------------------------
- * For all: tag is UTF-8, not empty, and one kind's only within a run; tag, texts and arrays are read during the call
- * and not kept. step, wall_time (0: now), errors and waiting in memory as for a scalar; one event may be up to 1 GiB
- * long, whatever buffer_bytes is. The metadata that tells readers the kind is written with every value, display_name
- * and description with the first value of each tag of the file; those of later ones are not. EVENTLOG_ERROR_ARGUMENT
- * where TensorBoard would hide the value or stop: texts that are not UTF-8, a tag that this file has as another kind
- * (scalars are not looked at), shapes that do not fit. Nothing is written then.
+ * For all of them: tag is UTF-8, not empty, and used for a single kind within a run; tag, texts and arrays are only
+ * read during the call. step, wall_time (0: now), errors and buffering are as for a scalar; an event may be up to 1 GiB
+ * long, whatever buffer_bytes is. The metadata that tells readers the kind is written with every value; display_name
+ * and description only with the first value of each tag in the file. EVENTLOG_ERROR_ARGUMENT if TensorBoard would hide
+ * the value or stop: texts that are not UTF-8, a tag that this file has as another kind (scalars are not checked),
+ * shapes that do not match. Then nothing is written.
  */
 struct eventlog_value_options { /* all zero, or NULL: the defaults */
     const char *display_name;   /* shown instead of the tag where the plugin does so */
     const char *description;    /* Markdown, shown beside the series */
-    size_t buckets;             /* histograms: so many of equal width; 0: TensorFlow's limits, 10 % apart */
-    const char *plugin;         /* tensors: who shows them; default "tensors", which none of TensorBoard's own does */
+    size_t buckets;             /* histograms: this many of equal width; 0: TensorFlow's limits, 10 % apart */
+    const char *plugin;         /* tensors: the plugin that shows them; default "tensors", which TensorBoard itself does
+                                 * not have */
     const void *plugin_content; /* tensors: plugin_content_length bytes for that plugin */
     size_t plugin_content_length;
     size_t thresholds;          /* PR curves from predictions; default 201 */
@@ -155,10 +158,10 @@ struct eventlog_bytes { /* a file's contents */
     size_t length;
 };
 
-/* Distribution of n values, each finite: histograms and distributions tab. n may be 0. By default the buckets are
- * those of TensorFlow's histograms (limits 1e-12 * 1.1^k and their negatives, 0; from the smallest to the largest
- * value, runs of empty buckets as one); with options->buckets = k there are k of equal width between smallest and
- * largest, as tf.summary.histogram writes them with k = 30. */
+/* The distribution of n finite values, for the tabs Histograms and Distributions. n may be 0. By default the buckets
+ * are those of TensorFlow's histograms (limits 1e-12 * 1.1^k and their negatives, and 0; from the smallest to the
+ * largest value, with runs of empty buckets joined); with options->buckets = k there are k of equal width between the
+ * smallest and the largest value, as tf.summary.histogram writes them with k = 30. */
 int eventlog_writer_histogram_floats(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                                      const float *values, size_t n, const struct eventlog_value_options *options,
                                      struct eventlog_error *error);
@@ -174,7 +177,7 @@ int eventlog_writer_histogram_buckets(struct eventlog_writer *writer, const char
 /* One text, shown as Markdown. */
 int eventlog_writer_text(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                          const char *text, const struct eventlog_value_options *options, struct eventlog_error *error);
-/* A table: rows x columns cells, row by row, each Markdown; columns 0 is a list of rows texts. rows > 0. */
+/* A table: rows x columns cells, row by row, each in Markdown; columns 0: a list of `rows` texts. rows > 0. */
 int eventlog_writer_text_table(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                                const char *const *cells, size_t rows, size_t columns,
                                const struct eventlog_value_options *options, struct eventlog_error *error);
@@ -197,35 +200,35 @@ enum eventlog_dtype {
     EVENTLOG_DTYPE_UINT64 = 23,
 };
 
-/* An array of numbers, row-major: shape holds rank lengths (rank 0: one number), data `bytes` bytes, little-endian,
- * exactly what shape and dtype take. It is listed under options->plugin with data class tensor; that TensorBoard shows
- * it needs a plugin of that name which takes tensors ("mesh", "pr_curves", your own). */
+/* An array of numbers, row-major: shape has rank lengths (rank 0: one number), data has `bytes` bytes, little-endian,
+ * exactly as many as shape and dtype need. It is listed under options->plugin with data class tensor; TensorBoard shows
+ * it only if it has a plugin of that name that takes tensors ("mesh", "pr_curves", your own). */
 int eventlog_writer_tensor(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                            enum eventlog_dtype dtype, const int64_t *shape, size_t rank, const void *data, size_t bytes,
                            const struct eventlog_value_options *options, struct eventlog_error *error);
 
 /* A batch of n > 0 images: pixels (n, height, width, channels), row-major, 8 bits each. channels: 1 grey, 2 grey and
  * alpha, 3 RGB, 4 RGBA. They are packed as PNG; sides up to 65,536, an image up to 2^28 pixels. TensorBoard shows image
- * i of the batch as sample i. The tag may not hold a quote, a backslash or a newline, here and for audio. */
+ * i of the batch as sample i. Here and for audio, the tag may not contain a quote, a backslash or a newline. */
 int eventlog_writer_image(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                           const uint8_t *pixels, size_t n, size_t height, size_t width, size_t channels,
                           const struct eventlog_value_options *options, struct eventlog_error *error);
-/* The same from numbers between 0 (dark) and 1; what is outside becomes 0 or 1, NaN is refused. */
+/* The same from numbers between 0 (dark) and 1; values outside are clamped, NaN is refused. */
 int eventlog_writer_image_floats(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                                  const float *values, size_t n, size_t height, size_t width, size_t channels,
                                  const struct eventlog_value_options *options, struct eventlog_error *error);
-/* n > 0 images that are PNG, JPEG, GIF (animated as well) or BMP files already; the first one's size is noted. */
+/* n > 0 images that are already PNG, JPEG, GIF (even animated) or BMP files; the size of the first one is recorded. */
 int eventlog_writer_image_encoded(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                                   const struct eventlog_bytes *images, size_t n,
                                   const struct eventlog_value_options *options, struct eventlog_error *error);
 
 /* Audio clips > 0: samples (clips, frames, channels), between -1 and 1 (beyond is clipped, NaN refused); sample_rate in
- * Hz. Written as WAV files of 16 bits a sample. Write as many clips each time: where a step of a tag has fewer than
- * another, TensorBoard's audio page answers with an error for that sample. */
+ * Hz. Written as WAV files of 16 bits a sample. Always write the same number of clips: if a step of a tag has fewer
+ * than another, TensorBoard's audio page fails for the missing sample. */
 int eventlog_writer_audio(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                           const float *samples, size_t clips, size_t frames, unsigned channels, uint32_t sample_rate,
                           const struct eventlog_value_options *options, struct eventlog_error *error);
-/* n > 0 clips that are WAV files already. */
+/* n > 0 clips that are already WAV files. */
 int eventlog_writer_audio_encoded(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                                   const struct eventlog_bytes *clips, size_t n,
                                   const struct eventlog_value_options *options, struct eventlog_error *error);
@@ -236,12 +239,12 @@ int eventlog_writer_pr_curve(struct eventlog_writer *writer, const char *tag, in
                              const uint8_t *labels, const float *predictions, const float *weights, size_t n,
                              const struct eventlog_value_options *options, struct eventlog_error *error);
 
-struct eventlog_pr_counts { /* each with one number a threshold, thresholds ascending */
+struct eventlog_pr_counts { /* each with one number per threshold, thresholds ascending */
     const double *true_positives, *false_positives, *true_negatives, *false_negatives;
     const double *precision, *recall; /* NULL: computed from the counts */
 };
 
-/* The same from counts >= 0; thresholds is how many, 2 at least. */
+/* The same from counts >= 0; thresholds: how many, at least 2. */
 int eventlog_writer_pr_curve_counts(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                                     const struct eventlog_pr_counts *counts, size_t thresholds,
                                     const struct eventlog_value_options *options, struct eventlog_error *error);
@@ -254,17 +257,17 @@ struct eventlog_mesh {
     const char *config;                     /* JSON with three.js classes for camera, lights, material; NULL: "{}" */
 };
 
-/* Meshes or point clouds, as up to three values <tag>_VERTEX, <tag>_FACE, <tag>_COLOR; when one of them cannot be
- * written the ones before it stay. */
+/* Meshes or point clouds, as up to three values <tag>_VERTEX, <tag>_FACE, <tag>_COLOR; if one of them cannot be
+ * written, the ones before it stay. */
 int eventlog_writer_mesh(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                          const struct eventlog_mesh *mesh, const struct eventlog_value_options *options,
                          struct eventlog_error *error);
 
 /*
  * Hyperparameters. A session is a run with a session start: one training with its settings. The experiment, written
- * once, usually into a run above the sessions' (the log directory itself), says which settings and metrics the tables
- * show; without it TensorBoard takes what it finds. wall_time is also the time of creation, start or end. Of several
- * experiments, starts or ends in a run TensorBoard takes the first.
+ * once, usually to a run above those of the sessions (the log directory itself), says which settings and metrics the
+ * tables show; without it TensorBoard shows what it finds. wall_time is also the time of creation, start or end. If a
+ * run has several experiments, starts or ends, TensorBoard uses the first.
  */
 enum eventlog_hparam_type { EVENTLOG_HPARAM_STRING = 1, EVENTLOG_HPARAM_BOOL = 2, EVENTLOG_HPARAM_NUMBER = 3 };
 
@@ -276,14 +279,14 @@ struct eventlog_hparam {
 };
 
 struct eventlog_session { /* may all be NULL */
-    const char *group; /* sessions of one group are repetitions; none: the run's name */
+    const char *group; /* sessions of one group are repetitions; NULL: the run's name */
     const char *model_uri, *monitor_url;
 };
 
 struct eventlog_hparam_info {
     const char *name, *display_name, *description;
     enum eventlog_hparam_type type;
-    const struct eventlog_hparam *values; /* the values it can have (their names are not looked at), or ... */
+    const struct eventlog_hparam *values; /* the values that it can have (their names are ignored), or ... */
     size_t value_count;
     int has_interval; /* ... numbers from min to max, or 0: anything */
     double min, max;
@@ -292,7 +295,7 @@ struct eventlog_hparam_info {
 enum eventlog_dataset { EVENTLOG_DATASET_UNKNOWN, EVENTLOG_DATASET_TRAINING, EVENTLOG_DATASET_VALIDATION };
 
 struct eventlog_metric_info { /* the last point of a scalar series */
-    const char *group;        /* run below the session's; NULL or "": the session's own */
+    const char *group;        /* the run below the session's run; NULL or "": the session's run itself */
     const char *tag, *display_name, *description;
     enum eventlog_dataset dataset;
 };
@@ -316,13 +319,13 @@ int eventlog_writer_experiment(struct eventlog_writer *writer, double wall_time,
 int eventlog_writer_session_start(struct eventlog_writer *writer, double wall_time,
                                   const struct eventlog_hparam *hparams, size_t n,
                                   const struct eventlog_session *session, struct eventlog_error *error);
-/* Writes its end, and how it went. */
+/* Writes the end of the session, with its outcome. */
 int eventlog_writer_session_end(struct eventlog_writer *writer, double wall_time, enum eventlog_session_status status,
                                 struct eventlog_error *error);
 
 /* Layout of the custom scalars dashboard: categories of charts; TensorBoard uses the last one of each run and merges
  * them by title. A chart has either tags or margins. */
-struct eventlog_margin { /* a line in a band: three exact tags */
+struct eventlog_margin { /* a line with a band: three exact tags */
     const char *value, *lower, *upper;
 };
 
@@ -346,14 +349,14 @@ int eventlog_writer_layout(struct eventlog_writer *writer, double wall_time, con
                            size_t n, struct eventlog_error *error);
 
 /* The run's graph, at step 0; a run has one. Names are paths, "block/conv"; an input is a node's name, "name:k" for its
- * k-th output, "^name" for order alone, and may stand after its reader. No single quotes. */
+ * k-th output, or "^name" for order only, and may come after the node that reads it. No single quotes. */
 struct eventlog_node {
     const char *name;
     const char *operation; /* "Conv2D", ... */
     const char *const *inputs;
     size_t input_count;
     const char *device;   /* NULL: none; colours the node */
-    const int64_t *shape; /* of the output, rank lengths, -1 where it varies; NULL: not known */
+    const int64_t *shape; /* of the output, rank lengths, -1 if a length varies; NULL: unknown */
     size_t rank;
 };
 
@@ -361,63 +364,64 @@ struct eventlog_node {
 int eventlog_writer_graph(struct eventlog_writer *writer, double wall_time, const struct eventlog_node *nodes, size_t n,
                           struct eventlog_error *error);
 /* Times and memory of one step for the graph: n bytes of a serialized tensorflow.RunMetadata. The tag ("step 100")
- * names it in the list and may not hold a quote, a backslash or a newline. */
+ * names it in the list and may not contain a quote, a backslash or a newline. */
 int eventlog_writer_run_metadata(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time,
                                  const void *bytes, size_t n, struct eventlog_error *error);
 
 /* Points for the embedding projector. */
 struct eventlog_embedding {
-    const char *name;     /* shown in the list; not empty, no ':', one's only */
+    const char *name;     /* shown in the list; not empty, without ':', unique */
     const float *values;  /* (points, dimensions), finite; dimensions > 1 */
     size_t points, dimensions;
-    const char *const *labels;       /* (points, columns), or NULL: none. No tabs or line ends, no line all blank */
-    const char *const *column_names; /* of the labels, where columns > 1 */
+    const char *const *labels;       /* (points, columns), or NULL: none. No tabs or line breaks; no label may be all
+                                      * blank */
+    const char *const *column_names; /* of the labels, if columns > 1 */
     size_t columns;
-    const uint8_t *sprites; /* a picture a point, (points, height, width, channels) as for images; NULL: none */
+    const uint8_t *sprites; /* one picture per point, (points, height, width, channels) as for images; NULL: none */
     size_t sprite_height, sprite_width, sprite_channels;
     uint64_t reserved[4]; /* zero */
 };
 
-/* The run's embeddings: not events, but files beside them - projector_config.pbtxt and, of embedding K,
- * projector_K.tsv, projector_K_labels.tsv, projector_K_sprites.png - each put there whole by rename, the config last.
- * A later call replaces all; a TensorBoard that runs keeps what it has read of them. The pictures of one embedding are
- * laid out in a square of at most 8192 x 8192 pixels, what browsers take. Not for two threads at once in one run. */
+/* Writes the run's embeddings, not as events but as files beside them: projector_config.pbtxt and, for embedding K,
+ * projector_K.tsv, projector_K_labels.tsv, projector_K_sprites.png, each put there by rename, the config last. A later
+ * call replaces them all; a running TensorBoard keeps what it has already read. The pictures of one embedding are laid
+ * out in a square of at most 8192 x 8192 pixels, the limit of browsers. Not for two threads at once in one run. */
 int eventlog_writer_projector(struct eventlog_writer *writer, const struct eventlog_embedding *embeddings, size_t n,
                               struct eventlog_error *error);
 
-/* Hands all buffered events to the operating system: readers see them. */
+/* Passes all buffered events to the operating system, so that readers see them. */
 int eventlog_writer_flush(struct eventlog_writer *writer, struct eventlog_error *error);
-/* The same and fsync: they survive a power cut. After an fsync that failed they may not, whatever a later one says. */
+/* The same, and fsync: they survive a power cut. After a failed fsync they may not, whatever a later one returns. */
 int eventlog_writer_sync(struct eventlog_writer *writer, struct eventlog_error *error);
 
-/* Makes the directory and the file again if they were deleted, moved or replaced, with all that the old file holds;
- * what is still in memory follows with the next flush. For a writer with options->leave_lost; others do so by
- * themselves. EVENTLOG_OK also where the file is still at its path. EVENTLOG_ERROR_IO: it could not be made, or some
+/* Makes the directory and the file again if they were deleted, moved or replaced, with everything in the old file;
+ * events still in memory follow with the next flush. For a writer with options->leave_lost; others do this by
+ * themselves. EVENTLOG_OK also if the file is still at its path. EVENTLOG_ERROR_IO: it could not be made, or some
  * events are lost. */
 int eventlog_writer_make_again(struct eventlog_writer *writer, struct eventlog_error *error);
 
-/* Path of the file in use. Borrowed until close, also when another file has followed. */
+/* The path of the current file. Borrowed until close, even after another file has followed. */
 const char *eventlog_writer_path(const struct eventlog_writer *writer);
 
 struct eventlog_writer_statistics { /* since open */
     uint64_t events;   /* accepted by a call: written = events - queued - lost */
-    uint64_t queued;   /* of them, still in memory */
-    uint64_t dropped;  /* refused or dropped because nothing could be written, or not fast enough, or without memory */
+    uint64_t queued;   /* of these, still in memory */
+    uint64_t dropped;  /* refused or dropped because writing failed or was too slow, or memory ran out */
     uint64_t bytes;    /* in files, first records included */
-    uint64_t files;    /* made or gone on in: 1, rotations, and those made again */
+    uint64_t files;    /* opened: the first one, rotations, and files made again */
     uint64_t writes, syncs;  /* calls of write() and fsync() of a file */
     uint64_t flushes;  /* calls of eventlog_writer_flush() and eventlog_writer_sync() */
     uint64_t errors;   /* of writing, syncing, making files; each attempt counts */
     struct eventlog_error last_error; /* the newest of them; code EVENTLOG_OK: none */
-    uint64_t lost;     /* of events: written to files that are gone, as of the last look */
+    uint64_t lost;     /* of events: written to files that are gone, as of the last check */
     uint64_t reserved[7]; /* zero */
 };
-/* Copies the writer's figures as they are now to *statistics. */
+/* Copies the current figures of the writer to *statistics. */
 int eventlog_writer_statistics(struct eventlog_writer *writer, struct eventlog_writer_statistics *statistics,
                                struct eventlog_error *error);
 
-/* Flushes and frees, also when it fails. EVENTLOG_ERROR_IO: its sentence says whether, and how many, events are lost.
- * NULL is fine. */
+/* Flushes, and frees the writer even if that fails. EVENTLOG_ERROR_IO: the message says whether events are lost, and
+ * how many. NULL is fine. */
 int eventlog_writer_close(struct eventlog_writer *writer, struct eventlog_error *error);
 
 #include "eventlog/eventlog_reader.h"

@@ -244,7 +244,7 @@ static void raise_floor(struct span *s, int64_t step)
     s->floored = 1;
 }
 
-/* What the later segment b means for a, of one series. */
+/* Applies the later segment b of a series to segment a. */
 static void decide_pair(struct log_merge *m, struct span *a, struct span *b)
 {
     if (b->first < a->last) {
@@ -270,7 +270,7 @@ static void decide_series(struct log_merge *m, struct merge_series *s)
     }
 }
 
-/* Session starts mean all series of their run: what came before them has an end there. */
+/* Session starts apply to all series of their run: earlier values end there. */
 static void decide_starts(struct log_merge *m, struct merge_series *s)
 {
     for (size_t i = 0; i < m->segment_count; i++)
@@ -352,7 +352,7 @@ static int by_step(const void *x, const void *y)
     return a->value < b->value ? -1 : a->value > b->value;
 }
 
-/* Of several values of a series at a step one stays. */
+/* If a series has several values at a step, keeps one. */
 static int single(struct log_merge *m, struct error *e)
 {
     size_t kept = 0;

@@ -1,13 +1,13 @@
 /*
- * log_merge.h - which values of several event files make one run, and in which order, so that TensorBoard's default
- * loader drops none of them: it forgets the points of a series from the step on at which a later one stands. Pure: fed
- * with what stands in the files, in reading order; gives places in them. Memory: 32 bytes a value, for a while twice
- * that where values are not in order already. One thread at a time.
+ * log_merge.h - chooses and orders the values of several event files that make one run, so that TensorBoard's default
+ * loader drops none of them: when a step comes again, it forgets the points of the series from that step on. Pure:
+ * takes the contents of the files in reading order and returns places in them. Memory: 32 bytes per value, temporarily
+ * twice that if values are not in order already. One thread at a time.
  *
- * What a restart is: a later file (of the same run, in byte order of names) in which a series begins at or below the
- * last step that it has in an earlier one, and whose points of it are all later in time; or a session start
- * (SessionLog START) at step s, which means all series of the run. Points of two files whose times overlap come from
- * two writers at work together: they are ordered by step, and only equal steps are in each other's way.
+ * A restart is a later file (of the same run, in byte order of names) in which a series begins at or below its last
+ * step in an earlier file, with points that are all later in time; or a session start (SessionLog START) at step s,
+ * which restarts all series of the run. If the times of two files overlap, two writers were at work together: their
+ * points are ordered by step, and only points at equal steps conflict.
  */
 #ifndef EVENTLOG_REWRITE_LOG_MERGE_H
 #define EVENTLOG_REWRITE_LOG_MERGE_H
@@ -18,21 +18,21 @@
 #include <stdint.h>
 
 enum log_merge_overlap {
-    LOG_MERGE_LAST,  /* the restart counts: points from before it at its steps and beyond are left out */
-    LOG_MERGE_FIRST, /* what was first counts: points of a restart up to the last step before it are left out */
-    LOG_MERGE_KEEP,  /* all stay, in order of steps: of equal ones the default loader shows the last */
-    LOG_MERGE_ERROR, /* ERR_ARG where a step comes twice or a series goes back */
+    LOG_MERGE_LAST,  /* the restart counts: earlier points at its first step and later steps are left out */
+    LOG_MERGE_FIRST, /* the earlier points count: points of a restart up to the last step before it are left out */
+    LOG_MERGE_KEEP,  /* all stay, in order of steps; at equal steps the default loader shows the last */
+    LOG_MERGE_ERROR, /* ERR_ARG if a step comes twice or a series goes back */
 };
 
-enum log_merge_mark { /* events that are no values of a series */
-    LOG_MERGE_SESSION,       /* a session mark of any kind: stays, before all else of its step */
+enum log_merge_mark { /* events that are not values of a series */
+    LOG_MERGE_SESSION,       /* a session mark of any kind: stays, before everything else at its step */
     LOG_MERGE_SESSION_START, /* the same, and a restart */
     LOG_MERGE_GRAPH,         /* the last one stays */
     LOG_MERGE_META_GRAPH,    /* the last one stays */
     LOG_MERGE_OTHER,         /* stays */
 };
 
-enum { LOG_MERGE_EVENT = 0xffffffff }; /* item.value of an event that is no summary */
+enum { LOG_MERGE_EVENT = 0xffffffff }; /* item.value of an event that is not a summary */
 
 struct log_merge_item {
     int64_t step;
@@ -48,32 +48,32 @@ struct log_merge;
 int log_merge_new(struct log_merge **out, enum log_merge_overlap overlap, struct error *e);
 void log_merge_free(struct log_merge *m);
 
-/* The next file begins. run: a number for the run that it belongs to; name: of that run, for sentences; borrowed. */
+/* The next file begins. run: the number of the run that it belongs to; name: that run's name, for errors; borrowed. */
 int log_merge_file(struct log_merge *m, size_t run, const char *name, struct error *e);
 
-/* A value of the file. ERR_ARG: another run has a series of that tag; only those that TensorBoard wants once in a run
- * (hyperparameters, the layout of custom scalars) may be in several: the first experiment and session start and the
- * last session end and layout stay. */
+/* A value of the file. ERR_ARG: another run has a series with this tag. Only tags that TensorBoard wants once per run
+ * (hyperparameters, the layout of custom scalars) may be in several runs: the first experiment and session start and
+ * the last session end and layout stay. */
 int log_merge_value(struct log_merge *m, uint64_t offset, uint32_t number, const char *tag, size_t n, int64_t step,
                     double wall_time, struct error *e);
-/* The profile of a step, a series like others; the event holds nothing else. */
+/* The profile of a step: a value of a series like any other; the event holds nothing else. */
 int log_merge_run_metadata(struct log_merge *m, uint64_t offset, const char *tag, size_t n, int64_t step,
                            double wall_time, struct error *e);
 int log_merge_event(struct log_merge *m, uint64_t offset, enum log_merge_mark mark, int64_t step, struct error *e);
 
-/* All files are read: decides and sorts. */
+/* All files have been read: decides and sorts. */
 int log_merge_finish(struct log_merge *m, struct error *e);
 
-/* After finish: what stays, in the order of the new file. Values of one record stand together. Borrowed. */
+/* After finish: what stays, in the order of the new file. Values of one record are adjacent. Borrowed. */
 const struct log_merge_item *log_merge_items(const struct log_merge *m, size_t *count);
 
 struct log_merge_totals {
-    uint64_t values;     /* seen, events as well */
+    uint64_t values;     /* seen, including events */
     uint64_t restarted;  /* left out because of restarts */
-    uint64_t doubled;    /* left out because of another value of the series at the step */
-    uint64_t repeated;   /* graphs, hyperparameters, layouts beyond the one that a run has */
-    uint64_t restarts;   /* series and file with a restart */
-    uint64_t interleaved; /* pairs of files with a series whose times overlap */
+    uint64_t doubled;    /* left out because their series has another value at the same step */
+    uint64_t repeated;   /* left out: graphs, hyperparameters and layouts beyond the one that a run can have */
+    uint64_t restarts;   /* pairs of series and file with a restart */
+    uint64_t interleaved; /* pairs of files that have the same series at overlapping times */
 };
 struct log_merge_totals log_merge_totals(const struct log_merge *m);
 

@@ -50,7 +50,7 @@ static int repair_keep(struct copy *c, const struct record *record, struct log_r
     return c->pending.length < BLOCK ? OK : flush(c, e);
 }
 
-/* Goes on with the first whole record that begins in [from, to): 1, or 0 where there is none. */
+/* Continues with the first whole record that begins in [from, to): 1, or 0 if there is none. */
 static int resume_at(struct record_file *f, uint64_t from, uint64_t to, struct error *e)
 {
     uint64_t place;
@@ -63,7 +63,7 @@ static int resume_at(struct record_file *f, uint64_t from, uint64_t to, struct e
     return found;
 }
 
-/* Behind a damaged record. If no record follows where its length says, it was torn, and others stand in what it
+/* After a damaged record. If no record follows where its length says, it was torn, and others are in the bytes that it
  * covers. */
 static int resume(struct record_file *f, const struct record *record, struct error *e)
 {
@@ -83,7 +83,7 @@ static int resume(struct record_file *f, const struct record *record, struct err
     }
 }
 
-/* The sound records of an open file; c->fd < 0: they are counted only. */
+/* Copies the sound records of an open file; c->fd < 0: only counts them. */
 static int copy_records(struct record_file *f, struct copy *c, struct log_repair *r, struct error *e)
 {
     struct record record;
@@ -182,7 +182,7 @@ static int write_new(const struct log_replace_file *new, struct record_file *f, 
     if (rc == OK)
         rc = check_kept(path, r, e);
     if (rc == OK && from->st_mode)
-        fchmod(new->fd, from->st_mode & 07777); /* who could read it can go on */
+        fchmod(new->fd, from->st_mode & 07777); /* the same users may read it */
     return rc;
 }
 

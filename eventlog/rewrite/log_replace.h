@@ -13,18 +13,18 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-/* A name beside path that TensorBoard does not read, for a file while it is written. ERR_ARG: too long for out. */
+/* Makes a name beside path that TensorBoard does not read, for a file being written. ERR_ARG: too long for out. */
 int log_replace_temporary_name(char *out, size_t size, const char *path, struct error *e);
 
 /* directory/NAME -> directory/NAME.bak with every `tfevents` in NAME as `tf-events`; ERR_ARG: too long for out. */
 int log_replace_backup_name(char *out, size_t size, const char *path, struct error *e);
 
-/* OK while the file at path is the one that is open as fd and was as `before` says, and nobody has it open for writing;
- * else ERR_ARG, or ERR_IO when it is gone. */
+/* OK if the file at path is still the one open as fd, unchanged since `before`, and nobody has it open for writing;
+ * else ERR_ARG, or ERR_IO if it is gone. */
 int log_replace_unchanged(int fd, const char *path, const struct stat *before, struct error *e);
 
-/* Puts the temporary file in the place of path, whose bytes get the backup's name first; the directory is still to be
- * synced. ERR_ARG: a backup is there. On an error path is as it was, and the temporary file where it was. */
+/* Renames the temporary file to path, after giving the old file the backup's name; the caller syncs the directory.
+ * ERR_ARG: a backup already exists. On error both files are as they were. */
 int log_replace_exchange(const struct io *io, const char *path, const char *temporary, struct error *e);
 
 struct log_replace_file { /* being written */

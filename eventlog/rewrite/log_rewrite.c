@@ -85,7 +85,7 @@ int log_rewrite_remember(struct log_rewrite *r, const char *tag, size_t n, const
     return s ? remember(s, value, e) : ERR_NOMEM;
 }
 
-/* Puts one value into the summary: its fields as they stand, but for the tag where it is another. */
+/* Puts one value into the summary: its fields unchanged, except for a new tag. */
 static void put_value(struct wire *w, const struct event_value *v, const struct log_rewrite_choice *choice,
                       const struct rewrite_series *metadata)
 {
@@ -105,7 +105,7 @@ static void put_value(struct wire *w, const struct event_value *v, const struct 
     wire_end(w, mark);
 }
 
-/* One value by its choice into the summary; *changed: the record is not what it was. */
+/* Puts one value into the summary as chosen; *changed: the record has changed. */
 static int take_value(struct log_rewrite *r, const struct event_value *v, const struct log_rewrite_choice *choice,
                       int *changed, struct error *e)
 {

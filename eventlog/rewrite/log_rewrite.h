@@ -1,12 +1,12 @@
 /*
- * log_rewrite.h - the records of one event file made into those of another: values left out, or under another tag.
- * What stays is copied byte for byte: a record that loses and changes nothing as a whole, else each value's fields as
- * they stand, its tag apart. Pure: data of records in, records out.
+ * log_rewrite.h - rewrites the records of an event file: drops values, or changes their tags. What stays is copied byte
+ * for byte: an unchanged record as a whole, otherwise the fields of each value except its tag. Pure: data of records
+ * in, records out.
  *
- * TensorBoard wants a series' metadata on its first value in each file. Where the value that had it is left out, or
- * comes later in the new order, the first value that is written gets it.
+ * TensorBoard expects the metadata of a series on its first value in each file. If the value that had it is dropped, or
+ * comes later in the new order, the first value written gets it.
  *
- * One struct is for one file that is written, and for one thread at a time.
+ * One struct writes the files of one run, and is for one thread at a time.
  */
 #ifndef EVENTLOG_REWRITE_LOG_REWRITE_H
 #define EVENTLOG_REWRITE_LOG_REWRITE_H
@@ -22,12 +22,12 @@ struct log_rewrite;
 
 struct log_rewrite_choice { /* what becomes of a value */
     int keep;
-    const char *tag; /* the new one, tag_length bytes, read before the next choice; NULL: the old one */
+    const char *tag; /* the new tag, tag_length bytes, valid until the next choice; NULL: keep the old one */
     size_t tag_length;
 };
 
-/* Called for each value of a record in its order, and once with value NULL for an event that is no summary: there only
- * choice->keep counts. The choice begins as keep 1, tag NULL. number: of the value in the record, from 0. OK, or an
+/* Called for each value of a record in order, and once with value NULL for an event that is not a summary: there only
+ * choice->keep counts. The choice starts as keep 1, tag NULL. number: of the value in the record, from 0. OK, or an
  * error, which ends the rewriting. */
 typedef int log_rewrite_choose(void *context, const struct event *event, const struct event_value *value, size_t number,
                                struct log_rewrite_choice *choice, struct error *e);
@@ -39,18 +39,18 @@ void log_rewrite_free(struct log_rewrite *r);
 /* Another file of the same run begins: its first values need their metadata again. */
 void log_rewrite_next_file(struct log_rewrite *r);
 
-/* One record's data, which log_check_data() found sound: appends what is left of it to out as a whole record, or
- * nothing. event: as event_decode() read it. OK, or what choose returned, or ERR_NOMEM. */
+/* Rewrites one record's data, which log_check_data() found sound: appends what is left of it to out as a whole record,
+ * or nothing. event: as event_decode() read it. OK, or what choose returned, or ERR_NOMEM. */
 int log_rewrite_record(struct log_rewrite *r, const uint8_t *data, size_t n, const struct event *event,
                        log_rewrite_choose *choose, void *context, struct buffer *out, struct error *e);
 
-/* Remembers the metadata of a value that will be (or may be) written under that tag, unless the tag has some. */
+/* Remembers the metadata of a value that may be written under this tag later, unless the tag already has some. */
 int log_rewrite_remember(struct log_rewrite *r, const char *tag, size_t n, const struct event_value *value,
                          struct error *e);
 
 struct log_rewrite_totals {
     uint64_t records, values; /* written */
-    uint64_t dropped;         /* values, and events that are no summary, that were not kept */
+    uint64_t dropped;         /* values, and events that are not summaries, that were not kept */
     uint64_t renamed;         /* values */
 };
 struct log_rewrite_totals log_rewrite_totals(const struct log_rewrite *r);

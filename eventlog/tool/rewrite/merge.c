@@ -38,7 +38,7 @@ struct merge {
 
 /* ---- first pass: what is there ----------------------------------------------------------------------------------- */
 
-/* The tag in the new log: behind the run's name, but for those whose name TensorBoard wants as it is. */
+/* The tag in the new log: RUN/TAG, except for tags that TensorBoard needs unchanged. */
 static const char *new_tag(struct merge *m, const char *run, const char *tag, size_t *n)
 {
     static const char *const fixed[] = { "_hparams_/", "custom_scalars__config__" };
@@ -56,7 +56,7 @@ static const char *new_tag(struct merge *m, const char *run, const char *tag, si
     return buffer_ok(&m->tag) ? m->tag.data : NULL;
 }
 
-/* A tag that another run has, too: what can be done about it. */
+/* Adds to the error about a tag in two runs what to do about it. */
 static int advise(int rc, struct error *e)
 {
     if (rc == ERR_ARG) {
@@ -247,7 +247,7 @@ static int plan_run(struct merge *m, const struct log_run *run, size_t number, c
     return rc;
 }
 
-/* The runs from `first` on, `count` of them, into one new run. */
+/* Merges `count` runs from `first` on into one new run. */
 static int merge_runs(struct merge *m, const struct log_run *first, size_t count, const char *to, struct error *e)
 {
     struct log_merge_totals totals;
@@ -321,7 +321,7 @@ static int by_time(const void *x, const void *y)
     return a->at != b->at ? (a->at > b->at) - (a->at < b->at) : (a->place > b->place) - (a->place < b->place);
 }
 
-/* Runs in the order in which they began; equal ones stay as they are. */
+/* Sorts runs by when they began; equal ones keep their order. */
 static int by_start(struct log_directory *d, struct log_input *in, struct error *e)
 {
     struct started *runs = malloc((d->count + 1) * sizeof *runs);

@@ -52,7 +52,7 @@ static int by_age(const void *a, const void *b)
     return x->changed < y->changed ? -1 : x->changed > y->changed ? 1 : text_natural_order(x->name, y->name);
 }
 
-/* Selects a run, unless something keeps it, which is asked once. 1 or 0. */
+/* Selects a run unless something keeps it, which is checked once. 1 or 0. */
 static int select_run(struct prune *p, struct candidate *c, unsigned why)
 {
     if (c->stays.code)
@@ -76,8 +76,8 @@ static int eligible(const struct prune *p, const struct candidate *c)
     return !c->kept && c->run->changed < p->newest;
 }
 
-/* Values of the longest series. What only describes other runs, hyperparameters and layouts, has no points to judge it
- * by: -1. */
+/* The number of values of the longest series; -1 for a run of only hyperparameters or layouts, which describe other
+ * runs. */
 static int64_t most_points(const struct scalar_run *scalars)
 {
     int64_t most = scalars->count ? -1 : 0;
@@ -92,7 +92,7 @@ static int64_t most_points(const struct scalar_run *scalars)
     return most;
 }
 
-/* Counts the points of a run, but not of a damaged one: there is no telling how many were lost. */
+/* Counts the points of a run, except a damaged one, of which an unknown number is lost. */
 static int count_points(struct prune *p, struct candidate *c, struct error *e)
 {
     const struct removable_run *run = c->run;
@@ -125,7 +125,7 @@ static int count_points(struct prune *p, struct candidate *c, struct error *e)
     return rc;
 }
 
-/* By age and points; then, of what is left, the oldest ones until the others fit. */
+/* Selects runs by age and points; then the oldest of the rest until the others fit. */
 static int select_all(struct prune *p, struct error *e)
 {
     uint64_t stay;
@@ -182,7 +182,8 @@ static int archive_all(struct prune *p, struct error *e)
     return rc;
 }
 
-/* Leaves what has changed since it was listed, tells what cannot be deleted, and goes on with the others. */
+/* Leaves runs that have changed since they were listed, reports what cannot be deleted, and continues with the
+ * others. */
 static void prune_delete_all(struct prune *p)
 {
     p->count = p->files = 0;
@@ -310,7 +311,7 @@ static void print_text(const struct prune *p, struct buffer *b)
                       p->delete ? "" : " with --delete", staying, left, stay == 1 ? "s" : "");
 }
 
-/* Words on what could not be done, or not be known. */
+/* Reports what could not be done or determined. */
 static void prune_tell(struct prune *p)
 {
     struct log *log = &p->scan.log;

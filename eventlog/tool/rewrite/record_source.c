@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Windows take 64 MiB together, but for long records; a file whose turn comes while too many are open costs the others
- * theirs, so as many are kept open as the system allows. */
+/* Windows take 64 MiB together, except for long records; opening a file when too many are open closes the others, so as
+ * many as the system allows stay open. */
 enum { WINDOW_MOST = 64 * 1024, WINDOW_LEAST = 4096, WINDOWS = 64 << 20, FILES_MOST = 16384, FILES_SPARE = 64 };
 
 struct source {

@@ -1,7 +1,7 @@
 /*
- * record_source.h - records of several files by their places, for writing them in another order. Files are read in
- * windows, so places that go forward in each file cost a read for many of them. What has to be unpacked first is kept
- * unpacked until close, all of it in one file without a name. One thread at a time.
+ * record_source.h - reads records of several files by their offsets, for writing them in another order. Files are read
+ * in windows, so one read serves many ascending offsets of a file. Files that must be unpacked stay unpacked until
+ * close, all in one file without a name. One thread at a time.
  */
 #ifndef EVENTLOG_TOOL_REWRITE_RECORD_SOURCE_H
 #define EVENTLOG_TOOL_REWRITE_RECORD_SOURCE_H
@@ -19,8 +19,8 @@ int record_source_open(struct record_source **out, struct log_input *in, const c
                        struct error *e);
 void record_source_close(struct record_source *s);
 
-/* The record that a whole one was found at before: data and length, borrowed until the next call. ERR_CORRUPT: it is
- * not there any more. */
+/* The record at this offset, where a whole one was found before: data and length, borrowed until the next call.
+ * ERR_CORRUPT: it is no longer there. */
 int record_source_at(struct record_source *s, size_t file, uint64_t offset, struct record *r, struct error *e);
 
 #endif

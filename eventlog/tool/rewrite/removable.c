@@ -81,7 +81,8 @@ static int named_like_events(const char *name)
     return strstr(name, "tfevents") != NULL;
 }
 
-/* 0: by its first bytes it is something else, as a script or a packed directory. What cannot be opened may be one. */
+/* 0: its first bytes are those of something else, such as a script or a packed directory. A file that cannot be opened
+ * may be one. */
 static int may_be_events(int directory, const char *path)
 {
     int fd = openat(directory, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -283,7 +284,8 @@ static void remove_directories(const struct removable_run *run)
     free(path);
 }
 
-/* A file, under a name by which nobody else opens or replaces it. ERR_IO: it stays, where it can under its own name. */
+/* Deletes a file under a name by which nobody else opens or replaces it. ERR_IO: it stays, under its own name if
+ * possible. */
 static int delete_file(const struct removable_run *run, int directory, const struct removable_file *file,
                        struct error *e)
 {
@@ -306,7 +308,7 @@ static int delete_file(const struct removable_run *run, int directory, const str
         rc = OK;
     if (fd >= 0)
         close(fd);
-    /* Not by a rename, which would take the place of a file that somebody has made there meanwhile. */
+    /* Not with rename(), which would replace a file made there meanwhile. */
     if (rc != OK && (linkat(directory, away, directory, file->name, 0) < 0 || unlinkat(directory, away, 0) < 0))
         error_set(e, ERR_IO, "%s/%s: stays as %s: %s", run->directory, file->name, away, strerror(errno));
     return rc;

@@ -97,7 +97,7 @@ static int fits(const void *context, size_t i, const char *tag)
     return r->regex ? !regexec(&r->rules[i].regex, tag, 0, NULL, 0) : !strcmp(r->rules[i].from, tag);
 }
 
-/* What a tag is called from now on: 1 and b, 0 as before, -1 no memory. The first rule that fits counts. */
+/* The new name of a tag: 1 and b, 0: unchanged, -1: no memory. The first rule that matches counts. */
 static int new_name(struct renaming *r, const char *tag, size_t n, struct buffer *b)
 {
     size_t i = 0;

@@ -1,4 +1,4 @@
-/* eventlog write: points, texts and pictures from the shell, from CSV or from JSON lines into a log. */
+/* eventlog write: writes points, texts and images from the command line, CSV or JSON lines to a log. */
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -53,7 +53,7 @@ static int write_take(struct error *e, const struct eventlog_error *from)
 _Static_assert(sizeof(((struct eventlog_error *)0)->message) == sizeof(((struct error *)0)->message),
                "eventlog_error is the public twin of error");
 
-/* A run's directory must lie below the log's. */
+/* The directory of a run must be below that of the log. */
 static int run_allowed(const char *run)
 {
     if (*run == '/' || !*run)
@@ -64,7 +64,7 @@ static int run_allowed(const char *run)
     return 1;
 }
 
-/* Goes on in the run's newest file, or begins one if there is none, somebody writes it, or it is damaged. */
+/* Appends to the run's newest file, or begins one if there is none, another process is writing it, or it is damaged. */
 static int write_open_run(struct write *w, const char *run, struct eventlog_writer **out, struct error *e)
 {
     struct eventlog_writer_options options = { .source = "eventlog write" };
@@ -203,7 +203,7 @@ struct stream {
     uint64_t number;
 };
 
-/* OK, or the error that ends the stream. What is wrong with a line itself is passed over with --keep-going. */
+/* OK, or the error that ends the stream. With --keep-going, errors in a line itself are skipped. */
 static int line(struct write *w, struct stream *s, const char *text, size_t n, struct error *e)
 {
     int rc = point_input_line(s->input, text, n, write_visit, w, e);
@@ -245,7 +245,7 @@ static int chunk(struct write *w, struct stream *s, const char *bytes, size_t n,
     return rc;
 }
 
-/* All lines; whatever has come in is handed on before the next wait. */
+/* Reads all lines; everything that has come in is written before the next wait. */
 static int read_stream(struct write *w, struct stream *s, int fd, struct error *e)
 {
     char *bytes = malloc(CHUNK);
