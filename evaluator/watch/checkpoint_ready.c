@@ -186,7 +186,7 @@ enum checkpoint_readiness checkpoint_ready_look(const struct checkpoint_source *
         return error_set(why, ERR_IO, "%.200s no longer exists", item->name), CHECKPOINT_UNMARKED;
     if (!sighting_settled(item, l.stamp, wall - l.newest, READY_MARKER_SECONDS, now))
         return CHECKPOINT_SETTLING;
-    if (all.marks && changed > l.marked && !sighting_quiet(item, READY_QUIET_SECONDS, now))
+    if (all.marks && ready_rule_changed_after(changed, l.marked) && !sighting_quiet(item, READY_QUIET_SECONDS, now))
         return CHECKPOINT_SETTLING;
     if (all.count > all.marks && modified > l.said)
         return error_set(why, ERR_IO, "%s %.200s is older than the checkpoint; it must be written after it",

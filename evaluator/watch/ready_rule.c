@@ -93,6 +93,11 @@ int ready_rule_says_json(const char *path, const char *bytes, size_t n)
     return blanks < n && bytes[blanks] == '{';
 }
 
+int ready_rule_changed_after(double changed, double marked)
+{
+    return changed > marked + 1.5 * READY_TICK_SECONDS;
+}
+
 int ready_rule_marker_whole(const char *path, const char *bytes, size_t n, struct error *e)
 {
     json_error_t why;

@@ -26,6 +26,7 @@ enum { READY_MARKERS_MAX = 8 };
 
 #define READY_QUIET_SECONDS 5.0
 #define READY_MARKER_SECONDS 0.5 /* a program that creates a file fills it sooner */
+#define READY_TICK_SECONDS 0.01  /* of the kernel's clock, at most */
 
 struct ready_rule {
     int rename;
@@ -46,6 +47,9 @@ int ready_rule_fill(const char *text, const char *name, int64_t step, char *out,
 int ready_rule_marker_path(const char *marker, const char *name, int64_t step, int is_directory, char *out,
                            size_t size);
 
+/* 1: the checkpoint changed after its marker, so that the marker may be older than the checkpoint; in wall seconds. A
+ * rename changes the marker and then the directory, in the same tick or the next: that is no change. Pure. */
+int ready_rule_changed_after(double changed, double marked);
 /* 1 if a marker is JSON, judging by its name or its first bytes: an object. Pure. */
 int ready_rule_says_json(const char *path, const char *bytes, size_t n);
 /* OK if these bytes can be the complete marker of that path: JSON is parsed. ERR_CORRUPT with a sentence. Pure. */

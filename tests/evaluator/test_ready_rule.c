@@ -162,12 +162,25 @@ static void test_whole(void **state)
     assert_int_equal(ready_rule_says_json("DONE", " \0{", 3), 0); /* bytes of no text */
 }
 
+/* Wall seconds of today have 2^-22 between two doubles. */
+static void test_changed_after(void **state)
+{
+    const double now = 1.8e9;
+
+    (void)state;
+    assert_int_equal(ready_rule_changed_after(now - 100, now), 0);
+    assert_int_equal(ready_rule_changed_after(now, now), 0);
+    assert_int_equal(ready_rule_changed_after(now + READY_TICK_SECONDS, now), 0);
+    assert_int_equal(ready_rule_changed_after(now + 2 * READY_TICK_SECONDS, now), 1);
+    assert_int_equal(ready_rule_changed_after(now + READY_MARKER_SECONDS, now), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_together), cmocka_unit_test(test_wrong), cmocka_unit_test(test_marker_paths),
         cmocka_unit_test(test_whole),    cmocka_unit_test(test_latest),
-        cmocka_unit_test(test_by_name),
+        cmocka_unit_test(test_by_name), cmocka_unit_test(test_changed_after),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
