@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "evaluator/record/evaluation_estimate.h"
 #include "evaluator/record/outcomes.h"
-#include "evaluator/watch/checkpoint_source.h"
+#include "evaluator/watch/checkpoint_listing.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -118,14 +118,14 @@ static void count_queued(struct gathered *g)
                                                       .step_scale = s->lock.step_scale,
                                                       .step_offset = s->lock.step_offset };
     struct checkpoint_source source;
-    struct checkpoint_rows rows = { NULL, 0, 0 };
+    struct checkpoint_listing rows = { 0 };
     double youngest = INFINITY;
     int fd;
 
     if (!*directory || checkpoint_source_init(&source, &wanted, NULL) != OK || source.steps.from != STEP_FROM_NAME ||
         (fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return;
-    if (checkpoint_source_list(&source, directory, fd, NULL, 0, clock_wall(), &rows, NULL) == OK) {
+    if (checkpoint_listing_read(&rows, &source, directory, fd, NULL, 0, clock_wall(), NULL) == OK) {
         s->queued = 0;
         if (g->name_count)
             qsort(g->names, g->name_count, sizeof *g->names, compare_names);
@@ -138,7 +138,7 @@ static void count_queued(struct gathered *g)
             }
         }
     }
-    checkpoint_rows_release(&rows);
+    checkpoint_listing_release(&rows);
     close(fd);
 }
 

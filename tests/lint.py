@@ -77,8 +77,6 @@ LIBRARIES = {
     "sqlite3.h": ["eventlog/tool/"],
     "curses.h": ["eventlog/tool/watch/watch_screen_ncurses.c"],
 }
-# Folders in which modules still need each other.
-CIRCULAR = {"evaluator", "evaluator/watch"}
 LINE, FUNCTION_LINES, FILE_LINES, TEST_LINES, FOLDER_FILES = 120, 80, 800, 600, 20
 
 
@@ -170,7 +168,7 @@ def check_circles(sources, findings):
 
     needs = {module: {other for other in needed(included[f"{module}.c"] | included.get(f"{module}.h", set()), set())
                       if not f"{other}_".startswith(f"{module}_")} for module in modules}
-    below = {module: reached(module) for module in modules if str(pathlib.Path(module).parent) not in CIRCULAR}
+    below = {module: reached(module) for module in modules}
     for module in sorted(below):
         circle = sorted(other for other in below[module] if module in below.get(other, ()))
         if circle and module == circle[0]:

@@ -1,5 +1,5 @@
 /*
- * checkpoint_source.h - which names in a directory are checkpoints, of which kind, and when a checkpoint may be opened.
+ * checkpoint_source.h - which names are checkpoints, of which kind, and when a checkpoint may be opened.
  *
  * Without a pattern: TensorFlow V2 checkpoints (NAME.index, and those named in the state file), safetensors files with
  * a number at the end of their name ("model-700.safetensors", but not parts, "-00001-of-00002"), and V1 checkpoints (a
@@ -41,19 +41,12 @@ struct checkpoint_source_options { /* as on the command line; borrowed; zero: th
 int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_source_options *options,
                            struct error *e);
 
-struct checkpoint_rows { /* one listing; zero is empty */
-    struct sighting_seen *items; /* ascending by step, then name; the names are owned here */
-    size_t count, capacity;
-};
-
-/* Lists the directory, on which fd is open. Looking through many directories is slow: of those that `known` (NULL:
- * none) has as opened, only a part is looked through each time, which `turn`, the number of the listing, selects. wall:
- * now, for ages. ERR_IO: it cannot be listed (e->system is ENOENT if it is gone); ERR_NOMEM. */
-int checkpoint_source_list(const struct checkpoint_source *s, const char *directory, int fd,
-                           const struct sightings *known, size_t turn, double wall, struct checkpoint_rows *out,
-                           struct error *e);
-void checkpoint_rows_release(struct checkpoint_rows *rows);
-
+/* The step of a number in a name; -1: names do not say it. */
+int64_t checkpoint_source_step(const struct checkpoint_source *s, int64_t number);
+/* Matches a name with the pattern: 1 and its step. */
+int checkpoint_source_match(const struct checkpoint_source *s, const char *name, int64_t *step);
+/* 1: the name of n bytes ends with `end`; *stem is the number of bytes before it, at least 1. */
+int checkpoint_source_ends(const char *name, size_t n, const char *end, size_t *stem);
 /* 1 if this file name, even of a deleted file, identifies a checkpoint: sets its name and step. V1 checkpoints cannot
  * be told by name. */
 int checkpoint_source_name(const struct checkpoint_source *s, const char *file, char *name, size_t size, int64_t *step);

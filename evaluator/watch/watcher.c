@@ -6,6 +6,7 @@
 #include "evaluator/files/file_stamp.h"
 #include "evaluator/keep/pin.h"
 #include "evaluator/watch/checkpoint_data.h"
+#include "evaluator/watch/checkpoint_listing.h"
 #include "evaluator/watch/checkpoint_ready.h"
 #include "evaluator/watch/sightings.h"
 #include "evaluator/watch/watch_inotify.h"
@@ -406,7 +407,7 @@ static void tell_unseen(struct watcher *w, const struct sighting_list *gone)
     }
 }
 
-static int take_in(struct watcher *w, const struct checkpoint_rows *rows, double now, struct error *e)
+static int take_in(struct watcher *w, const struct checkpoint_listing *rows, double now, struct error *e)
 {
     struct sighting_list gone;
     int rc = sightings_update(&w->sightings, rows->items, rows->count, now, &gone, e);
@@ -439,27 +440,27 @@ static void spare_poll(struct watcher *w, double listing)
 /* A listing is not a snapshot: of two names that appear while it is read, it may have only the later one, which would
  * then be evaluated first. So it is read again if the directory changed meanwhile, or so shortly before that the
  * kernel's coarse timestamps cannot tell. If changes never cease, the third listing is used. */
-static int list(struct watcher *w, int fd, struct checkpoint_rows *rows, struct error *why)
+static int list(struct watcher *w, int fd, struct checkpoint_listing *rows, struct error *why)
 {
     const double timer = 0.01;
 
     for (int again = 0;; again++) {
         double started = clock_wall();
-        int rc = checkpoint_source_list(&w->options.source, w->directory, fd, &w->sightings, w->looks, w->wall, rows,
-                                        why);
+        int rc = checkpoint_listing_read(rows, &w->options.source, w->directory, fd, &w->sightings, w->looks, w->wall,
+                                         why);
         struct stat st;
 
         if (rc != OK || again == 2 || fstat(fd, &st) < 0 || file_stamp_modified(&st) < started - timer) {
             w->looks++;
             return rc;
         }
-        checkpoint_rows_release(rows);
+        checkpoint_listing_release(rows);
     }
 }
 
 static int look(struct watcher *w, struct error *e)
 {
-    struct checkpoint_rows rows = { NULL, 0, 0 };
+    struct checkpoint_listing rows = { 0 };
     struct error why = { 0 };
     double now = clock_monotonic();
     int rc, fd = open(w->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -489,7 +490,7 @@ static int look(struct watcher *w, struct error *e)
         say_trouble(w, "");
     }
     rc = take_in(w, &rows, now, e);
-    checkpoint_rows_release(&rows);
+    checkpoint_listing_release(&rows);
     spare_poll(w, clock_monotonic() - now);
     if (rc == OK && fd >= 0) {
         if ((rc = checkpoint_data_look(&w->sightings, fd, now, w->wall, e)) == OK)

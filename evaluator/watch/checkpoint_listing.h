@@ -1,0 +1,27 @@
+/*
+ * checkpoint_listing.h - the checkpoints in a directory, by the names that checkpoint_source.h takes, each with its
+ * step and with stamps that tell when it changes. Thread-safe.
+ */
+#ifndef EVALUATOR_WATCH_CHECKPOINT_LISTING_H
+#define EVALUATOR_WATCH_CHECKPOINT_LISTING_H
+
+#include "base/error.h"
+#include "evaluator/watch/checkpoint_source.h"
+#include "evaluator/watch/sightings.h"
+
+#include <stddef.h>
+
+struct checkpoint_listing { /* zero: empty */
+    struct sighting_seen *items; /* ascending by step, then name; the names are owned here */
+    size_t count, capacity;
+};
+
+/* Lists the directory, on which fd is open, into *out, which is empty. Looking through many directories is slow: of
+ * those that `known` (NULL: none) has as opened, only a part is looked through each time, which `turn`, the number of
+ * the listing, selects. wall: now, for ages. ERR_IO: it cannot be listed (e->system is ENOENT if it is gone);
+ * ERR_NOMEM. */
+int checkpoint_listing_read(struct checkpoint_listing *out, const struct checkpoint_source *s, const char *directory,
+                            int fd, const struct sightings *known, size_t turn, double wall, struct error *e);
+void checkpoint_listing_release(struct checkpoint_listing *rows);
+
+#endif
